@@ -6,12 +6,20 @@ from typing import Any, Unpack
 
 from graphc.base.errors import AttributeValueError
 from graphc.ops import math as mathematics
-from graphc.optim.optimizer import Group, Optimizer, State, Ways, decayed_gradient, step_counter, zeros_like
+from graphc.optim.optimizer import (
+    Group,
+    ImplementationOptions,
+    Optimizer,
+    State,
+    decayed_gradient,
+    step_counter,
+    zeros_like,
+)
 from graphc.tensors.tensor import Tensor
 
 
 class Adadelta(Optimizer):
-    """The gradient scaled by the ratio of running means: of the squares of steps and of gradients."""
+    """Gradient scaled by the ratio of two running means: of squared steps and of squared gradients."""
 
     def __init__(
         self,
@@ -22,24 +30,24 @@ class Adadelta(Optimizer):
         weight_decay: float = 0.0,
         *,
         maximize: bool = False,
-        **ways: Unpack[Ways],
+        **options: Unpack[ImplementationOptions],
     ):
         super().__init__(
-            params, {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}, ways
+            params, {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}, options
         )
 
     def check_group(self, group: Group) -> None:
-        """``rho`` lies in 0..1."""
+        """Check the options; ``rho`` must be in 0..1."""
         super().check_group(group)
         if not 0.0 <= group["rho"] <= 1.0:
             raise AttributeValueError(f"Adadelta: rho must be between 0 and 1, got {group['rho']}")
 
     def init_state(self, param: Tensor) -> State:
-        """``step``, ``square_avg`` and ``acc_delta``."""
+        """Return the initial state: ``step``, ``square_avg`` and ``acc_delta``."""
         return {"step": step_counter(), "square_avg": zeros_like(param), "acc_delta": zeros_like(param)}
 
     def update(self, param: Tensor, grad: Tensor, state: State, hyper: Group) -> tuple[Tensor, State]:
-        """One step (Zeiler 2012, algorithm 1)."""
+        """Compute a step (Zeiler 2012, algorithm 1)."""
         grad = decayed_gradient(param, grad, hyper)
         rho, eps = hyper["rho"], hyper["eps"]
         square = state["square_avg"] * rho + grad * grad * (1.0 - rho)

@@ -5,12 +5,20 @@ from __future__ import annotations
 from typing import Any, Unpack
 
 from graphc.ops import math as mathematics
-from graphc.optim.optimizer import Group, Optimizer, State, Ways, decayed_gradient, step_counter, zeros_like
+from graphc.optim.optimizer import (
+    Group,
+    ImplementationOptions,
+    Optimizer,
+    State,
+    decayed_gradient,
+    step_counter,
+    zeros_like,
+)
 from graphc.tensors.tensor import Tensor
 
 
 class Adagrad(Optimizer):
-    """The gradient divided by the root of the sum of its squares so far."""
+    """Gradient divided by the root of the sum of its squares so far."""
 
     def __init__(
         self,
@@ -22,7 +30,7 @@ class Adagrad(Optimizer):
         eps: float = 1e-10,
         *,
         maximize: bool = False,
-        **ways: Unpack[Ways],
+        **options: Unpack[ImplementationOptions],
     ):
         defaults = {
             "lr": lr,
@@ -32,15 +40,15 @@ class Adagrad(Optimizer):
             "eps": eps,
             "maximize": maximize,
         }
-        super().__init__(params, defaults, ways)
+        super().__init__(params, defaults, options)
 
     def init_state(self, param: Tensor) -> State:
-        """``step`` and ``sum``."""
+        """Return the initial state: ``step`` and ``sum``."""
         start = self.group_of(param)["initial_accumulator_value"]
         return {"step": step_counter(), "sum": zeros_like(param) + start}
 
     def update(self, param: Tensor, grad: Tensor, state: State, hyper: Group) -> tuple[Tensor, State]:
-        """One step."""
+        """Compute a step."""
         grad = decayed_gradient(param, grad, hyper)
         total = state["sum"] + grad * grad
         rate = hyper["lr"] / (state["step"].to(param.dtype) * hyper["lr_decay"] + 1.0)

@@ -7,15 +7,15 @@ from typing import Any, Unpack
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.optim.moments import Moments, bias_correction, inverse_root
-from graphc.optim.optimizer import Group, State, Ways, decayed_gradient, step_counter, zeros_like
+from graphc.optim.optimizer import Group, ImplementationOptions, State, decayed_gradient, step_counter, zeros_like
 from graphc.tensors.tensor import Tensor
 
 
 class Adam(Moments):
-    """Steps of the size ``lr``, scaled by running means of the gradient and of its square.
+    """Steps of size ``lr``, scaled by running means of the gradient and of its square.
 
-    ``weight_decay`` is added to the gradient, or with ``decoupled_weight_decay`` taken off the parameter. ``amsgrad``
-    uses the largest mean of squares so far.
+    ``weight_decay`` is added to the gradient, or with ``decoupled_weight_decay`` subtracted from the parameter.
+    ``amsgrad`` uses the largest mean of squares so far.
     """
 
     def __init__(
@@ -29,7 +29,7 @@ class Adam(Moments):
         *,
         maximize: bool = False,
         decoupled_weight_decay: bool = False,
-        **ways: Unpack[Ways],
+        **options: Unpack[ImplementationOptions],
     ):
         defaults = {
             "lr": lr,
@@ -40,17 +40,17 @@ class Adam(Moments):
             "maximize": maximize,
             "decoupled_weight_decay": decoupled_weight_decay,
         }
-        super().__init__(params, defaults, ways)
+        super().__init__(params, defaults, options)
 
     def init_state(self, param: Tensor) -> State:
-        """``step``, ``exp_avg``, ``exp_avg_sq``, and ``max_exp_avg_sq`` with amsgrad."""
+        """Return the initial state: ``step``, ``exp_avg``, ``exp_avg_sq``, and ``max_exp_avg_sq`` with amsgrad."""
         state = {"step": step_counter(), "exp_avg": zeros_like(param), "exp_avg_sq": zeros_like(param)}
         if self.group_of(param)["amsgrad"]:
             state["max_exp_avg_sq"] = zeros_like(param)
         return state
 
     def update(self, param: Tensor, grad: Tensor, state: State, hyper: Group) -> tuple[Tensor, State]:
-        """One step (Kingma and Ba 2015, algorithm 1)."""
+        """Compute a step (Kingma and Ba 2015, algorithm 1)."""
         lr, beta1, beta2 = hyper["lr"], hyper["beta1"], hyper["beta2"]
         if hyper["decoupled_weight_decay"]:
             grad = -grad if hyper["maximize"] else grad
@@ -71,7 +71,7 @@ class Adam(Moments):
 
 
 class AdamW(Adam):
-    """Adam with weight decay taken off the parameter instead of added to the gradient."""
+    """Adam with weight decay subtracted from the parameter instead of added to the gradient."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class AdamW(Adam):
         amsgrad: bool = False,
         *,
         maximize: bool = False,
-        **ways: Unpack[Ways],
+        **options: Unpack[ImplementationOptions],
     ):
-        options: Any = {"maximize": maximize, "decoupled_weight_decay": True, **ways}
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, **options)
+        arguments: Any = {"maximize": maximize, "decoupled_weight_decay": True, **options}
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, **arguments)

@@ -6,12 +6,12 @@ from typing import Any, Unpack
 
 from graphc.ops import elementwise as ew
 from graphc.optim.moments import Moments, bias_correction
-from graphc.optim.optimizer import Group, State, Ways, decayed_gradient, step_counter, zeros_like
+from graphc.optim.optimizer import Group, ImplementationOptions, State, decayed_gradient, step_counter, zeros_like
 from graphc.tensors.tensor import Tensor
 
 
 class Adamax(Moments):
-    """Adam with the decayed maximum of the gradient's size in place of the root mean square."""
+    """Adam with the decayed maximum of the gradient's absolute value in place of the root mean square."""
 
     def __init__(
         self,
@@ -22,18 +22,18 @@ class Adamax(Moments):
         weight_decay: float = 0.0,
         *,
         maximize: bool = False,
-        **ways: Unpack[Ways],
+        **options: Unpack[ImplementationOptions],
     ):
         super().__init__(
-            params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}, ways
+            params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}, options
         )
 
     def init_state(self, param: Tensor) -> State:
-        """``step``, ``exp_avg`` and ``exp_inf``."""
+        """Return the initial state: ``step``, ``exp_avg`` and ``exp_inf``."""
         return {"step": step_counter(), "exp_avg": zeros_like(param), "exp_inf": zeros_like(param)}
 
     def update(self, param: Tensor, grad: Tensor, state: State, hyper: Group) -> tuple[Tensor, State]:
-        """One step (algorithm 2)."""
+        """Compute a step (algorithm 2)."""
         grad = decayed_gradient(param, grad, hyper)
         beta1, step = hyper["beta1"], state["step"] + 1
         mean = state["exp_avg"] * beta1 + grad * (1.0 - beta1)

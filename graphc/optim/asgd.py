@@ -9,13 +9,13 @@ import numpy as np
 from graphc.base.dtypes import elements
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
-from graphc.optim.optimizer import Group, Optimizer, State, Ways, decayed_gradient, step_counter
+from graphc.optim.optimizer import Group, ImplementationOptions, Optimizer, State, decayed_gradient, step_counter
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
 
 
 class ASGD(Optimizer):
-    """Gradient descent with a falling rate; ``ax`` of the state is the mean of the parameter since step ``t0``."""
+    """Gradient descent with a decreasing rate; ``ax`` of the state is the mean of the parameter since step ``t0``."""
 
     def __init__(
         self,
@@ -27,7 +27,7 @@ class ASGD(Optimizer):
         weight_decay: float = 0.0,
         *,
         maximize: bool = False,
-        **ways: Unpack[Ways],
+        **options: Unpack[ImplementationOptions],
     ):
         defaults = {
             "lr": lr,
@@ -37,10 +37,11 @@ class ASGD(Optimizer):
             "weight_decay": weight_decay,
             "maximize": maximize,
         }
-        super().__init__(params, defaults, ways)
+        super().__init__(params, defaults, options)
 
     def init_state(self, param: Tensor) -> State:
-        """``step``, the present rate ``eta``, the weight ``mu`` of the next parameter in the mean, the mean ``ax``."""
+        """Return the initial state: ``step``, the rate ``eta``, the weight ``mu`` of the next parameter in the mean,
+        the mean ``ax``."""
         rate = float(self.group_of(param)["lr"])
         return {
             "step": step_counter(),
@@ -50,7 +51,7 @@ class ASGD(Optimizer):
         }
 
     def update(self, param: Tensor, grad: Tensor, state: State, hyper: Group) -> tuple[Tensor, State]:
-        """One step."""
+        """Compute a step."""
         grad = decayed_gradient(param, grad, hyper)
         eta, mu = state["eta"], state["mu"]
         value = param * (1.0 - eta * hyper["lambd"]) - grad * eta

@@ -1,4 +1,4 @@
-"""Schedules that go up and down: cycles between two rates, and one cycle for a whole training."""
+"""Cyclic schedules: repeated cycles between two rates, and one cycle for a training."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from graphc.optim.schedule import LRScheduler
 
 
 class CyclicLR(LRScheduler):
-    """From ``base_lr`` up to ``max_lr`` and back, once per batch (Smith 2017, "Cyclical Learning Rates").
+    """Cycle from ``base_lr`` up to ``max_lr`` and back, step by step (Smith 2017, "Cyclical Learning Rates").
 
-    ``mode`` says how high later cycles go: ``triangular`` all the same, ``triangular2`` half as high each time,
-    ``exp_range`` by ``gamma`` to the power of the step. ``scale_fn`` (of the cycle or the iteration, as ``scale_mode``
-    says) replaces it. With ``cycle_momentum`` the momentum (or first beta) goes the other way.
+    ``mode`` sets the height of later cycles: ``triangular`` keeps it, ``triangular2`` halves it each time,
+    ``exp_range`` multiplies it by ``gamma`` to the power of the step. ``scale_fn`` (of the cycle or the iteration, by
+    ``scale_mode``) replaces it. With ``cycle_momentum`` the momentum (or first beta) moves in the opposite direction.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class CyclicLR(LRScheduler):
     ):
         if scale_fn is None and mode not in ("triangular", "triangular2", "exp_range"):
             raise AttributeValueError(
-                f"CyclicLR: mode {mode!r} is not known", remedy="triangular, triangular2, exp_range"
+                f"CyclicLR: unknown mode {mode!r}", remedy="use triangular, triangular2 or exp_range"
             )
         count = len(optimizer.param_groups)
         self.max_lrs = _each("max_lr", max_lr, count)
@@ -53,7 +53,7 @@ class CyclicLR(LRScheduler):
         self.base_momentum, self.max_momentum = base_momentum, max_momentum
         if cycle_momentum:
             if any("betas" not in g and "momentum" not in g for g in optimizer.param_groups):
-                raise AttributeValueError("CyclicLR: the optimizer has no momentum", remedy="cycle_momentum=False")
+                raise AttributeValueError("CyclicLR: the optimizer has no momentum", remedy="pass cycle_momentum=False")
             for group in optimizer.param_groups:
                 _set_momentum(group, max_momentum)
         super().__init__(optimizer, last_epoch)
@@ -66,7 +66,7 @@ class CyclicLR(LRScheduler):
         return self.gamma**self.last_epoch if self.mode == "exp_range" else 1.0
 
     def get_lr(self) -> list[float]:
-        """From the step alone; sets the momentum too."""
+        """Return the rates of the step, and set the momentum."""
         cycle = math.floor(1 + self.last_epoch / self.total_size)
         x = 1.0 + self.last_epoch / self.total_size - cycle
         height = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
@@ -85,10 +85,10 @@ def _each(name: str, value: Any, count: int) -> list[float]:
 
 
 class OneCycleLR(LRScheduler):
-    """Up from ``max_lr / div_factor`` to ``max_lr``, then down far below, once per batch (Smith and Topin 2018).
+    """Rise from ``max_lr / div_factor`` to ``max_lr``, then fall far below, step by step (Smith and Topin 2018).
 
-    The length is ``total_steps``, or ``epochs * steps_per_epoch``. ``three_phase`` goes down to the start first. With
-    ``cycle_momentum`` the momentum (or first beta) goes the other way.
+    The length is ``total_steps``, or ``epochs * steps_per_epoch``. ``three_phase`` first returns to the start. With
+    ``cycle_momentum`` the momentum (or first beta) moves in the opposite direction.
     """
 
     def __init__(
@@ -146,44 +146,44 @@ class OneCycleLR(LRScheduler):
             if self.cycle_momentum:
                 if "betas" not in group and "momentum" not in group:
                     raise AttributeValueError(
-                        "OneCycleLR: the optimizer has no momentum", remedy="cycle_momentum=False"
+                        "OneCycleLR: the optimizer has no momentum", remedy="pass cycle_momentum=False"
                     )
                 group["base_momentum"], group["max_momentum"] = base_momentum, max_momentum
                 _set_momentum(group, max_momentum)
 
-    def _between(self, start: float, end: float, share: float) -> float:
+    def _between(self, start: float, end: float, fraction: float) -> float:
         if self.anneal_strategy == "linear":
-            return start + (end - start) * share
-        return end + (start - end) / 2.0 * (1 + math.cos(math.pi * share))
+            return start + (end - start) * fraction
+        return end + (start - end) / 2.0 * (1 + math.cos(math.pi * fraction))
 
     def get_lr(self) -> list[float]:
-        """From the step alone; sets the momentum too."""
+        """Return the rates of the step, and set the momentum."""
         step = self.last_epoch
         if step > self.total_steps:
             raise AttributeValueError(f"OneCycleLR: step {step} after the last one, {self.total_steps}")
         begin = 0.0
         for i, (end, start_name, end_name) in enumerate(self.phases):
             if step <= end or i == len(self.phases) - 1:
-                share = (step - begin) / (end - begin)
-                return [self._rate(group, share, start_name, end_name) for group in self.optimizer.param_groups]
+                fraction = (step - begin) / (end - begin)
+                return [self._rate(group, fraction, start_name, end_name) for group in self.optimizer.param_groups]
             begin = end
         raise AssertionError("the last phase has no end")
 
-    def _rate(self, group: dict[str, Any], share: float, start_name: str, end_name: str) -> float:
+    def _rate(self, group: dict[str, Any], fraction: float, start_name: str, end_name: str) -> float:
         if self.cycle_momentum:
             low, high = group["base_momentum"], group["max_momentum"]
             start, end = (high if name != "max_lr" else low for name in (start_name, end_name))
-            _set_momentum(group, self._between(start, end, share))
-        return self._between(group[start_name], group[end_name], share)
+            _set_momentum(group, self._between(start, end, fraction))
+        return self._between(group[start_name], group[end_name], fraction)
 
 
 def _total_steps(total_steps: int | None, epochs: int | None, steps_per_epoch: int | None) -> int:
     if total_steps is None:
         if epochs is None or steps_per_epoch is None:
-            raise AttributeValueError("OneCycleLR: give total_steps, or epochs and steps_per_epoch")
+            raise AttributeValueError("OneCycleLR: pass total_steps, or epochs and steps_per_epoch")
         total_steps = epochs * steps_per_epoch
     if total_steps <= 0:
-        raise AttributeValueError(f"OneCycleLR: {total_steps} steps, at least 1 is needed")
+        raise AttributeValueError(f"OneCycleLR: total_steps must be at least 1, got {total_steps}")
     return total_steps
 
 

@@ -1,4 +1,4 @@
-"""L-BFGS (Liu and Nocedal 1989): steps by an inverse Hessian estimated from the last gradients."""
+"""L-BFGS (Liu and Nocedal 1989): steps by an inverse Hessian estimated from recent gradients."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ from graphc.tensors.tensor_base import front
 
 
 class LBFGS(Optimizer):
-    """One ``step(closure)`` makes up to ``max_iter`` iterations; ``closure`` clears gradients, computes the loss, calls
-    backward and returns the loss, and is called again for each of up to ``max_eval`` evaluations.
+    """Quasi-Newton optimizer: one ``step(closure)`` makes up to ``max_iter`` iterations.
 
-    All parameters are in one group. ``line_search_fn`` is None (steps of the size ``lr``) or ``"strong_wolfe"``.
-    ``history_size`` gradients and steps of all parameters are kept.
+    ``closure`` clears gradients, computes the loss, calls backward and returns the loss; each of up to ``max_eval``
+    evaluations calls it again.
+
+    All parameters are in one group. ``line_search_fn`` is None (steps of size ``lr``) or ``"strong_wolfe"``. The state
+    keeps ``history_size`` gradients and steps of all parameters.
     """
 
     schedulable = ("lr",)
@@ -51,18 +53,20 @@ class LBFGS(Optimizer):
         super().__init__(params, defaults)
 
     def check_group(self, group: Group) -> None:
-        """One group, and a line search that exists."""
+        """Check the options, that there is a single group, and the name of the line search."""
         super().check_group(group)
         if self.param_groups:
-            raise AttributeValueError("LBFGS has one group of parameters")
+            raise AttributeValueError("LBFGS takes a single group of parameters")
         if group["line_search_fn"] not in (None, "strong_wolfe"):
-            raise AttributeValueError(f"LBFGS: line_search_fn {group['line_search_fn']!r} is not 'strong_wolfe'")
+            raise AttributeValueError(
+                f"LBFGS: line_search_fn must be None or 'strong_wolfe', got {group['line_search_fn']!r}"
+            )
 
     def init_state(self, param: Tensor) -> State:
-        """Raises ArgumentError: LBFGS has no rule for one parameter, and so no compiled step."""
+        """Raise ArgumentError: LBFGS has no rule for a single parameter, and so no compiled step."""
         raise ArgumentError(
-            "LBFGS evaluates the loss several times in a step, which no compiled step does",
-            remedy="optimizer.step(closure), whose closure may call a compiled model",
+            "a compiled step cannot run LBFGS, which evaluates the loss several times",
+            remedy="call optimizer.step(closure), whose closure may call a compiled model",
         )
 
     def _load_state(self, param: Tensor, entries: Mapping[str, Any]) -> State:
@@ -89,19 +93,19 @@ class _Step:
     # Vectors
 
     def _gradient(self) -> np.ndarray:
-        found = ((p, p.grad) for p in self.params)
-        parts = [np.zeros(p.numel(), p.dtype.numpy) if g is None else g._values(force=True) for p, g in found]
-        return np.concatenate([part.reshape(-1) for part in parts])
+        pairs = ((p, p.grad) for p in self.params)
+        gradients = [np.zeros(p.numel(), p.dtype.numpy) if g is None else g._values(force=True) for p, g in pairs]
+        return np.concatenate([gradient.reshape(-1) for gradient in gradients])
 
     def _values(self) -> np.ndarray:
         return np.concatenate([p._values(force=True).reshape(-1) for p in self.params])
 
     def _assign(self, values: np.ndarray) -> None:
-        at = 0
+        offset = 0
         for p in self.params:
-            part = values[at : at + p.numel()].reshape(p.shape).astype(p.dtype.numpy)
-            p.copy_(front().constant(part))
-            at += p.numel()
+            segment = values[offset : offset + p.numel()].reshape(p.shape).astype(p.dtype.numpy)
+            p.copy_(front().constant(segment))
+            offset += p.numel()
 
     def _evaluate(self) -> tuple[Any, float, np.ndarray]:
         with enable_grad():
@@ -121,7 +125,7 @@ class _Step:
             direction = self._direction(grad)
             t = self._first_length(grad)
             before, slope = loss, float(grad @ direction)
-            self.state |= {"prev_flat_grad": _kept(grad), "d": _kept(direction), "t": t}
+            self.state |= {"prev_flat_grad": _as_tensor(grad), "d": _as_tensor(direction), "t": t}
             if slope > -self.group["tolerance_change"]:
                 break
             last = iteration == self.group["max_iter"]
@@ -144,7 +148,7 @@ class _Step:
         return min(1.0, 1.0 / float(np.abs(grad).sum())) * lr if self.state["n_iter"] == 1 else lr
 
     def _direction(self, grad: np.ndarray) -> np.ndarray:
-        """Minus the estimated inverse Hessian times the gradient (Nocedal 1980, two loops)."""
+        """Return minus the estimated inverse Hessian times the gradient (Nocedal 1980, two loops)."""
         state = self.state
         if state["n_iter"] == 1:
             state |= {"old_dirs": [], "old_stps": [], "ro": [], "H_diag": 1.0}
@@ -153,28 +157,28 @@ class _Step:
         pairs = [
             (y.numpy(), s.numpy(), r) for y, s, r in zip(state["old_dirs"], state["old_stps"], state["ro"], strict=True)
         ]
-        found, shares = -grad, []
+        direction, coefficients = -grad, []
         for y, s, r in reversed(pairs):
-            shares.append(float(s @ found) * r)
-            found = found - shares[-1] * y
-        found = found * state["H_diag"]
-        for (y, s, r), share in zip(pairs, reversed(shares), strict=True):
-            found = found + s * (share - float(y @ found) * r)
-        return found
+            coefficients.append(float(s @ direction) * r)
+            direction = direction - coefficients[-1] * y
+        direction = direction * state["H_diag"]
+        for (y, s, r), coefficient in zip(pairs, reversed(coefficients), strict=True):
+            direction = direction + s * (coefficient - float(y @ direction) * r)
+        return direction
 
     def _remember(self, y: np.ndarray, s: np.ndarray) -> None:
         state, product = self.state, float(y @ s)
         if product <= 1e-10:
             return
-        state["old_dirs"].append(_kept(y))
-        state["old_stps"].append(_kept(s))
+        state["old_dirs"].append(_as_tensor(y))
+        state["old_stps"].append(_as_tensor(s))
         state["ro"].append(1.0 / product)
         state["H_diag"] = product / float(y @ y)
         for name in ("old_dirs", "old_stps", "ro"):
             del state[name][: -self.group["history_size"]]
 
     def _move(self, direction: np.ndarray, t: float, start: Point, last: bool) -> tuple[float, np.ndarray, float]:
-        """Loss and gradient after the step, and its length."""
+        """Take a step along the direction; return loss, gradient and step length."""
         origin = self._values()
         if self.group["line_search_fn"] is None:
             self._assign(origin + direction * t)
@@ -194,5 +198,5 @@ class _Step:
         return point.value, point.grad, point.t
 
 
-def _kept(vector: np.ndarray) -> Tensor:
+def _as_tensor(vector: np.ndarray) -> Tensor:
     return front().constant(vector)

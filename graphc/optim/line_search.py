@@ -1,4 +1,4 @@
-"""A line search for the strong Wolfe conditions (Nocedal and Wright, Numerical Optimization, section 3.5)."""
+"""Line search for the strong Wolfe conditions (Nocedal and Wright, Numerical Optimization, section 3.5)."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import NamedTuple
 import numpy as np
 
 _DECREASE = 1e-4
-"""Share of the decrease that the slope at 0 promises, which a point must reach."""
+"""Fraction of the decrease predicted by the slope at 0 that a point must reach."""
 _CURVATURE = 0.9
-"""Share of the slope at 0 that may be left."""
+"""Fraction of the slope at 0 that may remain."""
 
 
 class Point(NamedTuple):
-    """A place along the line."""
+    """A point on the line."""
 
     t: float
     value: float
@@ -27,7 +27,7 @@ Evaluate = Callable[[float], Point]
 
 
 def cubic_minimum(a: Point, b: Point, low: float, high: float) -> float:
-    """Where the cubic through values and slopes at two points is least, between ``low`` and ``high``."""
+    """Return the minimum, between ``low`` and ``high``, of the cubic through values and slopes at two points."""
     if a.t > b.t:
         a, b = b, a
     width = b.t - a.t
@@ -45,10 +45,11 @@ def cubic_minimum(a: Point, b: Point, low: float, high: float) -> float:
 def strong_wolfe(
     evaluate: Evaluate, start: Point, t: float, size: float, limit: int, tolerance: float
 ) -> tuple[Point, int]:
-    """(a point, number of evaluations): one that satisfies the conditions, or the best after ``limit`` trials.
+    """Return (a point, number of evaluations): a point that satisfies the conditions, or the best after ``limit``
+    trials.
 
-    ``start`` is the point at 0, ``t`` the first trial, ``size`` the largest element of the direction; the search ends
-    where it would move no parameter by more than ``tolerance``.
+    ``start`` is the point at 0, ``t`` the first trial, ``size`` the largest element of the direction. The search ends
+    when it would move no parameter by more than ``tolerance``.
     """
     search = _Search(evaluate, start, size, limit, tolerance)
     bracket = search.bracket(t)
@@ -77,7 +78,7 @@ class _Search:
         return abs(point.slope) <= -_CURVATURE * self.start.slope
 
     def bracket(self, t: float) -> list[Point]:
-        """One point that satisfies the conditions, or two with such a point between them."""
+        """Return one point that satisfies the conditions, or two with such a point between them."""
         before, point = self.start, self._at(t)
         while self.count <= self.limit:
             if self._too_high(point) or (self.count > 2 and point.value >= before.value):
@@ -91,7 +92,8 @@ class _Search:
         return [self.start, point]
 
     def zoom(self, bracket: list[Point]) -> Point:
-        """The first trial between two points that satisfies the conditions, or the lower end when trials run out."""
+        """Return the first trial between two points that satisfies the conditions, or the lower end after the last
+        trial."""
         stalled = False
         low = _lower(bracket)
         while self.count <= self.limit and abs(bracket[1].t - bracket[0].t) * self.size >= self.tolerance:
@@ -114,7 +116,7 @@ def _lower(bracket: list[Point]) -> int:
 
 
 def _trial(bracket: list[Point], stalled: bool) -> tuple[float, bool]:
-    """The next place to try; one near an end is moved inside when the last one was near an end too."""
+    """Return the next trial; one near an end is moved inside if the last one was near an end too."""
     low, high = sorted(point.t for point in bracket)
     t = cubic_minimum(bracket[0], bracket[1], low, high)
     margin = 0.1 * (high - low)

@@ -1,4 +1,4 @@
-"""Loss scales, which keep gradients of f16 away from zero: how they follow the gradients, and ``GradScaler``."""
+"""Loss scales, which keep f16 gradients away from zero: the rule that adjusts them, and ``GradScaler``."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from graphc.tensors.tensor import Tensor
 
 @dataclass(frozen=True)
 class DynamicScale:
-    """How a loss scale follows the gradients: it grows after some updates in a row whose gradients were finite, and
-    shrinks after each one whose gradients were not, which is left out."""
+    """Rule of a loss scale: it grows after some consecutive updates with finite gradients, and shrinks after each
+    update with a non-finite one, which is skipped."""
 
     start: float = 65536.0
     growth_factor: float = 2.0
@@ -25,8 +25,8 @@ class DynamicScale:
     def __post_init__(self) -> None:
         if not (self.start > 0 and self.growth_factor > 1 and 0 < self.backoff_factor < 1 and self.growth_interval > 0):
             raise ArgumentError(
-                f"{self}: a start and an interval above 0, a growth factor above 1, and a backoff factor between 0 and "
-                "1 are expected"
+                f"{self}: start and growth_interval must be above 0, growth_factor above 1, backoff_factor between 0 "
+                f"and 1"
             )
 
 
@@ -34,12 +34,14 @@ _READY, _UNSCALED, _STEPPED = range(3)
 
 
 class GradScaler:
-    """Scales a loss before ``backward()``, divides the gradients by the scale before a step, leaves the step out where
-    one of them is not finite, and adjusts the scale: ``scaler.scale(loss).backward()``, ``scaler.step(optimizer)``,
-    ``scaler.update()``. Between the first two ``unscale_`` gives gradients that can be clipped.
+    """Scale a loss before ``backward()``, unscale the gradients before a step, skip the step if one of them is not
+    finite, and adjust the scale.
 
-    With ``enabled=False`` losses and gradients stay as they are. It reads numbers, so it is for eager training;
-    ``compile_step(loss_scale=graphc.DynamicScale())`` does the same inside of a compiled step.
+    Call ``scaler.scale(loss).backward()``, ``scaler.step(optimizer)``, ``scaler.update()``. Between the first two,
+    ``unscale_`` unscales gradients for clipping.
+
+    With ``enabled=False`` losses and gradients are unchanged. The scaler reads numbers, so it only works in eager
+    training; ``compile_step(loss_scale=graphc.DynamicScale())`` does the same in a compiled step.
     """
 
     def __init__(
@@ -55,26 +57,26 @@ class GradScaler:
         self._scale = self._rule.start
         self._enabled = bool(enabled)
         self._finite = 0
-        """Updates in a row whose gradients were finite."""
+        """Consecutive updates with finite gradients."""
         self._optimizers: dict[int, tuple[int, bool]] = {}
-        """What was done with each optimizer since the last update, and whether its gradients are finite."""
+        """Stage of each optimizer since the last update, and whether its gradients are finite."""
 
     def scale(self, outputs: Any) -> Any:
-        """A tensor times the scale, or each tensor in nested lists, tuples and dictionaries."""
+        """Multiply a tensor by the scale, or each tensor in nested lists, tuples and dictionaries."""
         if not self._enabled:
             return outputs
         return structure.replace(outputs, lambda t: ew.mul(t, self._scale))
 
     def unscale_(self, optimizer: Any) -> None:
-        """Divides the gradients of the optimizer's parameters by the scale, in place.
+        """Divide the gradients of the optimizer's parameters by the scale, in place.
 
-        Raises GradientError where that was done since the last ``update``, or a step was.
+        Raises GradientError after an earlier ``unscale_`` or ``step`` since the last ``update``.
         """
         if not self._enabled:
             return
         if self._state(optimizer)[0] != _READY:
             raise GradientError(
-                "unscale_: the gradients are divided by the scale since the last update()", remedy="scaler.update()"
+                "unscale_: the gradients were already unscaled since the last update()", remedy="call scaler.update()"
             )
         finite = True
         with no_grad():
@@ -84,16 +86,16 @@ class GradScaler:
         self._optimizers[id(optimizer)] = _UNSCALED, finite
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-        """``optimizer.step(...)`` and its result, or None where a gradient is not finite.
+        """Call ``optimizer.step(...)`` and return its result; skip it and return None if a gradient is not finite.
 
         Raises GradientError for a second step before ``update``.
         """
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
         if "closure" in kwargs:
-            raise ArgumentError("step: a closure computes the gradients again, unscaled", remedy="step(optimizer)")
+            raise ArgumentError("step: a closure computes the gradients again, unscaled", remedy="call step(optimizer)")
         if self._state(optimizer)[0] == _STEPPED:
-            raise GradientError("step: there was a step since the last update()", remedy="scaler.update()")
+            raise GradientError("step: called twice since the last update()", remedy="call scaler.update()")
         if self._state(optimizer)[0] == _READY:
             self.unscale_(optimizer)
         finite = self._state(optimizer)[1]
@@ -102,16 +104,16 @@ class GradScaler:
         return result
 
     def update(self, new_scale: float | Tensor | None = None) -> None:
-        """Adjusts the scale after the steps of all optimizers, or sets it to ``new_scale``.
+        """Adjust the scale after the steps of all optimizers, or set it to ``new_scale``.
 
-        Raises GradientError where no gradients were looked at since the last one.
+        Raises GradientError if no gradients were checked since the last one.
         """
         if not self._enabled:
             return
         if new_scale is not None:
             self._scale = float(new_scale)
         elif not self._optimizers:
-            raise GradientError("update: no gradients were looked at", remedy="scaler.step(optimizer) before")
+            raise GradientError("update: no gradients were checked", remedy="call scaler.step(optimizer) before")
         elif not all(finite for _, finite in self._optimizers.values()):
             self._scale, self._finite = self._scale * self._rule.backoff_factor, 0
         else:
@@ -124,39 +126,39 @@ class GradScaler:
         return self._optimizers.get(id(optimizer), (_READY, True))
 
     def is_enabled(self) -> bool:
-        """Whether it does anything."""
+        """Return whether the scaler is enabled."""
         return self._enabled
 
     def get_scale(self) -> float:
-        """The scale of the next loss; 1 where it is not enabled."""
+        """Return the scale of the next loss; 1 if the scaler is disabled."""
         return self._scale if self._enabled else 1.0
 
     def get_growth_factor(self) -> float:
-        """What the scale is multiplied by when it grows."""
+        """Return the factor by which the scale grows."""
         return self._rule.growth_factor
 
     def set_growth_factor(self, new_factor: float) -> None:
-        """Sets what the scale is multiplied by when it grows."""
+        """Set the factor by which the scale grows."""
         self._rule = replace(self._rule, growth_factor=new_factor)
 
     def get_backoff_factor(self) -> float:
-        """What the scale is multiplied by when it shrinks."""
+        """Return the factor by which the scale shrinks."""
         return self._rule.backoff_factor
 
     def set_backoff_factor(self, new_factor: float) -> None:
-        """Sets what the scale is multiplied by when it shrinks."""
+        """Set the factor by which the scale shrinks."""
         self._rule = replace(self._rule, backoff_factor=new_factor)
 
     def get_growth_interval(self) -> int:
-        """The number of updates with finite gradients after which it grows."""
+        """Return the number of updates with finite gradients before the scale grows."""
         return self._rule.growth_interval
 
     def set_growth_interval(self, new_interval: int) -> None:
-        """Sets the number of updates with finite gradients after which it grows."""
+        """Set the number of updates with finite gradients before the scale grows."""
         self._rule = replace(self._rule, growth_interval=new_interval)
 
     def state_dict(self) -> dict[str, Any]:
-        """The scale, its rule, and how long gradients have been finite, under PyTorch's names."""
+        """Return the scale, its rule, and the count of finite updates, under PyTorch's names."""
         if not self._enabled:
             return {}
         return {
@@ -168,11 +170,11 @@ class GradScaler:
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Goes on from a state that ``state_dict`` gave; raises ArgumentError for an empty one."""
+        """Continue from a state of ``state_dict``; raise ArgumentError for an empty one."""
         if not self._enabled:
             return
         if not state_dict:
-            raise ArgumentError("load_state_dict: the state is that of a GradScaler which is not enabled")
+            raise ArgumentError("load_state_dict: the state is from a disabled GradScaler")
         factors = {k: state_dict[k] for k in ("growth_factor", "backoff_factor", "growth_interval")}
         self._rule = replace(self._rule, **factors)
         self._scale, self._finite = float(state_dict["scale"]), int(state_dict["_growth_tracker"])

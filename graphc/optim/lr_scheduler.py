@@ -34,7 +34,7 @@ __all__ = [
 
 
 class LambdaLR(LRScheduler):
-    """The initial rate times ``lr_lambda(epoch)``; one function, or one per group."""
+    """Initial rate times ``lr_lambda(epoch)``; one function, or one per group."""
 
     def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1):
         count = len(optimizer.param_groups)
@@ -46,17 +46,17 @@ class LambdaLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """The initial rates times the functions' values."""
+        """Return the initial rates times the functions' values."""
         return [base * factor(self.last_epoch) for base, factor in zip(self.base_lrs, self.lr_lambdas, strict=True)]
 
     def state_dict(self) -> dict[str, Any]:
-        """As for other schedules; of the functions only the attributes of callable objects."""
+        """Return the state as other schedules do, with the attributes of callable objects instead of the functions."""
         state = {k: v for k, v in self.__dict__.items() if k not in ("optimizer", "lr_lambdas")}
         state["lr_lambdas"] = [dict(getattr(f, "__dict__", {})) for f in self.lr_lambdas]
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes back what ``state_dict`` returned."""
+        """Restore the state from ``state_dict``."""
         state = dict(state_dict)
         for factor, attributes in zip(self.lr_lambdas, state.pop("lr_lambdas"), strict=True):
             if attributes:
@@ -65,17 +65,17 @@ class LambdaLR(LRScheduler):
 
 
 class MultiplicativeLR(LambdaLR):
-    """The present rate times ``lr_lambda(epoch)``."""
+    """Current rate times ``lr_lambda(epoch)``."""
 
     def get_lr(self) -> list[float]:
-        """The present rates times the functions' values."""
+        """Return the current rates times the functions' values."""
         if self.last_epoch == 0:
             return self._present()
         return [rate * factor(self.last_epoch) for rate, factor in zip(self._present(), self.lr_lambdas, strict=True)]
 
 
 class StepLR(LRScheduler):
-    """The rate times ``gamma`` every ``step_size`` epochs."""
+    """Rate times ``gamma`` every ``step_size`` epochs."""
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1):
         self.step_size = step_size
@@ -83,7 +83,7 @@ class StepLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """The present rates, times ``gamma`` where a new stretch begins."""
+        """Return the current rates, times ``gamma`` at the start of each period."""
         starts = self.last_epoch > 0 and self.last_epoch % self.step_size == 0
         return self._scaled(self.gamma if starts else 1.0)
 
@@ -92,7 +92,7 @@ class StepLR(LRScheduler):
 
 
 class MultiStepLR(LRScheduler):
-    """The rate times ``gamma`` at each of the epochs ``milestones``."""
+    """Rate times ``gamma`` at each of the epochs ``milestones``."""
 
     def __init__(self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1):
         self.milestones = Counter(milestones)
@@ -100,7 +100,7 @@ class MultiStepLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """The present rates, times ``gamma`` at a milestone."""
+        """Return the current rates, times ``gamma`` at a milestone."""
         return self._scaled(self.gamma ** self.milestones[self.last_epoch])
 
     def _get_closed_form_lr(self) -> list[float]:
@@ -109,7 +109,7 @@ class MultiStepLR(LRScheduler):
 
 
 class ConstantLR(LRScheduler):
-    """The initial rate times ``factor`` for the first ``total_iters`` epochs."""
+    """Initial rate times ``factor`` for the first ``total_iters`` epochs."""
 
     def __init__(self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1):
         if not 0 <= factor <= 1:
@@ -119,7 +119,7 @@ class ConstantLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """The present rates, reduced at the start and restored at the end."""
+        """Return the current rates, reduced at the start and restored at the end."""
         if self.last_epoch == 0:
             return self._scaled(self.factor)
         return self._scaled(1.0 / self.factor if self.last_epoch == self.total_iters else 1.0)
@@ -130,7 +130,7 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """The initial rate times a factor that goes linearly from ``start_factor`` to ``end_factor``, e.g. to warm up."""
+    """Initial rate times a factor that changes linearly from ``start_factor`` to ``end_factor``, e.g. to warm up."""
 
     def __init__(
         self,
@@ -141,7 +141,7 @@ class LinearLR(LRScheduler):
         last_epoch: int = -1,
     ):
         if not 0 < start_factor <= 1:
-            raise AttributeValueError(f"LinearLR: start_factor {start_factor} is not above 0 and at most 1")
+            raise AttributeValueError(f"LinearLR: start_factor {start_factor} must be above 0 and at most 1")
         if not 0 <= end_factor <= 1:
             raise AttributeValueError(f"LinearLR: end_factor {end_factor} is not between 0 and 1")
         self.start_factor = start_factor
@@ -154,7 +154,7 @@ class LinearLR(LRScheduler):
         return self.start_factor + (self.end_factor - self.start_factor) * share
 
     def get_lr(self) -> list[float]:
-        """The present rates, times the quotient of this factor and the one before."""
+        """Return the current rates, times the quotient of this factor and the previous one."""
         if self.last_epoch == 0:
             return self._scaled(self.start_factor)
         if self.last_epoch > self.total_iters:
@@ -166,14 +166,14 @@ class LinearLR(LRScheduler):
 
 
 class ExponentialLR(LRScheduler):
-    """The rate times ``gamma`` every epoch."""
+    """Rate times ``gamma`` every epoch."""
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1):
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """The present rates times ``gamma``."""
+        """Return the current rates times ``gamma``."""
         return self._scaled(self.gamma if self.last_epoch > 0 else 1.0)
 
     def _get_closed_form_lr(self) -> list[float]:
@@ -181,7 +181,7 @@ class ExponentialLR(LRScheduler):
 
 
 class PolynomialLR(LRScheduler):
-    """The initial rate times ``(1 - epoch / total_iters) ** power``, then 0."""
+    """Initial rate times ``(1 - epoch / total_iters) ** power``, then 0."""
 
     def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1):
         self.total_iters = total_iters
@@ -189,7 +189,7 @@ class PolynomialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """The present rates, times the quotient of this factor and the one before."""
+        """Return the current rates, times the quotient of this factor and the previous one."""
         if self.last_epoch == 0 or self.last_epoch > self.total_iters:
             return self._present()
         before, now = (1.0 - e / self.total_iters for e in (self.last_epoch - 1, self.last_epoch))
@@ -209,7 +209,7 @@ class CosineAnnealingLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        """From the present rates, so that schedules combine."""
+        """Return the rates, computed from the current ones, so that schedules combine."""
         if self.last_epoch == 0:
             return self._present()
         if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:
@@ -226,7 +226,7 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Half a cosine again and again: first over ``T_0`` epochs, then each time ``T_mult`` times as long."""
+    """Repeated half cosines: the first over ``T_0`` epochs, each next one ``T_mult`` times as long."""
 
     def __init__(self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1):
         if T_0 <= 0 or T_mult < 1:
@@ -236,8 +236,8 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self.eta_min = eta_min
         super().__init__(optimizer, last_epoch)
 
-    def _place(self) -> tuple[int, int]:
-        """Epochs since the last restart, and length of the present stretch."""
+    def _period(self) -> tuple[int, int]:
+        """Return the epochs since the last restart, and the length of the current period."""
         since, length = self.last_epoch, self.T_0
         if self.T_mult == 1:
             return since % length, length
@@ -247,21 +247,22 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         return since, length
 
     def get_lr(self) -> list[float]:
-        """From the epoch alone."""
-        since, length = self._place()
+        """Return the rates of the epoch."""
+        since, length = self._period()
         height = (1 + math.cos(math.pi * since / length)) / 2
         return [self.eta_min + (base - self.eta_min) * height for base in self.base_lrs]
 
 
 class SequentialLR(LRScheduler):
-    """One schedule after another: the next one starts, from its epoch 0, at each of the epochs ``milestones``."""
+    """Consecutive schedules: the next one starts, from its epoch 0, at each of the epochs ``milestones``."""
 
     def __init__(
         self, optimizer: Optimizer, schedulers: Sequence[LRScheduler], milestones: Sequence[int], last_epoch: int = -1
     ):
         if len(milestones) != len(schedulers) - 1:
             raise AttributeValueError(
-                f"SequentialLR: {len(schedulers)} schedules and {len(milestones)} milestones, one less is needed"
+                f"SequentialLR: {len(schedulers)} schedulers need {len(schedulers) - 1} milestones, got "
+                f"{len(milestones)}"
             )
         if any(s.optimizer is not optimizer for s in schedulers):
             raise AttributeValueError("SequentialLR: all schedules need the same optimizer")
@@ -269,7 +270,7 @@ class SequentialLR(LRScheduler):
         self._schedulers = list(schedulers)
         self._milestones = list(milestones)
         self.last_epoch = last_epoch + 1
-        # Every schedule has set the rate when it was made; start again with the first one.
+        # Every schedule set the rate on construction, so restart with the first one.
         for group in optimizer.param_groups:
             group["lr"] = group["initial_lr"]
         for scheduler in self._schedulers:
@@ -279,7 +280,7 @@ class SequentialLR(LRScheduler):
         self._last_lr = self._schedulers[0].get_last_lr()
 
     def step(self, epoch: int | None = None) -> None:
-        """One step of the schedule whose turn it is."""
+        """Run a step of the current schedule."""
         refuse_trace(f"{type(self).__name__}.step()")
         self.last_epoch += 1
         number = bisect_right(self._milestones, self.last_epoch)
@@ -291,13 +292,13 @@ class SequentialLR(LRScheduler):
         self._last_lr = scheduler.get_last_lr()
 
     def state_dict(self) -> dict[str, Any]:
-        """The states of all schedules, and where this one is."""
+        """Return the states of all schedules, and the position of this one."""
         state = {k: v for k, v in self.__dict__.items() if k not in ("optimizer", "_schedulers")}
         state["_schedulers"] = [s.state_dict() for s in self._schedulers]
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes back what ``state_dict`` returned."""
+        """Restore the state from ``state_dict``."""
         state = dict(state_dict)
         for scheduler, saved in zip(self._schedulers, state.pop("_schedulers"), strict=True):
             scheduler.load_state_dict(saved)
@@ -305,11 +306,11 @@ class SequentialLR(LRScheduler):
 
 
 class ChainedScheduler(LRScheduler):
-    """Several schedules at once: each step is one of all of them in turn."""
+    """Simultaneous schedules: each step is a step of all of them in turn."""
 
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None):
         if not schedulers:
-            raise AttributeValueError("ChainedScheduler: no schedules")
+            raise AttributeValueError("ChainedScheduler needs at least one schedule")
         self.optimizer = schedulers[0].optimizer if optimizer is None else optimizer
         if any(s.optimizer is not self.optimizer for s in schedulers):
             raise AttributeValueError("ChainedScheduler: all schedules need the same optimizer")
@@ -317,7 +318,7 @@ class ChainedScheduler(LRScheduler):
         self._last_lr = self._present()
 
     def step(self, epoch: int | None = None) -> None:
-        """One step of every schedule."""
+        """Run a step of every schedule."""
         for scheduler in self._schedulers:
             scheduler.step()
         self._last_lr = self._present()
@@ -327,7 +328,7 @@ class ChainedScheduler(LRScheduler):
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """The rate times ``factor`` when a metric, given to ``step``, has not improved for over ``patience`` epochs."""
+    """Rate times ``factor`` after a metric, passed to ``step``, has not improved for more than ``patience`` epochs."""
 
     def __init__(
         self,
@@ -364,7 +365,7 @@ class ReduceLROnPlateau(LRScheduler):
         self._last_lr = self._present()
 
     def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
-        """Takes note of the metric of an epoch."""
+        """Record the metric of an epoch, and reduce the rate if it has stopped improving."""
         refuse_trace(f"{type(self).__name__}.step()")
         current = float(metrics)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch

@@ -1,4 +1,4 @@
-"""Muon (Jordan et al. 2024): momentum of matrices, made orthogonal before the step."""
+"""Muon (Jordan et al. 2024): momentum of matrices, orthogonalized before the step."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from graphc.optim.optimizer import Group, Optimizer, State, is_zero, zeros_like
 from graphc.tensors.tensor import Tensor
 
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)
-"""Of the polynomial of degree 5 that one iteration applies to the singular values."""
+"""Coefficients of the polynomial of degree 5 that an iteration applies to the singular values."""
 _ADJUSTMENTS = (None, "original", "match_rms_adamw")
 
 
 class Muon(Optimizer):
-    """For the matrices of hidden layers; other parameters belong to an optimizer such as AdamW.
+    """Optimizer for the matrices of hidden layers; other parameters belong to an optimizer such as AdamW.
 
-    ``ns_steps`` Newton-Schulz iterations bring the singular values of the momentum near 1. They are computed in the
-    parameter's element type. ``adjust_lr_fn`` scales the rate by the shape: ``"original"`` (also None) by the root of
-    rows over columns where that is above 1, ``"match_rms_adamw"`` to steps of the size of AdamW's.
+    ``ns_steps`` Newton-Schulz iterations bring the singular values of the momentum near 1, in the parameter's element
+    type. ``adjust_lr_fn`` scales the rate by the shape: ``"original"`` (also None) by the root of rows over columns if
+    above 1, ``"match_rms_adamw"`` to the step size of AdamW.
     """
 
     def __init__(
@@ -49,22 +49,22 @@ class Muon(Optimizer):
         super().__init__(params, defaults)
 
     def check_group(self, group: Group) -> None:
-        """Only matrices, and known ways to adjust the rate."""
+        """Check that all parameters are matrices, and the options."""
         super().check_group(group)
         for param in group["params"]:
             if len(param.shape) != 2:
-                raise ShapeError(f"Muon optimizes matrices, not {list(param.shape)}", remedy="AdamW for the others")
+                raise ShapeError(f"Muon optimizes matrices, not {list(param.shape)}", remedy="use AdamW for the others")
         if group["adjust_lr_fn"] not in _ADJUSTMENTS:
-            raise AttributeValueError(f"Muon: adjust_lr_fn {group['adjust_lr_fn']!r} is none of {_ADJUSTMENTS}")
+            raise AttributeValueError(f"Muon: adjust_lr_fn {group['adjust_lr_fn']!r} is not one of {_ADJUSTMENTS}")
         if len(group["ns_coefficients"]) != 3 or not 0 <= group["ns_steps"] < 100:
-            raise AttributeValueError("Muon: three ns_coefficients, and fewer than 100 ns_steps")
+            raise AttributeValueError("Muon needs three ns_coefficients, and fewer than 100 ns_steps")
 
     def init_state(self, param: Tensor) -> State:
-        """``momentum_buffer``."""
+        """Return the initial state: ``momentum_buffer``."""
         return {"momentum_buffer": zeros_like(param)}
 
     def update(self, param: Tensor, grad: Tensor, state: State, hyper: Group) -> tuple[Tensor, State]:
-        """One step (Jordan et al. 2024)."""
+        """Compute a step (Jordan et al. 2024)."""
         momentum, lr = hyper["momentum"], hyper["lr"]
         mean = state["momentum_buffer"] * momentum + grad * (1.0 - momentum)
         change = grad * (1.0 - momentum) + mean * momentum if hyper["nesterov"] else mean
@@ -82,7 +82,7 @@ def _ratio(adjustment: str | None, param: Tensor) -> float:
 
 
 def orthogonalized(x: Tensor, coefficients: tuple[float, float, float], steps: int, eps: float) -> Tensor:
-    """A matrix with the singular vectors of ``x`` and singular values near 1 (Newton-Schulz iterations)."""
+    """Return a matrix with the singular vectors of ``x`` and singular values near 1 (Newton-Schulz iterations)."""
     a, b, c = coefficients
     tall = x.shape[0] > x.shape[1]
     x = x.transpose(0, 1) if tall else x

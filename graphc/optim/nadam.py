@@ -9,13 +9,13 @@ import numpy as np
 
 from graphc.ops import math as mathematics
 from graphc.optim.moments import Moments, bias_correction, decayed
-from graphc.optim.optimizer import Group, State, Ways
+from graphc.optim.optimizer import Group, ImplementationOptions, State
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
 
 
 class NAdam(Moments):
-    """Adam that looks one step of its momentum ahead; the momentum grows with time as ``momentum_decay`` says."""
+    """Adam that looks one step of its momentum ahead; ``momentum_decay`` controls how the momentum grows."""
 
     def __init__(
         self,
@@ -28,7 +28,7 @@ class NAdam(Moments):
         decoupled_weight_decay: bool = False,
         *,
         maximize: bool = False,
-        **ways: Unpack[Ways],
+        **options: Unpack[ImplementationOptions],
     ):
         defaults = {
             "lr": lr,
@@ -39,14 +39,15 @@ class NAdam(Moments):
             "decoupled_weight_decay": decoupled_weight_decay,
             "maximize": maximize,
         }
-        super().__init__(params, defaults, ways)
+        super().__init__(params, defaults, options)
 
     def init_state(self, param: Tensor) -> State:
-        """``step``, ``exp_avg``, ``exp_avg_sq``, and the product of all momenta so far, ``mu_product``."""
+        """Return the initial state: ``step``, ``exp_avg``, ``exp_avg_sq``, and ``mu_product``, the product of all
+        momenta so far."""
         return {**super().init_state(param), "mu_product": front().constant(np.ones((), np.float32))}
 
     def update(self, param: Tensor, grad: Tensor, state: State, hyper: Group) -> tuple[Tensor, State]:
-        """One step (Dozat 2016, algorithm 2, with the schedule of the momentum of its section 3)."""
+        """Compute a step (Dozat 2016, algorithm 2, with the momentum schedule of its section 3)."""
         param, grad = decayed(param, grad, hyper)
         lr, beta1, beta2 = hyper["lr"], hyper["beta1"], hyper["beta2"]
         step = state["step"] + 1

@@ -1,4 +1,4 @@
-"""Optimizer: parameter groups, state, and a step made of a pure update rule that can also be traced."""
+"""Optimizer: parameter groups, state, and a step based on a pure update rule that can also be traced."""
 
 from __future__ import annotations
 
@@ -27,60 +27,62 @@ State = dict[str, Tensor]
 
 
 STEPS = 8
-"""Steps that operations take where nobody has a wish; the next one is a native call."""
+"""Number of steps run by operations without a preference; the next one is a native call."""
 
 
-class Ways(TypedDict, total=False):
-    """Arguments that choose how PyTorch computes a step; here a step is one program or one operation after the other.
-    All but ``differentiable`` are taken and change nothing."""
+class ImplementationOptions(TypedDict, total=False):
+    """PyTorch's options for the implementation of a step; here a step is one program, or one operation after the other.
+    All but ``differentiable`` are accepted and change nothing."""
 
     foreach: bool | None
-    """Parameters of a kind at once."""
+    """Update parameters of a kind together."""
     fused: bool | None
-    """A step as one kernel."""
+    """Run a step as one kernel."""
     capturable: bool
-    """A step as a part of a program that is recorded."""
+    """Let a recorded program contain the step."""
     differentiable: bool
-    """A step through which gradients flow, which there is none of."""
+    """Let gradients flow through the step; not supported."""
 
 
 class Optimizer:
     """Base of optimizers. A subclass defines ``init_state`` and ``update``.
 
-    ``update`` is pure: it returns the new parameter and the new state, written in tensor operations, so that the same
-    rule runs eagerly in ``step`` and inside a compiled training step. The numbers of a group arrive in ``hyper``: those
-    named in ``schedulable`` may be Python floats or 0-d tensors, all others are Python values.
+    ``update`` is pure: it returns the new parameter and the new state, in tensor operations. So the same rule runs
+    eagerly in ``step`` and inside of a compiled training step. ``hyper`` contains the numbers of a group: those in
+    ``schedulable`` may be Python floats or 0-d tensors, all others are Python values.
     """
 
     schedulable: ClassVar[tuple[str, ...]] = ("lr", "weight_decay")
     """Numbers of a group that may change between steps without a new trace."""
     native: bool | None = None
-    """Whether ``step`` is one native call: True, False, or None: for optimizers of graphc, from the first step on in
-    which compiled code has computed a gradient, or after ``STEPS`` steps, or with ``use_deterministic_algorithms``.
-    GRAPHC_EAGER=reference switches it off."""
-    updates: Any = None
-    """The native updates of this optimizer, kept by who made them."""
-    is_compilable: ClassVar[bool] = True
-    """Whether ``update`` says all that a step does, so that compiled code can hold it."""
+    """Whether ``step`` is one native call: True, False or None.
 
-    def __init__(self, params: Any, defaults: Group, ways: Ways | None = None):
-        _check_ways(type(self).__name__, ways or {})
+    None applies to graphc's optimizers: steps are native once compiled code has computed a gradient, after ``STEPS``
+    steps, or with ``use_deterministic_algorithms``. GRAPHC_EAGER=reference disables native steps.
+    """
+    updates: Any = None
+    """The native updates of this optimizer, cached by their creator."""
+    is_compilable: ClassVar[bool] = True
+    """Whether ``update`` is the whole step, so that compiled code can contain it."""
+
+    def __init__(self, params: Any, defaults: Group, options: ImplementationOptions | None = None):
+        _check_options(type(self).__name__, options or {})
         self.defaults = defaults
         self.state: defaultdict[Tensor, State] = defaultdict(dict)
         self.param_groups: list[Group] = []
         self.step_count = 0
-        """How often the parameters were updated, eagerly or by a compiled step."""
+        """Number of updates of the parameters, by eager and compiled steps."""
         self._step_pre_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
         self._step_post_hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
         self._state_hooks: dict[str, OrderedDict[int, Callable[..., Any]]] = {}
         if isinstance(params, Tensor):
             raise ArgumentError(
-                f"{type(self).__name__}: got one tensor where parameters are expected", remedy="[parameter]"
+                f"{type(self).__name__}: got one tensor instead of a list of parameters", remedy="pass [parameter]"
             )
         if not isinstance(params, Iterable):
             raise ArgumentError(
-                f"{type(self).__name__}: {type(params).__name__} holds no parameters that can be listed",
-                remedy="model.parameters()",
+                f"{type(self).__name__}: {type(params).__name__} is not an iterable of parameters",
+                remedy="pass model.parameters()",
             )
         groups = list(params)
         if not groups:
@@ -93,21 +95,21 @@ class Optimizer:
     # The rule
 
     def init_state(self, param: Tensor) -> State:
-        """The state of ``param`` before its first step; tensors that ``update`` replaces."""
+        """Return the state of ``param`` before its first step; ``update`` replaces its tensors."""
         raise NotImplementedError(f"{type(self).__name__} does not define init_state")
 
     def update(self, param: Tensor, grad: Tensor, state: State, hyper: Group) -> tuple[Tensor, State]:
-        """The parameter and its state after one step with ``grad``; nothing is changed in place."""
+        """Return the parameter and its state after a step with ``grad``, without in-place changes."""
         raise NotImplementedError(f"{type(self).__name__} does not define update")
 
     def new_values(self, param: Tensor, grad: Tensor, state: State, hyper: Group) -> tuple[Tensor, State]:
-        """What ``update`` gives; a complex parameter is updated as its real and imaginary parts, side by side."""
+        """Apply ``update``; a complex parameter is viewed as adjacent real and imaginary parts."""
         if not param.dtype.is_complex:
             return self.update(param, grad, state, hyper)
-        whole = [name for name, value in state.items() if value.dtype.is_complex]
-        parts = {name: view_as_real(value) if name in whole else value for name, value in state.items()}
-        value, after = self.update(view_as_real(param), view_as_real(grad), parts, hyper)
-        return view_as_complex(value), after | {name: view_as_complex(after[name]) for name in whole}
+        complex_names = [name for name, value in state.items() if value.dtype.is_complex]
+        real_state = {name: view_as_real(value) if name in complex_names else value for name, value in state.items()}
+        value, after = self.update(view_as_real(param), view_as_real(grad), real_state, hyper)
+        return view_as_complex(value), after | {name: view_as_complex(after[name]) for name in complex_names}
 
     @property
     def rule(self) -> Optimizer:
@@ -115,26 +117,27 @@ class Optimizer:
         return self
 
     def hyper(self, group: Group) -> Group:
-        """The numbers and flags of a group, without its parameters."""
+        """Return the numbers and flags of a group, without its parameters."""
         return {name: value for name, value in group.items() if name != "params"}
 
     def number(self, group: Group, name: str) -> Any:
-        """The present value of the schedulable number ``name`` of a group."""
+        """Return the current value of the schedulable number ``name`` of a group."""
         return group[name]
 
     # Groups
 
     def add_param_group(self, param_group: Group) -> None:
-        """Adds parameters with their own options; options that are not given come from the defaults.
+        """Add parameters with their own options; missing options come from the defaults.
 
-        Raises AttributeValueError when a parameter is in a group already, ArgumentError when one is no tensor.
+        Raises AttributeValueError for a parameter that is already in a group, ArgumentError for a value other than a
+        tensor.
         """
         if not isinstance(param_group, dict):
-            raise ArgumentError(f"a parameter group is a dict, got {type(param_group).__name__}")
+            raise ArgumentError(f"a parameter group must be a dict, got {type(param_group).__name__}")
         group = dict(param_group)
         params = group.get("params", ())
         if isinstance(params, set):
-            raise ArgumentError("parameters in a set have no fixed order", remedy="a list")
+            raise ArgumentError("parameters in a set have no fixed order", remedy="pass a list")
         named = [p if isinstance(p, tuple) else (None, p) for p in ([params] if isinstance(params, Tensor) else params)]
         group["params"] = [p for _, p in named]
         if any(name is not None for name, _ in named):
@@ -146,57 +149,57 @@ class Optimizer:
         self.param_groups.append(group)
 
     def _check_params(self, params: list[Any]) -> None:
-        known = {id(p) for group in self.param_groups for p in group["params"]}
+        used_ids = {id(p) for group in self.param_groups for p in group["params"]}
         for param in params:
             if not isinstance(param, Tensor):
-                raise ArgumentError(f"{type(self).__name__} optimizes tensors, got {type(param).__name__}")
+                raise ArgumentError(f"{type(self).__name__} takes tensors, got {type(param).__name__}")
             if not param.is_leaf:
-                raise AttributeValueError(f"{type(self).__name__}: cannot optimize a tensor that is no leaf")
-            if id(param) in known:
+                raise AttributeValueError(f"{type(self).__name__}: cannot optimize a tensor that is not a leaf")
+            if id(param) in used_ids:
                 raise AttributeValueError(f"{type(self).__name__}: a parameter appears more than once")
-            known.add(id(param))
+            used_ids.add(id(param))
 
     def check_group(self, group: Group) -> None:
-        """Raises AttributeValueError for options that make no sense; subclasses extend it."""
+        """Raise AttributeValueError for invalid options; subclasses extend it."""
         for name in ("lr", "weight_decay", "eps", "momentum"):
             value = group.get(name, 0.0)
             if not isinstance(value, Tensor) and not value >= 0.0:
-                raise AttributeValueError(f"{type(self).__name__}: {name} must not be negative, got {value}")
+                raise AttributeValueError(f"{type(self).__name__}: {name} must be 0 or more, got {value}")
 
     def group_of(self, param: Tensor) -> Group:
-        """The group that holds ``param``."""
+        """Return the group that holds ``param``."""
         for group in self.param_groups:
             if any(p is param for p in group["params"]):
                 return group
         raise AttributeValueError(f"{type(self).__name__} does not hold this parameter")
 
     def state_of(self, param: Tensor) -> State:
-        """The state of ``param``, made at the first use."""
+        """Return the state of ``param``, created on first use."""
         state = self.state[param]
         if not state:
             with no_grad():
-                state.update(_beside(param, self.init_state(param)))
+                state.update(_on_device_of(param, self.init_state(param)))
         return state
 
     # Several processes
 
     def owned(self, params: list[Tensor]) -> list[Tensor]:
-        """Those of some parameters that this process updates; shared optimizers leave some to other processes."""
+        """Return the parameters that this process updates; a sharded optimizer leaves some to other processes."""
         return params
 
     def from_others(self, params: Sequence[Tensor], values: Mapping[int, Tensor]) -> list[tuple[Tensor, Tensor]]:
-        """Pairs of a parameter that another process updates and its new value: of ``params``, which one step updates,
-        those of this process to ``values``, by identity."""
+        """Exchange new values with the other processes. ``values`` maps the identities of this process's parameters in
+        ``params`` to their new values; return pairs of a parameter of another process and its new value."""
         return []
 
     # Steps
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Updates every parameter that has a gradient, in place, and returns what ``closure()`` returned.
+        """Update every parameter that has a gradient, in place, and return the result of ``closure()``.
 
-        All new values are computed before the first one is written, so an error leaves every parameter as it was.
-        Where compiled code has computed gradients, or ``native`` is set, ``update`` is traced and the step is one
-        native call. In a compiled function the update is a part of its code.
+        All new values are computed before the first is written, so an error leaves every parameter unchanged. If
+        compiled code has computed gradients, or ``native`` is set, the step traces ``update`` and runs as one native
+        call. In a compiled function the update becomes part of its code.
         """
         if is_tracing():
             return step_in_trace(self, closure)
@@ -219,7 +222,7 @@ class Optimizer:
         return loss
 
     def _run_natively(self) -> bool:
-        """The update as one native call; False where operations do it."""
+        """Run the update as one native call; return False if operations must do it."""
         params = [p for group in self.param_groups for p in group["params"] if p._grad is not None]
         wish = self.native
         if wish is None and type(self).__module__.partition(".")[0] != "graphc":
@@ -230,7 +233,7 @@ class Optimizer:
         return loop is not None and loop.update(self, self.owned(params))
 
     def _compute(self) -> list[tuple[Tensor, Tensor]]:
-        """Pairs of a tensor and its new value, for all parameters with a gradient and their state."""
+        """Return pairs of a tensor and its new value, for all parameters with a gradient and their state."""
         changes: list[tuple[Tensor, Tensor]] = []
         for group in self.param_groups:
             hyper = self.hyper(group)
@@ -249,7 +252,7 @@ class Optimizer:
             target.copy_(value)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Removes the gradients of all parameters, or sets them to zero."""
+        """Remove the gradients of all parameters, or set them to zero."""
         for group in self.param_groups:
             for param in group["params"]:
                 if set_to_none:
@@ -259,13 +262,13 @@ class Optimizer:
                     param.grad.zero_()
 
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """``hook(optimizer, args, kwargs)`` runs before each step."""
+        """Call ``hook(optimizer, args, kwargs)`` before each step."""
         handle = RemovableHandle(self._step_pre_hooks)
         self._step_pre_hooks[handle.id] = hook
         return handle
 
     def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """``hook(optimizer, args, kwargs)`` runs after each step."""
+        """Call ``hook(optimizer, args, kwargs)`` after each step."""
         handle = RemovableHandle(self._step_post_hooks)
         self._step_post_hooks[handle.id] = hook
         return handle
@@ -279,49 +282,49 @@ class Optimizer:
         return handle
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
-        """``hook(optimizer)`` runs before ``state_dict``."""
+        """Call ``hook(optimizer)`` before ``state_dict``."""
         return self._add_state_hook("save", hook, prepend)
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
-        """``hook(optimizer, state_dict)`` runs after ``state_dict`` and may return another one."""
+        """Call ``hook(optimizer, state_dict)`` after ``state_dict``; it may return a replacement."""
         return self._add_state_hook("saved", hook, prepend)
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
-        """``hook(optimizer, state_dict)`` runs before ``load_state_dict`` and may return another one."""
+        """Call ``hook(optimizer, state_dict)`` before ``load_state_dict``; it may return a replacement."""
         return self._add_state_hook("load", hook, prepend)
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
-        """``hook(optimizer)`` runs after ``load_state_dict``."""
+        """Call ``hook(optimizer)`` after ``load_state_dict``."""
         return self._add_state_hook("loaded", hook, prepend)
 
     def _run_state_hooks(self, table: str, *args: Any) -> Any:
-        """What the hooks of a table make of the state dictionary."""
+        """Pass the state dictionary through the hooks of a table, and return it."""
         for hook in list(self._state_hooks.get(table, {}).values()):
-            found = hook(self, *args)
-            args = args if found is None or not args else (found,)
+            replacement = hook(self, *args)
+            args = args if replacement is None or not args else (replacement,)
         return args[0] if args else None
 
     # Saving
 
     def _numbers(self) -> dict[int, int]:
-        """Parameter id to its number over all groups."""
+        """Return the index over all groups of each parameter, by identity."""
         params = [p for group in self.param_groups for p in group["params"]]
         return {id(p): i for i, p in enumerate(params)}
 
     def state_dict(self) -> dict[str, Any]:
-        """State and options, with parameters replaced by their numbers. State tensors are not copied."""
+        """Return state and options, with parameters replaced by their indices. State tensors are not copied."""
         self._run_state_hooks("save")
         numbers = self._numbers()
         state = {numbers[id(param)]: dict(entries) for param, entries in self.state.items() if entries}
         return self._run_state_hooks("saved", {"state": state, "param_groups": self._numbered_groups()})
 
     def sharded_state_dict(self) -> dict[str, Any]:
-        """What this process has of ``state_dict``, for ``graphc.distributed.checkpoint``: all of it, unless processes
-        share the state."""
+        """Return this process's share of ``state_dict`` for ``graphc.distributed.checkpoint``: all of it, unless
+        processes shard the state."""
         return self.state_dict()
 
     def needs_entry(self, path: Sequence[Any]) -> bool:
-        """Whether ``load_state_dict`` reads, in this process, what stands at a path of keys in ``state_dict``."""
+        """Return whether ``load_state_dict`` in this process reads the entry at a path of keys in ``state_dict``."""
         return True
 
     def _numbered_groups(self) -> list[Group]:
@@ -329,9 +332,9 @@ class Optimizer:
         return [{**group, "params": [numbers[id(p)] for p in group["params"]]} for group in self.param_groups]
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Takes state and options from what ``state_dict`` returned for an optimizer of as many parameters.
+        """Load state and options from the ``state_dict`` of an optimizer with as many parameters.
 
-        Raises StateDictError when groups or shapes do not fit; then nothing has changed.
+        Raises StateDictError, without any change, if groups or shapes do not fit.
         """
         state_dict = self._run_state_hooks("load", {**state_dict})
         saved = list(state_dict["param_groups"])
@@ -343,16 +346,19 @@ class Optimizer:
             )
         params = [p for group in self.param_groups for p in group["params"]]
         numbers = [n for group in saved for n in group["params"]]
-        known = dict(zip(numbers, params, strict=True))
-        state = {known[n]: self._load_state(known[n], entries) for n, entries in state_dict["state"].items()}
+        params_by_number = dict(zip(numbers, params, strict=True))
+        state = {
+            params_by_number[n]: self._load_state(params_by_number[n], entries)
+            for n, entries in state_dict["state"].items()
+        }
         self.state = defaultdict(dict, state)
         for group, entries in zip(self.param_groups, saved, strict=True):
             group.update((name, deepcopy(value)) for name, value in entries.items() if name != "params")
         self._run_state_hooks("loaded")
 
     def _load_state(self, param: Tensor, entries: Mapping[str, Any]) -> State:
-        """A copy of saved entries in the element types that a fresh state has."""
-        fresh = _beside(param, self.init_state(param))
+        """Return a copy of saved entries in the element types of a fresh state."""
+        fresh = _on_device_of(param, self.init_state(param))
         loaded: State = {}
         with no_grad():
             for name, current in fresh.items():
@@ -383,32 +389,32 @@ class Optimizer:
 
 
 def refuse_trace(what: str) -> None:
-    """Raises TraceError in a compiled function: what a step of a schedule changes lives in Python."""
+    """Raise TraceError in a compiled function: a schedule's step changes Python state."""
     if is_tracing():
         raise TraceError(
-            f"{what} runs in a compiled function, where it would take effect only once, while this is traced",
-            remedy="step = graphc.compile_step(model, loss, optimizer), which compiles the update too; schedules step "
-            "outside",
+            f"{what} runs in a compiled function, where it would take effect only once, during the trace",
+            remedy="use step = graphc.compile_step(model, loss, optimizer), which compiles the update too; step "
+            "schedules outside",
         )
 
 
-def _beside(param: Tensor, state: State) -> State:
-    """A state on the device of its parameter."""
+def _on_device_of(param: Tensor, state: State) -> State:
+    """Move a state to the device of its parameter."""
     return {k: v.to(param.device) for k, v in state.items()} if is_on_device(param._data) else state
 
 
 def zeros_like(param: Tensor) -> Tensor:
-    """Zeros in shape and type of ``param``."""
+    """Return zeros in shape and type of ``param``."""
     return front().constant(np.zeros(param.shape, param.dtype.numpy))
 
 
 def step_counter() -> Tensor:
-    """The count of steps before the first one: f32 without dimensions."""
+    """Return the initial step count: 0 in f32, without dimensions."""
     return front().constant(np.zeros((), np.float32))
 
 
 def decayed_gradient(param: Tensor, grad: Tensor, hyper: Group) -> Tensor:
-    """The gradient to go down, with ``weight_decay`` times the parameter added to it."""
+    """Return the gradient of descent, with ``weight_decay`` times the parameter added."""
     if hyper["maximize"]:
         grad = -grad
     decay = hyper["weight_decay"]
@@ -416,16 +422,17 @@ def decayed_gradient(param: Tensor, grad: Tensor, hyper: Group) -> Tensor:
 
 
 def is_zero(number: Any) -> bool:
-    """True for the Python number 0, which switches off what it scales; a tensor may have any value."""
+    """Return whether a number is the Python number 0, which disables its term; a tensor may have any value."""
     return isinstance(number, (int, float)) and number == 0
 
 
-def _check_ways(name: str, ways: Ways) -> None:
-    unknown = ways.keys() - Ways.__annotations__.keys()
+def _check_options(name: str, options: ImplementationOptions) -> None:
+    unknown = options.keys() - ImplementationOptions.__annotations__.keys()
     if unknown:
-        raise ArgumentError(f"{name} has no argument {min(unknown)!r}", remedy=f"help(graphc.optim.{name})")
-    if ways.get("differentiable"):
+        raise ArgumentError(f"{name} has no argument {min(unknown)!r}", remedy=f"see help(graphc.optim.{name})")
+    if options.get("differentiable"):
         raise ArgumentError(
-            f"{name}: no gradient flows through a step",
-            remedy="graphc.func.functional_call(model, {name: p - lr * p_grad ...}, x), with grad(create_graph=True)",
+            f"{name}: differentiable=True is not supported",
+            remedy="call graphc.func.functional_call(model, {name: p - lr * p_grad ...}, x), with "
+            "grad(create_graph=True)",
         )

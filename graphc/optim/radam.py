@@ -8,12 +8,12 @@ from typing import Any, Unpack
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.optim.moments import Moments, bias_correction, decayed
-from graphc.optim.optimizer import Group, State, Ways
+from graphc.optim.optimizer import Group, ImplementationOptions, State
 from graphc.tensors.tensor import Tensor
 
 
 class RAdam(Moments):
-    """Adam whose scaling by squares sets in when their running mean is worth something."""
+    """Adam that starts scaling by squares once their running mean is reliable."""
 
     def __init__(
         self,
@@ -25,7 +25,7 @@ class RAdam(Moments):
         decoupled_weight_decay: bool = False,
         *,
         maximize: bool = False,
-        **ways: Unpack[Ways],
+        **options: Unpack[ImplementationOptions],
     ):
         defaults = {
             "lr": lr,
@@ -35,10 +35,10 @@ class RAdam(Moments):
             "decoupled_weight_decay": decoupled_weight_decay,
             "maximize": maximize,
         }
-        super().__init__(params, defaults, ways)
+        super().__init__(params, defaults, options)
 
     def update(self, param: Tensor, grad: Tensor, state: State, hyper: Group) -> tuple[Tensor, State]:
-        """One step (Liu et al. 2020, algorithm 2)."""
+        """Compute a step (Liu et al. 2020, algorithm 2)."""
         param, grad = decayed(param, grad, hyper)
         beta1, beta2 = hyper["beta1"], hyper["beta2"]
         step = state["step"] + 1

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, Unpack
 
 from graphc.ops import math as mathematics
-from graphc.optim.optimizer import Group, Optimizer, State, Ways, decayed_gradient, is_zero, zeros_like
+from graphc.optim.optimizer import Group, ImplementationOptions, Optimizer, State, decayed_gradient, is_zero, zeros_like
 from graphc.tensors.tensor import Tensor
 
 
 class RMSprop(Optimizer):
-    """The gradient over the root of a running mean of its square; ``centered`` takes the mean gradient off that."""
+    """Gradient over the root of a running mean of its square; ``centered`` subtracts the squared mean gradient."""
 
     schedulable = ("lr", "weight_decay", "momentum")
 
@@ -25,7 +25,7 @@ class RMSprop(Optimizer):
         centered: bool = False,
         *,
         maximize: bool = False,
-        **ways: Unpack[Ways],
+        **options: Unpack[ImplementationOptions],
     ):
         defaults = {
             "lr": lr,
@@ -36,10 +36,10 @@ class RMSprop(Optimizer):
             "centered": centered,
             "maximize": maximize,
         }
-        super().__init__(params, defaults, ways)
+        super().__init__(params, defaults, options)
 
     def init_state(self, param: Tensor) -> State:
-        """``square_avg``, ``momentum_buffer`` with momentum, ``grad_avg`` when centred."""
+        """Return the initial state: ``square_avg``, ``momentum_buffer`` with momentum, ``grad_avg`` if centered."""
         group = self.group_of(param)
         state = {"square_avg": zeros_like(param)}
         if group["momentum"]:
@@ -49,7 +49,7 @@ class RMSprop(Optimizer):
         return state
 
     def update(self, param: Tensor, grad: Tensor, state: State, hyper: Group) -> tuple[Tensor, State]:
-        """One step."""
+        """Compute a step."""
         grad = decayed_gradient(param, grad, hyper)
         alpha = hyper["alpha"]
         square = state["square_avg"] * alpha + grad * grad * (1.0 - alpha)

@@ -12,11 +12,12 @@ from graphc.optim.optimizer import Optimizer, refuse_trace
 
 
 class LRScheduler:
-    """Base of schedules: ``step()`` after each epoch (or batch) sets ``lr`` of every group to what ``get_lr`` says."""
+    """Base of schedules: ``step()`` after each epoch (or batch) sets ``lr`` of every group to the rates of
+    ``get_lr``."""
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1):
         if not isinstance(optimizer, Optimizer):
-            raise ArgumentError(f"{type(self).__name__}: {type(optimizer).__name__} is no Optimizer")
+            raise ArgumentError(f"{type(self).__name__}: {type(optimizer).__name__} is not an Optimizer")
         self.optimizer = optimizer
         for i, group in enumerate(optimizer.param_groups):
             if last_epoch == -1:
@@ -30,22 +31,22 @@ class LRScheduler:
         self.step()
 
     def get_lr(self) -> list[float]:
-        """The learning rate of each group at ``last_epoch``, from the present one."""
+        """Return the learning rate of each group at ``last_epoch``, computed from the current one."""
         raise NotImplementedError(f"{type(self).__name__} does not define get_lr")
 
     def get_last_lr(self) -> list[float]:
-        """What the last step set."""
+        """Return the rates set by the last step."""
         return self._last_lr
 
     def step(self, epoch: int | None = None) -> None:
-        """Goes on to the next epoch, or to ``epoch`` where the schedule has a closed form. Raises TraceError in a
-        compiled function."""
+        """Advance to the next epoch, or to ``epoch`` if the schedule has a closed form. Raise TraceError in a compiled
+        function."""
         refuse_trace(f"{type(self).__name__}.step()")
         self._steps += 1
         if self._steps == 2 and self.optimizer.step_count == 0:
             warnings.warn(
-                "lr_scheduler.step() runs before the first optimizer.step(), so the first learning rate is never used; "
-                "step the optimizer first",
+                "lr_scheduler.step() is called before the first optimizer.step(), so the first learning rate is never "
+                "used; step the optimizer first",
                 stacklevel=2,
             )
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
@@ -73,16 +74,16 @@ class LRScheduler:
         return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in shown.items())})"
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimizer and functions."""
+        """Return all attributes except the optimizer and functions."""
         return {k: v for k, v in self.__dict__.items() if k != "optimizer" and not callable(v)}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes back what ``state_dict`` returned."""
+        """Restore the state from ``state_dict``."""
         self.__dict__.update(state_dict)
 
 
 def _is_plain(setting: Any) -> bool:
-    """Whether a setting is a number, a text or a short list of numbers, which a representation shows."""
+    """Return whether a setting is a number, a string or a short list of numbers, for the representation."""
     if isinstance(setting, (list, tuple)):
         return len(setting) <= 8 and all(isinstance(item, (int, float)) for item in setting)
     return isinstance(setting, (int, float, str))

@@ -1,4 +1,4 @@
-"""What a program depends on of an optimizer, and which of its numbers each call gives."""
+"""Dependence of a program on an optimizer's settings, and the numbers that each call passes."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from graphc.tensors.tensor import Tensor
 
 
 def is_argument(optimizer: Any, name: str, value: Any) -> bool:
-    """Whether each call of a program gives a number of a group: one that schedules change, and that is there. One that
-    is 0 switches off what it scales, and is part of the program; a rate switches nothing off."""
+    """Return whether each call of a program passes a number of a group: a present, schedulable one. A number of 0
+    disables its term and is part of the program, except for a learning rate."""
     if name not in optimizer.schedulable or isinstance(value, (bool, np.bool_)):
         return False
     return isinstance(value, Tensor) or (isinstance(value, (int, float, np.number)) and (name == "lr" or value != 0))
 
 
 class OptimizerSettings:
-    """What a program depends on of an optimizer: the parameters of each group, and all numbers that are no
-    arguments. The optimizer may go away."""
+    """Fact that an optimizer's settings are unchanged: the parameters of each group, and all numbers other than
+    arguments. The optimizer is referenced weakly."""
 
     def __init__(self, optimizer: Any):
         self._optimizer = ref(optimizer)
         self._name = type(optimizer).__name__
         self._settings = self._read(optimizer)
-        self._seen = self._values(optimizer)
+        self._last_values = self._values(optimizer)
 
     @staticmethod
     def _read(optimizer: Any) -> list[Any]:
-        found = []
+        groups = []
         for group in optimizer.param_groups:
-            kept = {k: _key(v) for k, v in optimizer.hyper(group).items() if not is_argument(optimizer, k, v)}
-            found.append(([*map(id, group["params"])], kept))
-        return found
+            constants = {k: _key(v) for k, v in optimizer.hyper(group).items() if not is_argument(optimizer, k, v)}
+            groups.append(([*map(id, group["params"])], constants))
+        return groups
 
     @staticmethod
     def _values(optimizer: Any) -> list[Any]:
@@ -51,20 +51,20 @@ class OptimizerSettings:
         return values
 
     def holds(self) -> bool:
-        """Whether they are as they were; nearly always nothing was assigned at all."""
+        """Return whether the settings are unchanged; nearly always no attribute was assigned at all."""
         optimizer = self._optimizer()
         if optimizer is None:
             return False
         values = self._values(optimizer)
-        if len(values) == len(self._seen) and all(map(is_, values, self._seen)):
+        if len(values) == len(self._last_values) and all(map(is_, values, self._last_values)):
             return True
         if self._read(optimizer) != self._settings:
             return False
-        self._seen = values
+        self._last_values = values
         return True
 
     def why(self) -> str:
-        """What has changed."""
+        """Describe the change."""
         return f"a parameter or a setting of {self._name} was replaced"
 
 
@@ -76,17 +76,17 @@ class GroupNumber(NamedTuple):
     """A number of an optimizer's group that is an argument of a program."""
 
     optimizer: ref[Any]
-    """May go away, and its programs with it."""
+    """Weak reference to the optimizer; its programs die with it."""
     group: int
-    """Number of the group."""
+    """Index of the group."""
     name: str
     dtype: np.dtype
-    """The precision in which it is given."""
+    """The precision of the argument."""
 
 
 class GroupRule:
-    """The numbers of one parameter group for the parameters of one element type: those that are arguments of the
-    program, in that precision, and those that are part of it."""
+    """The numbers of one parameter group for parameters of one element type: program arguments in that precision, and
+    constants of the program."""
 
     def __init__(self, optimizer: Any, index: int, dtype: DType, graph: Any):
         self.values: dict[str, Any] = dict(optimizer.hyper(optimizer.param_groups[index]))
@@ -101,28 +101,29 @@ class GroupRule:
 
 
 class GivenNumbers:
-    """The numbers that one call of a program gives, as arrays: those of the call before where they are the same."""
+    """The numbers a call of a program passes, as arrays; unchanged numbers reuse the arrays of the previous
+    call."""
 
     def __init__(self) -> None:
         self._numbers: list[GroupNumber] = []
-        self._given: list[Any] = []
-        """The numbers of the last call, where they were plain ones."""
+        self._last_values: list[Any] = []
+        """The numbers of the last call, if all were plain floats."""
         self._arrays: list[np.ndarray] = []
 
     def add(self, numbers: Iterable[GroupNumber]) -> None:
-        """More of them, in the order of the program's arguments."""
+        """Append numbers, in the order of the program's arguments."""
         self._numbers += numbers
 
     def keys(self) -> list[GroupNumber]:
-        """What they are, equal for the same number of the same optimizer."""
+        """Return the keys of the numbers, equal for the same number of the same optimizer."""
         return list(self._numbers)
 
     def arrays(self) -> list[np.ndarray]:
-        """Each as an array without dimensions."""
-        given = [_now(number) for number in self._numbers]
-        if not (self._given and all(map(is_, given, self._given))):
-            self._arrays = [_array(value, number.dtype) for value, number in zip(given, self._numbers, strict=True)]
-            self._given = given if all([type(value) is float for value in given]) else []
+        """Return each number as an array without dimensions."""
+        values = [_now(number) for number in self._numbers]
+        if not (self._last_values and all(map(is_, values, self._last_values))):
+            self._arrays = [_array(value, number.dtype) for value, number in zip(values, self._numbers, strict=True)]
+            self._last_values = values if all([type(value) is float for value in values]) else []
         return self._arrays
 
 

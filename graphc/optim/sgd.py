@@ -6,14 +6,24 @@ from typing import Any, Unpack
 
 from graphc.base.errors import AttributeValueError
 from graphc.ops import elementwise as ew
-from graphc.optim.optimizer import Group, Optimizer, State, Ways, decayed_gradient, is_zero, step_counter, zeros_like
+from graphc.optim.optimizer import (
+    Group,
+    ImplementationOptions,
+    Optimizer,
+    State,
+    decayed_gradient,
+    is_zero,
+    step_counter,
+    zeros_like,
+)
 from graphc.tensors.tensor import Tensor
 
 
 class SGD(Optimizer):
-    """``v = momentum v + (1 - dampening) g``, ``p = p - lr v``; ``g + momentum v`` instead of v with ``nesterov``.
+    """Stochastic gradient descent with optional momentum.
 
-    The first step takes ``v = g``. ``weight_decay`` adds ``weight_decay p`` to the gradient; ``maximize`` goes uphill.
+    ``v = momentum v + (1 - dampening) g``, ``p = p - lr v``; with ``nesterov``, ``g + momentum v`` replaces v. The
+    first step sets ``v = g``. ``weight_decay`` adds ``weight_decay p`` to the gradient; ``maximize`` ascends instead.
     """
 
     schedulable = ("lr", "weight_decay", "momentum")
@@ -28,7 +38,7 @@ class SGD(Optimizer):
         nesterov: bool = False,
         *,
         maximize: bool = False,
-        **ways: Unpack[Ways],
+        **options: Unpack[ImplementationOptions],
     ):
         super().__init__(
             params,
@@ -40,20 +50,20 @@ class SGD(Optimizer):
                 "nesterov": nesterov,
                 "maximize": maximize,
             },
-            ways,
+            options,
         )
 
     def check_group(self, group: Group) -> None:
-        """Nesterov's variant needs momentum and no dampening."""
+        """Check the options; Nesterov's variant needs momentum and no dampening."""
         super().check_group(group)
         if group["nesterov"] and (group["momentum"] <= 0 or group["dampening"] != 0):
             raise AttributeValueError(
-                f"SGD: nesterov with momentum {group['momentum']} and dampening {group['dampening']}",
-                remedy="a momentum above 0 and no dampening",
+                f"SGD: nesterov does not work with momentum {group['momentum']} and dampening {group['dampening']}",
+                remedy="pass a momentum above 0 and no dampening",
             )
 
     def init_state(self, param: Tensor) -> State:
-        """``momentum_buffer``, and ``step`` where the first step differs from the others."""
+        """Return the initial state: ``momentum_buffer``, and ``step`` if the first step differs from the others."""
         group = self.group_of(param)
         if not group["momentum"]:
             return {}
@@ -63,7 +73,7 @@ class SGD(Optimizer):
         return state
 
     def update(self, param: Tensor, grad: Tensor, state: State, hyper: Group) -> tuple[Tensor, State]:
-        """One step."""
+        """Compute a step."""
         grad = decayed_gradient(param, grad, hyper)
         momentum, dampening = hyper["momentum"], hyper["dampening"]
         if is_zero(momentum):

@@ -1,4 +1,4 @@
-"""Averages of weights over a training: stochastic weight averaging (Izmailov et al. 2018) and moving means."""
+"""Averages of weights during training: stochastic weight averaging (Izmailov et al. 2018) and moving averages."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from graphc.tensors.tensor_base import front
 from graphc.tracing.trace import is_tracing
 
 Average = Callable[[Tensor, Tensor, Any], Tensor]
-"""``average(mean so far, new value, how many are in it)``."""
+"""``average(mean so far, new value, number of averaged values)``."""
 Averages = Callable[[Sequence[Tensor], Sequence[Tensor], Any], None]
 """The same for lists, in place."""
 
 
 def get_swa_avg_fn() -> Average:
-    """The mean of all values."""
+    """Return the function that averages all values."""
     return _mean
 
 
@@ -38,9 +38,9 @@ def _mean(mean: Tensor, value: Tensor, count: Any) -> Tensor:
 
 
 def get_ema_avg_fn(decay: float = 0.999) -> Average:
-    """The moving mean that keeps the share ``decay`` of what it was."""
+    """Return the function of a moving average that keeps the fraction ``decay`` of its former value."""
     if not 0.0 <= decay <= 1.0:
-        raise AttributeValueError(f"decay {decay} is not between 0 and 1")
+        raise AttributeValueError(f"get_ema_avg_fn: decay must be between 0 and 1, got {decay}")
     return functools.partial(_moving_mean, decay)
 
 
@@ -59,20 +59,20 @@ def _average_in_place(average: Average, means: Sequence[Tensor], values: Sequenc
 
 
 def get_swa_multi_avg_fn() -> Averages:
-    """``get_swa_avg_fn`` for lists of tensors."""
+    """Return ``get_swa_avg_fn`` for lists of tensors."""
     return _in_place(get_swa_avg_fn())
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> Averages:
-    """``get_ema_avg_fn`` for lists of tensors."""
+    """Return ``get_ema_avg_fn`` for lists of tensors."""
     return _in_place(get_ema_avg_fn(decay))
 
 
 class AveragedModel(Module):
-    """A copy of a model whose parameters are averages of the model's; ``update_parameters(model)`` takes new ones in.
+    """Copy of a model with averaged parameters; ``update_parameters(model)`` adds the current ones to the averages.
 
-    The first ones are copied. ``avg_fn`` or ``multi_avg_fn`` say how to average, the mean of all when neither is given.
-    Buffers are copied at each update, or averaged with ``use_buffers``.
+    The first update copies the parameters. ``avg_fn`` or ``multi_avg_fn`` computes the average, by default the mean of
+    all. Each update copies buffers, or averages them with ``use_buffers``.
     """
 
     n_averaged: Tensor
@@ -87,7 +87,7 @@ class AveragedModel(Module):
     ):
         super().__init__()
         if avg_fn is not None and multi_avg_fn is not None:
-            raise ArgumentError("AveragedModel: only one of avg_fn and multi_avg_fn can be given")
+            raise ArgumentError("AveragedModel: pass only one of avg_fn and multi_avg_fn")
         self.module = deepcopy(model)
         if device is not None:
             self.module.to(device)
@@ -97,17 +97,18 @@ class AveragedModel(Module):
         self.use_buffers = use_buffers
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the averaged copy computes."""
+        """Run the averaged copy."""
         return self.module(*args, **kwargs)
 
     def update_parameters(self, model: Module) -> None:
-        """Takes the parameters of ``model`` into the average; ArgumentError where it has others than the copy."""
+        """Add the parameters of ``model`` to the average; raise ArgumentError if their number differs from the
+        copy's."""
         means, values = list(self.module.parameters()), list(model.parameters())
-        buffers, given = list(self.module.buffers()), list(model.buffers())
+        buffers, model_buffers = list(self.module.buffers()), list(model.buffers())
         _check_same("parameters", means, values)
-        _check_same("buffers", buffers, given)
+        _check_same("buffers", buffers, model_buffers)
         if self.use_buffers:
-            means, values = [*chain(means, buffers)], [*chain(values, given)]
+            means, values = [*chain(means, buffers)], [*chain(values, model_buffers)]
         means, values = [m.detach() for m in means], [v.detach() for v in values]
         average = self.multi_avg_fn or get_swa_multi_avg_fn()
         average = average if self.avg_fn is None else _in_place(self.avg_fn)
@@ -120,16 +121,16 @@ class AveragedModel(Module):
             else:
                 average(means, values, self.n_averaged)
             if not self.use_buffers:
-                _copy(buffers, given)
+                _copy(buffers, model_buffers)
             self.n_averaged.add_(1)
 
 
 def _check_same(kind: str, means: Sequence[Tensor], values: Sequence[Tensor]) -> None:
-    """Raises ArgumentError where the averaged copy has not as many parameters or buffers as the model."""
+    """Raise ArgumentError if the averaged copy and the model have different numbers of parameters or buffers."""
     if len(means) != len(values):
         raise ArgumentError(
             f"AveragedModel: the model has {len(values)} {kind}, its averaged copy {len(means)}",
-            remedy="make the AveragedModel after parameters are tied, untied, added or removed",
+            remedy="create the AveragedModel after parameters are tied, untied, added or removed",
         )
 
 
@@ -139,8 +140,8 @@ def _copy(targets: Iterable[Tensor], values: Iterable[Tensor]) -> None:
 
 
 def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
-    """Computes the running statistics of all batch normalisations anew, as means over the batches of ``loader``: each
-    an input, or a tuple or list that begins with it."""
+    """Recompute the running statistics of all batch normalizations as means over the batches of ``loader``: each an
+    input, or a tuple or list that starts with it."""
     norms = [m for m in model.modules() if isinstance(m, _BatchNorm) and not isinstance(m, _InstanceNorm)]
     if not norms:
         return
@@ -169,7 +170,7 @@ def _cosine(t: float) -> float:
 
 
 class SWALR(LRScheduler):
-    """Moves the rate of each group to ``swa_lr`` within ``anneal_epochs`` steps, along a cosine or a line."""
+    """Move the rate of each group to ``swa_lr`` within ``anneal_epochs`` steps, along a cosine or a line."""
 
     def __init__(
         self,
@@ -182,7 +183,7 @@ class SWALR(LRScheduler):
         if anneal_strategy not in ("cos", "linear"):
             raise AttributeValueError(f"SWALR: anneal_strategy {anneal_strategy!r} is neither 'cos' nor 'linear'")
         if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
-            raise AttributeValueError(f"SWALR: anneal_epochs {anneal_epochs!r} is no number of epochs")
+            raise AttributeValueError(f"SWALR: anneal_epochs must be an int of 0 or more, got {anneal_epochs!r}")
         rates = list(swa_lr) if isinstance(swa_lr, (list, tuple)) else [swa_lr] * len(optimizer.param_groups)
         if len(rates) != len(optimizer.param_groups):
             raise AttributeValueError(f"SWALR: {len(rates)} rates for {len(optimizer.param_groups)} groups")
@@ -192,20 +193,20 @@ class SWALR(LRScheduler):
         self._strategy = anneal_strategy
         super().__init__(optimizer, last_epoch)
 
-    def _share(self, step: int) -> float:
-        """The share of ``swa_lr`` after some steps."""
+    def _fraction(self, step: int) -> float:
+        """Return the weight of ``swa_lr`` after some steps."""
         t = max(0.0, min(1.0, step / max(1, self.anneal_epochs)))
         return _cosine(t) if self._strategy == "cos" else _linear(t)
 
     def get_lr(self) -> list[float]:
-        """The rates after one more step."""
+        """Return the rates after one more step."""
         step = self._steps - 1
         if self.anneal_epochs == 0:
             step = max(1, step)
-        before, now = self._share(step - 1), self._share(step)
-        found = []
+        before, now = self._fraction(step - 1), self._fraction(step)
+        rates = []
         for group in self.optimizer.param_groups:
             target, lr = group["swa_lr"], group["lr"]
             start = target if before == 1 else (lr - before * target) / (1.0 - before)
-            found.append(target * now + start * (1.0 - now))
-        return found
+            rates.append(target * now + start * (1.0 - now))
+        return rates

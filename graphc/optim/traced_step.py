@@ -1,4 +1,4 @@
-"""``Optimizer.step()`` in compiled code: the update rule as a part of the graph, its numbers given by each call."""
+"""``Optimizer.step()`` in compiled code: the update rule as part of the graph, with numbers from each call."""
 
 from __future__ import annotations
 
@@ -19,79 +19,80 @@ from graphc.tracing.training import Training
 
 
 class OptimizerNumber:
-    """A number of a parameter group that each call reads, and may find to be another one."""
+    """Fact about a number of a parameter group that each call reads again."""
 
     def __init__(self, optimizer: Any, index: int, name: str):
         self._optimizer, self._index, self._name = optimizer, index, name
         self.title = f"{name} of group {index} of {type(optimizer).__name__}"
-        self.place = ""
+        self.read_at = ""
         self.value = self.now()
         self.key = key_of(self.value)
 
     def now(self) -> Any:
-        """The number at present, as a float; None where there is no such group any more."""
+        """Return the current number as a float; None if the group no longer exists."""
         groups = self._optimizer.param_groups
         number = self._optimizer.number(groups[self._index], self._name) if self._index < len(groups) else None
         return float(number) if isinstance(number, (int, np.number)) else number
 
     def holds(self) -> bool:
-        """Whether it is still of the type that was traced."""
+        """Return whether the number still has its traced type."""
         return type(self.now()) is type(self.value)
 
     def why(self) -> str:
-        """What has changed."""
+        """Describe the change."""
         return f"{self.title}: {self.value!r} -> {self.now()!r}"
 
 
 class _Settings(OptimizerSettings):
-    """Also the states of the parameters that the graph updates, and that no hook runs before the step."""
+    """Fact that settings, and the states of the updated parameters, are unchanged, and that no hook runs before the
+    step."""
 
     def __init__(self, optimizer: Any):
         super().__init__(optimizer)
         self._states: list[tuple[Tensor, Any]] = []
 
     def add_state(self, param: Tensor, state: Any) -> None:
-        """The state of one more parameter that the graph updates."""
+        """Add the state of a parameter the graph updates."""
         self._states.append((param, state))
 
     def holds(self) -> bool:
-        """Whether they are as they were."""
+        """Return whether settings and states are unchanged."""
         optimizer: Any = self._optimizer()
         if optimizer is None or optimizer._step_pre_hooks:
             return False
         return all([optimizer.state.get(p) is s for p, s in self._states]) and super().holds()
 
     def why(self) -> str:
-        """What has changed."""
+        """Describe the change."""
         return f"a parameter, the state or a setting of {self._name} was replaced"
 
 
 def step_in_trace(optimizer: Any, closure: Any) -> None:
-    """Appends the update of every parameter that has a gradient. Raises TraceError where the trace cannot hold it."""
+    """Append the update of every parameter that has a gradient. Raise TraceError if the trace cannot contain it."""
     tracer = front()
     training = tracer.training if isinstance(tracer, Tracer) else None
     name = type(optimizer).__name__
     if training is None:
         raise TraceError(
-            f"{name}.step() runs in a trace where it would take effect only once, while this is traced",
-            remedy="graphc.compile of the whole training function, called with the batch; or step = "
+            f"{name}.step() runs in a trace where it would take effect only once, during the trace",
+            remedy="compile the full training function and call it with the batch, or use step = "
             "graphc.compile_step(model, loss, optimizer)",
         )
     if closure is not None or not optimizer.is_compilable:
         raise TraceError(
-            f"{name}.step() evaluates the loss as often as its values ask for, which compiled code cannot",
-            remedy=f"{name}.step(closure) outside, with a closure that calls a compiled function",
+            f"{name}.step() evaluates the loss a variable number of times, which compiled code cannot",
+            remedy=f"call {name}.step(closure) outside, with a closure that calls a compiled function",
         )
     if optimizer._step_pre_hooks:
         raise TraceError(
-            f"{name}.step() has hooks that run before it, in the middle of what is one native call",
-            remedy="register_step_post_hook, or optimizer.step() outside of the compiled function",
+            f"{name}.step() has pre-hooks, which cannot run in the middle of a native call",
+            remedy="use register_step_post_hook, or call optimizer.step() outside of the compiled function",
         )
     _Step(optimizer, tracer, training).run()
 
 
 class _Step:
-    """One step in one trace."""
+    """The trace of one step."""
 
     def __init__(self, optimizer: Any, tracer: Any, training: Training):
         self.optimizer = optimizer
@@ -100,7 +101,7 @@ class _Step:
         self.settings = _Settings(optimizer)
 
     def run(self) -> None:
-        """Appends the update and notes what follows it."""
+        """Append the update, and schedule the actions after it."""
         changes: list[tuple[Tensor, Any]] = []
         params: list[Tensor] = []
         with no_grad():
@@ -129,7 +130,7 @@ class _Step:
         return [(param, value), *((state[name], new_state[name]) for name in state)]
 
     def _hyper(self, index: int, group: dict[str, Any]) -> dict[str, Any]:
-        """The numbers of a group, with symbols for those that each call gives."""
+        """Return the numbers of a group, with symbols for the ones passed by each call."""
         hyper = dict(self.optimizer.hyper(group))
         for name, value in hyper.items():
             if isinstance(value, Tensor):
@@ -141,14 +142,14 @@ class _Step:
     def _number(self, index: int, group: dict[str, Any], name: str) -> Any:
         numbers = self.training.numbers
         key = (id(group), f"group.{name}")
-        if (known := numbers.reads.get(key)) is not None:
-            return known.symbol
+        if (number_read := numbers.reads.get(key)) is not None:
+            return number_read.symbol
         fact = OptimizerNumber(self.optimizer, index, name)
-        place = ReadPlace(id(group), key[1], fact.title)
-        if place in numbers.fixed:
+        location = ReadPlace(id(group), key[1], fact.title)
+        if location in numbers.fixed:
             self.training.facts.append(_SameNumber(fact))
             return fact.value
-        numbers.reads[key] = NumberRead(place, fact, numbers.record.add(fact.value))
+        numbers.reads[key] = NumberRead(location, fact, numbers.record.add(fact.value))
         return numbers.reads[key].symbol
 
     def _count(self) -> None:
@@ -159,15 +160,15 @@ class _Step:
 
 
 class _SameNumber:
-    """A number whose value the graph holds, because the update rule asks for it."""
+    """Fact that a number is unchanged; the graph contains its value because the update rule reads it."""
 
     def __init__(self, number: OptimizerNumber):
         self._number = number
 
     def holds(self) -> bool:
-        """Whether it is the same."""
+        """Return whether the number is unchanged."""
         return key_of(self._number.now()) == self._number.key
 
     def why(self) -> str:
-        """What has changed."""
+        """Describe the change."""
         return self._number.why()

@@ -78,5 +78,5 @@ def test_bias_correction_is_accurate_in_single_precision(beta: float, step: int)
 def test_errors():
     with pytest.raises(ValueError, match=r"betas \(0.9, 1.0\)"):
         Adam(parameters(), betas=(0.9, 1.0))
-    with pytest.raises(ValueError, match="eps must not be negative"):
+    with pytest.raises(ValueError, match="eps must be 0 or more"):
         Adam(parameters(), eps=-1)

@@ -83,11 +83,11 @@ def test_three_phases_return_to_the_start():
 @pytest.mark.parametrize(
     ("make", "text"),
     [
-        (lambda o: CyclicLR(o, 0.1, 0.2, mode="square"), "'square' is not known"),
+        (lambda o: CyclicLR(o, 0.1, 0.2, mode="square"), "unknown mode 'square'"),
         (lambda o: CyclicLR(o, [0.1, 0.2], 0.2), "2 values of base_lr for 1 groups"),
         (lambda o: CyclicLR(optimizer(Adagrad), 0.1, 0.2), "no momentum"),
         (lambda o: OneCycleLR(optimizer(Adagrad), 0.1, 5), "no momentum"),
-        (lambda o: OneCycleLR(o, 0.1, epochs=2), "give total_steps"),
+        (lambda o: OneCycleLR(o, 0.1, epochs=2), "pass total_steps"),
     ],
 )
 def test_errors(make: Any, text: str):

@@ -103,7 +103,7 @@ def test_wrong_uses():
         optimizer.step()
     with pytest.raises(ArgumentError, match=r"LBFGS evaluates the loss.*\n  try    LBFGS\.step\(closure\)"):
         graphc.compile_step(net, nn.functional.mse_loss, optimizer)(graphc.ones(1, 2), graphc.ones(1, 1))
-    with pytest.raises(AttributeValueError, match="one group"):
+    with pytest.raises(AttributeValueError, match="single group"):
         LBFGS([{"params": [net.weight]}, {"params": [net.bias]}])
-    with pytest.raises(AttributeValueError, match="'wolfe' is not 'strong_wolfe'"):
+    with pytest.raises(AttributeValueError, match="must be None or 'strong_wolfe'"):
         LBFGS(net.parameters(), line_search_fn="wolfe")

@@ -203,16 +203,16 @@ def test_resume_needs_initial_rates():
         (lambda o: lr_scheduler.LinearLR(o, 0.0), "start_factor"),
         (lambda o: lr_scheduler.LinearLR(o, 0.5, 2.0), "end_factor"),
         (lambda o: lr_scheduler.CosineAnnealingWarmRestarts(o, 0), "T_0"),
-        (lambda o: lr_scheduler.OneCycleLR(o, 1.0), "give total_steps"),
-        (lambda o: lr_scheduler.OneCycleLR(o, 1.0, total_steps=0), "0 steps"),
+        (lambda o: lr_scheduler.OneCycleLR(o, 1.0), "pass total_steps"),
+        (lambda o: lr_scheduler.OneCycleLR(o, 1.0, total_steps=0), "total_steps must be at least 1"),
         (lambda o: lr_scheduler.OneCycleLR(o, 1.0, total_steps=9, pct_start=3), "pct_start"),
         (lambda o: lr_scheduler.OneCycleLR(o, 1.0, total_steps=9, anneal_strategy="x"), "anneal_strategy"),
         (lambda o: lr_scheduler.OneCycleLR(o, [1.0, 2.0], total_steps=9), "2 values of max_lr"),
         (lambda o: ReduceLROnPlateau(o, factor=1.0), "must be below 1"),
         (lambda o: ReduceLROnPlateau(o, mode="low"), "mode 'low'"),
         (lambda o: ReduceLROnPlateau(o, min_lr=[0.1, 0.2]), "2 values of min_lr"),
-        (lambda o: SequentialLR(o, [StepLR(o, 1)], [3]), "1 schedules and 1 milestones"),
-        (lambda o: lr_scheduler.ChainedScheduler([]), "no schedules"),
+        (lambda o: SequentialLR(o, [StepLR(o, 1)], [3]), "1 schedulers need 0 milestones"),
+        (lambda o: lr_scheduler.ChainedScheduler([]), "at least one schedule"),
     ],
 )
 def test_errors(make: Any, message: str):
@@ -221,7 +221,7 @@ def test_errors(make: Any, message: str):
 
 
 def test_needs_an_optimizer_and_momentum():
-    with pytest.raises(TypeError, match="list is no Optimizer"):
+    with pytest.raises(TypeError, match="list is not an Optimizer"):
         StepLR([], 3)
     with pytest.raises(ValueError, match="no momentum"):
         adagrad = graphc.optim.Adagrad([nn.Parameter(graphc.ones(1))])

@@ -68,7 +68,7 @@ def test_compiled_training_agrees_with_eager_training():
 
 
 def test_wrong_uses():
-    with pytest.raises(ShapeError, match=r"matrices, not \[6\]\n  try    AdamW"):
+    with pytest.raises(ShapeError, match=r"matrices, not \[6\]\n  try    use AdamW"):
         Muon(nn.Linear(4, 6).parameters())
     weight = nn.Linear(4, 6).weight
     for options in ({"adjust_lr_fn": "best"}, {"ns_steps": 100}, {"ns_coefficients": (1.0,)}, {"lr": -1.0}):

@@ -82,7 +82,7 @@ def test_order_of_steps():
 
 
 def test_what_is_no_optimizer_or_no_schedule():
-    with pytest.raises(ArgumentError, match="int is no Optimizer"):
+    with pytest.raises(ArgumentError, match="int is not an Optimizer"):
         Halves(3)
     with pytest.raises(NotImplementedError, match="LRScheduler does not define get_lr"):
         LRScheduler(optimizer())

@@ -62,9 +62,9 @@ def test_numbers_may_be_tensors():
 
 def test_errors():
     p = parameters()
-    with pytest.raises(ValueError, match="lr must not be negative, got -1"):
+    with pytest.raises(ValueError, match="lr must be 0 or more, got -1"):
         SGD(p, lr=-1)
-    with pytest.raises(ValueError, match=r"nesterov with momentum 0.0 and dampening 0.0"):
+    with pytest.raises(ValueError, match=r"nesterov does not work with momentum 0.0 and dampening 0.0"):
         SGD(p, nesterov=True)
     with pytest.raises(ValueError, match="nesterov"):
         SGD(p, momentum=0.9, dampening=0.1, nesterov=True)

@@ -133,7 +133,7 @@ def test_what_compiled_code_cannot_hold_is_refused():
         net(x).sum().backward()
         optimizer.step()
 
-    with pytest.raises(TraceError, match="whole training function"):
+    with pytest.raises(TraceError, match="full training function"):
         gc.trace(lambda: optimizer.step())
     with gc.no_grad(), pytest.raises(GradientError, match="does not require gradients"):
         gc.compile(train)(gc.ones(1, 3, dtype=gc.float64))

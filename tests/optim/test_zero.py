@@ -260,7 +260,7 @@ def test_groups_schedules_closures_and_hooks_are_those_of_any_optimizer():
 def test_a_consolidated_state_goes_on_with_another_number_of_processes():
     def half(_: int) -> Any:
         optimizer = steps(ZeroRedundancyOptimizer(parameters(), optim.Adam), 5)
-        with pytest.raises(StateDictError, match="its share of the parameters only"):
+        with pytest.raises(StateDictError, match="only has the state of its own parameters"):
             optimizer.state_dict()
         optimizer.consolidate_state_dict(to=1)
         if graphc.distributed.rank() != 1:
@@ -364,8 +364,8 @@ def test_compiled_steps_go_on_from_a_checkpoint_of_another_number_of_processes(t
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"optimizer_class": optim.LBFGS}, "more than its rule"),
-        ({"optimizer_class": nn.Linear}, "no class of optimizers"),
+        ({"optimizer_class": optim.LBFGS}, "more than an update rule"),
+        ({"optimizer_class": nn.Linear}, "not an optimizer class"),
         ({"optimizer_class": optim.Adam, "overlap_with_ddp": True}, "within the backward pass"),
         ({"optimizer_class": optim.Adam, "process_group": "others"}, "process_group"),
     ],
@@ -393,7 +393,7 @@ def test_other_parameters_in_one_process_are_an_error_in_all():
 
 def test_an_optimizer_of_another_number_of_processes_is_refused():
     optimizer = threads.run(2, lambda _: ZeroRedundancyOptimizer(parameters(), optim.Adam))[0]
-    with using(Group(Alone())), pytest.raises(ArgumentError, match="made for 2 processes"):
+    with using(Group(Alone())), pytest.raises(ArgumentError, match="created for 2 processes"):
         steps(optimizer, 1)
 
 

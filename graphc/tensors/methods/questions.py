@@ -1,5 +1,4 @@
-"""Tensor methods of PyTorch with a fixed answer here, since tensors are dense, and methods that call Python
-functions."""
+"""Tensor methods with a fixed answer for dense tensors, and methods that call Python functions on elements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models of other frameworks as trees of modules: names of parameters and buffers, one graph for the whole."""
+"""Imported models as trees of modules: submodules hold parameters and buffers by name, one graph computes the model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from graphc.tensors.tensor import Tensor
 
 @dataclass(frozen=True)
 class Member:
-    """A tensor of a module: ``kind`` is param, buffer, or transient for a buffer that is not in the state."""
+    """Tensor of an imported module. ``kind`` is param, buffer, or transient (a buffer outside of the state dict)."""
 
     path: str
     tensor: Tensor
@@ -21,7 +21,7 @@ class Member:
 
 
 class Part(Module):
-    """A module of an imported model: it holds its part of the parameters and buffers, and a training flag."""
+    """Submodule of an imported model. Holds its share of the parameters and buffers, and a training flag."""
 
     def __init__(self, kind: str = "Part"):
         super().__init__()
@@ -31,15 +31,15 @@ class Part(Module):
         return self._kind
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """A part has no graph of its own: raises UnsupportedError."""
+        """Raise UnsupportedError: the model has one graph, so a submodule cannot be called."""
         raise UnsupportedError(
-            f"{self._kind} is a part of an imported model, which has one graph for the whole",
-            remedy="an import of that part alone",
+            f"{self._kind} is a submodule of an imported model and cannot be called: one graph computes the model",
+            remedy="call the model, or import that submodule alone",
         )
 
 
 class Whole(Part):
-    """The module of a whole model, with parts by paths."""
+    """Root module of an imported model, with its submodules by path."""
 
     def _put(self, path: str, kind: str, first: str | None) -> None:
         parent, _, name = path.rpartition(".")
@@ -48,14 +48,14 @@ class Whole(Part):
             above.add_module(name, Part(kind) if first is None else self._find(first))
 
     def _find(self, path: str) -> Module:
-        found: Module = self
+        module: Module = self
         for name in path.split(".") if path else ():
-            inner = found._modules.get(name)
+            inner = module._modules.get(name)
             if inner is None:
                 inner = Part()
-                found.add_module(name, inner)
-            found = inner
-        return found
+                module.add_module(name, inner)
+            module = inner
+        return module
 
     def _add(self, member: Member) -> None:
         parent, _, name = member.path.rpartition(".")
@@ -67,14 +67,14 @@ class Whole(Part):
             owner.register_buffer(name, member.tensor, persistent=member.kind == "buffer")
 
     def _tensors(self) -> dict[str, Tensor]:
-        held = dict(self.named_buffers(remove_duplicate=False))
-        held.update(self.named_parameters(remove_duplicate=False))
-        return held
+        tensors = dict(self.named_buffers(remove_duplicate=False))
+        tensors.update(self.named_parameters(remove_duplicate=False))
+        return tensors
 
     def _check_hooks(self) -> None:
-        for path, part in self.named_modules():
-            if part is not self and part._has_hooks():
+        for path, module in self.named_modules():
+            if module is not self and module._has_hooks():
                 raise UnsupportedError(
-                    f"hooks of {path}: the graph is one for the whole model, so parts are not called",
-                    remedy="hooks of the model itself, or an import of that part alone",
+                    f"hooks of {path} would never run: one graph computes the model, so submodules are not called",
+                    remedy="hook the model itself, or import that submodule alone",
                 )

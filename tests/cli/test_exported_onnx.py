@@ -110,7 +110,7 @@ def test_errors_have_the_codes_of_their_kinds(tmp_path: Path, scaled: Path, grap
         done = graphc(command, unknown, *more)
         assert (done.code, "Ununtrium" in done.err) == (console.COMPILE, True)
         done = graphc(command, text, *more)
-        assert (done.code, "is no ONNX model" in done.err) == (console.DAMAGED, True)
+        assert (done.code, "not an ONNX model" in done.err) == (console.DAMAGED, True)
         assert graphc(command, tmp_path / "none.onnx", *more).code == console.USAGE
     assert graphc("run", scaled, "--input", "other=ones").code == console.MISMATCH
     assert graphc("run", scaled).code == console.MISMATCH

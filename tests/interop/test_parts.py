@@ -38,7 +38,7 @@ def test_parts_have_the_names_of_their_kinds_and_may_be_shared():
 
 
 def test_a_part_cannot_be_called():
-    with pytest.raises(errors.UnsupportedError, match="Block is a part of an imported model"):
+    with pytest.raises(errors.UnsupportedError, match="Block is a submodule of an imported model"):
         Part("Block")(1)
 
 

@@ -29,7 +29,7 @@ def test_a_line_says_what_computes_it():
     text = onnx_page.build_page()
     assert "| `Sigmoid` |  | `graphc.sigmoid` |" in text
     assert (
-        "| `Reshape` | 5 | `shapes.reshape`: 0 stands for the size of the operand there, unless ``allowzero``. |"
+        "| `Reshape` | 5 | `shapes.reshape`: Reshape. A size of 0 keeps the operand's size of that dimension, unless ``allowzero``. |"
         in text
     )
     assert "<locals>" not in text

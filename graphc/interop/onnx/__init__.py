@@ -1,4 +1,4 @@
-"""ONNX: models as modules of graphc, and a backend in ONNX's sense (``prepare``, ``run_model``)."""
+"""ONNX: models as modules of graphc, and a backend as the ``onnx`` package defines it (``prepare``, ``run_model``)."""
 
 from __future__ import annotations
 

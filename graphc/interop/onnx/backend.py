@@ -1,4 +1,4 @@
-"""graphc as a backend in ONNX's sense, which anybody's runner can test: ``prepare(model).run(inputs)``."""
+"""Backend interface of the ``onnx`` package, which its test runner can drive: ``prepare(model).run(inputs)``."""
 
 from __future__ import annotations
 
@@ -15,20 +15,23 @@ from graphc.tape.grad_mode import no_grad
 
 
 class Prepared:
-    """A model that computes arrays of arrays."""
+    """Runnable ONNX model: arrays in, arrays out."""
 
     def __init__(self, module: OnnxModule, device: str):
         self.module = module
         self.device = device
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """The results for the inputs, a sequence in the order of the model or a dictionary by names: arrays of the
-        model's element types, lists for sequences, None for what is optional and not there."""
+        """Return the results as arrays of the model's element types, lists for sequences, None for absent optional
+        values.
+
+        ``inputs`` is a sequence in the order of the model's inputs, or a dictionary by name.
+        """
         by_name = isinstance(inputs, dict)
         args = () if by_name else tuple(inputs) if isinstance(inputs, (list, tuple)) else (inputs,)
         with no_grad():
-            found = self.module.run(args, inputs if by_name else {})
-        return tuple([_array(value) for value in found])
+            results = self.module.run(args, inputs if by_name else {})
+        return tuple([_array(value) for value in results])
 
 
 def _array(value: Any) -> Any:
@@ -38,12 +41,12 @@ def _array(value: Any) -> Any:
 
 
 def supports_device(device: str) -> bool:
-    """Whether there is code for a device of ONNX's: CPU, or CPU:0."""
+    """Check whether graphc runs models on an ONNX device: CPU, or CPU:0."""
     return device.partition(":")[0] == "CPU"
 
 
 def is_compatible(model: Any, device: str = "CPU", **kwargs: Any) -> bool:
-    """Whether there is a rule for each operator of a ModelProto."""
+    """Check whether graphc has a rule for each operator of a ModelProto."""
     try:
         from_onnx(model)
     except GraphcError:
@@ -52,19 +55,22 @@ def is_compatible(model: Any, device: str = "CPU", **kwargs: Any) -> bool:
 
 
 def prepare(model: Any, device: str = "CPU", **kwargs: Any) -> Prepared:
-    """A ModelProto that can be run. Raises what ``from_onnx`` raises."""
+    """Return a ModelProto in runnable form. Raises what ``from_onnx`` raises."""
     return Prepared(from_onnx(model), device)
 
 
 def run_model(model: Any, inputs: Any, device: str = "CPU", **kwargs: Any) -> tuple[Any, ...]:
-    """The results of a ModelProto for inputs."""
+    """Return the results of a ModelProto for its inputs."""
     return prepare(model, device).run(inputs)
 
 
 def run_node(
     node: Any, inputs: Sequence[Any], device: str = "CPU", outputs_info: Any = None, **kwargs: Any
 ) -> tuple[Any, ...]:
-    """The results of a NodeProto for arrays in the order of its inputs, by the newest version of its operator."""
+    """Return the results of a NodeProto for arrays in the order of its inputs.
+
+    The newest version of its operator applies.
+    """
     helper = onnx_package().helper
     ports = [
         helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.asarray(x).dtype), np.shape(x))

@@ -1,4 +1,4 @@
-"""What rules of ONNX operators may ask for beside tensors: the node, and graphs inside of it to run."""
+"""Context of an operator's rule beyond its tensors: the node, and its subgraphs to run."""
 
 from __future__ import annotations
 
@@ -13,40 +13,40 @@ if TYPE_CHECKING:
     from graphc.interop.onnx.run import Runner
 
 Scope = dict[str, Any]
-"""Values by name: a Value, a list of such (a sequence), or None (an optional one that is not there)."""
+"""Values by name: a Value, a list of Values (a sequence), or None (an absent optional value)."""
 
 
 @dataclass(slots=True)
 class Call:
-    """One application of an operator, for rules that ask for more than tensors."""
+    """One application of an operator, for rules that need more than its tensors."""
 
     node: Node
     runner: Runner
     scope: Scope
     inputs: Sequence[Any]
-    """The values, None where they are left out."""
+    """The values, None for each input that is left out."""
 
     @property
     def outputs(self) -> int:
-        """How many results are asked for; those in the middle may be left out."""
+        """Count the results that the node asks for. Intermediate results may be left out."""
         return len(self.node.outputs)
 
     def element(self, number: int) -> Element:
-        """The element type of an input."""
+        """Return the element type of an input."""
         return self.inputs[number].element
 
     def graph(self, name: str) -> OnnxGraph:
-        """The graph that an attribute is."""
+        """Return the graph of an attribute."""
         return self.node.attributes[name]
 
     def run(self, graph: OnnxGraph, *args: Any) -> list[Any]:
-        """The results of a branch or of the step of a loop for these values."""
+        """Run a branch, or one step of a loop, and return its results."""
         return self.runner.inner(graph).run(self.scope, args)
 
     def runner_of(self, graph: OnnxGraph) -> Runner:
-        """What runs another graph, such as a part of this one."""
+        """Return a runner for another graph, such as a segment of this one."""
         return type(self.runner)(graph)
 
     def kept(self, make: Callable[[], Any]) -> Any:
-        """What this operator remembers from call to call, made at the first one."""
+        """Return this operator's state, which lives from call to call. ``make`` builds it at the first call."""
         return self.runner.kept(self.node, make)

@@ -1,4 +1,4 @@
-"""Element types of ONNX: which type of graphc's tensors holds each, and which arrays come and go."""
+"""Element types of ONNX: the dtype of graphc's tensors that carries each, and the dtype of its arrays."""
 
 from __future__ import annotations
 
@@ -15,32 +15,35 @@ from graphc.base.errors import UnsupportedError
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """An element type. graphc computes what is narrower than its own types in wider ones; values are rounded where a
-    model casts to such a type and where results leave the model."""
+    """Element type of ONNX.
+
+    graphc computes narrow types in wider ones. It rounds values where a model casts to a narrow type and where results
+    leave the model.
+    """
 
     name: str
-    """As in ``TensorProto.DataType``."""
+    """Name in ``TensorProto.DataType``."""
     code: int
     array: str
-    """The numpy dtype of arrays, by name; those numpy lacks are of ``ml_dtypes``."""
+    """Name of the numpy dtype of arrays. ``ml_dtypes`` provides the dtypes that numpy lacks."""
     carrier: DType | None
-    """What tensors hold it in; None for what only lives in arrays, such as texts."""
+    """Dtype of the tensors that hold it. None for types that only live in arrays, such as strings."""
 
     @property
     def numpy(self) -> np.dtype:
-        """The dtype of arrays."""
+        """Return the numpy dtype of arrays."""
         if self.array not in _NUMPY:
             return np.dtype(getattr(import_module("ml_dtypes"), self.array))
         return np.dtype(self.array)
 
     @property
     def is_floating_point(self) -> bool:
-        """Whether it is a real number."""
+        """Check whether the values are real numbers."""
         return self.carrier is not None and self.carrier.is_floating_point
 
     @property
     def is_native(self) -> bool:
-        """Whether tensors of graphc have this very type."""
+        """Check whether graphc's tensors have exactly this type."""
         return self.carrier is not None and self.array in (self.carrier.long_name, "bool")
 
     def __repr__(self) -> str:
@@ -67,7 +70,7 @@ FLOAT16 = Element("FLOAT16", 10, "float16", dtypes.float32)
 DOUBLE = Element("DOUBLE", 11, "float64", dtypes.float64)
 UINT32 = Element("UINT32", 12, "uint32", dtypes.int64)
 UINT64 = Element("UINT64", 13, "uint64", dtypes.int64)
-"""Held by its bits: numbers beyond 2^63 - 1 are negative ones in tensors."""
+"""Tensors hold its bits as i64: numbers above 2^63 - 1 are negative there."""
 COMPLEX64 = Element("COMPLEX64", 14, "complex64", None)
 COMPLEX128 = Element("COMPLEX128", 15, "complex128", None)
 BFLOAT16 = Element("BFLOAT16", 16, "bfloat16", dtypes.float32)
@@ -89,44 +92,47 @@ ELEMENTS = (
 )
 BY_CODE = {e.code: e for e in ELEMENTS}
 BY_TYPE = {f"tensor({e.array if e.array != 'object' else 'string'})": e for e in ELEMENTS}
-"""By what schemas call them."""
+"""Element types by their names in operator schemas."""
 BY_TYPE |= {"tensor(float)": FLOAT, "tensor(double)": DOUBLE, "tensor(float8e4m3fn)": FLOAT8E4M3FN}
 _OF_CARRIER = {e.carrier: e for e in (FLOAT, DOUBLE, INT8, INT32, INT64, UINT8, BOOL)}
 
 
 def element_of(dtype: DType) -> Element:
-    """The element type that tensors of graphc have of themselves."""
+    """Return the element type whose carrier is ``dtype``."""
     return _OF_CARRIER[dtype]
 
 
 def element_of_code(code: int) -> Element:
-    """The element type of a number of ``TensorProto.DataType``. Raises UnsupportedError."""
+    """Return the element type for a code of ``TensorProto.DataType``. Raises UnsupportedError for an unknown code."""
     if code not in BY_CODE:
-        raise UnsupportedError(f"the element type {code} of ONNX, which graphc does not know")
+        raise UnsupportedError(f"graphc does not know the element type {code} of ONNX")
     return BY_CODE[code]
 
 
 def element_of_array(dtype: np.dtype) -> Element:
-    """The element type of an array. Raises UnsupportedError."""
+    """Return the element type of an array's dtype. Raises UnsupportedError where ONNX has none."""
     if dtype.kind in "OUST":
         return STRING
     for element in ELEMENTS:
         if element.array == dtype.name:
             return element
-    raise UnsupportedError(f"arrays of {dtype}, for which ONNX has nothing")
+    raise UnsupportedError(f"ONNX has no element type for arrays of {dtype}")
 
 
 def carried(array: np.ndarray, element: Element) -> np.ndarray:
-    """An array of this element type as the array of the type that tensors hold it in. Raises UnsupportedError."""
+    """Convert an array to the dtype in which tensors hold ``element``. Raises UnsupportedError."""
     if element.carrier is None:
-        raise UnsupportedError(f"tensors of {element.name}, which graphc has not", remedy="a model without them")
+        raise UnsupportedError(
+            f"graphc has no tensors of {element.name}",
+            remedy="remove them from the model, or cast them to a numeric type",
+        )
     if element is UINT64:
         return array.astype(np.uint64).view(np.int64)
     return array.astype(element.carrier.numpy)
 
 
 def delivered(array: np.ndarray, element: Element) -> np.ndarray:
-    """What tensors hold as an array of the element type itself: rounded, and cut to its bits."""
+    """Convert the array of a tensor to the element type itself: rounded, or cut to its bits."""
     if element is UINT64:
         return array.view(np.uint64)
     return array if array.dtype == element.numpy else array.astype(element.numpy)

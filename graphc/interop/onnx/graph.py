@@ -1,4 +1,4 @@
-"""A graph of ONNX operators as graphc holds it: plain records, which nothing of the ``onnx`` package is part of."""
+"""Graph of ONNX operators in plain records, independent of the ``onnx`` package."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ import numpy as np
 from graphc.interop.onnx.elements import Element
 
 ABSENT = ""
-"""The name of an input or output that is left out."""
+"""Name of an input or output that is left out."""
 Source = int | Element | None
-"""Where the element type of a result comes from: that of the input of this number, always the same, or, None, what the
-rule says."""
+"""Source of a result's element type: the input with this index, a fixed type, or None where the rule decides."""
 
 
 @dataclass(frozen=True, slots=True)
 class TensorAttribute:
-    """A tensor that is an attribute."""
+    """Tensor as the value of an attribute."""
 
     array: np.ndarray
     element: Element
@@ -33,23 +32,23 @@ class Node:
     op: str
     domain: str
     version: int
-    """The version of the domain's operators that the model asks for."""
+    """Version of the domain's operators that the model imports."""
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     attributes: Mapping[str, Any] = field(default_factory=dict)
-    """Numbers, texts, tuples of these, TensorAttributes and OnnxGraphs by name; defaults of the operator are there."""
+    """Numbers, strings, tuples of these, TensorAttributes and OnnxGraphs by name, with the operator's defaults."""
     types: tuple[Source, ...] = ()
-    """Of each result."""
+    """Source of each result's element type."""
     body: OnnxGraph | None = None
-    """What the operator stands for, where that is a function: its own inputs by position, then this graph's results."""
+    """Body of an operator defined as a function: it takes the node's inputs by position and returns its results."""
 
     @property
     def title(self) -> str:
-        """What messages call the operator."""
+        """Return the operator's name for messages."""
         return f"{self.domain}.{self.op}" if self.domain else self.op
 
     def graphs(self) -> Iterator[OnnxGraph]:
-        """The graphs of branches and loops."""
+        """Yield the graphs of branches and loops."""
         for value in self.attributes.values():
             if isinstance(value, OnnxGraph):
                 yield value
@@ -59,14 +58,14 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """An input or output of a model."""
+    """Input or output of a model."""
 
     name: str
     kind: str
     """``tensor``, ``sequence``, ``optional``, or ``other`` where the model does not say."""
     element: Element | None
     shape: tuple[Any, ...] | None
-    """Ints, and sizes of named dimensions; None for any shape."""
+    """Ints, and sizes of named dimensions. None for any shape."""
 
 
 @dataclass(slots=True)
@@ -87,11 +86,11 @@ class OnnxGraph:
 
 
 def captured(graph: OnnxGraph) -> set[str]:
-    """The names that a graph, and those inside of it, read from around it."""
-    known = {p.name for p in graph.inputs} | graph.constants.keys()
-    found: set[str] = set()
+    """Return the names of enclosing scopes that a graph and its subgraphs read."""
+    defined = {p.name for p in graph.inputs} | graph.constants.keys()
+    free_names: set[str] = set()
     for node in graph.nodes:
         inner = {name for g in node.graphs() for name in captured(g)}
-        found |= {n for n in (*node.inputs, *inner) if n != ABSENT and n not in known}
-        known |= set(node.outputs)
-    return found | {p.name for p in graph.outputs if p.name not in known}
+        free_names |= {n for n in (*node.inputs, *inner) if n != ABSENT and n not in defined}
+        defined |= set(node.outputs)
+    return free_names | {p.name for p in graph.outputs if p.name not in defined}

@@ -1,4 +1,4 @@
-"""``graphc.from_onnx``: an ONNX model as a module that is called, trained, compiled and exported as those of graphc."""
+"""``graphc.from_onnx``: an ONNX model as a module, which is called, trained, compiled and exported like any other."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from graphc.tensors.creation import as_tensor, zeros
 from graphc.tensors.tensor import Tensor
 
 MOST_PARTS = 64
-"""Of a name of an initializer, between dots: each is a module within the one before."""
+"""Dot-separated components of an initializer's name. Each becomes a module within the one before."""
 
 
 def from_onnx(source: Any) -> OnnxModule:
@@ -50,72 +50,77 @@ def from_onnx(source: Any) -> OnnxModule:
 
 
 class OnnxModule(Whole):
-    """A graph of ONNX operators with its initializers as parameters and buffers."""
+    """Graph of ONNX operators with its initializers as parameters and buffers."""
 
     def __init__(self, graph: OnnxGraph, kind: str):
-        """Raises UnsupportedError for operators without a rule."""
+        """Raise UnsupportedError for operators without a rule."""
         super().__init__("".join(c if c.isalnum() else "_" for c in kind)[:60] or "OnnxModel")
         self._traced_name = self._kind
         check_rules(graph)
-        self._held: dict[str, tuple[str, Element]] = {}
-        """Where the tensors of initializers are, by their names, and what they hold."""
-        asked = asked_constants(graph)
+        self._initializers: dict[str, tuple[str, Element]] = {}
+        """Path of the tensor in this module, and its element type, by the name of the initializer."""
+        static_names = asked_constants(graph)
         for name, constant in graph.constants.items():
-            if name not in asked and constant.element.carrier is not None:
+            if name not in static_names and constant.element.carrier is not None:
                 self._hold(name, constant)
-        constants = {name: c for name, c in graph.constants.items() if name not in self._held}
+        constants = {name: c for name, c in graph.constants.items() if name not in self._initializers}
         self._graph = replace(graph, constants=constants)
         self._runner = Runner(self._graph)
         self._patterns = _Inputs(graph.inputs)
         super().train(False)
 
     def _hold(self, name: str, constant: TensorAttribute) -> None:
-        """Makes an initializer a parameter or a buffer."""
+        """Register an initializer as a parameter or a buffer."""
         tensor = Value(constant.element, None, constant.array).tensor
         trains = constant.element.is_floating_point
-        parts = name.split(".")
-        plain = len(parts) <= MOST_PARTS and all(part and part.isprintable() for part in parts)
+        components = name.split(".")
+        plain = len(components) <= MOST_PARTS and all(component and component.isprintable() for component in components)
         flat = name.replace(".", "_")
-        numbered = f"initializers.{flat}_{len(self._held)}"
+        numbered = f"initializers.{flat}_{len(self._initializers)}"
         for candidate in (name if plain else flat, f"initializers.{flat}", numbered):
             try:
                 self._add(Member(candidate, Parameter(tensor) if trains else tensor, "param" if trains else "buffer"))
             except (GraphcError, KeyError):
                 continue
-            self._held[name] = candidate, constant.element
+            self._initializers[name] = candidate, constant.element
             return
-        raise ArtifactError(f"the name {name[:80]!r} of an initializer is taken")
+        raise ArtifactError(f"the name {name[:80]!r} of an initializer is already in use")
 
     @property
     def graph(self) -> OnnxGraph:
-        """The operators as they were read, without the initializers that are parameters and buffers."""
+        """Return the operators as read. Initializers registered as parameters or buffers are not part of the graph."""
         return self._graph
 
     @property
     def dims(self) -> dict[str, Any] | None:
-        """The open sizes of inputs by name, from 1 on, as ``dims=`` of ``graphc.compile`` and ``graphc.export`` takes
-        them; None where there are none. Calls of the module itself take sizes of 0 as well."""
+        """Return the open sizes of inputs by name, from 1 on, or None where there are none.
+
+        ``dims=`` of ``graphc.compile`` and ``graphc.export`` takes them. Calls of the module itself take sizes of 0 as
+        well.
+        """
         shapes = {p.name: p.shape for p in self._graph.inputs if p.shape and any(map(is_size, p.shape))}
-        known = {str(s): Dim(str(s)) for shape in shapes.values() for s in shape if is_size(s)}
-        found = {name: tuple([known.get(str(s)) for s in shape]) for name, shape in shapes.items()}
+        dim_of = {str(s): Dim(str(s)) for shape in shapes.values() for s in shape if is_size(s)}
+        specs = {name: tuple([dim_of.get(str(s)) for s in shape]) for name, shape in shapes.items()}
         names = self._patterns.names
-        return {names[name]: spec for name, spec in found.items()} or None
+        return {names[name]: spec for name, spec in specs.items()} or None
 
     def examples(self) -> list[Any]:
-        """Arguments with which a call can be traced: zeros of the expected sizes. Raises ArgumentError for an input
-        whose type or rank the model does not say."""
+        """Return arguments with which a call can be traced: zeros of the expected sizes.
+
+        Raises ArgumentError for an input whose type or rank the model does not say.
+        """
         return [_example(port) for port in self._graph.inputs]
 
     @property
     def forward(self) -> Callable[..., Any]:  # type: ignore[override]
-        """Computes the graph for its inputs, by position or by name."""
+        """Return the function that computes the graph for its inputs, by position or by name."""
         return _Forward(self)
 
     def run(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
-        """The results of a call as values with their element types."""
+        """Return the results of a call as values with their element types."""
         self._check_hooks()
-        held = self._tensors()
-        tensors = {name: Value(element, held[path]) for name, (path, element) in self._held.items()}
+        module_tensors = self._tensors()
+        tensors = {name: Value(element, module_tensors[path]) for name, (path, element) in self._initializers.items()}
         return self._runner.run({}, self._patterns.bind(args, kwargs), tensors)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -127,14 +132,14 @@ class OnnxModule(Whole):
 
 
 class _Forward:
-    """What ``OnnxModule.forward`` is: a function with the names of the graph's inputs."""
+    """Callable behind ``OnnxModule.forward``, with the names of the graph's inputs as its signature."""
 
     def __init__(self, module: OnnxModule):
         self._module = module
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        found = [_tensors(value) for value in self._module.run(args, kwargs)]
-        return found[0] if len(found) == 1 else tuple(found)
+        results = [_tensors(value) for value in self._module.run(args, kwargs)]
+        return results[0] if len(results) == 1 else tuple(results)
 
     @property
     def __signature__(self) -> inspect.Signature:
@@ -150,53 +155,53 @@ def _tensors(value: Any) -> Any:
 
 def _example(port: Port) -> Any:
     if port.kind != "tensor" or port.element is None or port.element.carrier is None or port.shape is None:
-        raise ArgumentError(f"input {port.name!r}: the model does not say of which type and rank its tensors are")
+        raise ArgumentError(f"input {port.name!r}: the model does not say the element type and rank of its tensors")
     return zeros(tuple([hint(s) if is_size(s) else s for s in port.shape]), dtype=port.element.carrier)
 
 
 class _Inputs:
-    """The inputs of a graph, and what calls give for them."""
+    """Inputs of a graph, which bind the arguments of calls."""
 
     def __init__(self, ports: Sequence[Port]):
         self.ports = ports
         self.names = _identifiers(ports)
-        """Names of Python by those of the graph."""
+        """Python identifiers by the names of the graph."""
         self._shaped = [i for i, p in enumerate(ports) if p.shape is not None]
         shapes = [ports[i].shape for i in self._shaped]
         self._patterns = ShapePatterns([s for s in shapes if s is not None], [ports[i].name for i in self._shaped])
 
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
-        """Values in the order of the inputs. Raises ArgumentError, DTypeError and ShapeError."""
-        known = [*self.names.values()]
-        if len(args) > len(known):
-            raise ArgumentError(f"{len(args)} inputs, the model has {len(known)}: {', '.join(known)}"[:400])
-        given: dict[str, Any] = dict(zip(known, args, strict=False))
+        """Return values in the order of the inputs. Raises ArgumentError, DTypeError and ShapeError."""
+        names = [*self.names.values()]
+        if len(args) > len(names):
+            raise ArgumentError(f"got {len(args)} inputs, the model has {len(names)}: {', '.join(names)}"[:400])
+        bound: dict[str, Any] = dict(zip(names, args, strict=False))
         for name, value in kwargs.items():
             ours = self.names.get(name, name)
-            if ours not in known or ours in given:
-                what = "given twice" if ours in given else "none of the model's"
-                raise ArgumentError(f"input {name!r} is {what}", remedy=f"one of {', '.join(known)}"[:400])
-            given[ours] = value
-        missing = [n for n, p in zip(known, self.ports, strict=True) if n not in given and p.kind != "optional"]
+            if ours not in names or ours in bound:
+                what = "given twice" if ours in bound else "not an input of the model"
+                raise ArgumentError(f"input {name!r} is {what}", remedy=f"use the names {', '.join(names)}"[:400])
+            bound[ours] = value
+        missing = [n for n, p in zip(names, self.ports, strict=True) if n not in bound and p.kind != "optional"]
         if missing:
             raise ArgumentError(f"the call lacks {', '.join(missing)}"[:400])
-        values = [_fitting(p, given.get(n)) for n, p in zip(known, self.ports, strict=True)]
+        values = [_fitting(p, bound.get(n)) for n, p in zip(names, self.ports, strict=True)]
         self._patterns.solve([values[i].shape for i in self._shaped])
         return values
 
 
 def _identifiers(ports: Sequence[Port]) -> dict[str, str]:
-    """Names of Python, those that are some already as they are."""
+    """Return a unique Python identifier for each port. Valid identifiers stay as they are."""
     names = Names()
-    found = {p.name: names.take(p.name) for p in ports if p.name.isidentifier()}
-    for name in [p.name for p in ports if p.name not in found]:
+    identifiers = {p.name: names.take(p.name) for p in ports if p.name.isidentifier()}
+    for name in [p.name for p in ports if p.name not in identifiers]:
         spelled = "".join(c if c.isalnum() else "_" for c in name[:MOST_NAME])
-        found[name] = names.take(spelled if spelled.isidentifier() else f"input_{spelled}")
-    return {p.name: found[p.name] for p in ports}
+        identifiers[name] = names.take(spelled if spelled.isidentifier() else f"input_{spelled}")
+    return {p.name: identifiers[p.name] for p in ports}
 
 
 def _fitting(port: Port, value: Any) -> Any:
-    """What a call gives for an input, as a value of its element type."""
+    """Convert the argument for an input to a value of its element type."""
     if value is None or isinstance(value, list):
         return value if value is None else [_fitting(Port(port.name, "tensor", port.element, None), v) for v in value]
     if isinstance(value, Value):
@@ -211,18 +216,18 @@ def _fitting(port: Port, value: Any) -> Any:
 
 
 def _of_array(array: np.ndarray, element: Element) -> Value:
-    """An argument as a value that is not known: a trace would make its numbers part of the program."""
-    known = Value(element, None, array)
-    return known if element.carrier is None else Value(element, known.tensor)
+    """Convert an argument to a value without a static array, for a trace would bake its numbers into the program."""
+    static = Value(element, None, array)
+    return static if element.carrier is None else Value(element, static.tensor)
 
 
 def _checked(port: Port, tensor: Tensor) -> Element:
-    """The element type of an input. Raises DTypeError where a tensor cannot hold it."""
+    """Return the element type of an input. Raises DTypeError where the tensor's dtype cannot hold it."""
     element = port.element or element_of(tensor.dtype)
     if element.carrier is not tensor.dtype:
-        wanted = "none that graphc has" if element.carrier is None else element.carrier.long_name
+        carrier = "a type that graphc lacks" if element.carrier is None else element.carrier.long_name
         raise DTypeError(
-            f"input {port.name!r} is {element.name.lower()}, in tensors {wanted}; got {tensor.dtype.long_name}",
-            remedy=f"x.to(graphc.{wanted})" if element.carrier is not None else None,
+            f"input {port.name!r} is {element.name.lower()}, held in {carrier}; got {tensor.dtype.long_name}",
+            remedy=f"pass x.to(graphc.{carrier})" if element.carrier is not None else None,
         )
     return element

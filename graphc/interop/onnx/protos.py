@@ -1,4 +1,4 @@
-"""Parts of ONNX files as values of Python: tensors, attributes, and types of inputs, with every size checked."""
+"""Protobuf records of ONNX files as Python values: tensors, attributes, and types of inputs. Checks every size."""
 
 from __future__ import annotations
 
@@ -16,36 +16,37 @@ from graphc.interop.onnx.external import External
 from graphc.interop.onnx.graph import Port, TensorAttribute
 
 _SMALL = {"UINT4": 4, "INT4": 4, "FLOAT4E2M1": 4, "UINT2": 2, "INT2": 2}
-"""Bits of what lies several in a byte."""
+"""Bits of the types that pack several elements into a byte."""
 _FIELDS = {
     **dict.fromkeys(("FLOAT", "COMPLEX64"), "float_data"),
     **dict.fromkeys(("DOUBLE", "COMPLEX128"), "double_data"),
     "INT64": "int64_data",
     **dict.fromkeys(("UINT32", "UINT64"), "uint64_data"),
 }
-"""Where elements lie that are not in ``raw_data``; others are in ``int32_data``."""
+"""Field of the elements outside of ``raw_data``. Other types use ``int32_data``."""
 MOST_NESTED = 16
-"""Sequences and optional values within each other."""
+"""Levels of sequences and optional values within each other."""
 MOST_DIMS = 64
-"""Of a tensor: what numpy can have."""
+"""Dimensions of a tensor, as many as numpy can have."""
 _WIDEST = 16
-"""Bytes of an element."""
+"""Bytes of the widest element."""
 _ADDRESSES = 2**63 - 1
 _BITS = frozenset(
     ("FLOAT16", "BFLOAT16", "FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ", "FLOAT8E8M0")
 )
-"""What ``int32_data`` holds the bits of."""
+"""Types whose bits ``int32_data`` holds."""
 
 
 def text_of(field: Any) -> str:
-    """A text of a proto, which is bytes where it is no UTF-8. Raises ArtifactError."""
+    """Return a string of a proto. Protobuf delivers bytes where it is not UTF-8: raises ArtifactError."""
     if not isinstance(field, str):
-        raise ArtifactError(f"the name {field[:40]!r} is no text in UTF-8")
+        raise ArtifactError(f"the name {field[:40]!r} is not UTF-8 text")
     return field
 
 
 def read_tensor(proto: Any, external: External) -> TensorAttribute:
-    """A TensorProto. Raises ArtifactError where its data does not fit its shape, UnsupportedError."""
+    """Convert a TensorProto. Raises ArtifactError where its data does not fit its shape, UnsupportedError for its
+    type."""
     title = f"tensor {proto.name[:80]!r}"
     element = element_of_code(proto.data_type)
     shape = _shape(proto.dims, title)
@@ -65,12 +66,12 @@ def read_tensor(proto: Any, external: External) -> TensorAttribute:
 
 
 def _shape(dims: Sequence[int], title: str) -> tuple[int, ...]:
-    """Sizes of a tensor that numpy can have. Raises ArtifactError."""
+    """Return the sizes of a tensor that numpy can have. Raises ArtifactError."""
     shape = tuple(dims[: MOST_DIMS + 1])
-    # NOTE: numpy multiplies the sizes beside a 0, too.
+    # NOTE: numpy also multiplies the other sizes where one is 0.
     addressed = math.prod([max(n, 1) for n in shape]) * _WIDEST
     if len(shape) > MOST_DIMS or any(not 0 <= n <= LARGEST for n in shape) or addressed > _ADDRESSES:
-        raise ArtifactError(f"{title} has the shape {list(shape)}")
+        raise ArtifactError(f"{title} has the shape {list(shape)}, which is invalid or too large")
     return shape
 
 
@@ -90,50 +91,50 @@ def _of_bytes(raw: np.ndarray, element: Element, shape: tuple[int, ...]) -> np.n
 
 
 def _unpacked(raw: np.ndarray, bits: int, count: int, element: Element) -> np.ndarray:
-    parts = [(raw >> shift) & ((1 << bits) - 1) for shift in range(0, 8, bits)]
-    found = np.stack(parts, -1).reshape(-1)[:count].astype(np.uint8)
+    codes = [(raw >> shift) & ((1 << bits) - 1) for shift in range(0, 8, bits)]
+    elements = np.stack(codes, -1).reshape(-1)[:count].astype(np.uint8)
     if element.name.startswith("INT"):
         sign = 1 << (bits - 1)
-        return ((found.astype(np.int8) ^ sign) - sign).astype(element.numpy)
-    return found.astype(element.numpy) if element.name.startswith("UINT") else found.view(element.numpy)
+        return ((elements.astype(np.int8) ^ sign) - sign).astype(element.numpy)
+    return elements.astype(element.numpy) if element.name.startswith("UINT") else elements.view(element.numpy)
 
 
 def _of_numbers(proto: Any, element: Element, count: int, title: str) -> np.ndarray:
     numbers = getattr(proto, _FIELDS.get(element.name, "int32_data"))
     small = _SMALL.get(element.name)
-    wanted = _bytes(element, count) if small is not None else count * (2 if element.name.startswith("COMPLEX") else 1)
-    if len(numbers) != wanted:
-        raise ArtifactError(f"{title} has {len(numbers)} numbers, its shape needs {wanted}")
-    found = np.array(numbers)
+    expected = _bytes(element, count) if small is not None else count * (2 if element.name.startswith("COMPLEX") else 1)
+    if len(numbers) != expected:
+        raise ArtifactError(f"{title} has {len(numbers)} numbers, its shape needs {expected}")
+    array = np.array(numbers)
     if small is not None:
-        return _unpacked(found.astype(np.uint8), small, count, element)
+        return _unpacked(array.astype(np.uint8), small, count, element)
     if element.name in _BITS:
         unsigned = np.uint16 if element.numpy.itemsize == 2 else np.uint8
-        return found.astype(unsigned).view(element.numpy)
+        return array.astype(unsigned).view(element.numpy)
     if element.name.startswith("COMPLEX"):
-        return (found[0::2] + 1j * found[1::2]).astype(element.numpy)
-    return found.astype(element.numpy)
+        return (array[0::2] + 1j * array[1::2]).astype(element.numpy)
+    return array.astype(element.numpy)
 
 
 def _texts(proto: Any, count: int, title: str) -> np.ndarray:
     if len(proto.string_data) != count:
         raise ArtifactError(f"{title} has {len(proto.string_data)} texts, its shape needs {count}")
-    found = np.empty(count, object)
+    strings = np.empty(count, object)
     for i, text in enumerate(proto.string_data):
-        found[i] = _text(text)
-    return found
+        strings[i] = _text(text)
+    return strings
 
 
 def _text(data: bytes) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError:
-        raise ArtifactError(f"{data[:40]!r} is no text in UTF-8") from None
+        raise ArtifactError(f"{data[:40]!r} is not UTF-8 text") from None
 
 
 def read_attribute(proto: Any, external: External, graph_of: Callable[[Any], Any]) -> Any:
-    """The value of an AttributeProto; graphs are read by ``graph_of``. Raises UnsupportedError for sparse tensors and
-    types."""
+    """Return the value of an AttributeProto. ``graph_of`` reads its graphs. Raises UnsupportedError for unknown
+    kinds."""
     readers: dict[int, Callable[[], Any]] = {
         1: lambda: proto.f,
         2: lambda: proto.i,
@@ -149,68 +150,68 @@ def read_attribute(proto: Any, external: External, graph_of: Callable[[Any], Any
         13: lambda: read_port_type(proto.name, proto.tp, None),
     }
     if proto.type not in readers:
-        raise UnsupportedError(f"the attribute {proto.name[:60]!r} of kind {proto.type}")
+        raise UnsupportedError(f"graphc cannot read the attribute {proto.name[:60]!r} of kind {proto.type}")
     return readers[proto.type]()
 
 
 def read_sparse(proto: Any, external: External) -> TensorAttribute:
-    """A SparseTensorProto as a tensor that holds its zeros. Raises what ``read_tensor`` raises."""
+    """Expand a SparseTensorProto to a dense tensor. Raises what ``read_tensor`` raises."""
     shape = _shape(proto.dims, "a sparse tensor")
-    values, places = read_tensor(proto.values, external), read_tensor(proto.indices, external).array
+    values, indices = read_tensor(proto.values, external), read_tensor(proto.indices, external).array
     external.fill(math.prod(shape) * max(values.array.itemsize, 8), "a sparse tensor")
-    found = np.zeros(math.prod(shape), values.array.dtype)
+    dense = np.zeros(math.prod(shape), values.array.dtype)
     try:
-        if places.ndim == 2:
-            places = np.ravel_multi_index(tuple(places.T), shape)
-        if places.size and places.min() < 0:
+        if indices.ndim == 2:
+            indices = np.ravel_multi_index(tuple(indices.T), shape)
+        if indices.size and indices.min() < 0:
             raise IndexError
-        found[places] = values.array
+        dense[indices] = values.array
     except (ValueError, IndexError, TypeError):
         raise ArtifactError("a sparse tensor with elements outside of its shape") from None
-    return TensorAttribute(found.reshape(shape), values.element)
+    return TensorAttribute(dense.reshape(shape), values.element)
 
 
 MOST_NAME = 200
-"""Characters of a name that is made of a text in a file."""
+"""Characters of a name derived from a string in a file."""
 
 
 class Names:
-    """Names that differ from each other."""
+    """Generator of unique names."""
 
     def __init__(self) -> None:
-        self._taken: dict[str, int] = {}
-        """With how many were made of each."""
+        self._counts: dict[str, int] = {}
+        """Number of names derived from each name."""
 
     def take(self, name: str) -> str:
-        """The name, or one with a number behind it where it is taken."""
-        found = name
-        while found in self._taken:
-            self._taken[name] += 1
-            found = f"{name}_{self._taken[name]}"
-        self._taken[found] = 1
-        return found
+        """Return ``name``, or ``name_1``, ``name_2``, ... where it is in use."""
+        candidate = name
+        while candidate in self._counts:
+            self._counts[name] += 1
+            candidate = f"{name}_{self._counts[name]}"
+        self._counts[candidate] = 1
+        return candidate
 
 
 class Dims:
-    """The named dimensions of one model by the texts that stand for them."""
+    """Named dimensions of one model, by their strings in the file."""
 
     def __init__(self) -> None:
-        self._known: dict[str, Any] = {}
+        self._dims: dict[str, Any] = {}
         self._names = Names()
 
-    def of(self, text: str, place: str) -> Any:
-        """The size of this text; without one that of a place, which no other has."""
-        key = text or place
-        if key not in self._known:
+    def of(self, text: str, fallback: str) -> Any:
+        """Return the dimension with this string. Without one, return a dimension of its own named ``fallback``."""
+        key = text or fallback
+        if key not in self._dims:
             name = "".join(c if c.isalnum() and c.isascii() else "_" for c in key[:MOST_NAME]).strip("_") or "size"
             if not name.isidentifier() or LOOP.fullmatch(name):
                 name = f"size_{name}"
-            self._known[key] = Dim(self._names.take(name), min=0)
-        return self._known[key]
+            self._dims[key] = Dim(self._names.take(name), min=0)
+        return self._dims[key]
 
 
 def read_port_type(name: str, proto: Any, dims: Dims | None, depth: int = 0) -> Port:
-    """The type of an input or output of a graph. Without ``dims`` open sizes are None. Raises ArtifactError."""
+    """Return the type of a graph's input or output. Without ``dims`` open sizes are None. Raises ArtifactError."""
     kind = proto.WhichOneof("value") or ""
     name = text_of(name)
     if kind in ("sequence_type", "optional_type"):
@@ -220,18 +221,20 @@ def read_port_type(name: str, proto: Any, dims: Dims | None, depth: int = 0) -> 
         return Port(name, kind.removesuffix("_type"), inner.element, None)
     if kind != "tensor_type":
         return Port(name, "other", None, None)
-    found = proto.tensor_type
-    element = element_of_code(found.elem_type) if found.elem_type else None
-    if not found.HasField("shape"):
+    tensor_type = proto.tensor_type
+    element = element_of_code(tensor_type.elem_type) if tensor_type.elem_type else None
+    if not tensor_type.HasField("shape"):
         return Port(name, "tensor", element, None)
-    if len(found.shape.dim) > MOST_DIMS:
+    if len(tensor_type.shape.dim) > MOST_DIMS:
         raise ArtifactError(f"the type of {name[:80]!r} has more than {MOST_DIMS} dimensions")
-    return Port(name, "tensor", element, tuple([_size(d, f"{name}_{i}", dims) for i, d in enumerate(found.shape.dim)]))
+    return Port(
+        name, "tensor", element, tuple([_size(d, f"{name}_{i}", dims) for i, d in enumerate(tensor_type.shape.dim)])
+    )
 
 
-def _size(proto: Any, place: str, dims: Dims | None) -> Any:
+def _size(proto: Any, title: str, dims: Dims | None) -> Any:
     if proto.WhichOneof("value") == "dim_value":
         if not 0 <= proto.dim_value <= LARGEST:
-            raise ArtifactError(f"{place[:80]} is the size {proto.dim_value}")
+            raise ArtifactError(f"{title[:80]} has the invalid size {proto.dim_value}")
         return proto.dim_value
-    return dims.of(text_of(proto.dim_param), place) if dims is not None else None
+    return dims.of(text_of(proto.dim_param), title) if dims is not None else None

@@ -1,4 +1,4 @@
-"""Real numbers computed from sizes of named dimensions, and the whole numbers below them, which are sizes again."""
+"""Real numbers computed from symbolic sizes, and their floors and truncations, which are sizes again."""
 
 from __future__ import annotations
 
@@ -9,17 +9,20 @@ from typing import Any
 from graphc.base.sizes.size import Size, SizeNumber
 
 _LARGEST_DENOMINATOR = 1 << 20
-"""Of numbers that count as fractions: 0.5 and 1.75 do, 0.1 in binary does not."""
+"""Denominator up to which a float counts as a fraction: 0.5 and 1.75 do, 0.1 in binary does not."""
 
 
 def as_real(value: Any) -> Any:
-    """A size as a real number."""
+    """Convert a size to a real number."""
     return value * 1.0
 
 
 def whole_below(value: Any) -> Any:
-    """The largest whole number that is not above. Of sums, products and quotients of sizes and fractions it is a size;
-    of others that of this call, which a trace assumes."""
+    """Return the floor of ``value``.
+
+    It stays symbolic for sums, products and quotients of sizes and fractions. For other values it is the floor in this
+    call, which a trace then assumes.
+    """
     if type(value) not in (Size, SizeNumber):
         return math.floor(value)
     ratio = _ratio(value)
@@ -27,31 +30,32 @@ def whole_below(value: Any) -> Any:
 
 
 def whole_part(value: Any) -> Any:
-    """Without what lies behind the point."""
+    """Return ``value`` truncated towards zero. It stays symbolic where ``whole_below`` does."""
     if type(value) not in (Size, SizeNumber):
         return math.trunc(value)
     ratio = _ratio(value)
     if ratio is None:
         return math.trunc(float(value))
-    above, below = ratio
-    return above // below if above >= 0 else -(-above // below)
+    numerator, denominator = ratio
+    return numerator // denominator if numerator >= 0 else -(-numerator // denominator)
 
 
 def _ratio(value: Any) -> tuple[Any, Any] | None:
-    """A number as a quotient of whole ones with a positive divisor; None where it is none."""
+    """Return ``value`` as a numerator and a positive denominator, both whole numbers. None where it is not a
+    fraction."""
     if type(value) is not SizeNumber:
-        found = (value, 1) if type(value) is Size else float(value).as_integer_ratio()
-        return found if type(value) is Size or found[1] <= _LARGEST_DENOMINATOR else None
+        ratio = (value, 1) if type(value) is Size else float(value).as_integer_ratio()
+        return ratio if type(value) is Size or ratio[1] <= _LARGEST_DENOMINATOR else None
     if value.function not in _RULES:
         return None
-    parts = [_ratio(x) for x in value.operands]
-    if any(p is None for p in parts):
+    ratios = [_ratio(x) for x in value.operands]
+    if any(p is None for p in ratios):
         return None
-    (a, b), (c, d) = [p for p in parts if p is not None]
-    above, below = _RULES[value.function](a, b, c, d)
-    if type(below) is not Size and below == 0:
+    (a, b), (c, d) = [p for p in ratios if p is not None]
+    numerator, denominator = _RULES[value.function](a, b, c, d)
+    if type(denominator) is not Size and denominator == 0:
         return None
-    return (above, below) if below > 0 else (-above, -below)
+    return (numerator, denominator) if denominator > 0 else (-numerator, -denominator)
 
 
 _RULES: dict[Any, Any] = {
@@ -60,4 +64,4 @@ _RULES: dict[Any, Any] = {
     operator.mul: lambda a, b, c, d: (a * c, b * d),
     operator.truediv: lambda a, b, c, d: (a * d, b * c),
 }
-"""Of a/b and c/d."""
+"""Numerator and denominator of the result for a/b and c/d."""

@@ -1,4 +1,4 @@
-"""The table of ONNX operators: which function of graphc computes each, from which version on."""
+"""Table of ONNX operators: the function of graphc that computes each, by version."""
 
 from __future__ import annotations
 
@@ -8,49 +8,51 @@ from dataclasses import dataclass
 from typing import Any
 
 Rule = Callable[..., Any]
-"""Takes inputs by position and attributes by name. Inputs are tensors, None where they are left out; those that the
-rule names in ``host`` are Python's numbers, tuples of them, or arrays."""
+"""Function that takes inputs by position and attributes by name. Inputs are tensors, or None if left out. Inputs named
+in ``host`` arrive as Python numbers, tuples of numbers, or arrays."""
 MICROSOFT = "com.microsoft"
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What computes an operator from a version of its domain on."""
+    """Rule of an operator from one version of its domain on."""
 
     name: str
     domain: str
     since: int
     rule: Rule
     host: frozenset[int]
-    """The numbers of the inputs whose values the rule asks for."""
+    """Indices of the inputs whose values the rule reads."""
     values: bool
     """Whether the rule takes Values and not tensors."""
     call: bool
-    """Whether the rule asks for the Call, by a parameter of this name."""
+    """Whether the rule takes the Call, as a parameter named ``call``."""
     inputs: tuple[str, ...]
-    """The names of the parameters that inputs fill; attributes may have these names, too."""
+    """Names of the parameters that inputs fill. Attributes may have these names, too."""
 
 
 TABLE: dict[tuple[str, str], list[Entry]] = {}
-"""By domain and name, the newest versions first."""
+"""Entries by domain and name, newest version first."""
 HOST: dict[tuple[str, str], Rule] = {}
-"""Functions of arrays, which compute sizes where all inputs are known."""
+"""Functions of arrays, which compute sizes where all inputs are static."""
 
 
 def op(*names: str, since: int = 1, domain: str = "", host: str = "", values: bool = False) -> Callable[[Rule], Rule]:
-    """Enters the decorated function for operators of these names from version ``since`` of the domain on. ``host``
-    names the parameters whose values it asks for; with ``values`` it takes and gives Values."""
+    """Register the decorated function for operators of these names from version ``since`` of the domain on.
+
+    ``host`` names the parameters whose values the rule reads. With ``values`` the rule takes and returns Values.
+    """
 
     def enter(rule: Rule) -> Rule:
         parameters = list(inspect.signature(rule).parameters.values())
-        given = tuple([p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)])
-        asked = frozenset([given.index(name) for name in host.split()])
+        positional = tuple([p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)])
+        host_indices = frozenset([positional.index(name) for name in host.split()])
         calls = any(p.name == "call" for p in parameters)
         for name in names:
             entries = TABLE.setdefault((domain, name), [])
             if any(e.since == since for e in entries):
-                raise KeyError(f"{name} of version {since} is in the table already")
-            entries.append(Entry(name, domain, since, rule, asked, values, calls, given))
+                raise KeyError(f"{name} of version {since} is already in the table")
+            entries.append(Entry(name, domain, since, rule, host_indices, values, calls, positional))
             entries.sort(key=lambda e: -e.since)
         return rule
 
@@ -58,15 +60,17 @@ def op(*names: str, since: int = 1, domain: str = "", host: str = "", values: bo
 
 
 def same(names: str, function_of: Callable[[str], Rule]) -> None:
-    """Enters functions of graphc of one or two tensors that mean what the operators of these names do."""
+    """Register functions of graphc that compute exactly the operators of these names, of one or two tensors."""
     for pair in names.split():
         name, _, ours = pair.partition("=")
         op(name)(function_of(ours or name.lower()))
 
 
 def host(*names: str, domain: str = "") -> Callable[[Rule], Rule]:
-    """Enters the decorated function of arrays for operators of these names. Arrays of dtype object hold sizes of named
-    dimensions."""
+    """Register the decorated function of arrays for operators of these names.
+
+    Arrays of dtype object hold sizes of named dimensions.
+    """
 
     def enter(rule: Rule) -> Rule:
         for name in names:
@@ -77,5 +81,5 @@ def host(*names: str, domain: str = "") -> Callable[[Rule], Rule]:
 
 
 def find(domain: str, name: str, version: int) -> Entry | None:
-    """What computes an operator in a version of its domain; None where there is nothing."""
+    """Return the entry of an operator in a version of its domain, or None."""
     return next((e for e in TABLE.get((domain, name), ()) if e.since <= version), None)

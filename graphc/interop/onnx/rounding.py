@@ -1,4 +1,4 @@
-"""Rounding of real numbers to element types of fewer bits, by arithmetic on the bits of f32 and f64."""
+"""Rounding of real numbers to narrower element types, by arithmetic on the bits of f32 and f64."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from graphc.tensors.tensor import Tensor
 
 
 class Format(NamedTuple):
-    """What a type of real numbers can hold."""
+    """Range and precision of a floating-point type."""
 
     mantissa: int
-    """Bits behind the leading one."""
+    """Bits after the leading one."""
     smallest: int
-    """The exponent of the smallest normal number."""
+    """Exponent of the smallest normal number."""
     largest: float
     beyond: float
-    """What numbers beyond the largest become: an infinity, or NaN."""
+    """Result for numbers beyond the largest: infinity or NaN."""
     saturates: bool
-    """Whether they become the largest one instead, where a cast does not say otherwise."""
+    """Whether such numbers become the largest one instead, unless the cast says otherwise."""
     has_negative_zero: bool = True
     has_nan: bool = True
 
@@ -40,66 +40,71 @@ FORMATS = {
     "FLOAT8E5M2FNUZ": Format(2, -15, 57344.0, _NAN, True, False),
     "FLOAT4E2M1": Format(1, 0, 6.0, _NAN, True, has_nan=False),
 }
-"""By the names of element types."""
+"""Formats by the names of element types."""
 _ALWAYS = frozenset({"FLOAT4E2M1"})
-"""Saturates whatever the cast says."""
+"""Types that saturate whatever the cast says."""
 _WHOLE = frozenset({"FLOAT8E8M0"})
 
 
 def rounds(element: Element) -> bool:
-    """Whether tensors hold more digits than this element type has."""
+    """Check whether the carrier has more precision than this element type."""
     return element.name in FORMATS or element.name in _WHOLE
 
 
 def rounded(x: Tensor, element: Element, saturate: bool = True, mode: str = "up") -> Tensor:
-    """Real numbers f32 or f64 as those of the element type that are nearest, the even one at ties, in f32. ``saturate``
-    is of types of 8 bits, ``mode`` (up, down, nearest) of FLOAT8E8M0. Gradients pass as they are."""
+    """Round f32 or f64 numbers to the nearest of the element type, ties to even, and return f32.
+
+    ``saturate`` applies to types of 8 bits, ``mode`` (up, down, nearest) to FLOAT8E8M0. The gradient is
+    straight-through.
+    """
     value = _power(x, saturate, mode) if element.name in _WHOLE else _limited(x, element, saturate)
     return straight_through(x.to(value.dtype), value).to(float32)
 
 
 def _limited(x: Tensor, element: Element, saturate: bool) -> Tensor:
     format = FORMATS[element.name]
-    found = _nearest(x, format)
+    rounded = _nearest(x, format)
     if element.name == "BFLOAT16" and x.dtype is float32:
-        return found  # the carry into the exponent has made the infinity
+        return rounded  # the carry into the exponent has made the infinity
     full = format.saturates and (saturate or element.name in _ALWAYS)
-    beyond = ew.abs(found) > format.largest
+    beyond = ew.abs(rounded) > format.largest
     limit = format.largest if full else format.beyond
-    found = ew.where(beyond, ew.where(found < 0, -limit, limit), found)
+    rounded = ew.where(beyond, ew.where(rounded < 0, -limit, limit), rounded)
     if not format.has_nan:
-        return ew.where(found.ne(found), 0.0, found)
-    return found if format.has_negative_zero else ew.where(found.eq(0), 0.0, found)
+        return ew.where(rounded.ne(rounded), 0.0, rounded)
+    return rounded if format.has_negative_zero else ew.where(rounded.eq(0), 0.0, rounded)
 
 
 def _nearest(x: Tensor, format: Format) -> Tensor:
-    """Rounded to so many bits, whatever the largest number is."""
+    """Round to the mantissa of the format, without regard to its largest number."""
     if x.dtype is float32 and format.smallest < -100:
         return _upper_half(x)
     integer, mantissa, bias = (int32, 23, 127) if x.dtype is float32 else (int64, 52, 1023)
-    whole = bits.bitcast(x, dtype=integer) & (((1 << (31 if integer is int32 else 63)) - 1) ^ ((1 << mantissa) - 1))
-    exponent = ew.maximum(whole, (format.smallest + bias) << mantissa)
+    exponent_bits = bits.bitcast(x, dtype=integer) & (
+        ((1 << (31 if integer is int32 else 63)) - 1) ^ ((1 << mantissa) - 1)
+    )
+    exponent = ew.maximum(exponent_bits, (format.smallest + bias) << mantissa)
     step = bits.bitcast(exponent - (format.mantissa << mantissa), dtype=x.dtype)
     return mathematics.round(x / step) * step
 
 
 def _upper_half(x: Tensor) -> Tensor:
-    """f32 rounded to bf16, whose bits are the upper half."""
+    """Round f32 to bf16, the upper half of the bits of an f32."""
     word = bits.bitcast(x, dtype=int32)
     even = word + (((word >> 16) & 1) + 0x7FFF)
     return ew.where(x.ne(x), x, bits.bitcast(even & -0x10000, dtype=float32))
 
 
 def _power(x: Tensor, saturate: bool, mode: str) -> Tensor:
-    """Powers of two from 2^-127 to 2^127."""
+    """Round to powers of two from 2^-127 to 2^127."""
     x = x.to(float64)
     word = bits.bitcast(x, dtype=int64)
     rest = word & ((1 << 52) - 1)
     goes_up = {"up": rest.ne(0), "down": rest < 0, "nearest": rest >= (1 << 51)}[mode]
-    found = bits.bitcast((word - rest) + goes_up.to(int64) * (1 << 52), dtype=float64)
+    power = bits.bitcast((word - rest) + goes_up.to(int64) * (1 << 52), dtype=float64)
     least, largest = 2.0**-127, 2.0**127
     if saturate:
-        limited = ew.where(found < least, least, ew.where(found > largest, largest, found))
+        limited = ew.where(power < least, least, ew.where(power > largest, largest, power))
     else:
-        limited = ew.where(ew.logical_or(found < least, found > largest), math.nan, found)
+        limited = ew.where(ew.logical_or(power < least, power > largest), math.nan, power)
     return ew.where(x.ne(x), x, limited)

@@ -1,4 +1,4 @@
-"""All rules of the table of ONNX operators; importing it fills the table."""
+"""All rules of the table of ONNX operators. Importing it fills the table."""
 
 from __future__ import annotations
 
@@ -80,4 +80,4 @@ FAMILIES = (
     training,
     trees,
 )
-"""The modules that hold the rules."""
+"""Modules that define the rules."""

@@ -1,4 +1,4 @@
-"""Values of a graph while it runs: tensors, and arrays that are known without computing tensors, such as sizes."""
+"""Values of a graph while it runs: tensors, and static arrays such as sizes, which need no tensor."""
 
 from __future__ import annotations
 
@@ -17,42 +17,45 @@ from graphc.tensors.tensor_base import front
 from graphc.tracing.tracer import Tracer
 
 MOST_KNOWN = 4096
-"""Elements: what is computed of arrays while a graph is traced is sizes and the like; longer arrays are data."""
+"""Elements of a static result while a graph is traced. Sizes and the like are short. Longer arrays are data."""
 
 
 class Value:
-    """A tensor with its element type. Known ones have an array, of dtype object where it holds sizes of named
-    dimensions; the tensor of such a one is made when it is asked for, in each trace and branch its own."""
+    """Tensor with its ONNX element type.
 
-    __slots__ = ("_array", "_made_by", "_tensor", "element")
+    A static value has an array, of dtype object where it holds sizes of named dimensions. Its tensor is built on
+    demand, one in each trace and branch.
+    """
+
+    __slots__ = ("_array", "_tensor", "_tensor_owner", "element")
 
     def __init__(self, element: Element, tensor: Tensor | None = None, array: np.ndarray | None = None):
         self.element = element
         self._tensor = tensor
         self._array = array
-        self._made_by: Any = None
-        """What the tensor of a known value was made by: eager mode, or a trace."""
+        self._tensor_owner: Any = None
+        """Eager mode, or the trace, that built the tensor of a static value."""
 
     @staticmethod
-    def of(found: Any, element: Element | None = None) -> Value:
-        """The value of what a rule gives: a tensor, an array, a number, or a Value."""
-        if isinstance(found, Value):
-            return found
-        if isinstance(found, Tensor):
-            return Value(element or element_of(found.dtype), found)
-        array = np.asarray(found)
+    def of(result: Any, element: Element | None = None) -> Value:
+        """Return the value of a rule's result: a tensor, an array, a number, or a Value."""
+        if isinstance(result, Value):
+            return result
+        if isinstance(result, Tensor):
+            return Value(element or element_of(result.dtype), result)
+        array = np.asarray(result)
         if element is None:
             element = INT64 if array.dtype == object and _holds_sizes(array) else element_of_array(array.dtype)
         return Value(element, None, array)
 
     @property
     def is_known(self) -> bool:
-        """Whether there is an array."""
+        """Check whether the value is static: it has an array."""
         return self._array is not None
 
     @property
     def is_open(self) -> bool:
-        """Whether calls alone know the elements: it is a tensor of a trace, and none of its constants."""
+        """Check whether only calls know the elements: the tensor belongs to a trace and is not one of its constants."""
         if self._array is not None:
             return False
         tracer = front()
@@ -60,21 +63,21 @@ class Value:
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        """Sizes, without computing anything."""
+        """Return the sizes without computing anything."""
         return tuple(self._array.shape if self._array is not None else self.tensor.shape)
 
     @property
     def tensor(self) -> Tensor:
-        """The tensor, in the type of graphc that holds the element type."""
+        """Return the tensor in the dtype that carries the element type."""
         if self._array is None:
             assert self._tensor is not None
             return self._tensor
-        if self._tensor is None or self._made_by is not front():
-            self._tensor, self._made_by = self._made(), front()
+        if self._tensor is None or self._tensor_owner is not front():
+            self._tensor, self._tensor_owner = self._static_tensor(), front()
         return self._tensor
 
-    def _made(self) -> Tensor:
-        """The tensor of a known value."""
+    def _static_tensor(self) -> Tensor:
+        """Build the tensor of a static value."""
         assert self._array is not None
         if self._array.dtype == object and _holds_sizes(self._array):
             return _tensor_of_sizes(self._array, self.element)
@@ -82,8 +85,8 @@ class Value:
 
     @property
     def array(self) -> np.ndarray:
-        """The array, of the element type itself or of sizes. In a trace only known values have one: raises
-        ValueNeededError."""
+        """Return the array, of the element type itself or of sizes. Raises ValueNeededError in a trace unless the value
+        is static."""
         if self._array is not None:
             return self._array
         assert self._tensor is not None
@@ -91,13 +94,13 @@ class Value:
 
     @property
     def number(self) -> Any:
-        """The one element: a number of Python, or a size."""
+        """Return the one element: a Python number, or a size."""
         array = self.array.reshape(-1)
         return array[0] if array.dtype == object else array[0].item()
 
     @property
     def numbers(self) -> Any:
-        """The number of Python of a scalar, a tuple of a vector, otherwise the array."""
+        """Return the Python number of a scalar, a tuple of a vector, otherwise the array."""
         array = self.array
         if array.ndim == 0:
             return self.number
@@ -105,16 +108,16 @@ class Value:
 
 
 def array_of_sizes(sizes: Iterable[Any]) -> np.ndarray:
-    """A vector of sizes: i64 where all are ints, otherwise of dtype object."""
-    found = list(sizes)
-    array = np.empty(len(found), object)
-    for i, size in enumerate(found):
+    """Return a vector of sizes: i64 where all are ints, otherwise of dtype object."""
+    elements = list(sizes)
+    array = np.empty(len(elements), object)
+    for i, size in enumerate(elements):
         array[i] = size
     return settled(array)
 
 
 def settled(array: np.ndarray) -> np.ndarray:
-    """An array of dtype object as one of numbers where none of its elements depends on named dimensions."""
+    """Convert an array of dtype object to a numeric dtype, unless an element depends on named dimensions."""
     if array.dtype != object or _holds_sizes(array):
         return array
     for kinds, dtype in (((bool, np.bool_), np.bool_), ((int, np.integer), np.int64), ((float, int), np.float64)):
@@ -124,11 +127,11 @@ def settled(array: np.ndarray) -> np.ndarray:
 
 
 def _holds_sizes(array: np.ndarray) -> bool:
-    """Whether there are sizes of named dimensions in it, or numbers computed from such."""
+    """Check whether the array holds sizes of named dimensions, or numbers computed from them."""
     return any(type(v) in (Size, SizeNumber) for v in array.reshape(-1))
 
 
 def _tensor_of_sizes(array: np.ndarray, element: Element) -> Tensor:
-    """Sizes that each call has, as a tensor."""
-    parts = [full((), v, dtype=element.carrier or int64) for v in array.reshape(-1)]
-    return stack(parts).reshape(array.shape)
+    """Return the sizes of each call as a tensor."""
+    scalars = [full((), v, dtype=element.carrier or int64) for v in array.reshape(-1)]
+    return stack(scalars).reshape(array.shape)

@@ -1,4 +1,5 @@
-"""Operators of version 6 and before as those of version 7, which broadcast as numpy does and only infer."""
+"""Conversion of operators of version 6 and older to version 7, which broadcasts as numpy does and has no training
+mode."""
 
 from __future__ import annotations
 
@@ -7,15 +8,15 @@ from dataclasses import replace
 from graphc.interop.onnx.graph import Node
 
 ALIGN = "AlignAxis"
-"""An operator of graphc's own domain: the first input with dimensions of 1 behind it, so that it begins at an axis of
-the second."""
+"""Operator of graphc's own domain: appends dimensions of 1 to align the first input with an axis of the second."""
 OWN = "graphc"
 _WITHOUT_MEANING = frozenset({"broadcast", "consumed_inputs", "is_test", "spatial"})
 """Attributes whose defaults, in inference, are what later versions do."""
 
 
 def modern(node: Node) -> list[Node]:
-    """What stands for a node: of version 6, that of version 7, before which its second operand may be aligned."""
+    """Return the nodes that replace a node of version 6: an alignment of its second operand if need be, and version
+    7."""
     if node.domain or node.version >= 7 or node.version == 0:
         return [node]
     attributes = {k: v for k, v in node.attributes.items() if k not in _WITHOUT_MEANING}

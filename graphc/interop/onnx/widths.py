@@ -1,4 +1,4 @@
-"""Element types narrower than those of graphc's tensors: cutting to their bits, rounding to their precision."""
+"""Element types narrower than graphc's dtypes: cuts integers to their bits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _BITS = {"UINT16": 16, "UINT32": 32, "INT16": 16, "UINT4": 4, "INT4": 4, "UINT2"
 
 
 def narrowed(x: Tensor, element: Element) -> Tensor:
-    """Whole numbers beyond an element type as what is left of them in its bits; everything else as it is."""
+    """Wrap integers beyond an element type to its bits. Returns all other tensors as they are."""
     bits = _BITS.get(element.name)
     if bits is None or element.carrier is None or x.dtype is not element.carrier:
         return x

@@ -1,1 +1,1 @@
-"""Traced graphs as ONNX models: functional calls as ONNX's operators, all else op by op."""
+"""Export of traced graphs to ONNX: functional calls become ONNX operators, all other nodes are written op by op."""

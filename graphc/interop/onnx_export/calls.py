@@ -1,7 +1,7 @@
-"""Which functions are called while a trace runs, with what, and which nodes they make.
+"""Observer of function calls during a trace: functions, arguments, and created nodes.
 
-The trace is watched from beside: it is the one that ``compile`` sees, node for node. What a call of ``layer_norm`` has
-made can then be written as one operator, and what is known of no such operator as the nodes that it is.
+The observer does not change the trace, which equals the one of ``compile``. The nodes of a ``layer_norm`` call can then
+be written as one operator. Calls without an operator are written node by node.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ class Call:
 
     function: Callable[..., Any]
     graph: Graph
-    """Where its nodes are, which may be the body of a loop or branch."""
+    """Graph of its nodes, which may be the body of a loop or branch."""
     arguments: dict[str, Any]
-    """By parameter, those with defaults too: values of the graph in the place of tensors, also in tuples and lists. A
-    tensor that is still one was not used."""
+    """Arguments by parameter, defaults included. Values of the graph replace tensors, also inside of tuples and lists.
+    A remaining tensor was not used."""
     first: int
-    """Nodes from this id on, and before ``last``, were made by the call."""
+    """The call created the nodes with ids from ``first`` to before ``last``."""
     last: int = 0
     results: list[Any] = field(default_factory=list)
-    """The values of what it returned, in order."""
+    """Values of the returned tensors, in order."""
     used: list[bool] = field(default_factory=list)
-    """Which of the results something reads; set by who writes the call down."""
+    """Flags of the results that something reads, set by the writer of the call."""
 
     def __getitem__(self, name: str) -> Any:
         return self.arguments[name]
 
 
 class Observer:
-    """A profile function that notes calls of some functions inside of traces."""
+    """Profile function that records calls of some functions inside of traces."""
 
     def __init__(self, functions: Iterable[Callable[..., Any]]):
         self._functions: dict[CodeType, Callable[..., Any]] = {inspect.unwrap(f).__code__: f for f in functions}
@@ -52,7 +52,7 @@ class Observer:
         self._calls: list[Call] = []
 
     def of(self, graph: Graph) -> list[Call]:
-        """The calls that made nodes of a graph, by their first node; a call stands before those inside of it."""
+        """Return the calls with nodes in a graph, by their first node. A call precedes those inside of it."""
         return sorted((c for c in self._calls if c.graph is graph), key=lambda c: (c.first, -c.last))
 
     def __call__(self, frame: FrameType, event: str, result: Any) -> None:
@@ -76,39 +76,39 @@ class Observer:
         _, tracer, call = self._open.pop()
         call.last = tracer.graph.next_id
         call.arguments = {name: _at_entry(tracer, value) for name, value in call.arguments.items()}
-        found = result if isinstance(result, (tuple, list)) else (result,)
-        flat = [x for part in found for x in (part if isinstance(part, (tuple, list)) else (part,))]
+        returned = result if isinstance(result, (tuple, list)) else (result,)
+        flat = [x for entry in returned for x in (entry if isinstance(entry, (tuple, list)) else (entry,))]
         call.results = [_now(tracer, x) for x in flat]
 
 
 def _now(tracer: Tracer, argument: Any) -> Any:
-    """An argument with values in the place of the tensors that the trace knows by now."""
+    """Replace the tensors in an argument by their current values in the trace."""
     if isinstance(argument, (tuple, list)):
-        return tuple(_now(tracer, part) for part in argument)
+        return tuple(_now(tracer, element) for element in argument)
     if not isinstance(argument, Tensor):
         return argument
-    known = tracer.captured.get(id(argument))
-    if known is not None:
-        return refresh(known.image)._data
+    capture = tracer.captured.get(id(argument))
+    if capture is not None:
+        return refresh(capture.image)._data
     here = isinstance(argument._data, Value) and argument._data.node in tracer.graph
     return refresh(argument)._data if here else argument
 
 
 def _at_entry(tracer: Tracer, argument: Any) -> Any:
-    """An argument with what stands for tensors from outside that the call was the first to use."""
+    """Replace tensors from outside, which the call was the first to use, by their values."""
     if isinstance(argument, tuple):
-        return tuple(_at_entry(tracer, part) for part in argument)
-    known = tracer.captured.get(id(argument)) if isinstance(argument, Tensor) else None
-    return argument if known is None else known.value
+        return tuple(_at_entry(tracer, element) for element in argument)
+    capture = tracer.captured.get(id(argument)) if isinstance(argument, Tensor) else None
+    return argument if capture is None else capture.value
 
 
 @contextmanager
 def observed(functions: Iterable[Callable[..., Any]]) -> Iterator[Observer]:
-    """Notes the calls of some functions in the traces of this thread. A profiler that runs pauses meanwhile."""
+    """Record calls of some functions in traces of this thread. Pauses a running profiler meanwhile."""
     observer, before = Observer(functions), sys.getprofile()
     sys.setprofile(observer)
     try:
         yield observer
     finally:
-        # NOTE: what a profiler written in C leaves there cannot be called.
+        # NOTE: getprofile returns a non-callable object for a profiler written in C.
         sys.setprofile(before if callable(before) else None)

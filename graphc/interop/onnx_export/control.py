@@ -1,4 +1,4 @@
-"""Rules for ops that hold graphs: branches and loops as bodies, all others inline."""
+"""Rules for ops with subgraphs: branches and loops become bodies, others are inlined."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ def _cond(w: Writer, node: Node, condition: str, *operands: str) -> Names:
 
 def _while(w: Writer, node: Node, *operands: str) -> Names:
     test, body, carries = node.attrs["test"], node.attrs["body"], node.attrs["carries"]
-    given = w.inline(test, operands)[0]
+    first_test = w.inline(test, operands)[0]
     leading = [w.record(w.model.unique("step"), int64, ()), w.record(w.model.unique("condition"), bool_, ())]
     inner, formal = w.body("while", leading, body.inputs[:carries])
     constants = operands[carries:]
     after = inner.inline(body, [*(v.name for v in formal[2:]), *constants])
-    again = inner.inline(test, [*after, *constants])[0]
-    outputs: list[tuple[str, Value]] = [(again, test.outputs[0]), *zip(after, body.outputs, strict=True)]
+    next_test = inner.inline(test, [*after, *constants])[0]
+    outputs: list[tuple[str, Value]] = [(next_test, test.outputs[0]), *zip(after, body.outputs, strict=True)]
     record = inner.finish("while", formal, outputs)
-    return w.add("Loop", "", given, *operands[:carries], outputs=carries, body=record)
+    return w.add("Loop", "", first_test, *operands[:carries], outputs=carries, body=record)
 
 
 def _scan(w: Writer, node: Node, *operands: str) -> Names:
-    """ONNX's Scan, whose body sees what is the same in all steps."""
+    """Write ONNX's Scan, whose body reads the loop constants from the enclosing scope."""
     body, carries, sequences = node.attrs["body"], node.attrs["carries"], node.attrs["sequences"]
     last, reverse = carries + sequences, int(node.attrs["reverse"])
     inner, formal = w.body("scan", (), body.inputs[:last])
-    given = list(operands[:last])
-    if not sequences:  # Steps are counted by a sequence.
+    inputs = list(operands[:last])
+    if not sequences:  # A sequence of the right length counts the steps.
         length = w.at(node.attrs["length"])
         ticks = w.add("Expand", w.constant(np.zeros(1, bool)), w.vector([length]))
-        given.append(ticks)
+        inputs.append(ticks)
         formal = [*formal, w.record(w.model.unique("tick"), bool_, ())]
     after = inner.inline(body, [*(v.name for v in formal[:last]), *operands[last:]])
     record = inner.finish("scan", formal, list(zip(after, body.outputs, strict=True)))
@@ -57,7 +57,7 @@ def _scan(w: Writer, node: Node, *operands: str) -> Names:
         "scan_output_directions": [reverse] * stacks if reverse and stacks else None,
     }
     return w.add(
-        "Scan", *given, outputs=len(node.results), body=record, num_scan_inputs=max(sequences, 1), **directions
+        "Scan", *inputs, outputs=len(node.results), body=record, num_scan_inputs=max(sequences, 1), **directions
     )
 
 
@@ -68,4 +68,4 @@ RULES: dict[str, Rule] = {
     "call": lambda w, node, *x: w.inline(node.attrs["forward"], x),
     "checkpoint": lambda w, node, *x: w.inline(node.attrs["body"], x),
 }
-"""By op."""
+"""Rules by op."""

@@ -1,4 +1,4 @@
-"""Rules for ops that work element by element: arithmetic, comparisons, functions of one number, conversion."""
+"""Rules for elementwise ops: arithmetic, comparisons, unary functions, conversion."""
 
 from __future__ import annotations
 
@@ -15,41 +15,42 @@ from graphc.ir.graph.graph import Node
 
 
 def direct(op: str, **attrs: Any) -> Rule:
-    """The operator of that name, for the operands as they are."""
+    """Return a rule that writes this operator with the operands unchanged."""
     return lambda w, node, *x: w.add(op, *x, **attrs)
 
 
 def by_kind(other: Rule, **rules: Rule) -> Rule:
-    """A rule for each kind of element type (``f``, ``i``, ``u``, ``b``) of the last operand, and one for the others."""
+    """Choose a rule by the kind (``f``, ``i``, ``u``, ``b``) of the last operand's element type. ``other`` is the
+    default."""
     return lambda w, node, *x: rules.get(node.operands[-1].dtype.kind, other)(w, node, *x)
 
 
 def wide(rule: Rule) -> Rule:
-    """In 32 bits for smaller whole numbers; the result wraps around as they do."""
+    """Compute narrow integers in 32 bits. The result wraps around as theirs does."""
 
     def write(w: Writer, node: Node, *x: str) -> str:
         if not is_small(node.operands[0].dtype):
             return rule(w, node, *x)
-        found = rule(w, node, *(w.cast(v, int32) for v in x))
+        result = rule(w, node, *(w.cast(v, int32) for v in x))
         dtype = node.results[0].dtype
-        return found if dtype is bool_ and node.operands[0].dtype is not bool_ else w.cast(found, dtype)
+        return result if dtype is bool_ and node.operands[0].dtype is not bool_ else w.cast(result, dtype)
 
     return write
 
 
 def compared(op: str, negated: bool = False) -> Rule:
-    """A comparison, of bools and small whole numbers in 32 bits."""
+    """Return a rule for a comparison. Bools and narrow integers are compared in 32 bits."""
 
     def write(w: Writer, node: Node, *x: str) -> str:
         small = is_small(node.operands[0].dtype)
-        found = w.add(op, *(w.cast(v, int32) if small else v for v in x))
-        return w.add("Not", found) if negated else found
+        result = w.add(op, *(w.cast(v, int32) if small else v for v in x))
+        return w.add("Not", result) if negated else result
 
     return write
 
 
 def logical(op: str) -> Rule:
-    """An operator on bools, for operands of any type."""
+    """Return a rule for an operator on bools, for operands of any type."""
     return lambda w, node, *x: w.add(
         op, *(v if o.dtype is bool_ else w.cast(v, bool_) for v, o in zip(x, node.operands, strict=True))
     )
@@ -59,8 +60,11 @@ Step = Callable[..., str]
 
 
 def composed(function: Callable[..., str]) -> Rule:
-    """Operators one after the other: ``function(o, *operands)``, where ``o("Add", x, 1)`` adds one, with numbers in the
-    element type of the first operand."""
+    """Return a rule for a composition of operators.
+
+    It calls ``function(o, *operands)``, where ``o("Add", x, 1)`` appends an operator. Numbers take the element type of
+    the first operand.
+    """
 
     def write(w: Writer, node: Node, *x: str) -> str:
         dtype = node.operands[0].dtype
@@ -75,16 +79,19 @@ def composed(function: Callable[..., str]) -> Rule:
     return write
 
 
-# ---- quotients of whole numbers, shifts
+# ---- integer quotients, shifts
 
 
-def _whole(function: Callable[..., str], at_minus_one: Callable[..., Any]) -> Rule:
-    """A function of whole numbers and their divisor. It is 0 where that is 0, and ``at_minus_one`` where it is -1, both
-    of which stop processors, unless the divisor is known to be neither."""
+def _integer_division(function: Callable[..., str], at_minus_one: Callable[..., Any]) -> Rule:
+    """Return a rule for a function of integers and their divisor.
+
+    The result is 0 for divisor 0, and ``at_minus_one`` for divisor -1. Both trap on processors, so the rule guards
+    against them unless the divisor is known to be neither.
+    """
 
     def write(w: Writer, node: Node, x: str, y: str) -> str:
-        known, dtype = w.known(node.operands[1]), node.operands[0].dtype
-        if known is not None and not np.isin(known, (0, -1)).any():
+        divisors, dtype = w.known(node.operands[1]), node.operands[0].dtype
+        if divisors is not None and not np.isin(divisors, (0, -1)).any():
             return wide(composed(function))(w, node, x, y)
 
         def guarded(o: Step, x: str, y: str) -> str:
@@ -92,23 +99,26 @@ def _whole(function: Callable[..., str], at_minus_one: Callable[..., Any]) -> Ru
             if dtype.kind == "u":
                 return o("Where", zero, 0, function(o, x, o("Where", zero, 1, y)))
             opposite = o("Equal", y, -1)
-            found = function(o, x, o("Where", o("Or", zero, opposite), 1, y))
-            return o("Where", zero, 0, o("Where", opposite, at_minus_one(o, x), found))
+            result = function(o, x, o("Where", o("Or", zero, opposite), 1, y))
+            return o("Where", zero, 0, o("Where", opposite, at_minus_one(o, x), result))
 
         return wide(composed(guarded))(w, node, x, y)
 
     return write
 
 
-def _rest(o: Step, x: str, y: str) -> str:
-    """The remainder with the sign of y."""
-    rest = o("Mod", x, y, fmod=1)
-    other = o("Xor", o("Less", y, 0), o("Less", rest, 0))
-    return o("Where", o("And", o("Not", o("Equal", rest, 0)), other), o("Add", rest, y), rest)
+def _remainder(o: Step, x: str, y: str) -> str:
+    """Return the remainder with the sign of y."""
+    remainder = o("Mod", x, y, fmod=1)
+    other = o("Xor", o("Less", y, 0), o("Less", remainder, 0))
+    return o("Where", o("And", o("Not", o("Equal", remainder, 0)), other), o("Add", remainder, y), remainder)
 
 
 def _shifted(left: bool) -> Rule:
-    """Times 2 to the power y, or divided by it and rounded down; what is shifted out of the width is 0 or the sign."""
+    """Multiply by 2 to the power y, or divide by it and round down.
+
+    Shifts beyond the width give 0, or the sign for a right shift of negative numbers.
+    """
 
     def write(w: Writer, node: Node, x: str, y: str) -> str:
         def o(op: str, *inputs: Any, **attrs: Any) -> str:
@@ -117,19 +127,19 @@ def _shifted(left: bool) -> Rule:
         dtype, signed = node.operands[0].dtype, node.operands[0].dtype.kind == "i"
         if dtype is uint64:
             most = w.constant(63, uint64)
-            found = w.add("BitShift", x, w.add("Min", y, most), direction="LEFT" if left else "RIGHT")
-            return w.add("Where", w.add("LessOrEqual", y, most), found, w.constant(0, uint64))
+            result = w.add("BitShift", x, w.add("Min", y, most), direction="LEFT" if left else "RIGHT")
+            return w.add("Where", w.add("LessOrEqual", y, most), result, w.constant(0, uint64))
         x, y = w.cast(x, int64), w.cast(y, int64)
         most = min(dtype.bits, 63) - 1
         inside = o("And", o("GreaterOrEqual", y, 0), o("Less", y, dtype.bits))
         factor = o("Cast", o("Pow", 2, o("Min", o("Max", y, 0), most)), to=int64)
         if left:
             x = o("Mul", x, o("Where", o("Greater", y, most), 2, 1)) if dtype is int64 else x  # 2**63 is no i64
-            found = o("Where", inside, o("Mul", x, factor), 0)
+            result = o("Where", inside, o("Mul", x, factor), 0)
         else:
             signs = o("Where", o("Less", x, 0), -1, 0) if signed else 0
-            found = o("Where", inside, o("Div", o("Sub", x, o("Mod", x, factor)), factor), signs)
-        return found if dtype is int64 else w.cast(found, dtype)
+            result = o("Where", inside, o("Div", o("Sub", x, o("Mod", x, factor)), factor), signs)
+        return result if dtype is int64 else w.cast(result, dtype)
 
     return write
 
@@ -138,17 +148,17 @@ def _shifted(left: bool) -> Rule:
 
 
 def _circle(o: Step, y: str, x: str) -> str:
-    """atan2 from the arc tangent of the quotient, by quadrant."""
+    """Compute atan2 from the arc tangent of the quotient, by quadrant."""
     is_zero = o("Equal", x, 0)
     angle = o("Atan", o("Div", y, o("Where", is_zero, 1, x)))
     below = o("Less", y, 0)
-    turned = o("Add", angle, o("Where", below, -math.pi, math.pi))
+    flipped = o("Add", angle, o("Where", below, -math.pi, math.pi))
     half = o("Where", below, -math.pi / 2, o("Where", o("Greater", y, 0), math.pi / 2, 0))
-    return o("Where", is_zero, half, o("Where", o("Less", x, 0), turned, angle))
+    return o("Where", is_zero, half, o("Where", o("Less", x, 0), flipped, angle))
 
 
 def _clamp(w: Writer, node: Node, x: str, low: str, high: str) -> str:
-    """Clip for two numbers, of which those that limit nothing are left out."""
+    """Write Clip with two numbers, without those that limit nothing."""
     least, most = limits(node.operands[0].dtype)
     bounds = [w.known(v) for v in node.operands[1:]]
     if any(b is None or b.shape or np.isnan(b) for b in bounds):
@@ -160,10 +170,10 @@ def _clamp(w: Writer, node: Node, x: str, low: str, high: str) -> str:
 
 
 def _power(w: Writer, node: Node, x: str, y: str) -> str:
-    """Of whole numbers, whose powers runtimes compute in floats, small ones by products."""
-    known, is_whole = w.known(node.operands[1]), node.operands[0].dtype.kind != "f"
-    if is_whole and known is not None and not known.shape and known in (2, 3):
-        return wide(composed(lambda o, x, y: functools.reduce(lambda a, b: o("Mul", a, b), [x] * int(known))))(
+    """Write Pow. Runtimes compute integer powers in floats, so small integer exponents become products."""
+    exponent, is_whole = w.known(node.operands[1]), node.operands[0].dtype.kind != "f"
+    if is_whole and exponent is not None and not exponent.shape and exponent in (2, 3):
+        return wide(composed(lambda o, x, y: functools.reduce(lambda a, b: o("Mul", a, b), [x] * int(exponent))))(
             w, node, x, y
         )
     return wide(direct("Pow"))(w, node, x, y)
@@ -176,7 +186,7 @@ def _copied_sign(o: Step, x: str, y: str) -> str:
 
 
 def _root_of_squares(o: Step, x: str, y: str) -> str:
-    """The larger one times the root of 1 and the square of their ratio, which do not overflow."""
+    """Multiply the larger number by the root of 1 plus the squared ratio, which does not overflow."""
     a, b = o("Abs", x), o("Abs", y)
     most = o("Max", a, b)
     ratio = o("Div", o("Min", a, b), o("Where", o("Equal", most, 0), 1, most))
@@ -195,7 +205,7 @@ def _weighted_log(o: Step, x: str, y: str) -> str:
 
 
 def _rounded(op: str) -> Rule:
-    """Whole numbers stay as they are."""
+    """Return a rule that rounds floats. Integers stay as they are."""
     return lambda w, node, x: w.add(op, x) if node.operands[0].dtype.kind == "f" else x
 
 
@@ -211,10 +221,10 @@ RULES: dict[str, Rule] = {
     "mul": by_kind(wide(direct("Mul")), b=direct("And")),
     "div": direct("Div"),
     "floor_div": by_kind(
-        _whole(lambda o, x, y: o("Div", o("Sub", x, o("Mod", x, y)), y), lambda o, x: o("Neg", x)),
+        _integer_division(lambda o, x, y: o("Div", o("Sub", x, o("Mod", x, y)), y), lambda o, x: o("Neg", x)),
         f=composed(lambda o, x, y: o("Floor", o("Div", x, y))),
     ),
-    "mod": by_kind(_whole(lambda o, x, y: o("Mod", x, y), lambda o, x: 0), f=composed(_rest)),
+    "mod": by_kind(_integer_division(lambda o, x, y: o("Mod", x, y), lambda o, x: 0), f=composed(_remainder)),
     "neg": by_kind(wide(direct("Neg")), u=wide(composed(lambda o, x: o("Sub", 0, x)))),
     "abs": wide(direct("Abs")),
     "sign": wide(direct("Sign")),
@@ -282,4 +292,4 @@ RULES: dict[str, Rule] = {
     "copysign": composed(_copied_sign),
     "xlogy": composed(_weighted_log),
 }
-"""By op."""
+"""Rules by op."""

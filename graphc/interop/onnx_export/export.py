@@ -1,4 +1,4 @@
-"""Exports models to files of ONNX: traces them, writes their graphs down as operators, checks the outcome."""
+"""Export of models to ONNX files: trace, write the graph as operators, check the file."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def export_model(
     dims: Any = None,
     opset: int | None = None,
 ) -> ModelManifest:
-    """What ``graphc.export`` does for ``.onnx``: traces a module or function, or takes a graph, and writes it.
+    """Export to ``.onnx`` for ``graphc.export``: trace a module or function, or take a graph, and write it.
 
-    Calls of functions that the opset has an operator for are written as that one, all other nodes by themselves. Raises
-    what tracing raises; UnsupportedError, with the user's line, where ONNX has no operators for what is computed;
-    ArgumentError for an opset that is not known, and without the package ``onnx``; VerifyError, OSError.
+    A call of a function with an operator in the opset becomes that operator. All other nodes are written one by one.
+    Raises what tracing raises; UnsupportedError, with the user's line, where ONNX lacks operators for a computation;
+    ArgumentError for an unknown opset or without the package ``onnx``; VerifyError, OSError.
     """
     opset = check_opset(opset)
     if isinstance(model, Graph):
@@ -63,14 +63,15 @@ def export_model(
 def graph_record(
     graph: Graph, state: Mapping[str, np.ndarray], outputs: Sequence[str], opset: int, calls_of: CallsOf
 ) -> GraphRecord:
-    """A graph with the arrays of its params and states as operators of an opset, its outputs by these names.
+    """Return a graph, with the arrays of its params and states, as operators of an opset. ``outputs`` names its
+    outputs.
 
-    Raises UnsupportedError where there are none for what the graph computes, and where it writes to states.
+    Raises UnsupportedError where the opset lacks operators for the graph, and where the graph writes to states.
     """
     for node in graph.nodes():
         if node.op.has(Trait.STATE_WRITE):
-            raise unsupported(node, "the model changes its buffers, which ONNX has none of")
-    model = Model(opset, RULES, call_rules(opset), calls_of, _chosen(graph))
+            raise unsupported(node, "the model changes its buffers, and ONNX has no mutable buffers")
+    model = Model(opset, RULES, call_rules(opset), calls_of, _fixed_dimensions(graph))
     writer = Writer(model)
     inputs = []
     for value in graph.inputs:
@@ -81,11 +82,11 @@ def graph_record(
             inputs.append(value)
         else:
             model.initializers[name] = state[input_path(value)]
-    given = [(writer.value(v), v) for v in inputs]
-    numbers = [(name, writer.at(input_equals(v))) for name, v in given if input_equals(v) is not None]
-    shapes = [(name, writer.at(v.shape)) for name, v in given]
+    named = [(writer.value(v), v) for v in inputs]
+    numbers = [(name, writer.at(input_equals(v))) for name, v in named if input_equals(v) is not None]
+    shapes = [(name, writer.at(v.shape)) for name, v in named]
     writer.sizes = Sizes(writer.add, writer.model.constant, shapes, numbers)
-    formal = [writer.record(name, v.dtype, v.shape) for name, v in given]
+    formal = [writer.record(name, v.dtype, v.shape) for name, v in named]
     writer.run(graph)
     writer.module = ""
     record = writer.finish(graph.name, formal, [(writer.value(v), v) for v in graph.outputs])
@@ -96,25 +97,27 @@ def graph_record(
 
 
 def _name_outputs(record: GraphRecord, outputs: Sequence[str], model: Model) -> None:
-    """Gives the outputs their names; what has such a name already gets another one."""
-    made = {name for node in record.nodes for name in node.outputs}
-    names = {v.name: wanted for v, wanted in zip(record.outputs, outputs, strict=True)}
-    clashes = {wanted: model.unique(f"{wanted}_value") for wanted in outputs if wanted in made and wanted not in names}
-    taken = {v.name for v in record.inputs} | record.initializers.keys()
-    names = {old: new if new not in taken else model.unique(new) for old, new in names.items()}
+    """Rename the outputs. A value that already has such a name gets another one."""
+    computed = {name for node in record.nodes for name in node.outputs}
+    names = {v.name: target for v, target in zip(record.outputs, outputs, strict=True)}
+    clashes = {
+        target: model.unique(f"{target}_value") for target in outputs if target in computed and target not in names
+    }
+    reserved = {v.name for v in record.inputs} | record.initializers.keys()
+    names = {old: new if new not in reserved else model.unique(new) for old, new in names.items()}
     record.rename(clashes | names)
     record.outputs = [type(v)(names[v.name], v.dtype, v.shape) for v in record.outputs]
 
 
-def _chosen(graph: Graph) -> dict[Dimension, Any]:
-    """What stands for dimensions that the trace has assumed to be one number, or another dimension."""
-    known, found = graph.dims, {}
-    for name, size in limits(graph.assumptions, known).items():
+def _fixed_dimensions(graph: Graph) -> dict[Dimension, Any]:
+    """Return the values of dimensions which, by assumption of the trace, equal a number or another dimension."""
+    dims, fixed = graph.dims, {}
+    for name, size in limits(graph.assumptions, dims).items():
         if not is_size(size):
-            found[known[name]] = size
+            fixed[dims[name]] = size
             continue
         atoms = [atom for monomial, _ in terms(size) for atom, _ in monomial]
-        other = known.get(getattr(atoms[0], "name", ""))
-        if len(atoms) == 1 and other is not None and str(size) == other.name and other is not known[name]:
-            found[known[name]] = size_of(other)
-    return {d: found.get(d, size_of(d)) for d in known.values()} if found else {}
+        other = dims.get(getattr(atoms[0], "name", ""))
+        if len(atoms) == 1 and other is not None and str(size) == other.name and other is not dims[name]:
+            fixed[dims[name]] = size_of(other)
+    return {d: fixed.get(d, size_of(d)) for d in dims.values()} if fixed else {}

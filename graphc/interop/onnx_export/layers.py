@@ -1,4 +1,4 @@
-"""Functional calls of layers as ONNX's operators: activations, normalizations, products, pooling, resizing."""
+"""Functional calls of layers as ONNX operators: activations, normalizations, products, pooling, resizing."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from graphc.tensors import composite
 from graphc.tensors.methods.ordering import Ordering, take_along
 from graphc.tensors.methods.shaping import Shaping
 
-Found = Sequence[Any] | None
+CallResults = Sequence[Any] | None
 
 
 class Entry(NamedTuple):
-    """A function that ONNX has an operator for."""
+    """Function for which ONNX has an operator."""
 
     function: Callable[..., Any]
     operator: str
     since: int
-    """The first opset in which it is written so; before, the nodes that the call makes are."""
+    """First opset in which the call becomes the operator. In earlier opsets the call is written node by node."""
     rule: CallRule
     condition: str = ""
-    """Where it is so, if not always."""
+    """Condition under which the operator fits, if not always."""
     users: str = ""
-    """What users call where they do not call the function itself."""
+    """Functions that users call, where they do not call this function themselves."""
 
 
 def _is_float(value: Any) -> bool:
@@ -49,9 +49,12 @@ def _is_empty(value: Value) -> bool:
 
 
 def unary(op: str, x: str = "input", names: Any = None, fixed: Any = None) -> CallRule:
-    """An operator on one tensor of floats; ``names`` says which attribute is which argument, ``fixed`` are numbers."""
+    """Return a rule for an operator on one floating-point tensor.
 
-    def write(w: Writer, call: Call) -> Found:
+    ``names`` maps attributes to arguments of the call, ``fixed`` holds constant attributes.
+    """
+
+    def write(w: Writer, call: Call) -> CallResults:
         attrs: dict[str, Any] = {key: float(call[name]) for key, name in (names or {}).items()} | (fixed or {})
         return [w.add(op, w.value(call[x]), **attrs)] if _is_float(call[x]) else None
 
@@ -59,48 +62,48 @@ def unary(op: str, x: str = "input", names: Any = None, fixed: Any = None) -> Ca
 
 
 def _along(op: str) -> CallRule:
-    """Softmax and its logarithm."""
+    """Return a rule for softmax or its logarithm."""
 
-    def write(w: Writer, call: Call) -> Found:
+    def write(w: Writer, call: Call) -> CallResults:
         x, rank = call["x"], len(call["x"].shape)
         if not rank or _is_empty(x):
             return None
-        given = w.value(x) if call["dtype"] in (None, x.dtype) else w.cast(w.value(x), call["dtype"])
-        return [w.add(op, given, axis=call["dim"] % rank)]
+        operand = w.value(x) if call["dtype"] in (None, x.dtype) else w.cast(w.value(x), call["dtype"])
+        return [w.add(op, operand, axis=call["dim"] % rank)]
 
     return write
 
 
-def _masked_softmax(w: Writer, call: Call) -> Found:
-    """Softmax, but zeros where all along the axis is minus infinity, of which that makes NaN."""
+def _masked_softmax(w: Writer, call: Call) -> CallResults:
+    """Write Softmax with zeros where all elements along the axis are minus infinity, for which Softmax gives NaN."""
     x, axis = call["x"], call["dim"] % len(call["x"].shape)
     if _is_empty(x):
         return None
-    given, least = w.value(x), w.constant(-np.inf, x.dtype)
-    top_one = w.add("ReduceMax", given, w.ints(axis), keepdims=1)
-    powers = w.add("Softmax", given, axis=axis)
+    operand, least = w.value(x), w.constant(-np.inf, x.dtype)
+    top_one = w.add("ReduceMax", operand, w.ints(axis), keepdims=1)
+    powers = w.add("Softmax", operand, axis=axis)
     return [w.add("Where", w.add("Equal", top_one, least), w.constant(0, x.dtype), powers)]
 
 
-def _prelu(w: Writer, call: Call) -> Found:
+def _prelu(w: Writer, call: Call) -> CallResults:
     x, weight = call["input"], call["weight"]
     slope = (*weight.shape, *(1 for _ in x.shape[2:])) if len(x.shape) > 1 else weight.shape
     return [w.add("PRelu", w.value(x), reshaped(w, w.value(weight), weight.shape, slope))]
 
 
-def _celu(w: Writer, call: Call) -> Found:
+def _celu(w: Writer, call: Call) -> CallResults:
     x = call["input"]
     return [w.add("Celu", w.value(x), alpha=float(call["alpha"]))] if x.dtype is float32 else None
 
 
-def _gelu(w: Writer, call: Call) -> Found:
-    how = call["approximate"] if call["approximate"] != "none" else None
-    return [w.add("Gelu", w.value(call["x"]), approximate=how)] if _is_float(call["x"]) else None
+def _gelu(w: Writer, call: Call) -> CallResults:
+    approximation = call["approximate"] if call["approximate"] != "none" else None
+    return [w.add("Gelu", w.value(call["x"]), approximate=approximation)] if _is_float(call["x"]) else None
 
 
-def _softplus(w: Writer, call: Call) -> Found:
-    plain = call["beta"] == 1 and call["threshold"] >= 20 and _is_float(call["x"])
-    return [w.add("Softplus", w.value(call["x"]))] if plain else None
+def _softplus(w: Writer, call: Call) -> CallResults:
+    is_default = call["beta"] == 1 and call["threshold"] >= 20 and _is_float(call["x"])
+    return [w.add("Softplus", w.value(call["x"]))] if is_default else None
 
 
 def _shrink(soft: bool) -> CallRule:
@@ -114,20 +117,20 @@ def _shrink(soft: bool) -> CallRule:
 # ---- normalizations
 
 
-def _or_ones(w: Writer, call: Call, name: str, shape: Sequence[int], value: float = 1.0) -> str:
-    """A parameter, or constants in its place."""
-    given = call[name]
-    if given is not None:
-        return w.value(given)
+def _or_constant(w: Writer, call: Call, name: str, shape: Sequence[int], value: float = 1.0) -> str:
+    """Return a parameter, or constants in its place."""
+    parameter = call[name]
+    if parameter is not None:
+        return w.value(parameter)
     return w.constant(np.full(tuple(shape), value, call["input"].dtype.numpy))
 
 
 def _layer_norm(op: str) -> CallRule:
-    def write(w: Writer, call: Call) -> Found:
+    def write(w: Writer, call: Call) -> CallResults:
         x, shape = call["input"], tuple(call["normalized_shape"])
         if any(map(is_size, shape)) or call["eps"] is None:
             return None
-        inputs = [w.value(x), _or_ones(w, call, "weight", shape)]
+        inputs = [w.value(x), _or_constant(w, call, "weight", shape)]
         if call.arguments.get("bias") is not None:
             inputs.append(w.value(call["bias"]))
         return [w.add(op, *inputs, axis=-len(shape), epsilon=float(call["eps"]))]
@@ -135,52 +138,52 @@ def _layer_norm(op: str) -> CallRule:
     return write
 
 
-def _batch_norm(w: Writer, call: Call) -> Found:
+def _batch_norm(w: Writer, call: Call) -> CallResults:
     x = call["input"]
     if call["training"] or is_size(x.shape[1]) or not all(isinstance(call[n], Value) for n in _RUNNING):
         return None
     shape = (x.shape[1],)
-    given = [_or_ones(w, call, "weight", shape), _or_ones(w, call, "bias", shape, 0.0)]
+    parameters = [_or_constant(w, call, "weight", shape), _or_constant(w, call, "bias", shape, 0.0)]
     running = [w.value(call[name]) for name in _RUNNING]
-    return [w.add("BatchNormalization", w.value(x), *given, *running, epsilon=float(call["eps"]))]
+    return [w.add("BatchNormalization", w.value(x), *parameters, *running, epsilon=float(call["eps"]))]
 
 
 _RUNNING = ("running_mean", "running_var")
 
 
-def _group_norm(w: Writer, call: Call) -> Found:
+def _group_norm(w: Writer, call: Call) -> CallResults:
     x, groups, epsilon = call["input"], int(call["num_groups"]), float(call["eps"])
     if len(x.shape) < 3 or is_size(x.shape[1]):
         return None
     channels = (x.shape[1],)
     if w.opset >= _GROUPS_BY_CHANNEL:
-        given = [_or_ones(w, call, "weight", channels), _or_ones(w, call, "bias", channels, 0.0)]
-        return [w.add("GroupNormalization", w.value(x), *given, num_groups=groups, epsilon=epsilon)]
+        parameters = [_or_constant(w, call, "weight", channels), _or_constant(w, call, "bias", channels, 0.0)]
+        return [w.add("GroupNormalization", w.value(x), *parameters, num_groups=groups, epsilon=epsilon)]
     ones, zeros = (w.constant(np.full(groups, value, x.dtype.numpy)) for value in (1, 0))
-    parts = w.add("Reshape", w.value(x), w.ints(0, groups, -1))
-    found = w.add("InstanceNormalization", parts, ones, zeros, epsilon=epsilon)
-    found = reshaped(w, found, (x.shape[0], groups, 1), x.shape)
+    groups_of_rows = w.add("Reshape", w.value(x), w.ints(0, groups, -1))
+    normalized = w.add("InstanceNormalization", groups_of_rows, ones, zeros, epsilon=epsilon)
+    normalized = reshaped(w, normalized, (x.shape[0], groups, 1), x.shape)
     wide = (*channels, *(1 for _ in x.shape[2:]))
     for name, op in (("weight", "Mul"), ("bias", "Add")):
         if call[name] is not None:
-            found = w.add(op, found, reshaped(w, w.value(call[name]), channels, wide))
-    return [found]
+            normalized = w.add(op, normalized, reshaped(w, w.value(call[name]), channels, wide))
+    return [normalized]
 
 
 _GROUPS_BY_CHANNEL = 21
-"""The opset from which on GroupNormalization has a scale per channel."""
+"""First opset whose GroupNormalization has a scale per channel."""
 
 
-def _instance_norm(w: Writer, call: Call) -> Found:
+def _instance_norm(w: Writer, call: Call) -> CallResults:
     x = call["input"]
     if not call["use_input_stats"] or is_size(x.shape[1]):
         return None
     shape = (x.shape[1],)
-    given = [_or_ones(w, call, "weight", shape), _or_ones(w, call, "bias", shape, 0.0)]
-    return [w.add("InstanceNormalization", w.value(x), *given, epsilon=float(call["eps"]))]
+    parameters = [_or_constant(w, call, "weight", shape), _or_constant(w, call, "bias", shape, 0.0)]
+    return [w.add("InstanceNormalization", w.value(x), *parameters, epsilon=float(call["eps"]))]
 
 
-def _local_response(w: Writer, call: Call) -> Found:
+def _local_response(w: Writer, call: Call) -> CallResults:
     if call["size"] % 2 == 0 or call["input"].dtype is not float32 or len(call["input"].shape) != 4:
         return None
     attrs = {"size": int(call["size"]), **{k: float(call[n]) for k, n in _RESPONSE.items()}}
@@ -193,7 +196,7 @@ _RESPONSE = {"alpha": "alpha", "beta": "beta", "bias": "k"}
 # ---- products
 
 
-def _linear(w: Writer, call: Call) -> Found:
+def _linear(w: Writer, call: Call) -> CallResults:
     x, weight, bias = (call[name] for name in ("input", "weight", "bias"))
     if len(x.shape) != 2 or len(weight.shape) != 2 or not _is_float(x) or x.dtype is not weight.dtype:
         return None
@@ -204,9 +207,12 @@ def _linear(w: Writer, call: Call) -> Found:
 
 
 def _convolution(rank: int) -> CallRule:
-    """From the arguments: a graph adds the bias by itself, and has volumes as sums of planes."""
+    """Return a rule for Conv from the arguments of the call.
 
-    def write(w: Writer, call: Call) -> Found:
+    A graph would add the bias separately, and has 3D convolutions as sums of 2D ones.
+    """
+
+    def write(w: Writer, call: Call) -> CallResults:
         x, weight, padding = call["input"], call["weight"], call["padding"]
         if len(x.shape) != rank + 2 or not _is_float(x) or x.dtype is not weight.dtype:
             return None
@@ -225,7 +231,7 @@ def _convolution(rank: int) -> CallRule:
 
 
 def _convolution_transposed(rank: int) -> CallRule:
-    def write(w: Writer, call: Call) -> Found:
+    def write(w: Writer, call: Call) -> CallResults:
         x, weight = call["input"], call["weight"]
         if len(x.shape) != rank + 2 or not _is_float(x) or x.dtype is not weight.dtype:
             return None
@@ -241,55 +247,55 @@ def _convolution_transposed(rank: int) -> CallRule:
     return write
 
 
-def _mean(w: Writer, call: Call) -> Found:
+def _mean(w: Writer, call: Call) -> CallResults:
     x, rank = call["x"], len(call["x"].shape)
     dims = call["dim"]
     axes = tuple(range(rank)) if dims is None or dims == () else (dims,) if isinstance(dims, int) else tuple(dims)
     if not axes or call["dtype"] not in (None, x.dtype) or _is_empty(x):
         return None
-    given = w.ints(*sorted(a % rank for a in axes))
-    return [w.add("ReduceMean", w.value(x), given, keepdims=int(call["keepdim"]))]
+    axes_name = w.ints(*sorted(a % rank for a in axes))
+    return [w.add("ReduceMean", w.value(x), axes_name, keepdims=int(call["keepdim"]))]
 
 
-def _norm(w: Writer, call: Call) -> Found:
+def _norm(w: Writer, call: Call) -> CallResults:
     x, rank, dims = call["x"], len(call["x"].shape), call["dim"]
     axes = tuple(range(rank)) if dims is None or dims == () else (dims,) if isinstance(dims, int) else tuple(dims)
     if call["p"] not in (1, 2) or not axes or not _is_float(x) or _is_empty(x):
         return None
-    given = w.ints(*sorted(a % rank for a in axes))
-    return [w.add(f"ReduceL{int(call['p'])}", w.value(x), given, keepdims=int(call["keepdim"]))]
+    axes_name = w.ints(*sorted(a % rank for a in axes))
+    return [w.add(f"ReduceL{int(call['p'])}", w.value(x), axes_name, keepdims=int(call["keepdim"]))]
 
 
 # ---- look-ups
 
 
-def _embedding(w: Writer, call: Call) -> Found:
+def _embedding(w: Writer, call: Call) -> CallResults:
     index = call["input"]
     if call["max_norm"] is not None or not isinstance(index, Value):
         return None
-    given = w.cast(w.value(index), int64) if is_small(index.dtype) else w.value(index)
-    return [w.add("Gather", w.value(call["weight"]), given, axis=0)]
+    indices = w.cast(w.value(index), int64) if is_small(index.dtype) else w.value(index)
+    return [w.add("Gather", w.value(call["weight"]), indices, axis=0)]
 
 
-def _take_along(w: Writer, call: Call) -> Found:
+def _take_along(w: Writer, call: Call) -> CallResults:
     x, index = call["x" if "x" in call.arguments else "self"], call["index"]
     if not isinstance(index, Value) or not x.shape or len(x.shape) != len(index.shape):
         return None
     axis = call["dim"] % len(x.shape)
     if any(not same(a, b) for d, (a, b) in enumerate(zip(x.shape, index.shape, strict=True)) if d != axis):
         return None
-    given = w.cast(w.value(index), int64) if is_small(index.dtype) else w.value(index)
-    return [w.add("GatherElements", w.value(x), given, axis=axis)]
+    indices = w.cast(w.value(index), int64) if is_small(index.dtype) else w.value(index)
+    return [w.add("GatherElements", w.value(x), indices, axis=axis)]
 
 
-def _topk(w: Writer, call: Call) -> Found:
+def _topk(w: Writer, call: Call) -> CallResults:
     x, rank = call["self"], len(call["self"].shape)
     if not rank or is_small(x.dtype):
         return None
     return top(w, w.value(x), w.ints(int(call["k"])), call["dim"] % rank, call["largest"])
 
 
-def _sort(w: Writer, call: Call) -> Found:
+def _sort(w: Writer, call: Call) -> CallResults:
     x, rank = call["self"], len(call["self"].shape)
     if not rank or is_small(x.dtype):
         return None
@@ -300,14 +306,14 @@ def _sort(w: Writer, call: Call) -> Found:
 # ---- pooling and resizing
 
 
-def _global_average(w: Writer, call: Call) -> Found:
+def _global_average(w: Writer, call: Call) -> CallResults:
     if any(is_size(n) or n != 1 for n in call["wanted"]) or not _is_float(call["x"]):
         return None
     return [w.add("GlobalAveragePool", w.value(call["x"]))]
 
 
-def _largest(w: Writer, call: Call) -> Found:
-    """With the places of the maxima, which ONNX counts through the whole tensor."""
+def _largest(w: Writer, call: Call) -> CallResults:
+    """Write MaxPool with indices. ONNX counts them through the whole tensor, graphc through a plane."""
     if not call["return_indices"] or len(call["x"].shape) != call["rank"] + 2 or not _is_float(call["x"]):
         return None
     node = next((n for n in call.graph.nodes() if call.first <= n.id < call.last and "kernel" in n.attrs), None)
@@ -317,31 +323,31 @@ def _largest(w: Writer, call: Call) -> Found:
     low, high = zip(*node.attrs["padding"], strict=True)
     attrs = {"strides": list(node.attrs["stride"]), "dilations": list(node.attrs["dilation"]), "pads": [*low, *high]}
     attrs["kernel_shape"] = list(node.attrs["kernel"])
-    values, places = w.add("MaxPool", w.value(call["x"]), outputs=2, **attrs)
-    return [values, w.add("Mod", places, w.ints(int(np.prod(sizes))))]
+    values, indices = w.add("MaxPool", w.value(call["x"]), outputs=2, **attrs)
+    return [values, w.add("Mod", indices, w.ints(int(np.prod(sizes))))]
 
 
 def _volumes(op: str) -> CallRule:
-    """Pooling of volumes, which a graph has as that of planes, then of the depth."""
+    """Return a rule for pooling of volumes, which a graph would pool by planes, then by depth."""
 
-    def write(w: Writer, call: Call) -> Found:
-        given = call.arguments
+    def write(w: Writer, call: Call) -> CallResults:
+        arguments = call.arguments
         others = ("ceil_mode", "return_indices", "divisor_override")
-        if len(call["input"].shape) != 5 or any(given.get(name) for name in others) or not _is_float(call["input"]):
+        if len(call["input"].shape) != 5 or any(arguments.get(name) for name in others) or not _is_float(call["input"]):
             return None
         kernel = per_dimension(call["kernel_size"], 3, "kernel_size")
         stride = kernel if call["stride"] is None else per_dimension(call["stride"], 3, "stride")
         attrs: dict[str, Any] = {"kernel_shape": list(kernel), "strides": list(stride)}
         attrs["pads"] = list(per_dimension(call["padding"], 3, "padding")) * 2
-        if "dilation" in given:
-            attrs["dilations"] = list(per_dimension(given["dilation"], 3, "dilation"))
-        counted = int(given["count_include_pad"]) if "count_include_pad" in given else None
+        if "dilation" in arguments:
+            attrs["dilations"] = list(per_dimension(arguments["dilation"], 3, "dilation"))
+        counted = int(arguments["count_include_pad"]) if "count_include_pad" in arguments else None
         return [w.add(op, w.value(call["input"]), **attrs, count_include_pad=counted)]
 
     return write
 
 
-def _interpolate(w: Writer, call: Call) -> Found:
+def _interpolate(w: Writer, call: Call) -> CallResults:
     x, mode, size, scale = (call[name] for name in ("input", "mode", "size", "scale_factor"))
     if mode not in _RESIZE or x.dtype is uint8 or not _is_float(x):
         return None
@@ -352,13 +358,13 @@ def _interpolate(w: Writer, call: Call) -> Found:
     target = call.results[0].shape[2:]
     if size is None and not call["recompute_scale_factor"]:
         factors = (scale,) * rank if isinstance(scale, (int, float)) else tuple(scale)
-        whole = w.constant(np.array([1, 1, *factors], np.float32))
-        return [w.add("Resize", w.value(x), "", whole, **attrs)]
+        factors_name = w.constant(np.array([1, 1, *factors], np.float32))
+        return [w.add("Resize", w.value(x), "", factors_name, **attrs)]
     return [w.add("Resize", w.value(x), "", "", w.vector(w.at((*x.shape[:2], *target))), **attrs)]
 
 
-def _nearest(place: str, choice: str) -> dict[str, Any]:
-    return {"mode": "nearest", "coordinate_transformation_mode": place, "nearest_mode": choice}
+def _nearest(coordinates: str, choice: str) -> dict[str, Any]:
+    return {"mode": "nearest", "coordinate_transformation_mode": coordinates, "nearest_mode": choice}
 
 
 _RESIZE: dict[str, dict[str, Any]] = {
@@ -371,27 +377,27 @@ _RESIZE: dict[str, dict[str, Any]] = {
 }
 
 
-def _padded(w: Writer, call: Call) -> Found:
+def _padded(w: Writer, call: Call) -> CallResults:
     x, pad, mode = call["input"], tuple(call["pad"]), _PADDING.get(call["mode"])
     if mode is None or any(is_size(p) or p < 0 for p in pad) or (mode == "wrap" and w.opset < 19):
         return None
     low, high = [0] * len(x.shape), [0] * len(x.shape)
-    for i, (before, behind) in enumerate(zip(pad[::2], pad[1::2], strict=True)):
-        low[-1 - i], high[-1 - i] = int(before), int(behind)
+    for i, (before, after) in enumerate(zip(pad[::2], pad[1::2], strict=True)):
+        low[-1 - i], high[-1 - i] = int(before), int(after)
     return [w.add("Pad", w.value(x), w.ints(*low, *high), mode=mode)]
 
 
 _PADDING = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 
 
-def _pixel_shuffle(w: Writer, call: Call) -> Found:
+def _pixel_shuffle(w: Writer, call: Call) -> CallResults:
     if len(call["input"].shape) != 4:
         return None
     attrs = {"blocksize": int(call["upscale_factor"]), "mode": "CRD"}
     return [w.add("DepthToSpace", w.value(call["input"]), **attrs)]
 
 
-def _grid_sample(w: Writer, call: Call) -> Found:
+def _grid_sample(w: Writer, call: Call) -> CallResults:
     mode = call["mode"]
     mode = mode if mode == "nearest" or w.opset < 20 else "linear"
     attrs = {"mode": mode, "padding_mode": call["padding_mode"], "align_corners": int(bool(call["align_corners"]))}

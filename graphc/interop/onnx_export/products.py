@@ -1,4 +1,4 @@
-"""Rules for sums of products, pooling, reductions, and what depends on order along an axis."""
+"""Rules for matrix products, convolutions, pooling, reductions, and ops that depend on order along an axis."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from graphc.ops.window import lowest
 
 
 def transposed(w: Writer, x: str, rank: int) -> str:
-    """The last two dimensions exchanged."""
+    """Swap the last two dimensions."""
     return w.transpose(x, [*range(rank - 2), rank - 1, rank - 2])
 
 
@@ -29,19 +29,19 @@ def _matmul(w: Writer, node: Node, a: str, b: str) -> str:
         a = transposed(w, a, node.operands[0].type.rank)
     if node.attrs["transpose_b"]:
         b = transposed(w, b, node.operands[1].type.rank)
-    found = w.add("MatMul", a, b)
-    return w.cast(found, dtype) if is_small(dtype) else found
+    product = w.add("MatMul", a, b)
+    return w.cast(product, dtype) if is_small(dtype) else product
 
 
 def _window_attrs(attrs: Any) -> dict[str, Any]:
-    """Stride, padding and dilation of a window as ONNX names them."""
+    """Return stride, padding and dilation of a window under ONNX's names."""
     low, high = zip(*attrs["padding"], strict=True)
-    found = {"strides": list(attrs["stride"]), "pads": [*low, *high]}
-    return found | ({"dilations": list(attrs["dilation"])} if "dilation" in attrs else {})
+    attributes = {"strides": list(attrs["stride"]), "pads": [*low, *high]}
+    return attributes | ({"dilations": list(attrs["dilation"])} if "dilation" in attrs else {})
 
 
 def _conv(w: Writer, node: Node, x: str, weight: str) -> str:
-    """A convolution, of whole numbers in f64."""
+    """Write a convolution. Integers are convolved in f64."""
     attrs = _window_attrs(node.attrs) | {
         "group": node.attrs["groups"],
         "kernel_shape": list(node.operands[1].shape[2:]),
@@ -53,33 +53,32 @@ def _conv(w: Writer, node: Node, x: str, weight: str) -> str:
 
 
 def _conv_transpose(w: Writer, node: Node, g: str, weight: str) -> str:
-    """The gradient of a convolution with respect to its input, which is ONNX's ConvTranspose."""
+    """Write the gradient of a convolution with respect to its input as ONNX's ConvTranspose."""
     attrs, kernel = node.attrs, node.operands[1].shape[2:]
     sizes, counts = w.at(attrs["size"]), w.at(node.operands[0].shape[2:])
     low, high, extra = [], [], []
     zipped = zip(sizes, counts, kernel, attrs["stride"], attrs["dilation"], attrs["padding"], strict=True)
-    for size, count, taps, stride, dilation, (before, behind) in zipped:
-        more = size - ((count - 1) * stride + dilation * (taps - 1) + 1 - before - behind)
-        if is_size(more) or not -behind <= more < max(stride, dilation):
-            raise unsupported(node, "a transposed convolution to a size that ConvTranspose does not reach")
+    for size, count, taps, stride, dilation, (before, after) in zipped:
+        more = size - ((count - 1) * stride + dilation * (taps - 1) + 1 - before - after)
+        if is_size(more) or not -after <= more < max(stride, dilation):
+            raise unsupported(node, "ConvTranspose cannot produce the size of this transposed convolution")
         low.append(before)
-        high.append(behind - min(more, 0))
+        high.append(after - min(more, 0))
         extra.append(max(more, 0))
-    given = {"strides": list(attrs["stride"]), "dilations": list(attrs["dilation"]), "group": attrs["groups"]}
-    given |= {"pads": [*low, *high], "kernel_shape": list(kernel)}
-    return w.add("ConvTranspose", g, weight, **given, output_padding=extra if any(extra) else None)
+    window = {"strides": list(attrs["stride"]), "dilations": list(attrs["dilation"]), "group": attrs["groups"]}
+    window |= {"pads": [*low, *high], "kernel_shape": list(kernel)}
+    return w.add("ConvTranspose", g, weight, **window, output_padding=extra if any(extra) else None)
 
 
 def _padded_for_windows(w: Writer, node: Node, x: str) -> str:
-    """The operand with the padding of its windows, of which runtimes take less than a window has elements: what is no
-    larger than any other."""
+    """Pad the operand with the lowest number. Runtimes only pad less than the size of a window."""
     low, high = zip((0, 0), (0, 0), *node.attrs["padding"], strict=True)
     dtype = node.operands[0].dtype
     return w.add("Pad", x, w.vector(w.at((*low, *high))), w.constant(lowest(dtype), dtype), mode="constant")
 
 
 def _pooled(op: str) -> Rule:
-    """Pooling of the last dimensions; those before them become a batch and channels."""
+    """Return a rule for pooling of the last dimensions. The dimensions before them become a batch and channels."""
 
     def write(w: Writer, node: Node, x: str) -> str:
         kernel, shape, after = node.attrs["kernel"], node.operands[0].shape, node.results[0].shape
@@ -88,54 +87,58 @@ def _pooled(op: str) -> Rule:
         if "count_include_pad" in node.attrs:
             attrs["count_include_pad"] = int(node.attrs["count_include_pad"])
         flat = (1, prod(shape[:lead]))
-        given = x if lead == 2 else reshaped(w, x, shape, (*flat, *shape[lead:]))
+        operand = x if lead == 2 else reshaped(w, x, shape, (*flat, *shape[lead:]))
         if op == "MaxPool" and any(p >= k for pair, k in zip(node.attrs["padding"], kernel, strict=True) for p in pair):
-            given, attrs["pads"] = _padded_for_windows(w, node, given), None
+            operand, attrs["pads"] = _padded_for_windows(w, node, operand), None
         narrow = node.operands[0].dtype in (int32, int64)
-        found = w.add(op, w.cast(given, float64) if narrow else given, **attrs)
-        found = w.cast(found, node.operands[0].dtype) if narrow else found
-        return found if lead == 2 else reshaped(w, found, (*flat, *after[lead:]), after)
+        pooled = w.add(op, w.cast(operand, float64) if narrow else operand, **attrs)
+        pooled = w.cast(pooled, node.operands[0].dtype) if narrow else pooled
+        return pooled if lead == 2 else reshaped(w, pooled, (*flat, *after[lead:]), after)
 
     return write
 
 
 def _part_sum(w: Writer, node: Node, x: str) -> str:
-    """A product with a matrix that says which element belongs to which part."""
+    """Multiply by a matrix that assigns elements to segments."""
     axis, count = node.attrs["axis"], node.attrs["count"]
     rank, extent = node.operands[0].type.rank, w.at(node.operands[0].shape[axis])
     if is_size(extent):
-        raise unsupported(node, "parts of a dimension whose size differs from call to call", "a fixed size there")
-    parts = np.zeros((count, extent), node.operands[0].dtype.numpy)
+        raise unsupported(
+            node, "segments of a dimension whose size differs from call to call", "give that dimension a fixed size"
+        )
+    segments = np.zeros((count, extent), node.operands[0].dtype.numpy)
     for i, (start, stop) in enumerate(parts_of(extent, count)):
-        parts[i, start:stop] = 1
+        segments[i, start:stop] = 1
     letters = "abcdefghijklmnopqrstuvw"[:rank]
     equation = f"{letters},z{letters[axis]}->{letters[:axis]}z{letters[axis + 1 :]}"
-    return w.add("Einsum", x, w.constant(parts), equation=equation)
+    return w.add("Einsum", x, w.constant(segments), equation=equation)
 
 
 # ---- reductions
 
 
 def _folded(op: str, wide: DType | None = None) -> Rule:
-    """A fold along axes; ``wide`` is the type for bools and small whole numbers, whose result is of the type that it is
-    to be."""
+    """Return a rule for a reduction along axes.
+
+    ``wide`` is the type for bools and narrow integers; their result then has the node's type.
+    """
 
     def write(w: Writer, node: Node, x: str) -> str:
         before, after = node.operands[0].dtype, node.results[0].dtype
         inner = int32 if is_small(before) else before
         inner = after if wide is not None and before.kind != "f" else inner
-        given = x if inner is before else w.cast(x, inner)
+        operand = x if inner is before else w.cast(x, inner)
         if node.attrs["axes"]:
-            given = w.add(op, given, w.ints(*node.attrs["axes"]), keepdims=int(node.attrs["keepdims"]))
-        return given if inner is after else w.cast(given, after)
+            operand = w.add(op, operand, w.ints(*node.attrs["axes"]), keepdims=int(node.attrs["keepdims"]))
+        return operand if inner is after else w.cast(operand, after)
 
     return write
 
 
 def _position(op: str) -> Rule:
     def write(w: Writer, node: Node, x: str) -> str:
-        given = w.cast(x, int32) if node.operands[0].dtype is bool_ else x
-        return w.add(op, given, axis=node.attrs["axis"], keepdims=int(node.attrs["keepdims"]))
+        operand = w.cast(x, int32) if node.operands[0].dtype is bool_ else x
+        return w.add(op, operand, axis=node.attrs["axis"], keepdims=int(node.attrs["keepdims"]))
 
     return write
 
@@ -144,24 +147,24 @@ def _position(op: str) -> Rule:
 
 
 def top(w: Writer, x: str, count: str, axis: int, largest: bool) -> list[str]:
-    """Values and places of the first elements in order."""
+    """Write TopK: values and indices of the first elements in order."""
     return w.add("TopK", x, count, outputs=2, axis=axis, largest=int(largest), sorted=1)
 
 
 def _argsort(w: Writer, node: Node, x: str) -> str:
-    """The places of the first elements in order."""
+    """Return the indices of the first elements in order."""
     operand, axis = node.operands[0], node.attrs["axis"]
-    given = w.cast(x, float32) if is_small(operand.dtype) else x
+    operand_name = w.cast(x, float32) if is_small(operand.dtype) else x
     count = w.vector(w.at((node.results[0].shape[axis],)))
-    return top(w, given, count, axis, node.attrs["descending"])[1]
+    return top(w, operand_name, count, axis, node.attrs["descending"])[1]
 
 
 def _rank(w: Writer, node: Node, x: str) -> str:
-    """The places that elements take in order: the inverse of the order."""
+    """Return the positions that elements take in order: the inverse of argsort."""
     shape, axis = node.operands[0].shape, node.attrs["axis"]
     dtype = node.operands[0].dtype
-    given = w.cast(x, float32) if is_small(dtype) else x
-    order = top(w, given, w.vector(w.at((shape[axis],))), axis, node.attrs["descending"])[1]
+    operand = w.cast(x, float32) if is_small(dtype) else x
+    order = top(w, operand, w.vector(w.at((shape[axis],))), axis, node.attrs["descending"])[1]
     extent = w.at(shape[axis])
     line = tuple(extent if d == axis else 1 for d in range(len(shape)))
     if is_size(extent):
@@ -175,10 +178,10 @@ def _rank(w: Writer, node: Node, x: str) -> str:
 
 def _cumsum(w: Writer, node: Node, x: str) -> str:
     dtype = node.operands[0].dtype
-    given = w.cast(x, int32) if is_small(dtype) else x
+    operand = w.cast(x, int32) if is_small(dtype) else x
     axis = w.constant(node.attrs["axis"], int64)
-    found = w.add("CumSum", given, axis, reverse=1 if node.attrs["reverse"] else None)
-    return w.cast(found, dtype) if is_small(dtype) else found
+    sums = w.add("CumSum", operand, axis, reverse=1 if node.attrs["reverse"] else None)
+    return w.cast(sums, dtype) if is_small(dtype) else sums
 
 
 RULES: dict[str, Rule] = {
@@ -200,4 +203,4 @@ RULES: dict[str, Rule] = {
     "rank": _rank,
     "cumsum": _cumsum,
 }
-"""By op."""
+"""Rules by op."""

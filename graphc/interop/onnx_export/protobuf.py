@@ -1,4 +1,4 @@
-"""Makes protobuf of records with the package ``onnx`` (extra ``onnx``), checks it and writes it."""
+"""Protobuf writer: converts records with the package ``onnx`` (extra ``onnx``), checks the model and writes it."""
 
 from __future__ import annotations
 
@@ -17,30 +17,32 @@ from graphc.files.container import align, replacing
 from graphc.interop.onnx_export.records import GraphRecord, NodeRecord, ValueRecord
 
 OLDEST, NEWEST, USUAL = 18, 28, 20
-"""Opsets: the first and the last that can be asked for, and the one of models for which none is."""
+"""Opsets: the oldest and newest that users can ask for, and the default."""
 LARGEST = 2**31 - 2**24
-"""Bytes of weights that still lie in the model's file: protobuf ends at 2 GiB, and the graph needs room, too."""
+"""Bytes of weights that fit into the model's file. Protobuf ends at 2 GiB, and the graph needs room, too."""
 SMALL = 1024
-"""Bytes up to which an array lies in the model's file although others do not."""
+"""Bytes up to which an array stays in the model's file although others move to a second one."""
 MODULE = "pkg.graphc.module"
-"""The metadata of a node that says which module applies it."""
+"""Metadata key of a node's module path."""
 
 
 def check_opset(opset: int | None) -> int:
-    """The opset to write in. Raises ArgumentError for one that is not known, and without the package ``onnx``."""
+    """Return the opset to write. Raises ArgumentError for an unknown opset or without the package ``onnx``."""
     newest = min(NEWEST, _package().defs.onnx_opset_version())
-    wanted = min(USUAL, newest) if opset is None else opset
-    if not OLDEST <= wanted <= newest:
-        raise ArgumentError(f"opset {wanted} cannot be written", remedy=f"one of {OLDEST} to {newest}")
-    return wanted
+    chosen = min(USUAL, newest) if opset is None else opset
+    if not OLDEST <= chosen <= newest:
+        raise ArgumentError(f"opset {chosen} cannot be written", remedy=f"use an opset from {OLDEST} to {newest}")
+    return chosen
 
 
 def write(path: str | os.PathLike[str], graph: GraphRecord, opset: int, metadata: Mapping[str, str]) -> None:
-    """Writes a model, checked by ``onnx.checker``, atomically. Where weights are too large for one file, they lie in a
-    second one beside it, ``net.onnx.data`` for ``net.onnx``, which is written first.
+    """Write a model atomically after ``onnx.checker`` has checked it.
+
+    Weights too large for one file go into a second one next to it, ``net.onnx.data`` for ``net.onnx``, which is written
+    first.
 
     Raises UnsupportedError when an operator does not take an element type, VerifyError when the checker refuses the
-    model for another reason, ArgumentError without the package ``onnx``; OSError.
+    model for another reason, ArgumentError without the package ``onnx``, and OSError.
     """
     onnx = _package()
     large = sum(a.nbytes for a in graph.initializers.values()) > LARGEST
@@ -55,34 +57,34 @@ def write(path: str | os.PathLike[str], graph: GraphRecord, opset: int, metadata
         file.write(model.SerializeToString())
         file.flush()
         try:
-            # Of the file, which takes a quarter of the time that its content in memory does.
+            # Checking the file takes a quarter of the time of checking its content in memory.
             onnx.checker.check_model(file.name, full_check=True)
         # NOTE: the checker has errors of several classes, one of them in C.
         except Exception as error:
             if "has unsupported type" in str(error):
                 what = f"an operator of ONNX does not take an element type of this model: {error}"
-                raise UnsupportedError(what, remedy="float32, float64, int32 or int64 there") from error
-            what = f"onnx refuses the model that was made: {error}"
-            raise VerifyError(what, remedy="another opset, and a report: this should not happen") from error
+                raise UnsupportedError(what, remedy="compute with float32, float64, int32 or int64 there") from error
+            what = f"onnx refuses the exported model: {error}"
+            raise VerifyError(what, remedy="try another opset, and report this bug") from error
 
 
 def _model(onnx: Any, graph: GraphRecord, opset: int, metadata: Mapping[str, str], stored: str | None) -> Any:
     helper = onnx.helper
     main = _graph(onnx, graph, _outside(graph) if stored else {}, stored)
     versions = [helper.make_opsetid("", opset)]
-    found = helper.make_model(
+    proto = helper.make_model(
         main,
         producer_name="graphc",
         producer_version=VERSION,
         opset_imports=versions,
         ir_version=helper.find_min_ir_version_for(versions),
     )
-    helper.set_model_props(found, dict(metadata))
-    return found
+    helper.set_model_props(proto, dict(metadata))
+    return proto
 
 
 def _outside(graph: GraphRecord) -> dict[str, np.ndarray]:
-    """The arrays that lie in a second file, in their order there."""
+    """Return the arrays of the second file, in their order there."""
     return {name: array for name, array in graph.initializers.items() if array.nbytes > SMALL}
 
 
@@ -98,7 +100,7 @@ def _graph(onnx: Any, graph: GraphRecord, outside: Mapping[str, np.ndarray], sto
             tensor.external_data.add(key=key, value=str(value))
         arrays.append(tensor)
         offset += align(array.nbytes)
-    values = ([_value(onnx, v) for v in part] for part in (graph.inputs, graph.outputs))
+    values = ([_value(onnx, v) for v in ports] for ports in (graph.inputs, graph.outputs))
     return onnx.helper.make_graph([_node(onnx, n) for n in graph.nodes], graph.name, *values, initializer=arrays)
 
 
@@ -112,10 +114,10 @@ def _inside(onnx: Any, array: np.ndarray, name: str) -> Any:
 
 def _node(onnx: Any, node: NodeRecord) -> Any:
     attrs = {key: _attribute(onnx, value) for key, value in node.attrs.items()}
-    found = onnx.helper.make_node(node.op, node.inputs, node.outputs, name=node.name, **attrs)
+    proto = onnx.helper.make_node(node.op, node.inputs, node.outputs, name=node.name, **attrs)
     if node.module:
-        found.metadata_props.add(key=MODULE, value=node.module)
-    return found
+        proto.metadata_props.add(key=MODULE, value=node.module)
+    return proto
 
 
 def _attribute(onnx: Any, value: Any) -> Any:
@@ -135,7 +137,7 @@ def _element(onnx: Any, dtype: DType) -> int:
 
 
 def _little(array: np.ndarray) -> np.ndarray:
-    """An array as it lies in files: dense, the lowest byte first."""
+    """Return an array as stored in files: contiguous and little-endian."""
     return np.ascontiguousarray(array, array.dtype.newbyteorder("<")).reshape(array.shape)
 
 
@@ -147,5 +149,5 @@ def _package() -> Any:
         import onnx.numpy_helper
     except ImportError:
         remedy = f"install onnx: {install_command('onnx')}"
-        raise ArgumentError("files of ONNX need the package onnx", remedy=remedy) from None
+        raise ArgumentError("ONNX files need the package onnx", remedy=remedy) from None
     return onnx

@@ -1,4 +1,4 @@
-"""What an ONNX model consists of, as plain data that needs no package to be made and changed."""
+"""Records of an ONNX model: plain data, which needs no package."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from graphc.base.dtypes import DType
 
 @dataclass
 class NodeRecord:
-    """One operator. Attributes are numbers, texts, sequences of these, arrays and graphs."""
+    """One operator. Attributes are numbers, strings, sequences of these, arrays and graphs."""
 
     op: str
     inputs: list[str]
-    """Names of values; empty for an optional input that is left out."""
+    """Names of values. Empty for an optional input that is left out."""
     outputs: list[str]
     attrs: dict[str, Any]
     name: str
     module: str = ""
-    """Dotted path of the module whose forward applies it."""
+    """Dotted path of the module whose forward applies the operator."""
 
 
 @dataclass(frozen=True)
 class ValueRecord:
-    """Name and type of an input or output; extents that differ from call to call have a name."""
+    """Name and type of an input or output. Sizes that differ from call to call have a name."""
 
     name: str
     dtype: DType
@@ -36,7 +36,7 @@ class ValueRecord:
 
 @dataclass
 class GraphRecord:
-    """A graph: that of a model, or the body of a loop or branch, which sees the values around it."""
+    """Graph of a model, or body of a loop or branch, which reads values of enclosing graphs."""
 
     name: str
     inputs: list[ValueRecord]
@@ -45,7 +45,7 @@ class GraphRecord:
     initializers: dict[str, np.ndarray] = field(default_factory=dict)
 
     def walk(self) -> Iterator[GraphRecord]:
-        """The graph, and those inside of its nodes at any depth."""
+        """Yield the graph and all nested graphs."""
         stack: list[GraphRecord] = [self]
         while stack:
             present = stack.pop()
@@ -53,7 +53,7 @@ class GraphRecord:
             stack.extend(g for node in present.nodes for g in node.attrs.values() if isinstance(g, GraphRecord))
 
     def rename(self, names: Mapping[str, str]) -> None:
-        """Gives values other names, those inside of bodies too; the graph's own inputs and outputs keep theirs."""
+        """Rename values, also inside of bodies. The graph's own inputs and outputs keep their names."""
         for graph in self.walk():
             for node in graph.nodes:
                 node.inputs = [names.get(n, n) for n in node.inputs]
@@ -62,21 +62,21 @@ class GraphRecord:
                 graph.outputs = [ValueRecord(names.get(v.name, v.name), v.dtype, v.shape) for v in graph.outputs]
 
     def prune(self) -> None:
-        """Takes out nodes and initializers that nothing reads."""
+        """Remove nodes and initializers that nothing reads."""
         for graph in reversed(list(self.walk())):
             needed = {v.name for v in graph.outputs}
-            kept = []
+            live_nodes = []
             for node in reversed(graph.nodes):
                 if needed.isdisjoint(node.outputs):
                     continue
-                kept.append(node)
+                live_nodes.append(node)
                 needed.update(node.inputs)
                 needed.update(name for g in node.attrs.values() if isinstance(g, GraphRecord) for name in g.read())
-            graph.nodes = kept[::-1]
+            graph.nodes = live_nodes[::-1]
             graph.initializers = {name: array for name, array in graph.initializers.items() if name in needed}
 
     def read(self) -> set[str]:
-        """The names that nodes and outputs read, those of bodies included."""
+        """Return the names that nodes and outputs read, also inside of bodies."""
         return {
             name
             for graph in self.walk()

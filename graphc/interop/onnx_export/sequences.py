@@ -1,4 +1,4 @@
-"""Functional calls on sequences as ONNX's operators: recurrent layers and attention."""
+"""Functional calls on sequences as ONNX operators: recurrent layers and attention."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from graphc.ir.graph.graph import Value
 from graphc.nn import functional as F
 from graphc.nn.functional import multi_head_attention, recurrent
 
-Found = Sequence[Any] | None
+CallResults = Sequence[Any] | None
 
 _KINDS: dict[str, tuple[str, tuple[int, ...], dict[str, Any]]] = {
     "LSTM": ("LSTM", (0, 3, 1, 2), {}),
@@ -29,21 +29,22 @@ _KINDS: dict[str, tuple[str, tuple[int, ...], dict[str, Any]]] = {
 
 
 def _gates(w: Writer, values: Sequence[Value], order: Sequence[int]) -> str:
-    """Weights (or biases, one behind the other) with the gates in ONNX's order, and a dimension for the direction."""
+    """Return weights (or concatenated biases) with the gates in ONNX's order and a leading dimension for the
+    direction."""
     arrays = [w.known(v) for v in values]
     if all(a is not None for a in arrays):
-        parts = [np.split(a, len(order)) for a in arrays if a is not None]
-        whole = np.concatenate([part[i] for part in parts for i in order])[None]
-        return w.model.array(f"{w.value(values[0])}.onnx", whole)
-    parts = []
+        split_arrays = [np.split(a, len(order)) for a in arrays if a is not None]
+        reordered = np.concatenate([gates[i] for gates in split_arrays for i in order])[None]
+        return w.model.array(f"{w.value(values[0])}.onnx", reordered)
+    gate_names = []
     for value in values:
         rows = w.add("Split", w.value(value), outputs=len(order), axis=0, num_outputs=len(order))
         rows = [rows] if isinstance(rows, str) else rows
-        parts += [rows[i] for i in order]
-    return w.add("Unsqueeze", w.add("Concat", *parts, axis=0), w.ints(0))
+        gate_names += [rows[i] for i in order]
+    return w.add("Unsqueeze", w.add("Concat", *gate_names, axis=0), w.ints(0))
 
 
-def _recurrent(w: Writer, call: Call) -> Found:
+def _recurrent(w: Writer, call: Call) -> CallResults:
     if call["mask"] is not None or call["weight_hr"] is not None:
         return None
     op, order, fixed = _KINDS[call["kind"]]
@@ -56,11 +57,11 @@ def _recurrent(w: Writer, call: Call) -> Found:
     while not inputs[-1]:
         inputs.pop()
     direction = "reverse" if call["reverse"] else None
-    given = w.add(op, *inputs, outputs=1 + len(state), hidden_size=hidden, direction=direction, **fixed)
-    return [w.add("Squeeze", name, w.ints(1 if i == 0 else 0)) for i, name in enumerate(given)]
+    names = w.add(op, *inputs, outputs=1 + len(state), hidden_size=hidden, direction=direction, **fixed)
+    return [w.add("Squeeze", name, w.ints(1 if i == 0 else 0)) for i, name in enumerate(names)]
 
 
-def _attention(w: Writer, call: Call) -> Found:
+def _attention(w: Writer, call: Call) -> CallResults:
     query, key, value, mask = (call[name] for name in ("query", "key", "value", "attn_mask"))
     if not all(len(t.shape) == 4 for t in (query, key, value)) or call["dropout_p"]:
         return None
@@ -70,40 +71,40 @@ def _attention(w: Writer, call: Call) -> Found:
     if call["scale"] is not None:
         attrs["scale"] = float(call["scale"])
     inputs = [w.value(v) for v in (query, key, value)]
-    inputs += [] if mask is None else [_whole(w, mask, query.shape[-2], key.shape[-2])]
-    found = w.add("Attention", *inputs, **attrs)
-    return [found if mask is None else _without_hidden(w, found, query, mask)]
+    inputs += [] if mask is None else [_full_mask(w, mask, query.shape[-2], key.shape[-2])]
+    attended = w.add("Attention", *inputs, **attrs)
+    return [attended if mask is None else _without_hidden(w, attended, query, mask)]
 
 
-def _whole(w: Writer, mask: Value, queries: Any, keys: Any) -> str:
-    """A mask for each query and key: in these dimensions runtimes broadcast none."""
+def _full_mask(w: Writer, mask: Value, queries: Any, keys: Any) -> str:
+    """Expand a mask to all queries and keys: runtimes do not broadcast these dimensions."""
     return expanded(w, w.value(mask), mask.shape, (*mask.shape[:-2], queries, keys))
 
 
-def _without_hidden(w: Writer, found: str, like: Value, mask: Value, squeezed: bool = False) -> str:
-    """Zeros for queries from which a mask hides all keys, for which the operator gives NaN."""
-    given, last = w.value(mask), w.ints(len(mask.shape) - 1)
+def _without_hidden(w: Writer, attended: str, like: Value, mask: Value, squeezed: bool = False) -> str:
+    """Write zeros for queries whose keys are all masked, for which the operator gives NaN."""
+    mask_name, last = w.value(mask), w.ints(len(mask.shape) - 1)
     if mask.dtype is bool_:
-        hidden = w.add("Not", w.cast(w.add("ReduceMax", w.cast(given, int32), last, keepdims=1), bool_))
+        hidden = w.add("Not", w.cast(w.add("ReduceMax", w.cast(mask_name, int32), last, keepdims=1), bool_))
     else:
-        hidden = w.add("Equal", w.add("ReduceMax", given, last, keepdims=1), w.constant(-np.inf, mask.dtype))
+        hidden = w.add("Equal", w.add("ReduceMax", mask_name, last, keepdims=1), w.constant(-np.inf, mask.dtype))
     if squeezed:
         hidden = w.add("Squeeze", hidden, w.ints(1))
-    return w.add("Where", hidden, w.constant(0, like.dtype), found)
+    return w.add("Where", hidden, w.constant(0, like.dtype), attended)
 
 
-def _heads(w: Writer, call: Call) -> Found:
-    """Attention of [length, batch, size], whose heads lie side by side."""
+def _heads(w: Writer, call: Call) -> CallResults:
+    """Write attention of [length, batch, size] with the heads side by side in the last dimension."""
     mask, heads, query = call["mask"], call["heads"], call["q"]
     per_head = mask is not None and len(mask.shape) == 4 and not same(mask.shape[1], 1)
     if call["dropout_p"] or (len(call.used) > 1 and call.used[1]) or per_head:
         return None
     inputs = [w.transpose(w.value(call[n]), (1, 0, 2)) for n in ("q", "k", "v")]
-    inputs += [] if mask is None else [_whole(w, mask, query.shape[0], call["k"].shape[0])]
-    found = w.add("Attention", *inputs, q_num_heads=heads, kv_num_heads=heads)
+    inputs += [] if mask is None else [_full_mask(w, mask, query.shape[0], call["k"].shape[0])]
+    attended = w.add("Attention", *inputs, q_num_heads=heads, kv_num_heads=heads)
     if mask is not None and not call["need_weights"]:
-        found = _without_hidden(w, found, query, mask, squeezed=len(mask.shape) == 4)
-    return [w.transpose(found, (1, 0, 2)), None]
+        attended = _without_hidden(w, attended, query, mask, squeezed=len(mask.shape) == 4)
+    return [w.transpose(attended, (1, 0, 2)), None]
 
 
 ENTRIES: tuple[Entry, ...] = (

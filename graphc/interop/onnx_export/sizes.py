@@ -1,4 +1,5 @@
-"""Sizes that each call has: from the shapes of a model's inputs, by arithmetic on vectors of one i64."""
+"""Symbolic sizes of each call, computed from the shapes of a model's inputs by arithmetic on i64 vectors of length
+1."""
 
 from __future__ import annotations
 
@@ -13,19 +14,21 @@ from graphc.base.sizes.size import Dimension, bounds, is_size, terms
 from graphc.base.sizes.size_terms import Quotient
 
 Add = Callable[..., str]
-"""``add(op, *inputs, **attrs)``: appends an operator to the model's own graph, and names its result."""
+"""``add(op, *inputs, **attrs)``: appends an operator to the main graph and returns the name of its result."""
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two sizes are the same for all dimensions; nothing is assumed."""
+    """Check whether two sizes are equal for all values of the dimensions. Assumes nothing."""
     if is_size(a) or is_size(b):
         return is_size(a) and is_size(b) and a.terms == b.terms
     return a == b
 
 
 class Sizes:
-    """Computes each size once. ``shapes`` are those of the model's inputs by name, ``numbers`` the inputs that give a
-    size as their only element."""
+    """Cache that computes each size once.
+
+    ``shapes`` are the shapes of the model's inputs by name. ``numbers`` are the inputs whose only element is a size.
+    """
 
     def __init__(
         self,
@@ -36,7 +39,7 @@ class Sizes:
     ):
         self._add = add
         self._constant = constant
-        self._known: dict[str, str] = {}
+        self._vectors: dict[str, str] = {}
         self._atoms: dict[Dimension | Quotient, str] = {}
         self._sources: dict[str, list[tuple[Any, Callable[[], str]]]] = {}
         for name, shape in shapes:
@@ -51,24 +54,24 @@ class Sizes:
             self._sources.setdefault(names.pop(), []).append((size, read))
 
     def vector(self, shape: Sequence[Any]) -> str:
-        """The name of a vector of sizes."""
+        """Return the name of a vector of sizes."""
         if not any(map(is_size, shape)):
             return self._constant(np.array(shape, np.int64))
-        parts: list[Any] = []
+        runs: list[Any] = []
         for size in shape:
-            if not is_size(size) and parts and isinstance(parts[-1], list):
-                parts[-1].append(size)
+            if not is_size(size) and runs and isinstance(runs[-1], list):
+                runs[-1].append(size)
             else:
-                parts.append(size if is_size(size) else [size])
-        names = [self.one(p) if is_size(p) else self._constant(np.array(p, np.int64)) for p in parts]
+                runs.append(size if is_size(size) else [size])
+        names = [self.one(r) if is_size(r) else self._constant(np.array(r, np.int64)) for r in runs]
         return names[0] if len(names) == 1 else self._add("Concat", *names, axis=0)
 
     def one(self, size: Any) -> str:
-        """The name of a vector that holds one size."""
+        """Return the name of a vector that holds one size."""
         text = str(size)
-        if text not in self._known:
-            self._known[text] = self._computed(size) if is_size(size) else self._number(size)
-        return self._known[text]
+        if text not in self._vectors:
+            self._vectors[text] = self._computed(size) if is_size(size) else self._number(size)
+        return self._vectors[text]
 
     def _number(self, value: int) -> str:
         return self._constant(np.array([value], np.int64))
@@ -78,8 +81,8 @@ class Sizes:
         for monomial, factor in terms(size):
             factors = [] if factor == 1 and monomial else [self._number(factor)]
             factors += [self._atom(atom) for atom, power in monomial for _ in range(power)]
-            part = functools.reduce(lambda a, b: self._add("Mul", a, b), factors)
-            total = part if total is None else self._add("Add", total, part)
+            product = functools.reduce(lambda a, b: self._add("Mul", a, b), factors)
+            total = product if total is None else self._add("Add", total, product)
         return total or self._number(0)
 
     def _atom(self, atom: Dimension | Quotient) -> str:
@@ -89,41 +92,41 @@ class Sizes:
         return self._atoms[atom]
 
     def _quotient(self, a: Any, b: Any) -> str:
-        """floor(a / b); ONNX cuts the fraction off, which differs below 0 only."""
+        """Compute floor(a / b). ONNX truncates, which differs for negative numbers only."""
         top, bottom = self.one(a), self.one(b)
         if bounds(a)[0] < 0:
             top = self._add("Sub", top, self._add("Mod", top, bottom))
         return self._add("Div", top, bottom)
 
     def _dimension(self, dimension: Dimension) -> str:
-        """From a size that is the dimension, or a multiple and a number more."""
-        for wanted in (True, False):
+        """Compute a dimension from a size that equals it, or that equals a multiple of it plus a number."""
+        for exact_only in (True, False):
             for size, read in self._sources.get(dimension.name, []):
-                factor, rest = _linear(size)
-                if factor is None or (wanted and (factor, rest) != (1, 0)):
+                factor, offset = _linear(size)
+                if factor is None or (exact_only and (factor, offset) != (1, 0)):
                     continue
-                found = read()
-                found = self._add("Sub", found, self._number(rest)) if rest else found
-                return found if factor == 1 else self._add("Div", found, self._number(factor))
+                name = read()
+                name = self._add("Sub", name, self._number(offset)) if offset else name
+                return name if factor == 1 else self._add("Div", name, self._number(factor))
         raise UnsupportedError(
             f"no input of the model has a size from which the dimension {dimension.name} can be computed",
-            remedy="an input with a dimension of that size",
+            remedy="give the model an input with a dimension of that size",
         )
 
 
 def _linear(size: Any) -> tuple[int | None, int]:
-    """(factor, rest) of ``factor * dimension + rest``; (None, 0) for another size."""
-    factor, rest = None, 0
+    """Return (factor, offset) of ``factor * dimension + offset``, (None, 0) for other sizes."""
+    factor, offset = None, 0
     for monomial, coefficient in terms(size):
         if not monomial:
-            rest = coefficient
+            offset = coefficient
         elif len(monomial) == 1 and isinstance(monomial[0][0], Dimension) and monomial[0][1] == 1 and factor is None:
             factor = coefficient
         else:
             return None, 0
-    return factor, rest
+    return factor, offset
 
 
 def stated(size: Any) -> int | str:
-    """A size as ONNX states it: a number, or a name."""
+    """Convert a size to ONNX's form: a number, or a name."""
     return str(size) if is_size(size) else int(size)

@@ -1,4 +1,4 @@
-"""The tables of what is written how: rules by op, and functions that ONNX has an operator for."""
+"""Tables of the export: rules by op, and functions with an ONNX operator."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ RULES: dict[str, Rule] = {
     **products.RULES,
     **control.RULES,
 }
-"""By op. What is composed of ops in this table needs no entry."""
+"""Rules by op. Ops that decompose into ops of this table need no entry."""
 ENTRIES: tuple[Entry, ...] = (*layers.ENTRIES, *sequences.ENTRIES)
-"""Functions whose calls are one operator, where it fits."""
+"""Functions whose calls become one operator, where it fits."""
 
 
 def call_rules(opset: int) -> dict[Callable[..., Any], CallRule]:
-    """The functions that have an operator in a version of ONNX."""
+    """Return the rules of functions with an operator in this opset."""
     return {entry.function: entry.rule for entry in ENTRIES if entry.since <= opset}

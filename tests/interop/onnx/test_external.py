@@ -56,12 +56,12 @@ def test_a_model_in_the_present_folder_has_one(folder: Path, monkeypatch: pytest
     ],
 )
 def test_no_path_leads_out_of_the_folder(folder: Path, location: str):
-    with pytest.raises(ArtifactError, match="is no path within the folder"):
+    with pytest.raises(ArtifactError, match="is not a path within the folder"):
         read(folder, location)
 
 
 def test_absolute_paths_into_the_folder_are_refused(folder: Path):
-    with pytest.raises(ArtifactError, match="is no path within"):
+    with pytest.raises(ArtifactError, match="is not a path within"):
         read(folder, str(folder / "data.bin"))
 
 
@@ -77,7 +77,7 @@ def test_links_are_refused(folder: Path):
 def test_what_is_no_regular_file_is_refused_without_waiting(folder: Path):
     os.mkfifo(folder / "pipe")
     for location in ("pipe", "sub", "none", "data.bin/x"):
-        with pytest.raises(ArtifactError, match=r"no regular file|cannot be opened"):
+        with pytest.raises(ArtifactError, match=r"not a regular file|cannot be opened"):
             read(folder, location)
 
 
@@ -113,7 +113,7 @@ def test_tensors_share_bytes_only_so_often(folder: Path):
 def test_a_model_without_a_folder_has_no_data_beside_it():
     with pytest.raises(ArtifactError, match="has no folder") as found:
         External(None).read({"location": "data.bin"}, 8, "tensor")
-    assert "path of the file" in str(found.value)
+    assert "path of the model file" in str(found.value)
 
 
 def test_what_is_written_out_has_a_limit_in_all():

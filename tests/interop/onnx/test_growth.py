@@ -37,7 +37,7 @@ def test_operators_of_branches_count():
 
 def test_functions_that_double_are_refused_at_once():
     functions = [function("F0", "Relu"), *[function(f"F{i}", f"F{i - 1}", f"F{i - 1}") for i in range(1, 60)]]
-    with pytest.raises(ArtifactError, match="once its functions are written out"):
+    with pytest.raises(ArtifactError, match="once its functions are inlined"):
         count(*functions, of="F59")
 
 

@@ -162,7 +162,7 @@ def test_names_that_are_none_of_python_are_spelled_with_underscores():
         (lambda m: m(), errors.ArgumentError, "lacks x"),
         (lambda m: m(batch(), batch()), errors.ArgumentError, "2 inputs, the model has 1: x"),
         (lambda m: m(batch(), x=batch()), errors.ArgumentError, "'x' is given twice"),
-        (lambda m: m(z=batch()), errors.ArgumentError, "'z' is none of the model's"),
+        (lambda m: m(z=batch()), errors.ArgumentError, "'z' is not an input of the model"),
         (lambda m: m(batch()[:, :2]), errors.ShapeError, "x"),
         (lambda m: m(batch()[0]), errors.ShapeError, "x"),
         (lambda m: m(batch().astype(np.float64)), errors.DTypeError, "input 'x' is float"),
@@ -182,7 +182,7 @@ def test_sizes_of_one_name_must_be_equal():
 
 def test_operators_without_a_rule_are_all_named():
     nodes = [node("Ununtrium", "x", "m"), node("Ununpentium", "m", "n"), node("Ununtrium", "n", "y")]
-    with pytest.raises(errors.UnsupportedError, match=r"rule: Ununtrium \(version 17\), Ununpentium"):
+    with pytest.raises(errors.UnsupportedError, match=r"operators: Ununtrium \(version 17\), Ununpentium"):
         gc.from_onnx(model(graph_of(*nodes)))
 
 

@@ -75,7 +75,7 @@ def tensor(code: int = 1, dims: Any = (2,), **fields: Any) -> Any:
         (tensor(dims=[2**31 - 1, 2**31 - 1, 2**31 - 1, 0]), "has the shape"),
         (tensor(dims=[1] * 65, float_data=[1.0]), "has the shape"),
         (tensor(8, string_data=[b"a"]), "1 texts, its shape needs 2"),
-        (tensor(8, dims=[1], string_data=[b"\xff"]), "no text in UTF-8"),
+        (tensor(8, dims=[1], string_data=[b"\xff"]), "not UTF-8 text"),
         (tensor(21, dims=[3], raw_data=bytes(3)), "3 bytes, .* needs 2"),
         (tensor(21, dims=[3], int32_data=[1]), "1 numbers"),
     ],
@@ -144,7 +144,7 @@ def test_names_that_become_alike_are_numbered():
 
 
 def test_types_are_checked():
-    with pytest.raises(ArtifactError, match="is the size -1"):
+    with pytest.raises(ArtifactError, match="has the invalid size -1"):
         read_port_type("x", helper.make_tensor_type_proto(1, [-1]), Dims())
     kind = helper.make_tensor_type_proto(1, [2])
     for _ in range(MOST_NESTED + 2):

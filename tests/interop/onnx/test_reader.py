@@ -35,12 +35,12 @@ def test_nodes_without_a_name_are_numbered():
 
 def test_errors_name_the_file(tmp_path: Path):
     path = tmp_path / "a.onnx"
-    for content, text in ((b"\0not a model", "no ONNX model: DecodeError"), (b"", "there is no graph")):
+    for content, text in ((b"\0not a model", "not an ONNX model: DecodeError"), (b"", "the graph, the format version")):
         path.write_bytes(content)
         with pytest.raises(ArtifactError, match=text) as found:
             read_model(path)
         assert str(path) in str(found.value)
-    with pytest.raises(ArtifactError, match="no regular file"):
+    with pytest.raises(ArtifactError, match="not a regular file"):
         read_model("/dev/null")
     with pytest.raises(FileNotFoundError):
         read_model(tmp_path / "none.onnx")
@@ -52,9 +52,9 @@ def test_errors_name_the_file(tmp_path: Path):
         (lambda: relu(version=5), UnsupportedError, "of version 5"),
         (lambda: relu(version=999), UnsupportedError, "version 999 of the domain ''"),
         (lambda: relu(ir_version=999), UnsupportedError, "format has version 999"),
-        (lambda: relu(ir_version=0), ArtifactError, "no version"),
-        (lambda: relu(own=-1), ArtifactError, "version -1 of the operators of 'own'"),
-        (lambda: relu(own=2**40), ArtifactError, "of the operators of 'own'"),
+        (lambda: relu(ir_version=0), ArtifactError, "format version"),
+        (lambda: relu(own=-1), ArtifactError, "the operators of 'own' have the invalid version -1"),
+        (lambda: relu(own=2**40), ArtifactError, "the operators of 'own' have the invalid version"),
         (
             lambda: model(graph_of(helper.make_node("Q", ["x"], ["y"], domain="q"))),
             UnsupportedError,

@@ -51,7 +51,7 @@ def test_attributes_may_be_types_and_graphs(tmp_path: Path):
 def test_what_the_checker_refuses_is_not_written(tmp_path: Path):
     (tmp_path / "m.onnx").write_bytes(b"before")
     for bad in (record("Nothing"), record("Concat")):
-        with pytest.raises(VerifyError, match="onnx refuses the model"):
+        with pytest.raises(VerifyError, match="onnx refuses the exported model"):
             protobuf.write(tmp_path / "m.onnx", bad, 20, {})
     assert [p.name for p in tmp_path.iterdir()] == ["m.onnx"] and (tmp_path / "m.onnx").read_bytes() == b"before"
 
@@ -79,7 +79,7 @@ def test_opsets_that_are_not_known_are_refused():
 def test_an_older_package_writes_what_it_knows(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(onnx.defs, "onnx_opset_version", lambda: 19)
     assert protobuf.check_opset(None) == 19
-    with pytest.raises(ArgumentError, match="one of 18 to 19"):
+    with pytest.raises(ArgumentError, match="use an opset from 18 to 19"):
         protobuf.check_opset(20)
 
 

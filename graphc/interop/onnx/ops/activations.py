@@ -1,4 +1,4 @@
-"""ONNX operators between the layers of networks: activations, and softmax of three kinds."""
+"""Rules of ONNX operators: activations, and three kinds of softmax."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def thresholded_relu(x: Tensor, *, alpha: float = 1.0) -> Tensor:
 
 @op("PRelu", since=7)
 def prelu(x: Tensor, slope: Tensor) -> Tensor:
-    """Negative numbers times slopes, which broadcast to them."""
+    """Multiply negative numbers by slopes, which broadcast to them."""
     return ew.where(x < 0, x * slope, x)
 
 
@@ -62,7 +62,7 @@ def swish(x: Tensor, *, alpha: float = 1.0) -> Tensor:
 
 @op("Shrink", since=9)
 def shrink(x: Tensor, *, bias: float = 0.0, lambd: float = 0.5) -> Tensor:
-    """Nearer to zero by ``bias`` beyond ``lambd``, zero within."""
+    """Move numbers beyond ``lambd`` towards zero by ``bias``; map the others to zero."""
     real = x if x.dtype.is_floating_point else x.to("float32")
     beyond = ew.where(real < -lambd, real + bias, ew.where(real > lambd, real - bias, 0.0))
     return beyond.to(x.dtype)
@@ -77,7 +77,7 @@ def gelu(x: Tensor, *, approximate: str = "none") -> Tensor:
 
 
 def _rows(x: Tensor, axis: int) -> Tensor:
-    """As a matrix: dimensions before the axis are rows, the others columns."""
+    """Return the matrix whose rows are the dimensions before the axis and whose columns are the others."""
     at = axis % max(x.ndim, 1)
     return x.reshape(prod(x.shape[:at]), prod(x.shape[at:]))
 
@@ -94,15 +94,15 @@ def log_softmax(x: Tensor, *, axis: int = -1) -> Tensor:
 
 @op("Hardmax", since=13)
 def hardmax(x: Tensor, *, axis: int = -1) -> Tensor:
-    """1 at the first of the largest elements, 0 elsewhere."""
+    """Return 1 at the first of the largest elements, 0 elsewhere."""
     at = axis % x.ndim
-    places = arange(x.shape[at]).reshape(-1, *(1,) * (x.ndim - 1 - at))
-    return functions.argmax(x, at, keepdim=True).eq(places).to(x.dtype)
+    positions = arange(x.shape[at]).reshape(-1, *(1,) * (x.ndim - 1 - at))
+    return functions.argmax(x, at, keepdim=True).eq(positions).to(x.dtype)
 
 
 @op("Softmax")
 def softmax_of_rows(x: Tensor, *, axis: int = 1) -> Tensor:
-    """Before version 13: over all dimensions from the axis on."""
+    """Softmax over all dimensions from the axis on (before version 13)."""
     return F.softmax(_rows(x, axis), 1).reshape(x.shape)
 
 
@@ -116,7 +116,7 @@ def hardmax_of_rows(x: Tensor, *, axis: int = 1) -> Tensor:
     return hardmax(_rows(x, axis), axis=1).reshape(x.shape)
 
 
-# ---- what ONNX Runtime makes of several operators
+# ---- operators into which ONNX Runtime fuses several of ONNX
 
 
 def _like(x: Value, result: Tensor) -> Value:
@@ -145,16 +145,19 @@ def quick_gelu(x: Value, *, alpha: float = 1.702) -> Value:
 
 @op("BiasSplitGelu", domain=MICROSOFT, values=True)
 def bias_split_gelu(x: Value, bias: Value) -> Value:
-    """The first half of the last dimension times the gelu of the second."""
+    """Multiply the first half of the last dimension by the gelu of the second half."""
     left, right = functions.chunk(x.tensor + bias.tensor, 2, -1)
     return _like(x, left * F.gelu(right))
 
 
 @op("BiasSoftmax", domain=MICROSOFT, values=True)
 def bias_softmax(x: Value, bias: Value, *, axis: int = 1, is_inner_broadcast: int = 1) -> Value:
-    """Softmax over all dimensions from the axis on, of sums with a bias that lacks or repeats dimensions before it."""
-    given: Any = x.tensor
+    """Softmax over all dimensions from the axis on, after the addition of a bias.
+
+    The bias lacks or repeats the dimensions before the axis.
+    """
+    scores: Any = x.tensor
     added = bias.tensor
-    if not is_inner_broadcast and added.ndim < given.ndim:
-        added = added.reshape(*added.shape[:1], *(1,) * (given.ndim - added.ndim), *added.shape[1:])
-    return _like(x, softmax_of_rows(given + added, axis=axis))
+    if not is_inner_broadcast and added.ndim < scores.ndim:
+        added = added.reshape(*added.shape[:1], *(1,) * (scores.ndim - added.ndim), *added.shape[1:])
+    return _like(x, softmax_of_rows(scores + added, axis=axis))

@@ -1,4 +1,4 @@
-"""ONNX's operators of attention, and the caches of keys and values that they read."""
+"""Rules of ONNX's attention operators, and the key and value caches behind them."""
 
 from __future__ import annotations
 
@@ -22,69 +22,71 @@ from graphc.tensors.free_functions import cat, matmul
 from graphc.tensors.tensor import Tensor
 
 _SCORES, _CAPPED, _BIASED, _WEIGHTS = range(4)
-"""What ``qk_matmul_output`` may be."""
+"""Values of ``qk_matmul_output_mode``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """From products of queries and keys to weights of values."""
+    """Parameters of the step from products of queries and keys to the weights of values."""
 
     scale: Any = None
-    """1 / sqrt(E) when None."""
+    """None means 1 / sqrt(E)."""
     softcap: float = 0.0
     keep: Tensor | None = None
-    """Which keys a query sees."""
+    """Mask: true for the keys that a query sees."""
     bias: Tensor | None = None
-    """What is added."""
+    """Summand of the scores."""
     causal: bool = False
-    """Whether position i is kept from those after i, beside what ``keep`` says."""
-    shown: int | None = None
-    """Which step on the way is asked for."""
+    """Whether a query at position i sees only keys up to position i, in addition to ``keep``."""
+    stage: int | None = None
+    """Intermediate result that the caller asks for, as in ``qk_matmul_output_mode``."""
     precision: Any = None
-    """The type in which weights are computed, where that is another one."""
+    """Dtype of the weights, if it differs from the query's."""
     sink: Tensor | None = None
-    """[heads, 1, 1]: a score beside those of the keys, of which no value is taken."""
+    """[heads, 1, 1]: an extra score without a value."""
 
     @property
     def is_plain(self) -> bool:
-        """Whether ``scaled_dot_product_attention`` does all of it."""
+        """Check whether ``scaled_dot_product_attention`` computes all of it."""
         masks = (self.keep is not None) + (self.bias is not None) + self.causal
-        rest = self.shown is None and self.precision is None and self.sink is None
-        return not self.softcap and rest and masks < 2
+        is_default = self.stage is None and self.precision is None and self.sink is None
+        return not self.softcap and is_default and masks < 2
 
 
-def attend(q: Tensor, k: Tensor, v: Tensor, how: Scoring) -> tuple[Tensor, Tensor | None]:
-    """Weighted values [batch, heads, L, F] for queries [batch, heads, L, E], keys and values of as many heads or of
-    fewer that are shared; and what ``how`` asks to be shown."""
+def attend(q: Tensor, k: Tensor, v: Tensor, scoring: Scoring) -> tuple[Tensor, Tensor | None]:
+    """Return weighted values [batch, heads, L, F], and the intermediate result that ``scoring`` asks for, or None.
+
+    Queries have the shape [batch, heads, L, E]. Keys and values have as many heads, or fewer, shared heads.
+    """
     shared = q.shape[-3] != k.shape[-3]
-    if how.is_plain:
-        mask = how.keep if how.keep is not None else how.bias
-        result = F.scaled_dot_product_attention(q, k, v, mask, 0.0, how.causal, how.scale, shared)
+    if scoring.is_plain:
+        mask = scoring.keep if scoring.keep is not None else scoring.bias
+        result = F.scaled_dot_product_attention(q, k, v, mask, 0.0, scoring.causal, scoring.scale, shared)
         return result, None
     if shared:
         k, v = share_heads(q, k), share_heads(q, v)
-    factor = 1.0 / root(q.shape[-1]) if how.scale is None else how.scale
+    factor = 1.0 / root(q.shape[-1]) if scoring.scale is None else scoring.scale
     scores = matmul(q, k.transpose(-1, -2)) * factor
-    shown = scores
-    if how.softcap:
-        scores = (scores / how.softcap).tanh() * how.softcap
-    shown = scores if how.shown == _CAPPED else shown
-    keep = _both(how.keep, causal_mask(q.shape[-2], k.shape[-2]) if how.causal else None)
-    if how.bias is not None:
-        keep = _both(keep, how.bias > -math.inf)
-        scores = scores + how.bias
+    intermediate = scores
+    if scoring.softcap:
+        scores = (scores / scoring.softcap).tanh() * scoring.softcap
+    intermediate = scores if scoring.stage == _CAPPED else intermediate
+    keep = _both(scoring.keep, causal_mask(q.shape[-2], k.shape[-2]) if scoring.causal else None)
+    if scoring.bias is not None:
+        keep = _both(keep, scoring.bias > -math.inf)
+        scores = scores + scoring.bias
     scores = scores if keep is None else scores.where(keep, -math.inf)
-    shown = scores if how.shown == _BIASED else shown
-    weights = _weights(scores if how.precision is None else scores.to(how.precision), how.sink)
+    intermediate = scores if scoring.stage == _BIASED else intermediate
+    weights = _weights(scores if scoring.precision is None else scores.to(scoring.precision), scoring.sink)
     weights = weights if weights.dtype is v.dtype else weights.to(v.dtype)
-    return matmul(weights, v), weights if how.shown == _WEIGHTS else shown
+    return matmul(weights, v), weights if scoring.stage == _WEIGHTS else intermediate
 
 
 def _weights(scores: Tensor, sink: Tensor | None) -> Tensor:
     if sink is None:
         return composite.masked_softmax(scores, -1)
-    beside = sink.broadcast_to(*scores.shape[:-1], 1)
-    return composite.masked_softmax(cat([scores, beside], -1), -1)[..., :-1]
+    sinks = sink.broadcast_to(*scores.shape[:-1], 1)
+    return composite.masked_softmax(cat([scores, sinks], -1), -1)[..., :-1]
 
 
 def _both(a: Tensor | None, b: Tensor | None) -> Tensor | None:
@@ -92,15 +94,18 @@ def _both(a: Tensor | None, b: Tensor | None) -> Tensor | None:
 
 
 def causal_mask(queries: Any, keys: Any, offset: Any = 0, left: int = -1, right: int = 0) -> Tensor:
-    """[queries, keys], or [batch, 1, queries, keys] for an offset [batch, 1, 1, 1]: whether key j is one that query i
-    at position i + ``offset`` sees: from ``left`` before it to ``right`` after it; -1 is any number."""
+    """Return the mask [queries, keys], or [batch, 1, queries, keys] for an offset [batch, 1, 1, 1].
+
+    Query i stands at position i + ``offset``. It sees keys from ``left`` positions before it to ``right`` after it. -1
+    removes a limit.
+    """
     shape = (queries, keys)
     distance = index.iota(shape=shape, axis=0) + offset - index.iota(shape=shape, axis=1)
     low = distance >= -right if right >= 0 else None
     high = distance <= left if left >= 0 else None
-    found = _both(low, high)
-    assert found is not None
-    return found
+    mask = _both(low, high)
+    assert mask is not None
+    return mask
 
 
 @op("Attention", since=23)
@@ -124,8 +129,11 @@ def attention(
     softcap: float = 0.0,
     softmax_precision: int | None = None,
 ) -> Any:
-    """Scaled dot-product attention, of several heads that stand beside each other in the last dimension of tensors of
-    rank 3; ``past_key`` and ``past_value`` stand before keys and values."""
+    """Scaled dot-product attention.
+
+    Tensors of rank 3 hold several heads side by side in their last dimension. ``past_key`` and ``past_value`` precede
+    keys and values.
+    """
     flat = len(q.shape) == 3
     if flat:
         q, k, v = heads_apart(q, q_num_heads), heads_apart(k, kv_num_heads), heads_apart(v, kv_num_heads)
@@ -140,37 +148,39 @@ def attention(
     if type(offset) is int and offset == 0 and left_window_size < 0 and right == 0:
         causal = True
     elif past_key is not None and always("==", q.shape[2], 1) and left_window_size < 0 and right == 0:
-        pass  # One query behind all keys sees all of them.
+        pass  # One query after all keys sees all of them.
     elif left_window_size >= 0 or right >= 0:
         keep = causal_mask(q.shape[2], k.shape[2], offset, left_window_size, right)
     if nonpad_kv_seqlen is not None:
-        there = index.iota(shape=(1, 1, 1, k.shape[2]), axis=3) < nonpad_kv_seqlen.reshape(-1, 1, 1, 1)
-        keep = _both(keep, there)
+        valid = index.iota(shape=(1, 1, 1, k.shape[2]), axis=3) < nonpad_kv_seqlen.reshape(-1, 1, 1, 1)
+        keep = _both(keep, valid)
     bias = None
     if attn_mask is not None:
         mask = _as_long(attn_mask, k.shape[2])
         keep, bias = (_both(keep, mask), None) if mask.dtype.kind == "b" else (keep, mask)
-    how = Scoring(scale, softcap, keep, bias, causal, *_asked(call, qk_matmul_output_mode, softmax_precision, q))
-    result, shown = attend(q, k, v, how)
+    scoring = Scoring(
+        scale, softcap, keep, bias, causal, *_requested(call, qk_matmul_output_mode, softmax_precision, q)
+    )
+    result, intermediate = attend(q, k, v, scoring)
     result = heads_together(result) if flat else result
-    return (result, k, v, shown)[: call.outputs] if call.outputs > 1 else result
+    return (result, k, v, intermediate)[: call.outputs] if call.outputs > 1 else result
 
 
 def _narrower(bound: int, other: int) -> int:
     return other if bound < 0 else min(bound, other)
 
 
-def _asked(call: Any, mode: int, precision: int | None, q: Tensor) -> tuple[int | None, Any]:
-    """What is to be shown, and the type of weights where it is not that of the query."""
-    shown = mode if call.outputs > 3 and call.node.outputs[3] else None
-    if shown is not None and not 0 <= shown <= _WEIGHTS:
-        raise AttributeValueError(f"Attention: qk_matmul_output_mode {mode} is none of 0 to 3")
+def _requested(call: Any, mode: int, precision: int | None, q: Tensor) -> tuple[int | None, Any]:
+    """Return the requested intermediate result, and the dtype of weights if it differs from the query's."""
+    stage = mode if call.outputs > 3 and call.node.outputs[3] else None
+    if stage is not None and not 0 <= stage <= _WEIGHTS:
+        raise AttributeValueError(f"Attention: qk_matmul_output_mode {mode} is not from 0 to 3")
     wide = None if precision is None else element_of_code(precision).carrier
-    return shown, wide if wide is float64 and q.dtype is float32 else None
+    return stage, wide if wide is float64 and q.dtype is float32 else None
 
 
 def _as_long(mask: Tensor, keys: Any) -> Tensor:
-    """A mask with all keys in its last dimension, of which it may lack those behind."""
+    """Extend a mask to all keys in its last dimension. Its missing last keys are masked out."""
     missing = keys - mask.shape[-1]
     if type(missing) is int and missing == 0:
         return mask
@@ -178,14 +188,16 @@ def _as_long(mask: Tensor, keys: Any) -> Tensor:
 
 
 def heads_apart(x: Tensor, heads: int | None) -> Tensor:
-    """[batch, time, heads * size] as [batch, heads, time, size]."""
+    """Reshape [batch, time, heads * size] to [batch, heads, time, size]."""
     if not heads:
-        raise AttributeValueError("attention over tensors of rank 3 needs the number of heads")
+        raise AttributeValueError(
+            "Attention over tensors of rank 3 needs the number of heads (q_num_heads, kv_num_heads)"
+        )
     return x.reshape(x.shape[0], x.shape[1], heads, x.shape[2] // heads).transpose(1, 2)
 
 
 def heads_together(x: Tensor) -> Tensor:
-    """[batch, heads, time, size] as [batch, time, heads * size]."""
+    """Reshape [batch, heads, time, size] to [batch, time, heads * size]."""
     return x.transpose(1, 2).reshape(x.shape[0], x.shape[2], x.shape[1] * x.shape[3])
 
 
@@ -212,19 +224,22 @@ def _changed(call: Any, name: str, x: Tensor, element: Any) -> Tensor:
 def tensor_scatter(
     past_cache: Tensor, update: Tensor, write_indices: Tensor | None = None, *, axis: int = -2, mode: str = "linear"
 ) -> Tensor:
-    """A cache with the rows of ``update`` from where each item of the batch is written, around its end if need be."""
+    """Write the rows of ``update`` into a cache, from each batch item's write index on.
+
+    In the circular mode rows beyond the end continue at the start.
+    """
     axis = axis % len(past_cache.shape)
     start = None if write_indices is None else write_indices.reshape(-1, *(1,) * (len(update.shape) - 1))
     return rows_written(past_cache, update, start, axis, mode == "circular")
 
 
 def rows_written(cache: Tensor, rows: Tensor, start: Tensor | None, axis: int, circular: bool = False) -> Tensor:
-    """``cache`` with ``rows`` from ``start`` [batch, 1, ...] on, along an axis."""
+    """Return ``cache`` with ``rows`` written from ``start`` [batch, 1, ...] on along an axis."""
     shape = tuple(rows.shape)
-    place = index.iota(shape=tuple([n if a == axis else 1 for a, n in enumerate(shape)]), axis=axis)
-    place = place if start is None else place + start
-    place = place % cache.shape[axis] if circular else place
-    return cache.scatter(axis, place.broadcast_to(*shape), rows)
+    position = index.iota(shape=tuple([n if a == axis else 1 for a, n in enumerate(shape)]), axis=axis)
+    position = position if start is None else position + start
+    position = position % cache.shape[axis] if circular else position
+    return cache.scatter(axis, position.broadcast_to(*shape), rows)
 
 
 @op("LinearAttention", since=27)
@@ -243,10 +258,13 @@ def linear_attention(
     scale: float = 0.0,
     update_rule: str = "gated_delta",
 ) -> tuple[Tensor, Value]:
-    """A state [batch, heads, E, F] that keys and values are written to and that queries read, step by step."""
+    """Linear attention: a state [batch, heads, E, F] that each step updates from its key and value and reads by its
+    query."""
     rules = {"linear": (False, False), "gated": (True, False), "delta": (False, True), "gated_delta": (True, True)}
     if rules.get(update_rule) != (decay is not None, beta is not None):
-        raise AttributeValueError(f"LinearAttention: update_rule {update_rule[:40]!r} with these inputs")
+        raise AttributeValueError(
+            f"LinearAttention: update_rule {update_rule[:40]!r} does not fit these inputs (decay, beta)"
+        )
     batch, _, width = query.shape
     each = width // q_num_heads
     steps = {"q": _steps(query, q_num_heads), "k": _steps(key, kv_num_heads), "v": _steps(value, kv_num_heads)}
@@ -267,14 +285,14 @@ def linear_attention(
         return state, matmul(x["q"].unsqueeze(2), read).squeeze(2) * factor
 
     zeros = query.new_zeros(batch, kv_num_heads, each, value.shape[2] // kv_num_heads)
-    state, found = scan(following, zeros if past_state is None else past_state, steps)
-    return found.transpose(0, 1).reshape(batch, query.shape[1], -1), Value(
+    state, outputs = scan(following, zeros if past_state is None else past_state, steps)
+    return outputs.transpose(0, 1).reshape(batch, query.shape[1], -1), Value(
         call.element(0 if past_state is None else 3), state
     )
 
 
 def _steps(x: Tensor, heads: int) -> Tensor:
-    """[batch, time, heads * size] as [time, batch, heads, size]."""
+    """Reshape [batch, time, heads * size] to [time, batch, heads, size]."""
     return x.reshape(x.shape[0], x.shape[1], heads, x.shape[2] // heads).transpose(0, 1)
 
 
@@ -282,13 +300,17 @@ def _steps(x: Tensor, heads: int) -> Tensor:
 def causal_conv(
     x: Tensor, weight: Tensor, bias: Tensor | None = None, past_state: Tensor | None = None, *, activation: str = "none"
 ) -> tuple[Tensor, Tensor]:
-    """A convolution of each channel [batch, channels, time] by itself that sees no later step, and the steps that the
-    next call goes on with."""
+    """Convolve each channel [batch, channels, time] by itself without access to later steps.
+
+    Also returns the last steps, which are ``past_state`` of the next call.
+    """
     if activation not in ("none", "silu", "swish"):
-        raise AttributeValueError(f"CausalConvWithState: activation {activation[:40]!r} is none of none, silu, swish")
+        raise AttributeValueError(
+            f"CausalConvWithState: activation {activation[:40]!r} is not one of none, silu, swish"
+        )
     before = weight.shape[2] - 1
-    whole = padded(x, ((before, 0),)) if past_state is None else cat([past_state, x], 2)
+    padded_input = padded(x, ((before, 0),)) if past_state is None else cat([past_state, x], 2)
     options = {"stride": (1,), "padding": ((0, 0),), "dilation": (1,), "groups": x.shape[1]}
-    result = convolution.conv(whole, weight, **options)
+    result = convolution.conv(padded_input, weight, **options)
     result = result if bias is None else result + bias.reshape(-1, 1)
-    return F.silu(result) if activation != "none" else result, whole[:, :, whole.shape[2] - before :]
+    return F.silu(result) if activation != "none" else result, padded_input[:, :, padded_input.shape[2] - before :]

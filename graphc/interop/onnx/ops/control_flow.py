@@ -1,4 +1,4 @@
-"""ONNX operators that run graphs: If, Loop, Scan and SequenceMap, as Python or as branches and loops of a trace."""
+"""Rules of If, Loop, Scan and SequenceMap: Python control flow, or branches and loops of a trace."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from graphc.tensors.tensor_base import front
 from graphc.tracing.tracer import Tracer
 
 MOST_UNROLLED = 1000
-"""Operators of all steps of a loop whose number of steps a trace knows: longer ones are loops of the program."""
+"""Operators up to which a trace unrolls a loop with a static number of steps. Longer loops stay loops."""
 MOST_BOUNDED = 10_000
-"""Steps up to which a loop with a condition is one of so many steps, of which gradients can be taken."""
+"""Steps up to which a loop with a condition is traced with that bound, which makes it differentiable."""
 
 
 @op("If", values=True)
 def if_(cond: Value, *, call: Call) -> Any:
-    """The results of one of two graphs."""
+    """Return the results of one of two graphs."""
     graphs = [call.graph(name) for name in ("then_branch", "else_branch")]
     if not cond.is_open:
         with own_step(uncertain=not cond.is_known):
@@ -40,20 +40,21 @@ def if_(cond: Value, *, call: Call) -> Any:
     elements: list[list[Element]] = []
 
     def run(graph: OnnxGraph) -> list[Tensor]:
-        found = call.run(graph)
-        elements.append([_need_tensor(v, "If").element for v in found])
-        return [v.tensor for v in found]
+        results = call.run(graph)
+        elements.append([_need_tensor(v, "If").element for v in results])
+        return [v.tensor for v in results]
 
-    found = branch(cond.tensor.reshape(()), lambda: run(graphs[0]), lambda: run(graphs[1]))
-    return tuple([Value(e, t) for e, t in zip(elements[0], found, strict=True)])
+    results = branch(cond.tensor.reshape(()), lambda: run(graphs[0]), lambda: run(graphs[1]))
+    return tuple([Value(e, t) for e, t in zip(elements[0], results, strict=True)])
 
 
 def _need_tensor(value: Any, title: str) -> Value:
-    """A value that graphs of a trace hand on. Raises UnsupportedError for sequences, texts and what is not there."""
+    """Return a value that graphs of a trace can pass on. Raises UnsupportedError for sequences, strings and absent
+    values."""
     if not isinstance(value, Value) or value.element.carrier is None:
         raise UnsupportedError(
-            f"{title} whose condition is known in calls only, with values that are no tensors",
-            remedy="the model without compilation",
+            f"{title} has a condition that only calls know, and values that are not tensors",
+            remedy="call the model without compilation",
         )
     return value
 
@@ -63,23 +64,24 @@ def _need_tensor(value: Any, title: str) -> Value:
 
 @op("Loop", values=True)
 def loop(M: Value | None, cond: Value | None = None, *state: Any, call: Call) -> Any:
-    """Steps until so many are done or the condition is false: the last state, and what each step gives, stacked."""
+    """Run steps until their count is reached or the condition is false. Returns the last state, and results stacked by
+    step."""
     body = call.graph("body")
     count = None if M is None or M.is_open else M.number
     steps = _Steps(call, body, len(state))
     if not any(isinstance(v, Value) and v.is_open for v in (M, cond)):
         if cond is not None and not cond.array.reshape(-1)[0]:
             count = 0
-        found = steps.in_python(count, state)
-        if found is not None:
-            return found
+        results = steps.in_python(count, state)
+        if results is not None:
+            return results
         if steps.goes_on and count is not None:
             return steps.counted(count, state)
     return steps.conditional(M, cond, state)
 
 
 class _Steps:
-    """The graph of a loop: number of the step, condition and state to condition, state, and what is stacked."""
+    """Graph of a loop: takes step index, condition and state, returns condition, state, and results to stack."""
 
     def __init__(self, call: Call, body: OnnxGraph, carried: int):
         self.call = call
@@ -88,40 +90,42 @@ class _Steps:
         self.goes_on = _goes_on(body)
         self.stacked = body.outputs[1 + carried :]
         self.elements: list[Element] = []
-        """Of what is stacked, once a step was traced."""
+        """Element types of the stacked results, once a step is traced."""
 
     def in_python(self, count: Any, state: Sequence[Any]) -> tuple[Any, ...] | None:
-        """One step after the other, whatever state and results are. None in a trace that does not know when to end, or
-        of which that would be a large part."""
+        """Run the steps in Python, whatever state and results are.
+
+        Returns None in a trace without a known end, or where the trace would become too long.
+        """
         most = MOST_UNROLLED // max(len(self.body.nodes), 1) if isinstance(front(), Tracer) else None
         if most is not None and (is_size(count) or (self.goes_on and (count is None or count > most))):
             return None
         state, stacks, number = list(state), [[] for _ in self.stacked], 0
         while count is None or number < count:
             with own_step(uncertain=not self.goes_on):
-                go_on, *found = self.call.run(self.body, Value.of(np.int64(number)), Value.of(np.True_), *state)
+                go_on, *results = self.call.run(self.body, Value.of(np.int64(number)), Value.of(np.True_), *state)
             if not self.goes_on and (go_on.is_open or number == most):
                 return None
-            state = found[: self.carried]
-            for kept, value in zip(stacks, found[self.carried :], strict=True):
-                kept.append(value)
+            state = results[: self.carried]
+            for column, value in zip(stacks, results[self.carried :], strict=True):
+                column.append(value)
             number += 1
             if not self.goes_on and not go_on.array.reshape(-1)[0]:
                 break
-        return *state, *(_stacked(kept, port) for kept, port in zip(stacks, self.stacked, strict=True))
+        return *state, *(_stacked(column, port) for column, port in zip(stacks, self.stacked, strict=True))
 
     def _step(self, number: Tensor, state: Sequence[Tensor], elements: Sequence[Element]) -> Any:
-        """Condition, next state and what is stacked, as tensors."""
-        given = [Value(e, t) for e, t in zip(elements, state, strict=True)]
-        go_on, *found = self.call.run(self.body, Value(INT64, number), Value.of(np.True_), *given)
-        for value in found:
+        """Return the condition, the next state and the results to stack, as tensors."""
+        inputs = [Value(e, t) for e, t in zip(elements, state, strict=True)]
+        go_on, *results = self.call.run(self.body, Value(INT64, number), Value.of(np.True_), *inputs)
+        for value in results:
             _need_tensor(value, "Loop")
-        self.elements = [v.element for v in found[self.carried :]]
-        tensors = [v.tensor for v in found]
+        self.elements = [v.element for v in results[self.carried :]]
+        tensors = [v.tensor for v in results]
         return go_on.tensor.reshape(()), tensors[: self.carried], tensors[self.carried :]
 
     def counted(self, count: Any, state: Sequence[Any]) -> tuple[Any, ...]:
-        """So many steps as one loop of the program."""
+        """Run ``count`` steps as one loop of the program."""
         elements = [_need_tensor(v, "Loop").element for v in state]
 
         def step(carry: list[Tensor], number: Tensor) -> tuple[list[Tensor], list[Tensor]]:
@@ -131,14 +135,14 @@ class _Steps:
         return *map(Value, elements, last), *map(Value, self.elements, stacks)
 
     def conditional(self, M: Value | None, cond: Value | None, state: Sequence[Any]) -> tuple[Any, ...]:
-        """Steps as long as values say so, as one loop of the program."""
+        """Run steps while the condition holds, as one loop of the program."""
         if self.stacked:
             raise ValueNeededError(
-                "Loop stacks results of steps whose number is known in calls only",
-                remedy="the model without compilation, or a loop with a constant number of steps",
+                "Loop stacks results of steps whose number only calls know",
+                remedy="call the model without compilation, or give the loop a constant number of steps",
             )
         elements = [_need_tensor(v, "Loop").element for v in state]
-        known = M is not None and not M.is_open and not is_size(M.number) and M.number <= MOST_BOUNDED
+        is_bounded = M is not None and not M.is_open and not is_size(M.number) and M.number <= MOST_BOUNDED
         limit = None if M is None else M.tensor.reshape(())
         first = Value.of(np.True_) if cond is None else cond
         init = (Value.of(np.int64(0)).tensor, first.tensor.reshape(()), [v.tensor for v in state])
@@ -150,12 +154,12 @@ class _Steps:
             go_on, after, _ = self._step(carry[0], carry[2], elements)
             return carry[0] + 1, go_on, after
 
-        last = while_loop(more, step, init, M.number if known else None)[2]  # type: ignore[union-attr]
+        last = while_loop(more, step, init, M.number if is_bounded else None)[2]  # type: ignore[union-attr]
         return tuple(map(Value, elements, last))
 
 
 def _goes_on(body: OnnxGraph) -> bool:
-    """Whether a loop's graph gives a condition that is always true, or hands on the one that it gets."""
+    """Check whether a loop never ends by its condition, which is constant true or the unchanged input condition."""
     makers = {name: node for node in body.nodes for name in node.outputs}
     name = body.outputs[0].name
     while name in makers and makers[name].op in ("Identity", "Cast"):
@@ -169,7 +173,7 @@ def _goes_on(body: OnnxGraph) -> bool:
 
 
 def _stacked(values: Sequence[Value], port: Port) -> Value:
-    """Results of all steps along a new first axis; without steps as the graph says that they would be."""
+    """Stack the results of all steps along a new first axis. Without steps the shape comes from the graph."""
     if not values:
         element = port.element or BOOL
         return Value(element, None, np.zeros((0, *(s or 0 for s in port.shape or ())), element.numpy))
@@ -191,7 +195,7 @@ def scan(
     scan_output_directions: Sequence[int] = (),
     call: Call,
 ) -> tuple[Any, ...]:
-    """A graph along axes of sequences: the last state, and what each step gives, stacked along an axis."""
+    """Run a graph along axes of sequences. Returns the last state, and the results of steps stacked along an axis."""
     body = call.graph("body")
     count = len(values) - num_scan_inputs
     state, sequences = values[:count], values[count:]
@@ -218,44 +222,44 @@ def _towards(x: Tensor, direction: int) -> Tensor:
 def _scanned(
     call: Call, body: OnnxGraph, state: Sequence[Value], sequences: Sequence[Value], tensors: Sequence[Tensor]
 ) -> tuple[list[Value], list[Value]]:
-    """The last state and the stacks of a graph along the first axes of sequences."""
+    """Run a graph along the first axes of sequences. Returns the last state and the stacks."""
     kinds = [v.element for v in state]
-    parts: list[Element] = []
+    stacked_elements: list[Element] = []
 
     def step(carry: list[Tensor], slices: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
-        given = [*map(Value, kinds, carry), *map(Value, [v.element for v in sequences], slices)]
-        found = call.run(body, *given)
-        parts[:] = [_need_tensor(v, "Scan").element for v in found[len(state) :]]
-        results = [v.tensor for v in found]
+        inputs = [*map(Value, kinds, carry), *map(Value, [v.element for v in sequences], slices)]
+        outputs = call.run(body, *inputs)
+        stacked_elements[:] = [_need_tensor(v, "Scan").element for v in outputs[len(state) :]]
+        results = [v.tensor for v in outputs]
         return results[: len(state)], results[len(state) :]
 
     if not is_size(tensors[0].shape[0]) and tensors[0].shape[0] == 0:
         return list(state), [_stacked([], port) for port in body.outputs[len(state) :]]
     last, stacks = scan_steps(step, [v.tensor for v in state], list(tensors))
-    return [*map(Value, kinds, last)], [*map(Value, parts, stacks)]
+    return [*map(Value, kinds, last)], [*map(Value, stacked_elements, stacks)]
 
 
 @op("Scan", since=8, values=True)
 def scan_8(
     sequence_lens: Value | None, *values: Value, num_scan_inputs: int, directions: Sequence[int] = (), call: Call
 ) -> tuple[Any, ...]:
-    """As Scan, for each element of a batch, which is the first axis."""
+    """Run Scan for each element of a batch, which is the first axis."""
     if sequence_lens is not None:
-        raise UnsupportedError("Scan of version 8 with sequence_lens", remedy="Scan of version 9")
+        raise UnsupportedError("Scan of version 8 with sequence_lens", remedy="convert the model to Scan of version 9")
     rows = []
     for i in range(values[0].shape[0]):
-        given = [Value(v.element, v.tensor[i]) for v in values]
-        rows.append(scan(*given, num_scan_inputs=num_scan_inputs, scan_input_directions=directions, call=call))
+        item = [Value(v.element, v.tensor[i]) for v in values]
+        rows.append(scan(*item, num_scan_inputs=num_scan_inputs, scan_input_directions=directions, call=call))
     return tuple([_stacked(column, Port("", "tensor", None, None)) for column in zip(*rows, strict=True)])
 
 
 @op("SequenceMap", since=17, values=True)
 def sequence_map(input_sequence: list[Value], *additional: Any, call: Call) -> tuple[Any, ...]:
-    """A graph for each element of a sequence; of further sequences it gets the elements of the same place."""
+    """Run a graph for each element of a sequence, with the elements of further sequences at the same index."""
     body = call.graph("body")
     columns: list[list[Any]] = [[] for _ in body.outputs]
     for i, value in enumerate(input_sequence):
         others = [v[i] if isinstance(v, list) else v for v in additional]
-        for column, found in zip(columns, call.run(body, value, *others), strict=True):
-            column.append(found)
+        for column, result in zip(columns, call.run(body, value, *others), strict=True):
+            column.append(result)
     return tuple(columns)

@@ -1,4 +1,4 @@
-"""ONNX operators between element types."""
+"""Rules of ONNX operators that convert between element types."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from graphc.tensors.creation import from_numpy
 from graphc.tensors.tensor import Tensor
 
 _THROUGH_I32 = frozenset({"INT8", "UINT8", "INT4", "UINT4", "INT2", "UINT2"})
-"""Element types into which real numbers go by their lowest bits."""
+"""Element types to which real numbers convert by their lowest bits."""
 
 
 @op("Cast", since=6, values=True)
@@ -35,7 +35,10 @@ def cast_like(x: Value, like: Value, *, saturate: int = 1, round_mode: str = "up
 
 
 def converted(x: Value, element: Element, saturate: bool = True, mode: str = "up") -> Value:
-    """A value as another element type. Known ones stay known, but for types of real numbers that numpy lacks."""
+    """Convert a value to another element type.
+
+    Static values stay static, except for floating-point types that numpy lacks.
+    """
     if element is x.element:
         return x
     if element is STRING:
@@ -45,7 +48,7 @@ def converted(x: Value, element: Element, saturate: bool = True, mode: str = "up
         if element.carrier is None or x.element is element:
             return x
     if element.carrier is None or x.element.carrier is None:
-        raise UnsupportedError(f"a cast of {x.element.name} to {element.name}")
+        raise UnsupportedError(f"graphc cannot cast {x.element.name} to {element.name}")
     if x.is_known and x.array.dtype == object:
         return Value(element, None, settled(_converted_sizes(x.array, element)))
     if x.is_known and x.array.dtype.kind in "biuf" and not _is_foreign(element):
@@ -54,11 +57,11 @@ def converted(x: Value, element: Element, saturate: bool = True, mode: str = "up
 
 
 def _converted_sizes(array: np.ndarray, element: Element) -> np.ndarray:
-    """Sizes of named dimensions as real numbers, or such numbers as sizes again."""
-    found = np.empty(array.shape, object)
-    for place, value in np.ndenumerate(array):
-        found[place] = as_real_size(value) if element.is_floating_point else whole_part(value)
-    return found if element is not BOOL else found != 0
+    """Convert sizes of named dimensions to real numbers, or such numbers back to sizes."""
+    converted = np.empty(array.shape, object)
+    for index, value in np.ndenumerate(array):
+        converted[index] = as_real_size(value) if element.is_floating_point else whole_part(value)
+    return converted if element is not BOOL else converted != 0
 
 
 def _is_foreign(element: Element) -> bool:
@@ -66,8 +69,10 @@ def _is_foreign(element: Element) -> bool:
 
 
 def as_element(x: Tensor, source: Element, element: Element, saturate: bool = True, mode: str = "up") -> Tensor:
-    """What holds elements of one type as what holds those of another one: real numbers are rounded to the nearest,
-    whole ones keep their lowest bits."""
+    """Convert a tensor that carries one element type to the carrier of another.
+
+    Real numbers round to the nearest. Integers keep their lowest bits.
+    """
     if element is BOOL:
         return x.to(bool_)
     if element.is_floating_point:
@@ -82,11 +87,11 @@ def as_element(x: Tensor, source: Element, element: Element, saturate: bool = Tr
 
 
 def _texts(array: np.ndarray) -> np.ndarray:
-    """Numbers as texts, in as few digits as tell them apart."""
-    found = np.empty(array.shape, object)
-    for place, value in np.ndenumerate(array):
-        found[place] = _text(value)
-    return found
+    """Format numbers as strings, in as few digits as distinguish them."""
+    strings = np.empty(array.shape, object)
+    for index, value in np.ndenumerate(array):
+        strings[index] = _text(value)
+    return strings
 
 
 def _text(value: Any) -> str:
@@ -97,7 +102,7 @@ def _text(value: Any) -> str:
 
 
 def _numbers(array: np.ndarray, real: bool) -> np.ndarray:
-    """Texts as numbers. Raises DTypeError for a text that is none."""
+    """Parse strings as numbers. Raises DTypeError for any other string."""
     try:
         if real:
             return np.array([float(text) for text in array.reshape(-1)], np.float64).reshape(array.shape)
@@ -105,7 +110,7 @@ def _numbers(array: np.ndarray, real: bool) -> np.ndarray:
             array.shape
         )
     except (ValueError, OverflowError) as error:
-        raise DTypeError(f"a cast of texts to numbers: {error}"[:200]) from None
+        raise DTypeError(f"Cast of a string to a number: {error}"[:200]) from None
 
 
 def _is_real(text: str) -> bool:
@@ -120,23 +125,23 @@ _OF_WIDE = frozenset({"FLOAT", "DOUBLE"})
 
 @op("BitCast", values=True)
 def bit_cast(x: Value, *, to: int) -> Value:
-    """Bits as they are; of types of real numbers that graphc holds in wider ones only those of known arrays."""
+    """Reinterpret the bits. Floating-point types with wider carriers need a static array."""
     element = element_of_code(to)
     if _width(x.element) != _width(element):
-        raise DTypeError(f"the bits of {x.element.name} are none of {element.name}")
+        raise DTypeError(f"BitCast from {x.element.name} to {element.name}: their sizes in bits differ")
     if rounds(x.element) or rounds(element):
         return Value(element, from_numpy(carried(_same_bits(x.array, element), element)))
     if x.is_known and x.array.dtype != object:
         return Value(element, None, _same_bits(x.array, element))
-    found = x.tensor
+    tensor = x.tensor
     if x.element.name in _OF_WIDE:
-        found = bits.bitcast(found, dtype=int32 if found.dtype is float32 else int64)
+        tensor = bits.bitcast(tensor, dtype=int32 if tensor.dtype is float32 else int64)
     if element is BOOL:
-        return Value(element, found.ne(0))
+        return Value(element, tensor.ne(0))
     if element.name in _OF_WIDE:
-        whole = found.to(int32) if element.carrier is float32 else found
-        return Value(element, bits.bitcast(whole, dtype=element.carrier))
-    return Value(element, narrowed(found.to(element.carrier), element))
+        word = tensor.to(int32) if element.carrier is float32 else tensor
+        return Value(element, bits.bitcast(word, dtype=element.carrier))
+    return Value(element, narrowed(tensor.to(element.carrier), element))
 
 
 def _width(element: Element) -> int:
@@ -144,7 +149,7 @@ def _width(element: Element) -> int:
 
 
 def _same_bits(array: np.ndarray, element: Element) -> np.ndarray:
-    """An array as one of another element type; those of less than a byte lie one in a byte."""
+    """Reinterpret an array as another element type. Elements narrower than a byte take one byte each."""
     if _width(element) < 8:
         mask = (1 << _width(element)) - 1
         low = array.view(np.uint8) & mask

@@ -1,4 +1,4 @@
-"""ONNX operators of object detection: NonMaxSuppression."""
+"""Rule of ONNX's operator of object detection: NonMaxSuppression."""
 
 from __future__ import annotations
 
@@ -21,30 +21,32 @@ def non_max_suppression(
     *,
     center_point_box: int = 0,
 ) -> Any:
-    """Batch, class and box of the best boxes that do not overlap better ones, i64[n, 3]. Their number depends on
-    values, so that it is computed in eager mode alone."""
+    """Select the best boxes without overlap. Returns batch, class and box, i64[n, 3].
+
+    Works in eager mode only: the number of boxes depends on values.
+    """
     purpose = "NonMaxSuppression, whose result has a size that depends on values,"
-    places, marks = (front().values(t.detach(), purpose) for t in (boxes, scores))
+    box_values, score_values = (front().values(t.detach(), purpose) for t in (boxes, scores))
     most, limit, least = (
         None if v is None else np.asarray(v).reshape(-1)[0]
         for v in (max_output_boxes_per_class, iou_threshold, score_threshold)
     )
     if not most:
         return np.zeros((0, 3), np.int64)
-    found = []
-    for batch, corners in enumerate(_corners(places, center_point_box)):
+    selected = []
+    for batch, corners in enumerate(_corners(box_values, center_point_box)):
         overlaps = _overlaps(corners)
-        for kind, row in enumerate(marks[batch]):
+        for kind, row in enumerate(score_values[batch]):
             order = np.argsort(-row, kind="stable")
             if least is not None:
                 order = order[row[order] > least]
-            kept = _best(order, overlaps, float(limit or 0), int(most))
-            found += [(batch, kind, box) for box in kept]
-    return np.array(found, np.int64).reshape(-1, 3)
+            best = _best(order, overlaps, float(limit or 0), int(most))
+            selected += [(batch, kind, box) for box in best]
+    return np.array(selected, np.int64).reshape(-1, 3)
 
 
 def _corners(boxes: np.ndarray, center: int) -> np.ndarray:
-    """Low and high corners of boxes that are given by any two opposite ones, or by centre and size."""
+    """Return low and high corners of boxes, given by any two opposite corners or by centre and size."""
     if center:
         middle, half = boxes[..., [0, 1]], boxes[..., [2, 3]] / 2
         return np.concatenate([middle - half, middle + half], -1)
@@ -53,7 +55,7 @@ def _corners(boxes: np.ndarray, center: int) -> np.ndarray:
 
 
 def _overlaps(corners: np.ndarray) -> np.ndarray:
-    """Intersection over union of each two boxes."""
+    """Return the intersection over union of each pair of boxes."""
     low, high = corners[:, :2], corners[:, 2:]
     sides = np.minimum(high[:, None], high) - np.maximum(low[:, None], low)
     shared = np.prod(np.maximum(sides, 0), -1)
@@ -63,10 +65,10 @@ def _overlaps(corners: np.ndarray) -> np.ndarray:
 
 
 def _best(order: np.ndarray, overlaps: np.ndarray, limit: float, most: int) -> list[int]:
-    kept: list[int] = []
+    selected: list[int] = []
     for box in order.tolist():
-        if len(kept) == most:
+        if len(selected) == most:
             break
-        if not (overlaps[box, kept] > limit).any():
-            kept.append(box)
-    return kept
+        if not (overlaps[box, selected] > limit).any():
+            selected.append(box)
+    return selected

@@ -1,4 +1,4 @@
-"""ONNX operators that apply a function to each element: arithmetic, comparisons, logic, bits."""
+"""Rules of elementwise ONNX operators: arithmetic, comparisons, logic, bits."""
 
 from __future__ import annotations
 
@@ -45,16 +45,16 @@ def absolute(x: Tensor, *, call: Any) -> Tensor:
 
 @op("Sign")
 def sign(x: Tensor, *, call: Any) -> Tensor:
-    """-1, 0 or 1; NaN stays NaN."""
+    """Return -1, 0 or 1. NaN stays NaN."""
     if call.element(0) is UINT64:
         return x.ne(0).to(int64)
-    found = ew.sign(x)
-    return ew.where(x.ne(x), x, found) if x.dtype.is_floating_point else found
+    signs = ew.sign(x)
+    return ew.where(x.ne(x), x, signs) if x.dtype.is_floating_point else signs
 
 
 @op("Div")
 def div(a: Tensor, b: Tensor, *, call: Any) -> Tensor:
-    """Quotients; of whole numbers those of C, cut towards zero."""
+    """Divide. Integer quotients truncate towards zero, as in C."""
     if call.element(0) is UINT64:
         return unsigned.quotient(a, b)
     return a / b if a.dtype.is_floating_point else functions.div(a, b, rounding_mode="trunc")
@@ -62,7 +62,7 @@ def div(a: Tensor, b: Tensor, *, call: Any) -> Tensor:
 
 @op("Mod")
 def mod(a: Tensor, b: Tensor, *, fmod: int = 0, call: Any) -> Tensor:
-    """The rest of a division: with the sign of the divisor, or, ``fmod``, of the dividend."""
+    """Return the remainder, with the sign of the divisor or, with ``fmod``, of the dividend."""
     if call.element(0) is UINT64:
         return a - unsigned.quotient(a, b) * b
     return functions.fmod(a, b) if fmod else ew.mod(a, b)
@@ -70,11 +70,11 @@ def mod(a: Tensor, b: Tensor, *, fmod: int = 0, call: Any) -> Tensor:
 
 @op("Pow")
 def power(x: Tensor, exponent: Tensor, *, call: Any) -> Tensor:
-    """Powers, in the type of the base: computed with real numbers where one of both is real."""
-    whole = not x.dtype.is_floating_point
-    if whole and not exponent.dtype.is_floating_point:
+    """Raise to a power, in the type of the base. Computes with real numbers where one operand is real."""
+    is_integer = not x.dtype.is_floating_point
+    if is_integer and not exponent.dtype.is_floating_point:
         return functions.pow(x, exponent.to(x.dtype))
-    if whole:
+    if is_integer:
         base = unsigned.as_real(x, float64) if call.element(0) is UINT64 else x.to(float64)
         return functions.pow(base, exponent.to(float64)).to(x.dtype)
     return functions.pow(x, exponent.to(x.dtype))
@@ -85,7 +85,7 @@ def power(x: Tensor, exponent: Tensor, *, call: Any) -> Tensor:
 
 @op("Equal", values=True)
 def equal(a: Value, b: Value) -> Any:
-    """Whether both are the same; texts may be compared, too."""
+    """Check elementwise equality, also of strings."""
     if a.element is STRING:
         return np.equal(a.array, b.array).astype(bool)
     return ew.eq(a.tensor, b.tensor)
@@ -141,7 +141,7 @@ def clip_between(x: Tensor, *, min: float = -3.4028234663852886e38, max: float =
 
 @op("Clip", since=11)
 def clip(x: Tensor, min: Tensor | None = None, max: Tensor | None = None, *, call: Any) -> Tensor:
-    """Limited from below, then from above."""
+    """Limit from below, then from above."""
     if call.element(0) is UINT64:
         limits = [None if v is None else unsigned.ordered(v) for v in (min, max)]
         return unsigned.ordered(_limited(unsigned.ordered(x), *limits))
@@ -167,7 +167,7 @@ def is_infinite(x: Tensor, *, detect_negative: int = 1, detect_positive: int = 1
 
 @op("BitShift", since=11)
 def bit_shift(x: Tensor, y: Tensor, *, direction: str = "", call: Any) -> Tensor:
-    """Shifted by so many bits, with zeros from either side; what leaves the type is lost."""
+    """Shift by ``y`` bits, with zeros from either side. Bits that leave the type are lost."""
     if direction == "LEFT":
         return ew.shift_left(x, y)
     if call.element(0) is UINT64:

@@ -1,4 +1,4 @@
-"""ONNX operators of ai.onnx.ml that map, scale and choose features, and linear models."""
+"""Rules of ai.onnx.ml operators that map, scale and select features, and of linear models."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ def scaler(X: Value, *, offset: Sequence[float] = (0.0,), scale: Sequence[float]
 
 @op("Normalizer", domain=DOMAIN, values=True)
 def normalizer(X: Value, *, norm: str = "MAX") -> Value:
-    """Rows divided by their largest element, the sum of their absolute values or their length, unless that is 0."""
+    """Divide rows by their largest element (MAX), their L1 norm or their L2 norm. Rows with norm 0 stay."""
     x = X.tensor.to("float32")
     norms = {"MAX": lambda: x.amax(-1, True), "L1": lambda: x.abs().sum(-1, True), "L2": lambda: _length(x)}
     if norm not in norms:
-        raise AttributeValueError(f"Normalizer: norm {norm!r}", remedy="MAX, L1 or L2")
+        raise AttributeValueError(f"Normalizer: norm {norm!r}", remedy="use MAX, L1 or L2")
     by = norms[norm]()
     return Value(FLOAT, x / where(by.eq(0), 1.0, by))
 
@@ -62,7 +62,7 @@ def imputer(
     replaced_value_float: float = 0,
     replaced_value_int64: int = 0,
 ) -> Tensor:
-    """Other values, of each feature or of all, in the place of one, which may be NaN."""
+    """Replace one value, which may be NaN, by the value of each feature or of all features."""
     real = X.dtype.is_floating_point
     new = tensor(list(imputed_value_floats if real else imputed_value_int64s)).to(X.dtype)
     old = replaced_value_float if real else replaced_value_int64
@@ -71,23 +71,23 @@ def imputer(
 
 @op("FeatureVectorizer", domain=DOMAIN, values=True)
 def feature_vectorizer(*inputs: Value, inputdimensions: Sequence[int] = ()) -> Value:
-    parts = [v.tensor.to("float32") for v in inputs]
-    return Value(FLOAT, cat([p.unsqueeze(0) if p.ndim == 1 else p for p in parts], 1))
+    features = [v.tensor.to("float32") for v in inputs]
+    return Value(FLOAT, cat([p.unsqueeze(0) if p.ndim == 1 else p for p in features], 1))
 
 
 @op("OneHotEncoder", domain=DOMAIN, values=True)
 def one_hot_encoder(
     X: Value, *, cats_int64s: Sequence[int] = (), cats_strings: Sequence[str] = (), zeros: int = 1
 ) -> Value:
-    """1 at the place of each element's category, along a new last axis."""
+    """Return 1 at the index of each element's category, along a new last axis."""
     if cats_strings:
         hit = texts_of(X.array)[..., None] == np.array(cats_strings, object)
-        found = from_numpy(hit.astype(np.float32))
+        encoded = from_numpy(hit.astype(np.float32))
     else:
-        found = X.tensor.to("int64").unsqueeze(-1).eq(tensor(list(cats_int64s))).to("float32")
-    if not zeros and not bool(found.any(-1).all()):
-        raise AttributeValueError("OneHotEncoder: an element is in none of the categories")
-    return Value(FLOAT, found)
+        encoded = X.tensor.to("int64").unsqueeze(-1).eq(tensor(list(cats_int64s))).to("float32")
+    if not zeros and not bool(encoded.any(-1).all()):
+        raise AttributeValueError("OneHotEncoder: an element belongs to no category, and zeros=0 forbids that")
+    return Value(FLOAT, encoded)
 
 
 # ---- labels
@@ -95,48 +95,49 @@ def one_hot_encoder(
 
 @op("LabelEncoder", domain=DOMAIN, values=True)
 def label_encoder(X: Value, **attributes: Any) -> Any:
-    """The value of each key, or the default one; for ``classes_strings`` texts to their places and back."""
+    """Return the value of each key, or the default. ``classes_strings`` maps strings to their indices and back."""
     if "classes_strings" in attributes:
-        names, places = np.array(attributes["classes_strings"], object), np.arange(len(attributes["classes_strings"]))
+        names, indices = np.array(attributes["classes_strings"], object), np.arange(len(attributes["classes_strings"]))
         forth = X.element.carrier is None
-        keys, values = (names, places) if forth else (places, names)
+        keys, values = (names, indices) if forth else (indices, names)
         return _mapped(X, keys, values, attributes["default_int64" if forth else "default_string"])
     keys, values = _listed(attributes, "keys"), _listed(attributes, "values")
     return _mapped(X, keys.array, values.array, _default(attributes, values.element), values.element)
 
 
 _KINDS = {"tensor": None, "strings": "string", "int64s": "int64", "floats": "float"}
-"""How attributes with several elements end, and those with the default one."""
+"""Suffixes of attributes with several elements, and of the attribute with the default."""
 
 
 def _listed(attributes: Mapping[str, Any], name: str) -> TensorAttribute:
     for ending in _KINDS:
-        found = attributes.get(f"{name}_{ending}")
-        if isinstance(found, TensorAttribute):
-            return found
-        if found is not None:
-            array = np.array(found, {"strings": object, "int64s": np.int64, "floats": np.float32}[ending])
+        value = attributes.get(f"{name}_{ending}")
+        if isinstance(value, TensorAttribute):
+            return value
+        if value is not None:
+            array = np.array(value, {"strings": object, "int64s": np.int64, "floats": np.float32}[ending])
             return TensorAttribute(array, element_of_array(array.dtype))
     raise AttributeValueError(f"LabelEncoder without {name}")
 
 
 def _default(attributes: Mapping[str, Any], element: Element) -> Any:
-    given = attributes.get("default_tensor")
-    if isinstance(given, TensorAttribute) and given.array.size:
-        return given.array.reshape(-1)[0]
+    default = attributes.get("default_tensor")
+    if isinstance(default, TensorAttribute) and default.array.size:
+        return default.array.reshape(-1)[0]
     kind = "string" if element.carrier is None else "float" if element.is_floating_point else "int64"
     return attributes.get(f"default_{kind}", {"string": "_Unused", "float": -0.0, "int64": -1}[kind])
 
 
 def _mapped(x: Value, keys: np.ndarray, values: np.ndarray, default: Any, element: Element | None = None) -> Value:
-    """The value beside the key that each element is, in one go where both are numbers."""
+    """Return the value of the key that each element equals. Numeric keys and values are looked up in one tensor
+    operation."""
     element = element or element_of_array(values.dtype)
     if x.element.carrier is None or element.carrier is None:
         table = dict(zip(keys.tolist(), values.tolist(), strict=True))
         source = texts_of(x.array) if x.element.carrier is None else x.array
-        found = np.empty(source.size, values.dtype)
-        found[:] = [table.get(v, default) for v in source.reshape(-1).tolist()]
-        return Value(element, None, found.reshape(source.shape))
+        result = np.empty(source.size, values.dtype)
+        result[:] = [table.get(v, default) for v in source.reshape(-1).tolist()]
+        return Value(element, None, result.reshape(source.shape))
     wide, listed = x.tensor.unsqueeze(-1), Value(element_of_array(keys.dtype), None, keys).tensor
     hit = wide.eq(listed)
     if keys.dtype.kind == "f":
@@ -154,7 +155,7 @@ def category_mapper(
     default_int64: int = -1,
     default_string: str = "_Unused",
 ) -> Value:
-    """Texts to numbers or back."""
+    """Map strings to numbers or numbers to strings."""
     numbers, texts = np.array(cats_int64s, np.int64), np.array(cats_strings, object)
     if X.element.carrier is None:
         return _mapped(X, texts, numbers, default_int64)
@@ -164,28 +165,28 @@ def category_mapper(
 # ---- linear models
 
 
-def post_transformed(scores: Tensor, how: str) -> Tensor:
-    """What a ``post_transform`` of this name makes of scores [n, classes]. Raises UnsupportedError."""
-    if how == "NONE":
+def post_transformed(scores: Tensor, name: str) -> Tensor:
+    """Apply the ``post_transform`` of this name to scores [n, classes]. Raises UnsupportedError."""
+    if name == "NONE":
         return scores
-    if how == "SOFTMAX":
+    if name == "SOFTMAX":
         return F.softmax(scores, -1)
-    if how == "LOGISTIC":
+    if name == "LOGISTIC":
         return scores.sigmoid()
-    if how == "SOFTMAX_ZERO":
+    if name == "SOFTMAX_ZERO":
         powers = where(scores.eq(0), 0.0, (scores - scores.amax(-1, True)).exp())
         return powers / powers.sum(-1, True)
-    if how == "PROBIT":
+    if name == "PROBIT":
         return (scores * 2 - 1).erfinv() * 2**0.5
-    raise UnsupportedError(f"post_transform {how!r}")
+    raise UnsupportedError(f"post_transform {name!r}")
 
 
-def labelled(places: Tensor, texts: Sequence[str], numbers: Sequence[int]) -> Value:
-    """The labels at places; texts need the values of these."""
+def labelled(indices: Tensor, texts: Sequence[str], numbers: Sequence[int]) -> Value:
+    """Return the labels at indices. String labels need static indices."""
     if texts:
-        chosen = np.array(texts, object)[Value.of(places).array]
+        chosen = np.array(texts, object)[Value.of(indices).array]
         return Value.of(np.asarray(chosen, object))
-    return Value(INT64, tensor(list(numbers), dtype="int64")[places])
+    return Value(INT64, tensor(list(numbers), dtype="int64")[indices])
 
 
 @op("LinearRegressor", domain=DOMAIN, values=True)
@@ -218,7 +219,7 @@ def linear_classifier(
     multi_class: int = 0,
     post_transform: str = "NONE",
 ) -> tuple[Value, Value]:
-    """Labels and scores of classes; one row of coefficients stands for two classes, whose scores are opposite."""
+    """Return labels and scores of classes. A single row of coefficients scores two classes, with opposite signs."""
     count = len(classlabels_strings or classlabels_ints)
     rows = len(coefficients) // X.shape[-1]
     scores = _linear(X, coefficients, intercepts, rows)

@@ -1,4 +1,4 @@
-"""ONNX operators that make tensors: constants, numbers in a row, unit matrices, and random numbers."""
+"""Rules of ONNX operators that create tensors: constants, ranges, identity matrices, and random numbers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from graphc.tensors.tensor import Tensor
 
 @op("Constant", values=True)
 def constant(**attributes: Any) -> Any:
-    """One of its attributes, whatever it is called."""
+    """Return the only attribute, whatever its name."""
     (value,) = attributes.values()
     if isinstance(value, TensorAttribute):
         return Value(value.element, None, value.array)
@@ -57,7 +57,7 @@ def eye_like(input: Value, *, dtype: int | None = None, k: int = 0) -> Value:
 
 @op("Range", since=11, host="start limit delta", values=True)
 def range_(start: Value, limit: Value, delta: Value, *, stash_type: int = 1) -> Value:
-    """Numbers from ``start`` to before ``limit``; none where the steps lead away from it."""
+    """Return numbers from ``start`` to before ``limit``, or none where the steps lead away from it."""
     first, end, step = (v.number for v in (start, limit, delta))
     element = start.element
     if not any(map(is_size, (first, end, step))):
@@ -75,15 +75,17 @@ def _wide(element: Element) -> Any:
 
 @op("OneHot", host="depth")
 def one_hot(indices: Tensor, depth: Any, values: Tensor, *, axis: int = -1) -> Tensor:
-    """The second of ``values`` at the places that ``indices`` names, negative ones counted from the end; elsewhere, and
-    for places that there are not, the first."""
+    """Return the second of ``values`` at ``indices``, and the first elsewhere.
+
+    Negative indices count from the end. Indices out of range mark nothing.
+    """
     count = np.asarray(depth).reshape(-1)[0]
     count = count if is_size(count) else int(count)
     rank = indices.ndim + 1
     at = axis % rank
-    places = indices.to("int64").unsqueeze(at)
+    positions = indices.to("int64").unsqueeze(at)
     classes = creation.arange(count).reshape(tuple([count if i == at else 1 for i in range(rank)]))
-    return where(where(places < 0, places + count, places) == classes, values[1], values[0])
+    return where(where(positions < 0, positions + count, positions) == classes, values[1], values[0])
 
 
 def _carrier(element: Element) -> Any:
@@ -131,7 +133,7 @@ def bernoulli(input: Value, *, dtype: int | None = None, seed: float | None = No
 
 @op("Multinomial", values=True)
 def multinomial(input: Value, *, dtype: int = 6, sample_size: int = 1, seed: float | None = None, call: Call) -> Value:
-    """Numbers of classes by the logarithms of their weights: the largest of these with Gumbel noise added."""
+    """Sample class indices from log weights: the argmax of the weights with Gumbel noise."""
     element = element_of_code(dtype)
     batch, classes = input.shape
     uniform = creation.rand(
@@ -142,11 +144,12 @@ def multinomial(input: Value, *, dtype: int = 6, sample_size: int = 1, seed: flo
 
 
 _SMALLEST = 1e-20
-"""Of a number whose logarithm is taken."""
+"""Lower limit of arguments of the logarithm."""
 
 
 def _generator(call: Call, seed: float | None) -> Generator | None:
-    """The stream of numbers of an operator with a seed, which goes on from call to call; None for graphc's."""
+    """Return the random stream of an operator with a seed, which continues from call to call. None means graphc's
+    own."""
     if seed is None:
         return None
     with dispatch.use(dispatch.default()):

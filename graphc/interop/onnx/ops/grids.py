@@ -1,4 +1,4 @@
-"""ONNX operators that sample at the points of grids."""
+"""Rules of ONNX operators that sample at grid points."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from graphc.tensors.free_functions import matmul, stack
 from graphc.tensors.tensor import Tensor
 
 _MODES = {"bilinear": "linear", "bicubic": "cubic"}
-"""Names of version 16."""
+"""Names of the modes in version 16."""
 _KEYS = -0.75
 
 
@@ -24,64 +24,72 @@ _KEYS = -0.75
 def grid_sample(
     x: Tensor, grid: Tensor, *, align_corners: int = 0, mode: str = "linear", padding_mode: str = "zeros"
 ) -> Tensor:
-    """``x`` at points from -1 to 1, whose last coordinate is that of the first spatial dimension."""
+    """Sample ``x`` at points from -1 to 1, whose last coordinate belongs to the first spatial dimension."""
     kind = _MODES.get(mode, mode)
     if kind not in ("nearest", "linear", "cubic") or padding_mode not in ("zeros", "border", "reflection"):
-        raise AttributeValueError(f"GridSample: mode {mode[:40]!r}, padding_mode {padding_mode[:40]!r}")
+        raise AttributeValueError(
+            f"GridSample does not support mode {mode[:40]!r} with padding_mode {padding_mode[:40]!r}"
+        )
     sizes, corners = x.shape[2:], bool(align_corners)
     if len(sizes) == 2 and kind != "cubic":
         return F.grid_sample(x, grid, "nearest" if kind == "nearest" else "bilinear", padding_mode, corners)
     points = [grid[..., len(sizes) - 1 - axis] for axis in range(len(sizes))]
-    places = [_pixels(p, n, corners) for p, n in zip(points, sizes, strict=True)]
+    coordinates = [_pixels(p, n, corners) for p, n in zip(points, sizes, strict=True)]
     if kind == "nearest":
-        places = [p.round() for p in places]
-    places = [_inside(p, n, padding_mode, corners, kind == "cubic") for p, n in zip(places, sizes, strict=True)]
-    item = counting(x.shape[0], places[0])
+        coordinates = [p.round() for p in coordinates]
+    coordinates = [
+        _inside(p, n, padding_mode, corners, kind == "cubic") for p, n in zip(coordinates, sizes, strict=True)
+    ]
+    item = counting(x.shape[0], coordinates[0])
     if kind == "nearest":
-        return rows_at(x, places, item, padding_mode == "zeros")
+        return rows_at(x, coordinates, item, padding_mode == "zeros")
     if kind == "linear":
-        return linear_at(x, places, item, padding_mode == "zeros")
-    return _cubic_at(x, places, item, padding_mode, corners)
+        return linear_at(x, coordinates, item, padding_mode == "zeros")
+    return _cubic_at(x, coordinates, item, padding_mode, corners)
 
 
 def _pixels(points: Tensor, size: int, corners: bool) -> Tensor:
     return (points + 1.0) * ((size - 1) / 2) if corners else (points + 1.0) * (size / 2) - 0.5
 
 
-def _inside(places: Tensor, size: int, padding_mode: str, corners: bool, whole: bool = False) -> Tensor:
-    """Places brought to where there are elements, as the mode says; ``whole`` pixels reach to their outer edges."""
+def _inside(coordinates: Tensor, size: int, padding_mode: str, corners: bool, to_edges: bool = False) -> Tensor:
+    """Move coordinates into the image as the mode says. With ``to_edges`` border pixels reach to their outer edges."""
     if padding_mode == "zeros":
-        return places
+        return coordinates
     low, span = (0.0, size - 1.0) if corners else (-0.5, size * 1.0)
     if padding_mode == "border":
-        kept = places.clamp(0, size - 1)
-        return places.where((places >= low) & (places <= low + span), kept) if whole and not corners else kept
-    away = (places - low).abs()
-    turns = (away / (2.0 * span)).floor()
-    rest = away - turns * (2.0 * span)
-    return rest.where(rest <= span, 2.0 * span - rest) + low
+        clamped = coordinates.clamp(0, size - 1)
+        return (
+            coordinates.where((coordinates >= low) & (coordinates <= low + span), clamped)
+            if to_edges and not corners
+            else clamped
+        )
+    distance = (coordinates - low).abs()
+    periods = (distance / (2.0 * span)).floor()
+    remainder = distance - periods * (2.0 * span)
+    return remainder.where(remainder <= span, 2.0 * span - remainder) + low
 
 
-def _cubic_at(x: Tensor, places: Sequence[Tensor], item: Tensor, padding_mode: str, corners: bool) -> Tensor:
-    """``x`` at real places, by the four elements around them in each dimension."""
-    lows = [p.floor().detach() for p in places]
+def _cubic_at(x: Tensor, coordinates: Sequence[Tensor], item: Tensor, padding_mode: str, corners: bool) -> Tensor:
+    """Interpolate ``x`` at real coordinates from the four elements around them in each dimension."""
+    lows = [p.floor().detach() for p in coordinates]
     axes = []
-    for place, low, n in zip(places, lows, x.shape[2:], strict=True):
+    for coordinate, low, n in zip(coordinates, lows, x.shape[2:], strict=True):
         rows = [_inside(low + float(k), n, padding_mode, corners) for k in range(-1, 3)]
-        axes.append(list(zip(rows, [_weight(place - low - float(k)) for k in range(-1, 3)], strict=True)))
+        axes.append(list(zip(rows, [_weight(coordinate - low - float(k)) for k in range(-1, 3)], strict=True)))
     total: Any = None
     for corner in itertools.product(*axes):
         weight: Any = 1.0
-        for _, share in corner:
-            weight = share * weight
+        for _, factor in corner:
+            weight = factor * weight
         rows = [row.trunc() for row, _ in corner]
-        part = rows_at(x, rows, item, padding_mode == "zeros") * weight.unsqueeze(1)
-        total = part if total is None else total + part
+        term = rows_at(x, rows, item, padding_mode == "zeros") * weight.unsqueeze(1)
+        total = term if total is None else total + term
     return total
 
 
 def _weight(distance: Tensor) -> Tensor:
-    """Keys' kernel."""
+    """Return the weight of Keys' cubic convolution kernel at a distance."""
     x = distance.abs()
     near = ((x * (_KEYS + 2.0) - (_KEYS + 3.0)) * x) * x + 1.0
     far = ((x * _KEYS - 5.0 * _KEYS) * x + 8.0 * _KEYS) * x - 4.0 * _KEYS
@@ -90,12 +98,12 @@ def _weight(distance: Tensor) -> Tensor:
 
 @op("AffineGrid", since=20, host="size")
 def affine_grid(theta: Tensor, size: Sequence[Any], *, align_corners: int = 0) -> Tensor:
-    """The points of the maps ``theta`` [batch, rank, rank + 1] for images of ``size`` [batch, channels, *spatial]."""
+    """Return the grid points of the maps ``theta`` [batch, rank, rank + 1], for images [batch, channels, *spatial]."""
     spatial = tuple(size[2:])
     axes = []
     for axis, n in enumerate(spatial):
         i = index.iota(shape=spatial, axis=axis).to(theta.dtype)
         axes.append(i * (2.0 / max(n - 1, 1)) - 1.0 if align_corners else (i * 2.0 + 1.0) / n - 1.0)
     points = stack([*reversed(axes), ones(*spatial, dtype=theta.dtype)], -1)
-    found = matmul(points.reshape(1, -1, len(spatial) + 1), theta.transpose(1, 2))
-    return found.reshape(theta.shape[0], *spatial, len(spatial))
+    grid = matmul(points.reshape(1, -1, len(spatial) + 1), theta.transpose(1, 2))
+    return grid.reshape(theta.shape[0], *spatial, len(spatial))

@@ -1,4 +1,4 @@
-"""ONNX's ImageDecoder, by the package Pillow where it is installed."""
+"""Rule of ONNX's ImageDecoder, with the package Pillow where it is installed."""
 
 from __future__ import annotations
 
@@ -15,18 +15,23 @@ from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
 
 _FORMATS = {"RGB": "RGB", "BGR": "RGB", "Grayscale": "L"}
-"""What Pillow calls the formats of ONNX."""
+"""Pillow's modes by ONNX's pixel formats."""
 
 
 @op("ImageDecoder", since=20)
 def image_decoder(encoded_stream: Tensor, *, pixel_format: str = "RGB") -> Any:
-    """The pixels of an image file, u8[height, width, channels]. Their number depends on values: eager mode alone."""
+    """Decode an image file to pixels u8[height, width, channels].
+
+    Works in eager mode only: the number of pixels depends on values.
+    """
     if pixel_format not in _FORMATS:
-        raise AttributeValueError(f"ImageDecoder: pixel_format {pixel_format!r}", remedy=", ".join(_FORMATS))
+        raise AttributeValueError(
+            f"ImageDecoder: pixel_format {pixel_format!r}", remedy=f"use one of {', '.join(_FORMATS)}"
+        )
     data = front().values(encoded_stream, "ImageDecoder, whose result has a size that depends on values,")
-    found = _decoded(data.tobytes(), _FORMATS[pixel_format])
-    found = found[..., None] if found.ndim == 2 else found
-    return np.ascontiguousarray(found[..., ::-1] if pixel_format == "BGR" else found)
+    pixels = _decoded(data.tobytes(), _FORMATS[pixel_format])
+    pixels = pixels[..., None] if pixels.ndim == 2 else pixels
+    return np.ascontiguousarray(pixels[..., ::-1] if pixel_format == "BGR" else pixels)
 
 
 def _decoded(data: bytes, mode: str) -> np.ndarray:
@@ -39,4 +44,4 @@ def _decoded(data: bytes, mode: str) -> np.ndarray:
         with Image.open(io.BytesIO(data)) as image:
             return np.asarray(image.convert(mode))
     except (OSError, ValueError, Image.DecompressionBombError) as error:
-        raise ArtifactError(f"ImageDecoder: the bytes are no image: {type(error).__name__}") from None
+        raise ArtifactError(f"ImageDecoder: the bytes are not an image: {type(error).__name__}") from None

@@ -1,4 +1,4 @@
-"""ONNX operators that pick and place elements by indices and conditions: the families of Gather and Scatter."""
+"""Rules of ONNX's Gather and Scatter families, which read and write elements by indices and conditions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
 
 REDUCTIONS = {"none": "", "add": "sum", "mul": "prod", "min": "amin", "max": "amax"}
-"""Names of graphc by those of ONNX."""
+"""Names of reductions in graphc by their names in ONNX."""
 
 
 # ---- gathering
@@ -26,7 +26,7 @@ REDUCTIONS = {"none": "", "add": "sum", "mul": "prod", "min": "amin", "max": "am
 
 @op("Gather")
 def gather(data: Tensor, indices: Tensor, *, axis: int = 0) -> Tensor:
-    """Slices of an axis; negative indices count from its end."""
+    """Select slices of an axis. Negative indices count from its end."""
     return data[(slice(None),) * (axis % data.ndim) + (indices.to("int64"),)]
 
 
@@ -46,17 +46,17 @@ def gather_elements_known(data: np.ndarray, indices: np.ndarray, *, axis: int = 
 
 
 def _wrapped(indices: Tensor, extent: Any) -> Tensor:
-    """Indices with negative ones counted from the end."""
+    """Resolve negative indices, which count from the end."""
     return indexing.wrapped(indices.to(int64), extent)
 
 
 @op("GatherND")
 def gather_nd(data: Tensor, indices: Tensor, *, batch_dims: int = 0) -> Tensor:
-    """The slices at the tuples in the last axis of ``indices``, behind axes that both have."""
+    """Return the slices at the index tuples in the last axis of ``indices``, after the common batch axes."""
     depth = indices.shape[-1]
     outer, inner = tuple(indices.shape[batch_dims:-1]), tuple(data.shape[batch_dims + depth :])
     batch = tuple(data.shape[:batch_dims])
-    rows = _places(indices, tuple(data.shape[batch_dims : batch_dims + depth]))
+    rows = _flat_indices(indices, tuple(data.shape[batch_dims : batch_dims + depth]))
     spans = math.prod(data.shape[batch_dims : batch_dims + depth])
     flat = data.reshape(math.prod(batch) * spans, *inner)
     if batch_dims:
@@ -70,14 +70,14 @@ def gather_nd_known(data: np.ndarray, indices: np.ndarray, *, batch_dims: int = 
     return None if batch_dims else data[tuple(np.moveaxis(indices.astype(np.int64), -1, 0))]
 
 
-def _places(indices: Tensor, extents: Sequence[Any]) -> Tensor:
-    """The rows in row-major order of the tuples of indices, in the shape before their axis."""
-    found: Any = zeros(tuple(indices.shape[:-1]), dtype=int64)
+def _flat_indices(indices: Tensor, extents: Sequence[Any]) -> Tensor:
+    """Return the row-major flat index of each index tuple, in the shape before the tuples' axis."""
+    flat: Any = zeros(tuple(indices.shape[:-1]), dtype=int64)
     for i, extent in enumerate(extents):
-        part = indices[..., i].to(int64)
-        indexing.require(part, -extent, extent - 1, "index")
-        found = found * extent + indexing.wrapped(part, extent)
-    return found
+        component = indices[..., i].to(int64)
+        indexing.require(component, -extent, extent - 1, "index")
+        flat = flat * extent + indexing.wrapped(component, extent)
+    return flat
 
 
 # ---- scattering
@@ -87,32 +87,32 @@ def _places(indices: Tensor, extents: Sequence[Any]) -> Tensor:
 def scatter_elements(
     data: Tensor, indices: Tensor, updates: Tensor, *, axis: int = 0, reduction: str = "none"
 ) -> Tensor:
-    places = _wrapped(indices, data.shape[axis])
+    positions = _wrapped(indices, data.shape[axis])
     how = _reduction(reduction)
-    return data.scatter_reduce(axis, places, updates, how) if how else data.scatter(axis, places, updates)
+    return data.scatter_reduce(axis, positions, updates, how) if how else data.scatter(axis, positions, updates)
 
 
 def _reduction(name: str) -> str:
     if name not in REDUCTIONS:
-        raise AttributeValueError(f"reduction {name!r}", remedy=f"one of {', '.join(REDUCTIONS)}")
+        raise AttributeValueError(f"reduction {name!r}", remedy=f"use one of {', '.join(REDUCTIONS)}")
     return REDUCTIONS[name]
 
 
 @op("ScatterND", since=11)
 def scatter_nd(data: Tensor, indices: Tensor, updates: Tensor, *, reduction: str = "none") -> Tensor:
-    """Slices put at the tuples in the last axis of ``indices``, or combined with what is there."""
+    """Write slices at the index tuples in the last axis of ``indices``, or combine them with the old values."""
     depth = indices.shape[-1]
     outer, inner = tuple(data.shape[:depth]), tuple(data.shape[depth:])
-    rows = _places(indices, outer).reshape(-1)
+    rows = _flat_indices(indices, outer).reshape(-1)
     flat = data.reshape(math.prod(outer), *inner)
     new = updates.reshape(math.prod(indices.shape[:-1]), *inner)
     how = _reduction(reduction)
     if how:
         wide = rows.reshape(-1, *(1,) * len(inner)).expand(new.shape)
-        found = flat.scatter_reduce(0, wide, new, how)
+        result = flat.scatter_reduce(0, wide, new, how)
     else:
-        found = flat.index_copy(0, rows, new)
-    return found.reshape(data.shape)
+        result = flat.index_copy(0, rows, new)
+    return result.reshape(data.shape)
 
 
 @host("ScatterND")
@@ -122,9 +122,9 @@ def scatter_nd_known(
     if reduction != "none":
         return None
     sized = next((a for a in (data, updates) if a.dtype == object), data)
-    found = data.astype(sized.dtype)
-    found[tuple(np.moveaxis(indices.astype(np.int64), -1, 0))] = updates
-    return found
+    result = data.astype(sized.dtype)
+    result[tuple(np.moveaxis(indices.astype(np.int64), -1, 0))] = updates
+    return result
 
 
 # ---- results whose size depends on values
@@ -132,7 +132,10 @@ def scatter_nd_known(
 
 @op("Compress", since=9)
 def compress(input: Tensor, condition: Tensor, *, axis: int | None = None) -> Tensor:
-    """The entries of an axis, or the elements, where the condition holds; it may be shorter than these are."""
+    """Select the entries of an axis, or the elements, where the condition holds.
+
+    The condition may be shorter than the axis.
+    """
     data = input.reshape(-1) if axis is None else input
     at = 0 if axis is None else axis % data.ndim
     mask = condition.to(bool_)
@@ -151,11 +154,12 @@ host("NonZero")(lambda X: np.stack(np.nonzero(np.atleast_1d(X))))
 
 @op("Unique")
 def unique(X: Tensor, *, axis: int | None = None, sorted: int = 1) -> tuple[Any, ...]:
-    """Distinct elements or slices in ascending order or that of the first ones; where each is first; of which each
-    element is one; how many there are of each."""
+    """Return distinct elements or slices, their first indices, the inverse indices and their counts.
+
+    They are in ascending order, or without ``sorted`` in the order of first occurrence.
+    """
     values = front().values(X.detach(), "Unique, whose result has a size that depends on values,")
-    found = np.unique(values, True, True, True, axis)
-    distinct, first, inverse, counts = found
+    distinct, first, inverse, counts = np.unique(values, True, True, True, axis)
     if not sorted:
         order = np.argsort(first)
         inverse = np.argsort(order)[inverse.reshape(-1)]

@@ -1,7 +1,7 @@
-"""ONNX operators that are products of steps: sums of whole numbers, exact, and what is made of them.
+"""Rules of ONNX operators that multiply quantized codes, with exact integer sums.
 
-Vectors of a processor multiply f32 several times as fast as i32, so steps of 8 bits are multiplied as f32, in sums that
-are so short that they are exact.
+Vector units multiply f32 several times as fast as i32. Codes of 8 bits are therefore multiplied as f32, in sums short
+enough to be exact.
 """
 
 from __future__ import annotations
@@ -23,54 +23,54 @@ from graphc.tensors import functions
 from graphc.tensors.tensor import Tensor
 
 _EXACT = 1 << 24
-"""Whole numbers up to this one are exact in f32."""
-MOST_PARTS = 16
-"""Of a sum in f32; longer ones are computed in f64, which takes about as long as four of f32."""
+"""Integers up to this one are exact in f32."""
+MOST_CHUNKS = 16
+"""Chunks of a sum in f32. Longer sums are computed in f64, which takes about as long as four chunks of f32."""
 _BYTES = frozenset({"INT8", "UINT8", "INT4", "UINT4", "INT2", "UINT2"})
 
 
 def centered(x: Value, zero: Tensor | None, dtype: DType) -> Tensor:
-    """Steps counted from the zero point."""
-    steps = x.tensor.to(dtype)
-    return steps if zero is None else steps - zero.to(dtype)
+    """Subtract the zero point from the codes."""
+    codes = x.tensor.to(dtype)
+    return codes if zero is None else codes - zero.to(dtype)
 
 
 def _largest(x: Value, zero: Any) -> int:
-    """No step of 8 bits is farther from its zero point."""
+    """Return a bound of the distance of a code from its zero point."""
     if x.element.name not in _BYTES:
         return 1 << 31
     return 255 if x.element.name.startswith("U") or zero is not None else 128
 
 
-def _parts(count: Any, largest: int) -> list[tuple[int, int]] | None:
-    """Start and length of sums of so many products that are exact in f32; None where f64 is the better way."""
+def _chunks(count: Any, largest: int) -> list[tuple[int, int]] | None:
+    """Return start and length of chunks of ``count`` products whose sums are exact in f32. None where f64 is faster."""
     length = _EXACT // largest
-    if is_size(count) or length == 0 or count > length * MOST_PARTS:
+    if is_size(count) or length == 0 or count > length * MOST_CHUNKS:
         return None
     return [(start, min(length, count - start)) for start in range(0, count, length)] or [(0, 0)]
 
 
 def product(a: Value, a_zero: Tensor | None, b: Value, b_zero: Tensor | None) -> Tensor:
-    """``(a - a_zero) @ (b - b_zero)`` as i32. Zero points broadcast to their operands."""
-    parts = _parts(a.shape[-1], _largest(a, a_zero) * _largest(b, b_zero))
-    dtype = float64 if parts is None else float32
+    """Return ``(a - a_zero) @ (b - b_zero)`` as i32. Zero points broadcast to their operands."""
+    chunks = _chunks(a.shape[-1], _largest(a, a_zero) * _largest(b, b_zero))
+    dtype = float64 if chunks is None else float32
     left, right = centered(a, a_zero, dtype), centered(b, b_zero, dtype)
-    if parts is None or len(parts) == 1:
+    if chunks is None or len(chunks) == 1:
         return free.matmul(left, right).to(int32)
     rows = max(right.ndim - 2, 0)
     sums = [
         free.matmul(left.narrow(-1, start, length), right.narrow(rows, start, length)).to(int32)
-        for start, length in parts
+        for start, length in chunks
     ]
     return sum(sums[1:], sums[0])
 
 
 def _of_rows(zero: Value | None, x: Value) -> Tensor | None:
-    """A zero point for each row."""
+    """Return a zero point for each row."""
     if zero is None:
         return None
-    found = zero.tensor
-    return found.reshape(-1, 1) if found.ndim == 1 and x.tensor.ndim > 1 and found.shape[0] != 1 else found
+    points = zero.tensor
+    return points.reshape(-1, 1) if points.ndim == 1 and x.tensor.ndim > 1 and points.shape[0] != 1 else points
 
 
 def _of_columns(zero: Value | None) -> Tensor | None:
@@ -83,13 +83,13 @@ def matmul_integer(a: Value, b: Value, a_zero: Value | None = None, b_zero: Valu
 
 
 def _row(x: Value, like: Value) -> Tensor:
-    """Scales of rows of the first factor."""
-    found = real(x)
-    return found.reshape(-1, 1) if found.ndim == 1 and like.tensor.ndim > 1 and found.shape[0] != 1 else found
+    """Return the scales of the rows of the first factor."""
+    scales = real(x)
+    return scales.reshape(-1, 1) if scales.ndim == 1 and like.tensor.ndim > 1 and scales.shape[0] != 1 else scales
 
 
 def requantized(total: Tensor, factor: Tensor, zero: Value | None, element: Element, at: Tensor | None) -> Value:
-    """Sums as steps: times the scales of both factors over that of the result."""
+    """Quantize sums: multiply by the scales of both factors, divided by the scale of the result."""
     return Value(element, stepped(total.to(float32) * factor, None if zero is None else at, element))
 
 
@@ -120,28 +120,28 @@ def convolution(
     pads: Sequence[int] = (),
     strides: Sequence[int] = (),
 ) -> Tensor:
-    """The convolution of steps counted from their zero points, as i32; what is around an image counts as its zero."""
-    way = window_of(x.shape[2:], w.shape[2:], strides, pads, dilations, auto_pad)
-    rank, kernel, channels = len(way.kernel), way.kernel, w.shape[1]
-    parts = _parts(channels, _largest(x, x_zero) * _largest(w, w_zero) * prod(kernel))
-    transformed = rank == 2 and kernel == (3, 3) and set(way.stride) == {1} and group == 1
-    if transformed or (parts is not None and len(parts) > 1 and group > 1):
-        parts = None  # NOTE: f32 is not exact where compiled code transforms a convolution (passes.winograd)
-    dtype = float64 if parts is None else float32
-    image, weight = padded(centered(x, x_zero, dtype), way.padding), centered(w, w_zero, dtype)
+    """Convolve codes minus their zero points, as i32. The padding has the value of the zero point."""
+    geometry = window_of(x.shape[2:], w.shape[2:], strides, pads, dilations, auto_pad)
+    rank, kernel, channels = len(geometry.kernel), geometry.kernel, w.shape[1]
+    chunks = _chunks(channels, _largest(x, x_zero) * _largest(w, w_zero) * prod(kernel))
+    transformed = rank == 2 and kernel == (3, 3) and set(geometry.stride) == {1} and group == 1
+    if transformed or (chunks is not None and len(chunks) > 1 and group > 1):
+        chunks = None  # NOTE: f32 is not exact where compiled code transforms a convolution (passes.winograd)
+    dtype = float64 if chunks is None else float32
+    image, weight = padded(centered(x, x_zero, dtype), geometry.padding), centered(w, w_zero, dtype)
     convolve = _CONVOLUTIONS[rank]
-    if parts is None or len(parts) == 1:
-        found = convolve(image, weight, None, way.stride, 0, way.dilation, group)
-        return (functions.round(found) if parts is None else found).to(int32)
+    if chunks is None or len(chunks) == 1:
+        result = convolve(image, weight, None, geometry.stride, 0, geometry.dilation, group)
+        return (functions.round(result) if chunks is None else result).to(int32)
     sums = [
-        convolve(image.narrow(1, a, n), weight.narrow(1, a, n), None, way.stride, 0, way.dilation).to(int32)
-        for a, n in parts
+        convolve(image.narrow(1, a, n), weight.narrow(1, a, n), None, geometry.stride, 0, geometry.dilation).to(int32)
+        for a, n in chunks
     ]
     return sum(sums[1:], sums[0])
 
 
 def _of_filters(zero: Value | None, w: Value) -> Tensor | None:
-    """A zero point for each filter."""
+    """Return a zero point for each filter."""
     return None if zero is None else along(zero.tensor, w.tensor, 0, 0)
 
 
@@ -192,7 +192,10 @@ def qgemm(
     transA: int = 0,
     transB: int = 0,
 ) -> Value:
-    """``alpha * a @ b + c`` of steps, where c counts steps of both scales; without a scale of the result in f32."""
+    """Return ``alpha * a @ b + c`` of quantized operands. Without ``y_scale`` the result is f32.
+
+    The scale of c is the product of the scales of a and b.
+    """
     columns = None if b_zero is None else along(b_zero.tensor, b.tensor, 0 if transB else 1, 0)
     left = Value(a.element, a.tensor.t() if transA else a.tensor)
     if transB and columns is not None and columns.ndim == 2:
@@ -220,27 +223,27 @@ def matmul_integer_to_float(
     bias: Value | None = None,
 ) -> Value:
     total = product(a, _of_rows(a_zero, a), b, _of_columns(b_zero))
-    found = total.to(float32) * (_row(a_scale, a) * real(b_scale))
-    return Value(FLOAT, found if bias is None else found + bias.tensor)
+    result = total.to(float32) * (_row(a_scale, a) * real(b_scale))
+    return Value(FLOAT, result if bias is None else result + bias.tensor)
 
 
 @op("DynamicQuantizeMatMul", domain=MICROSOFT, values=True)
 def dynamic_quantize_matmul(
     a: Value, b: Value, b_scale: Value, b_zero: Value | None = None, bias: Value | None = None
 ) -> Value:
-    """Rows of real numbers as u8 steps over their range, times steps."""
-    steps, scale, zero = dynamic_steps(a.tensor)
-    total = product(Value(UINT8, steps), zero, b, _of_columns(b_zero))
-    found = total.to(float32) * (scale * real(b_scale))
-    return Value(FLOAT, found if bias is None else found + bias.tensor)
+    """Quantize rows of real numbers to u8 over their range, and multiply them by a quantized matrix."""
+    codes, scale, zero = dynamic_steps(a.tensor)
+    total = product(Value(UINT8, codes), zero, b, _of_columns(b_zero))
+    result = total.to(float32) * (scale * real(b_scale))
+    return Value(FLOAT, result if bias is None else result + bias.tensor)
 
 
 def unpacked(packed: Tensor, bits: int) -> Tensor:
-    """Steps of ``bits`` bits in bytes u8[..., n], the lowest first, as u8[..., n * 8 / bits]."""
+    """Unpack codes of ``bits`` bits from bytes u8[..., n], lowest bits first, to u8[..., n * 8 / bits]."""
     if bits == 8:
         return packed
-    parts = [(packed >> shift) & ((1 << bits) - 1) for shift in range(0, 8, bits)]
-    return free.stack(parts, -1).reshape(*packed.shape[:-1], packed.shape[-1] * (8 // bits))
+    codes = [(packed >> shift) & ((1 << bits) - 1) for shift in range(0, 8, bits)]
+    return free.stack(codes, -1).reshape(*packed.shape[:-1], packed.shape[-1] * (8 // bits))
 
 
 @op("MatMulNBits", domain=MICROSOFT, values=True)
@@ -259,10 +262,12 @@ def matmul_nbits(
     accuracy_level: int = 0,
     weight_prepacked: int = 0,
 ) -> Value:
-    """Rows times the transpose of a matrix [N, K] of steps in blocks along K, each with a scale and a zero point, which
-    is the middle of the steps unless it is given."""
+    """Multiply rows by the transpose of a quantized matrix [N, K], in blocks along K.
+
+    Each block has a scale and a zero point. The default zero point is the middle of the codes.
+    """
     blocks = -(-K // block_size)
-    steps = unpacked(b.tensor.reshape(N, blocks, -1), bits).to(float32).reshape(N, blocks, block_size)
+    codes = unpacked(b.tensor.reshape(N, blocks, -1), bits).to(float32).reshape(N, blocks, block_size)
     scale = real(scales).reshape(N, blocks, 1)
     if zero_points is None:
         zero: Any = float(1 << (bits - 1))
@@ -271,9 +276,9 @@ def matmul_nbits(
     else:
         zero = unpacked(zero_points.tensor.reshape(N, -1), bits).narrow(1, 0, blocks).to(float32).unsqueeze(-1)
     if g_idx is None:
-        weight = ((steps - zero) * scale).reshape(N, blocks * block_size).narrow(1, 0, K)
+        weight = ((codes - zero) * scale).reshape(N, blocks * block_size).narrow(1, 0, K)
     else:
         group = g_idx.tensor.narrow(0, 0, K)
         offset = zero if isinstance(zero, float) else zero[:, group, 0]
-        weight = (steps.reshape(N, blocks * block_size).narrow(1, 0, K) - offset) * scale[:, group, 0]
+        weight = (codes.reshape(N, blocks * block_size).narrow(1, 0, K) - offset) * scale[:, group, 0]
     return Value(a.element, F.linear(a.tensor, weight, None if bias is None else bias.tensor))

@@ -1,4 +1,4 @@
-"""ONNX operators that are losses of classification."""
+"""Rules of ONNX's classification losses."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from graphc.nn import functional as F
 from graphc.tensors.tensor import Tensor
 
 _NONE_IGNORED = -(1 << 31)
-"""No class has this number."""
+"""Index that no class has."""
 
 
 @op("NegativeLogLikelihoodLoss", since=12)
@@ -19,7 +19,7 @@ def negative_log_likelihood(
     reduction: str = "mean",
     ignore_index: int = _NONE_IGNORED,
 ) -> Tensor:
-    """Minus the log-probability of each target's class."""
+    """Return minus the log-probability of each target's class."""
     return F.nll_loss(x, target, weight, ignore_index=ignore_index, reduction=reduction)
 
 
@@ -32,6 +32,6 @@ def softmax_cross_entropy(
     reduction: str = "mean",
     ignore_index: int = _NONE_IGNORED,
 ) -> tuple[Tensor, Tensor]:
-    """The loss, and the logarithms of probabilities."""
+    """Return the loss, and the log-probabilities."""
     logs = F.log_softmax(scores, 1)
     return F.nll_loss(logs, labels, weights, ignore_index=ignore_index, reduction=reduction), logs

@@ -1,4 +1,4 @@
-"""Operators of com.microsoft that ONNX Runtime's optimizer and exporters put in the place of several of ONNX."""
+"""Rules of com.microsoft operators into which ONNX Runtime's optimizer and exporters fuse several of ONNX."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ op("LayerNormalization", domain=MICROSOFT)(layer_normalization)
 def simplified_layer_normalization(
     x: Tensor, scale: Tensor, *, call: Any, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1
 ) -> Any:
-    """Division by the root mean square; on request with the inverse of that."""
+    """Divide by the root mean square. A second result is its inverse."""
     first = axis % len(x.shape)
     result = rms_norm(x, first, scale, epsilon)
     return (result, _inverse_root(x, first, epsilon)) if call.outputs > 1 else result
@@ -45,7 +45,7 @@ def skip_layer_normalization(
     call: Any,
     epsilon: float = 1e-12,
 ) -> Any:
-    """The layer normalization of a sum, which is the fourth result."""
+    """Layer normalization of a sum. The fourth result is the sum."""
     total = _added(x, skip, bias)
     last = len(total.shape) - 1
     result = layer_norm(total, last, gamma, beta, epsilon)
@@ -56,7 +56,7 @@ def skip_layer_normalization(
 def skip_simplified_layer_normalization(
     x: Tensor, skip: Tensor, gamma: Tensor, bias: Tensor | None = None, *, call: Any, epsilon: float = 1e-5
 ) -> Any:
-    """A sum divided by its root mean square; the sum is the fourth result."""
+    """Divide a sum by its root mean square. The fourth result is the sum."""
     total = _added(x, skip, bias)
     last = len(total.shape) - 1
     result = rms_norm(total, last, gamma, epsilon)
@@ -68,11 +68,11 @@ def _added(x: Tensor, skip: Tensor | None, bias: Tensor | None) -> Tensor:
     return x if bias is None else x + bias
 
 
-def _with_statistics(call: Any, result: Tensor, total: Tensor, found: Any) -> Any:
-    """The results that the node has: those in the middle only where they are asked for."""
+def _with_statistics(call: Any, result: Tensor, total: Tensor, compute: Any) -> Any:
+    """Return as many results as the node has. ``compute`` runs only where a middle result is used."""
     if call.outputs < 2:
         return result
-    middle = found() if any(call.node.outputs[1:3]) else (None, None)
+    middle = compute() if any(call.node.outputs[1:3]) else (None, None)
     return (result, *middle, total)[: call.outputs]
 
 
@@ -92,11 +92,13 @@ def embed_layer_normalization(
     epsilon: float = 1e-12,
     mask_index_type: int = 0,
 ) -> Any:
-    """The normalized sum of the embeddings of words, positions and segments; then how many elements the mask has in
-    each row, and the sum."""
+    """Normalize the sum of the embeddings of words, positions and segments.
+
+    The second result counts the elements of the mask in each row, the third is the sum.
+    """
     total = F.embedding(ids.to("int64"), words)
-    places = index.iota(shape=(1, ids.shape[1]), axis=1) if position_ids is None else position_ids.to("int64")
-    total = total + F.embedding(places, positions)
+    position_indices = index.iota(shape=(1, ids.shape[1]), axis=1) if position_ids is None else position_ids.to("int64")
+    total = total + F.embedding(position_indices, positions)
     if segments is not None and kinds is not None:
         total = total + F.embedding(segments.to("int64"), kinds)
     result = layer_norm(total, 2, gamma, beta, epsilon)
@@ -118,7 +120,7 @@ def fused_conv(
     activation_params: Sequence[float] = (),
     **attributes: Any,
 ) -> Tensor:
-    """A convolution, a sum and an activation."""
+    """Convolve, add and apply an activation."""
     result = conv(x, w, b, **attributes)
     return _activated(result if z is None else result + z, activation, activation_params)
 
@@ -129,7 +131,7 @@ def _activated(x: Tensor, name: str, numbers: Sequence[float]) -> Tensor:
     if name == "Clip":
         return x.clamp(*numbers)
     if name.lower() not in ACTIVATIONS:
-        raise UnsupportedError(f"FusedConv with the activation {name[:40]!r}")
+        raise UnsupportedError(f"FusedConv: graphc lacks the activation {name[:40]!r}")
     function, defaults = ACTIVATIONS[name.lower()]
     return function(x, *[*numbers, *defaults[len(numbers) :]])
 
@@ -150,12 +152,12 @@ def group_norm(
     epsilon: float = 1e-5,
     groups: int,
 ) -> Tensor:
-    """Group normalization of images whose channels stand last, with SiLU behind it for ``activation`` 1."""
+    """Group normalization of images with the channels in the last dimension, then SiLU for ``activation`` 1."""
     last = len(x.shape) - 1
     images = x.permute(0, last, *range(1, last)) if channels_last else x
-    found = F.group_norm(images, groups, gamma.to(x.dtype), beta.to(x.dtype), epsilon)
-    found = F.silu(found) if activation == 1 else found
-    return found.permute(0, *range(2, last + 1), 1) if channels_last else found
+    result = F.group_norm(images, groups, gamma.to(x.dtype), beta.to(x.dtype), epsilon)
+    result = F.silu(result) if activation == 1 else result
+    return result.permute(0, *range(2, last + 1), 1) if channels_last else result
 
 
 @op("SkipGroupNorm", domain=MICROSOFT)
@@ -169,7 +171,7 @@ def skip_group_norm(
     call: Any,
     **attributes: Any,
 ) -> Any:
-    """The group normalization of a sum, which is the second result."""
+    """Group normalization of a sum. The second result is the sum."""
     if len(skip.shape) == 2:
         skip = skip.reshape(skip.shape[0], 1, 1, skip.shape[1])
     total = _added(x, skip, bias)

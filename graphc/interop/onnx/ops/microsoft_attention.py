@@ -1,4 +1,4 @@
-"""Attention operators of com.microsoft, which models of transformers are optimized to."""
+"""Rules of com.microsoft's attention operators, into which transformer models are optimized."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ def attention(
     scale: float | None = None,
     unidirectional: int = 0,
 ) -> Any:
-    """Attention with the products that make queries, keys and values of one input; ``past`` holds keys and values."""
+    """Project one input to queries, keys and values, and attend. ``past`` holds earlier keys and values."""
     if do_rotary or past_present_share_buffer:
         raise UnsupportedError("com.microsoft.Attention with do_rotary or past_present_share_buffer")
     joined = linear(x, weights.transpose(0, 1), bias)
     sizes = tuple(qkv_hidden_sizes) if qkv_hidden_sizes else (joined.shape[2] // 3,) * 3
-    q, k, v = (heads_apart(part, num_heads) for part in joined.split(sizes, 2))
+    q, k, v = (heads_apart(projected, num_heads) for projected in joined.split(sizes, 2))
     if past is not None:
         k, v = cat([past[0], k], 2), cat([past[1], v], 2)
     mask = None if mask_index is None else _masked(mask_index, x.shape[0], k.shape[2], mask_filter_value, q)
-    how = _scoring(q, k, scale, bool(unidirectional), mask, attention_bias)
-    result = heads_together(attend(q, k, v, how)[0])
+    scoring = _scoring(q, k, scale, bool(unidirectional), mask, attention_bias)
+    result = heads_together(attend(q, k, v, scoring)[0])
     return (result, stack([k, v], 0)) if call.outputs > 1 else result
 
 
@@ -63,20 +63,23 @@ def _scoring(
 
 
 def _masked(mask: Tensor, batch: Any, keys: Any, filling: float, like: Tensor) -> Tensor:
-    """What is added to scores for a mask of numbers of keys [batch], of their ends and starts [2 * batch], or of keys
-    that are there [batch, keys], [batch, queries, keys] or [batch, 1, queries, keys]."""
+    """Return the summand of the scores for a mask.
+
+    The mask holds counts of valid keys [batch], ends and starts of valid keys [2 * batch], or flags of valid keys
+    [batch, keys], [batch, queries, keys] or [batch, 1, queries, keys].
+    """
     rank = len(mask.shape)
     if rank == 1:
-        place = index.iota(shape=(1, keys), axis=1)
+        position = index.iota(shape=(1, keys), axis=1)
         ends = mask[:batch].unsqueeze(1)
-        there = place < ends
+        valid = position < ends
         if not always("==", mask.shape[0], batch):
-            there = there & (place >= mask[batch : batch + batch].unsqueeze(1))
-        mask, rank = there, 2
-    there = mask if mask.dtype.kind == "b" else mask.ne(0)
-    shape = {2: (there.shape[0], 1, 1, there.shape[1]), 3: (there.shape[0], 1, *there.shape[1:])}.get(rank)
-    there = there if shape is None else there.reshape(*shape)
-    return like.new_full((), 0.0).where(there, filling)
+            valid = valid & (position >= mask[batch : batch + batch].unsqueeze(1))
+        mask, rank = valid, 2
+    valid = mask if mask.dtype.kind == "b" else mask.ne(0)
+    shape = {2: (valid.shape[0], 1, 1, valid.shape[1]), 3: (valid.shape[0], 1, *valid.shape[1:])}.get(rank)
+    valid = valid if shape is None else valid.reshape(*shape)
+    return like.new_full((), 0.0).where(valid, filling)
 
 
 @op("MultiHeadAttention", domain=MICROSOFT)
@@ -98,8 +101,11 @@ def multi_head_attention(
     scale: float | None = None,
     unidirectional: int = 0,
 ) -> Any:
-    """Attention of queries, keys and values [batch, time, heads * size], which may come as one tensor [batch, time,
-    heads, 3, size], or keys and values as [batch, time, heads, 2, size] or as [batch, heads, time, size]."""
+    """Attention of queries, keys and values [batch, time, heads * size].
+
+    All three may come as one tensor [batch, time, heads, 3, size], keys and values as [batch, time, heads, 2, size] or
+    as [batch, heads, time, size].
+    """
     if past_sequence_length is not None or cache_indirection is not None:
         raise UnsupportedError("com.microsoft.MultiHeadAttention with past_sequence_length or cache_indirection")
     q, k, v = _three(query, key, value, bias, num_heads)
@@ -108,27 +114,27 @@ def multi_head_attention(
     mask = None
     if key_padding_mask is not None:
         mask = _masked(key_padding_mask, q.shape[0], k.shape[2], mask_filter_value, q)
-    how = _scoring(q, k, scale, bool(unidirectional), mask, attention_bias)
-    result = heads_together(attend(q, k, v, how)[0])
+    scoring = _scoring(q, k, scale, bool(unidirectional), mask, attention_bias)
+    result = heads_together(attend(q, k, v, scoring)[0])
     return (result, k, v)[: call.outputs] if call.outputs > 1 else result
 
 
 def _three(query: Tensor, key: Tensor | None, value: Tensor | None, bias: Tensor | None, heads: int) -> list[Tensor]:
-    """Queries, keys and values [batch, heads, time, size] with their part of the bias."""
+    """Return queries, keys and values [batch, heads, time, size], with the bias of each added."""
     if key is None:
-        parts = [query[:, :, :, i].transpose(1, 2) for i in range(3)]
+        tensors = [query[:, :, :, i].transpose(1, 2) for i in range(3)]
     elif value is None:
-        parts = [heads_apart(query, heads), *[key[:, :, :, i].transpose(1, 2) for i in range(2)]]
+        tensors = [heads_apart(query, heads), *[key[:, :, :, i].transpose(1, 2) for i in range(2)]]
     else:
-        parts = [heads_apart(t, heads) if len(t.shape) == 3 else t for t in (query, key, value)]
+        tensors = [heads_apart(t, heads) if len(t.shape) == 3 else t for t in (query, key, value)]
     if bias is None:
-        return parts
-    found = []
-    shares = bias.split([heads * t.shape[3] for t in parts])
-    for given, part, share in zip((query, key, value), parts, shares, strict=True):
-        is_cache = given is not None and given is not query and len(given.shape) == 4
-        found.append(part if is_cache else part + share.reshape(heads, 1, part.shape[3]))
-    return found
+        return tensors
+    biased = []
+    shares = bias.split([heads * t.shape[3] for t in tensors])
+    for source, tensor, share in zip((query, key, value), tensors, shares, strict=True):
+        is_cache = source is not None and source is not query and len(source.shape) == 4
+        biased.append(tensor if is_cache else tensor + share.reshape(heads, 1, tensor.shape[3]))
+    return biased
 
 
 @op("RotaryEmbedding", domain=MICROSOFT)
@@ -144,19 +150,19 @@ def rotary_embedding(
     rotary_embedding_dim: int = 0,
     scale: float = 1.0,
 ) -> Tensor:
-    """Pairs of elements turned by the angles of their positions; one position is that of the first step."""
+    """Rotate pairs of elements by the angles of their positions. A single position belongs to the first step."""
     flat = len(x.shape) == 3
     heads = num_heads or (x.shape[2] // (cos_cache.shape[1] * 2) if flat else 0)
-    parts = heads_apart(x, heads) if flat else x
-    places = position_ids.to("int64")
-    if len(places.shape) == 1:
-        places = (places + index.iota(shape=(parts.shape[2],), axis=0)).unsqueeze(0)
-    found = _turned(parts, cos_cache, sin_cache, places, bool(interleaved))
-    return heads_together(found) if flat else found
+    split_heads = heads_apart(x, heads) if flat else x
+    positions = position_ids.to("int64")
+    if len(positions.shape) == 1:
+        positions = (positions + index.iota(shape=(split_heads.shape[2],), axis=0)).unsqueeze(0)
+    rotated_heads = _turned(split_heads, cos_cache, sin_cache, positions, bool(interleaved))
+    return heads_together(rotated_heads) if flat else rotated_heads
 
 
-def _turned(x: Tensor, cos: Tensor, sin: Tensor, places: Tensor, interleaved: bool) -> Tensor:
-    return rotated(x, cos[places].unsqueeze(1), sin[places].unsqueeze(1), interleaved, 2 * cos.shape[1])
+def _turned(x: Tensor, cos: Tensor, sin: Tensor, positions: Tensor, interleaved: bool) -> Tensor:
+    return rotated(x, cos[positions].unsqueeze(1), sin[positions].unsqueeze(1), interleaved, 2 * cos.shape[1])
 
 
 @op("GroupQueryAttention", domain=MICROSOFT, values=True)
@@ -185,17 +191,22 @@ def group_query_attention(
     softcap: float = 0.0,
     **attributes: Any,
 ) -> Any:
-    """Causal attention of heads that share keys and values, which are written to a cache behind the steps that each
-    item of the batch has in it. A cache with room for all steps stays as long as it is; where the number of all steps
-    is not known in a trace, it grows by those of the query."""
+    """Causal attention of heads that share keys and values.
+
+    Keys and values are written to a cache after the steps that each batch item already has. A cache with room for all
+    steps keeps its length. Where a trace does not know the number of all steps, the cache grows by the steps of the
+    query.
+    """
     _check_options(others, attributes)
     q, k, v = _shared_three(query.tensor, key, value, num_heads, kv_num_heads)
     before = (seqlens_k.tensor.to("int64").reshape(-1) + 1 - q.shape[2]).clamp(min=0)
     if do_rotary and cos_cache is not None and sin_cache is not None:
-        places = before.unsqueeze(1) + index.iota(shape=(1, q.shape[2]), axis=1)
-        places = places if position_ids is None else position_ids.tensor.to("int64")
-        turned = [_turned(t, cos_cache.tensor, sin_cache.tensor, places, bool(rotary_interleaved)) for t in (q, k)]
-        q, k = turned
+        positions = before.unsqueeze(1) + index.iota(shape=(1, q.shape[2]), axis=1)
+        positions = positions if position_ids is None else position_ids.tensor.to("int64")
+        rotated_pair = [
+            _turned(t, cos_cache.tensor, sin_cache.tensor, positions, bool(rotary_interleaved)) for t in (q, k)
+        ]
+        q, k = rotated_pair
     window = local_window_size - 1 if local_window_size > 0 else -1
     keep = None
     if past_key is not None and past_value is not None and not always("==", past_key.shape[2], 0):
@@ -209,14 +220,14 @@ def group_query_attention(
     sink = None
     if head_sink is not None or smooth_softmax == 1:
         sink = q.new_zeros(1, 1, 1) if head_sink is None else head_sink.tensor.reshape(-1, 1, 1)
-    how = Scoring(scale or None, softcap, keep, bias, keep is None, sink=sink)
-    result = Value(query.element, heads_together(attend(q, k, v, how)[0]))
+    scoring = Scoring(scale or None, softcap, keep, bias, keep is None, sink=sink)
+    result = Value(query.element, heads_together(attend(q, k, v, scoring)[0]))
     cached = [Value(query.element, t) for t in (k, v)]
     return (result, *cached)[: call.outputs] if call.outputs > 1 else result
 
 
 def _check_options(others: Sequence[Any], attributes: dict[str, Any]) -> None:
-    """Raises UnsupportedError for what is not the default of what graphc does not do."""
+    """Raise UnsupportedError for options that graphc lacks and that differ from their defaults."""
     usual = {"causal": 1, "k_quant_type": "NONE", "v_quant_type": "NONE"}
     odd = [n for n, v in attributes.items() if n in usual and v != usual[n]]
     odd += [n for n in ("qk_output", "sliding_window_cache", "kv_cache_bit_width") if attributes.get(n)]
@@ -227,7 +238,7 @@ def _check_options(others: Sequence[Any], attributes: dict[str, Any]) -> None:
 def _shared_three(
     query: Tensor, key: Value | None, value: Value | None, heads: int, shared: int
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Queries, keys and values [batch, heads, time, size], which may come as one tensor."""
+    """Return queries, keys and values [batch, heads, time, size], which may come as one tensor."""
     if key is not None and value is not None:
         return heads_apart(query, heads), heads_apart(key.tensor, shared), heads_apart(value.tensor, shared)
     all_heads = heads_apart(query, heads + 2 * shared)
@@ -236,7 +247,7 @@ def _shared_three(
 
 
 def _extended(cache: Tensor, rows: Tensor, row: Tensor, total: Any) -> Tensor:
-    """A cache with ``rows`` behind the steps of each item, and room for ``total`` steps."""
+    """Return a cache with ``rows`` written after the steps of each item, and room for ``total`` steps."""
     room = cache.shape[2] + rows.shape[2] if total is None else total
     missing = room - cache.shape[2]
     if not always("<=", missing, 0):

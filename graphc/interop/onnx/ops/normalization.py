@@ -1,4 +1,4 @@
-"""ONNX operators that normalize by statistics, and dropout."""
+"""Rules of ONNX operators that normalize by statistics, and of dropout."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def batch_normalization_spatial(
     momentum: float = 0.9,
     spatial: int = 1,
 ) -> Tensor:
-    """Versions 7 and 9: by the running statistics, those of channels or, without ``spatial``, of each element."""
+    """Normalize by the running statistics (versions 7 and 9) of channels or, without ``spatial``, of each element."""
     if spatial:
         return _by_channels(x, scale, b, mean, var, epsilon)
     return (x - mean) * (var + epsilon).rsqrt() * scale + b
@@ -44,13 +44,15 @@ def batch_normalization(
     momentum: float = 0.9,
     training_mode: int = 0,
 ) -> Any:
-    """By the running statistics, or in training by those of the batch, which are mixed into the running ones."""
+    """Normalize by the running statistics, or in training by the batch statistics, which update the running ones."""
     if not training_mode:
         return _by_channels(x, scale, b, mean, var, epsilon)
     axes = (0, *range(2, len(x.shape)))
-    found, spread = x.mean(axes), x.var(axes, False)
-    result = _by_channels(x, scale, b, found, spread, epsilon)
-    running = [old * momentum + new.to(old.dtype) * (1.0 - momentum) for old, new in ((mean, found), (var, spread))]
+    batch_mean, batch_var = x.mean(axes), x.var(axes, False)
+    result = _by_channels(x, scale, b, batch_mean, batch_var, epsilon)
+    running = [
+        old * momentum + new.to(old.dtype) * (1.0 - momentum) for old, new in ((mean, batch_mean), (var, batch_var))
+    ]
     return (result, *running) if call.outputs > 1 else result
 
 
@@ -75,14 +77,14 @@ def layer_normalization(
     epsilon: float = 1e-5,
     stash_type: int = 1,
 ) -> Any:
-    """Over the dimensions from ``axis`` on; on request with the mean and the inverse standard deviation."""
+    """Normalize over the dimensions from ``axis`` on. Further results are mean and inverse standard deviation."""
     first = axis % len(x.shape)
     result = layer_norm(x, first, scale, b, epsilon)
     return (result, *statistics(x, first, epsilon)) if call.outputs > 1 else result
 
 
 def layer_norm(x: Tensor, first: int, scale: Tensor | None, b: Tensor | None, epsilon: float) -> Tensor:
-    """``F.layer_norm`` over the dimensions from ``first`` on; scale and bias broadcast."""
+    """Apply ``F.layer_norm`` over the dimensions from ``first`` on. Scale and bias broadcast."""
     shape = tuple(x.shape[first:])
     if all(t is None or tuple(t.shape) == shape for t in (scale, b)):
         return F.layer_norm(x, shape, scale, b, epsilon)
@@ -95,7 +97,7 @@ def _scaled(x: Tensor, scale: Tensor | None, b: Tensor | None) -> Tensor:
 
 
 def statistics(x: Tensor, first: int, epsilon: float) -> tuple[Tensor, Tensor]:
-    """Mean and inverse standard deviation over the dimensions from ``first`` on."""
+    """Return mean and inverse standard deviation over the dimensions from ``first`` on."""
     axes = tuple(range(first, len(x.shape)))
     return x.mean(axes, keepdim=True), (x.var(axes, False, keepdim=True) + epsilon).rsqrt()
 
@@ -108,7 +110,7 @@ def rms_normalization(
 
 
 def rms_norm(x: Tensor, first: int, scale: Tensor, epsilon: float) -> Tensor:
-    """``F.rms_norm`` over the dimensions from ``first`` on; the scale broadcasts."""
+    """Apply ``F.rms_norm`` over the dimensions from ``first`` on. The scale broadcasts."""
     shape = tuple(x.shape[first:])
     if tuple(scale.shape) == shape:
         return F.rms_norm(x, shape, scale, epsilon)
@@ -119,7 +121,7 @@ def rms_norm(x: Tensor, first: int, scale: Tensor, epsilon: float) -> Tensor:
 def group_normalization_by_groups(
     x: Tensor, scale: Tensor, bias: Tensor, *, epsilon: float = 1e-5, num_groups: int
 ) -> Tensor:
-    """Version 18: scale and bias have an element for each group."""
+    """Group normalization of version 18: scale and bias have one element for each group."""
     each = x.shape[1] // num_groups
     return F.group_norm(x, num_groups, scale.repeat_interleave(each), bias.repeat_interleave(each), epsilon)
 
@@ -135,7 +137,8 @@ def group_normalization(
 def local_response_normalization(
     x: Tensor, *, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0, size: int
 ) -> Tensor:
-    """Over ``size`` neighbouring channels, of an even number one more of those behind."""
+    """Normalize over ``size`` neighbouring channels. For an even size the window has one more channel after than
+    before."""
     around = (((size - 1) // 2, size // 2), *((0, 0),) * (len(x.shape) - 2))
     squares = padded(x * x, around)
     total = squares.narrow(1, 0, x.shape[1])
@@ -146,7 +149,7 @@ def local_response_normalization(
 
 @op("Dropout")
 def dropout_of_inference(data: Tensor, *, call: Any, ratio: float = 0.5, seed: int = 0) -> Any:
-    """Before version 12 nothing is dropped."""
+    """Return the input unchanged (before version 12)."""
     return (data, ones_like(data)) if call.outputs > 1 else data
 
 
@@ -159,14 +162,14 @@ def dropout(
     call: Any,
     seed: int | None = None,
 ) -> Any:
-    """In training elements that are drawn from graphc's generator become 0."""
-    share = 0.5 if ratio is None else float(_first(ratio))
-    if training_mode is None or not _first(training_mode) or share == 0.0:
+    """In training set elements to 0, drawn from graphc's generator."""
+    probability = 0.5 if ratio is None else float(_first(ratio))
+    if training_mode is None or not _first(training_mode) or probability == 0.0:
         return (data, ones_like(data, dtype="bool")) if call.outputs > 1 else data
     if call.outputs < 2:
-        return F.dropout(data, share, True)
-    kept = rand(*data.shape) >= share
-    return data.where(kept, 0.0) * (1.0 / (1.0 - share) if share < 1.0 else math.inf), kept
+        return F.dropout(data, probability, True)
+    mask = rand(*data.shape) >= probability
+    return data.where(mask, 0.0) * (1.0 / (1.0 - probability) if probability < 1.0 else math.inf), mask
 
 
 def _first(value: Any) -> Any:

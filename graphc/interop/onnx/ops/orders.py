@@ -1,4 +1,4 @@
-"""ONNX operators along an axis in order: running sums and products, the largest elements."""
+"""Rules of ONNX operators that depend on order along an axis: running sums and products, largest elements."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from graphc.tensors.tensor import Tensor
 def _running(name: str, fold: Any, start: int) -> None:
     def rule(x: Tensor, axis: int, *, exclusive: int = 0, reverse: int = 0) -> Tensor:
         at = int(axis if not isinstance(axis, tuple) else axis[0]) % x.ndim
-        given = functions.flip(x, (at,)) if reverse else x
+        data = functions.flip(x, (at,)) if reverse else x
         if exclusive:
             first = full((*x.shape[:at], 1, *x.shape[at + 1 :]), start, dtype=x.dtype)
-            given = free.cat([first, given.narrow(at, 0, x.shape[at] - 1)], at)
-        found = fold(given, at, dtype=x.dtype)
-        return functions.flip(found, (at,)) if reverse else found
+            data = free.cat([first, data.narrow(at, 0, x.shape[at] - 1)], at)
+        result = fold(data, at, dtype=x.dtype)
+        return functions.flip(result, (at,)) if reverse else result
 
     op(name, host="axis")(rule)
 
@@ -32,15 +32,16 @@ _running("CumProd", functions.cumprod, 1)
 
 def _largest(x: Tensor, k: Any, axis: int, largest: bool, call: Any) -> tuple[Tensor, Tensor]:
     if call.element(0) is UINT64:
-        values, places = functions.topk(unsigned.ordered(x), k, axis, largest)
-        return unsigned.ordered(values), places
-    values, places = functions.topk(x, k, axis, largest)
-    return values, places
+        values, indices = functions.topk(unsigned.ordered(x), k, axis, largest)
+        return unsigned.ordered(values), indices
+    values, indices = functions.topk(x, k, axis, largest)
+    return values, indices
 
 
 @op("TopK", since=10, host="k")
 def top_k(x: Tensor, k: Any, *, axis: int = -1, largest: int = 1, sorted: int = 1, call: Any) -> tuple[Tensor, Tensor]:
-    """The k largest or smallest elements along an axis in order, and their places; of equal ones the first."""
+    """Return the k largest or smallest elements along an axis in order, and their indices. Of equal elements the first
+    wins."""
     return _largest(x, k[0] if isinstance(k, tuple) else k, axis, bool(largest), call)
 
 

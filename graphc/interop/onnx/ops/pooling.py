@@ -1,4 +1,4 @@
-"""ONNX operators that pool over windows, over whole images, and back."""
+"""Rules of ONNX operators that pool over windows or whole images, and of the inverse of max pooling."""
 
 from __future__ import annotations
 
@@ -29,38 +29,43 @@ def max_pool(
     storage_order: int = 0,
     strides: Sequence[int] | None = None,
 ) -> Any:
-    """Maxima, and on request their places in the flattened input."""
-    way = window_of(x.shape[2:], kernel_shape, strides, pads, dilations, auto_pad, ceil_mode)
-    x, pairs = _fitting(x, way, window.lowest(x.dtype))
-    attributes = {"kernel": way.kernel, "stride": way.stride, "padding": pairs, "dilation": way.dilation}
+    """Return maxima, and a second result with their indices in the flattened input."""
+    geometry = window_of(x.shape[2:], kernel_shape, strides, pads, dilations, auto_pad, ceil_mode)
+    x, pairs = _fitting(x, geometry, window.lowest(x.dtype))
+    attributes = {"kernel": geometry.kernel, "stride": geometry.stride, "padding": pairs, "dilation": geometry.dilation}
     result = window.max_pool(x, **attributes)
     if call.outputs < 2:
         return result
-    flat = _numbers(x, way, pairs, storage_order)
-    place = window.max_pool_pick(x.detach().to(float64), flat.to(float64).broadcast_to(*x.shape), **attributes)
+    flat = _numbers(x, geometry, pairs, storage_order)
+    picked = window.max_pool_pick(x.detach().to(float64), flat.to(float64).broadcast_to(*x.shape), **attributes)
     batch, channels = x.shape[:2]
     plane = index.iota(shape=(batch, channels), axis=0) * channels + index.iota(shape=(batch, channels), axis=1)
-    return result, place.to(int64) + (plane * math.prod(way.sizes)).reshape(batch, channels, *(1,) * len(way.kernel))
+    return result, picked.to(int64) + (plane * math.prod(geometry.sizes)).reshape(
+        batch, channels, *(1,) * len(geometry.kernel)
+    )
 
 
-def _fitting(x: Tensor, way: Window, value: Any) -> tuple[Tensor, Pairs]:
-    """The input, and the padding that is left to do: pooling takes less than a window of it."""
-    pairs = way.covered
-    if all(min(pair) >= 0 and max(pair) < e for pair, e in zip(pairs, way.extent, strict=True)):
+def _fitting(x: Tensor, geometry: Window, value: Any) -> tuple[Tensor, Pairs]:
+    """Return the input and the padding that pooling still has to do, which must be smaller than a window.
+
+    Larger padding is applied to the input.
+    """
+    pairs = geometry.covered
+    if all(min(pair) >= 0 and max(pair) < e for pair, e in zip(pairs, geometry.extent, strict=True)):
         return x, pairs
     return padded(x, pairs, value), ((0, 0),) * len(pairs)
 
 
-def _numbers(x: Tensor, way: Window, pairs: Pairs, storage_order: int) -> Tensor:
-    """The places of elements in a plane; with ``storage_order`` the first dimension is the one without gaps."""
+def _numbers(x: Tensor, geometry: Window, pairs: Pairs, storage_order: int) -> Tensor:
+    """Return the indices of elements in a plane. With ``storage_order`` the first dimension is contiguous."""
     shape = x.shape[2:]
-    before = [0 if pairs == way.covered else low for low, _ in way.covered]
+    before = [0 if pairs == geometry.covered else low for low, _ in geometry.covered]
     axes = range(len(shape)) if storage_order else reversed(range(len(shape)))
     total, step = None, 1
     for axis in axes:
-        part = (index.iota(shape=shape, axis=axis) - before[axis]) * step
-        total = part if total is None else total + part
-        step = step * way.sizes[axis]
+        term = (index.iota(shape=shape, axis=axis) - before[axis]) * step
+        total = term if total is None else total + term
+        step = step * geometry.sizes[axis]
     assert total is not None
     return total
 
@@ -77,28 +82,32 @@ def average_pool(
     pads: Sequence[int] | None = None,
     strides: Sequence[int] | None = None,
 ) -> Tensor:
-    """Means; what a last window covers behind the padding never counts."""
-    way = window_of(x.shape[2:], kernel_shape, strides, pads, dilations, auto_pad, ceil_mode)
-    rest = way.covered
-    if count_include_pad and way.behind != (0,) * len(way.behind):
-        x, rest = padded(x, way.padding), tuple([(0, n) for n in way.behind])
+    """Return means. Elements after the padding, under a last partial window, never count."""
+    geometry = window_of(x.shape[2:], kernel_shape, strides, pads, dilations, auto_pad, ceil_mode)
+    remaining = geometry.covered
+    if count_include_pad and geometry.overhang != (0,) * len(geometry.overhang):
+        x, remaining = padded(x, geometry.padding), tuple([(0, n) for n in geometry.overhang])
         count_include_pad = 0
-    fits = all(min(pair) >= 0 and max(pair) < k for pair, k in zip(rest, way.kernel, strict=True))
-    if fits and set(way.dilation) == {1}:
+    fits = all(min(pair) >= 0 and max(pair) < k for pair, k in zip(remaining, geometry.kernel, strict=True))
+    if fits and set(geometry.dilation) == {1}:
         return window.avg_pool(
-            x, kernel=way.kernel, stride=way.stride, padding=rest, count_include_pad=bool(count_include_pad)
+            x,
+            kernel=geometry.kernel,
+            stride=geometry.stride,
+            padding=remaining,
+            count_include_pad=bool(count_include_pad),
         )
-    there = padded(ones(1, 1, *x.shape[2:], dtype=x.dtype), rest, 1.0 if count_include_pad else 0.0)
-    return _window_sums(padded(x, rest), way) / _window_sums(there, way)
+    counted = padded(ones(1, 1, *x.shape[2:], dtype=x.dtype), remaining, 1.0 if count_include_pad else 0.0)
+    return _window_sums(padded(x, remaining), geometry) / _window_sums(counted, geometry)
 
 
-def _window_sums(x: Tensor, way: Window) -> Tensor:
-    """Sums over windows of what is padded already."""
+def _window_sums(x: Tensor, geometry: Window) -> Tensor:
+    """Return sums over windows of an already padded input."""
     total: Any = None
-    for at in itertools.product(*(range(k) for k in way.kernel)):
-        spans = zip(at, way.dilation, way.counts, way.stride, strict=True)
-        part = x[(..., *[slice(a * d, a * d + (n - 1) * s + 1, s) for a, d, n, s in spans])]
-        total = part if total is None else total + part
+    for at in itertools.product(*(range(k) for k in geometry.kernel)):
+        spans = zip(at, geometry.dilation, geometry.counts, geometry.stride, strict=True)
+        tap = x[(..., *[slice(a * d, a * d + (n - 1) * s + 1, s) for a, d, n, s in spans])]
+        total = tap if total is None else total + tap
     return total
 
 
@@ -114,9 +123,9 @@ def lp_pool(
     pads: Sequence[int] | None = None,
     strides: Sequence[int] | None = None,
 ) -> Tensor:
-    """The p-th roots of sums of p-th powers of magnitudes."""
-    way = window_of(x.shape[2:], kernel_shape, strides, pads, dilations, auto_pad, ceil_mode)
-    return _root(_window_sums(padded(_power(x, p), way.covered), way), p)
+    """Return the p-th roots of sums of p-th powers of magnitudes."""
+    geometry = window_of(x.shape[2:], kernel_shape, strides, pads, dilations, auto_pad, ceil_mode)
+    return _root(_window_sums(padded(_power(x, p), geometry.covered), geometry), p)
 
 
 def _power(x: Tensor, p: int) -> Tensor:
@@ -156,14 +165,13 @@ def max_unpool(
     pads: Sequence[int] | None = None,
     strides: Sequence[int] | None = None,
 ) -> Tensor:
-    """Zeros with the elements at their places in the flattened result of the window; a larger ``output_shape`` is
-    filled with zeros."""
-    way = window_of(x.shape[2:], kernel_shape, strides, pads, None)
-    spans = zip(way.sizes, way.stride, way.padding, way.kernel, strict=True)
+    """Scatter elements to their indices in a result of zeros. A larger ``output_shape`` is filled up with zeros."""
+    geometry = window_of(x.shape[2:], kernel_shape, strides, pads, None)
+    spans = zip(geometry.sizes, geometry.stride, geometry.padding, geometry.kernel, strict=True)
     sizes = [(n - 1) * s - low - high + k for n, s, (low, high), k in spans]
     lead = tuple(x.shape[:2])
-    whole = math.prod(lead) * math.prod(sizes)
-    result = x.new_zeros(whole).scatter(0, indices.reshape(-1), x.reshape(-1)).reshape(*lead, *sizes)
+    length = math.prod(lead) * math.prod(sizes)
+    result = x.new_zeros(length).scatter(0, indices.reshape(-1), x.reshape(-1)).reshape(*lead, *sizes)
     if output_shape is None:
         return result
-    return padded(result, tuple([(0, wanted - n) for wanted, n in zip(output_shape[2:], sizes, strict=True)]))
+    return padded(result, tuple([(0, target - n) for target, n in zip(output_shape[2:], sizes, strict=True)]))

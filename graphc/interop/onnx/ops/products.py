@@ -1,4 +1,4 @@
-"""ONNX operators that are products of matrices, and determinants."""
+"""Rules of ONNX's matrix products and determinants."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def gemm(
     transA: int = 0,
     transB: int = 0,
 ) -> Tensor:
-    """``alpha * a @ b + beta * c``."""
+    """Return ``alpha * a @ b + beta * c``."""
     left = a.t() if transA else a
     if transB and c is not None and c.ndim == 1 and c.shape == b.shape[:1] and alpha == 1 == beta:
         return F.linear(left, b, c)
-    found = _scaled(free.matmul(left, b.t() if transB else b), alpha)
-    return found if c is None else found + _scaled(c, beta)
+    product = _scaled(free.matmul(left, b.t() if transB else b), alpha)
+    return product if c is None else product + _scaled(c, beta)
 
 
 def _scaled(x: Tensor, factor: float) -> Tensor:
@@ -50,32 +50,33 @@ def summed_products(*inputs: Tensor, equation: str) -> Tensor:
 
 @op("Det")
 def determinant(x: Tensor) -> Tensor:
-    """Determinants of matrices, by elimination with the largest pivot of each column."""
+    """Return determinants of matrices, by elimination with the largest pivot of each column."""
     count = x.shape[-1]
-    found = ones(x.shape[:-2], dtype=x.dtype)
+    product = ones(x.shape[:-2], dtype=x.dtype)
     for _ in range(count):
         pivot, flips, x = _eliminated(x)
-        found = found * ew.where(flips, -pivot, pivot)
-    return found
+        product = product * ew.where(flips, -pivot, pivot)
+    return product
 
 
 def _eliminated(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The pivot of the first column, whether its row is another than the first, and what is left of the matrices."""
+    """Eliminate one column. Returns its pivot, whether rows were swapped, and the remaining submatrices."""
     best = functions.argmax(ew.abs(x[..., 0]), -1, keepdim=True).unsqueeze(-1)
     is_best = best.eq(arange(x.shape[-2]).reshape(-1, 1))
     chosen = ew.where(is_best, x, 0.0).sum(-2, True)
     rows = ew.where(is_best, x[..., :1, :], x)[..., 1:, :]
     pivot = chosen[..., :1]
     factor = rows[..., :1] / ew.where(pivot.eq(0), 1.0, pivot)
-    rest = rows[..., 1:] - factor * chosen[..., 1:]
-    return pivot[..., 0, 0], best[..., 0, 0].ne(0), rest
+    remainder = rows[..., 1:] - factor * chosen[..., 1:]
+    return pivot[..., 0, 0], best[..., 0, 0].ne(0), remainder
 
 
 # ---- of ONNX Runtime
 
 
 def _turned(x: Tensor, transposed: int, batch: int) -> Tensor:
-    """The dimensions as they are multiplied: ``batch`` moves the first one behind the batch."""
+    """Transpose an operand for multiplication. ``batch`` moves the first dimension behind the other batch
+    dimensions."""
     if batch:
         x = x.permute(*range(1, x.ndim - 1), 0, x.ndim - 1)
     return x.transpose(-1, -2) if transposed and x.ndim > 1 else x
@@ -121,8 +122,8 @@ def fused_gemm(
     activation_params: Sequence[float] = (),
     **named: Any,
 ) -> Value:
-    """Gemm, then an activation, whose parameters are a list or named."""
-    given = activation_params or tuple([named[k] for k in ("activation_alpha", "activation_beta") if k in named])
+    """Apply Gemm, then an activation with its parameters as a list or by name."""
+    parameters = activation_params or tuple([named[k] for k in ("activation_alpha", "activation_beta") if k in named])
     added = None if c is None else c.tensor
-    found = gemm(a.tensor, b.tensor, added, alpha=alpha, beta=beta, transA=transA, transB=transB)
-    return Value(a.element, _ACTIVATIONS[activation](found, *given))
+    product = gemm(a.tensor, b.tensor, added, alpha=alpha, beta=beta, transA=transA, transB=transB)
+    return Value(a.element, _ACTIVATIONS[activation](product, *parameters))

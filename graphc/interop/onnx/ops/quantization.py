@@ -1,4 +1,4 @@
-"""ONNX operators between real numbers and steps of a scale."""
+"""Rules of ONNX operators that quantize real numbers and dequantize integer codes."""
 
 from __future__ import annotations
 
@@ -18,17 +18,16 @@ RANGES: dict[str, tuple[int, int]] = {
     **{f"UINT{bits}": (0, (1 << bits) - 1) for bits in (2, 4, 8, 16)},
     **{f"INT{bits}": (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) for bits in (2, 4, 8, 16, 32)},
 }
-"""The smallest and the largest step of element types."""
+"""The smallest and the largest code of element types."""
 
 
 def real(x: Value) -> Tensor:
-    """Numbers as f32; f64 stays."""
+    """Convert to f32. f64 stays f64."""
     return x.tensor if x.tensor.dtype.is_floating_point else x.tensor.to(float32)
 
 
 def along(parameter: Tensor, x: Tensor, axis: int, block_size: int) -> Tensor:
-    """Scales or zero points as what broadcasts to ``x``: one for all, one for each place of an axis, or one for each
-    block of places."""
+    """Reshape scales or zero points to broadcast to ``x``: one for all, one per index of an axis, or one per block."""
     if parameter.ndim == 0 or (parameter.ndim == 1 and parameter.shape[0] == 1 and not block_size):
         return parameter.reshape(())
     at = axis % x.ndim
@@ -43,22 +42,22 @@ def _differ(a: Any, b: Any) -> bool:
 
 
 def quantized(x: Tensor, scale: Tensor, zero: Tensor | None, element: Element, saturate: bool = True) -> Tensor:
-    """``x / scale + zero`` as the nearest steps, the even one at ties, within the element type."""
+    """Return ``x / scale + zero`` rounded to the nearest code, ties to even, within the element type."""
     return stepped(x / scale, zero, element, saturate)
 
 
 def stepped(ratio: Tensor, zero: Tensor | None, element: Element, saturate: bool = True) -> Tensor:
-    """Numbers of steps as the nearest whole ones, plus a zero point, within the element type."""
+    """Round ratios to the nearest integer, add the zero point, and clamp to the element type."""
     if rounds(element):
         return rounded(ratio if zero is None else ratio + zero.to(ratio.dtype), element, saturate)
     low, high = RANGES[element.name]
-    steps = functions.round(ratio)
-    steps = steps if zero is None else steps + zero.to(ratio.dtype)
-    return functions.clamp(steps, low, high).to(element.carrier)
+    codes = functions.round(ratio)
+    codes = codes if zero is None else codes + zero.to(ratio.dtype)
+    return functions.clamp(codes, low, high).to(element.carrier)
 
 
 def dequantized(x: Tensor, scale: Tensor, zero: Tensor | None) -> Tensor:
-    """``(x - zero) * scale``."""
+    """Return ``(x - zero) * scale``."""
     if zero is not None and not x.dtype.is_floating_point:
         x = x.to(int32) - zero.to(int32)
     elif zero is not None:
@@ -81,10 +80,10 @@ def quantize_linear(
     element = UINT8
     if y_zero_point is not None or output_dtype:
         element = y_zero_point.element if y_zero_point is not None else element_of_code(output_dtype)
-    given = real(x)
-    scale = along(real(y_scale).to(given.dtype), given, axis, block_size)
-    zero = None if y_zero_point is None else along(y_zero_point.tensor, given, axis, block_size)
-    return Value(element, quantized(given, scale, zero, element, bool(saturate)))
+    data = real(x)
+    scale = along(real(y_scale).to(data.dtype), data, axis, block_size)
+    zero = None if y_zero_point is None else along(y_zero_point.tensor, data, axis, block_size)
+    return Value(element, quantized(data, scale, zero, element, bool(saturate)))
 
 
 @op("DequantizeLinear", since=10, values=True)
@@ -97,10 +96,10 @@ def dequantize_linear(
     block_size: int = 0,
     output_dtype: int = 0,
 ) -> Value:
-    given = x.tensor
-    scale = along(real(x_scale), given, axis, block_size)
-    zero = None if x_zero_point is None else along(x_zero_point.tensor, given, axis, block_size)
-    return Value(element_of_code(output_dtype) if output_dtype else x_scale.element, dequantized(given, scale, zero))
+    data = x.tensor
+    scale = along(real(x_scale), data, axis, block_size)
+    zero = None if x_zero_point is None else along(x_zero_point.tensor, data, axis, block_size)
+    return Value(element_of_code(output_dtype) if output_dtype else x_scale.element, dequantized(data, scale, zero))
 
 
 @op("QuantizeLinear", domain=MICROSOFT, values=True)
@@ -114,7 +113,7 @@ def dequantize_linear_of_runtime(x: Value, scale: Value, zero: Value | None = No
 
 
 def dynamic_steps(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """u8 steps of a tensor over the range of its elements and 0, their scale and their zero point."""
+    """Return u8 codes of a tensor over the range of its elements and 0, their scale and their zero point."""
     axes = tuple(range(x.ndim))
     low = ew.minimum(functions.amin(x, axes), 0.0)
     high = ew.maximum(functions.amax(x, axes), 0.0)
@@ -126,6 +125,6 @@ def dynamic_steps(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 @op("DynamicQuantizeLinear", since=11, values=True)
 def dynamic_quantize_linear(x: Value) -> tuple[Value, Value, Value]:
-    """Steps of a scale that the elements themselves give."""
-    steps, scale, zero = dynamic_steps(real(x))
-    return Value(UINT8, steps), Value(FLOAT, scale), Value(UINT8, zero)
+    """Quantize with a scale that follows from the elements themselves."""
+    codes, scale, zero = dynamic_steps(real(x))
+    return Value(UINT8, codes), Value(FLOAT, scale), Value(UINT8, zero)

@@ -1,4 +1,4 @@
-"""Operators of ONNX Runtime on steps of a scale: computed in f32 between, steps again behind."""
+"""Rules of ONNX Runtime's operators on quantized tensors: dequantize, compute in f32, quantize."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from graphc.tensors.tensor import Tensor
 
 
 def numbers(x: Value, scale: Value, zero: Value | None) -> Tensor:
-    """Steps as the numbers that they stand for."""
+    """Dequantize."""
     return dequantized(x.tensor, real(scale).reshape(()), None if zero is None else zero.tensor.reshape(()))
 
 
 def steps(x: Tensor, scale: Value, zero: Value | None, element: Element) -> Value:
-    """Numbers as steps."""
+    """Quantize."""
     at = None if zero is None else zero.tensor.reshape(())
     return Value(element, quantized(x, real(scale).reshape(()), at, element))
 
@@ -38,8 +38,8 @@ def _of_two(name: str, function: Callable[[Any, Any], Any]) -> None:
         c_scale: Value,
         c_zero: Value | None = None,
     ) -> Value:
-        found = function(numbers(a, a_scale, a_zero), numbers(b, b_scale, b_zero))
-        return steps(found, c_scale, c_zero, a.element)
+        result = function(numbers(a, a_scale, a_zero), numbers(b, b_scale, b_zero))
+        return steps(result, c_scale, c_zero, a.element)
 
     op(name, domain=MICROSOFT, values=True)(rule)
 
@@ -58,7 +58,7 @@ def _of_one(name: str, function: Callable[..., Tensor]) -> None:
 
 
 def _softmax(x: Tensor, axis: int = -1, opset: int = 13) -> Tensor:
-    """Before version 13 over all dimensions from the axis on."""
+    """Softmax over one axis, or before version 13 over all dimensions from the axis on."""
     at = axis % x.ndim
     if opset >= 13:
         return F.softmax(x, at)
@@ -86,7 +86,7 @@ def _average(
     channels_last: int = 0,
     **others: Any,
 ) -> Tensor:
-    """Means of windows; pads before and behind may differ, and count where they are told to."""
+    """Return means of windows. Padding may differ between the sides of a dimension. ``count_include_pad`` counts it."""
     rank = len(kernel_shape)
     before, behind = tuple(pads[:rank]) or (0,) * rank, tuple(pads[rank:]) or (0,) * rank
     pool, step = _POOLS[rank], tuple(strides) or (1,) * rank
@@ -113,9 +113,9 @@ _of_one("QLinearReduceMean", lambda x, axes=(), keepdims=1: functions.mean(x, tu
 
 @op("QLinearConcat", domain=MICROSOFT, values=True)
 def qlinear_concat(y_scale: Value, y_zero: Value, *inputs: Value, axis: int) -> Value:
-    """Tensors of steps, each with its scale and zero point, as one of the result's."""
-    parts = [numbers(*inputs[i : i + 3]) for i in range(0, len(inputs), 3)]
-    return steps(free.cat(parts, axis), y_scale, y_zero, y_zero.element)
+    """Concatenate quantized tensors with different scales and zero points to one of the result's scale."""
+    tensors = [numbers(*inputs[i : i + 3]) for i in range(0, len(inputs), 3)]
+    return steps(free.cat(tensors, axis), y_scale, y_zero, y_zero.element)
 
 
 @op("QLinearWhere", domain=MICROSOFT, values=True)
@@ -130,5 +130,5 @@ def qlinear_where(
     z_scale: Value,
     z_zero: Value,
 ) -> Value:
-    found = ew.where(condition.tensor, numbers(x, x_scale, x_zero), numbers(y, y_scale, y_zero))
-    return steps(found, z_scale, z_zero, x.element)
+    selected = ew.where(condition.tensor, numbers(x, x_scale, x_zero), numbers(y, y_scale, y_zero))
+    return steps(selected, z_scale, z_zero, x.element)

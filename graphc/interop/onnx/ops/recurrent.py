@@ -1,4 +1,4 @@
-"""ONNX operators of recurrent networks: RNN, GRU and LSTM."""
+"""Rules of ONNX's recurrent networks: RNN, GRU and LSTM."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from graphc.tensors.tensor import Tensor
 
 Activation = Callable[[Tensor], Tensor]
 Products = Sequence[tuple[Tensor, "Tensor | None"]]
-"""Weights by which a step multiplies its state, with what is added."""
+"""Weights and biases of the products with the state in a step."""
 
 ACTIVATIONS: dict[str, tuple[Callable[..., Tensor], tuple[float, ...]]] = {
     "tanh": (lambda x: x.tanh(), ()),
@@ -32,20 +32,20 @@ ACTIVATIONS: dict[str, tuple[Callable[..., Tensor], tuple[float, ...]]] = {
     "scaledtanh": (lambda x, a, b: (x * b).tanh() * a, (1.0, 1.0)),
     "hardsigmoid": (lambda x, a, b: (x * a + b).clamp(0.0, 1.0), (0.2, 0.5)),
 }
-"""Functions by name, with what they take beside their argument where the model does not say it: alpha, and beta."""
+"""Functions by name, with the defaults of their parameters alpha and beta."""
 
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """What tells one kind of network from another."""
+    """Properties of one kind of network."""
 
     name: str
     gates: int
     activations: tuple[str, ...]
     native: dict[tuple[str, ...], str]
-    """The kind of graphc's layers that it is, by activations."""
+    """Kind of graphc's layers that computes the same, by activations."""
     order: tuple[int, ...]
-    """Where graphc's gates are among those of ONNX."""
+    """Index in ONNX's order of each of graphc's gates."""
 
 
 _RNN = Network("RNN", 1, ("tanh",), {("tanh",): "RNN_TANH", ("relu",): "RNN_RELU"}, (0,))
@@ -67,21 +67,21 @@ class Options:
     linear_before_reset: bool = True
 
     def functions(self, network: Network, count: int) -> list[list[tuple[str, Activation]]]:
-        """The activations of each direction. Raises UnsupportedError for one that is not known."""
+        """Return the activations of each direction. Raises UnsupportedError for an unknown one."""
         names = [n.lower() for n in (self.activations or network.activations * count)]
         each = len(network.activations)
         values = {"alpha": list(self.alpha or ()), "beta": list(self.beta or ())}
-        found = []
+        activations = []
         for name in names:
             if name not in ACTIVATIONS:
-                raise UnsupportedError(f"{network.name} with the activation {name[:40]!r}")
+                raise UnsupportedError(f"{network.name}: graphc lacks the activation {name[:40]!r}")
             function, defaults = ACTIVATIONS[name]
-            given = zip(("alpha", "beta"), defaults, strict=False)
-            numbers = [values[which].pop(0) if values[which] else default for which, default in given]
-            # What an LSTM does with its cell state is not clipped.
-            bound = self.clip if len(found) % each < 2 else None
-            found.append((name, _clipped(function, numbers, bound)))
-        return [found[i * each : (i + 1) * each] for i in range(count)]
+            parameters = zip(("alpha", "beta"), defaults, strict=False)
+            numbers = [values[which].pop(0) if values[which] else default for which, default in parameters]
+            # An LSTM does not clip the activation of its cell state.
+            bound = self.clip if len(activations) % each < 2 else None
+            activations.append((name, _clipped(function, numbers, bound)))
+        return [activations[i * each : (i + 1) * each] for i in range(count)]
 
 
 def _clipped(function: Callable[..., Tensor], numbers: Sequence[float], bound: float | None) -> Activation:
@@ -107,7 +107,7 @@ def rnn(
     hidden_size: int | None = None,
     layout: int = 0,
 ) -> Any:
-    """All hidden states, and the last ones."""
+    """Return all hidden states, and the last ones."""
     options = Options(activations, activation_alpha, activation_beta, clip, direction, layout)
     return _run(_RNN, options, x, w, r, b, sequence_lens, (initial_h,), None)
 
@@ -130,9 +130,9 @@ def gru(
     layout: int = 0,
     linear_before_reset: int = 0,
 ) -> Any:
-    """All hidden states, and the last ones."""
-    given = (activations, activation_alpha, activation_beta, clip, direction, layout)
-    options = Options(*given, linear_before_reset=bool(linear_before_reset))
+    """Return all hidden states, and the last ones."""
+    common = (activations, activation_alpha, activation_beta, clip, direction, layout)
+    options = Options(*common, linear_before_reset=bool(linear_before_reset))
     return _run(_GRU, options, x, w, r, b, sequence_lens, (initial_h,), None)
 
 
@@ -156,9 +156,9 @@ def lstm(
     input_forget: int = 0,
     layout: int = 0,
 ) -> Any:
-    """All hidden states, the last ones and the last cell states."""
-    given = (activations, activation_alpha, activation_beta, clip, direction, layout)
-    options = Options(*given, input_forget=bool(input_forget))
+    """Return all hidden states, the last ones and the last cell states."""
+    common = (activations, activation_alpha, activation_beta, clip, direction, layout)
+    options = Options(*common, input_forget=bool(input_forget))
     return _run(_LSTM, options, x, w, r, b, sequence_lens, (initial_h, initial_c), p)
 
 
@@ -174,7 +174,7 @@ def _run(
     p: Tensor | None,
 ) -> tuple[Tensor, ...]:
     if options.direction not in ("forward", "reverse", "bidirectional"):
-        raise UnsupportedError(f"{network.name} in the direction {options.direction[:40]!r}")
+        raise UnsupportedError(f"{network.name}: unknown direction {options.direction[:40]!r}")
     if options.layout:
         x = x.transpose(0, 1)
         initial = tuple([None if s is None else s.transpose(0, 1) for s in initial])
@@ -188,14 +188,14 @@ def _run(
         output, final = _one_direction(network, options, functions, x, state, weights, reverse, mask)
         outputs.append(output if mask is None else output.where(mask, 0.0))
         finals.append(final)
-    last = [stack(parts, 0) for parts in zip(*finals, strict=True)]
+    last = [stack(states, 0) for states in zip(*finals, strict=True)]
     if options.layout:
         return stack(outputs, 2).transpose(0, 1), *[s.transpose(0, 1) for s in last]
     return stack(outputs, 1), *last
 
 
 def _running(steps: int, lens: Tensor) -> Tensor:
-    """[time, batch, 1]: whether a sequence has a step."""
+    """Return [time, batch, 1]: whether a sequence has a step."""
     return (index.iota(shape=(steps, 1), axis=0) < lens.to("int64")).unsqueeze(2)
 
 
@@ -209,17 +209,17 @@ def _one_direction(
     reverse: bool,
     mask: Tensor | None,
 ) -> tuple[Tensor, State]:
-    """Hidden states [time, batch, hidden] and the last state."""
+    """Return hidden states [time, batch, hidden] and the last state."""
     w, r, b, p = weights
     wb, rb = (None, None) if b is None else b.chunk(2)
     kind = network.native.get(tuple([name for name, _ in functions]))
     plain = p is None and options.clip is None and not options.input_forget and options.linear_before_reset
     if kind is not None and plain:
-        given = [None if t is None else _ordered(t, network) for t in (w, r, wb, rb)]
-        return recurrent_layer(kind, x, state, *given, reverse=reverse, mask=mask)  # type: ignore[arg-type]
+        parameters = [None if t is None else _ordered(t, network) for t in (w, r, wb, rb)]
+        return recurrent_layer(kind, x, state, *parameters, reverse=reverse, mask=mask)  # type: ignore[arg-type]
     projected = linear(x, w, wb)
     calls = [function for _, function in functions]
-    # Cut before the loop, not in each step.
+    # Split before the loop, not in each step.
     cut = [2 * r.shape[1], r.shape[1]] if network is _GRU else [r.shape[0]]
     biases = [None] * len(cut) if rb is None else rb.split(cut)
     products = list(zip(r.split(cut), biases, strict=True))
@@ -235,11 +235,11 @@ def _one_direction(
 
 
 def _ordered(parameter: Tensor, network: Network) -> Tensor:
-    """A weight or bias with its gates in graphc's order."""
+    """Reorder the gates of a weight or bias to graphc's order."""
     if network.gates == 1:
         return parameter
-    parts = parameter.chunk(network.gates)
-    return cat([parts[i] for i in network.order])
+    gates = parameter.chunk(network.gates)
+    return cat([gates[i] for i in network.order])
 
 
 def _rnn_step(
@@ -251,7 +251,10 @@ def _rnn_step(
 def _gru_step(
     x: Tensor, state: State, products: Products, p: Any, functions: list[Activation], options: Options
 ) -> State:
-    """Gates update, reset, new; where the reset comes first, it is applied to the state and not to its product."""
+    """Compute the gates update, reset, new.
+
+    Without ``linear_before_reset`` the reset gate applies to the state and not to its product.
+    """
     (hidden,), (f, g) = state, functions
     xz, xr, xn = x.chunk(3, 1)
     hz, hr = linear(hidden, *products[0]).chunk(2, 1)
@@ -266,17 +269,17 @@ def _gru_step(
 def _lstm_step(
     x: Tensor, state: State, products: Products, p: Any, functions: list[Activation], options: Options
 ) -> State:
-    """Gates input, output, forget, cell; with peepholes the first three see the cell."""
+    """Compute the gates input, output, forget, cell. With peepholes the first three read the cell."""
     (hidden, cell), (f, g, h) = state, functions
     i, o, k, c = (x + linear(hidden, *products[0])).chunk(4, 1)
     pi, po, pk = (None,) * 3 if p is None else p.chunk(3)
-    taken = f(_seen(i, pi, cell))
-    kept = 1.0 - taken if options.input_forget else f(_seen(k, pk, cell))
-    after = kept * cell + taken * g(c)
-    return f(_seen(o, po, after)) * h(after), after
+    input_gate = f(_with_peephole(i, pi, cell))
+    forget_gate = 1.0 - input_gate if options.input_forget else f(_with_peephole(k, pk, cell))
+    after = forget_gate * cell + input_gate * g(c)
+    return f(_with_peephole(o, po, after)) * h(after), after
 
 
-def _seen(gate: Tensor, peephole: Tensor | None, cell: Tensor) -> Tensor:
+def _with_peephole(gate: Tensor, peephole: Tensor | None, cell: Tensor) -> Tensor:
     return gate if peephole is None else gate + peephole * cell
 
 

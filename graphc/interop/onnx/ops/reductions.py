@@ -1,4 +1,4 @@
-"""ONNX operators that make one element of many: sums, extremes, norms, positions of extremes."""
+"""Rules of ONNX operators that reduce: sums, extremes, norms, positions of extremes."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Axes = tuple[int, ...]
 
 
 def _is_empty(x: Tensor, axes: Axes) -> bool:
-    """Whether nothing is reduced, as far as sizes say so without a call."""
+    """Check whether the reduction is over no elements, as far as static sizes say so."""
     return any(type(x.shape[a]) is int and x.shape[a] == 0 for a in axes)
 
 
 def _filled(x: Tensor, axes: Axes, keep: bool, value: Any) -> Tensor:
-    """What is left of no elements."""
+    """Return the result of a reduction over no elements."""
     if keep:
         shape = [1 if i in axes else n for i, n in enumerate(x.shape)]
     else:
@@ -85,19 +85,19 @@ _RULES: dict[str, Callable[[Tensor, Axes, bool], Tensor]] = {
     "ReduceLogSumExp": _log_sum_exp,
 }
 _INPUT_SINCE = {"ReduceSum": 13}
-"""From which version on axes are an input; 18 for others."""
+"""Version from which axes are an input. 18 for all others."""
 _ORDERED = frozenset({"ReduceMax", "ReduceMin"})
 
 
 def _reduced(name: str, x: Tensor, axes: Sequence[int], keep: bool, empty_is_none: bool, call: Any) -> Tensor:
-    """``empty_is_none``: without axes nothing is reduced, otherwise all are."""
+    """Reduce. Without axes, ``empty_is_none`` reduces nothing, otherwise all axes are reduced."""
     at = tuple(sorted(a % x.ndim for a in axes))
     if not at and not empty_is_none:
         at = tuple(range(x.ndim))
     if call.element(0) is UINT64 and name in _ORDERED:
         return unsigned.ordered(_RULES[name](unsigned.ordered(x), at, keep))
-    found = _RULES[name](x, at, keep)
-    return found if found.dtype is x.dtype else found.to(x.dtype)
+    result = _RULES[name](x, at, keep)
+    return result if result.dtype is x.dtype else result.to(x.dtype)
 
 
 def _enter(name: str) -> None:
@@ -140,7 +140,7 @@ _position("ArgMin", functions.argmin)
 
 @op("LpNormalization")
 def lp_normalization(x: Tensor, *, axis: int = -1, p: int = 2) -> Tensor:
-    """Divided by the norm along an axis; vectors of zeros stay as they are."""
+    """Divide by the norm along an axis. Zero vectors stay as they are."""
     at = (axis % x.ndim,)
     length = _sum(ew.abs(x), at, True) if p == 1 else functions.sqrt(_sum(x * x, at, True))
     return x / ew.where(length.eq(0), 1.0, length)
@@ -148,7 +148,7 @@ def lp_normalization(x: Tensor, *, axis: int = -1, p: int = 2) -> Tensor:
 
 @op("MeanVarianceNormalization", since=9)
 def mean_variance_normalization(x: Tensor, *, axes: Sequence[int] = (0, 2, 3)) -> Tensor:
-    """Minus the mean, divided by the standard deviation and 1e-9."""
+    """Subtract the mean and divide by the standard deviation plus 1e-9."""
     at = tuple([a % x.ndim for a in axes])
     centered = x - functions.mean(x, at, True)
     return centered / (functions.sqrt(functions.mean(centered * centered, at, True)) + 1e-9)

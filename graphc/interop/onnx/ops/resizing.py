@@ -1,4 +1,4 @@
-"""ONNX operators that bring tensors to other sizes by interpolation, by cutting and by zeros."""
+"""Rules of ONNX operators that resize by interpolation, cropping and zero padding."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from graphc.tensors.tensor import Tensor
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """How elements between those of a dimension are found."""
+    """Interpolation method."""
 
     mode: str
     """``nearest``, ``linear`` or ``cubic``."""
@@ -30,14 +30,14 @@ class Filter:
     antialias: bool = False
     exclude_outside: bool = False
     cubic: float = -0.75
-    """The parameter of Keys' kernel."""
+    """Parameter of Keys' kernel."""
     outside: float = 0.0
-    """What stands outside for ``tf_crop_and_resize``."""
+    """Value of elements outside for ``tf_crop_and_resize``."""
 
     def __post_init__(self) -> None:
-        """Raises AttributeValueError for what ONNX does not know."""
+        """Raise AttributeValueError for modes that ONNX does not define."""
         if self.mode not in ("nearest", "linear", "cubic"):
-            raise AttributeValueError(f"Resize: mode {self.mode[:40]!r} is none of nearest, linear, cubic")
+            raise AttributeValueError(f"Resize: mode {self.mode[:40]!r} is not one of nearest, linear, cubic")
         if self.coordinates not in COORDINATES:
             raise AttributeValueError(f"Resize: coordinate_transformation_mode {self.coordinates[:40]!r} is not known")
         if self.nearest not in NEAREST:
@@ -45,49 +45,51 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """From the size of one dimension to another."""
+class Scaling:
+    """Change of the size of one dimension."""
 
     size: Any
-    wanted: Any
+    result_size: Any
     width: Any
-    """What is wanted before it is cut to a whole number."""
+    """Size of the result before rounding to an integer."""
     scale: Any
     start: float = 0.0
     end: float = 1.0
 
 
-def _of_corners(i: Tensor, way: Way) -> Tensor:
-    return i * ((way.size - 1) / (way.width - 1)) if not always("==", way.wanted, 1) else i * 0.0
+def _of_corners(i: Tensor, scaling: Scaling) -> Tensor:
+    return i * ((scaling.size - 1) / (scaling.width - 1)) if not always("==", scaling.result_size, 1) else i * 0.0
 
 
-def _symmetric(i: Tensor, way: Way) -> Tensor:
-    missing = 1.0 - way.wanted / (way.scale * way.size)
-    return (i + 0.5) / way.scale - 0.5 + missing * (way.size / 2)
+def _symmetric(i: Tensor, scaling: Scaling) -> Tensor:
+    missing = 1.0 - scaling.result_size / (scaling.scale * scaling.size)
+    return (i + 0.5) / scaling.scale - 0.5 + missing * (scaling.size / 2)
 
 
-def _cropped(i: Tensor, way: Way) -> Tensor:
-    last = way.size - 1
-    if always("==", way.wanted, 1):
-        return i * 0.0 + 0.5 * (way.start + way.end) * last
-    return i * ((way.end - way.start) * last / (way.wanted - 1)) + way.start * last
+def _cropped(i: Tensor, scaling: Scaling) -> Tensor:
+    last = scaling.size - 1
+    if always("==", scaling.result_size, 1):
+        return i * 0.0 + 0.5 * (scaling.start + scaling.end) * last
+    return i * ((scaling.end - scaling.start) * last / (scaling.result_size - 1)) + scaling.start * last
 
 
-COORDINATES: dict[str, Callable[[Tensor, Way], Tensor]] = {
-    "half_pixel": lambda i, way: (i + 0.5) / way.scale - 0.5,
+COORDINATES: dict[str, Callable[[Tensor, Scaling], Tensor]] = {
+    "half_pixel": lambda i, scaling: (i + 0.5) / scaling.scale - 0.5,
     "half_pixel_symmetric": _symmetric,
-    "pytorch_half_pixel": lambda i, way: (i + 0.5) / way.scale - 0.5 if not always("==", way.wanted, 1) else i * 0.0,
+    "pytorch_half_pixel": lambda i, scaling: (
+        (i + 0.5) / scaling.scale - 0.5 if not always("==", scaling.result_size, 1) else i * 0.0
+    ),
     "align_corners": _of_corners,
-    "asymmetric": lambda i, way: i / way.scale,
-    "tf_half_pixel_for_nn": lambda i, way: (i + 0.5) / way.scale,
+    "asymmetric": lambda i, scaling: i / scaling.scale,
+    "tf_half_pixel_for_nn": lambda i, scaling: (i + 0.5) / scaling.scale,
     "tf_crop_and_resize": _cropped,
 }
-"""Where elements of the result lie in the input, by mode."""
+"""Coordinate in the input of each element of the result, by mode."""
 NEAREST: dict[str, Callable[[Tensor], Tensor]] = {
-    "round_prefer_floor": lambda places: (places - 0.5).ceil(),
-    "round_prefer_ceil": lambda places: (places + 0.5).floor(),
-    "floor": lambda places: places.floor(),
-    "ceil": lambda places: places.ceil(),
+    "round_prefer_floor": lambda x: (x - 0.5).ceil(),
+    "round_prefer_ceil": lambda x: (x + 0.5).floor(),
+    "floor": lambda x: x.floor(),
+    "ceil": lambda x: x.ceil(),
 }
 
 
@@ -99,7 +101,7 @@ def upsample(x: Tensor, *, mode: str = "nearest", scales: Sequence[float]) -> Te
 @op("Upsample", since=9, host="scales")
 @op("Resize", since=10, host="scales")
 def resize_by_scales(x: Tensor, scales: Sequence[float], *, mode: str = "nearest") -> Tensor:
-    """Version 10 and before: places are those of ``asymmetric``."""
+    """Resize in version 10 and before, with the coordinates of ``asymmetric``."""
     return _resized(x, Filter(mode, "asymmetric", "floor"), None, scales)
 
 
@@ -120,25 +122,25 @@ def resize(
     mode: str = "nearest",
     nearest_mode: str = "round_prefer_floor",
 ) -> Tensor:
-    """One dimension after the other, each by a weighted sum of neighbours."""
+    """Resize one dimension after the other, each by a weighted sum of neighbours."""
     rank = len(x.shape)
     chosen = [a % rank for a in axes] if axes else list(range(rank))
     options = (bool(antialias), bool(exclude_outside), cubic_coeff_a, extrapolation_value)
-    filtered = Filter(mode, coordinate_transformation_mode, nearest_mode, *options)
+    method = Filter(mode, coordinate_transformation_mode, nearest_mode, *options)
     if not sizes and not scales:
         raise AttributeValueError("Resize: neither scales nor sizes are given")
     if sizes:
-        wanted, factors = _by_sizes(x, chosen, sizes, keep_aspect_ratio_policy)
+        result_sizes, factors = _by_sizes(x, chosen, sizes, keep_aspect_ratio_policy)
     else:
-        wanted, factors = None, list(scales or ())
-    return _resized(x, filtered, wanted, factors, chosen, roi or None)
+        result_sizes, factors = None, list(scales or ())
+    return _resized(x, method, result_sizes, factors, chosen, roi or None)
 
 
 def _by_sizes(x: Tensor, axes: Sequence[int], sizes: Sequence[Any], policy: str) -> tuple[list[Any], list[Any]]:
-    """The sizes and scales of these dimensions."""
+    """Return the sizes and scales of these dimensions."""
     if len(sizes) != len(axes):
         raise ShapeError(f"Resize: {len(sizes)} sizes for {len(axes)} dimensions")
-    scales = [wanted / x.shape[a] for a, wanted in zip(axes, sizes, strict=True)]
+    scales = [target / x.shape[a] for a, target in zip(axes, sizes, strict=True)]
     if policy == "stretch":
         return list(sizes), scales
     if policy not in ("not_larger", "not_smaller"):
@@ -149,7 +151,7 @@ def _by_sizes(x: Tensor, axes: Sequence[int], sizes: Sequence[Any], policy: str)
 
 def _resized(
     x: Tensor,
-    how: Filter,
+    method: Filter,
     sizes: Sequence[Any] | None,
     scales: Sequence[Any],
     axes: Sequence[int] | None = None,
@@ -158,94 +160,98 @@ def _resized(
     axes = range(len(x.shape)) if axes is None else axes
     if len(scales) != len(axes):
         raise ShapeError(f"Resize: {len(scales)} scales for {len(axes)} dimensions")
-    crops = how.coordinates == "tf_crop_and_resize" and roi is not None
-    result = x if how.mode == "nearest" or x.dtype.is_floating_point else x.to(float32)
+    crops = method.coordinates == "tf_crop_and_resize" and roi is not None
+    result = x if method.mode == "nearest" or x.dtype.is_floating_point else x.to(float32)
     for i, (axis, scale) in enumerate(zip(axes, scales, strict=True)):
         start, end = (roi[i], roi[len(axes) + i]) if crops and roi is not None else (0.0, 1.0)
         size = x.shape[axis]
-        wanted = _size(size, scale * (end - start) if crops else scale) if sizes is None else sizes[i]
-        width = size * scale if sizes is None and not crops else wanted
-        if crops or not (always("==", wanted, size) and scale == 1.0):
-            result = _along(result, axis, how, Way(size, wanted, width, scale, start, end))
-    return result if result.dtype is x.dtype else _whole(result, x.dtype)
+        target = _size(size, scale * (end - start) if crops else scale) if sizes is None else sizes[i]
+        width = size * scale if sizes is None and not crops else target
+        if crops or not (always("==", target, size) and scale == 1.0):
+            result = _along(result, axis, method, Scaling(size, target, width, scale, start, end))
+    return result if result.dtype is x.dtype else _rounded(result, x.dtype)
 
 
-def _whole(x: Tensor, dtype: DType) -> Tensor:
-    """Real numbers as the nearest whole ones of a type."""
+def _rounded(x: Tensor, dtype: DType) -> Tensor:
+    """Round real numbers to the nearest integers of a type."""
     limits = np.iinfo(dtype.numpy)
     return x.round().clamp(float(limits.min), float(limits.max)).to(dtype)
 
 
 def _size(size: Any, scale: float) -> Any:
-    """floor(size * scale), rounded as numbers of 32 bits."""
+    """Return floor(size * scale), computed in f32."""
     if is_size(size):
-        whole, part = float(scale).as_integer_ratio()
-        return size * whole // part
+        numerator, denominator = float(scale).as_integer_ratio()
+        return size * numerator // denominator
     return int(np.float32(size) * np.float32(scale))
 
 
-def _along(x: Tensor, axis: int, how: Filter, way: Way) -> Tensor:
-    """One dimension brought to another size."""
-    times = _times(how, way)
+def _along(x: Tensor, axis: int, method: Filter, scaling: Scaling) -> Tensor:
+    """Resize one dimension."""
+    times = _times(method, scaling)
     if times:
         spread = x.unsqueeze(axis + 1).broadcast_to(*x.shape[: axis + 1], times, *x.shape[axis + 1 :])
-        return spread.reshape(*x.shape[:axis], way.wanted, *x.shape[axis + 1 :])
-    taps = _taps(how, way)
-    cropped = how.coordinates == "tf_crop_and_resize"
+        return spread.reshape(*x.shape[:axis], scaling.result_size, *x.shape[axis + 1 :])
+    taps = _taps(method, scaling)
+    cropped = method.coordinates == "tf_crop_and_resize"
 
     def rows_and_weights() -> list[Tensor]:
-        places = COORDINATES[how.coordinates](index.iota(shape=(way.wanted,), axis=0).to(float64), way)
-        rows, weights = _neighbours(places, how, way, taps)
-        inside = [(places >= 0.0) & (places <= way.size - 1)] if cropped else []
+        coordinates = COORDINATES[method.coordinates](
+            index.iota(shape=(scaling.result_size,), axis=0).to(float64), scaling
+        )
+        rows, weights = _neighbours(coordinates, method, scaling, taps)
+        inside = [(coordinates >= 0.0) & (coordinates <= scaling.size - 1)] if cropped else []
         return [*rows, *weights, *inside]
 
-    found = of_sizes((way.size, way.wanted), rows_and_weights)
-    count = len(taps) if how.mode != "nearest" else 1
+    neighbours = of_sizes((scaling.size, scaling.result_size), rows_and_weights)
+    count = len(taps) if method.mode != "nearest" else 1
     column = (-1, *(1,) * (len(x.shape) - axis - 1))
     total: Any = None
     for i in range(count):
-        part = index.gather(x, found[i], axis=axis)
-        if how.mode != "nearest":
-            part = part * found[count + i].to(x.dtype).reshape(*column)
-        total = part if total is None else total + part
-    return total.where(found[-1].reshape(*column), how.outside) if cropped else total
+        term = index.gather(x, neighbours[i], axis=axis)
+        if method.mode != "nearest":
+            term = term * neighbours[count + i].to(x.dtype).reshape(*column)
+        total = term if total is None else total + term
+    return total.where(neighbours[-1].reshape(*column), method.outside) if cropped else total
 
 
-def _times(how: Filter, way: Way) -> int:
-    """How often each element is repeated, where the result is nothing but that; else 0."""
-    if how.mode != "nearest" or is_size(way.scale) or not float(way.scale).is_integer():
+def _times(method: Filter, scaling: Scaling) -> int:
+    """Return how often each element repeats, where the result is a mere repetition; else 0."""
+    if method.mode != "nearest" or is_size(scaling.scale) or not float(scaling.scale).is_integer():
         return 0
-    halves = how.coordinates.startswith(("half_pixel", "pytorch")) and how.nearest.startswith("round")
-    floors = how.coordinates in ("asymmetric", "tf_half_pixel_for_nn") and how.nearest == "floor"
-    whole = always("==", way.wanted, way.size * int(way.scale))
-    return int(way.scale) if whole and (halves or floors) else 0
+    halves = method.coordinates.startswith(("half_pixel", "pytorch")) and method.nearest.startswith("round")
+    floors = method.coordinates in ("asymmetric", "tf_half_pixel_for_nn") and method.nearest == "floor"
+    is_multiple = always("==", scaling.result_size, scaling.size * int(scaling.scale))
+    return int(scaling.scale) if is_multiple and (halves or floors) else 0
 
 
-def _taps(how: Filter, way: Way) -> Sequence[int]:
-    """The neighbours that have weights, counted from the one at or before a place."""
-    reach = {"nearest": 0, "linear": 1, "cubic": 2}[how.mode]
-    if not how.antialias:
+def _taps(method: Filter, scaling: Scaling) -> Sequence[int]:
+    """Return the neighbours with weights, relative to the last element at or before a coordinate."""
+    reach = {"nearest": 0, "linear": 1, "cubic": 2}[method.mode]
+    if not method.antialias:
         return range(1 - reach, reach + 1)
-    if is_size(way.size) or is_size(way.wanted):
-        raise ShapeError("Resize: antialias for sizes that are not known when the model is traced")
-    first = math.floor(-reach / min(way.scale, 1.0)) + 1
+    if is_size(scaling.size) or is_size(scaling.result_size):
+        raise ShapeError("Resize: antialias needs static sizes")
+    first = math.floor(-reach / min(scaling.scale, 1.0)) + 1
     return range(first, 2 - first)
 
 
-def _neighbours(places: Tensor, how: Filter, way: Way, taps: Sequence[int]) -> tuple[list[Tensor], list[Tensor]]:
-    """The elements around places, and their weights."""
-    last = way.size - 1
-    if how.mode == "nearest":
-        return [NEAREST[how.nearest](places).to(int64).clamp(0, last)], []
-    first = places.ceil() - 1.0
-    share = places - first
+def _neighbours(
+    coordinates: Tensor, method: Filter, scaling: Scaling, taps: Sequence[int]
+) -> tuple[list[Tensor], list[Tensor]]:
+    """Return the elements around coordinates, and their weights."""
+    last = scaling.size - 1
+    if method.mode == "nearest":
+        return [NEAREST[method.nearest](coordinates).to(int64).clamp(0, last)], []
+    first = coordinates.ceil() - 1.0
+    fraction = coordinates - first
     rows = [first.to(int64) + k for k in taps]
-    kernel = _triangle if how.mode == "linear" else _keys
-    narrow = min(way.scale, 1.0) if how.antialias else 1.0
-    weights = [kernel(((share - float(k)) * narrow).abs(), how.cubic) for k in taps]
-    if how.exclude_outside:
+    kernel = _triangle if method.mode == "linear" else _keys
+    narrow = min(scaling.scale, 1.0) if method.antialias else 1.0
+    weights = [kernel(((fraction - float(k)) * narrow).abs(), method.cubic) for k in taps]
+    if method.exclude_outside:
         weights = [w.where((row >= 0) & (row <= last), 0.0) for w, row in zip(weights, rows, strict=True)]
-    if how.exclude_outside or how.antialias:
+    if method.exclude_outside or method.antialias:
         total = weights[0]
         for weight in weights[1:]:
             total = total + weight
@@ -265,13 +271,13 @@ def _keys(x: Tensor, a: float) -> Tensor:
 
 @op("CenterCropPad", since=18, host="shape")
 def center_crop_pad(x: Tensor, shape: Sequence[Any], *, axes: Sequence[int] | None = None) -> Tensor:
-    """The middle of each dimension, with zeros on both sides where it is shorter."""
+    """Crop each dimension to its middle, or pad it with zeros on both sides."""
     rank = len(x.shape)
-    for axis, wanted in zip(axes or range(rank), shape, strict=True):
+    for axis, target in zip(axes or range(rank), shape, strict=True):
         axis = axis % rank
-        missing = wanted - x.shape[axis]
+        missing = target - x.shape[axis]
         if missing < 0:
-            x = x.narrow(axis, -missing // 2, wanted)
+            x = x.narrow(axis, -missing // 2, target)
         elif missing > 0:
             x = pad(x, (0, 0) * (rank - 1 - axis) + (missing // 2, missing - missing // 2))
     return x

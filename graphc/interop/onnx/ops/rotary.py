@@ -1,4 +1,4 @@
-"""ONNX's rotary embedding of positions."""
+"""Rule of ONNX's rotary position embedding."""
 
 from __future__ import annotations
 
@@ -19,24 +19,27 @@ def rotary_embedding(
     num_heads: int | None = None,
     rotary_embedding_dim: int = 0,
 ) -> Tensor:
-    """Pairs of elements of each head turned by the angle of its position."""
+    """Rotate pairs of elements of each head by the angle of its position."""
     if position_ids is not None:
         cos_cache, sin_cache = cos_cache[position_ids.to("int64")], sin_cache[position_ids.to("int64")]
     cos, sin = cos_cache.unsqueeze(1), sin_cache.unsqueeze(1)
     flat = len(x.shape) == 3
-    found = rotated(heads_apart(x, num_heads) if flat else x, cos, sin, bool(interleaved), rotary_embedding_dim)
-    return heads_together(found) if flat else found
+    result = rotated(heads_apart(x, num_heads) if flat else x, cos, sin, bool(interleaved), rotary_embedding_dim)
+    return heads_together(result) if flat else result
 
 
 def rotated(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool, size: int = 0) -> Tensor:
-    """The first ``size`` elements (0: all) of heads [batch, heads, time, elements] turned in pairs: of neighbours, or
-    of the first half with the second. Cosines and sines are [batch, 1, time, size / 2]."""
+    """Rotate the first ``size`` elements (0: all) of heads [batch, heads, time, elements] in pairs.
+
+    A pair consists of two neighbours, or of one element from each half. Cosines and sines are [batch, 1, time, size /
+    2].
+    """
     size = size or x.shape[3]
-    turned, rest = x[..., :size], x[..., size:]
+    source, unrotated = x[..., :size], x[..., size:]
     if interleaved:
-        a, b = turned[..., 0::2], turned[..., 1::2]
-        found = stack([a * cos - b * sin, a * sin + b * cos], -1).reshape(*turned.shape)
+        a, b = source[..., 0::2], source[..., 1::2]
+        result = stack([a * cos - b * sin, a * sin + b * cos], -1).reshape(*source.shape)
     else:
-        a, b = turned[..., : size // 2], turned[..., size // 2 :]
-        found = cat([a * cos - b * sin, a * sin + b * cos], -1)
-    return found if size == x.shape[3] else cat([found, rest], -1)
+        a, b = source[..., : size // 2], source[..., size // 2 :]
+        result = cat([a * cos - b * sin, a * sin + b * cos], -1)
+    return result if size == x.shape[3] else cat([result, unrotated], -1)

@@ -1,4 +1,4 @@
-"""ONNX operators of sequences, which are lists of values, and of optional values, which may be None."""
+"""Rules of ONNX operators on sequences, which are lists of values, and on optional values, which may be None."""
 
 from __future__ import annotations
 
@@ -33,53 +33,54 @@ def sequence_length(input_sequence: Values) -> Any:
 
 @op("SequenceAt", values=True, host="position")
 def sequence_at(input_sequence: Values, position: Value) -> Value:
-    return input_sequence[_place(input_sequence, position, 0)]
+    return input_sequence[_resolved(input_sequence, position, 0)]
 
 
 @op("SequenceErase", values=True, host="position")
 def sequence_erase(input_sequence: Values, position: Value | None = None) -> Values:
-    """Without one element, the last if there is no position."""
-    place = _place(input_sequence, position, 0) if position is not None else len(input_sequence) - 1
-    return [v for i, v in enumerate(input_sequence) if i != place]
+    """Remove one element, the last without a position."""
+    erased = _resolved(input_sequence, position, 0) if position is not None else len(input_sequence) - 1
+    return [v for i, v in enumerate(input_sequence) if i != erased]
 
 
 @op("SequenceInsert", values=True, host="position")
 def sequence_insert(input_sequence: Values, tensor: Value, position: Value | None = None) -> Values:
-    """With one element more, at the end if there is no position."""
-    place = _place(input_sequence, position, 1) if position is not None else len(input_sequence)
-    return [*input_sequence[:place], tensor, *input_sequence[place:]]
+    """Insert one element, at the end without a position."""
+    at = _resolved(input_sequence, position, 1) if position is not None else len(input_sequence)
+    return [*input_sequence[:at], tensor, *input_sequence[at:]]
 
 
-def _place(values: Values, position: Value, more: int) -> int:
-    """A position counted from the front. Raises IndexRangeError."""
+def _resolved(values: Values, position: Value, more: int) -> int:
+    """Resolve a position that may count from the end. Raises IndexRangeError."""
     number = int(position.number)
     if not -len(values) <= number < len(values) + more:
-        raise IndexRangeError(f"position {number} of a sequence of {len(values)}")
+        raise IndexRangeError(f"position {number} is out of range for a sequence of {len(values)} elements")
     return number + len(values) if number < 0 else number
 
 
 @op("SplitToSequence", values=True, host="split")
 def split_to_sequence(input: Value, split: Value | None = None, *, axis: int = 0, keepdims: int = 1) -> Values:
-    """Parts of the given sizes; of one size, with the last part smaller; without sizes one entry each."""
+    """Split into segments of the given sizes, or of one size with a smaller last one. Without sizes into single
+    entries."""
     extent = input.shape[axis]
-    sizes = _parts(extent, 1 if split is None else split.numbers)
+    sizes = _segment_sizes(extent, 1 if split is None else split.numbers)
     bounds = list(accumulate(sizes, initial=0))
     before = (slice(None),) * (axis % len(input.shape))
-    whole = split is not None or keepdims
+    keeps_axis = split is not None or keepdims
     return [
-        _part(input, (*before, slice(start, start + size) if whole else start))
+        _segment(input, (*before, slice(start, start + size) if keeps_axis else start))
         for start, size in zip(bounds, sizes, strict=False)
     ]
 
 
-def _parts(extent: int, split: Any) -> Sequence[int]:
+def _segment_sizes(extent: int, split: Any) -> Sequence[int]:
     if not isinstance(split, int):
         return split
     full, rest = divmod(extent, split)
     return [*[split] * full, *([rest] if rest else [])]
 
 
-def _part(value: Value, index: tuple[Any, ...]) -> Value:
+def _segment(value: Value, index: tuple[Any, ...]) -> Value:
     if value.is_known:
         return Value(value.element, None, np.asarray(value.array[index]))
     return Value(value.element, value.tensor[index])
@@ -88,7 +89,7 @@ def _part(value: Value, index: tuple[Any, ...]) -> Value:
 @op("ConcatFromSequence", values=True)
 def concat_from_sequence(input_sequence: Values, *, axis: int, new_axis: int = 0) -> Value:
     if not input_sequence:
-        raise ArgumentError("ConcatFromSequence of a sequence without elements")
+        raise ArgumentError("ConcatFromSequence: the sequence is empty")
     element = input_sequence[0].element
     if all(v.is_known for v in input_sequence):
         joined = np.stack if new_axis else np.concatenate
@@ -113,5 +114,5 @@ def optional_has_element(input: Any = None) -> Any:
 @op("OptionalGetElement", values=True)
 def optional_get_element(input: Any) -> Any:
     if input is None:
-        raise ArgumentError("OptionalGetElement of an optional value that is not there")
+        raise ArgumentError("OptionalGetElement: the optional value is absent")
     return input

@@ -1,4 +1,4 @@
-"""ONNX operators that give elements another shape or order: views, joining, splitting; and what they do to sizes."""
+"""Rules of ONNX operators that reshape, reorder, join and split tensors, and of their effect on static sizes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from graphc.tensors.tensor import Tensor
 
 @op("Shape", values=True)
 def shape(data: Value, *, start: int = 0, end: int | None = None) -> Any:
-    """The sizes, which are known without computing the tensor."""
+    """Return the sizes, which are known without computing the tensor."""
     return array_of_sizes(data.shape[slice(start, end)])
 
 
@@ -33,7 +33,7 @@ def size(data: Value) -> Any:
 
 @op("Reshape", since=5, host="shape")
 def reshape(data: Tensor, shape: Sequence[Any], *, allowzero: int = 0) -> Tensor:
-    """0 stands for the size of the operand there, unless ``allowzero``."""
+    """Reshape. A size of 0 keeps the operand's size of that dimension, unless ``allowzero``."""
     return data.reshape(_sizes(data.shape, shape, allowzero))
 
 
@@ -42,8 +42,8 @@ def reshape_known(data: np.ndarray, shape: np.ndarray, *, allowzero: int = 0) ->
     return data.reshape(_sizes(data.shape, shape.tolist(), allowzero))
 
 
-def _sizes(of: Sequence[Any], shape: Sequence[Any], allowzero: int) -> tuple[Any, ...]:
-    return tuple([of[i] if not allowzero and type(n) is int and n == 0 else n for i, n in enumerate(shape)])
+def _sizes(operand: Sequence[Any], shape: Sequence[Any], allowzero: int) -> tuple[Any, ...]:
+    return tuple([operand[i] if not allowzero and type(n) is int and n == 0 else n for i, n in enumerate(shape)])
 
 
 @op("Flatten")
@@ -83,13 +83,13 @@ def concat_known(*inputs: np.ndarray, axis: int = 1) -> np.ndarray:
 def split(
     input: Value, split: Value | None = None, *, axis: int = 0, num_outputs: int | None = None, call: Call
 ) -> Any:
-    """Parts of the given sizes, or so many of the same size of which the last may be smaller."""
-    given = split.numbers if isinstance(split, Value) else split
-    sizes = given or _equal_sizes(input.shape[axis], num_outputs or call.outputs)
+    """Split into tensors of the given sizes, or into equal ones of which the last may be smaller."""
+    requested = split.numbers if isinstance(split, Value) else split
+    sizes = requested or _equal_sizes(input.shape[axis], num_outputs or call.outputs)
     if input.is_known:
         ends = list(accumulate(sizes))[:-1]
-        return tuple([Value(input.element, None, part) for part in np.split(input.array, ends, axis)])
-    return tuple([Value(input.element, part) for part in input.tensor.split(list(sizes), axis)])
+        return tuple([Value(input.element, None, chunk) for chunk in np.split(input.array, ends, axis)])
+    return tuple([Value(input.element, chunk) for chunk in input.tensor.split(list(sizes), axis)])
 
 
 def _equal_sizes(extent: Any, count: int) -> list[Any]:
@@ -108,14 +108,14 @@ def squeeze_known(data: np.ndarray, axes: Any = None) -> np.ndarray:
 
 
 def _without(shape: Sequence[Any], axes: Sequence[int] | None) -> tuple[Any, ...]:
-    """The sizes of what is left; raises ShapeError for an axis that has another size than 1."""
+    """Return the sizes without the squeezed axes. Raises ShapeError for an axis whose size is not 1."""
     if axes is None:
         return tuple([s for s in shape if s != 1])
-    gone = {_axis(a, len(shape)) for a in np.asarray(axes).reshape(-1).tolist()}
-    for axis in gone:
+    squeezed = {_axis(a, len(shape)) for a in np.asarray(axes).reshape(-1).tolist()}
+    for axis in squeezed:
         if shape[axis] != 1:
-            raise ShapeError(f"axis {axis} of the shape {list(shape)} cannot be squeezed, it is not 1")
-    return tuple([s for i, s in enumerate(shape) if i not in gone])
+            raise ShapeError(f"cannot squeeze axis {axis} of the shape {list(shape)}: its size is not 1")
+    return tuple([s for i, s in enumerate(shape) if i not in squeezed])
 
 
 @op("Unsqueeze", host="axes")
@@ -133,20 +133,20 @@ def _with(shape: Sequence[Any], axes: Any) -> tuple[Any, ...]:
     rank = len(shape) + len(numbers)
     new = {_axis(a, rank) for a in numbers}
     if len(new) != len(numbers):
-        raise AttributeValueError(f"unsqueeze: axes {numbers} name one twice")
+        raise AttributeValueError(f"unsqueeze: axes {numbers} contain a duplicate")
     sizes = iter(shape)
     return tuple([1 if i in new else next(sizes) for i in range(rank)])
 
 
 def _axis(axis: int, rank: int) -> int:
     if not -rank <= axis < rank:
-        raise AttributeValueError(f"axis {axis} is none of the {rank} that there are")
+        raise AttributeValueError(f"axis {axis} is out of range for {rank} dimensions")
     return axis % rank
 
 
 @op("Expand", host="shape")
 def expand(data: Tensor, shape: Sequence[Any]) -> Tensor:
-    """Repeated along axes of size 1, of either: a 1 in ``shape`` keeps what there is."""
+    """Broadcast data and ``shape`` to each other: a 1 in ``shape`` keeps the size of the data."""
     return data.expand(common_shape(tuple(data.shape), tuple(shape)))
 
 
@@ -155,8 +155,8 @@ def expand_known(data: np.ndarray, shape: np.ndarray) -> np.ndarray | None:
     sizes = shape.tolist()
     if any(map(is_size, sizes)):
         return None
-    wanted = common_shape(data.shape, tuple(sizes))
-    return np.broadcast_to(data, wanted) if math.prod(wanted) <= MOST_KNOWN else None
+    target = common_shape(data.shape, tuple(sizes))
+    return np.broadcast_to(data, target) if math.prod(target) <= MOST_KNOWN else None
 
 
 @op("Tile", since=6, host="repeats")
@@ -174,8 +174,8 @@ def tile_known(input: np.ndarray, repeats: np.ndarray) -> np.ndarray | None:
 
 @op(ALIGN, domain=OWN)
 def align_axis(x: Tensor, like: Tensor, *, axis: int) -> Tensor:
-    """Dimensions of 1 behind those of x, so that these begin at an axis of the other; a single element as it is."""
+    """Append dimensions of 1 to x to align it with an axis of the other operand. A single element stays as it is."""
     if x.numel() == 1:
         return x.reshape((1,) * like.ndim)
-    behind = like.ndim - axis % like.ndim - x.ndim
-    return x.reshape((*x.shape, *(1,) * behind))
+    trailing = like.ndim - axis % like.ndim - x.ndim
+    return x.reshape((*x.shape, *(1,) * trailing))

@@ -1,4 +1,4 @@
-"""Arithmetic of ONNX operators on known arrays: what models compute shapes with."""
+"""Arithmetic of ONNX operators on static arrays, with which models compute shapes."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Array = np.ndarray
 
 
 def _each(function: Callable[..., Any], *arrays: Array) -> Array:
-    """A function of Python's numbers and sizes, element by element."""
-    given = np.broadcast_arrays(*arrays)
-    found = np.empty(given[0].shape, object)
-    for place in np.ndindex(found.shape):
-        found[place] = function(*[_plain(a[place]) for a in given])
-    return found
+    """Apply a function of Python numbers and sizes to each element."""
+    operands = np.broadcast_arrays(*arrays)
+    result = np.empty(operands[0].shape, object)
+    for position in np.ndindex(result.shape):
+        result[position] = function(*[_plain(a[position]) for a in operands])
+    return result
 
 
 def _plain(value: Any) -> Any:
@@ -29,7 +29,7 @@ def _plain(value: Any) -> Any:
 
 
 def _of_sizes(function: Callable[..., Any], of_one: Callable[..., Any]) -> Callable[..., Array]:
-    """A function of arrays; of those that hold sizes one of their elements."""
+    """Return a rule that applies ``function`` to arrays, and ``of_one`` to each element of arrays that hold sizes."""
 
     def rule(*arrays: Array, **attributes: Any) -> Array:
         with np.errstate(all="ignore"):
@@ -41,7 +41,7 @@ def _of_sizes(function: Callable[..., Any], of_one: Callable[..., Any]) -> Calla
 
 
 def _quotient(a: Any, b: Any) -> Any:
-    """Of real numbers; of whole ones as in C, cut towards zero."""
+    """Divide real numbers. Integer quotients truncate towards zero, as in C."""
     if isinstance(a, float) or isinstance(b, float):
         return a / b
     return a // b if (a >= 0) == (b > 0) else -((-a) // b)
@@ -82,7 +82,7 @@ for _name, _function, _of_one in (
 
 
 def _least(a: Any, b: Any) -> tuple[Any, Any]:
-    """Both numbers, the smaller one first; the order is asked for only where ranges do not say it."""
+    """Return both numbers, the smaller one first. Compares them only where their ranges do not decide."""
     if always("<=", b, a):
         return b, a
     return (a, b) if a <= b else (b, a)
@@ -124,19 +124,19 @@ def _reduced(name: str, function: Callable[..., Any], of_two: Callable[[Any, Any
         noop_with_empty_axes: int = 0,
         **attributes: Any,
     ) -> Array:
-        given = attributes.get("axes", axes)
-        if given is None or not len(given):
+        reduced_axes = attributes.get("axes", axes)
+        if reduced_axes is None or not len(reduced_axes):
             if noop_with_empty_axes:
                 return data
-            given = range(data.ndim)
-        at = tuple([int(a) % data.ndim for a in given])
+            reduced_axes = range(data.ndim)
+        at = tuple([int(a) % data.ndim for a in reduced_axes])
         if data.dtype != object:
             return np.asarray(function(data, axis=at, keepdims=bool(keepdims)))
         if len(at) != data.ndim:
             return np.asarray(np.frompyfunc(of_two, 2, 1).reduce(data, axis=at[0], keepdims=bool(keepdims)))
-        found = np.empty((1,) * data.ndim if keepdims else (), object)
-        found[...] = functools.reduce(of_two, data.reshape(-1), start)
-        return found
+        result = np.empty((1,) * data.ndim if keepdims else (), object)
+        result[...] = functools.reduce(of_two, data.reshape(-1), start)
+        return result
 
     host(name)(rule)
 

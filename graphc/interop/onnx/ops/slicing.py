@@ -1,4 +1,4 @@
-"""ONNX operators that cut out, pad, turn around or mask along axes: Slice, Pad, Trilu, ReverseSequence and the like."""
+"""Rules of ONNX operators that slice, pad, flip or mask along axes: Slice, Pad, Trilu, ReverseSequence."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from graphc.tensors.tensor import Tensor
 
 @op("Slice", host="starts ends axes steps")
 def slice_(data: Tensor, starts: Any, ends: Any, axes: Any = None, steps: Any = None) -> Tensor:
-    """Parts of axes; those with negative steps run backwards from ``start`` to before ``end``."""
+    """Slice axes. Negative steps run backwards from ``start`` to before ``end``."""
     cuts = [slice(None)] * data.ndim
     backwards = []
     for axis, start, end, step in _ranges(data.ndim, starts, ends, axes, steps):
         cuts[axis] = slice(start, end, step) if step > 0 else _forwards(data.shape[axis], start, end, step)
         if step < 0:
             backwards.append(axis)
-    found = data[tuple(cuts)] if cuts else data
-    return found.flip(backwards) if backwards else found
+    result = data[tuple(cuts)] if cuts else data
+    return result.flip(backwards) if backwards else result
 
 
 @host("Slice")
@@ -35,15 +35,15 @@ def slice_known(data: np.ndarray, starts: Any, ends: Any, axes: Any = None, step
 
 
 def _ranges(rank: int, starts: Any, ends: Any, axes: Any, steps: Any) -> Any:
-    """Axis, start, end and step of each axis that is cut."""
+    """Yield axis, start, end and step of each sliced axis."""
     first, last = (np.asarray(v, object).reshape(-1).tolist() for v in (starts, ends))
-    places = range(len(first)) if axes is None else [int(a) % rank for a in np.asarray(axes).reshape(-1)]
+    sliced_axes = range(len(first)) if axes is None else [int(a) % rank for a in np.asarray(axes).reshape(-1)]
     strides = [1] * len(first) if steps is None else np.asarray(steps).reshape(-1).tolist()
-    return zip(places, first, last, strides, strict=True)
+    return zip(sliced_axes, first, last, strides, strict=True)
 
 
 def _forwards(extent: Any, start: Any, end: Any, step: int) -> slice:
-    """The elements that a negative step meets, in ascending order."""
+    """Return the elements of a negative step as a slice in ascending order."""
     start = min(start if start >= 0 else start + extent, extent - 1)
     end = max(end if end >= 0 else end + extent, -1)
     count = max((start - end - step - 1) // -step, 0)
@@ -51,21 +51,21 @@ def _forwards(extent: Any, start: Any, end: Any, step: int) -> slice:
 
 
 _MODES = {"constant": "constant", "reflect": "reflect", "edge": "replicate", "wrap": "circular"}
-"""Names of graphc by those of ONNX."""
+"""Padding modes of graphc by their names in ONNX."""
 
 
 @op("Pad", since=2, host="pads constant_value axes")
 def pad(
     data: Tensor, pads: Any, constant_value: Any = None, axes: Any = None, *, mode: str = "constant", value: float = 0
 ) -> Tensor:
-    """Elements before and behind axes; negative numbers cut off."""
+    """Pad axes before and after. Negative numbers crop."""
     filling = value if constant_value is None else np.asarray(constant_value).reshape(-1)[0]
     named = range(data.ndim) if axes is None else [int(a) % data.ndim for a in np.asarray(axes).reshape(-1)]
     before: list[Any] = [0] * data.ndim
-    behind: list[Any] = [0] * data.ndim
+    after: list[Any] = [0] * data.ndim
     for i, axis in enumerate(named):
-        before[axis], behind[axis] = pads[i], pads[len(named) + i]
-    pairs = [n for pair in zip(reversed(before), reversed(behind), strict=True) for n in pair]
+        before[axis], after[axis] = pads[i], pads[len(named) + i]
+    pairs = [n for pair in zip(reversed(before), reversed(after), strict=True) for n in pair]
     return F.pad(data, pairs, _MODES[mode], filling if mode == "constant" else None)
 
 
@@ -77,10 +77,10 @@ def trilu(input: Tensor, k: int = 0, *, upper: int = 1) -> Tensor:
 
 @op("ReverseSequence")
 def reverse_sequence(input: Tensor, sequence_lens: Tensor, *, batch_axis: int = 1, time_axis: int = 0) -> Tensor:
-    """The first elements of each sequence in reverse order, so many as it has."""
+    """Reverse the first elements of each sequence, as many as its length says."""
     rows = input.movedim((batch_axis, time_axis), (0, 1))
     times = arange(rows.shape[1])
     lengths = sequence_lens.unsqueeze(1)
-    places = where(times < lengths, lengths - 1 - times, times)
-    turned = rows[arange(rows.shape[0]).unsqueeze(1), places]
-    return turned.movedim((0, 1), (batch_axis, time_axis))
+    positions = where(times < lengths, lengths - 1 - times, times)
+    reversed_rows = rows[arange(rows.shape[0]).unsqueeze(1), positions]
+    return reversed_rows.movedim((0, 1), (batch_axis, time_axis))

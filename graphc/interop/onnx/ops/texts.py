@@ -1,4 +1,4 @@
-"""ONNX operators of texts, which are arrays that are known in eager mode alone."""
+"""Rules of ONNX operators on strings, which are arrays and exist in eager mode only."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from graphc.interop.onnx.values import Value
 
 
 def texts_of(array: np.ndarray) -> np.ndarray:
-    """An array of anything as one of texts."""
-    found = np.empty(array.shape, object)
-    found.reshape(-1)[:] = [t.decode() if isinstance(t, bytes) else str(t) for t in array.reshape(-1).tolist()]
-    return found
+    """Convert an array of anything to one of strings."""
+    strings = np.empty(array.shape, object)
+    strings.reshape(-1)[:] = [t.decode() if isinstance(t, bytes) else str(t) for t in array.reshape(-1).tolist()]
+    return strings
 
 
 def _texts(array: np.ndarray) -> Value:
@@ -33,17 +33,19 @@ def string_concat(X: Value, Y: Value) -> Value:
 
 @op("StringSplit", values=True)
 def string_split(X: Value, *, delimiter: str | None = None, maxsplit: int | None = None) -> tuple[Any, Any]:
-    """Parts of texts along a new last axis, filled up with empty ones; how many there are of each. Without a delimiter
-    texts are split at spaces, of which several count as one."""
+    """Split strings along a new last axis, padded with empty strings. The second result counts the segments.
+
+    Without a delimiter, runs of spaces separate segments.
+    """
     flat = texts_of(X.array).reshape(-1)
     most = -1 if maxsplit is None else maxsplit
-    parts = [text.split(delimiter or None, most) if text or not delimiter else [""] for text in flat]
-    parts = [p if text else [] for p, text in zip(parts, flat, strict=True)]
-    longest = max(map(len, parts), default=0)
-    table = np.full((len(parts), longest), "", object)
-    for row, found in zip(table, parts, strict=True):
-        row[: len(found)] = found
-    counts = np.array([len(p) for p in parts], np.int64)
+    segments = [text.split(delimiter or None, most) if text or not delimiter else [""] for text in flat]
+    segments = [p if text else [] for p, text in zip(segments, flat, strict=True)]
+    longest = max(map(len, segments), default=0)
+    table = np.full((len(segments), longest), "", object)
+    for row, row_segments in zip(table, segments, strict=True):
+        row[: len(row_segments)] = row_segments
+    counts = np.array([len(p) for p in segments], np.int64)
     return _texts(table.reshape(*X.shape, longest)), counts.reshape(X.shape)
 
 
@@ -56,24 +58,29 @@ def string_normalizer(
     locale: str = "",
     stopwords: Sequence[str] = (),
 ) -> Value:
-    """Texts without stopwords, in upper or lower case; one empty text where none is left."""
+    """Remove stopwords and change the case. Returns one empty string where nothing is left."""
     change = {"NONE": str, "LOWER": str.lower, "UPPER": str.upper}.get(case_change_action)
     if change is None:
-        raise AttributeValueError(f"case_change_action {case_change_action!r}", remedy="NONE, LOWER or UPPER")
+        raise AttributeValueError(
+            f"StringNormalizer: case_change_action {case_change_action!r}", remedy="use NONE, LOWER or UPPER"
+        )
     key = str if is_case_sensitive else str.lower
     stops = {key(word) for word in stopwords}
-    kept = [change(text) for text in texts_of(X.array).reshape(-1) if key(text) not in stops]
-    found = np.array(kept or [""], object)
-    return _texts(found.reshape(1, -1) if len(X.shape) == 2 else found)
+    remaining = [change(text) for text in texts_of(X.array).reshape(-1) if key(text) not in stops]
+    words = np.array(remaining or [""], object)
+    return _texts(words.reshape(1, -1) if len(X.shape) == 2 else words)
 
 
 @op("RegexFullMatch", values=True)
 def regex_full_match(X: Value, *, pattern: str) -> Any:
-    """Whether texts match a pattern as a whole. Patterns are those of Python, which RE2's are with few exceptions."""
+    """Check whether strings match a pattern entirely.
+
+    Patterns follow Python's syntax, which agrees with RE2's with few exceptions.
+    """
     try:
         compiled = re.compile(pattern)
     except re.error as error:
-        raise AttributeValueError(f"the pattern {pattern[:80]!r}: {error}") from None
+        raise AttributeValueError(f"RegexFullMatch: invalid pattern {pattern[:80]!r}: {error}") from None
     flat = [compiled.fullmatch(text) is not None for text in texts_of(X.array).reshape(-1)]
     return np.array(flat, bool).reshape(X.shape)
 
@@ -92,24 +99,24 @@ def tf_idf_vectorizer(
     pool_strings: Sequence[str] = (),
     weights: Sequence[float] = (),
 ) -> Value:
-    """How often each sequence of a pool is in each row, with up to ``max_skip_count`` elements between its own."""
+    """Count each n-gram of a pool in each row, with up to ``max_skip_count`` elements between its own."""
     pool = _pool(pool_strings or pool_int64s, ngram_counts)
     lengths = range(min_gram_length, max_gram_length + 1)
     rows = X.array.reshape(1, -1) if len(X.shape) < 2 else X.array
-    found = np.zeros((len(rows), max(ngram_indexes) + 1), np.float32)
-    for result, row in zip(found, rows.tolist(), strict=True):
+    matrix = np.zeros((len(rows), max(ngram_indexes) + 1), np.float32)
+    for result, row in zip(matrix, rows.tolist(), strict=True):
         counts = _counts(row, lengths, max_skip_count)
         for number, gram in enumerate(pool):
             result[ngram_indexes[number]] = counts[gram]
     if mode in ("IDF", "TFIDF"):
-        scale = np.ones(found.shape[1], np.float32)
+        scale = np.ones(matrix.shape[1], np.float32)
         scale[list(ngram_indexes)] = weights or 1
-        found = (found if mode == "TFIDF" else np.minimum(found, 1)) * scale
-    return Value(FLOAT, None, found.reshape(-1) if len(X.shape) < 2 else found)
+        matrix = (matrix if mode == "TFIDF" else np.minimum(matrix, 1)) * scale
+    return Value(FLOAT, None, matrix.reshape(-1) if len(X.shape) < 2 else matrix)
 
 
 def _pool(flat: Sequence[Any], starts: Sequence[int]) -> list[tuple[Any, ...]]:
-    """The sequences of a pool: those of one element, from the second start on those of two, and so on."""
+    """Return the n-grams of a pool: of one element first, from the second start on of two, and so on."""
     ends = [*starts[1:], len(flat)]
     return [
         tuple(flat[i : i + length])
@@ -119,10 +126,10 @@ def _pool(flat: Sequence[Any], starts: Sequence[int]) -> list[tuple[Any, ...]]:
 
 
 def _counts(row: Sequence[Any], lengths: Sequence[int], most_skipped: int) -> Counter[tuple[Any, ...]]:
-    """The sequences of these lengths in a row, by each number of elements between; those of one element once."""
-    found: Counter[tuple[Any, ...]] = Counter()
+    """Count the n-grams of these lengths in a row, for each number of skipped elements. Counts single elements once."""
+    counts: Counter[tuple[Any, ...]] = Counter()
     for length in lengths:
         for step in range(1, (most_skipped + 1 if length > 1 else 1) + 1):
             span = (length - 1) * step
-            found.update(tuple(row[i : i + span + 1 : step]) for i in range(len(row) - span))
-    return found
+            counts.update(tuple(row[i : i + span + 1 : step]) for i in range(len(row) - span))
+    return counts

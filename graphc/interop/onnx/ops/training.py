@@ -1,4 +1,4 @@
-"""ONNX operators of training (ai.onnx.preview.training): steps of optimizers, and gradients."""
+"""Rules of ONNX's training operators (ai.onnx.preview.training): optimizer steps, and gradients."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Tensors = Sequence[Tensor]
 
 
 def _each(tensors: Tensors, roles: int, update: Callable[..., tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
-    """The results of ``update`` for each parameter, by role: all new parameters, then all new states."""
+    """Apply ``update`` to each parameter. Returns results by role: all new parameters, then all new states."""
     count = len(tensors) // roles
     rows = [update(*tensors[i::count]) for i in range(count)]
     return tuple([t for column in zip(*rows, strict=True) for t in column])
@@ -34,7 +34,7 @@ def adagrad(
     epsilon: float = 1e-6,
     norm_coefficient: float = 0,
 ) -> tuple[Tensor, ...]:
-    """Parameters, then gradients, then accumulated squares; new parameters, then new squares."""
+    """Take parameters, gradients and accumulated squares. Return new parameters, then new squares."""
     rate = R / (1 + T * decay_factor)
 
     def update(x: Tensor, g: Tensor, h: Tensor) -> tuple[Tensor, Tensor]:
@@ -56,7 +56,8 @@ def adam(
     norm_coefficient: float = 0,
     norm_coefficient_post: float = 0,
 ) -> tuple[Tensor, ...]:
-    """Parameters, gradients, averages of gradients and of their squares; all but the gradients anew."""
+    """Take parameters, gradients, and averages of gradients and of their squares. Return new parameters and
+    averages."""
     steps = T.to(R.dtype)
     started = where(steps > 0, (1 - beta**steps).sqrt() / (1 - alpha**steps), 1.0)
     rate = R * started
@@ -75,14 +76,14 @@ def adam(
 def momentum(
     R: Tensor, T: Tensor, *tensors: Tensor, alpha: float, beta: float, mode: str, norm_coefficient: float
 ) -> tuple[Tensor, ...]:
-    """Parameters, gradients and momenta; new parameters, then new momenta."""
+    """Take parameters, gradients and momenta. Return new parameters, then new momenta."""
     if mode not in ("standard", "nesterov"):
-        raise AttributeValueError(f"Momentum: mode {mode!r}", remedy="standard or nesterov")
-    share = where(T > 0, beta, 1.0)
+        raise AttributeValueError(f"Momentum: mode {mode!r}", remedy="use standard or nesterov")
+    factor = where(T > 0, beta, 1.0)
 
     def update(x: Tensor, g: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         g = g + x * norm_coefficient
-        v = v * alpha + g * share.to(g.dtype)
+        v = v * alpha + g * factor.to(g.dtype)
         step = g + v * alpha if mode == "nesterov" else v
         return x - (step * R).to(x.dtype), v
 
@@ -91,22 +92,25 @@ def momentum(
 
 @op("Gradient", domain=DOMAIN, values=True)
 def gradient(*inputs: Value, xs: Sequence[str], y: str, zs: Sequence[str] = (), call: Call) -> tuple[Value, ...]:
-    """Of the value ``y`` of the graph, by the values ``xs``; with ``zs`` these are all that it is computed of."""
-    part = call.kept(lambda: call.runner_of(_part(call.runner.graph, [*xs, *zs], y)))
+    """Return the gradients of the value ``y`` of the graph with respect to the values ``xs``.
+
+    ``zs``, where given, are the other values from which ``y`` is computed.
+    """
+    segment = call.kept(lambda: call.runner_of(_segment(call.runner.graph, [*xs, *zs], y)))
     with enable_grad():
         leaves = [v.tensor.detach().requires_grad_() for v in inputs[: len(xs)]]
-        given = [Value(v.element, t) for v, t in zip(inputs, leaves, strict=False)]
-        (found,) = part.run(call.scope, [*given, *inputs[len(xs) :]])
-        grads = grad(found.tensor.sum(), leaves)
-    return tuple([Value(v.element, g) for v, g in zip(given, grads, strict=True)])
+        operands = [Value(v.element, t) for v, t in zip(inputs, leaves, strict=False)]
+        (result,) = segment.run(call.scope, [*operands, *inputs[len(xs) :]])
+        grads = grad(result.tensor.sum(), leaves)
+    return tuple([Value(v.element, g) for v, g in zip(operands, grads, strict=True)])
 
 
-def _part(graph: OnnxGraph, inputs: Sequence[str], result: str) -> OnnxGraph:
-    """What of a graph computes a value from others."""
+def _segment(graph: OnnxGraph, inputs: Sequence[str], result: str) -> OnnxGraph:
+    """Return the subgraph that computes a value from others."""
     needed, nodes = {result}, list[Node]()
     for node in reversed(graph.nodes):
-        made = set(node.outputs) - set(inputs)
-        if made & needed:
+        computed = set(node.outputs) - set(inputs)
+        if computed & needed:
             nodes.insert(0, node)
             inner = {name for g in node.graphs() for name in captured(g)}
             needed |= {n for n in (*node.inputs, *inner) if n != ABSENT}

@@ -1,4 +1,4 @@
-"""ONNX operators of ai.onnx.ml that are sums of decision trees, which samples go down side by side."""
+"""Rules of ai.onnx.ml's ensembles of decision trees. All samples descend in parallel."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from graphc.tensors.free_functions import cat, where
 from graphc.tensors.tensor import Tensor
 
 MODES = ("LEQ", "LT", "GTE", "GT", "EQ", "NEQ", "MEMBER")
-"""Comparisons of features with thresholds, in the order of TreeEnsemble's numbers for them."""
+"""Comparisons of features with thresholds, in the order of TreeEnsemble's codes."""
 AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
 POST_TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 
 
 @dataclass(slots=True)
 class Trees:
-    """Nodes of all trees, leaves among them: these lead to themselves."""
+    """Nodes of all trees, leaves included. Leaves lead to themselves."""
 
     roots: np.ndarray
     features: np.ndarray
     thresholds: np.ndarray
     modes: np.ndarray
-    """Numbers of MODES."""
+    """Indices into MODES."""
     after_true: np.ndarray
     after_false: np.ndarray
     missing: np.ndarray
-    """Whether NaN goes where the comparison is true."""
+    """Whether NaN takes the true branch."""
     members: np.ndarray
-    """The sets of MEMBER nodes, filled up with NaN: [nodes, size]."""
+    """The sets of MEMBER nodes, padded with NaN: [nodes, size]."""
     weights: np.ndarray
-    """What each leaf gives to each target, NaN where it gives nothing: [nodes, targets]."""
+    """Contribution of each leaf to each target, NaN for none: [nodes, targets]."""
 
     def depth(self) -> int:
-        """The largest number of comparisons from a root to a leaf. Raises ArtifactError where nodes go round."""
+        """Return the largest number of comparisons from a root to a leaf. Raises ArtifactError for a cycle of nodes."""
         reached, steps = np.unique(self.roots), 0
         while True:
             after = np.unique(np.concatenate([self.after_true[reached], self.after_false[reached]]))
@@ -55,21 +55,21 @@ class Trees:
 
 
 def _circle() -> ArtifactError:
-    return ArtifactError("the nodes of a decision tree go round in a circle, or it has several roots")
+    return ArtifactError("the nodes of a decision tree form a cycle, or it has several roots")
 
 
 def _leaves(trees: Trees, x: Tensor) -> Tensor:
-    """The leaf that each sample of x [n, features] reaches in each tree: i64[n, trees]."""
+    """Return the leaf that each sample of x [n, features] reaches in each tree: i64[n, trees]."""
     tables = {name: from_numpy(getattr(trees, name)) for name in ("features", "after_true", "after_false", "modes")}
     thresholds = from_numpy(trees.thresholds).to(x.dtype)
     node = from_numpy(trees.roots).unsqueeze(0).expand(x.shape[0], len(trees.roots))
     kinds = sorted(set(trees.modes.tolist()))
     for _ in range(trees.depth()):
         feature = x.gather(1, tables["features"][node])
-        given = [_compared(trees, kind, feature, thresholds, node) for kind in kinds]
-        goes = given[0]
-        for kind, found in zip(kinds[1:], given[1:], strict=True):
-            goes = where(tables["modes"][node].eq(kind), found, goes)
+        outcomes = [_compared(trees, kind, feature, thresholds, node) for kind in kinds]
+        goes = outcomes[0]
+        for kind, outcome in zip(kinds[1:], outcomes[1:], strict=True):
+            goes = where(tables["modes"][node].eq(kind), outcome, goes)
         if trees.missing.any():
             goes = goes | (feature.ne(feature) & from_numpy(trees.missing)[node])
         node = where(goes, tables["after_true"][node], tables["after_false"][node])
@@ -85,17 +85,17 @@ def _compared(trees: Trees, kind: int, feature: Tensor, thresholds: Tensor, node
 
 
 def _scores(trees: Trees, x: Tensor, aggregate: str) -> Tensor:
-    """What all trees say: [n, targets]."""
+    """Return the aggregate of all trees: [n, targets]."""
     if aggregate not in AGGREGATES:
-        raise AttributeValueError(f"aggregate_function {aggregate!r}", remedy=f"one of {', '.join(AGGREGATES)}")
+        raise AttributeValueError(f"aggregate_function {aggregate!r}", remedy=f"use one of {', '.join(AGGREGATES)}")
     leaves = _leaves(trees, x)
     if aggregate in ("SUM", "AVERAGE"):
         total = from_numpy(np.nan_to_num(trees.weights)).to(x.dtype)[leaves].sum(1)
         return total if aggregate == "SUM" else total / len(trees.roots)
     none = np.inf if aggregate == "MIN" else -np.inf
-    given = from_numpy(np.nan_to_num(trees.weights, nan=none)).to(x.dtype)[leaves]
-    found = given.amin(1) if aggregate == "MIN" else given.amax(1)
-    return where(found.eq(none), 0.0, found)
+    contributions = from_numpy(np.nan_to_num(trees.weights, nan=none)).to(x.dtype)[leaves]
+    extreme = contributions.amin(1) if aggregate == "MIN" else contributions.amax(1)
+    return where(extreme.eq(none), 0.0, extreme)
 
 
 @op("TreeEnsemble", domain=DOMAIN, since=5, values=True)
@@ -119,7 +119,7 @@ def tree_ensemble(
     post_transform: int = 0,
     tree_roots: Sequence[int],
 ) -> Value:
-    """The sum (or average, least, largest) of what trees give for each row: [n, targets]."""
+    """Aggregate (sum, average, minimum or maximum) the weights of the reached leaves for each row: [n, targets]."""
     inner, leaves = len(nodes_featureids), len(leaf_targetids)
     own = np.arange(inner, inner + leaves)
     modes = nodes_modes.array.astype(np.int64)
@@ -141,37 +141,37 @@ def tree_ensemble(
 
 
 def _extended(numbers: Any, leaves: int, dtype: Any) -> np.ndarray:
-    """Numbers of nodes, and zeros of leaves."""
+    """Append zeros for the leaves to the numbers of the nodes."""
     return np.concatenate([np.asarray(numbers, dtype), np.zeros(leaves, dtype)])
 
 
 def _members(values: TensorAttribute | None, modes: np.ndarray, count: int) -> np.ndarray:
-    """The set of each node. Sets are separated by NaN in the file."""
+    """Return the set of each node. NaN separates the sets in the file."""
     sets: list[list[float]] = [[]]
     for value in [] if values is None else values.array.tolist():
         if value != value:
             sets.append([])
         else:
             sets[-1].append(value)
-    found = np.full((count, max(map(len, sets)) or 1), np.nan)
+    table = np.full((count, max(map(len, sets)) or 1), np.nan)
     for node, members in zip(np.flatnonzero(modes == MODES.index("MEMBER")), sets, strict=False):
-        found[node, : len(members)] = members
-    return found
+        table[node, : len(members)] = members
+    return table
 
 
 # ---- the operators before TreeEnsemble
 
 
 def _numbers(attributes: dict[str, Any], name: str) -> np.ndarray:
-    """Real numbers of an attribute, which may be a tensor; none where it is left out."""
-    given = attributes.get(f"{name}_as_tensor", attributes.get(name, ()))
-    return np.asarray(given.array if isinstance(given, TensorAttribute) else given, np.float64)
+    """Return the real numbers of an attribute, which may be a tensor. Empty where it is left out."""
+    attribute = attributes.get(f"{name}_as_tensor", attributes.get(name, ()))
+    return np.asarray(attribute.array if isinstance(attribute, TensorAttribute) else attribute, np.float64)
 
 
 def _read(attributes: dict[str, Any], prefix: str, targets: int) -> Trees:
-    """Trees of nodes with numbers of their own in each, and of votes for targets or classes."""
+    """Read trees whose nodes are numbered within each tree, and their votes for targets or classes."""
     names = list(zip(attributes["nodes_treeids"], attributes["nodes_nodeids"], strict=True))
-    places = {name: i for i, name in enumerate(names)}
+    node_indices = {name: i for i, name in enumerate(names)}
     kinds = attributes["nodes_modes"]
     is_leaf = np.array([kind == "LEAF" for kind in kinds])
     own = np.arange(len(names))
@@ -181,13 +181,13 @@ def _read(attributes: dict[str, Any], prefix: str, targets: int) -> Trees:
             numbers = attributes[field]
             return np.array(
                 [
-                    i if leaf else places[tree, number]
+                    i if leaf else node_indices[tree, number]
                     for i, ((tree, _), number, leaf) in enumerate(zip(names, numbers, is_leaf, strict=True))
                 ],
                 np.int64,
             )
         except KeyError:
-            raise ArtifactError("a decision tree names a node that it has not") from None
+            raise ArtifactError("a decision tree refers to a node that it does not have") from None
 
     followed, otherwise = after("nodes_truenodeids"), after("nodes_falsenodeids")
     reached = set(followed[~is_leaf]) | set(otherwise[~is_leaf])
@@ -203,8 +203,8 @@ def _read(attributes: dict[str, Any], prefix: str, targets: int) -> Trees:
         strict=True,
     )
     for tree, node, target, weight in votes:
-        place = places[tree, node], target
-        weights[place] = weight if np.isnan(weights[place]) else weights[place] + weight
+        vote = node_indices[tree, node], target
+        weights[vote] = weight if np.isnan(weights[vote]) else weights[vote] + weight
     modes = [0 if kind == "LEAF" else MODES.index(kind.removeprefix("BRANCH_")) for kind in kinds]
     missing = attributes.get("nodes_missing_value_tracks_true") or [0] * len(names)
     return Trees(
@@ -227,8 +227,8 @@ def tree_ensemble_regressor(
     trees = _read(attributes, "target", n_targets)
     scores = _scores(trees, _real(X), aggregate_function)
     base = _numbers(attributes, "base_values")
-    found = post_transformed(_based(scores, base), post_transform)
-    return Value(FLOAT, found.to("float32"))
+    result = post_transformed(_based(scores, base), post_transform)
+    return Value(FLOAT, result.to("float32"))
 
 
 def _real(x: Value) -> Tensor:
@@ -241,7 +241,7 @@ def _based(scores: Tensor, base: np.ndarray) -> Tensor:
 
 @op("TreeEnsembleClassifier", domain=DOMAIN, values=True)
 def tree_ensemble_classifier(X: Value, *, post_transform: str = "NONE", **attributes: Any) -> tuple[Value, Value]:
-    """Labels and scores of classes. Where votes are for one of two classes alone, the other's score follows."""
+    """Return labels and scores of classes. With votes for one of two classes, the other's score follows from it."""
     texts, numbers = (attributes.get(f"classlabels_{kind}", ()) for kind in ("strings", "int64s"))
     count = len(texts or numbers)
     trees = _read(attributes, "class", count)
@@ -249,17 +249,20 @@ def tree_ensemble_classifier(X: Value, *, post_transform: str = "NONE", **attrib
     scores = _scores(trees, _real(X), "SUM")
     if count == 2 and len(set(attributes["class_ids"])) == 1:
         one = _based(scores[:, attributes["class_ids"][0]].unsqueeze(1), base[-1:])
-        places, scores = _of_two(one, bool((_numbers(attributes, "class_weights") >= 0).all()), post_transform)
+        indices, scores = _of_two(one, bool((_numbers(attributes, "class_weights") >= 0).all()), post_transform)
     else:
         scores = _based(scores, base)
-        places, scores = scores.argmax(-1), post_transformed(scores, post_transform)
-    return labelled(places, texts, numbers), Value(FLOAT, scores.to("float32"))
+        indices, scores = scores.argmax(-1), post_transformed(scores, post_transform)
+    return labelled(indices, texts, numbers), Value(FLOAT, scores.to("float32"))
 
 
-def _of_two(score: Tensor, is_share: bool, post_transform: str) -> tuple[Tensor, Tensor]:
-    """Which of two classes it is, and both scores, by the score of the second: a share of 1, or a number around 0."""
-    places = (score > (0.5 if is_share else 0.0)).to("int64").squeeze(1)
+def _of_two(score: Tensor, is_probability: bool, post_transform: str) -> tuple[Tensor, Tensor]:
+    """Return the index of the class and both scores, by the score of the second class.
+
+    The score is a probability, or a number around 0.
+    """
+    indices = (score > (0.5 if is_probability else 0.0)).to("int64").squeeze(1)
     if post_transform == "LOGISTIC":
-        share = score.sigmoid()
-        return places, cat([1 - share, share], 1)
-    return places, post_transformed(cat([1 - score if is_share else -score, score], 1), post_transform)
+        probability = score.sigmoid()
+        return indices, cat([1 - probability, probability], 1)
+    return indices, post_transformed(cat([1 - score if is_probability else -score, score], 1), post_transform)

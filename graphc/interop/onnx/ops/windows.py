@@ -1,4 +1,4 @@
-"""Windows that slide over spatial dimensions, as ONNX's convolutions and poolings describe them."""
+"""Sliding windows over spatial dimensions, as attributes of ONNX's convolutions and poolings describe them."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from graphc.tensors.tensor import Tensor
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A window of ``kernel`` elements and its way over the spatial dimensions of an input."""
+    """Window of ``kernel`` elements and its movement over the spatial dimensions of an input."""
 
     sizes: Ints
-    """Of the input."""
+    """Spatial sizes of the input."""
     kernel: Ints
     stride: Ints
     padding: Pairs
     dilation: Ints
-    behind: Ints = ()
-    """Elements after the padding that a last window covers with ``ceil_mode``."""
+    overhang: Ints = ()
+    """Elements after the padding under a last partial window, with ``ceil_mode``."""
 
     @property
     def extent(self) -> Ints:
-        """Elements that the window spans."""
+        """Return the number of elements from the first to the last tap."""
         return tuple([d * (k - 1) + 1 for k, d in zip(self.kernel, self.dilation, strict=True)])
 
     @property
     def covered(self) -> Pairs:
-        """The padding with what a last window covers behind it."""
-        return tuple([(low, high + b) for (low, high), b in zip(self.padding, self.behind, strict=True)])
+        """Return the padding plus the overhang of the last window."""
+        return tuple([(low, high + b) for (low, high), b in zip(self.padding, self.overhang, strict=True)])
 
     @property
     def counts(self) -> Ints:
-        """How many windows there are in each dimension."""
-        pads = self.covered if self.behind else self.padding
+        """Return the number of windows in each dimension."""
+        pads = self.covered if self.overhang else self.padding
         spans = zip(self.sizes, pads, self.extent, self.stride, strict=True)
         return tuple([(n + low + high - e) // s + 1 for n, (low, high), e, s in spans])
 
@@ -52,8 +52,10 @@ def window_of(
     auto_pad: str = "NOTSET",
     ceil_mode: int = 0,
 ) -> Window:
-    """The window that attributes of an operator mean for an input of these spatial sizes. Raises AttributeValueError
-    for a mode of padding that ONNX does not know."""
+    """Return the window that attributes describe for an input of these spatial sizes.
+
+    Raises AttributeValueError for a mode of padding that ONNX does not define.
+    """
     one = (1,) * len(kernel)
     stride, dilation = tuple(strides or one), tuple(dilations or one)
     bare = Window(tuple(sizes), tuple(kernel), stride, ((0, 0),) * len(kernel), dilation)
@@ -65,31 +67,31 @@ def window_of(
     elif auto_pad in ("NOTSET", "", "VALID"):
         padding = pairs(pads, len(kernel)) if auto_pad != "VALID" else bare.padding
     else:
-        raise AttributeValueError(f"auto_pad {auto_pad[:40]!r} is none of NOTSET, VALID, SAME_UPPER, SAME_LOWER")
-    behind = [
-        _behind(n, e, s, low, high) if ceil_mode else 0
+        raise AttributeValueError(f"auto_pad {auto_pad[:40]!r} is not one of NOTSET, VALID, SAME_UPPER, SAME_LOWER")
+    overhang = [
+        _overhang(n, e, s, low, high) if ceil_mode else 0
         for n, e, s, (low, high) in zip(sizes, bare.extent, stride, padding, strict=True)
     ]
-    return Window(bare.sizes, bare.kernel, stride, padding, dilation, tuple(behind))
+    return Window(bare.sizes, bare.kernel, stride, padding, dilation, tuple(overhang))
 
 
 def pairs(pads: Sequence[int] | None, rank: int) -> Pairs:
-    """ONNX's padding (all that is before, then all behind) by dimension. Raises AttributeValueError."""
+    """Return ONNX's padding (starts of all dimensions, then ends) by dimension. Raises AttributeValueError."""
     if not pads:
         return ((0, 0),) * rank
     if len(pads) != 2 * rank:
-        raise AttributeValueError(f"pads {tuple(pads)[:20]} for {rank} spatial dimensions")
+        raise AttributeValueError(f"pads {tuple(pads)[:20]} do not fit {rank} spatial dimensions")
     return tuple(zip(pads[:rank], pads[rank:], strict=True))
 
 
 def split(total: int, auto_pad: str) -> tuple[int, int]:
-    """Padding before and behind: of an odd number the larger part is behind for SAME_UPPER, else before."""
+    """Divide padding between both sides. Of an odd number the larger half comes last for SAME_UPPER, else first."""
     small, large = total // 2, total - total // 2
     return (small, large) if auto_pad == "SAME_UPPER" else (large, small)
 
 
 def padded(x: Tensor, padding: Pairs, value: Any = 0) -> Tensor:
-    """The last dimensions with these elements around them; negative numbers cut off."""
+    """Pad the last dimensions. Negative numbers crop."""
     if not any(low or high for low, high in padding):
         return x
     lead = len(x.shape) - len(padding)
@@ -102,12 +104,12 @@ def _least(total: Any) -> Any:
     return max(total, 0)
 
 
-def _behind(size: Any, extent: int, stride: int, low: int, high: int) -> Any:
-    """What a last window needs behind the padding; it must start before that."""
+def _overhang(size: Any, extent: int, stride: int, low: int, high: int) -> Any:
+    """Return the number of elements after the padding under a last partial window, which starts before them."""
     span = size + low + high - extent
     count = (span + stride - 1) // stride + 1
     if (count - 1) * stride >= size + low:
         count -= 1
     extra = (count - 1) * stride - span
-    # A stride less than nothing: the last of the windows that fit starts in the padding, and is left out.
+    # At least a stride below zero: the last window that fits starts in the padding and is left out.
     return extra if type(extra) is int and extra <= -stride else _least(extra)

@@ -111,5 +111,5 @@ def test_bits_are_taken_as_they_are(source: str, to: str):
 
 def test_bits_of_another_width_are_refused():
     x = np.zeros(2, np.float32)
-    with pytest.raises(DTypeError, match="the bits of FLOAT are none of DOUBLE"):
+    with pytest.raises(DTypeError, match="from FLOAT to DOUBLE: their sizes in bits differ"):
         from_onnx(model("BitCast", x, version=26, results=[np.float64], to=CODES["DOUBLE"]))(x)

@@ -37,7 +37,7 @@ def test_the_number_of_pixels_cannot_be_known_in_a_trace() -> None:
 
 def test_what_is_no_image_is_an_error() -> None:
     pytest.importorskip("PIL.Image", reason="Pillow decodes images")
-    with pytest.raises(gc.errors.ArtifactError, match="no image"):
+    with pytest.raises(gc.errors.ArtifactError, match="not an image"):
         module_of(TEXT.replace("FORMAT", "RGB"))(np.zeros(9, np.uint8))
 
 

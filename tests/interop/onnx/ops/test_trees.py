@@ -110,7 +110,7 @@ def test_the_newest_operator_has_nodes_and_leaves_apart() -> None:
 
 def test_nodes_that_go_round_are_refused() -> None:
     round_ = NEWEST.replace("nodes_trueleafs=[0, 1, 1]", "nodes_trueleafs=[0, 0, 1]")
-    with pytest.raises(gc.errors.ArtifactError, match="circle"):
+    with pytest.raises(gc.errors.ArtifactError, match="cycle"):
         module_of(round_, ml=5)(ROWS)
 
 

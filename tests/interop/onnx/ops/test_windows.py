@@ -32,7 +32,7 @@ def test_same_padding_gives_as_many_windows_as_strides_fit(size, stride, count):
 
 def test_a_last_window_covers_elements_behind_the_padding():
     way = window_of((6,), (3,), (2,), (0, 0), None, ceil_mode=1)
-    assert (way.behind, way.counts, way.covered) == ((1,), (3,), ((0, 1),))
+    assert (way.overhang, way.counts, way.covered) == ((1,), (3,), ((0, 1),))
 
 
 def test_a_last_window_does_not_start_in_the_padding_behind():

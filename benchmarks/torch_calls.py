@@ -118,7 +118,7 @@ def memory(model: Any, x: Any) -> tuple[int, int]:
 def _prepared() -> dict[int, int]:
     """The bytes of all prepared weights, by where they lie: programs share them."""
     programs = [x for x in gc.get_objects() if type(x) is Weights]
-    return {array.ctypes.data: array.nbytes for weights in programs for array in weights.made()}
+    return {array.ctypes.data: array.nbytes for weights in programs for array in weights.prepared_arrays()}
 
 
 def _call(model: Any, x: Any) -> Callable[[], object]:

@@ -20,7 +20,7 @@ class Member:
     kind: str
 
 
-class Part(Module):
+class ImportedSubmodule(Module):
     """Submodule of an imported model. Holds its share of the parameters and buffers, and a training flag."""
 
     def __init__(self, kind: str = "Part"):
@@ -38,21 +38,21 @@ class Part(Module):
         )
 
 
-class Whole(Part):
+class ImportedRoot(ImportedSubmodule):
     """Root module of an imported model, with its submodules by path."""
 
     def _put(self, path: str, kind: str, first: str | None) -> None:
         parent, _, name = path.rpartition(".")
         above = self._find(parent)
         if name not in above._modules:
-            above.add_module(name, Part(kind) if first is None else self._find(first))
+            above.add_module(name, ImportedSubmodule(kind) if first is None else self._find(first))
 
     def _find(self, path: str) -> Module:
         module: Module = self
         for name in path.split(".") if path else ():
             inner = module._modules.get(name)
             if inner is None:
-                inner = Part()
+                inner = ImportedSubmodule()
                 module.add_module(name, inner)
             module = inner
         return module

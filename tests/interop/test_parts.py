@@ -6,11 +6,11 @@ import pytest
 
 import graphc as gc
 from graphc import errors, nn
-from graphc.interop.parts import Member, Part, Whole
+from graphc.interop.parts import ImportedRoot, ImportedSubmodule, Member
 
 
-def whole(*members: Member) -> Whole:
-    found = Whole("Net")
+def whole(*members: Member) -> ImportedRoot:
+    found = ImportedRoot("Net")
     for member in members:
         found._add(member)
     return found
@@ -30,7 +30,7 @@ def test_buffers_that_are_no_state_are_not_in_the_state():
 
 
 def test_parts_have_the_names_of_their_kinds_and_may_be_shared():
-    found = Whole("Net")
+    found = ImportedRoot("Net")
     found._put("block", "Block", None)
     found._put("again", "Block", "block")
     assert found.get_submodule("block") is found.get_submodule("again")
@@ -39,7 +39,7 @@ def test_parts_have_the_names_of_their_kinds_and_may_be_shared():
 
 def test_a_part_cannot_be_called():
     with pytest.raises(errors.UnsupportedError, match="Block is a submodule of an imported model"):
-        Part("Block")(1)
+        ImportedSubmodule("Block")(1)
 
 
 def test_hooks_of_parts_are_refused_those_of_the_whole_are_not():

@@ -1,1 +1,1 @@
-"""Graphs of ATen operators, PyTorch's own set, run by graphc; no torch is imported here."""
+"""Graphs of ATen operators, PyTorch's own set, run by graphc. Does not import torch."""

@@ -1,4 +1,4 @@
-"""ATen operators of complex numbers: parts, conjugates, angles, Fourier transforms."""
+"""Rules of ATen operators on complex numbers: components, conjugates, angles, Fourier transforms."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ for _name in ("fftshift", "ifftshift"):
     rule(f"fft_{_name}")(getattr(fourier, _name))
 
 
-# ---- what transforms of PyTorch become in graphs
+# ---- internal operators to which PyTorch lowers transforms
 
 _NORMS = ("backward", "ortho", "forward")
-"""What the numbers 0 to 2 say of a transform: that nothing, the root of the number of points, or that number divides
-it. Of an inverse the last one is what ``backward`` says."""
+"""Normalizations by PyTorch's codes 0 to 2: none, division by the root of the number of points, division by that
+number. Inverse transforms have them in reverse order: there the last one is ``backward``."""
 
 
 @rule("_fft_r2c")

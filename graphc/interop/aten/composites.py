@@ -1,4 +1,4 @@
-"""ATen operators that PyTorch itself makes of others, and second names of operators."""
+"""Rules of ATen operators that PyTorch composes of others, and of second names of operators."""
 
 from __future__ import annotations
 
@@ -119,14 +119,14 @@ def isin(elements: Tensor, test_elements: Tensor, *, assume_unique: bool = False
 
 @rule("diagonal_scatter")
 def diagonal_scatter(self: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    found = self.clone()
-    found.diagonal(offset, dim1, dim2).copy_(src)
-    return found
+    result = self.clone()
+    result.diagonal(offset, dim1, dim2).copy_(src)
+    return result
 
 
 @rule("item")
 def item(self: Tensor) -> Any:
-    """A number of Python: eagerly, since code cannot be compiled for a number that only a call knows."""
+    """Return a Python number, in eager mode only: compiled code cannot depend on a number that only a call knows."""
     return self.item()
 
 

@@ -1,4 +1,4 @@
-"""Higher-order operators: graphs within a graph, which run always, by a condition, or repeatedly."""
+"""Rules of higher-order operators: subgraphs that run always, by a condition, or repeatedly."""
 
 from __future__ import annotations
 
@@ -31,21 +31,27 @@ def with_grad_enabled(enabled: bool, body: Any, *args: Any) -> Any:
 @_higher_order("wrap_with_autocast")
 def with_autocast(device: str, dtype: Any, enabled: bool, cache: Any, body: Any, *args: Any) -> Any:
     if enabled:
-        raise UnsupportedError("autocast to narrow element types inside of a model", remedy="a model without autocast")
+        raise UnsupportedError(
+            "autocast to narrow element types inside of a model", remedy="export the model without autocast"
+        )
     return body(*args)
 
 
 @_higher_order("cond")
 def cond(predicate: Any, yes: Any, no: Any, operands: Sequence[Any] = ()) -> Any:
-    """One of two graphs. In a trace both are computed and their results selected, which is right as long as no gradient
-    goes through: that of the branch not taken may be infinite."""
+    """Run one of two graphs. A trace computes both and selects their results.
+
+    Raises UnsupportedError for gradients in a trace: the gradient of the branch not taken may be infinite.
+    """
     if not isinstance(predicate, Tensor) or not is_tracing():
         return (yes if bool(predicate) else no)(*operands)
     if is_grad_enabled() and any(isinstance(x, Tensor) and x.requires_grad for x in operands):
-        raise UnsupportedError("cond with gradients in compiled code", remedy="torch.where, or graphc.no_grad()")
+        raise UnsupportedError("cond with gradients in compiled code", remedy="use torch.where, or graphc.no_grad()")
     pairs = list(zip(yes(*operands), no(*operands), strict=True))
     if any(not isinstance(a, Tensor) and a != b for a, b in pairs):
-        raise UnsupportedError("cond whose branches give different numbers in compiled code", remedy="tensors of them")
+        raise UnsupportedError(
+            "cond whose branches give different numbers in compiled code", remedy="return tensors from both"
+        )
     return tuple([free.where(predicate, a, b) if isinstance(a, Tensor) else a for a, b in pairs])
 
 
@@ -53,8 +59,8 @@ def cond(predicate: Any, yes: Any, no: Any, operands: Sequence[Any] = ()) -> Any
 def while_loop(condition: Any, body: Any, carried: Sequence[Any], additional: Sequence[Any] = ()) -> Any:
     if is_tracing():
         raise UnsupportedError(
-            "while_loop in compiled code: how often it runs is known only then",
-            remedy="scan with a number of steps, or a call of the module that is not compiled",
+            "while_loop in compiled code: only a call knows its number of steps",
+            remedy="use scan with a number of steps, or call the module without compilation",
         )
     carried = tuple(carried)
     while bool(_first(condition(*carried, *additional))):
@@ -62,8 +68,8 @@ def while_loop(condition: Any, body: Any, carried: Sequence[Any], additional: Se
     return carried
 
 
-def _first(found: Any) -> Any:
-    return found[0] if isinstance(found, (list, tuple)) else found
+def _first(value: Any) -> Any:
+    return value[0] if isinstance(value, (list, tuple)) else value
 
 
 @_higher_order("scan")
@@ -71,8 +77,8 @@ def scan_of(body: Any, init: Sequence[Any], xs: Sequence[Any], additional: Seque
     count = len(init)
 
     def step(carry: Any, x: Any) -> Any:
-        found = body(*carry, *x, *additional)
-        return tuple(found[:count]), tuple(found[count:])
+        results = body(*carry, *x, *additional)
+        return tuple(results[:count]), tuple(results[count:])
 
     carry, stacked = scan(step, tuple(init), tuple(xs))
     return (*carry, *stacked)

@@ -1,4 +1,4 @@
-"""ATen operators of convolution."""
+"""Rules of ATen's convolution operators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ATen operators that make tensors, random ones too."""
+"""Rules of ATen operators that create tensors, also random ones."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def new_full(self: Tensor, size: Sequence[int], fill_value: Any, *, dtype: Any =
 
 @rule("scalar_tensor")
 def scalar_tensor(s: Any, *, dtype: Any = None) -> Tensor:
-    """A float where no element type is said, whatever the number is."""
+    """Return a scalar, by default f32 whatever the type of the number."""
     return creation.full((), s, dtype=dtype or float32)
 
 
@@ -112,11 +112,11 @@ def bernoulli_like(self: Tensor, p: float = 0.5, *, generator: Any = None) -> Te
 
 @rule("native_dropout")
 def native_dropout(self: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
-    """Of ``train`` None means that elements are dropped."""
+    """Drop elements unless ``train`` is False. None means True."""
     if train is False:
         return self.clone(), creation.ones(self.shape, dtype=bool_)
-    kept = creation.rand(self.shape) >= p
-    return self * kept * (0.0 if p == 1 else 1 / (1 - p)), kept
+    mask = creation.rand(self.shape) >= p
+    return self * mask * (0.0 if p == 1 else 1 / (1 - p)), mask
 
 
 @rule("dropout")
@@ -126,11 +126,11 @@ def dropout(self: Tensor, p: float, train: bool) -> Tensor:
 
 @rule("feature_dropout")
 def feature_dropout(self: Tensor, p: float, train: bool) -> Tensor:
-    """Whole channels of [batch, channels, ...] are dropped together."""
+    """Drop entire channels of [batch, channels, ...]."""
     if not train or p == 0:
         return self
-    kept = F.dropout(creation.ones((*self.shape[:2], *(1,) * (self.dim() - 2)), dtype=self.dtype), p, True)
-    return self * kept
+    mask = F.dropout(creation.ones((*self.shape[:2], *(1,) * (self.dim() - 2)), dtype=self.dtype), p, True)
+    return self * mask
 
 
 @rule("alpha_dropout")

@@ -1,4 +1,4 @@
-"""ATen operators of backward passes: activations, products, normalization, and what moves elements."""
+"""Rules of ATen's backward operators: activations, products, normalization, pooling, and movement of elements."""
 
 from __future__ import annotations
 
@@ -30,14 +30,17 @@ def pullback(
     function: Callable[..., Tensor],
     grad: Tensor,
     primals: Sequence[Tensor | None],
-    wanted: Sequence[bool] | None = None,
+    requested: Sequence[bool] | None = None,
 ) -> Gradients:
-    """The gradients of ``primals`` that ``grad``, the one of what ``function`` makes of them, leads to; None for those
-    that are None or not ``wanted``. In a trace what the function makes goes where nothing of the gradient needs it."""
-    chosen = [i for i, p in enumerate(primals) if p is not None and (wanted is None or wanted[i])]
-    found: list[Tensor | None] = [None] * len(primals)
+    """Return the gradients of ``primals`` for ``grad``, the gradient of the result of ``function``.
+
+    The gradient is None for primals that are None or not ``requested``. In a trace, forward computations disappear
+    where the gradient does not need them.
+    """
+    chosen = [i for i, p in enumerate(primals) if p is not None and (requested is None or requested[i])]
+    results: list[Tensor | None] = [None] * len(primals)
     if not chosen:
-        return tuple(found)
+        return tuple(results)
 
     def of_chosen(*values: Tensor) -> Tensor:
         filled = list(primals)
@@ -48,19 +51,19 @@ def pullback(
     with no_grad():
         gradients = vjp(of_chosen, *[primals[i] for i in chosen])[1](grad)
     for i, gradient in zip(chosen, gradients, strict=True):
-        found[i] = gradient
-    return tuple(found)
+        results[i] = gradient
+    return tuple(results)
 
 
 def pulled(function: Callable[..., Tensor], grad: Tensor, primal: Tensor) -> Tensor:
-    """The gradient of the one argument of a function."""
-    (found,) = pullback(function, grad, (primal,))
-    assert found is not None
-    return found
+    """Return the gradient of a function's only argument."""
+    (gradient,) = pullback(function, grad, (primal,))
+    assert gradient is not None
+    return gradient
 
 
 def _activation(name: str, function: Callable[..., Tensor]) -> None:
-    """Enters the backward operator of a function that is smooth; what follows the argument goes to it as it is."""
+    """Register the backward operator of a smooth function. Further arguments go to the function unchanged."""
 
     @rule(f"{name}_backward")
     def backward(grad_output: Tensor, self: Tensor, *rest: Any, **named: Any) -> Tensor:
@@ -124,9 +127,9 @@ def leaky_relu_backward(grad_output: Tensor, self: Tensor, negative_slope: Any, 
 def elu_backward(
     grad_output: Tensor, alpha: Any, scale: Any, input_scale: Any, is_result: bool, self_or_result: Tensor
 ) -> Tensor:
-    found = self_or_result
-    below = (found + alpha * scale) if is_result else functions.exp(found * input_scale) * (alpha * scale)
-    return grad_output * free.where(found <= 0, below * input_scale, scale)
+    x = self_or_result
+    below = (x + alpha * scale) if is_result else functions.exp(x * input_scale) * (alpha * scale)
+    return grad_output * free.where(x <= 0, below * input_scale, scale)
 
 
 @rule("_prelu_kernel")
@@ -169,8 +172,8 @@ def convolution_backward(
 
 @rule("linear_backward")
 def linear_backward(self: Tensor, grad_output: Tensor, weight: Tensor, output_mask: Sequence[bool]) -> Gradients:
-    found = pullback(F.linear, grad_output, (self, weight), output_mask[:2])
-    return *found, grad_output.sum(tuple(range(grad_output.dim() - 1))) if output_mask[2] else None
+    gradients = pullback(F.linear, grad_output, (self, weight), output_mask[:2])
+    return *gradients, grad_output.sum(tuple(range(grad_output.dim() - 1))) if output_mask[2] else None
 
 
 @rule("_scaled_dot_product_flash_attention_for_cpu_backward")
@@ -216,7 +219,7 @@ def layer_norm_backward(
 
 
 def _centred(grad: Tensor, x: Tensor, rstd: Tensor, dims: Sequence[int]) -> Tensor:
-    """The gradient of what was normalized over ``dims`` to ``x``, of mean 0 and deviation 1."""
+    """Return the gradient of the input of a normalization over ``dims`` to ``x``, which has mean 0 and deviation 1."""
     along = (grad * x).mean(dims, keepdim=True)
     return (grad - grad.mean(dims, keepdim=True) - x * along) * rstd
 
@@ -241,12 +244,12 @@ def group_norm_backward(
     shape = (N, group, C // group, HxW)
     deviation = rstd.reshape(N, group, 1, 1)
     x = (input.reshape(shape) - mean.reshape(N, group, 1, 1)) * deviation
-    given = grad_out.reshape(shape)
-    grad = given if weight is None else given * weight.reshape(1, group, C // group, 1)
+    grad_by_group = grad_out.reshape(shape)
+    grad = grad_by_group if weight is None else grad_by_group * weight.reshape(1, group, C // group, 1)
     return (
         _centred(grad, x, deviation, (2, 3)).reshape(input.shape) if output_mask[0] else None,
-        (given * x).sum((0, 3)).reshape(C) if output_mask[1] and weight is not None else None,
-        given.sum((0, 3)).reshape(C) if output_mask[2] else None,
+        (grad_by_group * x).sum((0, 3)).reshape(C) if output_mask[1] and weight is not None else None,
+        grad_by_group.sum((0, 3)).reshape(C) if output_mask[2] else None,
     )
 
 
@@ -331,12 +334,12 @@ def embedding_backward(
 
 
 def _of_shape(name: str, view: Callable[..., Tensor]) -> None:
-    """Enters the backward operator of a view, which gets the shape of what was looked at and the view's arguments."""
+    """Register the backward operator of a view, which gets the shape of the viewed tensor and the view's arguments."""
 
     @rule(name)
     def backward(grad_output: Tensor, input_sizes: Sequence[int], *rest: Any) -> Tensor:
-        whole = creation.zeros(tuple(input_sizes), dtype=grad_output.dtype)
-        return pulled(lambda x: view(x, *rest), grad_output, whole)
+        base = creation.zeros(tuple(input_sizes), dtype=grad_output.dtype)
+        return pulled(lambda x: view(x, *rest), grad_output, base)
 
 
 _of_shape("slice_backward", slice_of)
@@ -357,8 +360,8 @@ _padding("replicate", "replication_pad")
 
 @rule("value_selecting_reduction_backward")
 def selected_backward(grad: Tensor, dim: int, indices: Tensor, sizes: Sequence[int], keepdim: bool) -> Tensor:
-    given, places = (grad, indices) if keepdim or not sizes else (grad.unsqueeze(dim), indices.unsqueeze(dim))
-    return functions.scatter(creation.zeros(tuple(sizes), dtype=grad.dtype), dim, places, given)
+    values, positions = (grad, indices) if keepdim or not sizes else (grad.unsqueeze(dim), indices.unsqueeze(dim))
+    return functions.scatter(creation.zeros(tuple(sizes), dtype=grad.dtype), dim, positions, values)
 
 
 @rule("masked_select_backward")
@@ -367,7 +370,7 @@ def masked_select_backward(grad: Tensor, input: Tensor, mask: Tensor) -> Tensor:
 
 
 def _pooling(targets: str, function: Callable[..., Tensor]) -> None:
-    """Enters backward operators of pooling: the gradient, what was pooled, and the arguments of ``function``."""
+    """Register backward operators of pooling: they get the gradient, the input, and the arguments of ``function``."""
 
     @rule(*targets.split())
     def backward(grad_output: Tensor, self: Tensor, *rest: Any) -> Tensor:
@@ -375,8 +378,10 @@ def _pooling(targets: str, function: Callable[..., Tensor]) -> None:
 
 
 def _largest(function: Callable[..., Any]) -> Callable[..., Tensor]:
-    """The maximum of windows by the arguments that its backward operator gets, the indices among them: of equal
-    numbers the first one gets the gradient, which the indices say, too."""
+    """Return max pooling with the arguments of its backward operator, which include the indices.
+
+    Of equal elements the first gets the gradient, as the indices say.
+    """
 
     def pool(x: Tensor, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, _: Any) -> Tensor:
         return function(x, kernel, stride or None, padding, dilation, ceil_mode)
@@ -413,8 +418,8 @@ def _resampling(name: str) -> None:
 
     @rule(f"{name}_backward")
     def backward(grad_output: Tensor, output_size: Any, input_size: Sequence[int], *rest: Any, **named: Any) -> Tensor:
-        whole = creation.zeros(tuple(input_size), dtype=grad_output.dtype)
-        return pulled(lambda x: forward(x, output_size, *rest, **named), grad_output, whole)
+        base = creation.zeros(tuple(input_size), dtype=grad_output.dtype)
+        return pulled(lambda x: forward(x, output_size, *rest, **named), grad_output, base)
 
 
 for _name in RESAMPLING:
@@ -431,8 +436,8 @@ def grid_sampler_backward(
     align_corners: bool,
     output_mask: Sequence[bool],
 ) -> Gradients:
-    def forward(x: Tensor, places: Tensor) -> Tensor:
-        return grid_sampler(x, places, interpolation_mode, padding_mode, align_corners)
+    def forward(x: Tensor, points: Tensor) -> Tensor:
+        return grid_sampler(x, points, interpolation_mode, padding_mode, align_corners)
 
     return pullback(forward, grad_output, (input, grid), output_mask)
 
@@ -443,11 +448,13 @@ def cdist_backward(grad: Tensor, x1: Tensor, x2: Tensor, p: float, cdist: Tensor
         return pulled(lambda x: distances(x, x2, p), grad, x1)
     difference = x1.unsqueeze(-2) - x2.unsqueeze(-3)
     farthest = difference.abs() == cdist.unsqueeze(-1)
-    return (farthest * difference.sign() * grad.unsqueeze(-1)).sum(-2)  # each of those equally far, whole
+    return (farthest * difference.sign() * grad.unsqueeze(-1)).sum(
+        -2
+    )  # every element at the maximum distance gets the full gradient
 
 
 @rule("_pdist_backward")
 def pdist_backward(grad: Tensor, self: Tensor, p: float, pdist: Tensor) -> Tensor:
     if p == math.inf:
-        raise UnsupportedError("the gradient of pdist with p = inf", remedy="torch.cdist(x, x, p)")
+        raise UnsupportedError("the gradient of pdist with p = inf", remedy="use torch.cdist(x, x, p)")
     return pulled(lambda x: F.pdist(x, p), grad, self)

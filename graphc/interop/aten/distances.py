@@ -1,4 +1,4 @@
-"""ATen operators of distances and likeness."""
+"""Rules of ATen's distance and similarity operators."""
 
 from __future__ import annotations
 
@@ -25,6 +25,6 @@ def pdist(self: Tensor, p: float = 2) -> Tensor:
 
 @rule("cdist", "_cdist_forward")
 def cdist(x1: Tensor, x2: Tensor, p: float = 2, compute_mode: int | None = None) -> Tensor:
-    """Distances of the rows of two matrices, of each pair in batches of them."""
+    """Return the distances between the rows of two matrices, for each pair of matrices in batches."""
     difference = x1.unsqueeze(-2) - x2.unsqueeze(-3)
     return functions.norm(difference, p, -1)

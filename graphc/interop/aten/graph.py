@@ -1,4 +1,4 @@
-"""A graph of ATen operators as graphc holds it, whoever wrote it: Dynamo, ``torch.export``, or a ``.pt2`` file."""
+"""Graph of ATen operators, independent of its source: Dynamo, ``torch.export``, or a ``.pt2`` file."""
 
 from __future__ import annotations
 
@@ -9,34 +9,37 @@ from typing import Any
 from graphc.base.location import UNKNOWN, Location
 
 AUTOCAST = "higher_order.wrap_with_autocast"
-"""Its second argument is an element type, which is not read: regions for which it means something are refused."""
+"""Its second argument is an element type, which is not read: the rule refuses regions where it matters."""
 WITHOUT_MEANING = frozenset({"device", "layout", "pin_memory", "memory_format", "generator"})
-"""Arguments of operators that say where and how memory lies, which is graphc's own matter: graphs lack them."""
+"""Arguments about memory placement, which graphc decides itself. Graphs omit them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """A value of the graph where it is used: an argument, or what a step computes, by name."""
+    """Use of a value of the graph by name: an argument, or the result of a step."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One application of an operator; ``args`` and ``kwargs`` hold Refs, numbers, dtypes of graphc, texts, None, and
-    lists, tuples and dictionaries of these. Devices, layouts and memory formats are left out by who reads the graph."""
+    """One application of an operator.
+
+    ``args`` and ``kwargs`` hold Refs, numbers, dtypes of graphc, strings, None, and lists, tuples and dictionaries of
+    these. Readers of graphs omit devices, layouts and memory formats.
+    """
 
     name: str
     target: str
-    """``aten.add.Tensor``, ``operator.mul``, ``math.ceil``."""
+    """Name such as ``aten.add.Tensor``, ``operator.mul``, ``math.ceil``."""
     args: tuple[Any, ...] = ()
     kwargs: Mapping[str, Any] = field(default_factory=dict)
-    place: Location = UNKNOWN
-    """The line of the user that it comes from."""
+    location: Location = UNKNOWN
+    """The user's line that it comes from."""
 
     def __str__(self) -> str:
-        shown = [_shown(a) for a in self.args] + [f"{k}={_shown(v)}" for k, v in self.kwargs.items()]
-        return f"{self.name} = {self.target}({', '.join(shown)})"
+        arguments = [_shown(a) for a in self.args] + [f"{k}={_shown(v)}" for k, v in self.kwargs.items()]
+        return f"{self.name} = {self.target}({', '.join(arguments)})"
 
 
 @dataclass(slots=True)
@@ -47,7 +50,7 @@ class AtenGraph:
     inputs: list[str]
     steps: list[Step]
     output: Any
-    """Refs and what else a step may hold, nested in lists, tuples and dictionaries."""
+    """Refs and other values of steps, nested in lists, tuples and dictionaries."""
     constants: dict[str, Any] = field(default_factory=dict)
     """Tensors of graphc, and graphs of branches and loops, by the names that Refs use."""
 
@@ -65,27 +68,27 @@ def _shown(value: Any) -> str:
 
 
 def refs(value: Any) -> Iterator[str]:
-    """The names of the values that nested arguments use."""
+    """Yield the names of the values in nested arguments."""
     if isinstance(value, Ref):
         yield value.name
     elif isinstance(value, Mapping):
-        for part in value.values():
-            yield from refs(part)
+        for element in value.values():
+            yield from refs(element)
     elif isinstance(value, (list, tuple)):
-        for part in value:
-            yield from refs(part)
+        for element in value:
+            yield from refs(element)
     elif isinstance(value, slice):
         yield from refs((value.start, value.stop, value.step))
 
 
 def replaced(value: Any, find: Callable[[str], Any]) -> Any:
-    """Nested arguments with what ``find`` gives for each name in the place of its Refs."""
+    """Replace each Ref in nested arguments by ``find`` of its name."""
     if isinstance(value, Ref):
         return find(value.name)
     if isinstance(value, Mapping):
-        return {key: replaced(part, find) for key, part in value.items()}
+        return {key: replaced(element, find) for key, element in value.items()}
     if isinstance(value, (list, tuple)):
-        return type(value)([replaced(part, find) for part in value])
+        return type(value)([replaced(element, find) for element in value])
     if isinstance(value, slice):
-        return slice(*[replaced(part, find) for part in (value.start, value.stop, value.step)])
+        return slice(*[replaced(element, find) for element in (value.start, value.stop, value.step)])
     return value

@@ -1,4 +1,4 @@
-"""What an export relied on: conditions on sizes of arguments, as PyTorch writes them, which each call is held to."""
+"""Guards of an export: conditions on sizes of arguments in PyTorch's notation, checked in each call."""
 
 from __future__ import annotations
 
@@ -12,26 +12,30 @@ from graphc.base.errors import GraphcError, ShapeError, UnsupportedError
 MOST_CHARACTERS = 10_000
 _SHOWN = 200
 _LARGEST = 1 << 256
-"""No size that is computed of sizes is as large."""
+"""Bound of the results of arithmetic on sizes."""
 _ROOT = "L"
-"""What PyTorch calls the arguments, by name."""
+"""PyTorch's name for the dictionary of arguments."""
 Read = Callable[[Mapping[str, Any]], Any]
-"""Gives the value of a part of a condition for arguments by name."""
+"""Function that returns the value of an expression for arguments by name."""
 
 
 class Guards:
-    """Conditions such as ``(L['x'].size()[0] % 2) == 0``. They are parsed, and nothing else than these is computed."""
+    """Conditions such as ``(L['x'].size()[0] % 2) == 0``. They are parsed, never executed as Python code."""
 
     def __init__(self, texts: Sequence[str], names: Sequence[str]):
-        """``names`` are those of the arguments, ``args_0`` the first of any number of them. Raises UnsupportedError for
-        a condition of another form, and one on an argument that there is not."""
+        """``names`` are the names of the arguments. ``args_0`` is the first of variadic ones.
+
+        Raises UnsupportedError for a condition of another form, and for one on an unknown argument.
+        """
         self.texts = tuple(texts)
         self.names = tuple(names)
         self._conditions = [(text, _Reader(names).condition(text)) for text in self.texts]
 
     def check(self, values: Mapping[str, Any]) -> None:
-        """Raises ShapeError where a condition does not hold for these arguments by name. In a trace, what it asks of
-        sizes of named dimensions is assumed."""
+        """Raise ShapeError where a condition does not hold for these arguments by name.
+
+        In a trace, conditions on sizes of named dimensions are assumed.
+        """
         for text, read in self._conditions:
             try:
                 holds = bool(read(values))
@@ -41,8 +45,8 @@ class Guards:
                 holds = False
             if not holds:
                 raise ShapeError(
-                    f"the export holds for arguments with {text[:_SHOWN]}, which is not so in this call",
-                    remedy="an export with an example of that kind",
+                    f"the export is valid for arguments with {text[:_SHOWN]}, which does not hold in this call",
+                    remedy="export with example arguments of these sizes",
                 )
 
     def __reduce__(self) -> Any:
@@ -50,20 +54,20 @@ class Guards:
 
 
 class _Reader:
-    """Makes functions of conditions; ValueError where they have parts that these lack."""
+    """Compiler of conditions to functions. Raises ValueError for other syntax."""
 
     def __init__(self, names: Sequence[str]):
         self._names = frozenset(names)
 
     def condition(self, text: str) -> Read:
-        """The function of a text."""
+        """Compile the text of a condition."""
         try:
             if len(text) > MOST_CHARACTERS:
                 raise ValueError
             return self._read(ast.parse(text.strip(), mode="eval").body)
         except (SyntaxError, TypeError, ValueError, RecursionError, MemoryError):
             raise UnsupportedError(
-                f"the export relies on {text[:_SHOWN]!r}, which is no condition on sizes of arguments"
+                f"the export relies on {text[:_SHOWN]!r}, which is not a condition on sizes of arguments"
             ) from None
 
     def _read(self, tree: ast.expr) -> Read:
@@ -79,36 +83,36 @@ class _Reader:
         return lambda values: value
 
     def _unary(self, tree: Any) -> Read:
-        function, part = _UNARY[_known(tree.op, _UNARY)], self._read(tree.operand)
-        return lambda values: function(part(values))
+        function, operand = _UNARY[_known(tree.op, _UNARY)], self._read(tree.operand)
+        return lambda values: function(operand(values))
 
     def _binary(self, tree: Any) -> Read:
         function, left, right = _BINARY[_known(tree.op, _BINARY)], self._read(tree.left), self._read(tree.right)
 
         def applied(values: Mapping[str, Any]) -> Any:
-            found = function(left(values), right(values))
-            if type(found) is int and abs(found) >= _LARGEST:
+            result = function(left(values), right(values))
+            if type(result) is int and abs(result) >= _LARGEST:
                 raise OverflowError
-            return found
+            return result
 
         return applied
 
     def _comparison(self, tree: Any) -> Read:
         functions = [_COMPARISONS[_known(op, _COMPARISONS)] for op in tree.ops]
-        parts = [self._read(part) for part in (tree.left, *tree.comparators)]
+        operands = [self._read(operand) for operand in (tree.left, *tree.comparators)]
 
         def compared(values: Mapping[str, Any]) -> bool:
-            found = [part(values) for part in parts]
-            return all(f(a, b) for f, a, b in zip(functions, found, found[1:], strict=False))
+            numbers = [operand(values) for operand in operands]
+            return all(f(a, b) for f, a, b in zip(functions, numbers, numbers[1:], strict=False))
 
         return compared
 
     def _joined(self, tree: Any) -> Read:
-        parts, join = [self._read(part) for part in tree.values], all if isinstance(tree.op, ast.And) else any
-        return lambda values: join(part(values) for part in parts)
+        operands, join = [self._read(operand) for operand in tree.values], all if isinstance(tree.op, ast.And) else any
+        return lambda values: join(operand(values) for operand in operands)
 
-    def _part(self, tree: Any) -> Read:
-        """A part of an argument, or one size of its shape."""
+    def _subscript(self, tree: Any) -> Read:
+        """Compile a subscript: an element of an argument, or one size of its shape."""
         key = ast.literal_eval(tree.slice)
         if type(key) not in (str, int):
             raise ValueError
@@ -117,8 +121,8 @@ class _Reader:
         spread = self._spread(tree.value, key)
         if spread is not None:
             return spread
-        whole = self._read(tree.value)
-        return lambda values: whole(values)[key]
+        container = self._read(tree.value)
+        return lambda values: container(values)[key]
 
     def _argument(self, name: Any) -> Read:
         if name not in self._names:
@@ -126,7 +130,7 @@ class _Reader:
         return lambda values: values[name]
 
     def _spread(self, tree: Any, key: Any) -> Read | None:
-        """One of any number of arguments, ``L['args'][0]`` or ``L['kwargs']['x']``; None for others."""
+        """Compile one of variadic arguments, ``L['args'][0]`` or ``L['kwargs']['x']``. None for other expressions."""
         is_root = isinstance(tree, ast.Subscript) and isinstance(tree.value, ast.Name) and tree.value.id == _ROOT
         name = ast.literal_eval(tree.slice) if is_root else None
         if name is None or name in self._names:
@@ -134,12 +138,12 @@ class _Reader:
         return self._argument(key if isinstance(key, str) else f"{name}_{key}")
 
     def _size(self, tree: Any) -> Read:
-        """``x.size()``, the shape of an argument."""
+        """Compile ``x.size()``, the shape of an argument."""
         function = tree.func
         if not isinstance(function, ast.Attribute) or function.attr != "size" or tree.args or tree.keywords:
             raise ValueError
-        whole = self._read(function.value)
-        return lambda values: whole(values).shape
+        tensor = self._read(function.value)
+        return lambda values: tensor(values).shape
 
     _KINDS: Mapping[type, Callable[[Any, Any], Read]] = {
         ast.Constant: _constant,
@@ -147,7 +151,7 @@ class _Reader:
         ast.BinOp: _binary,
         ast.Compare: _comparison,
         ast.BoolOp: _joined,
-        ast.Subscript: _part,
+        ast.Subscript: _subscript,
         ast.Call: _size,
     }
 

@@ -1,4 +1,4 @@
-"""ATen operators that read and write at places given by tensors."""
+"""Rules of ATen operators that read and write at positions given by tensors."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def searchsorted(
     side: str | None = None,
     sorter: Tensor | None = None,
 ) -> Tensor:
-    taken = sorted_sequence if sorter is None else functions.gather(sorted_sequence, -1, sorter)
-    found = free.searchsorted(taken, self, right=right or side == "right")
-    return found.to(int32) if out_int32 else found
+    ordered = sorted_sequence if sorter is None else functions.gather(sorted_sequence, -1, sorter)
+    positions = free.searchsorted(ordered, self, right=right or side == "right")
+    return positions.to(int32) if out_int32 else positions
 
 
 @rule("bucketize.Tensor", "bucketize.Scalar")
@@ -38,19 +38,19 @@ def bucketize(self: Any, boundaries: Tensor, *, out_int32: bool = False, right: 
     return searchsorted(boundaries, self, out_int32=out_int32, right=right)
 
 
-def _places(indices: Sequence[Tensor | None]) -> tuple[Any, ...]:
-    """Indices as those of graphc: of a dimension without one every place is meant."""
+def _full_index(indices: Sequence[Tensor | None]) -> tuple[Any, ...]:
+    """Return an index tuple in which a dimension without indices is taken entirely."""
     return tuple([slice(None) if i is None else i for i in indices])
 
 
 @rule("index.Tensor", "_unsafe_index.Tensor")
 def index(self: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
-    return self[_places(indices)]
+    return self[_full_index(indices)]
 
 
 @rule("index_put", "_unsafe_index_put")
 def index_put(self: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:
-    return functions.index_put(self, _places(indices), values, accumulate)
+    return functions.index_put(self, _full_index(indices), values, accumulate)
 
 
 @rule("scatter.src", "scatter.value")
@@ -75,7 +75,7 @@ def embedding(
 
 @rule("embedding_renorm_")
 def embedding_renorm_(self: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
-    """Scales rows of the table that are too long, in place."""
+    """Scale too long rows of the table, in place."""
     F.embedding(indices, self, None, max_norm, norm_type)
     return self
 
@@ -92,8 +92,8 @@ def embedding_bag(
     include_last_offset: bool = False,
     padding_idx: int | None = None,
 ) -> tuple[Any, ...]:
-    """The first result; the others serve PyTorch's own backward pass."""
+    """Compute the first result. The others only serve PyTorch's own backward pass."""
     padding = None if padding_idx is None or padding_idx < 0 else padding_idx
-    how: Any = {"mode": ("sum", "mean", "max")[mode], "scale_grad_by_freq": scale_grad_by_freq}
+    options: Any = {"mode": ("sum", "mean", "max")[mode], "scale_grad_by_freq": scale_grad_by_freq}
     more: Any = {"per_sample_weights": per_sample_weights, "include_last_offset": include_last_offset}
-    return F.embedding_bag(indices, weight, offsets, padding_idx=padding, **how, **more), None, None, None
+    return F.embedding_bag(indices, weight, offsets, padding_idx=padding, **options, **more), None, None, None

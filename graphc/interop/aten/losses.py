@@ -1,4 +1,4 @@
-"""ATen operators of losses, and those of their backward passes."""
+"""Rules of ATen's losses and of their backward operators."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ from graphc.tensors import creation, functions
 from graphc.tensors.tensor import Tensor
 
 REDUCTIONS = ("none", "mean", "sum")
-"""By the numbers that ATen gives them."""
+"""Reductions by their codes in ATen."""
 
 
 def _reduced(name: str, function: Rule, arguments: str) -> Rule:
-    """Enters an operator whose ``arguments`` are those of a function by name, with a number for the reduction."""
+    """Register an operator whose ``arguments`` are those of a function by name, with a code for the reduction."""
     names = arguments.split()
 
     @rule(name)
     def forward(*args: Any, **named: Any) -> Tensor:
-        given = dict(zip(names[: len(args)], args, strict=True)) | named
-        return function(**given | {"reduction": REDUCTIONS[given.get("reduction", 1)]})
+        bound = dict(zip(names[: len(args)], args, strict=True)) | named
+        return function(**bound | {"reduction": REDUCTIONS[bound.get("reduction", 1)]})
 
     return forward
 
 
 def _loss(name: str, function: Rule, *more: str) -> None:
-    """The same for results and targets, and the backward operator; arguments of names ``more`` follow the reduction."""
+    """Register an operator on inputs and targets, and its backward operator. Arguments ``more`` follow the
+    reduction."""
     forward = _reduced(name, function, " ".join(("input target reduction", *more)))
 
     @rule(f"{name}_backward")
@@ -64,16 +65,16 @@ for _name in ("nll_loss_nd", "nll_loss2d"):
 def binary_cross_entropy_backward(
     grad_output: Tensor, self: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = 1
 ) -> Tensor:
-    found = grad_output * (self - target) / ((1 - self) * self).clamp(min=1e-12)
-    found = found if weight is None else found * weight
-    return found / self.numel() if REDUCTIONS[reduction] == "mean" else found
+    gradient = grad_output * (self - target) / ((1 - self) * self).clamp(min=1e-12)
+    gradient = gradient if weight is None else gradient * weight
+    return gradient / self.numel() if REDUCTIONS[reduction] == "mean" else gradient
 
 
 @rule("nll_loss_forward", "nll_loss2d_forward")
 def nll_loss_forward(
     self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int
 ) -> tuple[Tensor, Tensor]:
-    """The second result is the sum of the weights of what counts, which only means are divided by."""
+    """Return the loss, and the sum of the weights of the targets that count, by which only means are divided."""
     loss = nll_loss(self, target, weight, reduction, ignore_index)
     if REDUCTIONS[reduction] == "none":
         return loss, creation.zeros((), dtype=self.dtype)

@@ -1,4 +1,4 @@
-"""ATen operators of linear algebra: norms, systems, factors, eigenvalues."""
+"""Rules of ATen's linear algebra: norms, systems, factorizations, eigenvalues."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from graphc.tensors import functions
 from graphc.tensors.tensor import Tensor
 
 _OTHERS = frozenset({"LinAlgError", "matrix_rank", "pinv"})
-"""What ``graphc.linalg`` has that is no operator, or takes other arguments."""
+"""Names of ``graphc.linalg`` that are not operators, or that take other arguments."""
 for _name in sorted({*linalg.__all__} - _OTHERS):
     rule(f"linalg_{_name}")(getattr(linalg, _name))
 rule("linalg_cond.p_str")(linalg.cond)
@@ -41,15 +41,15 @@ def chain_matmul(matrices: Sequence[Tensor]) -> Tensor:
     return methods.chain_matmul(*matrices)
 
 
-# ---- what functions of PyTorch become in graphs
+# ---- internal operators to which PyTorch lowers functions
 
 
 @rule("_linalg_check_errors")
 def check_errors(info: Tensor, api_name: str, *, is_matrix: bool) -> None:
-    require(functions.eq(info, 0), f"{api_name}: there is no result for a matrix")
+    require(functions.eq(info, 0), f"{api_name}: the computation failed for a matrix, which may be singular")
 
 
-# NOTE: PyTorch keeps the factors of the transposed matrix for its backward pass of determinants.
+# NOTE: PyTorch's backward pass of determinants reads the factors of the transposed matrix.
 @rule("_linalg_det")
 def linalg_det(A: Tensor) -> tuple[Tensor, ...]:
     return linalg.det(A), *linalg.lu_factor_ex(A.mT)[:2]
@@ -62,8 +62,8 @@ def linalg_slogdet(A: Tensor) -> tuple[Tensor, ...]:
 
 @rule("_linalg_solve_ex")
 def linalg_solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> tuple[Tensor, ...]:
-    found = linalg.solve_ex(A, B, left=left, check_errors=check_errors)
-    return found.result, *linalg.lu_factor_ex(A if left else A.mT)[:2], found.info
+    solution = linalg.solve_ex(A, B, left=left, check_errors=check_errors)
+    return solution.result, *linalg.lu_factor_ex(A if left else A.mT)[:2], solution.info
 
 
 @rule("_linalg_eigh")

@@ -1,4 +1,5 @@
-"""ATen operators that normalize; native forms return the means and reciprocal deviations of a backward pass, too."""
+"""Rules of ATen's normalization operators. Native forms also return means and reciprocal deviations for a backward
+pass."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ same("rms_norm")
 
 
 def statistics_dims(input: Tensor) -> list[int]:
-    """The dimensions over which batch norm takes means."""
+    """Return the dimensions over which batch norm takes means."""
     return [d for d in range(input.dim()) if d != 1]
 
 
@@ -64,7 +65,7 @@ def native_group_norm(
 
 
 def _running(name: str, function: Rule) -> None:
-    """Enters an operator that takes statistics of its input, and writes running ones, or takes these."""
+    """Register an operator that normalizes by statistics of its input and updates running ones, or uses these."""
 
     @rule(name)
     def norm(
@@ -111,16 +112,16 @@ def batch_norm_functional(
     eps: float,
 ) -> tuple[Tensor, ...]:
     if not training:
-        found, mean, deviation = batch_norm_inference(input, weight, bias, running_mean, running_var, momentum, eps)
-        return found, mean, deviation, running_mean.clone(), running_var.clone()
-    found, mean, deviation = batch_norm_of_batch(input, weight, bias, True, momentum, eps)
+        result, mean, deviation = batch_norm_inference(input, weight, bias, running_mean, running_var, momentum, eps)
+        return result, mean, deviation, running_mean.clone(), running_var.clone()
+    result, mean, deviation = batch_norm_of_batch(input, weight, bias, True, momentum, eps)
     dims = statistics_dims(input)
     count = prod(input.shape[d] for d in dims)
     var = free.var_mean(input, dims, correction=0)[0] * (count / (count - 1))
     mean_after, var_after = (
         before * (1 - momentum) + now * momentum for before, now in ((running_mean, mean), (running_var, var))
     )
-    return found, mean, deviation, mean_after, var_after
+    return result, mean, deviation, mean_after, var_after
 
 
 @rule("_native_batch_norm_legit.no_stats")
@@ -138,7 +139,10 @@ def weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
 
 @rule("_weight_norm_interface")
 def weight_norm_interface(v: Tensor, g: Tensor, dim: int = 0) -> tuple[Tensor, Tensor]:
-    """A direction and its length: ``v`` with norm ``g`` along all dimensions but one (all of them for -1)."""
+    """Return a vector and its original norms.
+
+    Scales ``v`` to norm ``g`` along all dimensions but ``dim`` (all of them for -1).
+    """
     norms = functions.norm(v, 2, [d for d in range(v.dim()) if d != dim], True)
     return v * (g / norms), norms
 
@@ -154,12 +158,12 @@ def batch_norm_in_place(
     momentum: float,
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Writes the running statistics in training."""
+    """Normalize. Updates the running statistics in training."""
     if not training:
         assert running_mean is not None and running_var is not None
         return batch_norm_inference(input, weight, bias, running_mean, running_var, momentum, eps)
-    found = F.batch_norm(input, running_mean, running_var, weight, bias, True, momentum, eps)
-    return found, *batch_norm_of_batch(input, None, None, True, momentum, eps)[1:]
+    result = F.batch_norm(input, running_mean, running_var, weight, bias, True, momentum, eps)
+    return result, *batch_norm_of_batch(input, None, None, True, momentum, eps)[1:]
 
 
 @rule("_fused_rms_norm")
@@ -167,6 +171,6 @@ def fused_rms_norm(
     input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, eps: Any
 ) -> tuple[Tensor, Tensor]:
     eps = float(np.finfo(input.dtype.numpy).eps) if eps is None else eps
-    found = F.rms_norm(input, tuple(normalized_shape), weight, eps)
+    result = F.rms_norm(input, tuple(normalized_shape), weight, eps)
     dims = tuple(range(-len(normalized_shape), 0))
-    return found, functions.rsqrt((input * input).mean(dims, keepdim=True) + eps)
+    return result, functions.rsqrt((input * input).mean(dims, keepdim=True) + eps)

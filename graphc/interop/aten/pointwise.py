@@ -1,4 +1,4 @@
-"""ATen operators that compute each element by itself, and softmax."""
+"""Rules of ATen's elementwise operators, and of softmax."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def power_of(self: Any, exponent: Tensor) -> Any:
 
 @rule("log_sigmoid_forward")
 def log_sigmoid_forward(self: Tensor) -> tuple[Tensor, Tensor]:
-    """The second result is what PyTorch's backward pass would read."""
+    """Return the result, and a buffer for PyTorch's own backward pass."""
     return F.logsigmoid(self), functions.exp(-functions.abs(self))
 
 
@@ -76,8 +76,8 @@ def gelu(self: Tensor, *, approximate: str = "none") -> Tensor:
 def elu(self: Tensor, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> Tensor:
     if input_scale != 1:
         return free.where(self > 0, self * scale, functions.expm1(self * input_scale) * (alpha * scale))
-    found = F.elu(self, alpha)
-    return found if scale == 1 else found * scale
+    result = F.elu(self, alpha)
+    return result if scale == 1 else result * scale
 
 
 @rule("where.self", "where.ScalarOther", "where.ScalarSelf", "where.Scalar")
@@ -109,7 +109,7 @@ def _softmax(self: Tensor, dim: int, half_to_float: bool = False) -> Tensor:
 
 @rule("_safe_softmax")
 def safe_softmax(self: Tensor, dim: int, dtype: Any = None) -> Tensor:
-    """Rows of which nothing is left are zeros."""
+    """Softmax. Entirely masked rows become zeros."""
     hidden = functions.all(functions.eq(self, -inf), dim, keepdim=True)
     return functions.masked_fill(F.softmax(self, dim, dtype=dtype), hidden, 0.0)
 
@@ -141,5 +141,5 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
 
 @rule("prims.fma.default")
 def fma(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
-    """The product is rounded as it is in PyTorch's eager mode, and as elsewhere in compiled code."""
+    """Multiply and add. The product is rounded, as in PyTorch's eager mode and elsewhere in compiled code."""
     return a * b + c

@@ -1,4 +1,4 @@
-"""ATen operators of pooling and of resampling."""
+"""Rules of ATen's pooling and resampling operators."""
 
 from __future__ import annotations
 
@@ -44,11 +44,12 @@ def adaptive_max_pool3d(self: Tensor, output_size: Any) -> tuple[Tensor, Tensor]
 
 @rule("max_unpool2d", "max_unpool3d")
 def max_unpool(self: Tensor, indices: Tensor, output_size: Sequence[int], *_: Any) -> Tensor:
-    """Zeros with the elements at their places in the flattened plane or volume; where two fall on one, the last."""
+    """Scatter elements to their indices in the flattened plane or volume of zeros. Of equal indices the last one
+    wins."""
     outer = self.shape[: self.dim() - len(output_size)]
     zeros = self.new_zeros((*outer, prod(output_size)))
-    found = functions.scatter(zeros, -1, indices.reshape(*outer, -1), self.reshape(*outer, -1))
-    return found.reshape(*outer, *output_size)
+    result = functions.scatter(zeros, -1, indices.reshape(*outer, -1), self.reshape(*outer, -1))
+    return result.reshape(*outer, *output_size)
 
 
 @rule("adaptive_max_pool1d")
@@ -57,25 +58,27 @@ def adaptive_max_pool1d(self: Tensor, output_size: Any) -> tuple[Tensor, Tensor]
 
 
 def _resample(self: Tensor, size: Any, scales: Sequence[Any] | None, mode: str, **corners: Any) -> Tensor:
-    """Resampled to a size; scales that are given say where elements lie, as well."""
+    """Resize. Given scales also determine the coordinates of elements."""
     if scales and any(s is not None for s in scales):
         if None in scales:
             ratios = [to / n for to, n in zip(size, self.shape[2:], strict=True)]
             scales = [ratio if s is None else s for s, ratio in zip(scales, ratios, strict=True)]
         lengths = [int(n * s) for n, s in zip(self.shape[2:], scales, strict=True)]
         if size is not None and lengths != list(size):
-            raise UnsupportedError(f"a size {list(size)} that is not {list(self.shape[2:])} times {list(scales)}")
+            raise UnsupportedError(f"the size {list(size)} is not {list(self.shape[2:])} times {list(scales)}")
         return F.interpolate(self, None, tuple(scales), mode, recompute_scale_factor=False, **corners)
     return F.interpolate(self, tuple(size), None, mode, **corners)
 
 
 def _in_order(scales: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
-    """The scales by dimension: ``scales_d``, ``scales_h``, ``scales_w``, of which the last ones may be named."""
+    """Return the scales ``scales_d``, ``scales_h``, ``scales_w`` by dimension. The last ones may be keyword
+    arguments."""
     return [*scales, *[named[name] for name in sorted(named)]]
 
 
 def _nearest(mode: str) -> tuple[Any, Any]:
-    """The two forms of an operator: with a number for the scale of each dimension, or all scales in a list."""
+    """Return the two forms of an operator: with a number for the scale of each dimension, or with all scales in a
+    list."""
 
     def plain(self: Tensor, output_size: Any, *scales: Any, **named: Any) -> Tensor:
         return _resample(self, output_size, _in_order(scales, named), mode)

@@ -1,4 +1,4 @@
-"""ATen operators that are sums of products: matrices, vectors, attention."""
+"""Rules of ATen's sums of products: matrices, vectors, attention."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ same("scaled_dot_product_attention")
 
 @rule("addr")
 def addr(self: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    found = functions.addr(self, vec1, vec2, beta=beta, alpha=alpha)
-    return found.to(bool_) if self.dtype is vec1.dtype is vec2.dtype is bool_ else found
+    result = functions.addr(self, vec1, vec2, beta=beta, alpha=alpha)
+    return result.to(bool_) if self.dtype is vec1.dtype is vec2.dtype is bool_ else result
 
 
 @rule("einsum")
@@ -42,11 +42,11 @@ def trilinear(
     sumdim: Sequence[int],
     unroll_dim: int = 1,
 ) -> Tensor:
-    """The product of three tensors, each of which lacks the dimensions that it is expanded by, summed over some."""
+    """Multiply three tensors, each expanded by its missing dimensions, and sum over some dimensions."""
     letters = string.ascii_letters[: i1.dim() + len(expand1)]
-    kept = (expand1, expand2, expand3, sumdim)
-    *given, summed = ["".join(c for d, c in enumerate(letters) if d not in left_out) for left_out in kept]
-    return free.einsum(f"{','.join(given)}->{summed}", i1, i2, i3)
+    dropped = (expand1, expand2, expand3, sumdim)
+    *operands, result = ["".join(c for d, c in enumerate(letters) if d not in dims) for dims in dropped]
+    return free.einsum(f"{','.join(operands)}->{result}", i1, i2, i3)
 
 
 @rule("_scaled_dot_product_flash_attention_for_cpu")
@@ -60,14 +60,15 @@ def flash_attention(
     attn_mask: Tensor | None = None,
     scale: float | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Several heads of the query share one of key and value where there are fewer of these, as in PyTorch's kernel.
+    """Scaled dot-product attention. Several query heads may share one head of key and value, as in PyTorch's kernel.
 
-    The second result, the logarithms of the sums (0 where a mask leaves nothing), serves PyTorch's own backward pass;
-    that of the table finds them out again."""
+    The second result, the logarithms of the sums (0 where a mask hides all keys), serves PyTorch's own backward pass.
+    The backward rule of this table recomputes them.
+    """
     shared = query.shape[-3] != key.shape[-3]
-    found = F.scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale, shared)
+    attended = F.scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale, shared)
     logarithms = functions.logsumexp(_scores(query, key, attn_mask, is_causal, scale), -1)
-    return found, functions.masked_fill(logarithms, functions.eq(logarithms, -math.inf), 0.0)
+    return attended, functions.masked_fill(logarithms, functions.eq(logarithms, -math.inf), 0.0)
 
 
 @rule("_scaled_dot_product_attention_math")
@@ -83,16 +84,20 @@ def math_attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
-    """A mask is added to the scores, one of booleans as zeros and ones; the second result is the weights."""
+    """Scaled dot-product attention with a mask added to the scores, booleans as zeros and ones.
+
+    The second result is the weights.
+    """
     if dropout_mask is not None:
-        raise UnsupportedError("attention with a mask for dropout")
+        raise UnsupportedError("graphc has no attention with a dropout mask")
     mask = None if attn_mask is None else attn_mask.to(query.dtype)
-    found = F.scaled_dot_product_attention(query, key, value, mask, dropout_p, is_causal, scale, enable_gqa)
-    return found, None if dropout_p else safe_softmax(_scores(query, key, mask, is_causal, scale), -1)
+    attended = F.scaled_dot_product_attention(query, key, value, mask, dropout_p, is_causal, scale, enable_gqa)
+    return attended, None if dropout_p else safe_softmax(_scores(query, key, mask, is_causal, scale), -1)
 
 
 def _scores(query: Tensor, key: Tensor, mask: Tensor | None, is_causal: bool, scale: float | None) -> Tensor:
-    """What softmax makes the weights of attention of; each key serves as many queries as there are for each of them."""
+    """Return the scores from which softmax makes the attention weights. Each key serves several queries where
+    needed."""
     if query.dim() > 3 and key.shape[-3] != query.shape[-3]:
         key = functions.repeat_interleave(key, query.shape[-3] // key.shape[-3], -3)
     scores = query @ key.transpose(-2, -1) * (query.shape[-1] ** -0.5 if scale is None else scale)

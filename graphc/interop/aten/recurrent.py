@@ -1,4 +1,4 @@
-"""ATen operators of recurrent networks: whole layers, and single steps."""
+"""Rules of ATen's recurrent networks: complete layers, and single steps."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from graphc.tensors.free_functions import cat
 from graphc.tensors.tensor import Tensor
 
 _LSTM = 2
-"""How PyTorch numbers the kinds of recurrent layers."""
+"""PyTorch's code for LSTM layers."""
 
 
 def _layers(
@@ -32,12 +32,12 @@ def _layers(
     bidirectional: bool,
     batch_first: bool,
 ) -> tuple[Tensor, ...]:
-    """Hidden states of the last layer, and the last states, each [layers * directions, batch, hidden]."""
+    """Return the hidden states of the last layer, and the last states, each [layers * directions, batch, hidden]."""
     directions = 2 if bidirectional else 1
     count = len(params) // (num_layers * directions)
     projected = count - (4 if has_biases else 2)
     if projected not in (0, 1):
-        raise UnsupportedError(f"{count} parameters for each layer of {kind}")
+        raise UnsupportedError(f"{kind} cannot have {count} parameters per layer")
     x = x.transpose(0, 1) if batch_first else x
     last: list[tuple[Tensor, ...]] = []
     for layer in range(num_layers):
@@ -46,14 +46,16 @@ def _layers(
         outputs = []
         for reverse in (False, True)[:directions]:
             number = layer * directions + reverse
-            given = list(params[number * count : (number + 1) * count])
-            narrow = given.pop() if projected else None
+            weights = list(params[number * count : (number + 1) * count])
+            narrow = weights.pop() if projected else None
             first = tuple([s.select(0, number) for s in states])
-            found, after = recurrent_layer(kind, x, first, *given, reverse=reverse, weight_hr=narrow)
-            outputs.append(found)
+            output, after = recurrent_layer(kind, x, first, *weights, reverse=reverse, weight_hr=narrow)
+            outputs.append(output)
             last.append(after)
         x = cat(outputs, 2) if bidirectional else outputs[0]
-    return (x.transpose(0, 1) if batch_first else x), *[stacked(parts) for parts in zip(*last, strict=True)]
+    return (x.transpose(0, 1) if batch_first else x), *[
+        stacked(layer_states) for layer_states in zip(*last, strict=True)
+    ]
 
 
 @rule("lstm.input")
@@ -111,7 +113,7 @@ def mkldnn_rnn_layer(
     has_biases: bool,
     *rest: Any,
 ) -> tuple[Tensor, ...]:
-    """One direction of one layer, steps first. The last result serves PyTorch's own backward pass."""
+    """Compute one direction of one layer, steps first. The last result serves PyTorch's own backward pass."""
     if mode != _LSTM or batch_sizes or num_layers != 1 or any(rest[:2]):
         raise UnsupportedError("a layer of a recurrent network that is none of an LSTM on whole sequences, steps first")
     params = (weight0, weight1, weight2, weight3, hx_, cx_)
@@ -121,13 +123,13 @@ def mkldnn_rnn_layer(
 def _one_layer(
     x: Tensor, params: Sequence[Tensor], reverse: bool, has_biases: bool, outputs: Sequence[bool] = (True,) * 3
 ) -> tuple[Tensor, ...]:
-    """Those of the outputs, the last hidden and the last cell state that are wanted."""
+    """Return the requested ones of the outputs, the last hidden state and the last cell state."""
     *weights, hidden, cell = params
     first = tuple([s.reshape(x.shape[1], hidden.shape[-1]) for s in (hidden, cell)])
     weights = weights if has_biases else weights[:2]
-    found, last = recurrent_layer("LSTM", x, first, *weights, reverse=reverse)
-    results = (found, *[s.reshape(hidden.shape) for s in last])
-    return tuple([r for r, wanted in zip(results, outputs, strict=True) if wanted])
+    sequence, last = recurrent_layer("LSTM", x, first, *weights, reverse=reverse)
+    results = (sequence, *[s.reshape(hidden.shape) for s in last])
+    return tuple([r for r, requested in zip(results, outputs, strict=True) if requested])
 
 
 @rule("mkldnn_rnn_layer_backward")
@@ -152,15 +154,15 @@ def mkldnn_rnn_layer_backward(
     has_biases: bool,
     *rest: Any,
 ) -> tuple[Tensor, ...]:
-    """The gradients of the first seven; the layer is computed again."""
+    """Return the gradients of the first seven arguments. Computes the layer again."""
     if mode != _LSTM or num_layers != 1 or any(rest[1:4]):
         raise UnsupportedError("a layer of a recurrent network that is none of an LSTM on whole sequences, steps first")
-    given = (grad_output, grad_hy, grad_cy)
-    outputs = [g is not None for g in given]
+    gradients = (grad_output, grad_hy, grad_cy)
+    outputs = [g is not None for g in gradients]
 
     def layer(x: Tensor, *params: Tensor) -> tuple[Tensor, ...]:
         return _one_layer(x, params, reverse, has_biases, outputs)
 
     primals = (input, weight1, weight2, weight3, weight4, hx_, cx_tmp)
     with no_grad():
-        return tuple(vjp(layer, *primals)[1](tuple([g for g in given if g is not None])))
+        return tuple(vjp(layer, *primals)[1](tuple([g for g in gradients if g is not None])))

@@ -1,4 +1,4 @@
-"""ATen operators that fold elements together: sums, extremes, orders, scans along a dimension."""
+"""Rules of ATen's reductions: sums, extremes, orders, scans along a dimension."""
 
 from __future__ import annotations
 
@@ -90,5 +90,5 @@ def log_softmax_backward(grad_output: Tensor, output: Tensor, dim: int, input_dt
 
 @rule("_softmax_backward_data")
 def softmax_backward(grad_output: Tensor, output: Tensor, dim: int, input_dtype: Any = None) -> Tensor:
-    taken = grad_output * output
-    return taken - output * taken.sum(dim, keepdim=True)
+    weighted = grad_output * output
+    return weighted - output * weighted.sum(dim, keepdim=True)

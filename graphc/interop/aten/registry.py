@@ -1,4 +1,4 @@
-"""The table of ATen operators: which function of graphc computes each, one line an operator."""
+"""Table of ATen operators: the function of graphc that computes each."""
 
 from __future__ import annotations
 
@@ -13,25 +13,28 @@ from graphc.tensors import creation, free_functions, functions
 from graphc.tensors.tensor import Tensor
 
 Rule = Callable[..., Any]
-"""Takes the arguments of the operator's schema, by position or by the schema's names."""
+"""Function that takes the arguments of the operator's schema, by position or by the schema's names."""
 
 TABLE: dict[str, Rule] = {}
-"""By name with overload, as in ``aten.add.Tensor``."""
+"""Rules by name with overload, as in ``aten.add.Tensor``."""
 FAMILY: dict[str, str] = {}
-"""The module that enters an operator, by the same names."""
+"""Modules that register the operators, by the same names."""
 _SPACES = (functions, free_functions, creation, functional, Tensor)
 
 
 def rule(*targets: str) -> Callable[[Rule], Rule]:
-    """Enters the decorated function for operators of the namespace ``aten``: ``mean``, which means ``mean.default``, or
-    ``mean.dim``; or, with its name in full, of ``prims``."""
+    """Register the decorated function for operators of the namespace ``aten``.
+
+    Targets are names such as ``mean``, short for ``mean.default``, or ``mean.dim``. Operators of ``prims`` have their
+    full name.
+    """
 
     def enter(function: Rule) -> Rule:
         for target in targets:
             name = target if "." in target else f"{target}.default"
             name = name if name.startswith("prims.") else f"aten.{name}"
             if name in TABLE:
-                raise KeyError(f"{name} is in the table already")
+                raise KeyError(f"{name} is already in the table")
             TABLE[name] = function
             FAMILY[name] = family
         return function
@@ -41,7 +44,7 @@ def rule(*targets: str) -> Callable[[Rule], Rule]:
 
 
 def _family() -> str:
-    """The module that enters something."""
+    """Return the module that calls a registration function."""
     frame = sys._getframe()
     while frame.f_back is not None and frame.f_globals["__name__"] == __name__:
         frame = frame.f_back
@@ -49,12 +52,12 @@ def _family() -> str:
 
 
 def function_of(name: str) -> Rule:
-    """The function of graphc that has this name."""
+    """Return the function of graphc with this name."""
     return next(getattr(space, name) for space in _SPACES if hasattr(space, name))
 
 
 def same(names: str, overloads: str = "default") -> None:
-    """Enters functions of graphc that are called as the operators of their names are."""
+    """Register functions of graphc that take the same arguments as the operators of their names."""
     for name in names.split():
         function = function_of(name)
         for overload in overloads.split():
@@ -62,15 +65,17 @@ def same(names: str, overloads: str = "default") -> None:
 
 
 def find(target: str) -> Rule | None:
-    """The function that computes an operator, or None where there is none. An operator that writes to its first
-    argument (``aten.add_.Tensor``) computes what the one without the underscore does, and stores it there; one that
-    writes to another tensor (``aten.add.out``) likewise; one that copies a view (``aten.permute_copy.default``) makes
-    the view, and copies it."""
-    known = TABLE.get(target)
-    if known is not None:
-        return known
-    space, _, rest = target.partition(".")
-    name, _, overload = rest.partition(".")
+    """Return the function that computes an operator, or None.
+
+    Derived operators need no rule of their own. One that writes to its first argument (``aten.add_.Tensor``) stores the
+    result of the pure operator there. One that writes to another tensor (``aten.add.out``) does likewise. One that
+    copies a view (``aten.permute_copy.default``) makes the view and copies it.
+    """
+    registered = TABLE.get(target)
+    if registered is not None:
+        return registered
+    space, _, qualified = target.partition(".")
+    name, _, overload = qualified.partition(".")
     if space != "aten":
         return None
     if overload.endswith("out"):
@@ -89,15 +94,15 @@ def _in_place(pure: Rule, self: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def _copied(view: Rule, *args: Any, **kwargs: Any) -> Any:
-    found = view(*args, **kwargs)
-    return found.clone() if isinstance(found, Tensor) else tuple([part.clone() for part in found])
+    result = view(*args, **kwargs)
+    return result.clone() if isinstance(result, Tensor) else tuple([view_copy.clone() for view_copy in result])
 
 
 def _into(pure: Rule, *args: Any, out: Any, **kwargs: Any) -> Any:
     return _stored(out, pure(*args, **kwargs))
 
 
-def _stored(place: Tensor, found: Any) -> Tensor:
-    if not isinstance(found, Tensor) or tuple(found.shape) != tuple(place.shape):
-        raise UnsupportedError("an operator that gives the tensor that it writes to another shape")
-    return place.copy_(found)
+def _stored(target: Tensor, result: Any) -> Tensor:
+    if not isinstance(result, Tensor) or tuple(result.shape) != tuple(target.shape):
+        raise UnsupportedError("graphc has no operators that change the shape of the tensor they write to")
+    return target.copy_(result)

@@ -1,4 +1,4 @@
-"""Runs a graph of ATen operators step by step with the functions of graphc, eagerly or in a trace."""
+"""Interpreter of ATen graphs: runs each step with functions of graphc, eagerly or in a trace."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from graphc.interop.aten.table import find
 
 
 class Runner:
-    """An AtenGraph as a function of its inputs."""
+    """Interpreter of one AtenGraph."""
 
     def __init__(self, graph: AtenGraph):
-        """Raises UnsupportedError for an operator that is not in the table, with the user's line."""
+        """Raise UnsupportedError for an operator without a rule, with the user's line."""
         self.graph = graph
         self._steps = [(s, _rule(s)) for s in graph.steps]
         self._constants = {n: Runner(c) if isinstance(c, AtenGraph) else c for n, c in graph.constants.items()}
         last: dict[str, int] = {}
         for i, step in enumerate(graph.steps):
             last |= dict.fromkeys(refs((step.args, step.kwargs)), i)
-        kept = set(refs(graph.output))
+        result_names = set(refs(graph.output))
         self._done: list[list[str]] = [[] for _ in graph.steps]
-        """The values that no later step needs, by step."""
+        """Values that no later step needs, by step."""
         for name, i in last.items():
-            if name not in kept and name not in graph.constants:
+            if name not in result_names and name not in graph.constants:
                 self._done[i].append(name)
 
     def __call__(self, *args: Any) -> Any:
-        """The outputs for these inputs, nested as the graph's are."""
+        """Return the outputs for these inputs, nested as in the graph."""
         values = dict(self._constants)
         values.update(zip(self.graph.inputs, args, strict=True))
         find_value = values.__getitem__
         for (step, function), done in zip(self._steps, self._done, strict=True):
-            with at(step.place):
+            with at(step.location):
                 values[step.name] = self._applied(step, function, find_value)
             for name in done:
                 values.pop(name, None)
@@ -45,15 +45,15 @@ class Runner:
     def _applied(step: Step, function: Any, find_value: Any) -> Any:
         try:
             return function(*replaced(step.args, find_value), **replaced(step.kwargs, find_value))
-        # NOTE: what a rule raises for arguments that the operator does not take, which graphs in files may hold.
+        # NOTE: rules raise these errors for arguments that the operator does not take, which graphs in files may have.
         except _WRONG as error:
-            found = error if isinstance(error, GraphcError) else _for_these_arguments(step, error)
-            vars(found)[_STEP] = step
-            found.where = found.where or str(step)
-            if found is error:
+            reported = error if isinstance(error, GraphcError) else _for_these_arguments(step, error)
+            vars(reported)[_STEP] = step
+            reported.where = reported.where or str(step)
+            if reported is error:
                 raise
-            raise found from error
-        # NOTE: whatever else is raised, by code of the user, too, knows its step and is raised again.
+            raise reported from error
+        # NOTE: other errors, also of the user's code, are annotated with their step and raised again.
         except Exception as error:
             vars(error)[_STEP] = step
             raise
@@ -65,30 +65,30 @@ _WRONG = (GraphcError, TypeError, ValueError, LookupError, AttributeError, Arith
 
 def _for_these_arguments(step: Step, error: Exception) -> UnsupportedError:
     return UnsupportedError(
-        f"{step.target} is not computed for these arguments: {type(error).__name__}: {error}"[:300],
+        f"graphc cannot compute {step.target} for these arguments: {type(error).__name__}: {error}"[:300],
         where=str(step)[:300],
-        origin=step.place.describe(),
+        origin=step.location.describe(),
     )
 
 
 def step_of(error: BaseException) -> Step | None:
-    """The step of the outermost graph in which an error was raised, or None."""
+    """Return the step of the outermost graph in which an error was raised, or None."""
     return vars(error).get(_STEP)
 
 
 def _rule(step: Step) -> Any:
-    found = find(step.target)
-    if found is None:
+    function = find(step.target)
+    if function is None:
         error = UnsupportedError(
             f"{step.target} is not among the operators that graphc computes",
             where=str(step),
-            origin=step.place.describe(),
+            origin=step.location.describe(),
         )
         vars(error)[_STEP] = step
         raise error
-    return found
+    return function
 
 
 def unknown(graph: AtenGraph) -> Sequence[Step]:
-    """The steps whose operators are not in the table."""
+    """Return the steps whose operators are not in the table."""
     return [s for s in graph.steps if find(s.target) is None]

@@ -1,4 +1,4 @@
-"""Applications of ATen operators whose results are known, as programs that can be attached to a report."""
+"""Reproducers: applications of ATen operators with known results, as programs to attach to a bug report."""
 
 from __future__ import annotations
 
@@ -16,30 +16,32 @@ from graphc.tape.grad_mode import no_grad
 from graphc.tensors.tensor import Tensor
 
 
-def differing(found: Any, expected: np.ndarray) -> str:
-    """How an array differs from what is expected; nothing where it does by no more than is allowed."""
-    found = np.asarray(found)
-    if (found.shape, found.dtype) != (expected.shape, expected.dtype):
-        return f"{found.dtype}{list(found.shape)} in place of {expected.dtype}{list(expected.shape)}"
-    close = are_close(found, expected)
+def differing(actual: Any, expected: np.ndarray) -> str:
+    """Describe how an array differs from the expected one. Empty where it is within tolerance."""
+    actual = np.asarray(actual)
+    if (actual.shape, actual.dtype) != (expected.shape, expected.dtype):
+        return f"{actual.dtype}{list(actual.shape)} instead of {expected.dtype}{list(expected.shape)}"
+    close = are_close(actual, expected)
     if close.all():
         return ""
     at = tuple(map(int, np.argwhere(~close)[0]))
-    return f"{np.count_nonzero(~close)} of {close.size} elements differ, {found[at]} in place of {expected[at]} at {at}"
+    return f"{np.count_nonzero(~close)} of {close.size} elements differ, {actual[at]} instead of {expected[at]} at {at}"
 
 
 def fault_of(step: Step, values: Mapping[str, np.ndarray], expected: Sequence[np.ndarray | None]) -> str:
-    """How the rule of an operator, for these values of its Refs, gives something else than what is expected, one entry
-    for each result; nothing where it does not."""
+    """Describe how the rule of an operator differs from the expected results for these values of its Refs.
+
+    ``expected`` has one entry for each result. Empty where the rule does not differ.
+    """
     names = list(dict.fromkeys(refs((step.args, step.kwargs))))
-    given = [Tensor._wrap(np.array(values[n])) for n in names]
+    operands = [Tensor._wrap(np.array(values[n])) for n in names]
     try:
         with no_grad():
-            found = Runner(AtenGraph("main", names, [step], Ref(step.name)))(*given)
-    # NOTE: whatever a rule raises is how it is wrong.
+            actual = Runner(AtenGraph("main", names, [step], Ref(step.name)))(*operands)
+    # NOTE: any exception of a rule is the fault to report.
     except Exception as error:
         return f"{type(error).__name__}: {error}"
-    results = found if isinstance(found, (list, tuple)) else [found]
+    results = actual if isinstance(actual, (list, tuple)) else [actual]
     for i, (ours, theirs) in enumerate(zip(results, expected, strict=False)):
         if isinstance(ours, Tensor) and theirs is not None and (what := differing(ours.numpy(), theirs)):
             return f"result {i}: {what}"
@@ -47,8 +49,10 @@ def fault_of(step: Step, values: Mapping[str, np.ndarray], expected: Sequence[np
 
 
 def written(step: Step, values: Mapping[str, np.ndarray], expected: Sequence[np.ndarray | None], what: str) -> Path:
-    """Writes a program that shows what the rule of an operator gives; returns its path, in a new folder for temporary
-    files. The arrays stand beside it."""
+    """Write a program that shows the results of an operator's rule. Returns its path, in a new temporary folder.
+
+    The arrays are in an ``.npz`` file next to it.
+    """
     path = Path(tempfile.mkdtemp(prefix="graphc_report_")) / f"{step.target.replace('.', '_')}.py"
     data = {f"value_{n}": np.asarray(values[n]) for n in dict.fromkeys(refs((step.args, step.kwargs)))}
     data |= {f"result_{i}": e for i, e in enumerate(expected) if e is not None}
@@ -61,8 +65,8 @@ def written(step: Step, values: Mapping[str, np.ndarray], expected: Sequence[np.
 
 _PROGRAM = '''"""{head}
 
-``python {{this file}}`` shows it; the arrays, PyTorch's results among them, stand in the file .npz beside it. It needs
-graphc alone.
+``python {{this file}}`` shows it. The arrays, PyTorch's results among them, are in the .npz file next to it. It only
+needs graphc.
 """
 
 import sys
@@ -80,11 +84,11 @@ if __name__ == "__main__":
 
 
 def replay(step: Step, file: str) -> int:
-    """What a written program does: prints how the rule differs; returns 1, or 0 where it does not."""
+    """Run a written program: print how the rule differs. Returns 1, or 0 where it does not differ."""
     with np.load(Path(file).with_suffix(".npz")) as arrays:
         data = dict(arrays)
     values = {name.removeprefix("value_"): a for name, a in data.items() if name.startswith("value_")}
     count = 1 + max([int(n.removeprefix("result_")) for n in data if n.startswith("result_")], default=-1)
     what = fault_of(step, values, [data.get(f"result_{i}") for i in range(count)])
-    print(what or "nothing is wrong")
+    print(what or "the results agree")
     return int(bool(what))

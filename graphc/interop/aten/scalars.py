@@ -1,4 +1,4 @@
-"""Operators on sizes and numbers, which programs with sizes known at run time compute with."""
+"""Rules of operators on sizes and numbers, which programs with symbolic sizes compute with."""
 
 from __future__ import annotations
 
@@ -36,22 +36,24 @@ def sym_storage_offset(self: Tensor) -> int:
 
 @rule("_assert_async", "_assert_async.msg", "_assert_scalar")
 def assert_true(self: Any, assert_msg: str = "") -> None:
-    """Raises AttributeValueError where a value or number is not as the model asserts, and UnsupportedError for a value
-    in compiled code, which has no step that raises."""
+    """Raise AttributeValueError where an assertion of the model fails.
+
+    Raises UnsupportedError for a tensor in compiled code, which cannot raise.
+    """
     if isinstance(self, Tensor) and is_tracing():
-        raise UnsupportedError("an assertion on values in compiled code", remedy="a model without the assertion")
+        raise UnsupportedError("an assertion on values in compiled code", remedy="remove the assertion from the model")
     if not bool(self):
-        raise AttributeValueError(f"what the model asserts does not hold: {assert_msg}"[:300])
+        raise AttributeValueError(f"an assertion of the model fails: {assert_msg}"[:300])
 
 
 @rule("sym_constrain_range_for_size", "sym_constrain_range")
 def constrain_range(*_: Any, **__: Any) -> None:
-    """What PyTorch has found out about its sizes; graphc asks for what it needs itself."""
+    """Ignore PyTorch's ranges of sizes: graphc derives its own."""
 
 
 @rule("_assert_tensor_metadata")
 def assert_metadata(*_: Any, **__: Any) -> None:
-    """Shapes and element types are those that the graph was made for."""
+    """Ignore the assertion: the graph was made for these shapes and element types."""
 
 
 def _not(value: Any) -> bool:
@@ -59,13 +61,13 @@ def _not(value: Any) -> bool:
 
 
 def _max(*values: Any) -> Any:
-    found: Sequence[Any] = values
-    return max(found)
+    sequence: Sequence[Any] = values
+    return max(sequence)
 
 
 def _min(*values: Any) -> Any:
-    found: Sequence[Any] = values
-    return min(found)
+    sequence: Sequence[Any] = values
+    return min(sequence)
 
 
 def _choose(condition: Any, yes: Any, no: Any) -> Any:
@@ -73,7 +75,7 @@ def _choose(condition: Any, yes: Any, no: Any) -> Any:
 
 
 def _float(value: Any) -> Any:
-    """A quotient by 1 of sizes, for the number itself would be that of one call."""
+    """Convert to a float. Symbolic sizes are divided by 1, since a float would be the size of one call."""
     return value / 1 if is_size(value) else value if isinstance(value, SizeNumber) else float(value)
 
 

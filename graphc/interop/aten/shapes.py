@@ -1,4 +1,4 @@
-"""ATen operators that move elements: views, slices, concatenations, and conversions of element types."""
+"""Rules of ATen operators that move elements: views, slices, concatenations, and element type conversions."""
 
 from __future__ import annotations
 
@@ -40,18 +40,20 @@ def reshape_copy(self: Tensor, size: Sequence[int]) -> Tensor:
 def as_strided_scatter(
     self: Tensor, src: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
 ) -> Tensor:
-    """``src`` lies in a copy of the tensor from an offset on by strides; no element may be written twice, for then any
-    value could be the last."""
+    """Write ``src`` into a copy of the tensor from an offset on, by strides.
+
+    No element may be written twice, since the order of writes is undefined.
+    """
     numbers = (*self.shape, *size, *stride, storage_offset or 0)
     if not all(type(n) is int for n in numbers):
-        raise UnsupportedError("as_strided_scatter with sizes that are open")
+        raise UnsupportedError("as_strided_scatter needs fixed sizes")
     steps = np.array(stride, np.int64).reshape(-1, *(1,) * len(size))
-    places = ((storage_offset or 0) + (np.indices(size) * steps).sum(0)).reshape(-1)
-    if len(np.unique(places)) < len(places):
-        raise UnsupportedError("as_strided_scatter of elements that overlap")
-    found = self.reshape(-1).clone()
-    found[creation.tensor(places)] = src.reshape(-1)
-    return found.reshape(self.shape)
+    positions = ((storage_offset or 0) + (np.indices(size) * steps).sum(0)).reshape(-1)
+    if len(np.unique(positions)) < len(positions):
+        raise UnsupportedError("as_strided_scatter needs elements that do not overlap")
+    flat = self.reshape(-1).clone()
+    flat[creation.tensor(positions)] = src.reshape(-1)
+    return flat.reshape(self.shape)
 
 
 @rule("alias", "lift_fresh", "lift", "resolve_conj", "resolve_neg")
@@ -66,7 +68,7 @@ def detach(self: Tensor) -> Tensor:
 
 @rule("lift_fresh_copy")
 def lift_fresh_copy(self: Tensor) -> Tensor:
-    """A constant of the program's text: what is written to it stays in the call."""
+    """Copy a constant of the graph: writes to it stay in the call."""
     return self.clone()
 
 
@@ -77,7 +79,7 @@ def clone(self: Tensor, *, memory_format: Any = None) -> Tensor:
 
 @rule("contiguous")
 def contiguous(self: Tensor, *, memory_format: Any = None) -> Tensor:
-    """A copy where elements do not lie in order: what is written to it stays there."""
+    """Return the tensor, or a dense copy of it, to which writes stay local."""
     return self.contiguous()
 
 
@@ -188,8 +190,8 @@ def convert_element_type(a: Tensor, dtype: Any) -> Tensor:
 
 @rule("to.dtype", "to.dtype_layout", "to.device")
 def to(self: Tensor, dtype: Any = None, non_blocking: bool = False, copy: bool = False) -> Tensor:
-    found = self if dtype is None else self.to(dtype)
-    return self.clone() if copy and found is self else found
+    converted = self if dtype is None else self.to(dtype)
+    return self.clone() if copy and converted is self else converted
 
 
 @rule("to.other")

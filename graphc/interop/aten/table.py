@@ -1,4 +1,4 @@
-"""All rules of the table of ATen operators; importing it fills the table."""
+"""All rules of the table of ATen operators. Importing it fills the table."""
 
 from __future__ import annotations
 
@@ -30,4 +30,4 @@ FAMILIES = (
     *(complex_numbers, composites, control, convolutions, creation, derivatives, distances, indexing, losses),
     *(matrices, normalization, pointwise, pooling, products, recurrent, reductions, scalars, shapes),
 )
-"""The modules that hold the rules."""
+"""Modules that define the rules."""

@@ -20,7 +20,7 @@ from graphc.interop.onnx.reader import read_model
 from graphc.interop.onnx.run import Runner, check_rules
 from graphc.interop.onnx.sizes import asked_constants
 from graphc.interop.onnx.values import Value
-from graphc.interop.parts import Member, Whole
+from graphc.interop.parts import ImportedRoot, Member
 from graphc.nn.parameter import Parameter
 from graphc.tensors.creation import as_tensor, zeros
 from graphc.tensors.tensor import Tensor
@@ -49,7 +49,7 @@ def from_onnx(source: Any) -> OnnxModule:
     return OnnxModule(model.graph, model.graph.name or "OnnxModel")
 
 
-class OnnxModule(Whole):
+class OnnxModule(ImportedRoot):
     """Graph of ONNX operators with its initializers as parameters and buffers."""
 
     def __init__(self, graph: OnnxGraph, kind: str):

@@ -1,1 +1,1 @@
-"""Models in files that ``torch.export.save`` writes; no torch is imported here, and nothing in a file is executed."""
+"""Reader of files that ``torch.export.save`` writes. Does not import torch, and executes nothing in a file."""

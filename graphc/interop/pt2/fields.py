@@ -1,4 +1,4 @@
-"""JSON from a file that nobody vouches for: each field is asked for by the type that belongs there."""
+"""Typed access to untrusted JSON: each field is read by the type that belongs there."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SPECIAL = {"Infinity": math.inf, "-Infinity": -math.inf, "NaN": math.nan}
 
 
 class Field:
-    """A value of the file and the path to it, which errors name."""
+    """Value of the file and its path, which errors name."""
 
     __slots__ = ("path", "value")
 
@@ -22,86 +22,89 @@ class Field:
         self.value = value
         self.path = path
 
-    def wrong(self, wanted: str) -> ArtifactError:
-        """The error that says what belongs here."""
-        return ArtifactError(f"{self.path} is {_shown(self.value)}, {wanted} belongs there")
+    def wrong(self, expected: str) -> ArtifactError:
+        """Return the error that says which type belongs here."""
+        return ArtifactError(f"{self.path} is {_shown(self.value)}, expected {expected}")
 
     def unsupported(self, what: str, remedy: str | None = None) -> UnsupportedError:
-        """The error that says what of this field graphc does not have."""
+        """Return the error that says which feature of this field graphc lacks."""
         return UnsupportedError(what, where=self.path, remedy=remedy)
 
     @property
     def is_none(self) -> bool:
-        """Whether it is null."""
+        """Check whether it is null."""
         return self.value is None
 
     def text(self) -> str:
-        """The text that it is."""
+        """Return the string."""
         if type(self.value) is not str:
-            raise self.wrong("a text")
+            raise self.wrong("a string")
         return self.value
 
     def flag(self) -> bool:
-        """True or false."""
+        """Return the boolean."""
         if type(self.value) is not bool:
             raise self.wrong("true or false")
         return self.value
 
-    def whole(self, low: int = -(1 << 63), high: int = (1 << 63) - 1) -> int:
-        """The whole number that it is, in ``low..high``."""
+    def integer(self, low: int = -(1 << 63), high: int = (1 << 63) - 1) -> int:
+        """Return the integer in ``low..high``."""
         if type(self.value) is not int or not low <= self.value <= high:
-            raise self.wrong(f"a whole number from {low} to {high}")
+            raise self.wrong(f"an integer from {low} to {high}")
         return self.value
 
     def real(self) -> float:
-        """The number that it is."""
-        found = _SPECIAL.get(self.value) if type(self.value) is str else self.value
-        if isinstance(found, bool) or not isinstance(found, (int, float)):
+        """Return the number as a float."""
+        number = _SPECIAL.get(self.value) if type(self.value) is str else self.value
+        if isinstance(number, bool) or not isinstance(number, (int, float)):
             raise self.wrong("a number")
-        if isinstance(found, int) and abs(found) >= 1 << 63:
+        if isinstance(number, int) and abs(number) >= 1 << 63:
             raise self.wrong("a number")
-        return float(found)
+        return float(number)
 
     def items(self) -> list[Field]:
-        """The parts of a list."""
+        """Return the elements of a list."""
         if type(self.value) is not list:
             raise self.wrong("a list")
-        return [Field(part, f"{self.path}[{i}]") for i, part in enumerate(self.value)]
+        return [Field(element, f"{self.path}[{i}]") for i, element in enumerate(self.value)]
 
     def entries(self) -> dict[str, Field]:
-        """The parts of an object, by name."""
+        """Return the members of an object, by name."""
         if type(self.value) is not dict:
             raise self.wrong("an object")
-        return {name: Field(part, f"{self.path}.{name[:_SHOWN]}") for name, part in self.value.items()}
+        return {name: Field(member, f"{self.path}.{name[:_SHOWN]}") for name, member in self.value.items()}
 
     def record(self, needed: str, others: str = "") -> dict[str, Field]:
-        """The parts of an object that has the ``needed`` names, and may have the ``others``, which are null where it
-        does not. Raises UnsupportedError for another name that says anything: it may change what the rest means."""
-        found = self.entries()
-        known = needed.split()
-        for name in known:
-            if name not in found:
+        """Return the members of an object with the ``needed`` names, and possibly the ``others``.
+
+        Absent ``others`` are null. Raises UnsupportedError for an unknown name with a value: it may change the meaning
+        of the rest.
+        """
+        members = self.entries()
+        required = needed.split()
+        for name in required:
+            if name not in members:
                 raise ArtifactError(f"{self.path} lacks {name!r}")
         for name in others.split():
-            found.setdefault(name, Field(None, f"{self.path}.{name}"))
-        more = [n for n, part in found.items() if n not in known and n not in others.split() and part._says()]
+            members.setdefault(name, Field(None, f"{self.path}.{name}"))
+        more = [n for n, member in members.items() if n not in required and n not in others.split() and member._says()]
         if more:
-            raise self.unsupported(f"a field {more[0]!r}, which is newer than what this graphc knows")
-        return found
+            raise self.unsupported(f"the field {more[0]!r} is newer than this version of graphc")
+        return members
 
     def _says(self) -> bool:
         return self.value is not None and self.value not in ([], {}, "", False)
 
     def union(self) -> tuple[str, Field]:
-        """Which of several kinds an object is, and its content."""
-        found = self.entries()
-        if len(found) != 1:
+        """Return the kind of a tagged union, and its content."""
+        members = self.entries()
+        if len(members) != 1:
             raise self.wrong("an object with one name")
-        return next(iter(found.items()))
+        return next(iter(members.items()))
 
-    def other(self, kind: str, known: str) -> ArtifactError:
-        """The error for a kind of a union that there is not."""
-        return ArtifactError(f"{self.path}: {kind[:_SHOWN]!r} is none of {known}")
+    def other(self, kind: str, kinds: str) -> ArtifactError:
+        """Return the error for an unknown kind of a union."""
+        return ArtifactError(f"{self.path}: {kind[:_SHOWN]!r} is not one of {kinds}")
 
 
 def _shown(value: Any) -> str:
@@ -111,31 +114,34 @@ def _shown(value: Any) -> str:
 
 
 def parse(data: bytes, path: str) -> Field:
-    """The JSON text in ``data``; ``path`` is what errors call it. Raises ArtifactError for what is none, numbers that
-    do not fit, names that an object has twice, and nesting that is too deep for Python's stack."""
+    """Parse the JSON text in ``data``. Errors name it by ``path``.
+
+    Raises ArtifactError for invalid JSON, numbers out of range, duplicate names in an object, and nesting too deep for
+    Python's stack.
+    """
     try:
         text = data.decode("utf-8")
-        found = json.loads(text, parse_constant=_no_number, parse_float=_float, object_pairs_hook=_object)
+        value = json.loads(text, parse_constant=_no_number, parse_float=_float, object_pairs_hook=_object)
     except (ValueError, RecursionError) as error:
-        raise ArtifactError(f"{path} is no JSON text that can be read: {error}"[:300]) from None
-    return Field(found, path)
+        raise ArtifactError(f"{path} is not valid JSON: {error}"[:300]) from None
+    return Field(value, path)
 
 
 def _no_number(text: str) -> Any:
-    raise ValueError(f"{text} is no number")
+    raise ValueError(f"{text} is not a number")
 
 
 def _float(text: str) -> float:
-    found = float(text)
-    if math.isinf(found):
+    value = float(text)
+    if math.isinf(value):
         raise ValueError(f"the number {text[:_SHOWN]} is too large")
-    return found
+    return value
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        seen: set[str] = set()
-        twice = next(name for name, _ in pairs if name in seen or seen.add(name))
-        raise ValueError(f"an object has {twice[:_SHOWN]!r} twice")
-    return found
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        earlier: set[str] = set()
+        duplicate = next(name for name, _ in pairs if name in earlier or earlier.add(name))
+        raise ValueError(f"an object has a duplicate name {duplicate[:_SHOWN]!r}")
+    return result

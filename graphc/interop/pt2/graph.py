@@ -1,4 +1,4 @@
-"""Graphs in ``.pt2`` files as graphs of ATen operators."""
+"""Conversion of graphs in ``.pt2`` files to graphs of ATen operators."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from graphc.interop.pt2.fields import Field
 from graphc.interop.pt2.types import element_type
 
 MOST_NESTED = 16
-"""Graphs of branches and loops within each other."""
+"""Nesting levels of graphs of branches and loops."""
 _OPERATORS = {
     "torch.ops.aten.": "aten.",
     "torch.ops.prims.": "prims.",
@@ -23,108 +23,109 @@ _OPERATORS = {
 _FRAME = re.compile(r'File "([^"]{1,1000}\.py)", line (\d{1,7}), in ')
 _LIBRARY = "/site-packages/torch/"
 _NOTHING = object()
-"""In the place of arguments that say where and how memory lies."""
+"""Placeholder for arguments about memory placement."""
 _VALUES = "inputs outputs nodes tensor_values sym_int_values sym_bool_values"
 _DROPPED = ("as_device", "as_layout", "as_memory_format")
 _KEYWORD = 2
 
 
 def read_graph(field: Field, name: str = "main", names: Mapping[int, str] | None = None, depth: int = 0) -> AtenGraph:
-    """The graph in a field; ``names`` are those of inputs that are plain values, by number.
+    """Convert the graph in a field. ``names`` maps indices of plain-value inputs to their names.
 
-    Raises ArtifactError where a step uses what is computed later or nowhere, where two values have one name, and for
-    fields of wrong types; UnsupportedError for arguments that graphc has nothing for."""
+    Raises ArtifactError for a use of a value before its definition, for duplicate names, and for fields of wrong types;
+    UnsupportedError for arguments that graphc lacks.
+    """
     if depth > MOST_NESTED:
-        raise field.unsupported(f"graphs nested more than {MOST_NESTED} deep")
-    parts = field.record(_VALUES, "is_single_tensor_return custom_obj_values sym_float_values")
-    return _Reader(AtenGraph(name, [], [], None), depth).read(parts, names or {})
+        raise field.unsupported(f"graphs are nested more than {MOST_NESTED} levels deep")
+    members = field.record(_VALUES, "is_single_tensor_return custom_obj_values sym_float_values")
+    return _Reader(AtenGraph(name, [], [], None), depth).read(members, names or {})
 
 
 class _Reader:
-    """One graph, and the names that are known so far."""
+    """Reader of one graph. Tracks the names defined so far."""
 
     def __init__(self, graph: AtenGraph, depth: int):
         self.graph = graph
         self.depth = depth
-        self.known: set[str] = set()
+        self.defined: set[str] = set()
 
-    def read(self, parts: dict[str, Field], names: Mapping[int, str]) -> AtenGraph:
+    def read(self, members: dict[str, Field], names: Mapping[int, str]) -> AtenGraph:
         graph = self.graph
-        for number, field in enumerate(parts["inputs"].items()):
+        for number, field in enumerate(members["inputs"].items()):
             graph.inputs.append(self._define(_name_of(field) or names.get(number, f"arg{number}"), field))
-        for field in parts["nodes"].items():
+        for field in members["nodes"].items():
             self._node(field)
-        found = [self._argument(field) for field in parts["outputs"].items()]
-        single = parts["is_single_tensor_return"]
+        results = [self._argument(field) for field in members["outputs"].items()]
+        single = members["is_single_tensor_return"]
         if not single.is_none and single.flag():
-            if len(found) != 1:
-                raise ArtifactError(f"{single.path}: there are {len(found)} results")
-            graph.output = found[0]
+            if len(results) != 1:
+                raise ArtifactError(f"{single.path}: a single result is expected, there are {len(results)}")
+            graph.output = results[0]
         else:
-            graph.output = found
+            graph.output = results
         return graph
 
     def _define(self, name: str, field: Field) -> str:
-        if name in self.known:
+        if name in self.defined:
             raise ArtifactError(f"{field.path}: there are two values {name[:60]!r}")
-        self.known.add(name)
+        self.defined.add(name)
         return name
 
     def _node(self, field: Field) -> None:
-        parts = field.record("target inputs outputs metadata", "is_hop_single_tensor_return name")
-        place = place_of(parts["metadata"])
-        target = _target(parts["target"])
+        members = field.record("target inputs outputs metadata", "is_hop_single_tensor_return name")
+        location = place_of(members["metadata"])
+        target = _target(members["target"])
         args: list[Any] = []
         kwargs: dict[str, Any] = {}
-        for entry in parts["inputs"].items():
+        for entry in members["inputs"].items():
             named = entry.record("name arg", "kind")
             value = None if target == AUTOCAST and len(args) == 1 else self._argument(named["arg"])
             if value is _NOTHING:
                 continue
             name = named["name"].text()
-            if named["kind"].is_none or named["kind"].whole(0, _KEYWORD) != _KEYWORD:
+            if named["kind"].is_none or named["kind"].integer(0, _KEYWORD) != _KEYWORD:
                 args.append(value)
             elif name in kwargs:
                 raise ArtifactError(f"{named['name'].path}: argument {name[:60]!r} is given twice")
             elif name not in WITHOUT_MEANING:
                 kwargs[name] = value
-        step = Step("", target, tuple(args), kwargs, place)
-        self._add(step, parts)
+        step = Step("", target, tuple(args), kwargs, location)
+        self._add(step, members)
 
-    def _add(self, step: Step, parts: dict[str, Field]) -> None:
-        """Adds a step and steps that take its results apart, each of which has a name in the file."""
-        outputs = [(f, *f.union()) for f in parts["outputs"].items()]
-        single = parts["is_hop_single_tensor_return"]
+    def _add(self, step: Step, members: dict[str, Field]) -> None:
+        """Add a step, and steps that unpack its results, each of which has a name in the file."""
+        outputs = [(f, *f.union()) for f in members["outputs"].items()]
+        single = members["is_hop_single_tensor_return"]
         packed = not single.is_none and not single.flag()
         if len(outputs) == 1 and not packed and outputs[0][1] != "as_tensors":
-            name = _name_of(outputs[0][0]) or self._unused(parts["name"])
+            name = _name_of(outputs[0][0]) or self._unused(members["name"])
             self._append(step, name, outputs[0][0])
             return
-        whole = self._unused(parts["name"])
-        self._append(step, whole, parts["target"])
+        packed_name = self._unused(members["name"])
+        self._append(step, packed_name, members["target"])
         listed = len(outputs) == 1 and outputs[0][1] == "as_tensors"
-        self._take_apart(whole, outputs[0][2].items() if listed else [f for f, _, _ in outputs], step.place)
+        self._unpack(packed_name, outputs[0][2].items() if listed else [f for f, _, _ in outputs], step.location)
 
-    def _take_apart(self, whole: str, outputs: list[Field], place: Location) -> None:
+    def _unpack(self, packed: str, outputs: list[Field], location: Location) -> None:
         for number, field in enumerate(outputs):
-            got = Step("", "operator.getitem", (Ref(whole), number), {}, place)
+            step = Step("", "operator.getitem", (Ref(packed), number), {}, location)
             if "as_tensors" in field.entries():
                 name = self._unused(field)
-                self._append(got, name, field)
-                self._take_apart(name, field.union()[1].items(), place)
+                self._append(step, name, field)
+                self._unpack(name, field.union()[1].items(), location)
                 continue
             name = _plain_name(field) or _name_of(field)
             if name is not None:
-                self._append(got, name, field)
+                self._append(step, name, field)
 
     def _append(self, step: Step, name: str, field: Field) -> None:
         self._define(name, field)
-        self.graph.steps.append(Step(name, step.target, step.args, step.kwargs, step.place))
+        self.graph.steps.append(Step(name, step.target, step.args, step.kwargs, step.location))
 
-    def _unused(self, wanted: Field) -> str:
-        """A name that no value of the file has, as none of theirs has a dot."""
-        shown = wanted.value if type(wanted.value) is str else "result"
-        return f"{shown[:60].replace('.', '_')}.{len(self.graph.steps)}"
+    def _unused(self, hint: Field) -> str:
+        """Return a name that no value of the file can have, since names in files contain no dot."""
+        base = hint.value if type(hint.value) is str else "result"
+        return f"{base[:60].replace('.', '_')}.{len(self.graph.steps)}"
 
     # Arguments
 
@@ -136,16 +137,16 @@ class _Reader:
         if reader is not None:
             return reader(self, content)
         if kind in _UNSUPPORTED:
-            raise field.unsupported(f"an argument {kind.removeprefix('as_')}, for which graphc has nothing")
-        raise field.other(kind, "the arguments that schema 8 has")
+            raise field.unsupported(f"graphc has no arguments of the kind {kind.removeprefix('as_')}")
+        raise field.other(kind, "the argument kinds of schema 8")
 
     def _ref(self, field: Field) -> Ref:
-        return self._known(field.record("name")["name"])
+        return self._use(field.record("name")["name"])
 
-    def _known(self, field: Field) -> Ref:
+    def _use(self, field: Field) -> Ref:
         name = field.text()
-        if name not in self.known:
-            raise ArtifactError(f"{field.path}: {name[:60]!r} is computed nowhere before")
+        if name not in self.defined:
+            raise ArtifactError(f"{field.path}: {name[:60]!r} is used before it is computed")
         return Ref(name)
 
     def _optional(self, field: Field) -> Ref | None:
@@ -155,30 +156,30 @@ class _Reader:
         return None if kind == "as_none" else self._ref(content)
 
     def _symbolic(self, field: Field) -> Any:
-        """A number of the graph by name, or a plain one."""
+        """Return a number of the graph by name, or a plain one."""
         kind, content = field.union()
         if kind == "as_name":
-            return self._known(content)
+            return self._use(content)
         if kind not in _NUMBERS:
             raise field.other(kind, "as_name, as_int, as_float, as_bool")
         return _NUMBERS[kind](content)
 
     def _graph(self, field: Field) -> Ref:
-        parts = field.record("name graph")
-        name = parts["name"].text()
-        inner = read_graph(parts["graph"], name, depth=self.depth + 1)
+        members = field.record("name graph")
+        name = members["name"].text()
+        inner = read_graph(members["graph"], name, depth=self.depth + 1)
         if name not in self.graph.constants:
-            self.graph.constants[self._define(name, parts["name"])] = inner
+            self.graph.constants[self._define(name, members["name"])] = inner
         elif self.graph.constants[name] != inner:
             raise ArtifactError(f"{field.path}: there are two graphs {name[:60]!r}")
         return Ref(name)
 
     def _dictionary(self, field: Field) -> dict[str, Any]:
-        return {name: self._argument(part) for name, part in field.entries().items()}
+        return {name: self._argument(member) for name, member in field.entries().items()}
 
 
 _NUMBERS: Mapping[str, Callable[[Field], Any]] = {
-    "as_int": Field.whole,
+    "as_int": Field.integer,
     "as_float": Field.real,
     "as_bool": Field.flag,
 }
@@ -190,7 +191,7 @@ def _plain(read: Callable[[Field], Any]) -> _Argument:
 
 
 def _each(read: _Argument) -> _Argument:
-    return lambda reader, field: tuple([read(reader, part) for part in field.items()])
+    return lambda reader, field: tuple([read(reader, element) for element in field.items()])
 
 
 _ARGUMENTS: Mapping[str, _Argument] = {
@@ -200,9 +201,9 @@ _ARGUMENTS: Mapping[str, _Argument] = {
     "as_nested_tensors": _each(_each(_Reader._ref)),
     "as_optional_tensor": _Reader._optional,
     "as_optional_tensors": _each(_Reader._optional),
-    "as_int": _plain(Field.whole),
-    "as_ints": _each(_plain(Field.whole)),
-    "as_int_lists": _each(_each(_plain(Field.whole))),
+    "as_int": _plain(Field.integer),
+    "as_ints": _each(_plain(Field.integer)),
+    "as_int_lists": _each(_each(_plain(Field.integer))),
     "as_float": _plain(Field.real),
     "as_floats": _each(_plain(Field.real)),
     "as_float_lists": _each(_each(_plain(Field.real))),
@@ -228,7 +229,7 @@ def _target(field: Field) -> str:
 
 
 def _name_of(field: Field) -> str | None:
-    """The name of the value that an argument stands for; None for a plain value."""
+    """Return the name of the value an argument refers to, None for a plain value."""
     kind, content = field.union()
     if kind == "as_tensor":
         return content.record("name")["name"].text()
@@ -236,22 +237,24 @@ def _name_of(field: Field) -> str | None:
         inner, name = content.union()
         return name.text() if inner == "as_name" else None
     if kind in _UNSUPPORTED or kind in ("as_graph", "as_tensors"):
-        raise field.unsupported(f"a value of the kind {kind.removeprefix('as_')}")
+        raise field.unsupported(f"graphc has no values of the kind {kind.removeprefix('as_')}")
     if kind not in _ARGUMENTS:
         raise field.other(kind, "the arguments that schema 8 has")
     return None
 
 
 def _plain_name(field: Field) -> str | None:
-    """The name in a TensorArgument that stands in a list by itself."""
+    """Return the name in a TensorArgument, as an element of a list."""
     return field.record("name")["name"].text() if field.entries().keys() == {"name"} else None
 
 
 def place_of(metadata: Field) -> Location:
-    """The user's line and the path of the module that a node comes from. Only names of Python files are taken, as
-    messages show their lines."""
-    parts = metadata.entries()
-    trace = parts["stack_trace"].text() if "stack_trace" in parts else ""
+    """Return the user's line for a node, and the path of its module.
+
+    Only names of Python files are accepted, because messages show their lines.
+    """
+    members = metadata.entries()
+    trace = members["stack_trace"].text() if "stack_trace" in members else ""
     frames = _FRAME.findall(trace)
     own = [f for f in frames if _LIBRARY not in f[0].replace("\\", "/")] or frames
     file, line = own[-1] if own else ("", 0)
@@ -260,11 +263,11 @@ def place_of(metadata: Field) -> Location:
 
 
 def modules_of(metadata: Field) -> list[tuple[str, str]]:
-    """Paths and class names of the modules that a node belongs to, the outermost first."""
+    """Return paths and class names of the modules of a node, outermost first."""
     text = metadata.entries().get("nn_module_stack")
-    found = []
+    modules = []
     for entry in text.text().split(";") if text is not None else ():
-        parts = entry.split(",")
-        if len(parts) == 3:
-            found.append((parts[1].partition("@")[0], parts[2].rpartition(".")[2]))
-    return found
+        fields = entry.split(",")
+        if len(fields) == 3:
+            modules.append((fields[1].partition("@")[0], fields[2].rpartition(".")[2]))
+    return modules

@@ -1,4 +1,4 @@
-"""Reads an exported program from a ``.pt2`` file, and makes a module of it."""
+"""Reader of exported programs in ``.pt2`` files, which become modules."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from graphc.base.errors import ArtifactError, GraphcError, UnsupportedError
 from graphc.base.sizes.shape_patterns import Number
-from graphc.interop.aten.exported import Exported, Fixed, Given, Held, Write, overlapping
+from graphc.interop.aten.exported import CallArgument, Exported, FixedArgument, ModuleTensor, Write, overlapping
 from graphc.interop.aten.module import ImportedModule
 from graphc.interop.parts import Member
 from graphc.interop.pt2.fields import Field
@@ -17,16 +17,16 @@ from graphc.interop.pt2.package import Package
 from graphc.interop.pt2.sizes import Sizes
 from graphc.interop.pt2.trees import read_tree
 from graphc.interop.pt2.types import check_strided, element_type
-from graphc.interop.pt2.weights import Storages, Stored
+from graphc.interop.pt2.weights import Storages, TensorEntry
 from graphc.nn.parameter import Parameter
 from graphc.tensors.creation import from_numpy
 from graphc.tensors.structure import Branch, Leaf, Structure
 from graphc.tensors.tensor import Tensor
 
 MAJOR = 8
-"""Version of the schema that is read; the minor ones only add to it."""
+"""Version of the schema that is read. Minor versions only add to it."""
 _SIGNATURE = "inputs outputs in_spec out_spec"
-_HELD = {
+_MODULE_TENSORS = {
     "parameter": ("arg parameter_name", "parameter_name"),
     "buffer": ("arg buffer_name persistent", "buffer_name"),
     "tensor_constant": ("arg tensor_constant_name", "tensor_constant_name"),
@@ -36,7 +36,7 @@ _WRITES = {
     "parameter_mutation": "parameter_name",
     "user_input_mutation": "user_input_name",
 }
-_VALUES = {"as_int": Field.whole, "as_float": Field.real, "as_string": Field.text, "as_bool": Field.flag}
+_VALUES = {"as_int": Field.integer, "as_float": Field.real, "as_string": Field.text, "as_bool": Field.flag}
 
 
 def from_pt2(path: str | os.PathLike[str]) -> ImportedModule:
@@ -61,7 +61,7 @@ def from_pt2(path: str | os.PathLike[str]) -> ImportedModule:
 
 
 class _Program:
-    """The description of one program, with its tensors."""
+    """Description of one program, with its tensors."""
 
     def __init__(self, package: Package):
         root = package.model().record(
@@ -76,9 +76,9 @@ class _Program:
         signature = module["signature"].record("input_specs output_specs")
         self.input_specs = [(f, *f.union()) for f in signature["input_specs"].items()]
         self.output_specs = [(f, *f.union()) for f in signature["output_specs"].items()]
-        self.tensors: dict[str, Stored] = {}
+        self.tensors: dict[str, TensorEntry] = {}
         self.kinds: dict[str, str] = {}
-        """By path: param, buffer or transient, where the signature says so."""
+        """Kind of each tensor by path: param, buffer, transient or constant."""
         for kind in ("weights", "constants"):
             storages = Storages(lambda name, kind=kind: package.payload(kind, name))
             for name, stored in storages.tensors(package.config(kind)).items():
@@ -88,122 +88,130 @@ class _Program:
                 self.kinds[name] = "constant" if kind == "constants" else "param" if stored.is_parameter else "buffer"
 
     def module(self) -> ImportedModule:
-        """The module that computes the program."""
+        """Return the module that computes the program."""
         exported = self._exported()
-        made: dict[Any, Tensor] = {}
-        named = {name: self._tensor(name, made) for name in self._ordered()}
+        tensors: dict[Any, Tensor] = {}
+        named = {name: self._tensor(name, tensors) for name in self._ordered()}
         members = [Member(n, t, self.kinds[n]) for n, t in named.items() if self.kinds[n] != "constant"]
         constants = {n: t for n, t in named.items() if self.kinds[n] == "constant"}
-        parts = self._parts()
+        submodules = self._submodules()
         try:
-            return ImportedModule(parts.pop("", "ExportedProgram"), parts.items(), members, constants, exported)
+            return ImportedModule(
+                submodules.pop("", "ExportedProgram"), submodules.items(), members, constants, exported
+            )
         except UnsupportedError:
             raise
         except GraphcError as error:
-            raise ArtifactError(f"its names make no module: {error.what}"[:300]) from error
+            raise ArtifactError(f"its names do not form a module: {error.what}"[:300]) from error
 
     # Tensors
 
     def _ordered(self) -> list[str]:
-        """The names of all tensors, those of the signature first and in its order."""
-        held = [p.path for p in (self._input(i, s) for i, s in enumerate(self.input_specs)) if isinstance(p, Held)]
-        return list(dict.fromkeys([*held, *self.tensors]))
+        """Return the names of all tensors, in the order of the signature, then the others."""
+        signature_names = [
+            p.path for p in (self._input(i, s) for i, s in enumerate(self.input_specs)) if isinstance(p, ModuleTensor)
+        ]
+        return list(dict.fromkeys([*signature_names, *self.tensors]))
 
-    def _tensor(self, name: str, made: dict[Any, Tensor]) -> Tensor:
-        """The tensor of this name; one that another name has already where they are tied."""
+    def _tensor(self, name: str, cache: dict[Any, Tensor]) -> Tensor:
+        """Return the tensor of this name. Tied tensors are one object."""
         stored, is_parameter = self.tensors[name], self.kinds[name] == "param"
-        key = (self.kinds[name] == "constant", is_parameter, stored.place) if stored.array.size else name
-        if key not in made:
+        key = (self.kinds[name] == "constant", is_parameter, stored.key) if stored.array.size else name
+        if key not in cache:
             tensor = from_numpy(stored.array)
             if is_parameter:
                 try:
                     tensor = Parameter(tensor, requires_grad=stored.requires_grad)
                 except GraphcError as error:
                     raise ArtifactError(f"parameter {name[:80]!r}: {error.what}") from None
-            made[key] = tensor
-        return made[key]
+            cache[key] = tensor
+        return cache[key]
 
-    def _parts(self) -> dict[str, str]:
-        """Paths of modules and the names of their classes, in the order of the model."""
-        found = {fqn: "Part" for fqn in self._entries()}
+    def _submodules(self) -> dict[str, str]:
+        """Return paths of modules and the names of their classes, in the order of the model."""
+        classes = {fqn: "Part" for fqn in self._entries()}
         for node in self.graph.entries()["nodes"].items():
             for path, kind in modules_of(node.entries()["metadata"]):
-                if path in found and kind.isidentifier():
-                    found[path] = kind
-        return found
+                if path in classes and kind.isidentifier():
+                    classes[path] = kind
+        return classes
 
     def _entries(self) -> dict[str, Field]:
-        """The signatures of modules by path; the empty one is the whole."""
-        entries = [part.record("fqn", "signature") for part in self.root["module_call_graph"].items()]
-        found: dict[str, Field] = {}
+        """Return the signatures of modules by path. The empty path is the root."""
+        entries = [call.record("fqn", "signature") for call in self.root["module_call_graph"].items()]
+        signatures: dict[str, Field] = {}
         for entry in entries:
-            found.setdefault(entry["fqn"].text().partition("@")[0], entry["signature"])
-        return found
+            signatures.setdefault(entry["fqn"].text().partition("@")[0], entry["signature"])
+        return signatures
 
     # The graph and its call
 
     def _exported(self) -> Exported:
         inputs = [self._input(i, spec) for i, spec in enumerate(self.input_specs)]
-        titles = {i: part.title for i, part in enumerate(inputs) if isinstance(part, Fixed)}
+        titles = {i: entry.title for i, entry in enumerate(inputs) if isinstance(entry, FixedArgument)}
         graph = read_graph(self.graph, "main", titles)
         if len(graph.inputs) != len(inputs) or type(graph.output) is not list:
-            raise ArtifactError(f"the graph has {len(graph.inputs)} inputs, its signature {len(inputs)}")
+            raise ArtifactError(f"the graph has {len(graph.inputs)} inputs, but its signature {len(inputs)}")
         if len(graph.output) != len(self.output_specs):
-            raise ArtifactError(f"the graph has {len(graph.output)} results, its signature {len(self.output_specs)}")
+            raise ArtifactError(
+                f"the graph has {len(graph.output)} results, but its signature {len(self.output_specs)}"
+            )
         writes, results = self._results(inputs)
         takes, gives, names = self._call()
-        given = sum(not isinstance(part, Held) for part in inputs)
-        if _leaves(takes) != given or _leaves(gives) != len(results):
+        expected = sum(not isinstance(entry, ModuleTensor) for entry in inputs)
+        if _leaves(takes) != expected or _leaves(gives) != len(results):
             raise ArtifactError(
                 f"calls have {_leaves(takes)} arguments and {_leaves(gives)} results, "
-                f"the signature {given} and {len(results)}"
+                f"but the signature {expected} and {len(results)}"
             )
         guards = () if self.guards.is_none else tuple([g.text() for g in self.guards.items()])
-        places = {name: stored.memory for name, stored in self.tensors.items()}
-        return Exported(graph, inputs, takes, gives, names, tuple(results), tuple(writes), guards, overlapping(places))
+        extents = {name: stored.memory for name, stored in self.tensors.items()}
+        return Exported(graph, inputs, takes, gives, names, tuple(results), tuple(writes), guards, overlapping(extents))
 
     def _call(self) -> tuple[Branch, Structure, tuple[str, ...]]:
-        """How the arguments and the results are nested, and what the arguments are called."""
-        whole = self._entries().get("")
-        if whole is None or whole.is_none:
+        """Return the nesting of arguments and results, and the names of the arguments."""
+        signature = self._entries().get("")
+        if signature is None or signature.is_none:
             raise ArtifactError("module_call_graph does not say how the model is called")
-        parts = whole.record(_SIGNATURE, "forward_arg_names")
+        members = signature.record(_SIGNATURE, "forward_arg_names")
         records = self._records()
-        takes, gives = read_tree(parts["in_spec"], records), read_tree(parts["out_spec"], records)
-        kinds = [getattr(part, "kind", None) for part in (takes, *getattr(takes, "children", ()))]
+        takes, gives = read_tree(members["in_spec"], records), read_tree(members["out_spec"], records)
+        kinds = [getattr(structure, "kind", None) for structure in (takes, *getattr(takes, "children", ()))]
         if not isinstance(takes, Branch) or kinds != [tuple, tuple, dict]:
-            raise ArtifactError(f"{parts['in_spec'].path} is no tuple of arguments and a dictionary of those by name")
-        names = parts["forward_arg_names"]
-        found = () if names.is_none else tuple([n.text() for n in names.items()])
+            raise ArtifactError(
+                f"{members['in_spec'].path} is not a tuple of positional and a dictionary of keyword arguments"
+            )
+        names = members["forward_arg_names"]
+        argument_names = () if names.is_none else tuple([n.text() for n in names.items()])
         first, named = takes.children
         assert isinstance(first, Branch) and isinstance(named, Branch)
-        _check_names([*found, *named.keys], names)
-        return takes, gives, found[: len(first.children)] if len(found) >= len(first.children) else ()
+        _check_names([*argument_names, *named.keys], names)
+        return takes, gives, argument_names[: len(first.children)] if len(argument_names) >= len(first.children) else ()
 
     def _records(self) -> dict[str, tuple[str, ...]]:
         field = self.root["treespec_namedtuple_fields"]
         entries = {} if field.is_none else field.entries()
         return {
-            name: tuple([n.text() for n in part.record("field_names")["field_names"].items()])
-            for name, part in entries.items()
+            name: tuple([n.text() for n in record.record("field_names")["field_names"].items()])
+            for name, record in entries.items()
         }
 
-    def _input(self, number: int, spec: tuple[Field, str, Field]) -> Held | Given | Fixed:
+    def _input(self, number: int, spec: tuple[Field, str, Field]) -> ModuleTensor | CallArgument | FixedArgument:
         field, kind, content = spec
-        if kind in _HELD:
-            needed, name = _HELD[kind]
-            parts = content.record(needed)
-            return Held(self._held(parts[name], kind, parts.get("persistent")))
+        if kind in _MODULE_TENSORS:
+            needed, name = _MODULE_TENSORS[kind]
+            members = content.record(needed)
+            return ModuleTensor(self._module_tensor(members[name], kind, members.get("persistent")))
         if kind == "constant_input":
-            parts = content.record("name value")
-            return Fixed(parts["name"].text(), _value(parts["value"]))
+            members = content.record("name value")
+            return FixedArgument(members["name"].text(), _value(members["value"]))
         if kind == "user_input":
-            return self._given(content.record("arg")["arg"], number)
+            return self._call_argument(content.record("arg")["arg"], number)
         if kind in ("custom_obj", "token"):
-            raise field.unsupported(f"an argument of the kind {kind}, for which graphc has nothing")
+            raise field.unsupported(f"graphc has no arguments of the kind {kind}")
         raise field.other(kind, "the arguments of a signature")
 
-    def _held(self, field: Field, kind: str, persistent: Field | None) -> str:
+    def _module_tensor(self, field: Field, kind: str, persistent: Field | None) -> str:
         name = field.text()
         if name not in self.tensors:
             raise ArtifactError(f"{field.path}: there is no tensor {name[:80]!r}")
@@ -213,8 +221,8 @@ class _Program:
             self.kinds[name] = "buffer" if persistent.flag() else "transient"
         return name
 
-    def _given(self, field: Field, number: int) -> Given | Fixed:
-        """An argument that each call gives: a tensor, or a whole number that is a size."""
+    def _call_argument(self, field: Field, number: int) -> CallArgument | FixedArgument:
+        """Return an argument of each call: a tensor, or a whole number used as a size."""
         kind, content = field.union()
         graph = self.graph.entries()
         if kind == "as_tensor":
@@ -223,61 +231,61 @@ class _Program:
                 "dtype sizes requires_grad device strides storage_offset layout"
             )
             check_strided(meta["layout"])
-            return Given(name, self.sizes.shape(meta["sizes"]), element_type(meta["dtype"]))
+            return CallArgument(name, self.sizes.shape(meta["sizes"]), element_type(meta["dtype"]))
         if kind == "as_sym_int":
             inner, name = content.union()
             if inner != "as_name":
                 raise content.other(inner, "as_name")
             value = _of(graph, "sym_int_values", name.text(), content)
-            return Given(name.text(), Number((self.sizes.of(value),)))
+            return CallArgument(name.text(), Number((self.sizes.of(value),)))
         if kind in _VALUES or kind == "as_none":
-            return Fixed(f"arg{number}", _value(field))
-        raise field.unsupported(f"an argument of the kind {kind.removeprefix('as_')[:40]}")
+            return FixedArgument(f"arg{number}", _value(field))
+        raise field.unsupported(f"graphc has no arguments of the kind {kind.removeprefix('as_')[:40]}")
 
-    def _results(self, inputs: list[Held | Given | Fixed]) -> tuple[list[Write], list[int]]:
-        """What is stored where, and the numbers of the results that calls give."""
-        given = [part for part in inputs if not isinstance(part, Held)]
-        titles = {part.title: i for i, part in enumerate(given) if isinstance(part, Given)}
+    def _results(self, inputs: list[ModuleTensor | CallArgument | FixedArgument]) -> tuple[list[Write], list[int]]:
+        """Return the writes, and the indices of the results that calls return."""
+        call_arguments = [argument for argument in inputs if not isinstance(argument, ModuleTensor)]
+        titles = {argument.title: i for i, argument in enumerate(call_arguments) if isinstance(argument, CallArgument)}
         writes, results = [], []
         for number, (field, kind, content) in enumerate(self.output_specs):
             if kind == "user_output":
                 results.append(number)
             elif kind in _WRITES:
                 name = content.record(f"arg {_WRITES[kind]}")[_WRITES[kind]]
-                known: Mapping[str, Any] = titles if kind == "user_input_mutation" else self.tensors
-                if name.text() not in known:
+                targets: Mapping[str, Any] = titles if kind == "user_input_mutation" else self.tensors
+                if name.text() not in targets:
                     raise ArtifactError(f"{name.path}: there is no {name.text()[:80]!r} to write to")
                 inside = kind != "user_input_mutation"
-                write = Write(number, path=name.text()) if inside else Write(number, given=titles[name.text()])
+                write = Write(number, path=name.text()) if inside else Write(number, argument=titles[name.text()])
                 writes.append(write)
             elif kind in ("loss_output", "gradient_to_parameter", "gradient_to_user_input", "token"):
-                raise field.unsupported(f"a result of the kind {kind}, for which graphc has nothing")
+                raise field.unsupported(f"graphc has no results of the kind {kind}")
             else:
                 raise field.other(kind, "the results of a signature")
         return writes, results
 
 
 def _check_version(version: Field, torch: Field) -> None:
-    parts = version.record("major minor")
-    major, minor = parts["major"].whole(0), parts["minor"].whole(0)
+    numbers = version.record("major minor")
+    major, minor = numbers["major"].integer(0), numbers["minor"].integer(0)
     if major != MAJOR:
         written = "" if torch.is_none else f" (PyTorch {torch.text()[:40]})"
         raise ArtifactError(
-            f"its schema has version {major}.{minor}{written}, {MAJOR}.x is read",
-            remedy="torch.export.save(program, path) with PyTorch 2.13",
+            f"its schema has version {major}.{minor}{written}, graphc reads {MAJOR}.x",
+            remedy="save it with PyTorch 2.13: torch.export.save(program, path)",
         )
 
 
 def _check_names(names: list[Any], field: Field) -> None:
     if not all(isinstance(n, str) and n.isidentifier() for n in names):
-        raise ArtifactError(f"{field.path}: the names of arguments are identifiers")
+        raise ArtifactError(f"{field.path}: the names of arguments must be identifiers")
 
 
 def _of(graph: Mapping[str, Field], table: str, name: str, field: Field) -> Field:
-    found = graph[table].entries().get(name) if table in graph else None
-    if found is None:
-        raise ArtifactError(f"{field.path}: {table} say nothing of {name[:80]!r}")
-    return found
+    entry = graph[table].entries().get(name) if table in graph else None
+    if entry is None:
+        raise ArtifactError(f"{field.path}: {table} lack {name[:80]!r}")
+    return entry
 
 
 def _value(field: Field) -> Any:

@@ -1,4 +1,4 @@
-"""Sizes in ``.pt2`` files: symbols with ranges become named dimensions, expressions what is computed of them."""
+"""Sizes in ``.pt2`` files: symbols with ranges become named dimensions, and expressions become symbolic sizes."""
 
 from __future__ import annotations
 
@@ -14,43 +14,43 @@ from graphc.interop.pt2.fields import Field
 
 MOST_CHARACTERS = 1000
 MOST_TERMS = 64
-"""Parts of an expression, and its largest power."""
+"""Terms of an expression, and its largest power."""
 
 
 class Sizes:
-    """The dimensions of one program by the names of PyTorch's symbols."""
+    """Dimensions of one program by the names of PyTorch's symbols."""
 
     def __init__(self, ranges: Field):
-        self._ranges = {name: _range(part) for name, part in ranges.entries().items()}
-        self._known: dict[str, Any] = {}
+        self._ranges = {name: _range(limits) for name, limits in ranges.entries().items()}
+        self._dims: dict[str, Any] = {}
 
     def of(self, field: Field) -> Any:
-        """The int, or size, that a SymInt of the file is. Raises UnsupportedError for what cannot be computed."""
+        """Return the int, or size, of a SymInt in the file. Raises UnsupportedError for unknown expressions."""
         kind, content = field.union()
         if kind == "as_int":
-            return content.whole()
+            return content.integer()
         if kind != "as_expr":
             raise field.other(kind, "as_int, as_expr")
-        parts = content.record("expr_str", "hint")
-        text = parts["expr_str"].text()
-        tree = _tree(text, parts["expr_str"])
-        hint = _hint(parts["hint"])
+        members = content.record("expr_str", "hint")
+        text = members["expr_str"].text()
+        tree = _tree(text, members["expr_str"])
+        hint = _hint(members["hint"])
         try:
             return self._read(tree, hint)
         except (ValueError, TypeError, ArithmeticError, GraphcError):
-            raise parts["expr_str"].unsupported(f"a size {text[:80]!r}") from None
+            raise members["expr_str"].unsupported(f"graphc cannot express the size {text[:80]!r}") from None
 
     def shape(self, field: Field) -> tuple[Any, ...]:
-        """The sizes of a shape, none of which can be negative."""
-        found = [(part, self.of(part)) for part in field.items()]
-        for part, size in found:
+        """Return the sizes of a shape, none of which can be negative."""
+        sizes = [(element, self.of(element)) for element in field.items()]
+        for element, size in sizes:
             low, high = bounds(size) if is_size(size) else (size, size)
             if low < 0 or high is None or (not is_size(size) and size > LARGEST):
-                raise ArtifactError(f"{part.path} is the size {str(size)[:80]}, which is none of 0..{LARGEST}")
-        return tuple([size for _, size in found])
+                raise ArtifactError(f"{element.path} is the size {str(size)[:80]}, which is not in 0..{LARGEST}")
+        return tuple([size for _, size in sizes])
 
     def _read(self, tree: ast.expr, hint: int | None = None) -> Any:
-        """The value of an expression; ValueError where it has parts that sizes lack."""
+        """Return the value of an expression. Raises ValueError for syntax that sizes lack."""
         if isinstance(tree, ast.Constant) and type(tree.value) is int and abs(tree.value) < 1 << 63:
             return tree.value
         if isinstance(tree, ast.Name):
@@ -70,22 +70,22 @@ class Sizes:
             raise ValueError
         if name == "Integer" and len(tree.args) == 1:
             return self._read(tree.args[0])
-        return _applied(name, [self._read(part) for part in tree.args])
+        return _applied(name, [self._read(argument) for argument in tree.args])
 
     def _dimension(self, symbol: str, hint: int | None) -> Any:
-        known = self._known.get(symbol)
-        if known is None:
+        dim = self._dims.get(symbol)
+        if dim is None:
             low, high = self._ranges.get(symbol, (1, LARGEST))
             expected = None if hint is None else min(max(hint, low), high)
-            known = self._known[symbol] = Dim(f"size_{symbol}", low, high, hint=expected)
-        return known
+            dim = self._dims[symbol] = Dim(f"size_{symbol}", low, high, hint=expected)
+        return dim
 
 
 def _range(field: Field) -> tuple[int, int]:
-    """A range; PyTorch takes a lower end of 2 for granted in its proofs, and takes 1 in calls."""
-    parts = field.record("", "min_val max_val")
-    low = 1 if parts["min_val"].is_none else parts["min_val"].whole()
-    high = LARGEST if parts["max_val"].is_none else parts["max_val"].whole()
+    """Return a range. PyTorch assumes a minimum of 2 in its proofs, but accepts 1 in calls."""
+    members = field.record("", "min_val max_val")
+    low = 1 if members["min_val"].is_none else members["min_val"].integer()
+    high = LARGEST if members["max_val"].is_none else members["max_val"].integer()
     low = min(max(low if low > 2 else min(low, 1), 0), LARGEST)
     high = min(high, LARGEST)
     if low > high:
@@ -97,18 +97,18 @@ def _hint(field: Field) -> int | None:
     if field.is_none:
         return None
     kind, content = field.union()
-    return content.whole() if kind == "as_int" else None
+    return content.integer() if kind == "as_int" else None
 
 
 def _tree(text: str, field: Field) -> ast.expr:
     if len(text) > MOST_CHARACTERS:
-        raise field.unsupported(f"a size of {len(text)} characters, at most {MOST_CHARACTERS} are read")
+        raise field.unsupported(f"a size has {len(text)} characters, at most {MOST_CHARACTERS} are read")
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise ArtifactError(f"{field.path}: {text[:80]!r} is no size") from None
+        raise ArtifactError(f"{field.path}: {text[:80]!r} is not a size") from None
     if sum(1 for _ in ast.walk(tree)) > MOST_TERMS * 8:
-        raise field.unsupported(f"a size {text[:80]!r} of so many parts")
+        raise field.unsupported(f"the size {text[:80]!r} has too many terms")
     return tree
 
 
@@ -122,8 +122,8 @@ _SIGNS = {
 }
 
 
-def _power(parts: list[Any]) -> Any:
-    base, exponent = parts
+def _power(operands: list[Any]) -> Any:
+    base, exponent = operands
     if type(exponent) is not int or not 0 <= exponent <= MOST_TERMS:
         raise ValueError
     if is_size(base) and exponent > 4:
@@ -131,30 +131,30 @@ def _power(parts: list[Any]) -> Any:
     return base**exponent
 
 
-def _modular(parts: list[Any]) -> Any:
-    base, divisor, modulus = parts
+def _modular(operands: list[Any]) -> Any:
+    base, divisor, modulus = operands
     return base // divisor % modulus
 
 
 _FUNCTIONS: Mapping[str, Callable[[list[Any]], Any]] = {
-    "Add": lambda parts: sum(parts[1:], start=parts[0]),
-    "Sub": lambda parts: parts[0] - parts[1],
-    "Mul": lambda parts: math.prod(parts[1:], start=parts[0]),
+    "Add": lambda x: sum(x[1:], start=x[0]),
+    "Sub": lambda x: x[0] - x[1],
+    "Mul": lambda x: math.prod(x[1:], start=x[0]),
     "Pow": _power,
     "PowByNatural": _power,
     "ModularIndexing": _modular,
-    **dict.fromkeys(("FloorDiv", "CleanDiv"), lambda parts: parts[0] // parts[1]),
-    **dict.fromkeys(("Mod", "PythonMod"), lambda parts: parts[0] % parts[1]),
+    **dict.fromkeys(("FloorDiv", "CleanDiv"), lambda x: x[0] // x[1]),
+    **dict.fromkeys(("Mod", "PythonMod"), lambda x: x[0] % x[1]),
 }
 _COUNTS = {"Add": 0, "Mul": 0, "ModularIndexing": 3}
 
 
-def _applied(name: str, parts: list[Any]) -> Any:
-    """What a function of sizes gives; ValueError where there is none of this name and number of parts."""
+def _applied(name: str, operands: list[Any]) -> Any:
+    """Apply a function of sizes. Raises ValueError for an unknown name or number of operands."""
     function, count = _FUNCTIONS.get(name), _COUNTS.get(name, 2)
-    if function is None or not parts or (count and len(parts) != count):
+    if function is None or not operands or (count and len(operands) != count):
         raise ValueError
-    found = function(parts)
-    if len(terms(found)) > MOST_TERMS or (not is_size(found) and abs(found) >= 1 << 63):
+    result = function(operands)
+    if len(terms(result)) > MOST_TERMS or (not is_size(result) and abs(result) >= 1 << 63):
         raise ValueError
-    return found
+    return result

@@ -1,4 +1,4 @@
-"""Element types and devices by the numbers that ``.pt2`` files use."""
+"""Element types and layouts by their codes in ``.pt2`` files."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _STRIDED = 7
 
 
 def element_type(field: Field) -> DType:
-    """The element type with this number; raises UnsupportedError for one that graphc lacks."""
-    name = _NAMES.get(field.whole())
+    """Return the element type with this code. Raises UnsupportedError for one that graphc lacks."""
+    name = _NAMES.get(field.integer())
     if name is None:
-        raise field.wrong("the number of an element type")
+        raise field.wrong("the code of an element type")
     if name not in _KNOWN:
-        raise field.unsupported(f"graphc has no tensors of {name}", remedy="model.float() before the export")
+        raise field.unsupported(f"graphc has no tensors of {name}", remedy="call model.float() before the export")
     return _KNOWN[name]
 
 
 def check_strided(field: Field) -> None:
-    """Raises UnsupportedError for a layout other than that by strides."""
-    if field.whole(0, 7) != _STRIDED:
+    """Raise UnsupportedError for all layouts but the strided one."""
+    if field.integer(0, 7) != _STRIDED:
         raise field.unsupported("graphc has no sparse tensors")

@@ -1,4 +1,4 @@
-"""Parameters, buffers and constants of ``.pt2`` files: tensors that share the memory of the storages they lie in."""
+"""Parameters, buffers and constants of ``.pt2`` files, as views of their storages."""
 
 from __future__ import annotations
 
@@ -17,53 +17,56 @@ from graphc.interop.pt2.fields import Field
 from graphc.interop.pt2.types import check_strided, element_type
 
 MOST_REPEATED = 1 << 26
-"""Bytes that all tensors together may have beyond their storages, where elements are repeated (stride 0)."""
+"""Bytes that all tensors together may have beyond their storages, where elements repeat (stride 0)."""
 _NAME = re.compile(r"[0-9A-Za-z_]{1,64}")
 
 
 @dataclass(frozen=True)
-class Stored:
-    """A tensor of the file."""
+class TensorEntry:
+    """Tensor of the file."""
 
     array: np.ndarray
     is_parameter: bool
     requires_grad: bool
-    place: tuple[str, DType, int, tuple[int, ...], tuple[int, ...]]
-    """What lies at one place with one shape is one tensor (tied weights)."""
+    key: tuple[str, DType, int, tuple[int, ...], tuple[int, ...]]
+    """Tensors with the same key are one tensor (tied weights)."""
 
     @property
     def memory(self) -> tuple[str, int, int, object]:
-        """The storage, the bytes of it from the first to behind the last element, and the place."""
-        name, dtype, offset, sizes, strides = self.place
+        """Return the storage, the first byte and the end of the tensor in it, and the key."""
+        name, dtype, offset, sizes, strides = self.key
         end = offset + _last(sizes, strides) + 1 if all(sizes) else offset
-        return name, offset * dtype.itemsize, end * dtype.itemsize, self.place
+        return name, offset * dtype.itemsize, end * dtype.itemsize, self.key
 
 
 class Storages:
-    """The storages of one folder, each of which is read once."""
+    """Storages of one folder, each of which is read once."""
 
     def __init__(self, read: Callable[[str], np.ndarray | None]):
-        """``read`` gives the bytes of the storage of a name, None where there is none."""
+        """``read`` returns the bytes of the storage with a name, None for an unknown one."""
         self._read = read
         self._bytes: dict[str, np.ndarray] = {}
         self._views: dict[tuple[object, ...], np.ndarray] = {}
         self._bools: dict[str, np.ndarray] = {}
         self._repeated = 0
 
-    def tensors(self, config: Field) -> dict[str, Stored]:
-        """The tensors by qualified name. Raises ArtifactError where they do not lie in their storages, and
-        UnsupportedError for pickles and element types that graphc lacks."""
+    def tensors(self, config: Field) -> dict[str, TensorEntry]:
+        """Return the tensors by qualified name.
+
+        Raises ArtifactError where they do not fit into their storages, and UnsupportedError for pickles and element
+        types that graphc lacks.
+        """
         entries = config.record("config")["config"].entries()
         return {name: self._tensor(entry) for name, entry in entries.items()}
 
-    def _tensor(self, entry: Field) -> Stored:
-        parts = entry.record("path_name is_param use_pickle", "tensor_meta")
-        if parts["use_pickle"].flag():
-            raise parts["use_pickle"].unsupported(
-                "an object of Python or a tensor of a class of its own, which is stored as a pickle: it is not read",
-                remedy="plain tensors as parameters, buffers and constants",
+    def _tensor(self, entry: Field) -> TensorEntry:
+        members = entry.record("path_name is_param use_pickle", "tensor_meta")
+        if members["use_pickle"].flag():
+            raise members["use_pickle"].unsupported(
+                "a Python object or a tensor subclass is stored as a pickle, which graphc does not read",
+                remedy="use plain tensors as parameters, buffers and constants",
             )
-        meta = parts["tensor_meta"].record("dtype sizes requires_grad device strides storage_offset layout")
+        meta = members["tensor_meta"].record("dtype sizes requires_grad device strides storage_offset layout")
         dtype = element_type(meta["dtype"])
         check_strided(meta["layout"])
         numbers = [[_number(n) for n in meta[name].items()] for name in ("sizes", "strides")]
@@ -71,10 +74,10 @@ class Storages:
         offset = _number(meta["storage_offset"])
         if len(sizes) != len(strides) or len(sizes) > MAX_RANK:
             raise ArtifactError(f"{entry.path}: {len(sizes)} sizes and {len(strides)} strides do not fit")
-        place = (self._name(parts["path_name"]), dtype, offset, sizes, strides)
-        if place not in self._views:
-            self._views[place] = self._view(entry, *place)
-        return Stored(self._views[place], parts["is_param"].flag(), meta["requires_grad"].flag(), place)
+        key = (self._name(members["path_name"]), dtype, offset, sizes, strides)
+        if key not in self._views:
+            self._views[key] = self._view(entry, *key)
+        return TensorEntry(self._views[key], members["is_param"].flag(), meta["requires_grad"].flag(), key)
 
     @staticmethod
     def _name(field: Field) -> str:
@@ -88,7 +91,9 @@ class Storages:
     ) -> np.ndarray:
         stored = self._storage(entry, name)
         if stored.size % dtype.itemsize:
-            raise ArtifactError(f"{entry.path}: storage {name!r} has {stored.size} bytes, no whole number of elements")
+            raise ArtifactError(
+                f"{entry.path}: storage {name!r} has {stored.size} bytes, not a whole number of elements"
+            )
         count = stored.size // dtype.itemsize
         last = offset + _last(sizes, strides) if all(sizes) else offset - 1
         if last >= count or prod(sizes) * dtype.itemsize > MOST_REPEATED + stored.size:
@@ -100,11 +105,11 @@ class Storages:
             return _empty(entry, sizes, dtype)
         elements = self._elements(name, dtype)
         steps = [s * dtype.itemsize for s in strides]
-        found = np.lib.stride_tricks.as_strided(elements[offset:], sizes, steps)
-        return self._own(entry, found, prod(sizes) - count)
+        view = np.lib.stride_tricks.as_strided(elements[offset:], sizes, steps)
+        return self._own(entry, view, prod(sizes) - count)
 
     def _own(self, entry: Field, view: np.ndarray, more: int) -> np.ndarray:
-        """A view, or a copy where elements are in it several times, ``more`` than the storage has."""
+        """Return a view, or a copy where elements repeat and need ``more`` elements than the storage has."""
         if more <= 0:
             return view
         self._repeated += more * view.itemsize
@@ -115,22 +120,22 @@ class Storages:
     def _elements(self, name: str, dtype: DType) -> np.ndarray:
         if dtype is not bool_:
             return self._bytes[name].view(dtype.numpy)
-        # NOTE: a byte other than 0 and 1 is no valid boolean of numpy's.
+        # NOTE: numpy's booleans must be the byte 0 or 1.
         if name not in self._bools:
             self._bools[name] = self._bytes[name] != 0
         return self._bools[name]
 
     def _storage(self, entry: Field, name: str) -> np.ndarray:
         if name not in self._bytes:
-            found = self._read(name)
-            if found is None:
+            data = self._read(name)
+            if data is None:
                 raise ArtifactError(f"{entry.path}: there is no storage {name!r}")
-            self._bytes[name] = found
+            self._bytes[name] = data
         return self._bytes[name]
 
 
 def _last(sizes: tuple[int, ...], strides: tuple[int, ...]) -> int:
-    """How far behind the first element the last one lies."""
+    """Return the distance from the first to the last element."""
     return sum((d - 1) * s for d, s in zip(sizes, strides, strict=True))
 
 
@@ -143,5 +148,5 @@ def _empty(entry: Field, sizes: tuple[int, ...], dtype: DType) -> np.ndarray:
 def _number(field: Field) -> int:
     kind, content = field.union()
     if kind != "as_int":
-        raise ArtifactError(f"{field.path} is no number, which those of stored tensors are")
-    return content.whole(0, (1 << 62) - 1)
+        raise ArtifactError(f"{field.path} is not a number, but sizes of stored tensors must be")
+    return content.integer(0, (1 << 62) - 1)

@@ -1,4 +1,4 @@
-"""Models of PyTorch, as a backend of ``torch.compile`` and as modules of graphc; needs torch."""
+"""PyTorch models, through a backend of ``torch.compile`` and as modules of graphc. Needs torch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The backend of ``torch.compile(model, backend="graphc")``."""
+"""Backend of ``torch.compile(model, backend="graphc")``."""
 
 from __future__ import annotations
 
@@ -30,19 +30,21 @@ from graphc.interop.torch.weights import FROZEN, LIVE
 from graphc.interop.torch.writes import Writing, prepared, without_writes
 
 OPTIONS = {"weights": (LIVE, FROZEN), "fallback": (TORCH, ERROR), "check": (False, True)}
-"""What ``options=`` may say, the default first."""
+"""Values of ``options=``, the default first."""
 
 
 class Backend:
-    """Called by Dynamo with each graph that it captures."""
+    """Compiler for the graphs captured by Dynamo."""
 
     def __call__(self, module: fx.GraphModule, examples: Sequence[Any], **named: Any) -> Callable[..., Any]:
-        """A callable that computes what ``module`` does. Raises ArgumentError for unknown options and modes."""
-        # Those of Inductor ask for what is done anyway.
+        """Return a callable that computes what ``module`` does. Raises ArgumentError for unknown options and modes."""
+        # Inductor's modes request what graphc does anyway.
         if (mode := named.get("mode")) is not None and mode not in (modes := list_mode_options()):
-            raise ArgumentError(f"mode={mode!r}", remedy=f"one of {', '.join(map(repr, modes))}, all alike to graphc")
+            raise ArgumentError(
+                f"mode={mode!r}", remedy=f"use one of {', '.join(map(repr, modes))}; graphc treats them alike"
+            )
         options = checked(named.pop("options", None) or {})
-        whole: list[Program | Programs] = []
+        programs: list[Program | Programs] = []
         written: set[int] = set()
 
         def training(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
@@ -50,16 +52,16 @@ class Backend:
             return compile_fx(graph, inputs, (), options)
 
         def backward(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
-            return _held(compile_fx(graph, inputs, (), options), graph)
+            return _materializing(compile_fx(graph, inputs, (), options), graph)
 
         def inference(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
             written.update(written_arguments(module, len(examples)))
             run = compile_fx(graph, inputs, _weights(inputs), options)
             if isinstance(run, (Program, Programs)) and _is_plain(inputs, examples):
-                whole.append(run)
+                programs.append(run)
             return run
 
-        # PyTorch computes each graph, too, where it is compared, and reads what graphc does not.
+        # For comparison PyTorch computes each graph, too, and reads tensors that graphc does not.
         cut = default_partition if options["check"] else partition
         compiled = aot_autograd(
             fw_compiler=training,
@@ -70,41 +72,48 @@ class Backend:
         )(module, examples)
         if written:
             return SameOverlaps(compiled, module, examples, written)
-        return _unboxed(whole[0]) if whole else compiled
+        return _unboxed(programs[0]) if programs else compiled
 
 
 def checked(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options with their defaults; raises ArgumentError for others."""
+    """Return the options with their defaults. Raises ArgumentError for unknown ones."""
     if not isinstance(options, Mapping):
         raise ArgumentError(
-            f"options are a dictionary, not {type(options).__name__}", remedy='options={"weights": "frozen"}'
+            f"options must be a dictionary, not {type(options).__name__}", remedy='pass options={"weights": "frozen"}'
         )
     for name, value in options.items():
         if name not in OPTIONS:
-            raise ArgumentError(f"the backend graphc has no option {name!r}", remedy=f"one of {', '.join(OPTIONS)}")
+            raise ArgumentError(f"the backend graphc has no option {name!r}", remedy=f"use {', '.join(OPTIONS)}")
         if value not in OPTIONS[name]:
-            raise ArgumentError(f"option {name}={value!r}", remedy=f"one of {', '.join(map(repr, OPTIONS[name]))}")
+            raise ArgumentError(f"option {name}={value!r}", remedy=f"use one of {', '.join(map(repr, OPTIONS[name]))}")
     return {name: options.get(name, values[0]) for name, values in OPTIONS.items()}
 
 
 def compile_fx(
     module: fx.GraphModule, examples: Sequence[Any], weights: Collection[int], options: Mapping[str, Any]
 ) -> Callable[..., Any]:
-    """What computes a graph of ATen operators: a program, and PyTorch where graphc cannot. ``weights`` are those of
-    Program; a step of training changes all weights, so that in training nothing is prepared of them."""
+    """Compile a graph of ATen operators to a program, with PyTorch for the operators that graphc cannot compute.
 
-    def native(part: fx.GraphModule, given: Sequence[Any], known: Collection[int]) -> Callable[..., Any]:
-        part, after, within = without_writes(part, options["check"])
-        output = next(node for node in reversed(part.graph.nodes) if node.op == "output")
+    ``weights`` are the weights of Program. Training changes all weights in each step, so nothing is prepacked in
+    training.
+    """
+
+    def native(
+        subgraph: fx.GraphModule, stand_ins: Sequence[Any], weight_indices: Collection[int]
+    ) -> Callable[..., Any]:
+        subgraph, after, within = without_writes(subgraph, options["check"])
+        output = next(node for node in reversed(subgraph.graph.nodes) if node.op == "output")
         results = [getattr(a, "meta", {}).get("val") for a in output.args[0]]
-        part, more, numbers = with_call_numbers(part)
-        given, graph = [*given, *more], read_fx(part)
+        subgraph, more, numbers = with_call_numbers(subgraph)
+        stand_ins, graph = [*stand_ins, *more], read_fx(subgraph)
 
         def make(sizes: Sizes, assumptions: Assumptions) -> Program:
-            named = (graph, given, results, known, options["weights"], sizes, assumptions, within)
-            return CheckedProgram(part, options["fallback"], *named) if options["check"] else Program(*named)
+            arguments = (graph, stand_ins, results, weight_indices, options["weights"], sizes, assumptions, within)
+            return (
+                CheckedProgram(subgraph, options["fallback"], *arguments) if options["check"] else Program(*arguments)
+            )
 
-        run = programs_of(given, graph.inputs, make)
+        run = programs_of(stand_ins, graph.inputs, make)
         run = run if numbers is None else Numbered(run, numbers)
         return Writing(run, after) if after else run
 
@@ -113,8 +122,8 @@ def compile_fx(
     return run if views is None else Aliases(run, views)
 
 
-def _held(run: Callable[..., Any], graph: fx.GraphModule) -> Callable[..., Any]:
-    """What computes a backward pass, for gradients of results that are lazy, too: no guard of Dynamo sees these."""
+def _materializing(run: Callable[..., Any], graph: fx.GraphModule) -> Callable[..., Any]:
+    """Wrap a backward pass to materialize lazy gradients of results, for which Dynamo has no guard."""
     inputs = graph.graph.find_nodes(op="placeholder")
     numbers = [i for i, node in enumerate(inputs) if "tangents" in str(node.target)]
 
@@ -129,18 +138,22 @@ def _held(run: Callable[..., Any], graph: fx.GraphModule) -> Callable[..., Any]:
 
 
 def _weights(examples: Sequence[Any]) -> set[int]:
-    """The numbers of the arguments that are parameters and buffers, and to which the graph itself does not write."""
+    """Return the indices of parameters and buffers among the arguments, without those that the graph itself writes
+    to."""
     context = TracingContext.try_get()
     if context is None or context.fw_metadata is None:
         return set()
-    known, written = context.fw_metadata.static_input_indices or (), context.fw_metadata.mutated_inp_runtime_indices
-    return {i for i in known if i < len(examples) and isinstance(examples[i], torch.Tensor)} - {*written}
+    static, written = context.fw_metadata.static_input_indices or (), context.fw_metadata.mutated_inp_runtime_indices
+    return {i for i in static if i < len(examples) and isinstance(examples[i], torch.Tensor)} - {*written}
 
 
 def _is_plain(inputs: Sequence[Any], examples: Sequence[Any]) -> bool:
-    """Whether what computes a graph for inference computes all that was captured: of the same arguments, with none
-    written to, and with results of its own. What AOTAutograd does around a call has then no effect, for graphc's
-    programs record no gradients and know nothing of autocast; and it takes longer than theirs do."""
+    """Check whether the inference graph computes everything that Dynamo captured.
+
+    This requires the same arguments, no writes to them, and results of its own. AOTAutograd's work around a call then
+    has no effect: graphc's programs record no gradients and ignore autocast. That work takes longer than the programs
+    do.
+    """
     metadata = getattr(TracingContext.try_get(), "fw_metadata", None)
     if metadata is None or len(inputs) != len(examples) or any(map(_differ, inputs, examples)):
         return False
@@ -156,12 +169,12 @@ def _is_plain(inputs: Sequence[Any], examples: Sequence[Any]) -> bool:
     return not any(effects)
 
 
-def _differ(given: Any, example: Any) -> bool:
-    """Whether two things are not one argument: AOTAutograd takes apart what consists of several tensors."""
+def _differ(value: Any, example: Any) -> bool:
+    """Check whether two values differ as arguments: AOTAutograd splits tensors that consist of several tensors."""
     if not isinstance(example, torch.Tensor):
-        return isinstance(given, torch.Tensor)
-    plain = isinstance(given, torch.Tensor) and not is_traceable_wrapper_subclass(example)
-    return not plain or (given.dtype, given.dim()) != (example.dtype, example.dim())
+        return isinstance(value, torch.Tensor)
+    plain = isinstance(value, torch.Tensor) and not is_traceable_wrapper_subclass(example)
+    return not plain or (value.dtype, value.dim()) != (example.dtype, example.dim())
 
 
 def _unboxed(program: Program | Programs) -> Callable[..., list[Any]]:
@@ -174,4 +187,4 @@ def _unboxed(program: Program | Programs) -> Callable[..., list[Any]]:
 
 
 graphc = Backend()
-"""One object for all models: Dynamo compiles again where the backend is another one."""
+"""One object for all models: Dynamo compiles again when the backend object changes."""

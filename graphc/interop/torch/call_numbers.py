@@ -1,4 +1,4 @@
-"""Whole numbers that come from sizes by way of fractions, which each call computes and gives to its program."""
+"""Integers derived from sizes by way of fractions. Each call computes them and passes them to its program."""
 
 from __future__ import annotations
 
@@ -16,32 +16,34 @@ _OF_ARGUMENTS = frozenset({"aten::sym_size", "aten::sym_numel", "aten::sym_strid
 
 
 class Numbered:
-    """Runs what takes such numbers behind its other arguments."""
+    """Wrapper for a program that takes such numbers after its other arguments."""
 
     def __init__(self, run: Callable[[list[Any]], Sequence[Any]], numbers: Callable[..., Sequence[int]]):
-        """``numbers`` computes them of the other arguments."""
+        """``numbers`` computes them from the other arguments."""
         self._run = run
         self._numbers = numbers
         self._boxed_call = True
-        """By which AOTAutograd knows that it takes a list."""
+        """Tells AOTAutograd that the call takes a list."""
 
     def __call__(self, args: list[Any]) -> Sequence[Any]:
-        """The results for these arguments; the list is emptied."""
+        """Return the results for these arguments. Empties the list."""
         args += self._numbers(*args)
         return self._run(args)
 
 
 def with_call_numbers(module: fx.GraphModule) -> tuple[fx.GraphModule, list[Any], Callable[..., Sequence[int]] | None]:
-    """The graph with more arguments, in the places of whole numbers that are rounded fractions of sizes or the least
-    and largest of several; what stands for these arguments, and what computes them of the others as PyTorch does. The
-    graph itself, nothing and None where there are none.
+    """Turn rounded fractions of sizes, and minima and maxima of sizes, into arguments of the graph.
 
-    ``trunc(n * 0.7)`` has roundings that no exact expression of n has; with a name of its own it is a size as any
-    other."""
-    found = [n for n in module.graph.nodes if _is_opaque(n) and _is_known_before(n)]
-    if not found:
+    Returns the graph, stand-ins for the new arguments, and a function that computes them from the others as PyTorch
+    does. Without such numbers, returns the graph itself, an empty list and None.
+
+    ``trunc(n * 0.7)`` has roundings that no exact expression of n has. With a name of its own it is a size like any
+    other.
+    """
+    opaque = [n for n in module.graph.nodes if _is_opaque(n) and _is_computable_before(n)]
+    if not opaque:
         return module, [], None
-    return _opened(module, found), [value_of(n) for n in found], _computing(module, found)
+    return _with_arguments(module, opaque), [value_of(n) for n in opaque], _computing(module, opaque)
 
 
 def _is_opaque(node: fx.Node) -> bool:
@@ -54,8 +56,8 @@ def _is_open(value: Any) -> bool:
     return isinstance(value, torch.SymInt) and value.node.maybe_as_int() is None
 
 
-def _is_known_before(node: fx.Node) -> bool:
-    """Whether a number follows from the arguments' sizes and from numbers among them."""
+def _is_computable_before(node: fx.Node) -> bool:
+    """Check whether a number follows from the sizes of the arguments and from numbers among them."""
     stack = [node]
     while stack:
         last = stack.pop()
@@ -72,13 +74,13 @@ def _is_known_before(node: fx.Node) -> bool:
     return True
 
 
-def _opened(module: fx.GraphModule, found: Sequence[fx.Node]) -> fx.GraphModule:
+def _with_arguments(module: fx.GraphModule, opaque: Sequence[fx.Node]) -> fx.GraphModule:
     graph, copies = fx.Graph(), dict[fx.Node, fx.Node]()
     nodes = list(module.graph.nodes)
     for node in nodes:
         if node.op == "placeholder":
             copies[node] = graph.node_copy(node)
-    for node in found:
+    for node in opaque:
         copies[node] = graph.placeholder(node.name)
         copies[node].meta = dict(node.meta)
     for node in nodes:
@@ -88,18 +90,18 @@ def _opened(module: fx.GraphModule, found: Sequence[fx.Node]) -> fx.GraphModule:
     return fx.GraphModule(module, graph)
 
 
-def _computing(module: fx.GraphModule, found: Sequence[fx.Node]) -> Callable[..., Sequence[int]]:
+def _computing(module: fx.GraphModule, opaque: Sequence[fx.Node]) -> Callable[..., Sequence[int]]:
     graph, copies = fx.Graph(), dict[fx.Node, fx.Node]()
     for node in module.graph.nodes:
         if node.op == "placeholder":
             copies[node] = graph.node_copy(node)
         elif node.op == "call_function" and all(n in copies for n in node.all_input_nodes) and _is_of_sizes(node):
             copies[node] = graph.node_copy(node, copies.__getitem__)
-    graph.output(tuple([copies[n] for n in found]))
+    graph.output(tuple([copies[n] for n in opaque]))
     graph.eliminate_dead_code()
     return fx.GraphModule(module, graph).forward
 
 
 def _is_of_sizes(node: fx.Node) -> bool:
-    """Whether a node is what such numbers are made of."""
+    """Check whether a node can occur in the computation of such numbers."""
     return not isinstance(node.target, OpOverload) or node.target._schema.name in _OF_ARGUMENTS

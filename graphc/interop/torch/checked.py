@@ -1,4 +1,4 @@
-"""Programs whose first call is compared with PyTorch's own; where they differ, a program is written that shows it."""
+"""Programs whose first call is compared with PyTorch. A difference is saved as a reproducing program."""
 
 from __future__ import annotations
 
@@ -23,48 +23,49 @@ from graphc.ir.graph.graph import input_class, input_path
 
 
 class CheckedProgram(Program):
-    """A program that PyTorch takes the place of where its first call gives something else. One that draws random
-    numbers is not compared."""
+    """Program that PyTorch replaces if its first call gives different results. Random programs are not compared."""
 
     def __init__(self, module: fx.GraphModule, fallback: str, *args: Any):
-        """``module`` is the graph for PyTorch, ``args`` are those of Program. Where ``fallback`` is ``error``, the call
-        that differs raises CompileError."""
+        """``module`` is the graph for PyTorch, ``args`` are the arguments of Program.
+
+        With ``fallback`` ``error`` a call with different results raises CompileError.
+        """
         super().__init__(*args)
         self._module = module
         self._fallback = fallback
-        self._is_known = any(is_random(n) for n in module.graph.nodes)
+        self._is_decided = any(is_random(n) for n in module.graph.nodes)
         self._is_wrong = False
 
     def __call__(self, args: list[Any]) -> list[Any]:
-        """The results for these arguments; the list is emptied."""
-        if not self._is_known:
+        """Return the results for these arguments. Empties the list."""
+        if not self._is_decided:
             return self._compared(args)
         if not self._is_wrong:
             return super().__call__(args)
-        given = list(args)
+        arguments = list(args)
         args.clear()
-        return list(self._module(*given))
+        return list(self._module(*arguments))
 
     def _compared(self, args: list[Any]) -> list[Any]:
-        given = [_copy(a) for a in args]
+        copies = [_copy(a) for a in args]
         with torch.no_grad():
-            expected = list(self._module(*[_copy(a) for a in given]))
-        found = super().__call__(args)
-        what = next(filter(None, [_differing(*pair) for pair in zip(found, expected, strict=True)]), "")
-        self._is_known, self._is_wrong = True, bool(what)
+            expected = list(self._module(*[_copy(a) for a in copies]))
+        results = super().__call__(args)
+        what = next(filter(None, [_differing(*pair) for pair in zip(results, expected, strict=True)]), "")
+        self._is_decided, self._is_wrong = True, bool(what)
         if not what:
-            return found
-        shown, place = self._shown(given)
-        text = f"graphc's results are not PyTorch's: {what}; {shown}"
+            return results
+        reproducer, location = self._reproduced(copies)
+        text = f"graphc's results differ from PyTorch's: {what}; {reproducer}"
         if self._fallback == ERROR:
-            raise CompileError(text, origin=place.describe() or None, remedy="please report it with that file")
-        text += f"\n  PyTorch computes this graph from now on\n  from   {place.describe()}"
+            raise CompileError(text, origin=location.describe() or None, remedy="report this bug with that file")
+        text += f"\n  PyTorch computes this graph from now on\n  from   {location.describe()}"
         warnings.warn(text, FallbackWarning, stacklevel=2)
         return expected
 
-    def _shown(self, args: list[Any]) -> tuple[str, Location]:
-        """What shows the difference, and the line of the user that it comes from where one is known."""
-        arguments = self._given(args)
+    def _reproduced(self, args: list[Any]) -> tuple[str, Location]:
+        """Return a description of a file that shows the difference, and the user's line if known."""
+        arguments = self._graph_arguments(args)
         fault = reduce.fault_of(self.graph, arguments)
         if fault is not None:
             return f"{reduce.report(self.graph, arguments, fault)} shows it", Location()
@@ -72,46 +73,46 @@ class CheckedProgram(Program):
         with torch.no_grad():
             search.run(*args)
         if search.path is not None:
-            return f"{search.path} shows it", search.place
+            return f"{search.path} shows it", search.location
         path = reduce.written(self.graph, arguments, "the results are not PyTorch's")
         return f"no operator by itself differs, the graph is {path}", Location()
 
-    def _given(self, args: list[Any]) -> list[np.ndarray]:
-        """The arrays that the graph is applied to, in its own order."""
+    def _graph_arguments(self, args: list[Any]) -> list[np.ndarray]:
+        """Return the arrays to which the graph is applied, in its own order."""
         arrays = self.arrays(args)
-        given = iter([arrays[i] for i in self._inputs])
-        return [next(given) if input_class(v) == "input" else arrays[int(input_path(v))] for v in self.graph.inputs]
+        inputs = iter([arrays[i] for i in self._inputs])
+        return [next(inputs) if input_class(v) == "input" else arrays[int(input_path(v))] for v in self.graph.inputs]
 
 
 class _Search(fx.Interpreter):
-    """Runs a graph on PyTorch until an operator of it gives something else on graphc."""
+    """Interpreter that runs a graph on PyTorch until graphc differs in one operator."""
 
     path: Path | None = None
-    place = Location()
+    location = Location()
 
     def run_node(self, n: fx.Node) -> Any:
-        found = super().run_node(n)
+        result = super().run_node(n)
         if n.op == "call_function" and self.path is None:
-            self._compare(n, found)
-        return found
+            self._compare(n, result)
+        return result
 
-    def _compare(self, node: fx.Node, found: Any) -> None:
-        given = {n.name: self.env[n] for n in node.all_input_nodes}
-        results = found if isinstance(found, (list, tuple)) else [found]
-        if not all(isinstance(v, torch.Tensor) for v in given.values()):
+    def _compare(self, node: fx.Node, result: Any) -> None:
+        inputs = {n.name: self.env[n] for n in node.all_input_nodes}
+        results = result if isinstance(result, (list, tuple)) else [result]
+        if not all(isinstance(v, torch.Tensor) for v in inputs.values()):
             return
         expected = [r.detach().numpy() if isinstance(r, torch.Tensor) else None for r in results]
         step = read_node(node)
-        values = {name: given[name].detach().numpy() for name in refs((step.args, step.kwargs))}
+        values = {name: inputs[name].detach().numpy() for name in refs((step.args, step.kwargs))}
         if what := sample.fault_of(step, values, expected):
-            self.path, self.place = sample.written(step, values, expected, what), place_of(node)
+            self.path, self.location = sample.written(step, values, expected, what), place_of(node)
 
 
 def _copy(value: Any) -> Any:
     return value.clone() if isinstance(value, torch.Tensor) else value
 
 
-def _differing(found: Any, expected: Any) -> str:
+def _differing(result: Any, expected: Any) -> str:
     if not isinstance(expected, torch.Tensor):
-        return "" if found == expected else f"{found} in place of {expected}"
-    return sample.differing(found.detach().numpy(), expected.detach().numpy())
+        return "" if result == expected else f"{result} instead of {expected}"
+    return sample.differing(result.detach().numpy(), expected.detach().numpy())

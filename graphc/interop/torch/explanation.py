@@ -1,4 +1,5 @@
-"""explain: who computes what of a model of PyTorch, graphc or PyTorch itself, why, and for how long."""
+"""Explanation of a PyTorch model: which operators graphc computes and which PyTorch does, why, and how long they
+take."""
 
 from __future__ import annotations
 
@@ -19,41 +20,41 @@ from graphc.interop.torch.backend import graphc as backend
 from graphc.interop.torch.fallback import WATCH, Operator, Shares
 
 _PATCHES = {"enable_autograd_cache": False, "force_non_lazy_backward_lowering": True}
-"""Every graph is compiled, backward passes at once."""
+"""Compile every graph, and backward passes at once."""
 _KINDS = {"tangents": "backward", "primals": "forward"}
-"""Of graphs by how AOTAutograd calls their arguments."""
+"""Kinds of graphs by AOTAutograd's names of their arguments."""
 
 
 @dataclass(frozen=True)
 class GraphReport:
-    """A graph that Dynamo captured, or one for its backward pass."""
+    """Graph that Dynamo captured, or the graph of its backward pass."""
 
     kind: str
     """``inference``, ``forward`` or ``backward``."""
     operators: tuple[Operator, ...]
-    """In the order of the graph."""
+    """Operators in the order of the graph."""
     programs: int
-    """How many native programs compute what graphc does."""
+    """Number of native programs."""
     calls: int
-    """How often it ran in the call that was measured; a backward pass is no part of that."""
+    """Number of runs in the measured call, which does not include the backward pass."""
     native_seconds: float
-    """What the native programs took in that call."""
+    """Time of the native programs in that call."""
     torch_seconds: float
-    """What PyTorch took."""
+    """Time of PyTorch in that call."""
 
     @property
     def native(self) -> tuple[Operator, ...]:
-        """What graphc computes."""
+        """Return the operators that graphc computes."""
         return tuple([o for o in self.operators if o.is_native])
 
     @property
     def refused(self) -> tuple[Operator, ...]:
-        """What PyTorch computes, with reasons."""
+        """Return the operators that PyTorch computes, with reasons."""
         return tuple([o for o in self.operators if not o.is_native])
 
     def __str__(self) -> str:
-        took = f", {1e3 * self.native_seconds:.3g} ms", f", {1e3 * self.torch_seconds:.3g} ms"
-        here, there = took if self.calls else (", not run", "")
+        timings = f", {1e3 * self.native_seconds:.3g} ms", f", {1e3 * self.torch_seconds:.3g} ms"
+        here, there = timings if self.calls else (", not run", "")
         programs = f"{self.programs} program{'s' * (self.programs != 1)}"
         lines = [f"{self.kind}: graphc {len(self.native)} of {len(self.operators)} operators in {programs}{here}"]
         counts = Counter(o.name.removesuffix(".default").removeprefix("aten.") for o in self.native)
@@ -67,10 +68,10 @@ class GraphReport:
 
 @dataclass(frozen=True)
 class Break:
-    """Where Dynamo ended a graph before the end of the model."""
+    """Graph break: Dynamo ended a graph before the end of the model."""
 
     reason: str
-    """In Dynamo's words."""
+    """Reason in Dynamo's words."""
     place: Location
 
     def __str__(self) -> str:
@@ -79,31 +80,31 @@ class Break:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What ``explain`` found; ``print`` shows it as a table."""
+    """Result of ``explain``. ``print`` shows it as a table."""
 
     graphs: tuple[GraphReport, ...]
     breaks: tuple[Break, ...]
     seconds: float
-    """What the call took that was measured: the graphs, Dynamo's guards, and Python between the graphs."""
+    """Time of the measured call: graphs, Dynamo's guards, and Python between the graphs."""
 
     @property
     def native_seconds(self) -> float:
-        """What native programs took of it."""
+        """Return the time of the native programs."""
         return sum(g.native_seconds for g in self.graphs)
 
     @property
     def torch_seconds(self) -> float:
-        """What operators of PyTorch took that graphc has left to it."""
+        """Return the time of the operators that graphc leaves to PyTorch."""
         return sum(g.torch_seconds for g in self.graphs)
 
     @property
     def share(self) -> float:
-        """The share of operators that graphc computes, 0 to 1."""
+        """Return the fraction of operators that graphc computes, 0 to 1."""
         count = sum(len(g.operators) for g in self.graphs)
         return sum(len(g.native) for g in self.graphs) / count if count else 0.0
 
     def as_json(self) -> dict[str, Any]:
-        """The same as plain data."""
+        """Return the explanation as plain data."""
         return asdict(self)
 
     def __str__(self) -> str:
@@ -112,18 +113,20 @@ class Explanation:
         if not self.graphs:
             lines.append("Dynamo captured no graph: PyTorch computes everything")
         rest = self.seconds - self.native_seconds - self.torch_seconds
-        parts = [("graphc", self.native_seconds), ("PyTorch", self.torch_seconds), ("between graphs", rest)]
-        shown = ", ".join(f"{name} {100 * part / self.seconds:.0f} %" for name, part in parts)
-        lines.append(f"a call: {1e3 * self.seconds:.3g} ms, of which {shown}")
+        timings = [("graphc", self.native_seconds), ("PyTorch", self.torch_seconds), ("between graphs", rest)]
+        summary = ", ".join(f"{name} {100 * duration / self.seconds:.0f} %" for name, duration in timings)
+        lines.append(f"a call: {1e3 * self.seconds:.3g} ms, of which {summary}")
         return "\n".join(lines)
 
 
 def explain(model: Any, *args: Any, **kwargs: Any) -> Explanation:
-    """Says which operators of ``model(*args, **kwargs)`` graphc computes and which PyTorch does, with lines and
-    reasons, where Dynamo breaks graphs, and what either side takes in a call.
+    """Explain which operators of ``model(*args, **kwargs)`` graphc computes and which PyTorch does.
 
-    Calls the model twice, as ``torch.compile(model, backend="graphc")`` would: to compile it, and to measure. Raises
-    what that raises."""
+    The explanation has the user's lines, reasons, graph breaks of Dynamo, and the times of both sides in a call.
+
+    Calls the model twice, as ``torch.compile(model, backend="graphc")`` would: once to compile it, once to measure it.
+    Raises what those calls raise.
+    """
     recorder = _Recorder()
     plain = getattr(model, "_orig_mod", model)
     compiled = torch.compile(plain, backend=recorder.capture)
@@ -142,7 +145,7 @@ def explain(model: Any, *args: Any, **kwargs: Any) -> Explanation:
 
 
 class _Timed:
-    """A function that takes a list, with the time of its calls."""
+    """Function of a list that records the number and time of its calls."""
 
     def __init__(self, function: Callable[..., Any]):
         self._boxed_call = True
@@ -154,65 +157,65 @@ class _Timed:
 
     def __call__(self, args: list[Any]) -> Any:
         start = time.perf_counter()
-        found = self.function(args)
+        result = self.function(args)
         self.seconds += time.perf_counter() - start
         self.calls += 1
-        return found
+        return result
 
 
 @dataclass(frozen=True)
 class _Graph:
     kind: str
     shares: Shares
-    whole: _Timed
+    run: _Timed
     native: list[_Timed]
 
 
 class _Recorder:
-    """Looks at what the backend is given, and measures what it makes of that."""
+    """Observer of compiled graphs and their run times."""
 
     def __init__(self) -> None:
         self.graphs: list[_Graph] = []
         self.breaks: list[Break] = []
 
     def capture(self, module: fx.GraphModule, examples: Sequence[Any]) -> Callable[..., Any]:
-        """The backend, looked over its shoulder."""
+        """Pass a captured graph to the backend, and record the graph break before it."""
         reason: Any = getattr(module, "compile_subgraph_reason", None)
         if reason is not None and reason.graph_break:
             frame = reason.user_stack[-1] if reason.user_stack else None
-            place = Location("", frame.filename, frame.lineno or 0) if frame else Location()
-            self.breaks.append(Break(str(reason.reason), place))
+            location = Location("", frame.filename, frame.lineno or 0) if frame else Location()
+            self.breaks.append(Break(str(reason.reason), location))
         return backend(module, examples)
 
-    def made(
+    def on_graph(
         self, module: fx.GraphModule, shares: Shares, run: Callable[..., Any], native: Sequence[Any]
     ) -> Callable[..., Any]:
-        """Called with each graph that was compiled; gives what takes its place."""
+        """Record a compiled graph. Returns its timed replacement."""
         names = [n.name.split("_")[0] for n in module.graph.nodes if n.op == "placeholder"]
         kind = next((kind for name, kind in _KINDS.items() if name in names), "inference")
-        whole = _Timed(run)
-        self.graphs.append(_Graph(kind, shares, whole, [whole] if run in native else list(native)))
-        return whole
+        timed_run = _Timed(run)
+        self.graphs.append(_Graph(kind, shares, timed_run, [timed_run] if run in native else list(native)))
+        return timed_run
 
-    def part(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Called with each native program; gives what takes its place."""
+    def on_program(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the timed replacement of a native program."""
         return _Timed(function)
 
     def forget(self) -> None:
-        """The next call is the one to be measured."""
+        """Reset the times before the measured call."""
         for graph in self.graphs:
-            for timed in (graph.whole, *graph.native):
+            for timed in (graph.run, *graph.native):
                 timed.forget()
 
 
 def _report(graph: _Graph) -> GraphReport:
     native = sum(t.seconds for t in graph.native)
-    rest = graph.whole.seconds - native
-    return GraphReport(graph.kind, graph.shares.operators, graph.shares.parts, graph.whole.calls, native, rest)
+    torch_time = graph.run.seconds - native
+    return GraphReport(graph.kind, graph.shares.operators, graph.shares.parts, graph.run.calls, native, torch_time)
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    """Lines of columns, the same rows once with their number."""
+    """Format rows as columns. Equal rows appear once with their count."""
     counted = [(f"{row[0]} ({times} times)" if times > 1 else row[0], *row[1:]) for row, times in Counter(rows).items()]
     widths = [max(len(row[i]) for row in counted) for i in range(2)]
     return [f"    {row[0]:{widths[0]}}  {row[1]:{widths[1]}}  {row[2]}".rstrip() for row in counted]

@@ -1,4 +1,4 @@
-"""What graphc cannot take of a graph goes to PyTorch, with a warning that names each operator and its line."""
+"""Division of a graph between graphc and PyTorch. A warning names each operator left to PyTorch, with its line."""
 
 from __future__ import annotations
 
@@ -18,59 +18,60 @@ from graphc.base.location import Location
 from graphc.interop.aten.run import step_of
 from graphc.interop.aten.table import find
 from graphc.interop.torch.fx import DTYPES, place_of, read_node, target_of
-from graphc.interop.torch.parts import LEAST, UNREAD, Division, Part, is_note, owner, value_of
+from graphc.interop.torch.parts import LEAST, UNREAD, Division, NativeSubgraph, is_note, owner, value_of
 from graphc.interop.torch.sizes import is_of_sizes
 from graphc.interop.torch.writes import has_other_writes
 
 TORCH, ERROR = "torch", "error"
-"""What to do with what graphc cannot take."""
-REFUSING = 'options={"fallback": "error"}'
+"""Treatment of operators that graphc cannot compute."""
 _INNER = ("graphc", "torch", "contextlib")
-"""Packages whose frames are none of the user."""
+"""Packages whose frames do not belong to the user."""
 _WORKSPACES = {"aten.mkldnn_rnn_layer.default": 3}
-"""Results of operators that PyTorch's kernels alone can make, by their numbers."""
+"""Indices of results that only PyTorch's kernels can produce, by operator."""
 NAMED = 8
-"""Operators that a warning names at most."""
+"""Maximum number of operators that a warning names."""
 Compiler = Callable[[fx.GraphModule, Sequence[Any], Collection[int]], Callable[..., Any]]
-"""Makes native code of a graph: of what stands for its arguments, and the numbers of those that are weights."""
+"""Function that compiles a graph to native code, given stand-ins for its arguments and the indices of weights."""
 
 
 @dataclass(frozen=True)
 class Operator:
-    """An operator of a graph and who computes it."""
+    """Operator of a graph, and who computes it."""
 
     name: str
-    """``aten.add.Tensor``."""
+    """Name such as ``aten.add.Tensor``."""
     place: Location
     reason: str = ""
-    """Why PyTorch does; empty where graphc does."""
+    """Reason why PyTorch computes it. Empty where graphc does."""
 
     @property
     def is_native(self) -> bool:
-        """Whether graphc computes it."""
+        """Check whether graphc computes it."""
         return not self.reason
 
 
 @dataclass(frozen=True)
 class Shares:
-    """Who computes what of a graph."""
+    """Division of a graph's operators between graphc and PyTorch."""
 
     operators: tuple[Operator, ...]
-    """In the order of the graph."""
+    """Operators in the order of the graph."""
     parts: int
-    """How many native programs there are."""
+    """Number of native programs."""
 
     @property
     def refused(self) -> tuple[Operator, ...]:
-        """What PyTorch computes."""
+        """Return the operators that PyTorch computes."""
         return tuple([o for o in self.operators if not o.is_native])
 
     def __str__(self) -> str:
-        here, count = self.refused, len(self.operators)
-        share = f"{100 * len(here) / max(count, 1):.3g} %"
-        lines = [f"PyTorch computes {len(here)} of {count} operators ({share}) of a graph, graphc {self._rest()}"]
+        refused, count = self.refused, len(self.operators)
+        share = f"{100 * len(refused) / max(count, 1):.3g} %"
+        lines = [
+            f"PyTorch computes {len(refused)} of {count} operators ({share}) of a graph, graphc {self._native_count()}"
+        ]
         groups: dict[Operator, int] = {}
-        for operator in here:
+        for operator in refused:
             groups[operator] = groups.get(operator, 0) + 1
         for operator, times in list(groups.items())[:NAMED]:
             number = f" ({times} times)" if times > 1 else ""
@@ -84,33 +85,36 @@ class Shares:
         )
         return "\n".join(lines)
 
-    def _rest(self) -> str:
+    def _native_count(self) -> str:
         rest = len(self.operators) - len(self.refused)
         return f"{rest} in {self.parts} program{'s' * (self.parts != 1)}" if rest else "none"
 
 
 @dataclass(frozen=True)
 class _Divided:
-    """A graph that can be called, with a list that it empties."""
+    """Callable for a graph. Takes a list, which it empties."""
 
     run: Callable[..., Any]
     division: Division | None
-    """None where all of it is one program."""
+    """None where one program computes the whole graph."""
     native: tuple[Callable[..., Any], ...]
-    """The native programs in it."""
+    """Native programs in it."""
 
 
 class Watch(Protocol):
-    """Who wants to know of each graph that is compiled, and may put something into the place of what is made."""
+    """Observer of compiled graphs and programs, which may replace them."""
 
-    def part(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Called with each native program."""
+    def on_program(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Observe a native program. Returns it or a replacement."""
         ...
 
-    def made(
+    def on_graph(
         self, module: fx.GraphModule, shares: Shares, run: Callable[..., Any], native: Sequence[Callable[..., Any]]
     ) -> Callable[..., Any]:
-        """Called with each graph, who computes what of it, what computes it, and the native programs in that."""
+        """Observe a compiled graph: who computes which operators, its callable, and the native programs in it.
+
+        Returns the callable or a replacement.
+        """
         ...
 
 
@@ -120,25 +124,25 @@ WATCH: ContextVar[Watch | None] = ContextVar("graphc_watch", default=None)
 def divide(
     module: fx.GraphModule, examples: Sequence[Any], weights: Collection[int], compiler: Compiler, fallback: str = TORCH
 ) -> Callable[..., Any]:
-    """What computes a graph of ATen operators: native code that ``compiler`` makes of as much of it as it can, and
-    PyTorch.
+    """Compile as much of a graph of ATen operators as possible with ``compiler``, and leave the rest to PyTorch.
 
-    Warns once where PyTorch has a share (FallbackWarning), or raises UnsupportedError where ``fallback`` is ``error``.
+    Warns once where PyTorch computes operators (FallbackWarning). Raises UnsupportedError instead where ``fallback`` is
+    ``error``.
     """
     watch = WATCH.get()
 
     def watched(*args: Any) -> Callable[..., Any]:
-        made = compiler(*args)
-        return watch.part(made) if watch else made
+        program = compiler(*args)
+        return watch.on_program(program) if watch else program
 
     divider = _Divider(module, examples, weights, watched, fallback)
-    found = divider.whole() or divider.divided()
+    divided = divider.as_one_program() or divider.divided()
     if watch is None and not divider.reasons:
-        return found.run
-    shares = divider.shares(found.division or Division(module, ()))
+        return divided.run
+    shares = divider.shares(divided.division or Division(module, ()))
     if shares.refused:
         _warn(shares)
-    return watch.made(module, shares, found.run, found.native) if watch else found.run
+    return watch.on_graph(module, shares, divided.run, divided.native) if watch else divided.run
 
 
 class _Divider:
@@ -161,15 +165,15 @@ class _Divider:
         for node in module.graph.nodes:
             if reason := refusal(node):
                 self._refuse(node, reason)
-        self.made: dict[tuple[fx.Node, ...], Callable[..., Any]] = {}
+        self.compiled: dict[tuple[fx.Node, ...], Callable[..., Any]] = {}
 
-    def whole(self) -> _Divided | None:
-        """All of the graph as one program, or None."""
+    def as_one_program(self) -> _Divided | None:
+        """Return the whole graph as one program, or None where graphc cannot compute all of it."""
         if self.reasons or not all(map(_is_taken, self.examples.values())) or has_other_writes(self.module):
             return None
         try:
             run = self.compiler(self.module, list(self.examples.values()), self.numbers)
-        # NOTE: whatever it is, the warning names it; see _blame.
+        # NOTE: any exception: the warning names it, see _blame.
         except Exception as error:
             nodes = {n.name: n for n in self.module.graph.nodes}
             self._blame(error, nodes, [n for n in nodes.values() if n.op == "call_function"])
@@ -177,36 +181,38 @@ class _Divider:
         return _Divided(run, None, (run,))
 
     def divided(self) -> _Divided:
-        """The graph with what is refused left to PyTorch; more of it with each part that proves to be impossible."""
+        """Leave the refused operators to PyTorch, and more of them for each subgraph that fails to compile."""
         while True:
             division = Division(self.module, self.reasons)
-            parts = division.parts()
-            if all([self._make(part) for part in parts]):
-                functions = [self.made[part.nodes] for part in parts]
-                joined = division.joined(list(zip(parts, functions, strict=True)))
+            subgraphs = division.subgraphs()
+            if all([self._make(subgraph) for subgraph in subgraphs]):
+                functions = [self.compiled[subgraph.nodes] for subgraph in subgraphs]
+                joined = division.joined(list(zip(subgraphs, functions, strict=True)))
                 return _Divided(_boxed(joined), division, tuple(functions))
 
-    def _make(self, part: Part) -> bool:
-        """Whether there is a program for a part."""
-        if part.nodes in self.made:
+    def _make(self, subgraph: NativeSubgraph) -> bool:
+        """Compile a subgraph. Returns False where that fails."""
+        if subgraph.nodes in self.compiled:
             return True
-        examples = [self.examples.get(n, value_of(n)) for n in part.inputs]
-        weights = [i for i, n in enumerate(part.inputs) if n in self.weights]
+        examples = [self.examples.get(n, value_of(n)) for n in subgraph.inputs]
+        weights = [i for i, n in enumerate(subgraph.inputs) if n in self.weights]
         try:
-            self.made[part.nodes] = self.compiler(part.module, examples, weights)
-        # NOTE: as above.
+            self.compiled[subgraph.nodes] = self.compiler(subgraph.module, examples, weights)
+        # NOTE: any exception, as in as_one_program.
         except Exception as error:
-            self._blame(error, part.sources, part.nodes)
+            self._blame(error, subgraph.sources, subgraph.nodes)
             return False
         return True
 
     def _blame(self, error: Exception, sources: Mapping[str, fx.Node], nodes: Sequence[fx.Node]) -> None:
-        """Refuses the operator in which an error was raised, and those that are applied in the same way; all ``nodes``
-        where it was none of one operator.
+        """Refuse the operator that raised an error, and operators applied in the same way.
 
-        Any exception counts: rules apply functions of graphc to whatever a model gives, and a fault in one of them, or
-        in a pass, must cost the operator its speed and not the user the model. None is silent: its class and message
-        stand in FallbackWarning, and it is raised where the option says so."""
+        Refuses all ``nodes`` where the error does not belong to one operator.
+
+        Any exception counts. Rules apply functions of graphc to arbitrary models, and a bug in a rule or a pass must
+        cost the operator its speed but not the user the model. FallbackWarning shows its class and message, and the
+        option "error" raises it.
+        """
         what = error.what if isinstance(error, GraphcError) else f"{type(error).__name__}: {error}"
         step = step_of(error)
         if step is None or step.name not in sources:
@@ -221,9 +227,9 @@ class _Divider:
                 self._refuse(node, what)
 
     def _refuse(self, node: fx.Node, reason: str) -> None:
-        remedy = 'options={"fallback": "torch"}, the default, has PyTorch compute what graphc cannot'
+        remedy = 'use options={"fallback": "torch"}, the default: PyTorch computes what graphc cannot'
         if node.meta.get(UNREAD):
-            remedy = "the model without torch.compile; please report it"
+            remedy = "run the model without torch.compile, and report this bug"
         if self.fallback == ERROR or node.meta.get(UNREAD):
             raise UnsupportedError(
                 f"{_name(node)}: {reason}",
@@ -234,34 +240,34 @@ class _Divider:
         self.reasons.setdefault(owner(node), reason)
 
     def shares(self, division: Division) -> Shares:
-        """Who computes what of a graph that is divided so."""
-        found = []
+        """Return who computes which operators in this division."""
+        operators = []
         for node in self.module.graph.nodes:
             if node.op != "call_function" or owner(node) is not node or is_note(node):
                 continue
             reason = self.reasons.get(node, "")
             if node in division.lonely:
-                reason = f"fewer than {LEAST} operators beside those of PyTorch are not worth a program"
-            found.append(Operator(_name(node), place_of(node), reason))
-        return Shares(tuple(found), len(division.native))
+                reason = f"fewer than {LEAST} adjacent operators are not worth a program"
+            operators.append(Operator(_name(node), place_of(node), reason))
+        return Shares(tuple(operators), len(division.native))
 
 
 def refusal(node: fx.Node) -> str:
-    """Why graphc cannot compute a node as far as can be seen before a trace, or nothing."""
+    """Return the reason why graphc cannot compute a node, as far as known before a trace, or an empty string."""
     if node.op != "call_function" or owner(node) is not node:
         return ""
-    for given in (*node.all_input_nodes, node):
-        if reason := _refused_value(value_of(given)):
+    for related in (*node.all_input_nodes, node):
+        if reason := _refused_value(value_of(related)):
             return reason
-        if given.op == "placeholder" and isinstance(value_of(given), torch.SymFloat):
-            return "a fraction among the arguments"
+        if related.op == "placeholder" and isinstance(value_of(related), torch.SymFloat):
+            return "an argument is a fraction"
     try:
         target = read_node(node).target
     except UnsupportedError as error:
         return error.what
     workspace = _WORKSPACES.get(target)
     if workspace is not None and any(u.args[1:] == (workspace,) and u.users for u in node.users):
-        return "PyTorch's backward operator needs what its own kernel keeps"
+        return "PyTorch's backward operator needs the workspace of PyTorch's own kernel"
     return "" if find(target) else "not among the operators that graphc computes"
 
 
@@ -271,7 +277,7 @@ def _refused_value(value: Any) -> str:
     if not isinstance(value, torch.Tensor):
         is_taken = isinstance(value, torch.SymFloat) and is_of_sizes(value.node.expr)
         is_number = isinstance(value, (torch.SymFloat, torch.SymBool))
-        return f"numbers of {type(value).__name__}" if is_number and not is_taken else ""
+        return f"graphc has no {type(value).__name__}" if is_number and not is_taken else ""
     if value.dtype not in DTYPES:
         return f"graphc has no tensors of {value.dtype}"
     if value.device.type != "cpu":
@@ -293,15 +299,15 @@ def _name(node: fx.Node) -> str:
 
 
 def _kind(node: fx.Node) -> Any:
-    """How an operator is applied: to which types of tensors, of how many dimensions, with which other arguments."""
+    """Return how an operator is applied: element types and ranks of its tensors, and its other arguments."""
     if node.op != "call_function":
         return node
 
-    def shown(given: fx.Node) -> Any:
-        value = value_of(given)
+    def description(operand: fx.Node) -> Any:
+        value = value_of(operand)
         return f"{value.dtype}[{value.dim()}]" if isinstance(value, torch.Tensor) else type(value).__name__
 
-    return _name(node), repr(fx.map_arg((node.args, node.kwargs), shown))
+    return _name(node), repr(fx.map_arg((node.args, node.kwargs), description))
 
 
 def _boxed(joined: fx.GraphModule) -> Callable[..., Any]:
@@ -321,7 +327,7 @@ def _warn(shares: Shares) -> None:
 
 
 def _caller() -> tuple[str, int]:
-    """The line of the user that called a model all of whose operators come from PyTorch's own modules."""
+    """Return the user's line that called a model whose operators all come from PyTorch's own modules."""
     frame = sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _INNER:
         frame = frame.f_back

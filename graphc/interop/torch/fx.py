@@ -1,4 +1,4 @@
-"""Reads graphs of ``torch.fx`` that Dynamo, AOTAutograd and ``torch.export`` make."""
+"""Reader of ``torch.fx`` graphs from Dynamo, AOTAutograd and ``torch.export``."""
 
 from __future__ import annotations
 
@@ -20,49 +20,50 @@ from graphc.interop.aten.graph import AUTOCAST, WITHOUT_MEANING, AtenGraph, Ref,
 from graphc.tensors.tensor import Tensor
 
 DTYPES = {getattr(torch, ours.long_name): ours for ours in dtypes.ALL}
-"""Element types that both have."""
-_PLACES = (torch.device, torch.layout, torch.memory_format)
+"""Element types that PyTorch and graphc share."""
+_IGNORED = (torch.device, torch.layout, torch.memory_format)
 _PYTORCH = os.path.dirname(torch.__file__) + os.sep
 _FRAME = re.compile(r'File "([^"]+)", line (\d+), in ')
 
 
 def read_fx(module: fx.GraphModule, name: str = "main") -> AtenGraph:
-    """The graph of a module of ``torch.fx`` whose nodes are ATen operators and operators on numbers.
+    """Convert a module of ``torch.fx`` with ATen operators and operators on numbers to a graph.
 
-    Raises UnsupportedError for an element type that graphc does not have, and for calls of modules and methods."""
-    found = AtenGraph(name, [], [], None)
+    Raises UnsupportedError for an element type that graphc lacks, and for calls of modules and methods.
+    """
+    graph = AtenGraph(name, [], [], None)
     for node in module.graph.nodes:
         if node.op == "placeholder":
-            found.inputs.append(node.name)
+            graph.inputs.append(node.name)
         elif node.op == "get_attr":
-            found.constants[node.name] = _constant(module, node)
+            graph.constants[node.name] = _constant(module, node)
         elif node.op == "output":
-            found.output = _argument(node.args[0])
+            graph.output = _argument(node.args[0])
         elif node.op == "call_function":
-            found.steps.append(read_node(node))
+            graph.steps.append(read_node(node))
         else:
-            raise UnsupportedError(f"{node.op} {node.target}: only functions can be read", where=str(node))
-    return found
+            raise UnsupportedError(f"{node.op} {node.target}: graphc reads calls of functions only", where=str(node))
+    return graph
 
 
 def read_node(node: fx.Node) -> Step:
-    """One application of an operator; raises UnsupportedError as ``read_fx`` does."""
-    place = place_of(node)
+    """Convert one application of an operator. Raises UnsupportedError as ``read_fx`` does."""
+    location = place_of(node)
     try:
         _check_layout(node)
-        given = [a for a in node.args if not isinstance(a, _PLACES)]
+        operands = [a for a in node.args if not isinstance(a, _IGNORED)]
         if target_of(node.target) == AUTOCAST:
-            given[1] = None
-        args = tuple(map(_argument, given))
+            operands[1] = None
+        args = tuple(map(_argument, operands))
         kwargs = {k: _argument(v) for k, v in node.kwargs.items() if k not in WITHOUT_MEANING}
     except UnsupportedError as error:
-        error.where, error.origin = str(node.format_node()), place.describe()
+        error.where, error.origin = str(node.format_node()), location.describe()
         raise
-    return Step(node.name, target_of(node.target), args, kwargs, place)
+    return Step(node.name, target_of(node.target), args, kwargs, location)
 
 
 def target_of(target: Any) -> str:
-    """The name by which the table knows what a node calls."""
+    """Return the name of a node's target in the table of rules."""
     if isinstance(target, torch._ops.OpOverload):
         return str(target)
     if isinstance(target, torch._ops.HigherOrderOperator):
@@ -72,7 +73,7 @@ def target_of(target: Any) -> str:
 
 
 def place_of(node: fx.Node) -> Location:
-    """The line of the user that a node comes from, and the path of the module that it belongs to."""
+    """Return the user's line for a node, and the path of its module."""
     frames = _FRAME.findall(node.meta.get("stack_trace") or "")
     if not frames:
         return UNKNOWN
@@ -82,48 +83,48 @@ def place_of(node: fx.Node) -> Location:
     return Location(str(path).removeprefix("L['self'].").removeprefix("L['self']"), file, int(line))
 
 
-def dtype_of(found: torch.dtype) -> DType:
-    """Raises UnsupportedError for an element type that graphc does not have."""
+def dtype_of(dtype: torch.dtype) -> DType:
+    """Return graphc's element type. Raises UnsupportedError where graphc lacks it."""
     try:
-        return DTYPES[found]
+        return DTYPES[dtype]
     except KeyError:
-        raise UnsupportedError(f"graphc has no tensors of {found}") from None
+        raise UnsupportedError(f"graphc has no tensors of {dtype}") from None
 
 
-def tensor_of(found: torch.Tensor) -> Tensor:
-    """A copy of a tensor, also where PyTorch is about to compute with fake ones."""
+def tensor_of(source: torch.Tensor) -> Tensor:
+    """Copy a tensor, also while PyTorch is in fake tensor mode."""
     with unset_fake_temporarily():
-        return _copied(found)
+        return _copied(source)
 
 
-def _copied(found: torch.Tensor) -> Tensor:
-    dtype = dtype_of(found.dtype)
-    return Tensor._wrap(memory_of(found.detach().contiguous()).astype(dtype.numpy))
+def _copied(source: torch.Tensor) -> Tensor:
+    dtype = dtype_of(source.dtype)
+    return Tensor._wrap(memory_of(source.detach().contiguous()).astype(dtype.numpy))
 
 
-def memory_of(found: torch.Tensor) -> np.ndarray:
-    """The array of a tensor without history, in the same memory."""
-    if found.dtype is torch.bfloat16:  # which numpy has not
-        return found.view(torch.int16).numpy().view(dtypes.bfloat16.numpy)
-    return found.numpy()
+def memory_of(tensor: torch.Tensor) -> np.ndarray:
+    """Return the array of a detached tensor, in the same memory."""
+    if tensor.dtype is torch.bfloat16:  # numpy lacks bfloat16
+        return tensor.view(torch.int16).numpy().view(dtypes.bfloat16.numpy)
+    return tensor.numpy()
 
 
 def _constant(module: fx.GraphModule, node: fx.Node) -> Any:
     value: Any = module
-    for part in str(node.target).split("."):
-        value = getattr(value, part)
+    for name in str(node.target).split("."):
+        value = getattr(value, name)
     if isinstance(value, fx.GraphModule):
         return read_fx(value, node.name)
     return tensor_of(value)
 
 
 def _check_layout(node: fx.Node) -> None:
-    """``as_strided`` reads memory as it lies, which graphc knows of dense tensors alone."""
+    """Raise UnsupportedError for ``as_strided`` of a tensor with gaps, whose memory graphc does not see."""
     if "as_strided" not in str(node.target):
         return
-    given = node.args[0].meta.get("val") if isinstance(node.args[0], fx.Node) else None
-    if not isinstance(given, torch.Tensor) or not given.is_contiguous() or given.storage_offset() != 0:
-        raise UnsupportedError("as_strided of a tensor that is a part or a permutation of another one")
+    source = node.args[0].meta.get("val") if isinstance(node.args[0], fx.Node) else None
+    if not isinstance(source, torch.Tensor) or not source.is_contiguous() or source.storage_offset() != 0:
+        raise UnsupportedError("as_strided needs a contiguous tensor that starts at its storage")
 
 
 def _argument(value: Any) -> Any:
@@ -132,15 +133,15 @@ def _argument(value: Any) -> Any:
         if isinstance(value, kind):
             return convert(value)
     if isinstance(value, (list, tuple)):
-        return tuple([_argument(part) for part in value])
+        return tuple([_argument(element) for element in value])
     if isinstance(value, dict):
-        return {key: _argument(part) for key, part in value.items()}
+        return {key: _argument(element) for key, element in value.items()}
     if isinstance(value, slice):
         return slice(*map(_argument, (value.start, value.stop, value.step)))
-    if isinstance(value, torch.SymInt) and (known := value.node.maybe_as_int()) is not None:
-        return known
+    if isinstance(value, torch.SymInt) and (number := value.node.maybe_as_int()) is not None:
+        return number
     if value is None or isinstance(value, (int, float, complex, str, bool)) or value is Ellipsis:
         return value
-    if isinstance(value, _PLACES):
+    if isinstance(value, _IGNORED):
         return None
-    raise UnsupportedError(f"an argument of {type(value).__name__} {value!r}"[:200])
+    raise UnsupportedError(f"graphc cannot read an argument of {type(value).__name__}: {value!r}"[:200])

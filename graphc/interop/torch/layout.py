@@ -1,4 +1,4 @@
-"""How the elements of PyTorch's tensors lie in memory, and what a program takes them for: dense arrays."""
+"""Memory layout of PyTorch's tensors, which programs take for dense arrays."""
 
 from __future__ import annotations
 
@@ -15,66 +15,72 @@ from graphc.tensors.tensor import Tensor
 
 @dataclass(frozen=True)
 class Layout:
-    """An order of dimensions in which elements are dense. A program takes such a tensor for an array with its
-    dimensions in that order, whatever order the tensor has them in (channels last, a transposed weight), so that no
-    element moves."""
+    """Order of dimensions in which the elements are dense.
+
+    A program takes such a tensor for an array with its dimensions in that order, whatever their order in the tensor
+    (channels last, a transposed weight). No element moves.
+    """
 
     order: tuple[int, ...]
-    """From the dimension with the largest stride to that with the smallest."""
+    """Dimensions from the largest stride to the smallest."""
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is the order that the tensor has them in."""
+        """Check whether the order equals the order of the tensor's dimensions."""
         return self.order == tuple(range(len(self.order)))
 
     def shape(self, sizes: Sequence[Any]) -> tuple[Any, ...]:
-        """The shape of the array for these sizes of the tensor."""
+        """Return the shape of the array for these sizes of the tensor."""
         return tuple([sizes[d] for d in self.order])
 
     def sizes(self, shape: Sequence[int]) -> tuple[int, ...]:
-        """The sizes of the tensor for this shape of the array."""
+        """Return the sizes of the tensor for this shape of the array."""
         return tuple([shape[self.order.index(d)] for d in range(len(self.order))])
 
     def strides(self, sizes: Sequence[int]) -> tuple[int, ...]:
-        """The strides of the tensor, in elements."""
-        found, step = [1] * len(sizes), 1
+        """Return the strides of the tensor, in elements."""
+        steps, step = [1] * len(sizes), 1
         for d in reversed(self.order):
-            found[d] = step
+            steps[d] = step
             step *= max(sizes[d], 1)
-        return tuple(found)
+        return tuple(steps)
 
     def fits(self, sizes: Sequence[int], strides: Sequence[int]) -> bool:
-        """Whether a tensor of these sizes and strides lies so. What the stride of a dimension with one element is, and
-        those of a tensor with none, means nothing."""
-        wanted = self.strides(sizes)
-        return 0 in sizes or all(s == 1 or a == b for s, a, b in zip(sizes, strides, wanted, strict=True))
+        """Check whether a tensor of these sizes and strides has this layout.
+
+        Ignores the strides of dimensions with one element, and of tensors without elements.
+        """
+        expected = self.strides(sizes)
+        return 0 in sizes or all(s == 1 or a == b for s, a, b in zip(sizes, strides, expected, strict=True))
 
     def viewed(self, array: Tensor) -> Tensor:
-        """The tensor of an array."""
+        """Return the tensor of an array."""
         return array if self.is_plain else array.permute(*[self.order.index(d) for d in range(len(self.order))])
 
     def stored(self, tensor: Tensor) -> Tensor:
-        """The array of a tensor."""
+        """Return the array of a tensor."""
         return tensor if self.is_plain else tensor.permute(*self.order)
 
     def held(self, tensor: torch.Tensor) -> torch.Tensor:
-        """The tensor, without history, where it lies so, else a copy that does."""
-        found = tensor.detach()
-        if self.fits(found.shape, found.stride()) and not is_lazy(found):
-            return found
-        sizes = tuple(found.shape)
-        return torch.empty_strided(sizes, self.strides(sizes), dtype=found.dtype).copy_(found)
+        """Return the tensor, detached, if it has this layout, else a copy in this layout."""
+        detached = tensor.detach()
+        if self.fits(detached.shape, detached.stride()) and not is_lazy(detached):
+            return detached
+        sizes = tuple(detached.shape)
+        return torch.empty_strided(sizes, self.strides(sizes), dtype=detached.dtype).copy_(detached)
 
     def array(self, tensor: torch.Tensor) -> np.ndarray:
-        """The array of a tensor, in the same memory where it lies so."""
-        found = self.held(tensor)
-        return memory_of(found if self.is_plain else found.permute(self.order))
+        """Return the array of a tensor, in the same memory if the tensor has this layout."""
+        dense = self.held(tensor)
+        return memory_of(dense if self.is_plain else dense.permute(self.order))
 
 
 def layout_of(example: torch.Tensor) -> Layout:
-    """The order in which a tensor lies, which may be a fake one. Sizes that calls give are taken for what they are
-    expected to be; where nobody knows, it is the order that the tensor has."""
-    sizes, strides = ([_expected(s) for s in part] for part in (example.shape, example.stride()))
+    """Return the layout of a tensor, which may be fake.
+
+    Open sizes count with their hints. Without hints, the order is the order of the tensor's dimensions.
+    """
+    sizes, strides = ([_expected(s) for s in values] for values in (example.shape, example.stride()))
     plain = Layout(tuple(range(len(sizes))))
     if None in sizes or None in strides or plain.fits(sizes, strides):  # type: ignore[arg-type]
         return plain
@@ -82,26 +88,29 @@ def layout_of(example: torch.Tensor) -> Layout:
 
 
 def exact_strides(example: torch.Tensor) -> tuple[int, ...] | None:
-    """The strides that PyTorch gives a result, where it is dense and no call changes them."""
+    """Return the strides of a result in PyTorch, if it is dense and no call changes them."""
     return tuple(example.stride()) if is_dense(example) else None
 
 
 def is_dense(example: torch.Tensor) -> bool:
-    """Whether a tensor has no gaps and nothing twice, in sizes that no call changes."""
+    """Check whether a tensor has neither gaps nor overlaps, with fixed sizes."""
     sizes, strides = tuple(example.shape), tuple(example.stride())
     return all(isinstance(s, int) for s in (*sizes, *strides)) and layout_of(example).fits(sizes, strides)
 
 
 def is_lazy(tensor: torch.Tensor) -> bool:
-    """Whether the memory of a tensor does not hold its elements: those of conjugated views, and of their imaginary
-    parts, change their sign when they are read, and known zeros have no memory."""
+    """Check whether the memory of a tensor does not hold its elements.
+
+    Elements of conjugated views, and of their imaginary parts, change their sign when read. Zero tensors have no
+    memory.
+    """
     return tensor.is_conj() or tensor.is_neg() or tensor._is_zerotensor()
 
 
 def _expected(size: Any) -> int | None:
-    """What a size is, or is expected to be."""
+    """Return a size or its hint."""
     if isinstance(size, int):
         return size
     node = size.node
-    found = node.maybe_as_int()
-    return node.hint if found is None and node.has_hint() else found
+    fixed = node.maybe_as_int()
+    return node.hint if fixed is None and node.has_hint() else fixed

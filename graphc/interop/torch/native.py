@@ -1,4 +1,4 @@
-"""Calls of programs on tensors of PyTorch that run no Python, where PyTorch says how its tensors are read."""
+"""Calls of programs on PyTorch tensors without Python, through PyTorch's DLPack exchange API."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ empty: Callable[..., torch.Tensor] = getattr(
     "_empty_strided_cpu",
     lambda sizes, strides, dtype: torch.empty_strided(sizes, strides, dtype=dtype, device="cpu"),
 )
-"""An uninitialised tensor; Dynamo's function takes half the time of torch.empty_strided."""
-MOST, PATIENCE, REMEMBERED = 64, 1000, 1024
-"""How many native calls a program has at a time (each has scratch memory of its own), how many calls another one waits
-for its turn then, and of how many the calls are counted."""
+"""Creates an uninitialised tensor. Dynamo's function takes half the time of torch.empty_strided."""
+MOST, CALLS_BEFORE_EVICTION, REMEMBERED = 64, 1000, 1024
+"""Native calls of a program at a time (each has scratch memory of its own), calls after which a further kind evicts
+them, and kinds of calls whose calls are counted."""
 _VERSION, _CAPSULE = 1, b"dlpack_exchange_api"
 
 
@@ -42,7 +42,8 @@ class _Exchange(ctypes.Structure):
 
 @cache
 def library() -> TensorLibrary | None:
-    """How native calls read and make tensors; None where PyTorch does not say (before 2.10)."""
+    """Return functions by which native calls read and create tensors, or None where PyTorch lacks them (before
+    2.10)."""
     capsule = getattr(torch.Tensor, "__dlpack_c_exchange_api__", None)
     if capsule is None:
         return None
@@ -54,20 +55,20 @@ def library() -> TensorLibrary | None:
     read = _Exchange.from_address(address).read if address else None
     if not read:
         return None
-    found = TensorLibrary(read, empty, torch.Tensor.is_neg, torch.get_num_threads, unchanged_function())
-    return found if _reads_as_expected(found) else None
+    functions = TensorLibrary(read, empty, torch.Tensor.is_neg, torch.get_num_threads, unchanged_function())
+    return functions if _reads_as_expected(functions) else None
 
 
-def _reads_as_expected(found: TensorLibrary) -> bool:
-    # NOTE: graphs are compiled while PyTorch makes fake tensors only.
+def _reads_as_expected(functions: TensorLibrary) -> bool:
+    # NOTE: PyTorch only creates fake tensors while graphs are compiled.
     with _disable_current_modes():
         number, flag = torch.zeros(2, dtype=torch.int64, device="cpu"), torch.tensor(True, device="cpu")
         block, parameter = torch.zeros(3, 4, device="cpu"), torch.nn.Parameter(torch.zeros(2, 3, device="cpu").t())
-        return all(_reads(found, x) for x in (number, flag, block[1:, ::2], parameter))
+        return all(_reads(functions, x) for x in (number, flag, block[1:, ::2], parameter))
 
 
-def _reads(found: TensorLibrary, x: torch.Tensor) -> bool:
-    view, rank = found.view(x), x.dim()
+def _reads(functions: TensorLibrary, x: torch.Tensor) -> bool:
+    view, rank = functions.view(x), x.dim()
     return (
         view is not None
         and ((view.data or 0) + view.offset, view.rank) == (x.data_ptr(), rank)
@@ -76,16 +77,16 @@ def _reads(found: TensorLibrary, x: torch.Tensor) -> bool:
 
 
 class Native:
-    """A native call of a program: for arguments of some sizes, with some weights."""
+    """Native call of a program, for arguments of some sizes and some weights."""
 
-    __slots__ = ("arrays", "bound", "call", "following", "native", "plan")
+    __slots__ = ("arrays", "bound", "call", "native", "plan", "successor")
 
     def __init__(self, plan: Any, bound: Bound | None, arrays: Any, native: NativeCall | None):
         self.plan, self.bound, self.arrays, self.native = plan, bound, arrays, native
         self.call: Callable[[list[Any]], list[Any] | None] = _none if native is None else native.call
-        """Gives None where the arguments are others."""
-        self.following: Native = self
-        """What is tried for the call behind one of this: calls of sizes or blocks that take turns come in an order."""
+        """Returns None for other arguments."""
+        self.successor: Native = self
+        """Native call to try after this one: calls that alternate between sizes or weights follow an order."""
 
 
 def _none(_: list[Any]) -> None:
@@ -93,88 +94,93 @@ def _none(_: list[Any]) -> None:
 
 
 NONE = Native(None, None, None, None)
-"""The native call of a program that has none."""
+"""Native call of a program without any."""
 
 
 class Natives:
-    """The native calls of one program, for what was called through Python before."""
+    """Native calls of one program, for argument kinds already called through Python."""
 
     def __init__(self, program: Executable, weights: Weights):
         self._program, self._weights = program, weights
         self._natives: dict[tuple[int, int], Native] = {}
-        """By the identity of plans and of bound arrays; one whose call is ``_none`` where there can be no other."""
+        """Native calls by the identity of plans and of bound arrays. The call is ``_none`` where no native call is
+        possible."""
         self._counts: dict[tuple[int, int], int] = {}
-        """How often those without a native call were called."""
+        """Number of calls of the kinds without a native call."""
         self._arrays: dict[int, Any] = {}
-        """The arrays that were bound last, by the identity of what they were made of."""
+        """Arrays that were bound last, by the identity of their Bound."""
         self._is_possible = not program.interruptible and library() is not None and tensor_caller() is not None
 
     def after(
         self,
-        last: Native,
+        previous: Native,
         plan: Any,
         bound: Bound,
         arrays: tuple[np.ndarray, ...],
         state: tuple[int, dict[int, int], int],
-        parts: Callable[[], Parts | None],
+        specification: Callable[[], Parts | None],
     ) -> Native:
-        """The native call for calls like the one that was just made through Python. ``last`` is that of the call
-        before. ``state`` is how many threads may be used, words that say so, and what ``changes`` said before the call;
-        ``parts`` gives those of the plan, None where it can have none."""
+        """Return the native call for calls like the one that Python just made.
+
+        ``previous`` is the native call before it. ``state`` holds the number of usable threads, the words that say so,
+        and the result of ``changes`` before the call. ``specification`` returns the Parts of the plan, or None where a
+        native call is impossible.
+        """
         if not self._is_possible:
             return NONE
         if self._arrays.get(id(bound)) is not arrays:
             self._forget()
             self._arrays[id(bound)] = arrays
         key = id(plan), id(arrays)
-        found = self._natives.get(key)
-        if found is None:
-            if not self._is_wanted(key):
+        native = self._natives.get(key)
+        if native is None:
+            if not self._is_frequent(key):
                 return NONE
-            found = self._natives[key] = self._made(plan, bound, arrays, parts())
-        if last is not NONE:
-            last.following = found
-        if found.native is not None:
+            native = self._natives[key] = self._bind(plan, bound, arrays, specification())
+        if previous is not NONE:
+            previous.successor = native
+        if native.native is not None:
             threads, words, count = state
-            found.native.allow(threads, words | quiet_words(count) if found.native.compares else words)
-        return found
+            native.native.allow(threads, words | quiet_words(count) if native.native.compares else words)
+        return native
 
-    def _is_wanted(self, key: tuple[int, int]) -> bool:
-        """Whether the second call of a kind was made; where others have taken all places, the ``PATIENCE``-th."""
+    def _is_frequent(self, key: tuple[int, int]) -> bool:
+        """Check whether this is the second call of a kind, or the ``CALLS_BEFORE_EVICTION``-th if all slots are in
+        use."""
         if len(self._counts) >= REMEMBERED:
             self._counts.clear()
         count = self._counts[key] = self._counts.get(key, 0) + 1
         if len(self._natives) < MOST:
             return count > 1
-        if count < PATIENCE:
+        if count < CALLS_BEFORE_EVICTION:
             return False
         self._natives.clear()
         self._counts.clear()
         return True
 
     def _forget(self) -> None:
-        """Lets go of calls whose weights are gone, or were prepared again."""
-        known = {id(bound): bound for bound in self._weights.known()}
-        kept = {
+        """Drop calls whose weights are gone or were prepared again."""
+        bound_by_id = {id(bound): bound for bound in self._weights.known()}
+        remaining = {
             key: native
             for key, native in list(self._natives.items())  # other threads may add some meanwhile
-            if id(native.bound) in known and known[id(native.bound)].arrays is native.arrays
+            if id(native.bound) in bound_by_id and bound_by_id[id(native.bound)].arrays is native.arrays
         }
-        for native in kept.values():
-            native.following = native
-        self._natives = kept
-        self._arrays = {key: bound.arrays for key, bound in known.items() if key in self._arrays}
+        for native in remaining.values():
+            native.successor = native
+        self._natives = remaining
+        self._arrays = {key: bound.arrays for key, bound in bound_by_id.items() if key in self._arrays}
 
-    def _made(self, plan: Any, bound: Bound, arrays: tuple[np.ndarray, ...], parts: Parts | None) -> Native:
-        caller, known = tensor_caller(), library()
-        if caller is None or known is None or parts is None:
+    def _bind(self, plan: Any, bound: Bound, arrays: tuple[np.ndarray, ...], specification: Parts | None) -> Native:
+        caller, functions = tensor_caller(), library()
+        if caller is None or functions is None or specification is None:
             return Native(plan, bound, arrays, None)
-        sizes, inputs, results, count = parts
+        sizes, inputs, results, count = specification
         look = self._weights.look(bound, arrays)
-        given = [*inputs, *[Weight(*pair) for pair in look.places]]
-        call = caller.bind(known, self._program, arrays, sizes, given, results, count, look.contents, look.check)
+        operands = [*inputs, *[Weight(*pair) for pair in look.places]]
+        call = caller.bind(functions, self._program, arrays, sizes, operands, results, count, look.contents, look.check)
         return Native(plan, bound, arrays, call)
 
 
 Parts = tuple[CallSizes, Sequence[Input], Sequence[Output], int]
-"""Of a plan: sizes, what the program reads, what it gives, and how many arguments there are."""
+"""Specification of a native call: sizes, what the program reads, what it returns, and the number of arguments."""

@@ -1,7 +1,7 @@
-"""Graphs that write to their arguments: a call whose arguments share memory otherwise than the examples did.
+"""Guard for graphs that write to their arguments: do the arguments of a call share memory as the examples did?
 
-AOTAutograd traces such a graph for the memory that what is written shares with others, and no guard of Dynamo sees
-whether a call's arguments share the same: what is then written and read is not what PyTorch's eager mode does.
+AOTAutograd traces such a graph for one pattern of shared memory, and no guard of Dynamo checks that pattern. Calls with
+another pattern would give results that differ from PyTorch's eager mode.
 """
 
 from __future__ import annotations
@@ -17,20 +17,22 @@ from torch._guards import TracingContext
 from graphc.base.errors import FallbackWarning
 
 Sharing = list[tuple[int, int, int, int]]
-"""Of each two tensors that share memory to one of which is written: their numbers and where in it they begin."""
+"""Pairs of tensors that share memory, at least one of them written: their indices and storage offsets."""
 
 
 def written_arguments(module: fx.GraphModule, count: int) -> frozenset[int]:
-    """To which of ``count`` arguments the graph writes that AOTAutograd is having compiled for ``module``. All of them
-    where it has put some together, the memory of which is shared and written."""
+    """Return the indices of the ``count`` arguments to which the graph that AOTAutograd is compiling writes.
+
+    Returns all indices where AOTAutograd has merged arguments that share written memory.
+    """
     context = TracingContext.try_get()
     if context is None or context.fw_metadata is None:
         return frozenset()
-    known = context.fw_metadata.input_info
+    infos = context.fw_metadata.input_info
     own = len(list(module.parameters())) + len(list(module.buffers()))
-    if len(known) != own + count:
+    if len(infos) != own + count:
         return frozenset(range(count))
-    return frozenset(i for i in range(count) if known[own + i].mutates_data)
+    return frozenset(i for i in range(count) if infos[own + i].mutates_data)
 
 
 class SameOverlaps:
@@ -43,37 +45,37 @@ class SameOverlaps:
         examples: Sequence[Any],
         written: Collection[int],
     ):
-        """``written`` are the numbers of the arguments that are written to."""
+        """``written`` are the indices of written arguments."""
         self._run = run
         self._module = module
         self._tensors = [i for i, e in enumerate(examples) if isinstance(e, torch.Tensor)]
         self._written = frozenset(written)
         self._sharing = self._shared(examples)
-        self._seen: list[Any] = []
-        """Where the tensors of the last call lay, of what shapes, that shared memory as the examples do."""
+        self._checked: list[Any] = []
+        """Addresses and shapes of the tensors in the last call that passed the check."""
 
     def __call__(self, *args: Any) -> Any:
-        """What the compiled code gives, or the module."""
+        """Return the results of the compiled code, or of the module."""
         tensors = [args[i] for i in self._tensors]
-        places = [(x.data_ptr(), x.shape) for x in tensors]
-        if places != self._seen:
+        addresses = [(x.data_ptr(), x.shape) for x in tensors]
+        if addresses != self._checked:
             if self._shared(args) != self._sharing:
                 warnings.warn(
-                    "PyTorch computes a call: an argument to which the model writes shares memory with others in "
-                    "another way than when it was compiled",
+                    "PyTorch computes a call: an argument to which the model writes shares memory with others "
+                    "differently than when the model was compiled",
                     FallbackWarning,
                     stacklevel=2,
                 )
                 return self._module(*args)
-            self._seen = places
+            self._checked = addresses
         return self._run(*args)
 
     def _shared(self, args: Sequence[Any]) -> Sharing:
         owners: dict[int, int] = {}
-        found = []
+        sharing = []
         for i in sorted(self._tensors, key=lambda i: i not in self._written):
             memory = args[i].untyped_storage()._cdata
             other = owners.setdefault(memory, i) if i in self._written else owners.get(memory, i)
             if other != i:
-                found.append((i, other, args[i].storage_offset(), args[other].storage_offset()))
-        return found
+                sharing.append((i, other, args[i].storage_offset(), args[other].storage_offset()))
+        return sharing

@@ -1,4 +1,5 @@
-"""Divides a graph of torch.fx: native parts, as few as can be, and what PyTorch runs between them."""
+"""Division of a torch.fx graph: as few native subgraphs as possible, and the operators that PyTorch runs between
+them."""
 
 from __future__ import annotations
 
@@ -14,41 +15,41 @@ from torch._ops import HigherOrderOperator, OpOverload
 from torch.fx.graph import _BoxedCodeGen
 
 LEAST = 2
-"""Operators of a native part at least: where one stands alone between two of PyTorch, PyTorch runs it, too."""
+"""Minimum number of operators of a native subgraph. PyTorch also runs a single operator between two of its own."""
 UNREAD = "graphc_unread"
-"""In what is known of a node where its arguments are no longer those that PyTorch reads, so that graphc alone can
-compute it."""
+"""Metadata key of nodes whose arguments no longer are those that PyTorch reads, so that only graphc can compute
+them."""
 _OF_SHAPES = frozenset({"aten::sym_size", "aten::sym_numel", "aten::sym_stride", "aten::sym_storage_offset"})
 _NUMBERS = (int, float, torch.SymInt, torch.SymFloat, torch.SymBool)
 
 
 @dataclass(frozen=True)
-class Part:
-    """A native part as a graph of its own."""
+class NativeSubgraph:
+    """Native subgraph as a graph of its own."""
 
     module: fx.GraphModule
     inputs: tuple[fx.Node, ...]
-    """Nodes of the whole graph whose values it is given, in the order of its placeholders."""
+    """Nodes of the original graph for its placeholders, in order."""
     outputs: tuple[fx.Node, ...]
-    """Nodes of the whole graph that it computes for others, in the order of its results."""
+    """Nodes of the original graph for its results, in order."""
     nodes: tuple[fx.Node, ...]
-    """The operators that it computes."""
+    """Operators that it computes."""
     sources: dict[str, fx.Node]
-    """The nodes of the whole graph by the names that they have in the part."""
+    """Nodes of the original graph by their names in the subgraph."""
 
 
 def value_of(node: fx.Node) -> Any:
-    """What stands for the value of a node: a fake tensor, a number, or None."""
+    """Return the stand-in for the value of a node: a fake tensor, a number, or None."""
     return node.meta.get("val")
 
 
 def is_number(node: fx.Node) -> bool:
-    """Whether the value of a node is a number: of sizes mostly."""
+    """Check whether the value of a node is a number, mostly a size."""
     return isinstance(value_of(node), _NUMBERS)
 
 
 def owner(node: fx.Node) -> fx.Node:
-    """The operator that a node belongs to: one result of several belongs to what computes them all."""
+    """Return the operator of a node. Each of several results belongs to the operator that computes them."""
     while node.op == "call_function" and getattr(node.target, "__name__", "") == "getitem" and node.args:
         first = node.args[0]
         if not isinstance(first, fx.Node) or is_number(node):
@@ -58,8 +59,7 @@ def owner(node: fx.Node) -> fx.Node:
 
 
 def _is_follower(node: fx.Node) -> bool:
-    """Whether a node costs next to nothing, so that it is computed wherever its value is needed: views, constants, and
-    numbers made of sizes."""
+    """Check whether a node costs so little that each user recomputes it: views, constants, and arithmetic on sizes."""
     target = node.target
     if node.op != "call_function" or isinstance(target, HigherOrderOperator):
         return node.op == "get_attr"
@@ -73,12 +73,12 @@ def _is_follower(node: fx.Node) -> bool:
 
 
 def is_ordered(node: fx.Node) -> bool:
-    """Whether a node has to keep its place among others of this kind: it draws random numbers, or is seen outside."""
+    """Check whether a node must keep its order among such nodes: it draws random numbers or has visible effects."""
     return is_random(node) or (isinstance(node.target, (OpOverload, HigherOrderOperator)) and node.is_impure())
 
 
 def is_random(node: fx.Node) -> bool:
-    """Whether a node draws random numbers."""
+    """Check whether a node draws random numbers."""
     return isinstance(node.target, OpOverload) and torch.Tag.nondeterministic_seeded in node.target.tags
 
 
@@ -87,46 +87,46 @@ def _writes(node: fx.Node) -> bool:
 
 
 def is_note(node: fx.Node) -> bool:
-    """Whether a node computes nothing: what PyTorch asserts of sizes."""
+    """Check whether a node computes nothing, such as PyTorch's assertions about sizes."""
     return node.op == "call_function" and value_of(node) is None and not node.users and not _writes(node)
 
 
 class Division:
-    """Which nodes of a graph are native, in which part each."""
+    """Assignment of the nodes of a graph to native subgraphs and PyTorch."""
 
     def __init__(self, module: fx.GraphModule, refused: Collection[fx.Node]):
-        """PyTorch runs the nodes of ``refused``; and those that write to arguments, which come last."""
+        """PyTorch runs the nodes of ``refused``, and those that write to arguments, which come last."""
         self.module = module
         self.refused = {owner(n) for n in refused}
         self.lonely: set[fx.Node] = set()
-        """Nodes that PyTorch runs because so few of them stand together."""
+        """Nodes that PyTorch runs because too few of them are adjacent."""
         calls = [n for n in module.graph.nodes if n.op == "call_function"]
         self._order = {n: i for i, n in enumerate(module.graph.nodes)}
         self._followers = {n for n in module.graph.nodes if _is_follower(n) and n not in self.refused}
         self._operators = [n for n in calls if owner(n) is n and n not in self._followers]
-        self._bases = self._found_bases()
-        self.phases = self._placed()
+        self._bases = self._compute_bases()
+        self.phases = self._compute_phases()
         while few := self._lonely():
             self.lonely |= few
-            self.phases = self._placed()
+            self.phases = self._compute_phases()
 
     @property
     def native(self) -> list[list[fx.Node]]:
-        """The operators of each native part, in an order in which the parts can run."""
-        found: dict[int, list[fx.Node]] = {}
+        """Return the operators of each native subgraph, in an order in which the subgraphs can run."""
+        by_phase: dict[int, list[fx.Node]] = {}
         for node in self._operators:
             if self.phases[node] % 2:
-                found.setdefault(self.phases[node], []).append(node)
-        return [found[phase] for phase in sorted(found)]
+                by_phase.setdefault(self.phases[node], []).append(node)
+        return [by_phase[phase] for phase in sorted(by_phase)]
 
-    def _found_bases(self) -> dict[fx.Node, set[fx.Node]]:
-        """The values, none of them a follower's, of which the arguments of each node are made."""
-        found: dict[fx.Node, set[fx.Node]] = {}
+    def _compute_bases(self) -> dict[fx.Node, set[fx.Node]]:
+        """Return, for each node, the values from which followers compute its arguments."""
+        bases: dict[fx.Node, set[fx.Node]] = {}
         for node in self.module.graph.nodes:
-            found[node] = set()
-            for given in node.all_input_nodes:
-                found[node] |= found[given] if self._follows(given) else {given}
-        return found
+            bases[node] = set()
+            for operand in node.all_input_nodes:
+                bases[node] |= bases[operand] if self._follows(operand) else {operand}
+        return bases
 
     def _follows(self, node: fx.Node) -> bool:
         return owner(node) in self._followers
@@ -134,10 +134,12 @@ class Division:
     def _is_native(self, node: fx.Node) -> bool:
         return not (node in self.refused or node in self.lonely or _writes(node) or is_note(node))
 
-    def _placed(self) -> dict[fx.Node, int]:
-        """The phase of each operator, the first that its arguments and its side allow: PyTorch runs in even ones,
-        native code in odd ones. No division has fewer native parts: as PyTorch begins, there are as many as on the
-        longest way through the graph."""
+    def _compute_phases(self) -> dict[fx.Node, int]:
+        """Return the phase of each operator, the earliest that its arguments and its side allow.
+
+        PyTorch runs in even phases, native code in odd ones. No division has fewer native subgraphs: their number is
+        the length of the longest alternating path through the graph, which begins with PyTorch.
+        """
         phases: dict[fx.Node, int] = {}
         last = floor = highest = 0
         for node in self._operators:
@@ -158,11 +160,11 @@ class Division:
 
     # ---- graphs
 
-    def parts(self) -> list[Part]:
-        """The native parts."""
+    def subgraphs(self) -> list[NativeSubgraph]:
+        """Return the native subgraphs."""
         return [self._part(nodes) for nodes in self.native]
 
-    def _part(self, nodes: list[fx.Node]) -> Part:
+    def _part(self, nodes: list[fx.Node]) -> NativeSubgraph:
         own = set(nodes)
         inputs, outputs = self._inputs_of(own), self._results_of(own)
         graph, copies = fx.Graph(), dict[fx.Node, fx.Node]()
@@ -173,44 +175,46 @@ class Division:
             _copied(node, graph, copies)
         graph.output(tuple([_copied(n, graph, copies) for n in outputs]))
         sources = {copy.name: node for node, copy in copies.items()}
-        return Part(fx.GraphModule(self.module, graph), tuple(inputs), tuple(outputs), tuple(nodes), sources)
+        return NativeSubgraph(fx.GraphModule(self.module, graph), tuple(inputs), tuple(outputs), tuple(nodes), sources)
 
     def _inputs_of(self, own: set[fx.Node]) -> list[fx.Node]:
-        """What a part is given, in the order of the graph."""
-        found: set[fx.Node] = set()
-        stack, seen = list(own), set(own)
+        """Return the inputs of a subgraph, in the order of the graph."""
+        inputs: set[fx.Node] = set()
+        stack, visited = list(own), set(own)
         while stack:
-            for given in stack.pop().all_input_nodes:
-                if given in seen:
+            for operand in stack.pop().all_input_nodes:
+                if operand in visited:
                     continue
-                seen.add(given)
-                if owner(given) in own or (self._follows(given) and not self._is_given(given, own)):
-                    stack.append(given)
+                visited.add(operand)
+                if owner(operand) in own or (self._follows(operand) and not self._is_given(operand, own)):
+                    stack.append(operand)
                 else:
-                    found.add(given)
-        return sorted(found, key=self._order.__getitem__)
+                    inputs.add(operand)
+        return sorted(inputs, key=self._order.__getitem__)
 
     def _is_given(self, node: fx.Node, own: set[fx.Node]) -> bool:
-        """Whether a follower is given to a part: a plain size, of tensors that others make."""
+        """Check whether a follower is an input of a subgraph: a plain size, of tensors that others compute."""
         value = value_of(node)
         plain = isinstance(value, torch.SymInt) and value.node.expr.is_Symbol
         return plain and not any(owner(b) in own for b in self._bases[node])
 
     def _results_of(self, own: set[fx.Node]) -> list[fx.Node]:
-        """What a part computes for others, in the order of the graph."""
-        found: set[fx.Node] = set()
+        """Return the results of a subgraph that others read, in the order of the graph."""
+        results: set[fx.Node] = set()
         for node in self.module.graph.nodes:
             if node.op == "output" or not (owner(node) in own or self._follows(node)):
-                found |= {b for b in self._bases[node] if owner(b) in own}
-        return sorted(found, key=self._order.__getitem__)
+                results |= {b for b in self._bases[node] if owner(b) in own}
+        return sorted(results, key=self._order.__getitem__)
 
-    def joined(self, parts: Sequence[tuple[Part, Callable[..., Any]]]) -> fx.GraphModule:
-        """The whole graph with calls of these functions, which take a list, in the place of the parts; it takes a list,
-        too, and empties it."""
+    def joined(self, subgraphs: Sequence[tuple[NativeSubgraph, Callable[..., Any]]]) -> fx.GraphModule:
+        """Return the original graph with calls of these functions in place of the subgraphs.
+
+        The functions, and the result, take a list and empty it.
+        """
         nodes = list(self.module.graph.nodes)
         graph, copies = fx.Graph(), dict[fx.Node, fx.Node]()
-        held = {str(n.target): _attribute(self.module, str(n.target)) for n in nodes if n.op == "get_attr"}
-        known = {self.phases[part.nodes[0]]: (part, function) for part, function in parts}
+        modules = {str(n.target): _attribute(self.module, str(n.target)) for n in nodes if n.op == "get_attr"}
+        by_phase = {self.phases[subgraph.nodes[0]]: (subgraph, function) for subgraph, function in subgraphs}
         for node in nodes:
             if node.op == "placeholder":
                 _copied(node, graph, copies)
@@ -218,20 +222,20 @@ class Division:
             phase = self.phases[node]
             if phase % 2 == 0:
                 _copied(node, graph, copies)
-            elif phase in known:
-                part, function = known.pop(phase)
+            elif phase in by_phase:
+                subgraph, function = by_phase.pop(phase)
                 name = f"native_{phase // 2}"
-                held[name] = _Call(function)
-                results = graph.call_module(name, tuple([_copied(n, graph, copies) for n in part.inputs]))
-                for i, value in enumerate(part.outputs):
+                modules[name] = _Call(function)
+                results = graph.call_module(name, tuple([_copied(n, graph, copies) for n in subgraph.inputs]))
+                for i, value in enumerate(subgraph.outputs):
                     copies[value] = graph.call_function(operator.getitem, (results, i))
         _copied(nodes[-1], graph, copies)
         graph.set_codegen(_BoxedCodeGen())
-        return fx.GraphModule(held, graph)
+        return fx.GraphModule(modules, graph)
 
 
 class _Call(torch.nn.Module):
-    """A function that takes a list, as a module that takes arguments."""
+    """Module that takes arguments and calls a function of a list."""
 
     def __init__(self, function: Callable[..., Any]):
         super().__init__()
@@ -242,7 +246,7 @@ class _Call(torch.nn.Module):
 
 
 def _copied(node: fx.Node, graph: fx.Graph, copies: dict[fx.Node, fx.Node]) -> fx.Node:
-    """A copy of a node in another graph, after what it needs of followers."""
+    """Copy a node to another graph, after the followers it needs."""
     stack = [node]
     while stack:
         missing = [n for n in stack[-1].all_input_nodes if n not in copies]
@@ -256,7 +260,7 @@ def _copied(node: fx.Node, graph: fx.Graph, copies: dict[fx.Node, fx.Node]) -> f
 
 
 def _attribute(module: fx.GraphModule, path: str) -> Any:
-    found: Any = module
+    value: Any = module
     for name in path.split("."):
-        found = getattr(found, name)
-    return found
+        value = getattr(value, name)
+    return value

@@ -1,4 +1,4 @@
-"""Joint graphs of forward and backward passes: what a backward pass need not keep, and where they are cut in two."""
+"""Joint graphs of forward and backward passes: the arguments that backward passes do without, and the partition."""
 
 from __future__ import annotations
 
@@ -23,22 +23,24 @@ UNREAD = {
     aten.nll_loss2d_backward.default: (6,),
     aten.nll_loss_backward.default: (6,),
 }
-"""Backward operators whose rules find out again what PyTorch's kernels keep, by the numbers of these arguments."""
+"""Indices of arguments that graphc's rules recompute and PyTorch's kernels keep, by backward operator."""
 
 _PASS = "partitioner_tag"
-"""Where PyTorch says of a node to which pass it belongs."""
+"""PyTorch's metadata key for the pass of a node."""
 
 
 def partition(joint: fx.GraphModule, inputs: Any, **named: Any) -> tuple[fx.GraphModule, fx.GraphModule]:
-    """The forward and the backward graph of a joint one, in which the latter keeps nothing that it does not read, and
-    looks itself at what it keeps through views."""
+    """Split a joint graph into forward and backward graphs.
+
+    The backward graph keeps only the values it reads, and views them itself.
+    """
     for node in joint.graph.nodes:
         unread = UNREAD.get(node.target, ())
         if not unread or refusal(node):
-            continue  # PyTorch computes it, and reads them all
+            continue  # PyTorch computes this node and reads all arguments
         node.meta[parts.UNREAD] = True
         for i in unread:
-            # The second argument is what the forward function was applied to, which the rules do read.
+            # The second argument is the input of the forward function, which the rules read anyway.
             node.update_arg(i, node.args[1])
     joint.graph.eliminate_dead_code()
     _move_views(joint.graph)
@@ -47,15 +49,17 @@ def partition(joint: fx.GraphModule, inputs: Any, **named: Any) -> tuple[fx.Grap
 
 
 def _move_views(graph: fx.Graph) -> None:
-    """Gives backward passes views of their own of what forward passes look at through views, so that the memory behind
-    is kept, once, and no copy is made of a view. Fractions of sizes they compute themselves, too: programs are given
-    whole numbers."""
+    """Give backward passes their own views of memory that forward passes view.
+
+    The viewed memory is then kept once, and views are not copied. Backward passes also compute fractions of sizes
+    themselves, because programs only take integers.
+    """
     own: dict[fx.Node, fx.Node] = {}
     for node in list(graph.nodes):
         if node.op == "call_function" and not _is_forward(node):
             for used in node.all_input_nodes:
-                if (moved := _moved(graph, used, node, own)) is not used:
-                    node.replace_input_with(used, moved)
+                if (replacement := _moved(graph, used, node, own)) is not used:
+                    node.replace_input_with(used, replacement)
 
 
 def _is_forward(node: fx.Node) -> bool:
@@ -77,12 +81,12 @@ def _is_fraction(node: fx.Node) -> bool:
 
 
 def _is_whole_view(node: fx.Node) -> bool:
-    """Whether a node looks at the memory of its only operand, at no small part of it, or at that of a parameter."""
+    """Check whether a node views all of its only operand, or views a parameter."""
     target = node.target
     if not isinstance(target, torch._ops.OpOverload) or not target.is_view or len(node.all_input_nodes) != 1:
         return False
     source = node.all_input_nodes[0]
-    found, whole = node.meta.get("val"), source.meta.get("val")
-    if not isinstance(found, torch.Tensor) or not isinstance(whole, torch.Tensor):
+    view, base = node.meta.get("val"), source.meta.get("val")
+    if not isinstance(view, torch.Tensor) or not isinstance(base, torch.Tensor):
         return False
-    return source.op == "placeholder" or statically_known_true(found.numel() >= whole.numel())
+    return source.op == "placeholder" or statically_known_true(view.numel() >= base.numel())

@@ -1,4 +1,5 @@
-"""Graphs that end with writes to their arguments: what is written becomes results, and goes where it belongs."""
+"""Graphs that end with writes to their arguments: the written values become results, and are copied to the
+arguments."""
 
 from __future__ import annotations
 
@@ -16,45 +17,47 @@ _COPY = torch.ops.aten.copy_.default
 
 
 class Writing:
-    """Runs what gives, behind its results, what is to be written to some arguments, and writes it."""
+    """Wrapper for a program whose last results are written to some arguments."""
 
     def __init__(self, run: Callable[[list[Any]], Sequence[Any]], written: Sequence[int]):
-        """``written`` are the numbers of these arguments."""
+        """``written`` are the indices of these arguments."""
         self._run = run
         self._written = tuple(written)
         self._boxed_call = True
-        """By which AOTAutograd knows that it takes a list."""
+        """Tells AOTAutograd that the call takes a list."""
 
     def __call__(self, args: list[Any]) -> list[Any]:
-        """The results for these arguments; the list is emptied."""
+        """Return the results for these arguments. Empties the list."""
         tensors = [args[i].detach() for i in self._written]
-        found = list(self._run(args))
-        for tensor, value in zip(tensors, found[len(found) - len(tensors) :], strict=True):
+        results = list(self._run(args))
+        for tensor, value in zip(tensors, results[len(results) - len(tensors) :], strict=True):
             tensor.copy_(value)
-        return found[: len(found) - len(tensors)]
+        return results[: len(results) - len(tensors)]
 
 
 def written_inputs(module: fx.GraphModule) -> set[int]:
-    """The numbers of the arguments to which a graph writes by itself."""
+    """Return the indices of the arguments to which a graph itself writes."""
     inputs = module.graph.find_nodes(op="placeholder")
     return {i for i, node in enumerate(inputs) if any(_writes_to(user, node) for user in node.users)}
 
 
 def has_other_writes(module: fx.GraphModule) -> bool:
-    """Whether a graph writes to arguments otherwise than ``without_writes`` knows."""
+    """Check whether a graph has writes to arguments that ``without_writes`` does not handle."""
     inputs = module.graph.find_nodes(op="placeholder")
     return any(_writes_to(user, node) and not _is_last(user) for node in inputs for user in node.users)
 
 
-def without_writes(module: fx.GraphModule, kept: bool) -> tuple[fx.GraphModule, list[int], list[int]]:
-    """The graph that gives what it would write to arguments behind its results: first that of those of the first list,
-    then that of those of the second, which may be written where they lie: dense tensors of sizes that no call changes,
-    unless ``kept``."""
+def without_writes(module: fx.GraphModule, copy_all: bool) -> tuple[fx.GraphModule, list[int], list[int]]:
+    """Return the graph with written values as its last results, and two lists of indices of their arguments.
+
+    Values for the first list come first and are copied after the call. Values for the second list may be written in
+    place: their arguments are dense and of fixed sizes. With ``copy_all`` the second list is empty.
+    """
     inputs = module.graph.find_nodes(op="placeholder")
     writes = [n for n in module.graph.find_nodes(op="call_function", target=_COPY) if n.args[0] in inputs]
     if not writes:
         return module, [], []
-    after = [n for n in writes if kept or not _lies_fixed(n)]
+    after = [n for n in writes if copy_all or not _lies_fixed(n)]
     within = [n for n in writes if n not in after]
     graph, copies = fx.Graph(), dict[fx.Node, fx.Node]()
     for node in module.graph.nodes:
@@ -64,7 +67,7 @@ def without_writes(module: fx.GraphModule, kept: bool) -> tuple[fx.GraphModule, 
             copies[node] = graph.node_copy(node, copies.__getitem__)
     results = [copies.get(r, r) if isinstance(r, fx.Node) else r for r in _results(module)]
     graph.output(tuple([*results, *[copies[n.args[1]] for n in (*after, *within)]]))
-    first, second = ([inputs.index(n.args[0]) for n in part] for part in (after, within))
+    first, second = ([inputs.index(n.args[0]) for n in group] for group in (after, within))
     return fx.GraphModule(module, graph), first, second
 
 
@@ -78,17 +81,17 @@ def _writes_to(user: fx.Node, node: fx.Node) -> bool:
     target = user.target
     if not isinstance(target, torch._ops.OpOverload) or not target._schema.is_mutable:
         return False
-    taken = zip(target._schema.arguments, user.args, strict=False)
-    given = [*taken, *((a, user.kwargs[a.name]) for a in target._schema.arguments if a.name in user.kwargs)]
-    return any(a.is_write and (v is node or (isinstance(v, (list, tuple)) and node in v)) for a, v in given)
+    positional = zip(target._schema.arguments, user.args, strict=False)
+    bindings = [*positional, *((a, user.kwargs[a.name]) for a in target._schema.arguments if a.name in user.kwargs)]
+    return any(a.is_write and (v is node or (isinstance(v, (list, tuple)) and node in v)) for a, v in bindings)
 
 
 def _is_last(node: fx.Node) -> bool:
-    """Whether a node gives an argument its content after the call, of the same shape and element type."""
+    """Check whether a node only sets the content of an argument after the call, with the same rank and element type."""
     if node.target is not _COPY or any(user.op != "output" for user in node.users):
         return False
-    known = [value_of(n) if isinstance(n, fx.Node) else None for n in node.args[:2]]
-    tensors = [v for v in known if isinstance(v, torch.Tensor)]
+    values = [value_of(n) if isinstance(n, fx.Node) else None for n in node.args[:2]]
+    tensors = [v for v in values if isinstance(v, torch.Tensor)]
     return len(tensors) == 2 and tensors[0].dtype == tensors[1].dtype and tensors[0].dim() == tensors[1].dim()
 
 
@@ -98,5 +101,5 @@ def _lies_fixed(write: fx.Node) -> bool:
 
 
 def prepared(weights: Collection[int], module: fx.GraphModule) -> set[int]:
-    """The numbers of the weights that a graph leaves as they are."""
+    """Return the indices of the weights without those written by the graph."""
     return {*weights} - written_inputs(module)

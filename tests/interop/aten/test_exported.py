@@ -10,7 +10,7 @@ import pytest
 import graphc
 from graphc.base.sizes.shape_patterns import Number
 from graphc.errors import ArgumentError, DTypeError, ShapeError
-from graphc.interop.aten.exported import Exported, Fixed, Given, Held, leaves_of, overlapping
+from graphc.interop.aten.exported import CallArgument, Exported, FixedArgument, ModuleTensor, leaves_of, overlapping
 from graphc.interop.aten.graph import AtenGraph, Ref
 from graphc.tensors.structure import LEAF, Branch
 
@@ -22,12 +22,12 @@ def exported() -> Exported:
     pair = Branch(dict, ("a", "b"), (LEAF, LEAF))
     takes = Branch(tuple, (), (Branch(tuple, (), (LEAF, pair)), Branch(dict, ("scale", "count"), (LEAF, LEAF))))
     inputs = [
-        Held("w"),
-        Given("x", (BATCH, 3), graphc.float32),
-        Given("pair_a", (BATCH, TIME), graphc.int64),
-        Fixed("pair_b", None),
-        Fixed("scale", 2.0),
-        Given("count", Number((TIME,))),
+        ModuleTensor("w"),
+        CallArgument("x", (BATCH, 3), graphc.float32),
+        CallArgument("pair_a", (BATCH, TIME), graphc.int64),
+        FixedArgument("pair_b", None),
+        FixedArgument("scale", 2.0),
+        CallArgument("count", Number((TIME,))),
     ]
     graph = AtenGraph("main", ["w", "x", "a", "b", "s", "c"], [], Ref("x"))
     return Exported(graph, inputs, takes, LEAF, ("x", "pair"))
@@ -57,9 +57,9 @@ def test_arguments_are_found_by_position_and_by_name_in_whatever_order():
         ({"x": np.ones((1, 3), np.float32)}, ShapeError, "batch is 1, outside of 2..8"),
         ({"x": np.ones((2, 4), np.float32)}, ShapeError, "dimension 1 of x is 4, not 3"),
         ({"x": np.ones((3, 3), np.float32)}, ShapeError, "dimension 0 of pair_a is 2, not 3"),
-        ({"pair": {"a": 1}}, ArgumentError, r"a dictionary with \['a', 'b'\] were exported, got dict"),
-        ({"pair": [1, 2]}, ArgumentError, "were exported, got list"),
-        ({"other": 1}, ArgumentError, "an argument 'other' that was not exported"),
+        ({"pair": {"a": 1}}, ArgumentError, r"the export has a dictionary with \['a', 'b'\], got dict"),
+        ({"pair": [1, 2]}, ArgumentError, "the export has .*, got list"),
+        ({"other": 1}, ArgumentError, "the export has no argument 'other'"),
     ],
 )
 def test_what_does_not_fit_is_refused_with_its_name(changes: Any, kind: Any, text: str):
@@ -72,20 +72,20 @@ def test_missing_double_and_too_many_arguments_are_refused():
         exported().bind((1,), {})
     with pytest.raises(ArgumentError, match="'x' is given twice"):
         exported().bind((1,), call())
-    with pytest.raises(ArgumentError, match="5 arguments by position, 4 were exported"):
+    with pytest.raises(ArgumentError, match="got 5 arguments by position, the export has 4"):
         exported().bind((1,) * 5, {})
 
 
 def test_open_sizes_are_named_as_compile_takes_them():
     assert exported().dims() == {"x": (BATCH, None), "pair": {"a": (BATCH, TIME), "b": None}, "count": TIME}
     fixed = exported()
-    fixed.inputs = [Held("w")] + [Fixed(i.title, 1) for i in fixed.given]
+    fixed.inputs = [ModuleTensor("w")] + [FixedArgument(i.title, 1) for i in fixed.call_arguments]
     assert fixed.dims() is None
 
 
 def test_leaves_of_lists_are_those_of_tuples_too():
     assert leaves_of(Branch(tuple, (), (LEAF, Branch(list, (), ()))), [1, ()], "x") == [1]
-    with pytest.raises(ArgumentError, match=r"x: 2 parts were exported, got a tensor \[2\]"):
+    with pytest.raises(ArgumentError, match=r"x: the export has 2 elements, got a tensor \[2\]"):
         leaves_of(Branch(list, (), (LEAF, LEAF)), graphc.ones(2), "x")
 
 

@@ -68,7 +68,7 @@ def test_conditions_hold_or_do_not(text: str, expected: bool):
     ],
 )
 def test_other_texts_are_refused(text: str):
-    with pytest.raises(UnsupportedError, match="no condition on sizes"):
+    with pytest.raises(UnsupportedError, match="not a condition on sizes"):
         Guards([text], list(VALUES))
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import graphc
 from graphc.errors import ShapeError, UnsupportedError
-from graphc.interop.aten.exported import Exported, Given, Held, Write
+from graphc.interop.aten.exported import CallArgument, Exported, ModuleTensor, Write
 from graphc.interop.aten.graph import AtenGraph, Ref, Step
 from graphc.interop.aten.module import ImportedModule
 from graphc.interop.parts import Member
@@ -33,7 +33,12 @@ def exported(factor: float, training: bool | None = None) -> Exported:
         steps[0] = Step("a", "aten.mul.Tensor", (Ref("d"), Ref("w")))
         steps.insert(0, Step("d", "aten.dropout.default", (Ref("x"), 0.0, training)))
     graph = AtenGraph("main", ["w", "k", "calls", "x"], steps, (Ref("n"), Ref("c")))
-    inputs = [Held("inner.w"), Held("k"), Held("calls"), Given("x", (2,), graphc.float32)]
+    inputs = [
+        ModuleTensor("inner.w"),
+        ModuleTensor("k"),
+        ModuleTensor("calls"),
+        CallArgument("x", (2,), graphc.float32),
+    ]
     return Exported(graph, inputs, TAKES, LEAF, ("x",), (1,), (Write(0, "calls"),))
 
 
@@ -88,7 +93,7 @@ def test_each_choice_of_training_flags_is_exported_once():
 def test_one_graph_for_one_mode_refuses_the_other(training: bool):
     found = module(exported(1.0, training))
     assert found.training is training and found.train(training) is found
-    with pytest.raises(UnsupportedError, match="says nothing of the other mode"):
+    with pytest.raises(UnsupportedError, match="has only that mode"):
         found.train(not training)
 
 
@@ -102,7 +107,7 @@ def test_one_graph_for_one_mode_refuses_the_other(training: bool):
 )
 def test_statistics_of_the_input_without_running_ones_say_nothing_of_the_mode(target: str, rest: tuple[Any, ...]):
     graph = AtenGraph("main", ["x"], [Step("y", target, (Ref("x"), *rest))], (Ref("y"),))
-    spec = Exported(graph, [Given("x", (2, 3, 4), graphc.float32)], TAKES, LEAF, ("x",))
+    spec = Exported(graph, [CallArgument("x", (2, 3, 4), graphc.float32)], TAKES, LEAF, ("x",))
     found = ImportedModule("Net", [], [], {}, spec)
     assert not found.training
     assert found.train().training and not found.eval().training
@@ -119,11 +124,11 @@ def test_statistics_of_the_input_without_running_ones_say_nothing_of_the_mode(ta
 def test_statistics_of_decomposed_graphs_say_the_mode(target: str, rest: tuple[Any, ...], training: bool):
     tensors = (Ref("x"), None, None, Ref("m"), Ref("m"))
     steps = [Step("y", f"aten.{target}", (*tensors, *rest)), Step("z", "operator.getitem", (Ref("y"), 0))]
-    inputs = [Held("m"), Given("x", (2, 3), graphc.float32)]
+    inputs = [ModuleTensor("m"), CallArgument("x", (2, 3), graphc.float32)]
     spec = Exported(AtenGraph("main", ["m", "x"], steps, (Ref("z"),)), inputs, TAKES, LEAF, ("x",))
     found = ImportedModule("Net", [], [Member("m", graphc.ones(3), "buffer")], {}, spec)
     assert found.training is training and found(graphc.ones(2, 3)).shape == (2, 3)
-    with pytest.raises(UnsupportedError, match="says nothing of the other mode"):
+    with pytest.raises(UnsupportedError, match="has only that mode"):
         found.train(not training)
 
 
@@ -155,7 +160,7 @@ def test_hooks_of_the_model_run_and_those_of_parts_are_refused():
 
 
 def test_a_part_is_not_called_by_itself():
-    with pytest.raises(UnsupportedError, match="Scale is a part of an imported model"):
+    with pytest.raises(UnsupportedError, match="Scale is a submodule of an imported model"):
         module(exported(1.0)).inner(graphc.ones(2))
 
 
@@ -166,6 +171,8 @@ def test_shapes_of_the_export_are_asked_for_in_compiled_code_too():
 
 def test_an_argument_that_the_graph_writes_is_written():
     graph = AtenGraph("main", ["x"], [Step("y", "aten.mul.Tensor", (Ref("x"), 2))], (Ref("y"), Ref("y")))
-    spec = Exported(graph, [Given("x", (2,), graphc.float32)], TAKES, LEAF, ("x",), (1,), (Write(0, given=0),))
+    spec = Exported(
+        graph, [CallArgument("x", (2,), graphc.float32)], TAKES, LEAF, ("x",), (1,), (Write(0, argument=0),)
+    )
     x = graphc.ones(2)
     assert ImportedModule("Net", [], [], {}, spec)(x).tolist() == [2, 2] and x.tolist() == [2, 2]

@@ -14,7 +14,7 @@ PLACE = Location("net", "model.py", 7)
 
 
 def graph_of(target: str, *args: object) -> AtenGraph:
-    return AtenGraph("main", ["x", "y"], [Step("found", target, args, place=PLACE)], [Ref("found"), None, 3])
+    return AtenGraph("main", ["x", "y"], [Step("found", target, args, location=PLACE)], [Ref("found"), None, 3])
 
 
 def test_a_graph_is_a_function_of_its_inputs():

@@ -40,7 +40,7 @@ def test_a_rule_that_is_wrong_is_written_and_shown(monkeypatch: pytest.MonkeyPat
 
 
 def test_shapes_types_and_errors_are_differences():
-    assert sample.differing(X, X[:1]).startswith("float32[2, 3] in place of float32[1, 3]")
+    assert sample.differing(X, X[:1]).startswith("float32[2, 3] instead of float32[1, 3]")
     assert "float64" in sample.differing(X.astype(np.float64), X)
     assert sample.differing(X, X + np.float32(1e-7)) == ""
     step = Step("y", "aten.no_such.default", (Ref("x"),))

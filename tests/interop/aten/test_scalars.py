@@ -24,7 +24,7 @@ def test_numbers_are_computed_as_python_does():
 def test_assertions_on_values_hold_or_are_errors_and_are_refused_compiled():
     check = TABLE["aten._assert_async.msg"]
     for target, given in (("aten._assert_async.msg", graphc.tensor(False)), ("aten._assert_scalar.default", False)):
-        with pytest.raises(RuntimeError, match="asserts does not hold: all are positive"):
+        with pytest.raises(RuntimeError, match="an assertion of the model fails: all are positive"):
             TABLE[target](given, "all are positive")
     with pytest.raises(UnsupportedError, match="an assertion on values in compiled code"):
         graphc.compile(lambda x: check(x.any(), ""))(graphc.ones(2))

@@ -14,10 +14,10 @@ from tests.interop.pt2.kept import field
 def test_values_come_out_by_their_types():
     found = parse(b'{"a": "x", "b": [1, true, 2.5, null], "c": {"as_int": 3}}', "model").record("a b c", "d")
     number, flag, real, none = found["b"].items()
-    assert (found["a"].text(), number.whole(), flag.flag(), real.real(), none.is_none) == ("x", 1, True, 2.5, True)
+    assert (found["a"].text(), number.integer(), flag.flag(), real.real(), none.is_none) == ("x", 1, True, 2.5, True)
     assert found["d"].is_none
     kind, content = found["c"].union()
-    assert (kind, content.whole()) == ("as_int", 3)
+    assert (kind, content.integer()) == ("as_int", 3)
 
 
 def test_numbers_that_json_lacks_are_texts():
@@ -28,7 +28,7 @@ def test_numbers_that_json_lacks_are_texts():
 @pytest.mark.parametrize(
     ("value", "method"),
     [
-        *((1, "text"), (1, "flag"), (True, "whole"), ("1", "whole"), (1.0, "whole"), (1 << 63, "whole")),
+        *((1, "text"), (1, "flag"), (True, "integer"), ("1", "integer"), (1.0, "integer"), (1 << 63, "integer")),
         *(("1", "real"), (True, "real"), (1 << 70, "real"), ({}, "items"), ([], "entries"), ([1], "union")),
         *(({"a": 1, "b": 2}, "union"), ({}, "union"), (None, "text")),
     ],
@@ -42,7 +42,7 @@ def test_records_have_the_fields_they_need_and_no_others_that_say_anything():
     with pytest.raises(ArtifactError, match="it lacks 'b'"):
         field({"a": 1}).record("a b")
     assert set(field({"a": 1, "new": None, "list": []}).record("a")) >= {"a"}
-    with pytest.raises(UnsupportedError, match="'new', which is newer"):
+    with pytest.raises(UnsupportedError, match="'new' is newer"):
         field({"a": 1, "new": 0.5}).record("a")
 
 
@@ -54,17 +54,17 @@ def test_records_have_the_fields_they_need_and_no_others_that_say_anything():
     ],
 )
 def test_what_is_no_json_text_is_refused(text: bytes):
-    with pytest.raises(ArtifactError, match=r"^model is no JSON text"):
+    with pytest.raises(ArtifactError, match=r"^model is not valid JSON"):
         parse(text, "model")
 
 
 def test_repeated_names_are_found_in_time_that_grows_with_the_text():
     text = "{" + ",".join(f'"n{i}": 1' for i in range(100000)) + ',"n99999": 2}'
-    with pytest.raises(ArtifactError, match="'n99999' twice"):
+    with pytest.raises(ArtifactError, match="duplicate name 'n99999'"):
         parse(text.encode(), "model")
 
 
 def test_long_values_are_cut_in_messages():
     with pytest.raises(ArtifactError) as error:
-        Field("x" * 10000, "it").whole()
+        Field("x" * 10000, "it").integer()
     assert len(str(error.value)) < 300

@@ -159,7 +159,7 @@ def test_branches_nested_too_deeply_and_two_graphs_of_one_name_are_refused():
     inner = graph([], [tensor("x")])
     for _ in range(20):
         inner = graph([node("f", [("", {"as_graph": {"name": "g", "graph": inner}}, 1)], [tensor("y")])], [])
-    with pytest.raises(UnsupportedError, match="16 deep"):
+    with pytest.raises(UnsupportedError, match="16 levels deep"):
         read_graph(field(inner))
     two = [("", {"as_graph": {"name": "g", "graph": graph([], [tensor("x")] * n)}}, 1) for n in (1, 2)]
     with pytest.raises(ArtifactError, match="two graphs 'g'"):

@@ -16,7 +16,7 @@ from tests.interop.pt2.kept import FILES, members, packed
 def test_a_file_says_what_it_holds():
     with Package(FILES / "tied.pt2") as package:
         assert (package.root, package.name) == ("tied", "model")
-        assert package.model().entries()["schema_version"].entries()["major"].whole() == 8
+        assert package.model().entries()["schema_version"].entries()["major"].integer() == 8
         assert set(package.config("weights").entries()["config"].entries()) >= {"tokens.weight", "head.weight"}
         assert package.payload("weights", "weight_9") is None
         found = package.payload("weights", "weight_0")
@@ -62,7 +62,7 @@ def test_archives_without_a_program_are_refused(tmp_path: Path):
     contents = {n: c for n, c in members("tied").items() if "/models/" not in n}
     with pytest.raises(ArtifactError, match="no exported program"):
         Package(packed(tmp_path / "a.pt2", contents))
-    with pytest.raises(ArtifactError, match="Inductor has compiled"):
+    with pytest.raises(ArtifactError, match="Inductor compiled"):
         Package(packed(tmp_path / "b.pt2", {**contents, "tied/data/aotinductor/model/x.so": b""}))
 
 

@@ -181,15 +181,15 @@ def complex_input(tree: Any) -> None:
         (lose_input, ArtifactError, "nowhere before|inputs"),
         (lose_output, ArtifactError, "results"),
         (lose_call, ArtifactError, "how the model is called"),
-        (other_call, ArtifactError, "no tuple of arguments"),
+        (other_call, ArtifactError, "not a tuple of positional"),
         (odd_names, ArtifactError, "identifiers"),
-        (odd_result, ArtifactError, "none of the results"),
+        (odd_result, ArtifactError, "not one of the results"),
         (gradient, UnsupportedError, "gradient_to_parameter"),
         (token, UnsupportedError, "token"),
-        (newer_field, UnsupportedError, "'stream', which is newer"),
+        (newer_field, UnsupportedError, "'stream' is newer"),
         (unknown_operator, UnsupportedError, "mylib.secret"),
         (complex_input, UnsupportedError, "complex32"),
-        (odd_guard, UnsupportedError, "no condition on sizes"),
+        (odd_guard, UnsupportedError, "not a condition on sizes"),
     ],
 )
 def test_wrong_descriptions_are_refused(
@@ -206,7 +206,7 @@ def test_names_that_make_no_module_are_refused(tmp_path: Path):
         tree["config"]["norm.bias.inner"] = tree["config"]["norm.bias"]
 
     path = edited(tmp_path / "a.pt2", "tied", rename, "data/weights/model_weights_config.json")
-    with pytest.raises(ArtifactError, match="no module"):
+    with pytest.raises(ArtifactError, match="do not form a module"):
         gc.from_pt2(path)
 
 

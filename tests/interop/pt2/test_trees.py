@@ -76,6 +76,6 @@ def test_other_protocols_and_deep_nesting_are_refused():
     deep: Any = LEAF_TREE
     for _ in range(100):
         deep = tree("builtins.tuple", "null", deep)
-    with pytest.raises(UnsupportedError, match="64 deep"):
+    with pytest.raises(UnsupportedError, match="64 levels deep"):
         read(deep)
     assert read(LEAF_TREE) is LEAF

@@ -1,4 +1,4 @@
-"""Stored tensors: views of their storages, inside of these, and in memory of their scale."""
+"""TensorEntry tensors: views of their storages, inside of these, and in memory of their scale."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from graphc.errors import ArtifactError, GraphcError, UnsupportedError
 from graphc.interop.pt2 import weights as module
-from graphc.interop.pt2.weights import Storages, Stored
+from graphc.interop.pt2.weights import Storages, TensorEntry
 from tests.interop.pt2.kept import field
 
 HUGE = 1 << 40
@@ -33,7 +33,7 @@ def entry(sizes: Any, strides: Any, offset: int = 0, dtype: int = 7, **changes: 
     return {"path_name": "weight_0", "is_param": True, "use_pickle": False, "tensor_meta": meta} | changes
 
 
-def read(*entries: dict[str, Any], stored: np.ndarray | None = None) -> list[Stored]:
+def read(*entries: dict[str, Any], stored: np.ndarray | None = None) -> list[TensorEntry]:
     data = np.arange(12, dtype=np.float32) if stored is None else stored
     storages = Storages({"weight_0": data.view(np.uint8)}.get)
     return list(storages.tensors(field({"config": {str(i): e for i, e in enumerate(entries)}})).values())
@@ -51,7 +51,7 @@ def test_tensors_are_views_of_one_storage():
 
 def test_what_lies_at_one_place_is_known_as_one_tensor():
     first, again, other = read(entry((3, 4), (4, 1)), entry((3, 4), (4, 1)), entry((4, 3), (3, 1)))
-    assert first.place == again.place != other.place and first.array is again.array
+    assert first.key == again.key != other.key and first.array is again.array
 
 
 def test_empty_tensors_and_scalars():
@@ -114,7 +114,7 @@ def test_wrong_entries_are_refused(change: dict[str, Any], kind: type[GraphcErro
 def test_sizes_that_are_symbols_and_odd_storages_are_refused():
     wrong = entry((3, 4), (4, 1))
     wrong["tensor_meta"]["sizes"][0] = {"as_expr": {"expr_str": "s0", "hint": None}}
-    with pytest.raises(ArtifactError, match="no number"):
+    with pytest.raises(ArtifactError, match="is not a number"):
         read(wrong)
-    with pytest.raises(ArtifactError, match="no whole number of elements"):
+    with pytest.raises(ArtifactError, match="not a whole number of elements"):
         read(entry((1,), (1,)), stored=np.zeros(7, np.uint8))

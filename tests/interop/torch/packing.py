@@ -28,4 +28,4 @@ def _is_packed(size: int) -> bool:
     with torch.no_grad():
         run = program.Program(PRODUCT, [x, w, b], [torch.addmm(b, x, w)], {1, 2}, "live")
         run([x, w, b])
-    return bool(run._weights.made())
+    return bool(run._weights.prepared_arrays())

@@ -94,7 +94,7 @@ def test_options_are_checked():
         compare(nn.Linear(2, 2), torch.ones(1, 2), options={"wieghts": "live"})
     with pytest.raises(Exception, match="'live', 'frozen'"):
         compare(nn.Linear(2, 2), torch.ones(1, 2), options={"weights": "no"})
-    with pytest.raises(Exception, match="options are a dictionary, not list"):
+    with pytest.raises(Exception, match="options must be a dictionary, not list"):
         compare(nn.Linear(2, 2), torch.ones(1, 2), options=["weights"])
     with pytest.raises(Exception, match="mode='fastest'"):
         compare(nn.Linear(2, 2), torch.ones(1, 2), mode="fastest")

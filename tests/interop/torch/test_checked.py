@@ -67,7 +67,7 @@ def test_a_fault_of_a_pass_is_shown_and_pytorch_takes_over(monkeypatch: pytest.M
     run_passes = stages.run_passes
     monkeypatch.setattr(stages, "run_passes", wrong)
     (text,) = calls()
-    assert "graphc's results are not PyTorch's: " in text and "PyTorch computes this graph from now on" in text
+    assert "graphc's results differ from PyTorch's: " in text and "PyTorch computes this graph from now on" in text
     path = Path(text.partition("; ")[2].split(" shows it")[0])
     assert "maximum" in path.read_text() and "exp(" not in path.read_text()
     assert shown(text) == 1
@@ -85,7 +85,7 @@ def test_a_fault_of_a_rule_is_shown_with_the_line(monkeypatch: pytest.MonkeyPatc
 
 def test_with_fallback_error_a_difference_is_one(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(registry.TABLE, "aten.sin.default", lambda x: x)
-    with pytest.raises(Exception, match="results are not PyTorch's"):
+    with pytest.raises(Exception, match="results differ from PyTorch's"):
         calls(fallback="error")
 
 

@@ -51,7 +51,7 @@ def weights_of(size: int) -> tuple[Any, Any]:
 
 def is_native(run: Any, *args: Any) -> bool:
     given = list(args)
-    found = run._last.following.call(given)
+    found = run._last.successor.call(given)
     assert (given == []) == (found is not None)
     return found is not None
 
@@ -220,14 +220,14 @@ def test_native_calls_do_not_keep_what_was_made_of_weights():
     packed_or_skip(64)
     (w, b), x = weights_of(64), torch.randn(2, 64)
     run = product("live", w, b)
-    first = weakref.ref(run._weights.made()[0])
+    first = weakref.ref(run._weights.prepared_arrays()[0])
     w.mul_(2)
     run([x, w, b])
     gc.collect()
     assert first() is None
     for _ in range(CALLS):
         run([x, w, b])
-    second = weakref.ref(run._weights.made()[0])
+    second = weakref.ref(run._weights.prepared_arrays()[0])
     del w, b
     others = weights_of(64)
     for _ in range(CALLS):
@@ -238,7 +238,7 @@ def test_native_calls_do_not_keep_what_was_made_of_weights():
 
 def test_when_there_are_many_others_wait_for_their_turn(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(native, "MOST", 2)
-    monkeypatch.setattr(native, "PATIENCE", 9)
+    monkeypatch.setattr(native, "CALLS_BEFORE_EVICTION", 9)
     x, made = torch.ones(1, 2), calls_through_python(monkeypatch)
     run = program.Program(TRIPLE, [x], [None, x], (), "live")
     for n in range(4):

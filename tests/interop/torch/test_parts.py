@@ -22,7 +22,7 @@ def divided(function: Any, *args: Any, refused: str = "atan") -> Any:
 def check(function: Any, *args: Any, refused: str = "atan") -> Any:
     """Runs the parts as PyTorch's own graphs, joined, and compares."""
     division, native = divided(function, *args, refused=refused)
-    made = division.parts()
+    made = division.subgraphs()
     joined = division.joined([(p, lambda given, p=p: p.module(*given)) for p in made])
     given = [a.clone() if isinstance(a, torch.Tensor) else a for a in args]
     boxed = list(given)

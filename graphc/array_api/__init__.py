@@ -1,4 +1,4 @@
-"""The namespace of the array API standard, over tensors: the functions that libraries call which take any array."""
+"""Namespace of the array API standard over tensors, for libraries that work with any array type."""
 
 from math import e, inf, nan, pi
 

@@ -1,4 +1,4 @@
-"""Array: a tensor that behaves as the array API standard says where PyTorch's tensors do otherwise."""
+"""Array: a tensor with the array API standard's behaviour where PyTorch's tensors differ from it."""
 
 from __future__ import annotations
 
@@ -21,33 +21,33 @@ from graphc.tensors.tensor_base import front
 
 
 def standard(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``function``, whose tensors among the results (a tensor, or a tuple of them) become arrays."""
+    """Wrap ``function`` to return arrays in place of tensors, also inside of a tuple of results."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        found = function(*args, **kwargs)
-        if isinstance(found, Tensor):
-            return _as_array(found, args)
-        if isinstance(found, tuple) and any([isinstance(part, Tensor) for part in found]):
-            parts = [_as_array(part, args) for part in found]
-            return type(found)(*parts) if hasattr(found, "_fields") else tuple(parts)
-        return found
+        result = function(*args, **kwargs)
+        if isinstance(result, Tensor):
+            return _as_array(result, args)
+        if isinstance(result, tuple) and any([isinstance(element, Tensor) for element in result]):
+            elements = [_as_array(element, args) for element in result]
+            return type(result)(*elements) if hasattr(result, "_fields") else tuple(elements)
+        return result
 
     return call
 
 
-def _as_array(tensor: Tensor, given: tuple[Any, ...]) -> Any:
-    """The tensor as an array: itself where it is a fresh result, a view of it where the caller has it, too."""
+def _as_array(tensor: Tensor, arguments: tuple[Any, ...]) -> Any:
+    """Return the tensor as an array: itself if it is a fresh result, a view if the caller has it, too."""
     if isinstance(tensor, Array):
         return tensor
-    if type(tensor) is not Tensor or any(tensor is value for value in _flat(given)):
+    if type(tensor) is not Tensor or any(tensor is value for value in _flat(arguments)):
         tensor = shape.reshape(tensor, shape=tensor.shape)
     tensor.__class__ = Array
     return tensor
 
 
-def _flat(given: tuple[Any, ...]) -> Iterator[Any]:
-    for value in given:
+def _flat(arguments: tuple[Any, ...]) -> Iterator[Any]:
+    for value in arguments:
         yield from value if isinstance(value, (tuple, list)) else (value,)
 
 
@@ -58,7 +58,7 @@ def _operator(name: str, function: Any, reflected: bool = False) -> Any:
             return NotImplemented
         return promotion.apply(name, function, *((other, self) if reflected else (self, other)))
 
-    method.__doc__ = f"As ``{name}`` of the namespace."
+    method.__doc__ = f"Apply ``{name}`` of the namespace."
     return standard(method)
 
 
@@ -69,13 +69,15 @@ def _in_place(name: str, function: Any) -> Any:
             return NotImplemented
         return write(self, promotion.apply(name, function, front().before_write(self, other), other))
 
-    method.__doc__ = f"In place: as ``{name}`` of the namespace."
+    method.__doc__ = f"Apply ``{name}`` of the namespace in place."
     return method
 
 
 def floor_divided(x: Any, y: Any) -> Any:
-    """The quotient of two arrays of one type, rounded down; with an infinity that of the quotient, where Python says
-    NaN and -1."""
+    """Divide two arrays of one type and round down.
+
+    With an infinite operand, the floor of the quotient is returned, where Python's rules give NaN and -1.
+    """
     exact = ew.floor_div(x, y)
     if not x.dtype.is_floating_point:
         return exact
@@ -83,10 +85,14 @@ def floor_divided(x: Any, y: Any) -> Any:
     return ew.where(infinite, mathematics.floor(ew.div(x, y)), exact)
 
 
-def left_over(x: Any, y: Any) -> Any:
-    """The remainder of two arrays of one type with the sign of ``y``, also that of zero."""
-    rest = ew.mod(x, y)
-    return rest if not x.dtype.is_floating_point else ew.where(ew.eq(rest, 0), elementary.copysign(0.0, y), rest)
+def remainder_of(x: Any, y: Any) -> Any:
+    """Return the remainder of two arrays of one type. A remainder of zero also has the sign of ``y``."""
+    remainder = ew.mod(x, y)
+    return (
+        remainder
+        if not x.dtype.is_floating_point
+        else ew.where(ew.eq(remainder, 0), elementary.copysign(0.0, y), remainder)
+    )
 
 
 def _own(function: Any) -> Any:
@@ -98,11 +104,11 @@ def _own(function: Any) -> Any:
 
 
 class Array(Tensor):
-    """What functions of ``graphc.array_api`` return; ``graphc.array_api.asarray(tensor)`` makes one of a tensor, with
-    which it shares memory and gradients.
+    """Result of functions of ``graphc.array_api``: a tensor that follows the array API standard.
 
-    It is a tensor with all of its methods, in which ``size`` is the number of elements, operators promote by the rules
-    of the standard, and slices may go backwards. Operators and indexing give arrays, methods of tensors give tensors.
+    ``graphc.array_api.asarray(tensor)`` makes an array of a tensor, with which it shares memory and gradients. It has
+    all methods of tensors, but ``size`` is the number of elements, operators promote by the standard's rules, and
+    slices may have negative steps. Operators and indexing return arrays, methods of tensors return tensors.
     """
 
     size: Any = property(Tensor.numel)
@@ -113,8 +119,8 @@ class Array(Tensor):
     __truediv__, __rtruediv__ = _operator("divide", ew.div), _operator("divide", ew.div, True)
     __floordiv__ = _operator("floor_divide", floor_divided)
     __rfloordiv__ = _operator("floor_divide", floor_divided, True)
-    __ifloordiv__, __imod__ = _in_place("floor_divide", floor_divided), _in_place("remainder", left_over)
-    __mod__, __rmod__ = _operator("remainder", left_over), _operator("remainder", left_over, True)
+    __ifloordiv__, __imod__ = _in_place("floor_divide", floor_divided), _in_place("remainder", remainder_of)
+    __mod__, __rmod__ = _operator("remainder", remainder_of), _operator("remainder", remainder_of, True)
     __pow__, __rpow__ = _operator("pow", mathematics.pow), _operator("pow", mathematics.pow, True)
     __matmul__, __rmatmul__ = _operator("matmul", product), _operator("matmul", product, True)
     __and__, __rand__ = _operator("bitwise_and", ew.bit_and), _operator("bitwise_and", ew.bit_and, True)
@@ -136,8 +142,8 @@ class Array(Tensor):
     def __getitem__(self, key: Any, /) -> Any:
         key, backwards = _forwards(key, self.shape)
         if not isinstance(key, Tensor) or key.dtype.kind != "b":
-            found = indexing.take(self, key)
-            return shape.flip(found, axes=backwards) if backwards else found
+            selected = indexing.take(self, key)
+            return shape.flip(selected, axes=backwards) if backwards else selected
         if not key.shape:
             return indexing.take(shape.reshape(self, shape=(1, *self.shape)), key.reshape(1))
         return indexing.take(*_masked(self, key))
@@ -158,15 +164,17 @@ class Array(Tensor):
 
     @standard
     def to_device(self, device: Any, /, *, stream: Any = None) -> Any:
-        """A copy on another device, or this array where it lives there. Raises AttributeValueError for a stream."""
+        """Copy to another device, or return this array if it is there. Raises AttributeValueError for a stream."""
         if stream is not None:
-            raise AttributeValueError("to_device: streams of a device cannot be chosen", remedy="stream=None")
+            raise AttributeValueError("to_device: streams of a device cannot be chosen", remedy="pass stream=None")
         return self.to(device)
 
 
 def _masked(x: Array, mask: Tensor) -> tuple[Any, Any]:
-    """The array and a mask that fits it: one without elements may have dimensions of 0 where the array has others, and
-    takes nothing. Raises IndexRangeError."""
+    """Return the array and a mask of its shape.
+
+    A mask without elements may have sizes of 0 where the array has others, and selects nothing. Raises IndexRangeError.
+    """
     covered, rank = x.shape[: mask.ndim], mask.ndim
     if rank > x.ndim or any(m not in (s, 0) for m, s in zip(mask.shape, covered, strict=True)):
         raise IndexRangeError(f"a mask of shape {list(mask.shape)} does not fit an array of shape {list(x.shape)}")
@@ -177,23 +185,23 @@ def _masked(x: Array, mask: Tensor) -> tuple[Any, Any]:
 
 
 def _forwards(key: Any, extents: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
-    """A key in which slices that went backwards go forwards, and the axes of the result that are to be turned."""
+    """Return a key whose slices all go forwards, and the axes of the result to flip."""
     items = key if isinstance(key, tuple) else (key,)
     if not any(isinstance(i, slice) and _is_negative(i.step) for i in items):
         return key, ()
-    taken = sum(i is not None and i is not Ellipsis for i in items)
-    found, axes, dim, axis = [], [], 0, 0
+    consumed = sum(i is not None and i is not Ellipsis for i in items)
+    forward_items, axes, dim, axis = [], [], 0, 0
     for item in items:
         if item is Ellipsis:
-            dim, axis = dim + len(extents) - taken, axis + len(extents) - taken
+            dim, axis = dim + len(extents) - consumed, axis + len(extents) - consumed
         elif isinstance(item, slice):
             if _is_negative(item.step):
                 item, _ = _turned(item, extents[dim]), axes.append(axis)
             dim, axis = dim + 1, axis + 1
         else:
             dim, axis = dim + (item is not None), axis + (item is None)
-        found.append(item)
-    return tuple(found), tuple(axes)
+        forward_items.append(item)
+    return tuple(forward_items), tuple(axes)
 
 
 def _is_negative(step: Any) -> bool:
@@ -201,12 +209,12 @@ def _is_negative(step: Any) -> bool:
 
 
 def _turned(item: slice, extent: int) -> slice:
-    """The slice of the same elements from the other end."""
-    places = range(*item.indices(extent))
-    return slice(places[-1], places[0] + 1, -places.step) if places else slice(0, 0)
+    """Return the slice of the same elements in reverse order."""
+    positions = range(*item.indices(extent))
+    return slice(positions[-1], positions[0] + 1, -positions.step) if positions else slice(0, 0)
 
 
 def broadcast_together(*arrays: Any) -> list[Any]:
-    """Arrays broadcast to their common shape; raises ShapeError."""
-    wanted = common_shape(*(a.shape for a in arrays))
-    return [a if tuple(a.shape) == wanted else shape.broadcast_to(a, shape=wanted) for a in arrays]
+    """Broadcast arrays to their common shape. Raises ShapeError."""
+    common = common_shape(*(a.shape for a in arrays))
+    return [a if tuple(a.shape) == common else shape.broadcast_to(a, shape=common) for a in arrays]

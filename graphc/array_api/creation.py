@@ -1,4 +1,4 @@
-"""Functions that make arrays: from data, of one value, ranges, triangles."""
+"""Functions that create arrays: from data, constants, ranges, triangles."""
 
 from __future__ import annotations
 
@@ -19,23 +19,24 @@ from graphc.tensors.tensor_base import need_tensor
 
 @standard
 def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None) -> Tensor:
-    """An array of a tensor, a numpy array, an object with ``__dlpack__`` or a buffer, a number, or nested sequences.
+    """Return an array of a tensor, a numpy array, an object with ``__dlpack__`` or a buffer, a number, or nested
+    sequences.
 
-    Memory and gradients are shared with a tensor, memory with others, unless ``copy`` or another type or device
-    makes that impossible. Raises ArgumentError where ``copy`` is False and a copy is needed, DTypeError for a type that
-    there is not.
+    It shares memory and gradients with a tensor, and memory with other objects, unless ``copy``, another type or
+    another device prevents that. Raises ArgumentError where ``copy`` is False and a copy is needed, DTypeError for an
+    unknown type.
     """
     obj = _with_memory(obj)
-    known = isinstance(obj, (Tensor, np.ndarray)) or hasattr(obj, "__dlpack__")
-    found = creation.as_tensor(obj, dtype, device) if known else creation.tensor(obj, dtype=dtype, device=device)
-    shared = known and found.dtype.numpy == getattr(obj.dtype, "numpy", obj.dtype) and _is_at(obj, found)
+    has_memory = isinstance(obj, (Tensor, np.ndarray)) or hasattr(obj, "__dlpack__")
+    array = creation.as_tensor(obj, dtype, device) if has_memory else creation.tensor(obj, dtype=dtype, device=device)
+    shared = has_memory and array.dtype.numpy == getattr(obj.dtype, "numpy", obj.dtype) and _is_at(obj, array)
     if copy is False and not shared:
-        raise ArgumentError("asarray: this needs a copy, and copy is False", remedy="copy=None")
-    return found.clone() if copy and shared else found
+        raise ArgumentError("asarray: this needs a copy, and copy is False", remedy="pass copy=None")
+    return array.clone() if copy and shared else array
 
 
 def _with_memory(obj: Any) -> Any:
-    """An object with a buffer as an array over it, others as they are."""
+    """Return an object with a buffer as an array over it, other objects as they are."""
     if isinstance(obj, (Tensor, np.ndarray, np.generic)):
         return obj
     try:
@@ -44,8 +45,8 @@ def _with_memory(obj: Any) -> Any:
         return obj
 
 
-def _is_at(source: Any, found: Tensor) -> bool:
-    return not isinstance(source, Tensor) or source.device == found.device
+def _is_at(source: Any, array: Tensor) -> bool:
+    return not isinstance(source, Tensor) or source.device == array.device
 
 
 def _extents(shape: Any) -> tuple[int, ...]:
@@ -54,62 +55,66 @@ def _extents(shape: Any) -> tuple[int, ...]:
 
 @standard
 def empty(shape: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """Elements of any value; ``shape`` is a number or a tuple."""
+    """Return an uninitialized array. ``shape`` is a number or a tuple."""
     return creation.empty(_extents(shape), dtype=dtype, device=device)
 
 
 @standard
 def zeros(shape: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """Zeros; ``shape`` is a number or a tuple."""
+    """Return zeros. ``shape`` is a number or a tuple."""
     return creation.zeros(_extents(shape), dtype=dtype, device=device)
 
 
 @standard
 def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """Ones; ``shape`` is a number or a tuple."""
+    """Return ones. ``shape`` is a number or a tuple."""
     return creation.ones(_extents(shape), dtype=dtype, device=device)
 
 
 @standard
 def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """Elements of one value, whose type is taken where none is given."""
+    """Return an array with every element ``fill_value``, whose type is the default type."""
     return creation.full(_extents(shape), fill_value, dtype=dtype, device=device)
 
 
 @standard
 def empty_like(x: Tensor, /, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """Elements of any value, with the shape, type and device of ``x``."""
+    """Return an uninitialized array with the shape, type and device of ``x``."""
     return creation.empty_like(x, dtype=dtype, device=device)
 
 
 @standard
 def zeros_like(x: Tensor, /, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """Zeros with the shape, type and device of ``x``."""
+    """Return zeros with the shape, type and device of ``x``."""
     return creation.zeros_like(x, dtype=dtype, device=device)
 
 
 @standard
 def ones_like(x: Tensor, /, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """Ones with the shape, type and device of ``x``."""
+    """Return ones with the shape, type and device of ``x``."""
     return creation.ones_like(x, dtype=dtype, device=device)
 
 
 @standard
 def full_like(x: Tensor, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """Elements of one value, with the shape, type and device of ``x``."""
+    """Return an array with every element ``fill_value``, with the shape, type and device of ``x``."""
     return creation.full_like(x, fill_value, dtype=dtype, device=device)
 
 
 @standard
 def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """Numbers from ``start`` on, before ``stop``, in steps; from 0 to ``start`` where there is no ``stop``. None where
-    the steps do not lead there. Raises AttributeValueError for a step of 0."""
+    """Return numbers from ``start`` to before ``stop`` in steps, or from 0 to before ``start`` without ``stop``.
+
+    The array is empty where the steps lead away from the end. Raises AttributeValueError for a step of 0.
+    """
     low, high = (0, start) if stop is None else (start, stop)
     if step == 0:
-        raise AttributeValueError("arange: the step is 0", remedy="steps towards the end")
+        raise AttributeValueError("arange: the step is 0", remedy="pass a step towards the end")
     if (high - low) * step <= 0:
-        whole = all([isinstance(n, (int, np.integer)) for n in (low, high, step)])
-        return creation.arange(0, dtype=dtype or (None if whole else creation.get_default_dtype()), device=device)
+        are_integers = all([isinstance(n, (int, np.integer)) for n in (low, high, step)])
+        return creation.arange(
+            0, dtype=dtype or (None if are_integers else creation.get_default_dtype()), device=device
+        )
     return creation.arange(low, high, step, dtype=dtype, device=device)
 
 
@@ -117,8 +122,7 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None,
 def linspace(
     start: Any, stop: Any, /, num: int, *, dtype: Any = None, device: Any = None, endpoint: bool = True
 ) -> Tensor:
-    """``num`` numbers at equal distances from ``start`` to ``stop``, the last of which is left out unless
-    ``endpoint``."""
+    """Return ``num`` evenly spaced numbers from ``start`` to ``stop``. Without ``endpoint`` ``stop`` is excluded."""
     if endpoint:
         return creation.linspace(start, stop, num, dtype=dtype, device=device)
     return creation.linspace(start, stop, num + 1, dtype=dtype, device=device)[:num]
@@ -126,7 +130,7 @@ def linspace(
 
 @standard
 def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None) -> Tensor:
-    """Ones on the diagonal ``k`` of a matrix, else zeros."""
+    """Return a matrix with ones on the diagonal ``k``, zeros elsewhere."""
     kind = creation.get_default_dtype() if dtype is None else dtype_of(dtype)
     if k == 0:
         return creation.eye(n_rows, n_cols, dtype=kind, device=device)
@@ -138,38 +142,41 @@ def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = N
 
 @standard
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
-    """An array over the memory of an object with ``__dlpack__``, copied where ``copy`` or another device says so.
+    """Return an array over the memory of an object with ``__dlpack__``. Copies for ``copy`` or another device.
 
-    Raises ArgumentError where ``copy`` is False and the memory is on another device."""
-    found = creation.from_dlpack(x)
-    moved = found if device is None else found.to(device)
-    if copy is False and moved is not found:
-        raise ArgumentError(f"from_dlpack: the memory is on {found.device}, and copy is False", remedy="copy=None")
-    return moved.clone() if copy and moved is found else moved
+    Raises ArgumentError where ``copy`` is False and the memory is on another device.
+    """
+    array = creation.from_dlpack(x)
+    moved = array if device is None else array.to(device)
+    if copy is False and moved is not array:
+        raise ArgumentError(f"from_dlpack: the memory is on {array.device}, and copy is False", remedy="pass copy=None")
+    return moved.clone() if copy and moved is array else moved
 
 
 @standard
 def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
-    """The coordinates of a grid from vectors of one type; ``xy`` for columns first, ``ij`` for rows first."""
+    """Return the coordinates of a grid from vectors of one type. ``xy`` means columns first, ``ij`` rows first."""
     return tuple(grid(*arrays, indexing=indexing))
 
 
 @standard
 def tril(x: Tensor, /, *, k: int = 0) -> Tensor:
-    """The lower triangle of matrices, up to diagonal ``k``."""
+    """Return the lower triangle of matrices, up to diagonal ``k``."""
     return _need_matrix("tril", x).tril(k)
 
 
 @standard
 def triu(x: Tensor, /, *, k: int = 0) -> Tensor:
-    """The upper triangle of matrices, from diagonal ``k`` on."""
+    """Return the upper triangle of matrices, from diagonal ``k`` on."""
     return _need_matrix("triu", x).triu(k)
 
 
 def _need_matrix(name: str, x: Any) -> Any:
     need_tensor(name, x)
     if x.ndim < 2:
-        raise ShapeError(f"{name} takes matrices, got {list(x.shape)}", remedy="at least two dimensions")
+        raise ShapeError(
+            f"{name} takes matrices, got {list(x.shape)}", remedy="pass an array with at least two dimensions"
+        )
     return x
 
 

@@ -20,15 +20,15 @@ class finfo_object:
     """Limits of a floating-point type."""
 
     bits: int
-    """Size of a number."""
+    """Bits of a number."""
     eps: float
-    """The distance from 1 to the next number."""
+    """Distance from 1 to the next number."""
     max: float
-    """The largest finite number."""
+    """Largest finite number."""
     min: float
-    """The smallest finite number."""
+    """Smallest finite number."""
     smallest_normal: float
-    """The smallest positive number of full precision."""
+    """Smallest positive number of full precision."""
     dtype: DType
 
 
@@ -39,56 +39,59 @@ class iinfo_object:
     bits: int
     """Size of a number."""
     max: int
-    """The largest number."""
+    """Largest number."""
     min: int
-    """The smallest number."""
+    """Smallest number."""
     dtype: DType
 
 
 @standard
 def astype(x: Tensor, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tensor:
-    """``x`` as another type; with ``copy`` False itself where it has it already."""
+    """Convert ``x`` to another type. With ``copy`` False, returns ``x`` itself if it has the type."""
     need_tensor("astype", x)
-    found = x.to_dtype(dtype) if device is None else x.to_dtype(dtype).to(device)
-    return found.clone() if copy and found is x else found
+    converted = x.to_dtype(dtype) if device is None else x.to_dtype(dtype).to(device)
+    return converted.clone() if copy and converted is x else converted
 
 
 def can_cast(from_: Any, to: Any, /) -> bool:
-    """Whether the promotion of the type, or the type of an array, with others may give ``to``."""
+    """Check whether the promotion of the type (or of an array's type) with ``to`` gives ``to``."""
     return promotion.common_type("can_cast", from_, to) is dtype_of(to)
 
 
 def finfo(type: Any, /) -> finfo_object:
-    """The limits of a floating-point type, or of that of an array; of a complex one those of its parts. Raises
-    DTypeError for others."""
+    """Return the limits of a floating-point type, or of an array's type. For a complex type, of its components.
+
+    Raises DTypeError for other types.
+    """
     dtype = _kind_of("finfo", type, "fc", "a floating-point type").real
-    found = np.finfo(dtype.numpy)
-    numbers = [float(n) for n in (found.eps, found.max, found.min, found.smallest_normal)]
+    info = np.finfo(dtype.numpy)
+    numbers = [float(n) for n in (info.eps, info.max, info.min, info.smallest_normal)]
     return finfo_object(dtype.bits, *numbers, dtype=dtype)
 
 
 def iinfo(type: Any, /) -> iinfo_object:
-    """The limits of an integer type, or of that of an array; raises DTypeError for others."""
+    """Return the limits of an integer type, or of an array's type. Raises DTypeError for other types."""
     dtype = _kind_of("iinfo", type, "iu", "an integer type")
     low, high = limits(dtype)
     return iinfo_object(dtype.bits, int(high), int(low), dtype)
 
 
-def _kind_of(name: str, of: Any, kinds: str, wanted: str) -> DType:
-    dtype = promotion.common_type(name, of)
+def _kind_of(name: str, source: Any, kinds: str, expected: str) -> DType:
+    dtype = promotion.common_type(name, source)
     if dtype.kind not in kinds:
-        raise DTypeError(f"{name} takes {wanted}, got {dtype.name}", remedy="isdtype(dtype, kind)")
+        raise DTypeError(f"{name} takes {expected}, got {dtype.name}", remedy="check it with isdtype(dtype, kind)")
     return dtype
 
 
 def isdtype(dtype: DType, kind: Any) -> bool:
-    """Whether an element type is ``kind``: a type, the name of a kind (``"real floating"``), or in a tuple of them."""
+    """Check whether an element type is ``kind``: a type, the name of a kind (``"real floating"``), or one of a tuple of
+    these."""
     letters, types = promotion.kinds_of(kind)
     return dtype.kind in letters or dtype in types
 
 
 def result_type(*arrays_and_dtypes: Any) -> DType:
-    """The type of a result of arrays, types and numbers, at least one of which is an array or a type."""
+    """Return the type of a result of arrays, types and numbers. At least one must be an array or a type."""
     return promotion.common_type("result_type", *arrays_and_dtypes)
 
 

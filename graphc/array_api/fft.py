@@ -1,4 +1,4 @@
-"""The extension of the array API standard for discrete Fourier transforms."""
+"""Extension of the array API standard for discrete Fourier transforms."""
 
 from __future__ import annotations
 

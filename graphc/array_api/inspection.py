@@ -1,4 +1,4 @@
-"""What the namespace says of itself: version, devices, element types."""
+"""Inspection of the namespace: version, devices, element types."""
 
 from __future__ import annotations
 
@@ -13,49 +13,54 @@ from graphc.tensors.creation import get_default_dtype
 
 __array_api_version__ = "2025.12"
 VERSIONS = ("2022.12", "2023.12", "2024.12", "2025.12")
-"""What may be asked of ``__array_namespace__``: each of them holds in the later ones but for tuples that were lists."""
+"""Versions that ``__array_namespace__`` accepts. Each is part of the later ones, except for tuples that were lists."""
 
 
 def namespace(api_version: str | None = None) -> Any:
-    """The namespace, ``graphc.array_api``; raises AttributeValueError for a version of the standard that it does not
-    follow."""
+    """Return the namespace, ``graphc.array_api``. Raises AttributeValueError for an unsupported version of the
+    standard."""
     if api_version not in (None, *VERSIONS):
         raise AttributeValueError(
-            f"version {api_version!r} of the array API standard is not here", remedy=f"one of {', '.join(VERSIONS)}"
+            f"graphc does not support version {api_version!r} of the array API standard",
+            remedy=f"use one of {', '.join(VERSIONS)}",
         )
     return sys.modules["graphc.array_api"]
 
 
 class Info:
-    """What ``__array_namespace_info__`` returns."""
+    """Result of ``__array_namespace_info__``."""
 
     def capabilities(self) -> dict[str, Any]:
-        """Which parts of the standard that are optional there are. The compiler takes neither masks as an index nor
-        sizes that depend on values."""
+        """Return the optional features of the standard that graphc has.
+
+        Compiled code supports neither boolean masks as an index nor sizes that depend on values.
+        """
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
 
     def default_device(self) -> device:
-        """Where arrays are made."""
+        """Return the device on which arrays are created by default."""
         return CPU
 
     def devices(self) -> tuple[device, ...]:
-        """Where arrays can live on any machine; a GPU is there by its name, ``cuda:0``."""
+        """Return the devices that every machine has. GPUs are available by name, ``cuda:0``."""
         return (CPU,)
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, DType]:
-        """The types that are taken where none is given."""
+        """Return the default types."""
         real = get_default_dtype()
         return {"real floating": real, "complex floating": real.complex, "integral": int64, "indexing": int64}
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, DType]:
-        """The element types by name: all, or those of a kind, or of a tuple of kinds. Raises DTypeError for an unknown
-        kind."""
+        """Return the element types by name: all of them, or only those of a kind or a tuple of kinds.
+
+        Raises DTypeError for an unknown kind.
+        """
         letters, _ = promotion.kinds_of(tuple(promotion.KINDS) if kind is None else kind)
         return {d.long_name: d for d in ALL if d.kind in letters or (kind is None and d.kind != "h")}
 
 
 def __array_namespace_info__() -> Info:
-    """What the namespace says of itself."""
+    """Return information about the namespace."""
     return Info()
 
 

@@ -1,4 +1,4 @@
-"""Functions that arrange elements otherwise: shapes, axes, joining, repeating."""
+"""Functions that rearrange elements: shapes, axes, joining, repeating."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from graphc.tensors.tensor_base import need_tensor
 
 @standard
 def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
-    """Arrays repeated to their common shape."""
+    """Repeat arrays to their common shape."""
     need_tensor("broadcast_arrays", *arrays)
     return tuple(broadcast_together(*arrays))
 
 
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
-    """The common shape; raises ShapeError where there is none."""
+    """Return the common shape. Raises ShapeError where shapes do not broadcast."""
     return common_shape(*shapes) if shapes else ()
 
 
 @standard
 def broadcast_to(x: Tensor, /, shape: tuple[int, ...]) -> Tensor:
-    """Repeated to a shape, without copying."""
+    """Repeat to a shape, without copying."""
     need_tensor("broadcast_to", x)
     return shapes.broadcast_to(x, shape=_sequence(shape))
 
 
 @standard
 def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
-    """Arrays joined along an axis (flattened for None), as their common type."""
+    """Join arrays along an axis (flattened for None), in their common type."""
     need_tensor("concat", *arrays)
     if axis is None:
         arrays, axis = [a.reshape(-1) if a.numel() else a.reshape(0) for a in arrays], 0
@@ -44,62 +44,63 @@ def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
 
 @standard
 def expand_dims(x: Tensor, /, axis: int | tuple[int, ...]) -> Tensor:
-    """With new axes of size 1, at these places of the result. Raises IndexRangeError."""
+    """Insert axes of size 1 at these positions of the result. Raises IndexRangeError."""
     need_tensor("expand_dims", x)
     axes = _sequence(axis)
     rank = x.ndim + len(axes)
-    if len({_place(a, rank) for a in axes}) < len(axes):
+    if len({_position(a, rank) for a in axes}) < len(axes):
         raise AttributeValueError(f"expand_dims: an axis is listed twice in {axes}")
     extents = iter(x.shape)
-    places = {_place(a, rank) for a in axes}
-    return shapes.reshape(x, shape=tuple(1 if d in places else next(extents) for d in range(rank)))
+    positions = {_position(a, rank) for a in axes}
+    return shapes.reshape(x, shape=tuple(1 if d in positions else next(extents) for d in range(rank)))
 
 
-def _place(axis: int, rank: int) -> int:
+def _position(axis: int, rank: int) -> int:
     if not -rank <= axis < rank:
-        raise IndexRangeError(f"axis {axis} is out of range", remedy=f"{-rank} to {rank - 1}")
+        raise IndexRangeError(f"axis {axis} is out of range", remedy=f"pass an axis from {-rank} to {rank - 1}")
     return axis % rank
 
 
 @standard
 def flip(x: Tensor, /, *, axis: int | tuple[int, ...] | None = None) -> Tensor:
-    """Elements in reverse order along axes (all for None)."""
+    """Reverse the order of elements along axes (all for None)."""
     need_tensor("flip", x)
     return shapes.flip(x, axes=() if axis == () else dims_of(axis, x.ndim))
 
 
 @standard
 def moveaxis(x: Tensor, source: int | tuple[int, ...], destination: int | tuple[int, ...], /) -> Tensor:
-    """Axes moved to other places, the rest in order."""
+    """Move axes to other positions. The others keep their order."""
     need_tensor("moveaxis", x)
     return x.movedim(source, destination)
 
 
 @standard
 def permute_dims(x: Tensor, /, axes: tuple[int, ...]) -> Tensor:
-    """Axes in another order."""
+    """Reorder the axes."""
     need_tensor("permute_dims", x)
     return x.permute(tuple(axes))
 
 
 @standard
 def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> Tensor:
-    """Each entry of an axis (of the flattened array for None) repeated next to itself."""
+    """Repeat each entry of an axis (of the flattened array for None) next to itself."""
     need_tensor("repeat", x)
     return x.repeat_interleave(repeats, axis)
 
 
 @standard
 def reshape(x: Tensor, /, shape: tuple[int, ...], *, copy: bool | None = None) -> Tensor:
-    """Another shape of the same size, one extent of which may be -1; a view where that is possible, unless ``copy``.
+    """Change the shape. One size may be -1. Returns a view where possible, unless ``copy``.
 
-    Raises ArgumentError where ``copy`` is False and a copy is needed."""
+    Raises ArgumentError where ``copy`` is False and a copy is needed.
+    """
     need_tensor("reshape", x)
-    wanted = _sequence(shape)
-    found = x.reshape(wanted if x.numel() or -1 not in wanted else _emptied(wanted))
-    if copy is False and found._view is None and x.numel():
-        raise ArgumentError("reshape: this shape needs a copy, and copy is False", remedy="copy=None")
-    return found.clone() if copy else found
+    target = _sequence(shape)
+    reshaped = x.reshape(target if x.numel() or -1 not in target else _emptied(target))
+    if copy is False and reshaped._view is None and x.numel():
+        raise ArgumentError("reshape: this shape needs a copy, and copy is False", remedy="pass copy=None")
+    return reshaped.clone() if copy else reshaped
 
 
 def _sequence(value: int | Sequence[int]) -> tuple[int, ...]:
@@ -107,15 +108,15 @@ def _sequence(value: int | Sequence[int]) -> tuple[int, ...]:
 
 
 def _emptied(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape of an array without elements in which -1 is given."""
+    """Resolve -1 in the shape of an array without elements."""
     if 0 in shape:
-        raise ShapeError(f"reshape: the -1 in {list(shape)} could be any size", remedy="a size")
+        raise ShapeError(f"reshape: the -1 in {list(shape)} could be any size", remedy="pass a size instead of -1")
     return tuple(0 if s == -1 else s for s in shape)
 
 
 @standard
 def roll(x: Tensor, /, shift: int | tuple[int, ...], *, axis: int | tuple[int, ...] | None = None) -> Tensor:
-    """Elements moved along axes (of the flattened array for None); what leaves one end enters the other."""
+    """Rotate elements along axes (of the flattened array for None)."""
     need_tensor("roll", x)
     if isinstance(axis, tuple) and isinstance(shift, int):
         shift = (shift,) * len(axis)
@@ -126,9 +127,9 @@ def roll(x: Tensor, /, shift: int | tuple[int, ...], *, axis: int | tuple[int, .
 
 @standard
 def squeeze(x: Tensor, /, axis: int | tuple[int, ...]) -> Tensor:
-    """Without axes of size 1; raises ShapeError for an axis of another size."""
+    """Remove axes of size 1. Raises ShapeError for an axis of another size."""
     need_tensor("squeeze", x)
-    axes = {_place(a, x.ndim) for a in _sequence(axis)}
+    axes = {_position(a, x.ndim) for a in _sequence(axis)}
     if any(x.shape[a] != 1 for a in axes):
         raise ShapeError(f"squeeze: {axis} of {list(x.shape)} is not of size 1")
     return shapes.reshape(x, shape=tuple(s for d, s in enumerate(x.shape) if d not in axes))
@@ -136,21 +137,21 @@ def squeeze(x: Tensor, /, axis: int | tuple[int, ...]) -> Tensor:
 
 @standard
 def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
-    """Arrays of one shape joined along a new axis, as their common type."""
+    """Join arrays of one shape along a new axis, in their common type."""
     need_tensor("stack", *arrays)
     return stacked(promotion.promoted("stack", *arrays), axis)
 
 
 @standard
 def tile(x: Tensor, repetitions: tuple[int, ...], /) -> Tensor:
-    """The whole array repeated along each axis."""
+    """Repeat the entire array along each axis."""
     need_tensor("tile", x)
     return x.tile(_sequence(repetitions)) if _sequence(repetitions) else x.clone()
 
 
 @standard
 def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
-    """The entries of an axis."""
+    """Return the entries of an axis."""
     need_tensor("unstack", x)
     return x.unbind(dim_of(axis, x.ndim))
 

@@ -1,4 +1,5 @@
-"""Functions of numpy with tensors: what graphc has keeps gradients and is traced, the others refuse to lose any."""
+"""numpy's functions on tensors: graphc's counterparts keep gradients and are traced, others refuse to lose
+gradients."""
 
 from __future__ import annotations
 
@@ -35,13 +36,13 @@ UFUNCS = {
     "right_shift": "bitwise_right_shift",
     "rint": "round",
 }
-"""Functions of elements that have another name in the standard."""
+"""Elementwise functions with another name in the standard."""
 METHODS = ("deg2rad", "exp2", "fmax", "fmin", "fmod", "heaviside", "logaddexp2", "matmul", "rad2deg")
-"""Functions of elements, and the matrix product, that are the method of the name of a tensor."""
+"""Elementwise functions, and the matrix product, that tensors have as methods of the same name."""
 
 
 def _along(function: Callable[..., Any], none: int | None = None) -> Callable[..., Any]:
-    """Of the flattened array where the axis is None, which is ``none`` unless it is given."""
+    """Wrap a function to flatten the array for the axis None. ``none`` is the default axis."""
 
     @functools.wraps(function)
     def call(x: Any, /, *, axis: int | None = none, **options: Any) -> Any:
@@ -97,45 +98,46 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "transpose": _transpose,
     "where": searching.where,
 }
-"""What is computed for the other functions of numpy."""
+"""Counterparts of numpy's other functions."""
 _ARGUMENTS = {"a_max": "max", "a_min": "min", "ddof": "correction", "reps": "repetitions"}
-"""Arguments of numpy that have another name here."""
+"""Arguments of numpy with another name here."""
 _AS_NUMPY = frozenset({"concatenate", "dot", "einsum", "outer", "swapaxes", "where"})
-"""Those above that take numpy's arguments as they are given."""
+"""Functions above that take numpy's arguments unchanged."""
 
 
 def apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
-    """What ``ufunc(*inputs)`` gives, some of which are tensors: a tensor, or an array of ``graphc.array_api`` where one
-    of them is; with ``out``, ``where`` or a method (``numpy.add.reduce``), or of a function that has no counterpart,
-    what numpy computes.
+    """Return ``ufunc(*inputs)``, where some inputs are tensors.
+
+    The result is a tensor, or an array of ``graphc.array_api`` if one of the inputs is. numpy computes calls with
+    ``out``, ``where`` or a method (``numpy.add.reduce``), and functions without a counterpart.
 
     Raises GradientError where numpy would compute and a tensor requires gradients, TraceError where one is traced.
     """
     own: str = ufunc.__name__
     name = UFUNCS.get(own, own)
     function = _function_of_elements(name, any(isinstance(i, Array) for i in inputs))
-    given = [_operand(i) for i in inputs]
-    plain = method == "__call__" and not options and all(g is not NotImplemented for g in given)
+    operands = [_operand(i) for i in inputs]
+    plain = method == "__call__" and not options and all(g is not NotImplemented for g in operands)
     if function is not None and plain:
-        return function(*given)
+        return function(*operands)
     return _by_numpy(getattr(ufunc, method), f"numpy.{own}", inputs, options)
 
 
 def _operand(value: Any) -> Any:
-    """A number, a tensor, or NotImplemented for what is none."""
+    """Return a number, a tensor, or NotImplemented for other objects."""
     if isinstance(value, np.generic):
         return value.item()
     return operand(np.asarray(value) if isinstance(value, (list, tuple)) else value)
 
 
 def _function_of_elements(name: str, of_arrays: bool) -> Callable[..., Any] | None:
-    """Of tensors it promotes as their operators do, of arrays as the standard says."""
+    """Return the elementwise function. It promotes tensors as their operators do, and arrays by the standard."""
     if name in elementwise.OPS:
         return getattr(elementwise, name) if of_arrays else elementwise.OPS[name]
     if name not in METHODS:
         return None
     method = getattr(Tensor, name)
-    return lambda *given: (standard(method) if of_arrays else method)(*map(_as_tensor, given))
+    return lambda *operands: (standard(method) if of_arrays else method)(*map(_as_tensor, operands))
 
 
 def _as_tensor(value: Any) -> Any:
@@ -143,27 +145,27 @@ def _as_tensor(value: Any) -> Any:
 
 
 def apply_function(function: Any, args: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
-    """What a function of numpy that is no ufunc gives for arguments that hold tensors; see ``apply_ufunc``."""
+    """Return the result of a numpy function other than a ufunc for arguments with tensors. See ``apply_ufunc``."""
     call = _translated(function, args, options)
     if call is None:
         return _by_numpy(function, f"numpy.{function.__name__}", args, options)
-    found = call()
-    return found if any(isinstance(i, Array) for i in _within((*args, *options.values()))) else _as_tensors(found)
+    result = call()
+    return result if any(isinstance(i, Array) for i in _within((*args, *options.values()))) else _as_tensors(result)
 
 
 def _translated(function: Any, args: tuple[Any, ...], options: Mapping[str, Any]) -> Callable[[], Any] | None:
-    """The call of a function here that means the same; None where there is none that takes these arguments."""
+    """Return the equivalent call of a function here, or None where no function takes these arguments."""
     name = function.__name__
     ours = FUNCTIONS.get(name) if function.__module__ == "numpy" else None
     if ours is None:
         return None
     first, named = [_with_tensors(a) for a in args], {key: _with_tensors(value) for key, value in options.items()}
     if name not in _AS_NUMPY:
-        given = {n: v for n, v in _signature(function).bind(*first, **named).arguments.items() if v is not None}
-        given = {_ARGUMENTS.get(n, n): v for n, v in given.items() if v is not np._NoValue}  # type: ignore[attr-defined]
+        bound = {n: v for n, v in _signature(function).bind(*first, **named).arguments.items() if v is not None}
+        bound = {_ARGUMENTS.get(n, n): v for n, v in bound.items() if v is not np._NoValue}  # type: ignore[attr-defined]
         count = max(1, _positional(ours))
-        first = [given.pop(n) for n in list(given)[:count]]
-        named = given | ({"axis": None} if "axis" in options and options["axis"] is None else {})
+        first = [bound.pop(n) for n in list(bound)[:count]]
+        named = bound | ({"axis": None} if "axis" in options and options["axis"] is None else {})
     try:
         _signature(ours).bind(*first, **named)
     except TypeError:
@@ -172,7 +174,7 @@ def _translated(function: Any, args: tuple[Any, ...], options: Mapping[str, Any]
 
 
 def _with_tensors(value: Any) -> Any:
-    """Arrays of numpy, also in sequences of one level, as tensors; others as they are."""
+    """Convert numpy arrays, also in sequences of one level, to tensors. Other values stay."""
     if isinstance(value, np.ndarray):
         return operand(value)
     return type(value)(map(_with_tensors, value)) if type(value) in (tuple, list) else value
@@ -183,28 +185,28 @@ _signature = cache(inspect.signature)
 
 @cache
 def _positional(function: Callable[..., Any]) -> int:
-    """How many arguments have no name that a caller may use."""
+    """Return the number of positional-only parameters."""
     kinds = [p.kind for p in _signature(function).parameters.values()]
     return kinds.count(inspect.Parameter.POSITIONAL_ONLY)
 
 
-def _as_tensors(found: Any) -> Any:
-    """Arrays, which nobody else has, as tensors."""
-    if isinstance(found, tuple):
-        return type(found)([_as_tensors(f) for f in found])
-    if isinstance(found, Array):
-        found.__class__ = Tensor  # pyright: ignore[reportAttributeAccessIssue]
-    return found
+def _as_tensors(result: Any) -> Any:
+    """Turn fresh arrays into tensors."""
+    if isinstance(result, tuple):
+        return type(result)([_as_tensors(f) for f in result])
+    if isinstance(result, Array):
+        result.__class__ = Tensor  # pyright: ignore[reportAttributeAccessIssue]
+    return result
 
 
 def _within(values: Iterable[Any]) -> Iterable[Any]:
-    """Tensors and others, in sequences of one level."""
+    """Yield values, and the elements of sequences among them."""
     for value in values:
         yield from value if isinstance(value, (tuple, list)) else (value,)
 
 
 def _by_numpy(function: Callable[..., Any], name: str, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
-    """What numpy computes of the elements of tensors."""
+    """Compute with numpy on the elements of tensors."""
     values = [_values(name, a) for a in args]
     return function(*values, **{key: _values(name, value) for key, value in options.items()})
 
@@ -214,10 +216,10 @@ def _values(name: str, value: Any) -> Any:
         return type(value)(_values(name, v) for v in value)
     if not isinstance(value, Tensor):
         return value
-    front().values(value, f"{name}()")  # of a traced tensor, which has none, it raises
+    front().values(value, f"{name}()")  # raises for a traced tensor
     if value.requires_grad:
         raise GradientError(
             f"{name} is computed by numpy, which would lose the gradient of a tensor that requires one",
-            remedy="operations of graphc (graphc.array_api has the names of numpy), or tensor.detach()",
+            remedy="use operations of graphc (graphc.array_api has numpy's names), or pass tensor.detach()",
         )
     return np.asarray(value)

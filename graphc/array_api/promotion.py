@@ -1,4 +1,5 @@
-"""Element types of results by the rules of the array API standard: arrays without dimensions count as others do."""
+"""Type promotion by the rules of the array API standard, by which arrays without dimensions count as other arrays
+do."""
 
 from __future__ import annotations
 
@@ -20,25 +21,25 @@ KINDS = {
     "complex floating": "c",
     "numeric": "iufc",
 }
-"""What ``isdtype`` and ``__array_namespace_info__().dtypes`` call the kinds of element types."""
+"""Kinds of element types by their names in ``isdtype`` and ``__array_namespace_info__().dtypes``."""
 
 
 def common_type(name: str, *operands: Any) -> DType:
-    """The type of a result of arrays, element types and Python numbers: a number takes the type of the arrays, unless
-    it is of a higher kind than these.
+    """Return the type of a result of arrays, element types and Python numbers.
 
-    The standard says nothing of integers beside floats, and says int16 for int8 beside uint8: these become floats, and
-    int32. Raises ArgumentError for what is none of the three.
+    A number takes the type of the arrays, unless it is of a higher kind. The standard does not define integers with
+    floats, which give floats here. int8 with uint8 gives int32, where the standard says int16. Raises ArgumentError for
+    other objects.
     """
     numbers: list[Any] = [o for o in operands if isinstance(o, Scalar)]
-    known = [_type_of(name, o) for o in operands if not isinstance(o, Scalar)]
-    if not known:
+    types = [_type_of(name, o) for o in operands if not isinstance(o, Scalar)]
+    if not types:
         return reduce(promote, [_default(python_scalar_type(n)) for n in numbers])
-    found = reduce(promote, known)
+    result = reduce(promote, types)
     for number in numbers:
-        wanted = scalar_type(number, found)
-        found = wanted if wanted.kind == found.kind or wanted.real is found else _default(wanted)
-    return found
+        number_type = scalar_type(number, result)
+        result = number_type if number_type.kind == result.kind or number_type.real is result else _default(number_type)
+    return result
 
 
 def _type_of(name: str, operand: Any) -> DType:
@@ -55,19 +56,21 @@ def _default(dtype: DType) -> DType:
 
 
 def promoted(name: str, *operands: Any) -> list[Any]:
-    """Operands as their common type; numbers become arrays without dimensions."""
+    """Convert operands to their common type. Numbers become arrays without dimensions."""
     dtype = common_type(name, *operands)
     return [as_type(o, dtype) for o in operands]
 
 
 def apply(name: str, function: Callable[..., Any], *operands: Any) -> Any:
-    """What ``function`` makes of the promoted operands."""
+    """Apply ``function`` to the promoted operands."""
     return function(*promoted(name, *operands))
 
 
 def kinds_of(kind: str | DType | Sequence[Any]) -> tuple[set[str], set[DType]]:
-    """The letters and the types that a kind, a type, or a tuple of them stands for; raises DTypeError for an unknown
-    kind."""
+    """Return the kind letters and types denoted by a kind, a type, or a tuple of these.
+
+    Raises DTypeError for an unknown kind.
+    """
     letters: set[str] = set()
     types: set[DType] = set()
     one: Any
@@ -77,5 +80,5 @@ def kinds_of(kind: str | DType | Sequence[Any]) -> tuple[set[str], set[DType]]:
         elif one in KINDS:
             letters |= set(KINDS[one])
         else:
-            raise DTypeError(f"there is no kind {one!r} of element types", remedy=f"one of {', '.join(KINDS)}")
+            raise DTypeError(f"there is no kind {one!r} of element types", remedy=f"use one of {', '.join(KINDS)}")
     return letters, types

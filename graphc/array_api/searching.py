@@ -1,4 +1,4 @@
-"""Functions that look for elements, order them, and pick them by their places."""
+"""Functions that search, sort, and select elements by their indices."""
 
 from __future__ import annotations
 
@@ -18,58 +18,64 @@ from graphc.tensors.tensor_base import front, need_tensor
 
 @standard
 def argmax(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The place of the first largest element along an axis (in the flattened array for None), as int64."""
+    """Return the index of the first largest element along an axis (in the flattened array for None), as int64."""
     need_tensor("argmax", x)
     return x.argmax(axis, keepdims)
 
 
 @standard
 def argmin(x: Tensor, /, *, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The place of the first smallest element along an axis (in the flattened array for None), as int64."""
+    """Return the index of the first smallest element along an axis (in the flattened array for None), as int64."""
     need_tensor("argmin", x)
     return x.argmin(axis, keepdims)
 
 
 @standard
 def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
-    """For each axis the places of the elements that are not zero; needs values. Raises ArgumentError for an array
-    without axes."""
+    """Return the indices of nonzero elements, one array for each axis. Not available in compiled code.
+
+    Raises ArgumentError for an array without axes.
+    """
     need_tensor("nonzero", x)
     if not x.shape:
-        raise ArgumentError("nonzero of an array without axes", remedy="x.reshape(1)")
+        raise ArgumentError("nonzero of an array without axes", remedy="pass x.reshape(1)")
     return x.nonzero(as_tuple=True)
 
 
 @standard
 def searchsorted(x1: Tensor, x2: Tensor | float, /, *, side: str = "left", sorter: Tensor | None = None) -> Tensor:
-    """Where elements of ``x2`` go into the ascending vector ``x1``, which ``sorter`` may bring into order: before equal
-    elements (``left``) or behind them (``right``)."""
+    """Return the positions at which elements of ``x2`` fit into the ascending vector ``x1``.
+
+    ``sorter`` may sort ``x1``. Positions are before equal elements (``left``) or after them (``right``).
+    """
     need_tensor("searchsorted", x1, *([] if sorter is None else [sorter]))
     if side not in ("left", "right"):
-        raise AttributeValueError(f"searchsorted: side {side!r} is not known", remedy="'left' or 'right'")
-    ordered, wanted = promotion.promoted("searchsorted", x1, x2)
-    return (ordered if sorter is None else indexing.take(ordered, sorter)).searchsorted(wanted, side=side)
+        raise AttributeValueError(f"searchsorted: unknown side {side!r}", remedy="pass 'left' or 'right'")
+    ordered, values = promotion.promoted("searchsorted", x1, x2)
+    return (ordered if sorter is None else indexing.take(ordered, sorter)).searchsorted(values, side=side)
 
 
 @standard
 def where(condition: Tensor, x1: Tensor | float, x2: Tensor | float, /) -> Tensor:
-    """Elements of ``x1`` where the condition holds, else of ``x2``, as their common type."""
+    """Select elements of ``x1`` where the condition holds, else of ``x2``, in their common type."""
     return ew.where(condition, *promotion.promoted("where", x1, x2))
 
 
 @standard
 def take(x: Tensor, indices: Tensor, /, *, axis: int | None = None) -> Tensor:
-    """The entries of an axis that a vector of integers names; negative ones count from the end. Raises ArgumentError
-    for None in the place of one of several axes."""
+    """Select the entries of an axis by a vector of integers. Negative ones count from the end.
+
+    Raises ArgumentError for the axis None of an array with several axes.
+    """
     need_tensor("take", x, indices)
     if axis is None and x.ndim != 1:
-        raise ArgumentError(f"take: along which of {x.ndim} axes?", remedy="axis=0")
+        raise ArgumentError(f"take: along which of {x.ndim} axes?", remedy="pass axis=0")
     return indexing.take(x, (slice(None),) * dim_of(axis or 0, x.ndim) + (indices,))
 
 
 @standard
 def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
-    """Element ``i, j`` of the result is element ``indices[i, j], j`` (for axis 0); negative ones count from the end."""
+    """Return element ``indices[i, j], j`` at ``i, j`` (for axis 0). Negative indices count from the end."""
     need_tensor("take_along_axis", x, indices)
     return x.take_along_dim(indices, axis)
 
@@ -79,14 +85,14 @@ def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
 
 @standard
 def argsort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
-    """The places that bring an axis into order (int64); equal elements stay in theirs."""
+    """Return the indices that sort an axis (int64). Equal elements keep their order."""
     need_tensor("argsort", x)
     return x.argsort(axis, descending)
 
 
 @standard
 def sort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
-    """In ascending or descending order of an axis; NaN counts as larger than every number."""
+    """Sort an axis in ascending or descending order. NaN counts as larger than every number."""
     need_tensor("sort", x)
     return x.sort(axis, descending).values
 
@@ -95,7 +101,7 @@ def sort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool
 
 
 class UniqueAll(NamedTuple):
-    """Distinct elements with all that is known of them."""
+    """Distinct elements, their first indices, inverse indices and counts."""
 
     values: Tensor
     indices: Tensor
@@ -104,14 +110,14 @@ class UniqueAll(NamedTuple):
 
 
 class UniqueCounts(NamedTuple):
-    """Distinct elements, and how often each occurs."""
+    """Distinct elements and their counts."""
 
     values: Tensor
     counts: Tensor
 
 
 class UniqueInverse(NamedTuple):
-    """Distinct elements, and which of them each element is."""
+    """Distinct elements, and for each element of the input its index among them."""
 
     values: Tensor
     inverse_indices: Tensor
@@ -119,8 +125,11 @@ class UniqueInverse(NamedTuple):
 
 @standard
 def unique_all(x: Tensor, /) -> UniqueAll:
-    """The distinct elements in ascending order, the place of the first of each in the flattened array, which one each
-    element of ``x`` is, and counts (int64). Every NaN is one by itself. Needs values."""
+    """Return the distinct elements in ascending order, with their first indices, inverse indices and counts (int64).
+
+    First indices are those in the flattened array. Inverse indices have the shape of ``x``. Every NaN is distinct. Not
+    available in compiled code.
+    """
     return _distinct(x)
 
 
@@ -130,35 +139,39 @@ def _distinct(x: Any) -> UniqueAll:
     _, first, inverse, counts = np.unique(
         values.reshape(-1), return_index=True, return_inverse=True, return_counts=True, equal_nan=False
     )
-    places, own, numbers = [front().constant(np.array(a, np.int64)) for a in (first, inverse, counts)]
-    return UniqueAll(indexing.take(x.reshape(x.numel()), places), places, own.reshape(x.shape), numbers)
+    first_indices, inverse_indices, count_array = [
+        front().constant(np.array(a, np.int64)) for a in (first, inverse, counts)
+    ]
+    return UniqueAll(
+        indexing.take(x.reshape(x.numel()), first_indices), first_indices, inverse_indices.reshape(x.shape), count_array
+    )
 
 
 @standard
 def unique_counts(x: Tensor, /) -> UniqueCounts:
-    """The distinct elements and their counts; see ``unique_all``."""
-    found = _distinct(x)
-    return UniqueCounts(found.values, found.counts)
+    """Return the distinct elements and their counts. See ``unique_all``."""
+    unique = _distinct(x)
+    return UniqueCounts(unique.values, unique.counts)
 
 
 @standard
 def unique_inverse(x: Tensor, /) -> UniqueInverse:
-    """The distinct elements, and which of them each element is; see ``unique_all``."""
-    found = _distinct(x)
-    return UniqueInverse(found.values, found.inverse_indices)
+    """Return the distinct elements, and the index among them of each element. See ``unique_all``."""
+    unique = _distinct(x)
+    return UniqueInverse(unique.values, unique.inverse_indices)
 
 
 @standard
 def unique_values(x: Tensor, /) -> Tensor:
-    """The distinct elements; see ``unique_all``."""
+    """Return the distinct elements. See ``unique_all``."""
     return _distinct(x).values
 
 
 @standard
 def isin(x1: Tensor | int, x2: Tensor | int, /, *, invert: bool = False) -> Tensor:
-    """Whether elements of ``x1`` are among those of ``x2``, or with ``invert`` are not."""
-    elements, known = promotion.promoted("isin", x1, x2)
-    return elements.isin(known, invert=invert)
+    """Check whether elements of ``x1`` are elements of ``x2``, or with ``invert`` whether they are not."""
+    elements, candidates = promotion.promoted("isin", x1, x2)
+    return elements.isin(candidates, invert=invert)
 
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Functions that fold axes: sums, products, extremes, means, truth; running sums and differences."""
+"""Reductions along axes: sums, products, extremes, means, truth; cumulative sums and differences."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ Axis = int | tuple[int, ...] | None
 
 
 def folded_axes(name: str, x: Any, axis: Axis) -> tuple[Any, tuple[int, ...]]:
-    """What is folded, and along which of its axes: all for None; for ``()``, which folds nothing, a new one of size 1
-    at the end. Raises IndexRangeError."""
+    """Return the array to reduce and the axes to reduce: all for None.
+
+    ``()`` reduces nothing: the array then has a new axis of size 1 at the end. Raises IndexRangeError.
+    """
     need_tensor(name, x)
     if axis == () or not x.shape:
         dims_of(axis, x.ndim)
@@ -30,9 +32,9 @@ def folded_axes(name: str, x: Any, axis: Axis) -> tuple[Any, tuple[int, ...]]:
 
 
 def fold(name: str, function: Callable[..., Any], x: Any, axis: Axis, keepdims: bool) -> Any:
-    """``function(x, axes, keepdims)`` along axes as the standard names them."""
-    given, axes = folded_axes(name, x, axis)
-    return function(given, axes, keepdims and given is x)
+    """Apply ``function(x, axes, keepdims)`` along axes as the standard names them."""
+    operand, axes = folded_axes(name, x, axis)
+    return function(operand, axes, keepdims and operand is x)
 
 
 def _truth(function: Any) -> Callable[..., Any]:
@@ -45,49 +47,55 @@ def _extreme(function: Any) -> Callable[..., Any]:
 
 @standard
 def all(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """Whether no element along the axes is zero; true where there is none."""
+    """Check whether no element along the axes is zero. True for no elements."""
     return fold("all", _truth(reduce.all), x, axis, keepdims)
 
 
 @standard
 def any(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """Whether some element along the axes is not zero; false where there is none."""
+    """Check whether some element along the axes is nonzero. False for no elements."""
     return fold("any", _truth(reduce.any), x, axis, keepdims)
 
 
 @standard
 def count_nonzero(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """How many elements along the axes are not zero (int64)."""
-    return fold("count_nonzero", lambda *given: composite.total(given[0]._truth(), *given[1:]), x, axis, keepdims)
+    """Count the nonzero elements along the axes (int64)."""
+    return fold("count_nonzero", lambda x, *options: composite.total(x._truth(), *options), x, axis, keepdims)
 
 
 @standard
 def max(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The largest element along the axes; raises ShapeError where there is none."""
+    """Return the largest element along the axes. Raises ShapeError for no elements."""
     return fold("max", _extreme(reduce.max), x, axis, keepdims)
 
 
 @standard
 def min(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The smallest element along the axes; raises ShapeError where there is none."""
+    """Return the smallest element along the axes. Raises ShapeError for no elements."""
     return fold("min", _extreme(reduce.min), x, axis, keepdims)
 
 
 @standard
 def mean(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The mean along the axes; raises DTypeError for a type that is not floating point."""
+    """Return the mean along the axes. Raises DTypeError for integers and bools."""
     return fold("mean", composite.mean, x, axis, keepdims)
 
 
 @standard
 def prod(x: Tensor, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    """The product along the axes, in ``dtype``: None for int64 or uint64 for integers, else the type of ``x``."""
+    """Return the product along the axes.
+
+    ``dtype`` None means int64 or uint64 for integers, else the type of ``x``.
+    """
     return fold("prod", _summed(reduce.prod, dtype), x, axis, keepdims)
 
 
 @standard
 def sum(x: Tensor, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    """The sum along the axes, in ``dtype``: None for int64 or uint64 for integers, else the type of ``x``."""
+    """Return the sum along the axes.
+
+    ``dtype`` None means int64 or uint64 for integers, else the type of ``x``.
+    """
     return fold("sum", _summed(reduce.sum, dtype), x, axis, keepdims)
 
 
@@ -96,29 +104,30 @@ def _summed(function: Any, dtype: Any) -> Callable[..., Any]:
 
 
 def _wide(x: Any, dtype: Any) -> Any:
-    """What is added up in: unsigned integers in uint64, where nothing is asked for."""
+    """Return the type of the sum: uint64 for unsigned integers, unless ``dtype`` is given."""
     return uint64 if dtype is None and x.dtype.kind == "u" else dtype
 
 
 @standard
 def std(x: Tensor, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
-    """The standard deviation along the axes; ``correction`` is subtracted from the number of elements."""
-    return fold("std", lambda x, axes, kept: composite.std(x, axes, correction, kept), x, axis, keepdims)
+    """Return the standard deviation along the axes. ``correction`` is subtracted from the number of elements."""
+    return fold("std", lambda x, axes, keep: composite.std(x, axes, correction, keep), x, axis, keepdims)
 
 
 @standard
 def var(x: Tensor, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
-    """The variance along the axes; ``correction`` is subtracted from the number of elements."""
-    return fold("var", lambda x, axes, kept: composite.var(x, axes, correction, kept), x, axis, keepdims)
+    """Return the variance along the axes. ``correction`` is subtracted from the number of elements."""
+    return fold("var", lambda x, axes, keep: composite.var(x, axes, correction, keep), x, axis, keepdims)
 
 
 @standard
 def cumulative_sum(
     x: Tensor, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Tensor:
-    """Sums of the elements up to each one along an axis, before them 0 where ``include_initial``; types as in ``sum``.
+    """Return cumulative sums along an axis, starting with 0 for ``include_initial``, in the types of ``sum``.
 
-    Raises ArgumentError for None in the place of one of several axes."""
+    Raises ArgumentError for the axis None of an array with several axes.
+    """
     return _running("cumulative_sum", Tensor.cumsum, 0, x, axis, dtype, include_initial)
 
 
@@ -126,32 +135,31 @@ def cumulative_sum(
 def cumulative_prod(
     x: Tensor, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
 ) -> Tensor:
-    """Products of the elements up to each one along an axis, before them 1 where ``include_initial``; else as
-    ``cumulative_sum``."""
+    """Return cumulative products along an axis, starting with 1 for ``include_initial``. See ``cumulative_sum``."""
     return _running("cumulative_prod", Tensor.cumprod, 1, x, axis, dtype, include_initial)
 
 
 def _running(name: str, function: Any, first: int, x: Any, axis: int | None, dtype: Any, initial: bool) -> Any:
     need_tensor(name, x)
     if axis is None and x.ndim != 1:
-        raise ArgumentError(f"{name}: along which of {x.ndim} axes?", remedy="axis=0")
+        raise ArgumentError(f"{name}: along which of {x.ndim} axes?", remedy="pass axis=0")
     at = dim_of(axis or 0, x.ndim)
-    found = function(x, at, dtype=_wide(x, dtype))
+    cumulated = function(x, at, dtype=_wide(x, dtype))
     if not initial:
-        return found
+        return cumulated
     extents = tuple(1 if d == at else s for d, s in enumerate(x.shape))
-    return concatenate([shape.filled(first, found.dtype, extents), found], at)
+    return concatenate([shape.filled(first, cumulated.dtype, extents), cumulated], at)
 
 
 @standard
 def diff(
     x: Tensor, /, *, axis: int = -1, n: int = 1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:
-    """Differences of neighbours along an axis, ``n`` times, of ``x`` with arrays before and behind it."""
-    parts = [p for p in (prepend, x, append) if p is not None]
-    need_tensor("diff", *parts)
+    """Return differences of neighbours along an axis, ``n`` times. Arrays may be prepended and appended to ``x``."""
+    arrays = [p for p in (prepend, x, append) if p is not None]
+    need_tensor("diff", *arrays)
     at = dim_of(axis, x.ndim)
-    joined = concatenate(promotion.promoted("diff", *parts), at) if len(parts) > 1 else x
+    joined = concatenate(promotion.promoted("diff", *arrays), at) if len(arrays) > 1 else x
     return joined.diff(n, at)
 
 

@@ -8,7 +8,7 @@ import pytest
 import graphc as gc
 import graphc.array_api as xp
 from graphc.array_api import Array
-from graphc.array_api.array import broadcast_together, floor_divided, left_over, standard
+from graphc.array_api.array import broadcast_together, floor_divided, remainder_of, standard
 from graphc.base.errors import AttributeValueError, IndexRangeError, ShapeError
 
 
@@ -78,7 +78,7 @@ def test_quotients_with_infinities_are_those_of_the_standard():
 
 
 def test_a_remainder_of_zero_has_the_sign_of_the_divisor():
-    found = left_over(xp.asarray([-0.0, 0.0, 4.0, 5.0]), xp.asarray([1.0, -1.0, -2.0, -3.0]))
+    found = remainder_of(xp.asarray([-0.0, 0.0, 4.0, 5.0]), xp.asarray([1.0, -1.0, -2.0, -3.0]))
     assert found.tolist() == [0.0, 0.0, 0.0, -1.0]
     assert xp.signbit(found).tolist() == [False, True, True, True]
 

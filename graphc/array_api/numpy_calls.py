@@ -1,5 +1,4 @@
-"""numpy's functions on tensors: graphc's counterparts keep gradients and are traced, others refuse to lose
-gradients."""
+"""numpy's functions on tensors, which keep gradients where graphc has a counterpart and never lose them silently."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Type promotion by the rules of the array API standard, by which arrays without dimensions count as other arrays
-do."""
+"""Type promotion by the array API standard, which treats arrays without dimensions like all others."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Graphs of ATen operators, PyTorch's own set, run by graphc. Does not import torch."""
+"""Graphs of ATen operators, PyTorch's own set, run by graphc without importing torch."""

@@ -1,5 +1,4 @@
-"""Rules of ATen's normalization operators. Native forms also return means and reciprocal deviations for a backward
-pass."""
+"""Rules of ATen's normalization operators, also of native forms that return the statistics for a backward pass."""
 
 from __future__ import annotations
 

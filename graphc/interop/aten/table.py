@@ -1,4 +1,4 @@
-"""All rules of the table of ATen operators. Importing it fills the table."""
+"""All rules of the table of ATen operators, which importing this module fills."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensor data next to a model file. Reads only regular files within its folder, and follows no links."""
+"""Tensor data next to a model file, read only from regular files within its folder, without following links."""
 
 from __future__ import annotations
 

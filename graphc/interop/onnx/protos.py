@@ -1,4 +1,4 @@
-"""Protobuf records of ONNX files as Python values: tensors, attributes, and types of inputs. Checks every size."""
+"""Size-checked conversion of ONNX's protobuf records to Python values: tensors, attributes, and types of inputs."""
 
 from __future__ import annotations
 

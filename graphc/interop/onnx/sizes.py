@@ -1,4 +1,4 @@
-"""Initializers whose values a graph needs statically, such as shapes. They stay in the graph and are not parameters."""
+"""Search for initializers that a graph needs statically, such as shapes, and that are therefore no parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verifier of ONNX graphs: names, counts, and kinds of attributes. It runs before anything is built from a graph."""
+"""Verifier of ONNX graphs, which runs before anything is built from them: names, counts, and kinds of attributes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Conversion of operators of version 6 and older to version 7, which broadcasts as numpy does and has no training
-mode."""
+"""Conversion of ONNX operators up to version 6 to version 7, which broadcasts like numpy and has no training mode."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Symbolic sizes of each call, computed from the shapes of a model's inputs by arithmetic on i64 vectors of length
-1."""
+"""Symbolic sizes of each call, computed from the shapes of a model's inputs by arithmetic on i64 vectors."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Reader of files that ``torch.export.save`` writes. Does not import torch, and executes nothing in a file."""
+"""Reader of files that ``torch.export.save`` writes, without importing torch or executing anything in a file."""

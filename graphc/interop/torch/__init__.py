@@ -1,4 +1,4 @@
-"""PyTorch models, through a backend of ``torch.compile`` and as modules of graphc. Needs torch."""
+"""PyTorch models, through a backend of ``torch.compile`` and as modules of graphc (needs torch)."""
 
 from __future__ import annotations
 

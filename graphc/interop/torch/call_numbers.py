@@ -1,4 +1,4 @@
-"""Integers derived from sizes by way of fractions. Each call computes them and passes them to its program."""
+"""Integers derived from sizes by way of fractions, which each call computes and passes to its program."""
 
 from __future__ import annotations
 

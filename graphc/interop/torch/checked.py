@@ -1,4 +1,4 @@
-"""Programs whose first call is compared with PyTorch. A difference is saved as a reproducing program."""
+"""Programs whose first call is compared with PyTorch, and reproducers of the differences."""
 
 from __future__ import annotations
 

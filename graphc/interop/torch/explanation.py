@@ -1,5 +1,4 @@
-"""Explanation of a PyTorch model: which operators graphc computes and which PyTorch does, why, and how long they
-take."""
+"""Explanation of a PyTorch model: which operators graphc computes, which PyTorch does and why, and their times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Division of a graph between graphc and PyTorch. A warning names each operator left to PyTorch, with its line."""
+"""Division of a graph between graphc and PyTorch, with a warning that names each operator left to PyTorch."""
 
 from __future__ import annotations
 

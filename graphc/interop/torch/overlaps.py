@@ -1,4 +1,4 @@
-"""Guard for graphs that write to their arguments: do the arguments of a call share memory as the examples did?
+"""Guard for graphs that write to their arguments, by the memory that the arguments of a call share.
 
 AOTAutograd traces such a graph for one pattern of shared memory, and no guard of Dynamo checks that pattern. Calls with
 another pattern would give results that differ from PyTorch's eager mode.

@@ -1,5 +1,4 @@
-"""Division of a torch.fx graph: as few native subgraphs as possible, and the operators that PyTorch runs between
-them."""
+"""Division of a torch.fx graph into as few native subgraphs as possible, and PyTorch's operators between them."""
 
 from __future__ import annotations
 

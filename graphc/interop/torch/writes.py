@@ -1,5 +1,4 @@
-"""Graphs that end with writes to their arguments: the written values become results, and are copied to the
-arguments."""
+"""Graphs that end with writes to their arguments, which become results that are copied to the arguments."""
 
 from __future__ import annotations
 

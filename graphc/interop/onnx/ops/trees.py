@@ -1,4 +1,4 @@
-"""Rules of ai.onnx.ml's ensembles of decision trees. All samples descend in parallel."""
+"""Rules of ai.onnx.ml's ensembles of decision trees, which all samples descend in parallel."""
 
 from __future__ import annotations
 

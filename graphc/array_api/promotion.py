@@ -79,5 +79,5 @@ def kinds_of(kind: str | DType | Sequence[Any]) -> tuple[set[str], set[DType]]:
         elif one in KINDS:
             letters |= set(KINDS[one])
         else:
-            raise DTypeError(f"there is no kind {one!r} of element types", remedy=f"use one of {', '.join(KINDS)}")
+            raise DTypeError(f"unknown kind {one!r} of element types", remedy=f"use one of {', '.join(KINDS)}")
     return letters, types

@@ -23,7 +23,7 @@ class Guards:
     """Conditions such as ``(L['x'].size()[0] % 2) == 0``. They are parsed, never executed as Python code."""
 
     def __init__(self, texts: Sequence[str], names: Sequence[str]):
-        """``names`` are the names of the arguments. ``args_0`` is the first of variadic ones.
+        """Parse the conditions. ``names`` are the names of the arguments, ``args_0`` the first of variadic ones.
 
         Raises UnsupportedError for a condition of another form, and for one on an unknown argument.
         """

@@ -157,7 +157,7 @@ def batch_norm_in_place(
     momentum: float,
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Normalize. Updates the running statistics in training."""
+    """Normalize channels. Updates the running statistics in training."""
     if not training:
         assert running_mean is not None and running_var is not None
         return batch_norm_inference(input, weight, bias, running_mean, running_var, momentum, eps)

@@ -109,7 +109,7 @@ def _softmax(self: Tensor, dim: int, half_to_float: bool = False) -> Tensor:
 
 @rule("_safe_softmax")
 def safe_softmax(self: Tensor, dim: int, dtype: Any = None) -> Tensor:
-    """Softmax. Entirely masked rows become zeros."""
+    """Apply softmax. Entirely masked rows become zeros."""
     hidden = functions.all(functions.eq(self, -inf), dim, keepdim=True)
     return functions.masked_fill(F.softmax(self, dim, dtype=dtype), hidden, 0.0)
 

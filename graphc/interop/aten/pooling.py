@@ -58,7 +58,7 @@ def adaptive_max_pool1d(self: Tensor, output_size: Any) -> tuple[Tensor, Tensor]
 
 
 def _resample(self: Tensor, size: Any, scales: Sequence[Any] | None, mode: str, **corners: Any) -> Tensor:
-    """Resize. Given scales also determine the coordinates of elements."""
+    """Resize to ``size``. Given scales also determine the coordinates of elements."""
     if scales and any(s is not None for s in scales):
         if None in scales:
             ratios = [to / n for to, n in zip(size, self.shape[2:], strict=True)]

@@ -60,7 +60,7 @@ def flash_attention(
     attn_mask: Tensor | None = None,
     scale: float | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Scaled dot-product attention. Several query heads may share one head of key and value, as in PyTorch's kernel.
+    """Compute scaled dot-product attention. Several query heads may share one key-value head, as in PyTorch's kernel.
 
     The second result, the logarithms of the sums (0 where a mask hides all keys), serves PyTorch's own backward pass.
     The backward rule of this table recomputes them.
@@ -84,7 +84,7 @@ def math_attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
-    """Scaled dot-product attention with a mask added to the scores, booleans as zeros and ones.
+    """Compute scaled dot-product attention with a mask added to the scores, booleans as zeros and ones.
 
     The second result is the weights.
     """

@@ -115,7 +115,7 @@ def mkldnn_rnn_layer(
 ) -> tuple[Tensor, ...]:
     """Compute one direction of one layer, steps first. The last result serves PyTorch's own backward pass."""
     if mode != _LSTM or batch_sizes or num_layers != 1 or any(rest[:2]):
-        raise UnsupportedError("a layer of a recurrent network that is none of an LSTM on whole sequences, steps first")
+        raise UnsupportedError("graphc computes only LSTM layers on unpacked sequences, steps first, by this operator")
     params = (weight0, weight1, weight2, weight3, hx_, cx_)
     return *_one_layer(input, params, reverse, has_biases), creation.zeros(0, dtype=uint8)
 
@@ -156,7 +156,7 @@ def mkldnn_rnn_layer_backward(
 ) -> tuple[Tensor, ...]:
     """Return the gradients of the first seven arguments. Computes the layer again."""
     if mode != _LSTM or num_layers != 1 or any(rest[1:4]):
-        raise UnsupportedError("a layer of a recurrent network that is none of an LSTM on whole sequences, steps first")
+        raise UnsupportedError("graphc computes only LSTM layers on unpacked sequences, steps first, by this operator")
     gradients = (grad_output, grad_hy, grad_cy)
     outputs = [g is not None for g in gradients]
 

@@ -25,7 +25,8 @@ class External:
     """
 
     def __init__(self, folder: str | None):
-        """``None`` means a model without a folder, which cannot have external data."""
+        """Take the folder of the model file. ``None`` means a model without a folder, which cannot have external
+        data."""
         self._folder = folder
         self._read: dict[tuple[int, int], int] = {}
         """Bytes that tensors have read, by device and inode of the file."""

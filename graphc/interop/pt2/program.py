@@ -214,7 +214,7 @@ class _Program:
     def _module_tensor(self, field: Field, kind: str, persistent: Field | None) -> str:
         name = field.text()
         if name not in self.tensors:
-            raise ArtifactError(f"{field.path}: there is no tensor {name[:80]!r}")
+            raise ArtifactError(f"{field.path}: the file lacks the tensor {name[:80]!r}")
         if kind == "parameter":
             self.kinds[name] = "param"
         elif kind == "buffer" and persistent is not None:

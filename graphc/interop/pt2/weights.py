@@ -43,7 +43,8 @@ class Storages:
     """Storages of one folder, each of which is read once."""
 
     def __init__(self, read: Callable[[str], np.ndarray | None]):
-        """``read`` returns the bytes of the storage with a name, None for an unknown one."""
+        """Take the reader of storages. ``read`` returns the bytes of the storage with a name, None for an unknown
+        one."""
         self._read = read
         self._bytes: dict[str, np.ndarray] = {}
         self._views: dict[tuple[object, ...], np.ndarray] = {}
@@ -129,7 +130,7 @@ class Storages:
         if name not in self._bytes:
             data = self._read(name)
             if data is None:
-                raise ArtifactError(f"{entry.path}: there is no storage {name!r}")
+                raise ArtifactError(f"{entry.path}: the file lacks the storage {name!r}")
             self._bytes[name] = data
         return self._bytes[name]
 

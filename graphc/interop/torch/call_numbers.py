@@ -19,7 +19,7 @@ class Numbered:
     """Wrapper for a program that takes such numbers after its other arguments."""
 
     def __init__(self, run: Callable[[list[Any]], Sequence[Any]], numbers: Callable[..., Sequence[int]]):
-        """``numbers`` computes them from the other arguments."""
+        """Wrap a program. ``numbers`` computes its further arguments from the others."""
         self._run = run
         self._numbers = numbers
         self._boxed_call = True

@@ -26,7 +26,7 @@ class CheckedProgram(Program):
     """Program that PyTorch replaces if its first call gives different results. Random programs are not compared."""
 
     def __init__(self, module: fx.GraphModule, fallback: str, *args: Any):
-        """``module`` is the graph for PyTorch, ``args`` are the arguments of Program.
+        """Compile the program. ``module`` is the graph for PyTorch, ``args`` are the arguments of Program.
 
         With ``fallback`` ``error`` a call with different results raises CompileError.
         """

@@ -45,7 +45,7 @@ class SameOverlaps:
         examples: Sequence[Any],
         written: Collection[int],
     ):
-        """``written`` are the indices of written arguments."""
+        """Record how the examples share memory. ``written`` are the indices of written arguments."""
         self._run = run
         self._module = module
         self._tensors = [i for i, e in enumerate(examples) if isinstance(e, torch.Tensor)]

@@ -94,7 +94,7 @@ class Division:
     """Assignment of the nodes of a graph to native subgraphs and PyTorch."""
 
     def __init__(self, module: fx.GraphModule, refused: Collection[fx.Node]):
-        """PyTorch runs the nodes of ``refused``, and those that write to arguments, which come last."""
+        """Assign the nodes. PyTorch runs those of ``refused``, and those that write to arguments, which come last."""
         self.module = module
         self.refused = {owner(n) for n in refused}
         self.lonely: set[fx.Node] = set()
@@ -119,7 +119,7 @@ class Division:
         return [by_phase[phase] for phase in sorted(by_phase)]
 
     def _compute_bases(self) -> dict[fx.Node, set[fx.Node]]:
-        """Return, for each node, the values from which followers compute its arguments."""
+        """Return the values from which followers compute the arguments of each node."""
         bases: dict[fx.Node, set[fx.Node]] = {}
         for node in self.module.graph.nodes:
             bases[node] = set()

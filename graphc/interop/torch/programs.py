@@ -44,7 +44,10 @@ class Programs:
     """
 
     def __init__(self, patterns: ShapePatterns, make: Make):
-        """``patterns`` are the shapes of the arguments. Raises what making a program raises, here and in calls."""
+        """Make the first program. ``patterns`` are the shapes of the arguments.
+
+        Raises the errors of making a program, here and in calls.
+        """
         self._boxed_call = True
         """Tells AOTAutograd that the call takes a list."""
         self._patterns = patterns

@@ -21,9 +21,10 @@ class Sizes:
     """Dimensions of one graph, from PyTorch's symbols with their ranges and hints."""
 
     def __init__(self, values: Mapping[str, int] | None = None, names: Mapping[str, str] | None = None) -> None:
-        """``values`` fixes the dimensions of these names to numbers. ``names`` names dimensions by their symbols.
+        """Take the names of dimensions, and values for some of them.
 
-        Other dimensions are named after the symbol.
+        ``values`` fixes the dimensions of these names to numbers. ``names`` maps symbols to names of dimensions. Other
+        dimensions are named after their symbol.
         """
         self._values = values or {}
         self._names = names or {}

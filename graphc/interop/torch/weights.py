@@ -32,7 +32,7 @@ class Weights:
     """Arrays of a program besides its inputs."""
 
     def __init__(self, first: Executable | None, sources: Sequence[Any], layouts: Mapping[int, Layout], watch: str):
-        """``first`` prepares arrays from weights.
+        """Take the program that prepares arrays from weights (``first``), and the source of each array.
 
         ``sources`` gives the source of each array of the program: an array, the path of an argument, or the index of a
         result of ``first``. ``layouts`` are the layouts of the arguments. ``watch`` is ``live`` (any write is noticed)

@@ -19,7 +19,7 @@ class Writing:
     """Wrapper for a program whose last results are written to some arguments."""
 
     def __init__(self, run: Callable[[list[Any]], Sequence[Any]], written: Sequence[int]):
-        """``written`` are the indices of these arguments."""
+        """Wrap a program. ``written`` are the indices of the arguments to write to."""
         self._run = run
         self._written = tuple(written)
         self._boxed_call = True

@@ -80,5 +80,5 @@ def test_parameters_of_no_known_layer_are_refused():
         lstm(graphc.ones(3, 2, 4), [], [graphc.ones(1)] * 3, True, 1, 0.0, False, False, False)
     layer = find("aten.mkldnn_rnn_layer.default")
     assert layer is not None
-    with pytest.raises(UnsupportedError, match="none of an LSTM"):
+    with pytest.raises(UnsupportedError, match="only LSTM layers"):
         layer(*[graphc.ones(3, 2, 4)] * 7, False, [], 3, 3, 1, True, False, False, False)

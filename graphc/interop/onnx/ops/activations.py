@@ -102,7 +102,7 @@ def hardmax(x: Tensor, *, axis: int = -1) -> Tensor:
 
 @op("Softmax")
 def softmax_of_rows(x: Tensor, *, axis: int = 1) -> Tensor:
-    """Softmax over all dimensions from the axis on (before version 13)."""
+    """Apply softmax over all dimensions from the axis on (before version 13)."""
     return F.softmax(_rows(x, axis), 1).reshape(x.shape)
 
 
@@ -152,7 +152,7 @@ def bias_split_gelu(x: Value, bias: Value) -> Value:
 
 @op("BiasSoftmax", domain=MICROSOFT, values=True)
 def bias_softmax(x: Value, bias: Value, *, axis: int = 1, is_inner_broadcast: int = 1) -> Value:
-    """Softmax over all dimensions from the axis on, after the addition of a bias.
+    """Apply softmax over all dimensions from the axis on, after the addition of a bias.
 
     The bias lacks or repeats the dimensions before the axis.
     """

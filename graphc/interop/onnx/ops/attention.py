@@ -1,4 +1,4 @@
-"""Rules of ONNX's attention operators, and the key and value caches behind them."""
+"""Rules of ONNX's attention operators, and of their key and value caches."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def attention(
     softcap: float = 0.0,
     softmax_precision: int | None = None,
 ) -> Any:
-    """Scaled dot-product attention.
+    """Compute scaled dot-product attention.
 
     Tensors of rank 3 hold several heads side by side in their last dimension. ``past_key`` and ``past_value`` precede
     keys and values.
@@ -205,7 +205,7 @@ def heads_together(x: Tensor) -> Tensor:
 def flex_attention(
     q: Tensor, k: Tensor, v: Tensor, *, call: Any, scale: float | None = None, softmax_precision: int | None = None
 ) -> Tensor:
-    """Attention whose scores and weights pass through graphs of the model."""
+    """Compute attention whose scores and weights pass through graphs of the model."""
     k, v = (share_heads(q, k), share_heads(q, v)) if q.shape[1] != k.shape[1] else (k, v)
     wide = float64 if softmax_precision == 11 else q.dtype
     element = element_of_code(softmax_precision or (11 if wide is float64 else 1))
@@ -258,8 +258,7 @@ def linear_attention(
     scale: float = 0.0,
     update_rule: str = "gated_delta",
 ) -> tuple[Tensor, Value]:
-    """Linear attention: a state [batch, heads, E, F] that each step updates from its key and value and reads by its
-    query."""
+    """Update a state [batch, heads, E, F] in each step by its key and value, and read it by its query."""
     rules = {"linear": (False, False), "gated": (True, False), "delta": (False, True), "gated_delta": (True, True)}
     if rules.get(update_rule) != (decay is not None, beta is not None):
         raise AttributeValueError(

@@ -32,7 +32,7 @@ def conv(
     pads: Sequence[int] | None = None,
     strides: Sequence[int] | None = None,
 ) -> Tensor:
-    """Cross-correlation over any number of spatial dimensions."""
+    """Compute the cross-correlation over any number of spatial dimensions."""
     geometry = window_of(x.shape[2:], w.shape[2:], strides, pads, dilations, auto_pad)
     options = {"stride": geometry.stride, "dilation": geometry.dilation, "groups": group}
     if any(min(pair) < 0 for pair in geometry.padding):

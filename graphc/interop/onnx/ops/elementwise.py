@@ -54,7 +54,7 @@ def sign(x: Tensor, *, call: Any) -> Tensor:
 
 @op("Div")
 def div(a: Tensor, b: Tensor, *, call: Any) -> Tensor:
-    """Divide. Integer quotients truncate towards zero, as in C."""
+    """Divide elementwise. Integer quotients truncate towards zero, as in C."""
     if call.element(0) is UINT64:
         return unsigned.quotient(a, b)
     return a / b if a.dtype.is_floating_point else functions.div(a, b, rounding_mode="trunc")

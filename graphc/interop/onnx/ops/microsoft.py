@@ -45,7 +45,7 @@ def skip_layer_normalization(
     call: Any,
     epsilon: float = 1e-12,
 ) -> Any:
-    """Layer normalization of a sum. The fourth result is the sum."""
+    """Normalize a sum as LayerNormalization does. The fourth result is the sum."""
     total = _added(x, skip, bias)
     last = len(total.shape) - 1
     result = layer_norm(total, last, gamma, beta, epsilon)
@@ -152,7 +152,7 @@ def group_norm(
     epsilon: float = 1e-5,
     groups: int,
 ) -> Tensor:
-    """Group normalization of images with the channels in the last dimension, then SiLU for ``activation`` 1."""
+    """Normalize groups of channels of images with the channels last, then apply SiLU for ``activation`` 1."""
     last = len(x.shape) - 1
     images = x.permute(0, last, *range(1, last)) if channels_last else x
     result = F.group_norm(images, groups, gamma.to(x.dtype), beta.to(x.dtype), epsilon)
@@ -171,7 +171,7 @@ def skip_group_norm(
     call: Any,
     **attributes: Any,
 ) -> Any:
-    """Group normalization of a sum. The second result is the sum."""
+    """Normalize a sum by groups of channels. The second result is the sum."""
     if len(skip.shape) == 2:
         skip = skip.reshape(skip.shape[0], 1, 1, skip.shape[1])
     total = _added(x, skip, bias)

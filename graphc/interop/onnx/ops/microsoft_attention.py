@@ -101,7 +101,7 @@ def multi_head_attention(
     scale: float | None = None,
     unidirectional: int = 0,
 ) -> Any:
-    """Attention of queries, keys and values [batch, time, heads * size].
+    """Compute attention of queries, keys and values [batch, time, heads * size].
 
     All three may come as one tensor [batch, time, heads, 3, size], keys and values as [batch, time, heads, 2, size] or
     as [batch, heads, time, size].
@@ -191,7 +191,7 @@ def group_query_attention(
     softcap: float = 0.0,
     **attributes: Any,
 ) -> Any:
-    """Causal attention of heads that share keys and values.
+    """Compute causal attention of heads that share keys and values.
 
     Keys and values are written to a cache after the steps that each batch item already has. A cache with room for all
     steps keeps its length. Where a trace does not know the number of all steps, the cache grows by the steps of the

@@ -121,7 +121,7 @@ def rms_norm(x: Tensor, first: int, scale: Tensor, epsilon: float) -> Tensor:
 def group_normalization_by_groups(
     x: Tensor, scale: Tensor, bias: Tensor, *, epsilon: float = 1e-5, num_groups: int
 ) -> Tensor:
-    """Group normalization of version 18: scale and bias have one element for each group."""
+    """Normalize groups of channels (version 18), with one scale and bias for each group."""
     each = x.shape[1] // num_groups
     return F.group_norm(x, num_groups, scale.repeat_interleave(each), bias.repeat_interleave(each), epsilon)
 
@@ -162,7 +162,7 @@ def dropout(
     call: Any,
     seed: int | None = None,
 ) -> Any:
-    """In training set elements to 0, drawn from graphc's generator."""
+    """Set random elements to 0 in training, by graphc's generator."""
     probability = 0.5 if ratio is None else float(_first(ratio))
     if training_mode is None or not _first(training_mode) or probability == 0.0:
         return (data, ones_like(data, dtype="bool")) if call.outputs > 1 else data

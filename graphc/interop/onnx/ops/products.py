@@ -75,7 +75,7 @@ def _eliminated(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _turned(x: Tensor, transposed: int, batch: int) -> Tensor:
-    """Transpose an operand for multiplication. ``batch`` moves the first dimension behind the other batch
+    """Transpose an operand for multiplication. ``batch`` moves the first dimension after the other batch
     dimensions."""
     if batch:
         x = x.permute(*range(1, x.ndim - 1), 0, x.ndim - 1)

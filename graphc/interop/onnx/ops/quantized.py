@@ -17,12 +17,12 @@ from graphc.tensors.tensor import Tensor
 
 
 def numbers(x: Value, scale: Value, zero: Value | None) -> Tensor:
-    """Dequantize."""
+    """Dequantize the codes of ``x``."""
     return dequantized(x.tensor, real(scale).reshape(()), None if zero is None else zero.tensor.reshape(()))
 
 
 def steps(x: Tensor, scale: Value, zero: Value | None, element: Element) -> Value:
-    """Quantize."""
+    """Quantize to codes of the element type."""
     at = None if zero is None else zero.tensor.reshape(())
     return Value(element, quantized(x, real(scale).reshape(()), at, element))
 
@@ -58,7 +58,7 @@ def _of_one(name: str, function: Callable[..., Tensor]) -> None:
 
 
 def _softmax(x: Tensor, axis: int = -1, opset: int = 13) -> Tensor:
-    """Softmax over one axis, or before version 13 over all dimensions from the axis on."""
+    """Apply softmax over one axis, or before version 13 over all dimensions from the axis on."""
     at = axis % x.ndim
     if opset >= 13:
         return F.softmax(x, at)
@@ -88,13 +88,13 @@ def _average(
 ) -> Tensor:
     """Return means of windows. Padding may differ between the sides of a dimension. ``count_include_pad`` counts it."""
     rank = len(kernel_shape)
-    before, behind = tuple(pads[:rank]) or (0,) * rank, tuple(pads[rank:]) or (0,) * rank
+    before, after = tuple(pads[:rank]) or (0,) * rank, tuple(pads[rank:]) or (0,) * rank
     pool, step = _POOLS[rank], tuple(strides) or (1,) * rank
 
     def pooled(y: Tensor) -> Tensor:
-        if before == behind:
+        if before == after:
             return pool(y, tuple(kernel_shape), step, before, bool(ceil_mode), bool(count_include_pad))
-        sides = [n for pair in reversed(list(zip(before, behind, strict=True))) for n in pair]
+        sides = [n for pair in reversed(list(zip(before, after, strict=True))) for n in pair]
         total = pool(F.pad(y, sides), tuple(kernel_shape), step, 0, bool(ceil_mode))
         if count_include_pad:
             return total

@@ -90,7 +90,7 @@ _ORDERED = frozenset({"ReduceMax", "ReduceMin"})
 
 
 def _reduced(name: str, x: Tensor, axes: Sequence[int], keep: bool, empty_is_none: bool, call: Any) -> Tensor:
-    """Reduce. Without axes, ``empty_is_none`` reduces nothing, otherwise all axes are reduced."""
+    """Reduce axes. Without axes, ``empty_is_none`` reduces nothing; otherwise all axes are reduced."""
     at = tuple(sorted(a % x.ndim for a in axes))
     if not at and not empty_is_none:
         at = tuple(range(x.ndim))

@@ -47,7 +47,7 @@ def roi_align_old(
     sampling_ratio: int = 0,
     spatial_scale: float = 1.0,
 ) -> Tensor:
-    """RoiAlign before version 16, where pixel centres have integer coordinates."""
+    """Compute RoiAlign before version 16, where pixel centres have integer coordinates."""
     size = (output_height, output_width)
     return _aligned(x, rois, batch_indices, mode, size, sampling_ratio, spatial_scale, 0.0)
 

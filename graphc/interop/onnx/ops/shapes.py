@@ -33,7 +33,7 @@ def size(data: Value) -> Any:
 
 @op("Reshape", since=5, host="shape")
 def reshape(data: Tensor, shape: Sequence[Any], *, allowzero: int = 0) -> Tensor:
-    """Reshape. A size of 0 keeps the operand's size of that dimension, unless ``allowzero``."""
+    """Change the shape. A size of 0 keeps the operand's size of that dimension, unless ``allowzero``."""
     return data.reshape(_sizes(data.shape, shape, allowzero))
 
 

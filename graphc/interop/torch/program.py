@@ -349,7 +349,7 @@ class _Result(NamedTuple):
         for traced_size, expected in zip(value.shape, self.sizes, strict=True):
             if isinstance(traced_size, int) and isinstance(expected, int) and traced_size != expected:
                 raise CompileError(
-                    f"graphc computes a result of sizes {list(value.shape)}, PyTorch one of {list(self.sizes)}"
+                    f"graphc computes a result of sizes {list(value.shape)} where PyTorch computes {list(self.sizes)}"
                 )
         return self.layout.stored(value if value.dtype is self.dtype else value.to(self.dtype))
 

@@ -177,7 +177,7 @@ def complex_input(tree: Any) -> None:
     ("edit", "kind", "text"),
     [
         (set_version, ArtifactError, r"version 9\.\d+ \(PyTorch 2\.13"),
-        (lose_parameter, ArtifactError, "no tensor 'other'"),
+        (lose_parameter, ArtifactError, "lacks the tensor 'other'"),
         (lose_input, ArtifactError, "nowhere before|inputs"),
         (lose_output, ArtifactError, "results"),
         (lose_call, ArtifactError, "how the model is called"),

@@ -1,1 +1,1 @@
-"""From a graph to a plan: which nodes become one kernel, what is stored, and how images lie in memory."""
+"""Fusion plans: which nodes become one kernel, which values are stored, and the memory layout of images."""

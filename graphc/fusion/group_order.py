@@ -1,4 +1,4 @@
-"""The order in which groups run: as in the graph, but what is overwritten is so after its old content was read."""
+"""Order of groups: topological, with writers of a state after the readers of its old content where possible."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from graphc.passes.updates import stored_content, unmoved, updated
 
 
 def in_order(partition: Partition, groups: Sequence[Group]) -> list[Group]:
-    """Topological order, ties broken by the first node; what a state becomes is computed after its old content has been
-    read wherever that is possible, so that it can be computed in place."""
+    """Return the groups in topological order; ties go to the group whose first node comes first in the graph.
+
+    A group that writes a state runs after the readers of the old content where possible, and then updates the state in
+    place.
+    """
     return _Order(partition, groups).run()
 
 
@@ -27,14 +30,15 @@ class _Order:
             for source in sources:
                 self.followers[source].append(group)
         self.writers: dict[Group, Counter[Group]] = {g: Counter() for g in groups}
-        """For every group the others that write states which it reads, and how many."""
+        """Per group: the other groups that write states which it reads, with the number of such reads."""
         self.late: Counter[Group] = Counter()
-        """How many such reads are still to come before each group."""
+        """Per writer: the reads of old contents that have not run yet."""
         self._count_reads(partition)
         first = {g: min(partition.position[n] for n in g.nodes) for g in groups}
-        self.place = {g: (first[g], number) for number, g in enumerate(groups)}
+        self.sort_key = {g: (first[g], number) for number, g in enumerate(groups)}
         self.ready: list[tuple[bool, tuple[int, int]]] = []
-        """A heap of whether groups would be early, and their places; a group that waits no longer is there twice."""
+        """Heap of (whether readers of its old content are pending, sort key). A group is pushed a second time when its
+        last such reader has run."""
 
     def _count_reads(self, partition: Partition) -> None:
         written: dict[Value, Group] = {}
@@ -57,12 +61,12 @@ class _Order:
                     self.late[writer] += 1
 
     def run(self) -> list[Group]:
-        by_place = {place: group for group, place in self.place.items()}
+        by_key = {key: group for group, key in self.sort_key.items()}
         ordered: dict[Group, None] = {}
         for group in self.groups:
             self.push(group)
         while self.ready:
-            group = by_place[heappop(self.ready)[1]]
+            group = by_key[heappop(self.ready)[1]]
             if group in ordered:
                 continue
             ordered[group] = None
@@ -76,6 +80,6 @@ class _Order:
         return list(ordered)
 
     def push(self, group: Group) -> None:
-        """Makes a group ready if it needs no other one any more."""
+        """Push a group onto the heap once all its dependences have run."""
         if not self.before[group]:
-            heappush(self.ready, (self.late[group] > 0, self.place[group]))
+            heappush(self.ready, (self.late[group] > 0, self.sort_key[group]))

@@ -1,4 +1,4 @@
-"""Horizontal fusion: groups that read the same memory become one, and what one would store for others is duplicated."""
+"""Horizontal fusion: merge groups that read the same memory; recompute cheap values in each reader."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ _ONCE = Trait.ELEMENTWISE | Trait.REDUCTION
 
 
 def duplicate_producers(partition: Partition) -> None:
-    """Lets groups compute elementwise values for themselves that another one would only store for them, where that
-    moves fewer bytes: a product that a second reduction sums, read by it as the factors that lie in memory anyway."""
+    """Recompute elementwise values in the groups that read them where that moves fewer bytes than storing them.
+
+    An example is a product summed by a second reduction: that reduction reads the factors, which are in memory anyway.
+    """
     for node in partition.materialized:
         large = _is_large(partition, node.results[0])
         cone = _cone(partition, node) if large and node not in partition.escaping else None
@@ -28,11 +30,11 @@ def duplicate_producers(partition: Partition) -> None:
         if not cone or not readers or not all(_reads_in_place(partition, r, node) for r in readers):
             continue
         leaves = {a.value for n in cone for a in partition.reads[n] if a.value.node not in cone}
-        new = sum(2 * v.type.nbytes for v in leaves if _is_unstored(partition, v))
+        extra_bytes = sum(2 * v.type.nbytes for v in leaves if _is_unstored(partition, v))
         for reader in readers:
-            known = {a.value for n in reader.nodes for a in partition.reads[n]}
-            new += sum(v.type.nbytes for v in leaves - known)
-        if hint(new) < hint((2 + len(readers)) * node.results[0].type.nbytes):
+            already_read = {a.value for n in reader.nodes for a in partition.reads[n]}
+            extra_bytes += sum(v.type.nbytes for v in leaves - already_read)
+        if hint(extra_bytes) < hint((2 + len(readers)) * node.results[0].type.nbytes):
             for reader in readers:
                 for member in cone:
                     partition.duplicate(member, reader)
@@ -47,8 +49,10 @@ def _is_unstored(partition: Partition, value: Value) -> bool:
 
 
 def _cone(partition: Partition, node: Node) -> set[Node] | None:
-    """The elementwise nodes of the group that compute every element of a node from the same element of what lies in
-    memory, or from a value of the row; None where there are others, or too many."""
+    """Return the nodes of its group that compute ``node`` from memory; None if one is not elementwise, or too costly.
+
+    Each element must be computed from the same element of stored values, or from a value of its row.
+    """
     group = partition.group_of[node]
     if group.kind not in ("map", "row"):
         return None
@@ -72,7 +76,7 @@ def _cone(partition: Partition, node: Node) -> set[Node] | None:
 
 
 def _weight(node: Node) -> int:
-    """Operations per element of a node and of the views and generators that it reads."""
+    """Return the operations per element of a node, plus the operations of its views and generators."""
     total = weight(node)
     stack = [v.node for v in node.operands if is_virtual(v.node)]
     while stack:
@@ -83,7 +87,7 @@ def _weight(node: Node) -> int:
 
 
 def _reads_in_place(partition: Partition, group: Group, node: Node) -> bool:
-    """Whether a group reads a node's elements at the points of its own domain only, each once."""
+    """Check whether a group reads each element of a node once, at the same point of its own domain."""
     if group.kind not in ("map", "row") or group.shape != node.results[0].shape:
         return False
     if partition.is_incompatible(group, partition.group_of[node]):
@@ -103,7 +107,7 @@ def _is_in_place(access: Access) -> bool:
 
 
 def fuse_horizontally(partition: Partition) -> None:
-    """Groups over one domain that read the same large value and do not need each other become one."""
+    """Merge groups over one domain that read the same large value and do not depend on each other."""
     readers: dict[Value, list[Group]] = {}
     for group in partition.groups():
         for node in group.nodes:
@@ -114,26 +118,26 @@ def fuse_horizontally(partition: Partition) -> None:
     for groups in readers.values():
         joined: list[Group] = []
         for group in groups:
-            now = _present(group, became)
+            merged_group = _present(group, became)
             joined = list(dict.fromkeys(_present(g, became) for g in joined))
             for other in joined:
-                merged = _joint(partition, other, now) if other is not now else None
+                merged = _joint(partition, other, merged_group) if other is not merged_group else None
                 if merged is not None:
-                    partition.join(merged, other, now)
-                    became[other] = became[now] = now = merged
+                    partition.join(merged, other, merged_group)
+                    became[other] = became[merged_group] = merged_group = merged
                     break
-            joined.append(now)
+            joined.append(merged_group)
 
 
 def _present(group: Group, became: dict[Group, Group]) -> Group:
-    """What a group has become."""
+    """Return the group into which a group has been merged (itself if it has not)."""
     while group in became:
         group = became[group]
     return group
 
 
 def _joint(partition: Partition, a: Group, b: Group) -> Group | None:
-    """The empty group that two could become, or None."""
+    """Return the (still empty) group into which two groups could be merged, or None."""
     kinds = {a.kind, b.kind}
     if not kinds <= {"map", "row"} or a.shape != b.shape or partition.is_incompatible(a, b):
         return None
@@ -142,9 +146,9 @@ def _joint(partition: Partition, a: Group, b: Group) -> Group | None:
         return None
     if kinds == {"row", "map"} and not _has_short_rows(row, partition.costs):
         return None
-    whole = all(n.results[0].shape == a.shape for g in (a, b) if g.kind == "map" for n in g.nodes)
+    all_full = all(n.results[0].shape == a.shape for g in (a, b) if g.kind == "map" for n in g.nodes)
     costs = partition.costs
-    if not whole or len(a.nodes) + len(b.nodes) > costs.longest or _streams(partition, a, b) > costs.streams:
+    if not all_full or len(a.nodes) + len(b.nodes) > costs.longest or _streams(partition, a, b) > costs.streams:
         return None
     if partition.reaches(a, b, directly=True) or partition.reaches(b, a, directly=True):
         return None
@@ -152,13 +156,13 @@ def _joint(partition: Partition, a: Group, b: Group) -> Group | None:
 
 
 def _has_short_rows(row: Group, costs: FusionCosts) -> bool:
-    """Whether the rows of a group lie side by side in memory and stay in a near cache."""
-    whole = set(row.axes) == set(range(len(row.shape) - len(row.axes), len(row.shape)))
-    return whole and costs.row_element_bytes * hint(prod(row.shape[a] for a in row.axes)) <= costs.row_bytes
+    """Check whether the rows of a group are contiguous in memory and fit into a near cache."""
+    contiguous = set(row.axes) == set(range(len(row.shape) - len(row.axes), len(row.shape)))
+    return contiguous and costs.row_element_bytes * hint(prod(row.shape[a] for a in row.axes)) <= costs.row_bytes
 
 
 def _streams(partition: Partition, *groups: Group) -> int:
-    """Large values that groups read from memory and write."""
+    """Count the large values read from memory or written to it by the groups together."""
     nodes = {n for g in groups for n in g.nodes}
     read = {a.value for n in nodes for a in partition.reads[n] if a.value.node not in nodes}
     written = {r for n in nodes for r in n.results if partition.is_stored(n)}

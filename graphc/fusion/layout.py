@@ -1,4 +1,4 @@
-"""Layouts: in which order the dimensions of images lie in memory between the kernels of a graph."""
+"""Layouts: the order of the dimensions of images in memory between the kernels of a graph."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from graphc.ir.op import Dims
 from graphc.ir.types import row_major_strides
 
 LAYOUTS = ("channels_first", "channels_last", "batch_last")
-"""What temporaries that hold images may look like: N C H W as users see them, N H W C, or C H W N."""
+"""Memory layouts of temporaries that hold images: N C H W as users see them, N H W C, or C H W N."""
 
 
 def image_values(graph: Graph) -> set[Value]:
-    """Values that are images: what convolutions and pools read and give, and what is made of it element by element."""
-    found: set[Value] = set()
+    """Return the image values: operands and results of convolutions and pools, and elementwise functions of them."""
+    images: set[Value] = set()
     stack: list[Value] = []
     for node in graph.nodes():
         rule = node.op.image
@@ -23,9 +23,9 @@ def image_values(graph: Graph) -> set[Value]:
             stack += node.results if rule.result is Dims.IMAGE else ()
     while stack:
         value = stack.pop()
-        if value in found or len(value.shape) <= 2:
+        if value in images or len(value.shape) <= 2:
             continue
-        found.add(value)
+        images.add(value)
         neighbours = [value.node, *(user for user, _ in graph.uses(value))]
         for node in neighbours:
             rule = node.op.image_rule(len(node.operands))
@@ -33,11 +33,11 @@ def image_values(graph: Graph) -> set[Value]:
             same += node.results if rule.result is Dims.SAME else ()
             if value in same:
                 stack += [v for v in same if len(v.shape) == len(value.shape)]
-    return found
+    return images
 
 
 def possible_layouts(graph: Graph, costs: FusionCosts = DEFAULT.fusion) -> tuple[str, ...]:
-    """The layouts worth comparing for a graph: one when it has no images."""
+    """Return the layouts worth comparing for a graph: one when it has no images."""
     images = image_values(graph)
     if not images:
         return LAYOUTS[:1]
@@ -46,7 +46,7 @@ def possible_layouts(graph: Graph, costs: FusionCosts = DEFAULT.fusion) -> tuple
 
 
 def strides_of(shape: tuple[int, ...], layout: str) -> tuple[int, ...]:
-    """Strides in elements of a dense array of ``shape`` in the given layout."""
+    """Return the strides, in elements, of a dense array of ``shape`` in the given layout."""
     order = dimension_order(len(shape), layout)
     sorted_strides = row_major_strides(tuple(shape[i] for i in order))
     by_dimension = dict(zip(order, sorted_strides, strict=True))
@@ -54,16 +54,20 @@ def strides_of(shape: tuple[int, ...], layout: str) -> tuple[int, ...]:
 
 
 def turned_strides(graph: Graph, value: Value) -> tuple[int, ...] | None:
-    """Strides under which the only reads of a value, transposes that are all alike, are in order; None where it has
-    other reads, or rows would no longer be in one piece. Heads of attention, put side by side, are such a value."""
+    """Return strides that make the transposes of a value row-major reads, if one and the same transpose is its only
+    use.
+
+    Returns None where the value has other uses, or where its rows would no longer be contiguous. An example is the
+    concatenated heads of attention.
+    """
     users = [node for node, _ in graph.uses(value)]
     if value in graph.outputs or not users or value.type.rank == 0:
         return None
-    order = _permutation(users[0])
-    if order is None or order[-1] != len(order) - 1 or any(_permutation(node) != order for node in users):
+    turn = _permutation(users[0])
+    if turn is None or turn[-1] != len(turn) - 1 or any(_permutation(node) != turn for node in users):
         return None
-    by_dimension = dict(zip(order, row_major_strides(users[0].result.shape), strict=True))
-    return tuple(by_dimension[i] for i in range(len(order)))
+    by_dimension = dict(zip(turn, row_major_strides(users[0].result.shape), strict=True))
+    return tuple(by_dimension[i] for i in range(len(turn)))
 
 
 def _permutation(node: Node) -> tuple[int, ...] | None:
@@ -71,7 +75,7 @@ def _permutation(node: Node) -> tuple[int, ...] | None:
 
 
 def dimension_order(rank: int, layout: str) -> tuple[int, ...]:
-    """Dimensions from the outermost to the innermost in memory."""
+    """Return the dimensions from the outermost to the innermost in memory."""
     if layout == "channels_last":
         return (0, *range(2, rank), 1)
     if layout == "batch_last":

@@ -1,4 +1,4 @@
-"""A partition of a graph's nodes into groups, and how the groups read each other."""
+"""Partition of a graph's nodes into groups, and the reads between groups."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from graphc.passes.operand_access import (
 from graphc.passes.updates import stored_content
 
 KINDS = ("map", "row", "contraction", "nest")
-"""``map``: every value has the domain's shape. ``row``: reductions of the domain over ``axes``, values around them.
-``contraction``: one sum of products and what is done to its result. ``nest``: one op that lowers itself, a scan, or
-a concatenation of many parts."""
+"""``map``: every value has the domain's shape. ``row``: reductions of the domain over ``axes`` and elementwise values
+around them. ``contraction``: one sum of products and its epilogue. ``nest``: one op that lowers itself, a scan, or a
+concatenation of many parts."""
 
 
 @dataclass(eq=False)
 class Group:
-    """Nodes that become one kernel. ``shape`` is the iteration domain, ``axes`` what a row group reduces."""
+    """Nodes of one kernel. ``shape`` is the iteration domain, ``axes`` are the reduced axes of a row group."""
 
     nodes: list[Node]
     kind: str
@@ -39,11 +39,11 @@ class Group:
     outputs: list[Value] = field(default_factory=list)
     """Values that are stored, in node order (filled in at the end)."""
     divisions: int = 0
-    """How often indices may be divided, one time after the other, from a reader in the group to what it reads."""
+    """Upper bound of successive divisions of an index, from a reader in the group down to the value that it reads."""
 
     @property
     def nest(self) -> Node:
-        """Of a group of that kind, the op that lowers itself; what others of the group need may be computed before."""
+        """The op of a nest group that lowers itself; nodes that others in the group need may come before it."""
         return next((n for n in self.nodes if n.op.lower_nest is not None), self.nodes[0])
 
     @property
@@ -57,11 +57,14 @@ class Group:
         return tuple(1 if i in self.axes else e for i, e in enumerate(self.shape))
 
     def is_full(self, value: Value) -> bool:
-        """True when the value has one element per point of the domain."""
+        """Check whether the value has one element per point of the domain."""
         return value.shape == self.shape and not (self.kind == "row" and value.node.op.has(Trait.REDUCTION))
 
     def outer(self, value: Value, index: tuple[Index, ...]) -> tuple[Index, ...] | None:
-        """Coordinates along the kept axes of a row-level value's index; None when its shape is neither row shape."""
+        """Return the coordinates of a row-level value's index along the unreduced axes.
+
+        Returns None when the value's shape is neither ``kept`` nor ``row_shape``.
+        """
         if value.shape == self.kept and len(self.kept) != len(self.shape):
             return index
         if value.shape == self.row_shape:
@@ -70,7 +73,7 @@ class Group:
 
 
 class Partition:
-    """Which group each node is in."""
+    """Assignment of nodes to groups, with the reads and dependences between groups."""
 
     def __init__(self, graph: Graph, costs: FusionCosts = DEFAULT.fusion):
         self.graph = graph
@@ -80,18 +83,18 @@ class Partition:
         self.position = {node: i for i, node in enumerate(order)}
         deep = long_views(graph, costs)
         self.laid_out = laid_out(graph)
-        """Views whose parts are computed where they lie in them."""
+        """Views (concatenations) whose operands are computed directly at their offsets in the result."""
         self.pinned = _pinned(graph, deep)
-        """Views and generators that lie in memory all the same."""
+        """Views and generators that are stored in memory nevertheless."""
         self.materialized = [n for n in order if n in live and self._is_materialized(n)]
-        """Nodes that are computed by a kernel."""
+        """Nodes that a kernel computes."""
         self.group_of: dict[Node, Group] = {n: self._single(n) for n in self.materialized}
         for node in deep & self.group_of.keys():
             self.group_of[node].divisions = costs.view_divisions + 1
         self.duplicated: dict[Node, list[Group]] = {}
         """Further groups that compute a node for themselves."""
         self.reads: dict[Node, list[Access]] = {n: self._reads(n) for n in self.materialized}
-        """What a node reads from memory or from other nodes."""
+        """The reads of a node, from memory or from other nodes."""
         self.readers: dict[Node, list[Node]] = {}
         for node in self.materialized:
             for access in self.reads[node]:
@@ -99,25 +102,25 @@ class Partition:
                 if not readers or readers[-1] is not node:
                     readers.append(node)
         self.awaited = self._awaited()
-        """Nodes that must be computed before a node, beside those that it reads."""
+        """Nodes that must be computed before a node although it does not read them."""
         self.awaiting: dict[Node, list[Node]] = {}
         for node, sources in self.awaited.items():
             for source in sources:
                 self.awaiting.setdefault(source, []).append(node)
         self.call_invariant = call_invariant_nodes(graph, costs)
-        """Nodes that run once for many calls: no group holds these and others."""
+        """Nodes that run once for many calls; a group holds only such nodes or none."""
         self.escaping = {v.node for v in _kept_values(graph)}
-        """Nodes whose values are there after the call."""
+        """Nodes whose values outlive the call."""
         self._bits: dict[Group, int] = {}
         self._above: dict[Group, int] = {}
         self._readers: dict[Group, dict[Group, None]] = {}
-        """Groups that read results of a group, as far as they have been asked for; some may have been joined since."""
+        """Memo of the groups that read results of a group; some of them may have been merged since."""
         self._became: dict[Group, Group] = {}
-        """What groups that were joined are now."""
+        """Merged groups: from an old group to the one that replaced it."""
         self._number()
 
     def _single(self, node: Node) -> Group:
-        """The group of one node."""
+        """Return the initial group of one node."""
         by_parts = node in self.laid_out or is_written_by_parts(node, self.costs)
         if node.op.lower_nest is not None or is_apart(node) or by_parts:
             return Group([node], "nest", node.results[0].shape)
@@ -135,105 +138,105 @@ class Partition:
         return node.op is not INPUT
 
     def _reads(self, node: Node) -> list[Access]:
-        """Reads of stored or computed values, in the axes of the node's domain; virtual nodes are looked through."""
+        """Return the reads of stored or computed values, in the axes of the node's domain, through virtual nodes."""
         if node.op.lower is None:
             direct = [Access(v, domain_axes(v.shape), dynamic=True) for v in node.operands]
         elif node.op.has(Trait.REDUCTION):
             direct = [Access(v, domain_axes(v.shape)) for v in node.operands]
         else:
             direct = operand_reads(node, domain_axes(node.results[0].shape))
-        # Scalar constants lie in memory for those nodes alone of which all operands do.
+        # Scalar constants are in memory only for nodes whose operands all are.
         return [
-            found
+            stored_read
             for access in direct
-            for found in look_through_views(access.value, access.index, self.pinned, access)
-            if not found.value.is_scalar_constant or is_apart(node)
+            for stored_read in look_through_views(access.value, access.index, self.pinned, access)
+            if not stored_read.value.is_scalar_constant or is_apart(node)
         ]
 
     def _awaited(self) -> dict[Node, list[Node]]:
         if not any(n.op.has(Trait.WAITS) for n in self.graph.nodes()):
             return {}
-        found: dict[Node, dict[Node, None]] = {}
+        awaited: dict[Node, dict[Node, None]] = {}
         for node in self.materialized:
-            stack, seen = [node], {node}
+            stack, visited = [node], {node}
             while stack:
-                present = stack.pop()
-                if present.op.has(Trait.WAITS):
-                    reads = look_through_views(present.operands[1], domain_axes(present.operands[1].shape), self.pinned)
+                current = stack.pop()
+                if current.op.has(Trait.WAITS):
+                    reads = look_through_views(current.operands[1], domain_axes(current.operands[1].shape), self.pinned)
                     waits = [a.value.node for a in reads if a.value.node in self.group_of and a.value.node is not node]
-                    found.setdefault(node, {}).update(dict.fromkeys(waits))
-                for value in present.operands[:1] if present.op.has(Trait.WAITS) else present.operands:
-                    if value.node not in seen and value.node not in self.group_of and value.node.op is not INPUT:
-                        seen.add(value.node)
+                    awaited.setdefault(node, {}).update(dict.fromkeys(waits))
+                for value in current.operands[:1] if current.op.has(Trait.WAITS) else current.operands:
+                    if value.node not in visited and value.node not in self.group_of and value.node.op is not INPUT:
+                        visited.add(value.node)
                         stack.append(value.node)
-        return {node: list(sources) for node, sources in found.items()}
+        return {node: list(sources) for node, sources in awaited.items()}
 
     def is_incompatible(self, first: Group, second: Group) -> bool:
-        """Whether one of two groups runs once for many calls and the other with each."""
+        """Check whether one of two groups runs once for many calls and the other in each call."""
         return (first.nodes[0] in self.call_invariant) != (second.nodes[0] in self.call_invariant)
 
     def groups(self) -> list[Group]:
-        """All groups, by their first nodes."""
+        """Return all groups, in the order of their first nodes."""
         return list(dict.fromkeys(self.group_of[n] for n in self.materialized))
 
     def join(self, merged: Group, first: Group, second: Group) -> None:
-        """Puts the nodes of two groups into ``merged``."""
-        parts = (first, second)
-        self._number_joined(merged, parts)
-        merged.nodes = list(dict.fromkeys(n for part in parts for n in part.nodes))
+        """Move the nodes of two groups into ``merged``."""
+        merged_from = (first, second)
+        self._number_joined(merged, merged_from)
+        merged.nodes = list(dict.fromkeys(n for old in merged_from for n in old.nodes))
         for node in merged.nodes:
-            if self.group_of[node] in parts:
+            if self.group_of[node] in merged_from:
                 self.group_of[node] = merged
         for node in [n for n in merged.nodes if n in self.duplicated]:
-            others = dict.fromkeys(merged if g in parts else g for g in self.duplicated.pop(node))
-            kept = [g for g in others if g is not self.group_of[node]]
-            if kept:
-                self.duplicated[node] = kept
+            others = dict.fromkeys(merged if g in merged_from else g for g in self.duplicated.pop(node))
+            duplicates = [g for g in others if g is not self.group_of[node]]
+            if duplicates:
+                self.duplicated[node] = duplicates
 
     def duplicate(self, node: Node, group: Group) -> None:
-        """Lets a group compute a node for itself that another one computes too."""
+        """Make a group compute a node for itself that another group computes too."""
         if node not in group.nodes:
             group.nodes.append(node)
             self.duplicated.setdefault(node, []).append(group)
-            self._readers.clear()  # it reads the value no more, but what that is computed of
+            self._readers.clear()  # the group now reads the operands of the node instead of its value
 
     def holds(self, group: Group, node: Node) -> bool:
-        """Whether a group computes a node."""
+        """Check whether a group computes a node."""
         return self.group_of[node] is group or group in self.duplicated.get(node, ())
 
     def reading(self, node: Node) -> list[Group]:
-        """Groups that read a node's results from memory."""
-        found = (g for r in self.readers.get(node, ()) for g in (self.group_of[r], *self.duplicated.get(r, ())))
-        return [g for g in dict.fromkeys(found) if not self.holds(g, node)]
+        """Return the groups that read a node's results from memory."""
+        candidates = (g for r in self.readers.get(node, ()) for g in (self.group_of[r], *self.duplicated.get(r, ())))
+        return [g for g in dict.fromkeys(candidates) if not self.holds(g, node)]
 
     def _following(self, node: Node) -> list[Group]:
-        """Groups that read a node's results from memory, or wait for it."""
+        """Return the groups that read a node's results from memory, or wait for it."""
         waiting = self.awaiting.get(node)
         if not waiting:
             return self.reading(node)
-        found = (g for r in waiting for g in (self.group_of[r], *self.duplicated.get(r, ())))
-        return list(dict.fromkeys((*self.reading(node), *(g for g in found if not self.holds(g, node)))))
+        candidates = (g for r in waiting for g in (self.group_of[r], *self.duplicated.get(r, ())))
+        return list(dict.fromkeys((*self.reading(node), *(g for g in candidates if not self.holds(g, node)))))
 
     def before(self, group: Group) -> set[Group]:
-        """Groups of which this one reads results, or for which it waits."""
+        """Return the groups whose results this one reads, or for which it waits."""
         nodes = {a.value.node for n in group.nodes for a in self.reads[n]}
         if self.awaited:
             nodes.update(source for n in group.nodes for source in self.awaited.get(n, ()))
         return {self.group_of[n] for n in nodes if n in self.group_of and not self.holds(group, n)}
 
     def is_stored(self, node: Node) -> bool:
-        """Whether a node's results lie in memory."""
+        """Check whether a node's results are stored in memory."""
         return is_apart(node) or node in self.escaping or bool(self.reading(node))
 
     def reaches(self, producer: Group, consumer: Group, directly: bool) -> bool:
-        """Whether the consumer needs the producer through other groups, or also ``directly``."""
+        """Check whether the consumer depends on the producer through other groups, or also ``directly``."""
         bits = self._bits[producer]
         if directly:
             return bool(bits & self._above[consumer])
         return any(bits & self._above[g] for g in self.before(consumer) if g is not producer)
 
     def _number(self) -> None:
-        """Gives each group a bit and notes of which others, as bits, it needs results, through others too."""
+        """Give each group a bit, and compute its transitive dependences as a set of bits."""
         for i, group in enumerate(self.groups()):
             self._bits[group] = 1 << i
         for group in self._bits:
@@ -242,68 +245,70 @@ class Partition:
                 above |= self._bits[source] | self._above[source]
             self._above[group] = above
 
-    def _number_joined(self, merged: Group, parts: tuple[Group, ...]) -> None:
-        """The bits of a group are those of its parts; all that needs one of these now needs what any of them does."""
+    def _number_joined(self, merged: Group, merged_from: tuple[Group, ...]) -> None:
+        """Update the bit sets: a merged group has the bits of both; its dependents inherit all dependences of both."""
         bits = above = 0
-        for part in parts:
-            bits |= self._bits.pop(part)
-            above |= self._above.pop(part)
+        for old in merged_from:
+            bits |= self._bits.pop(old)
+            above |= self._above.pop(old)
         above &= ~bits
         both = above | bits
-        after = {g: None for part in parts for g in self._after(part) if g not in parts}
+        after = {g: None for old in merged_from for g in self._after(old) if g not in merged_from}
         if not self.duplicated:
             self._readers[merged] = after
-        self._became.update((part, merged) for part in parts)
+        self._became.update((old, merged) for old in merged_from)
         needing = list(after)
-        while needing:  # what needs it already is needed by none that does not
+        while needing:  # groups whose set does not grow are not followed: their dependents have the bits already
             group = needing.pop()
-            known = self._above.get(group)
-            if known is not None and known | both != known:
-                self._above[group] = known | both
+            bits_before = self._above.get(group)
+            if bits_before is not None and bits_before | both != bits_before:
+                self._above[group] = bits_before | both
                 needing += self._after(group)
         self._bits[merged], self._above[merged] = bits, above
 
     def _after(self, group: Group) -> dict[Group, None]:
-        """Groups that read results of this one."""
-        known = self._readers.get(group)
-        if known is None:
-            known = dict.fromkeys(g for n in group.nodes if self.group_of[n] is group for g in self._following(n))
-        elif not self._became.keys().isdisjoint(known):
-            known = dict.fromkeys(present for g in known if (present := self._present(g)) is not group)
+        """Return the groups that read results of this one or wait for it."""
+        readers = self._readers.get(group)
+        if readers is None:
+            readers = dict.fromkeys(g for n in group.nodes if self.group_of[n] is group for g in self._following(n))
+        elif not self._became.keys().isdisjoint(readers):
+            readers = dict.fromkeys(current for g in readers if (current := self._present(g)) is not group)
         if not self.duplicated:
-            self._readers[group] = known
-        return known
+            self._readers[group] = readers
+        return readers
 
     def _present(self, group: Group) -> Group:
-        """What a group has become."""
+        """Return the group into which a group has been merged (itself if it has not)."""
         while group in self._became:
             group = self._became[group]
         return group
 
 
 def node_axes(node: Node) -> tuple[int, ...]:
-    """Dimensions that a REDUCTION node folds."""
+    """Return the dimensions reduced by a REDUCTION node."""
     return node.attrs["axes"] if "axes" in node.attrs else (node.attrs["axis"],)
 
 
 def is_check(node: Node) -> bool:
-    """Whether a node may stop the call."""
+    """Check whether a node may abort the call (a check of data)."""
     return node.op.has(Trait.CHECK)
 
 
 def is_repeated(node: Node) -> bool:
-    """True for a scan, which becomes repeated calls of the kernels of its body; its operands all lie in memory."""
+    """Check whether a node is a scan: repeated calls of the kernels of its body, with all operands in memory."""
     return node.op.has(Trait.LOOP)
 
 
 def is_apart(node: Node) -> bool:
-    """Whether operands and results of a node all lie in memory, in row-major order: of what holds graphs, of host
-    calls."""
+    """Check whether operands and results of a node must all be stored, in row-major order.
+
+    True for nodes that hold graphs (loops, branches) and for host calls.
+    """
     return any(node.op.has(trait) for trait in (Trait.LOOP, Trait.HOST, Trait.BRANCH, Trait.WHILE))
 
 
 def _kept_values(graph: Graph) -> list[Value]:
-    """Values that are still there after the call: outputs, written state, and what checks found."""
+    """Return the values that outlive the call: outputs, written states, and results of checks."""
     nodes = graph.nodes()
     written = [stored_content(n) for n in nodes if n.op.has(Trait.STATE_WRITE)]
     checked = [n.results[0] for n in nodes if n.op.has(Trait.CHECK)]
@@ -311,8 +316,11 @@ def _kept_values(graph: Graph) -> list[Value]:
 
 
 def _pinned(graph: Graph, deep: set[Node]) -> set[Node]:
-    """Virtual nodes that must lie in memory all the same: outputs, written state, what would be looked through too
-    often, and what products and nests read through anything but plain index arithmetic."""
+    """Return the virtual nodes that must be stored nevertheless.
+
+    These are outputs, written states, too deep chains of views, and views that products or nests read by anything but
+    plain index arithmetic.
+    """
     pinned = deep | {value.node for value in _kept_values(graph) if is_virtual(value.node)}
     for node in graph.nodes():
         if node.op.lower is not None and not node.op.has(Trait.CONTRACTION):
@@ -331,8 +339,10 @@ def _pinned(graph: Graph, deep: set[Node]) -> set[Node]:
 
 
 def _takes_views(node: Node, operand: Value) -> bool:
-    """Whether a node reads what lies behind a view itself. An update reads each element once, but none of what it
-    updates after it began to."""
+    """Check whether a node can read an operand through its views.
+
+    An update may not read its own target through a view, since it would read elements after changing them.
+    """
     if node.op.updates is None:
         return node.op.lower is not None
     old = node.operands[node.op.updates]
@@ -340,13 +350,16 @@ def _takes_views(node: Node, operand: Value) -> bool:
 
 
 def _behind(value: Value) -> Value | None:
-    """The value that a view reads, through others, or None for several."""
+    """Return the only value read by a view (through further views); None if it reads several."""
     access = look_through_views(value, domain_axes(value.shape))
     return access[0].value if len(access) == 1 else None
 
 
 def _last_irregular(operand: Value) -> Node | None:
-    """Going up from an operand, the first view that is more than index arithmetic (so views after it stay virtual)."""
+    """Return the first view, going up from an operand, with more than index arithmetic.
+
+    Storing that one lets the views after it stay virtual.
+    """
     value = operand
     while is_virtual(value.node) and value.node.op is not CONSTANT and value.node.operands:
         reads = operand_reads(value.node, domain_axes(value.shape))

@@ -1,4 +1,4 @@
-"""Prices of ops: what computing an element again costs, from the operations of which an op's kernel rule is made."""
+"""Prices of ops: the cost of computing an element again, from the operations of the op's kernel rule."""
 
 from __future__ import annotations
 
@@ -10,43 +10,45 @@ from graphc.ir.kernel.statements import Let, walk
 from graphc.ir.op import Trait
 from graphc.passes.operand_access import domain_axes, operand_reads, recorded
 
-_known: dict[Hashable, tuple[str, ...]] = {}
+_rule_operations: dict[Hashable, tuple[str, ...]] = {}
 """Operations of rules by op, attributes and element types."""
 
 
 def weight(node: Node, least: int = 1) -> int:
-    """Vector operations per element of a node: its op's own number, else that of the operations of its rule that need
-    many; ``least`` where there are none."""
+    """Return the vector operations per element of a node: ``op.cost`` if set, else the summed cost of the operations
+    in its kernel rule, but at least ``least``."""
     if node.op.cost is not None:
         return node.op.cost
     return max(least, sum(SCALAR_OPS[name].cost for name in _operations(node)))
 
 
 def is_slow(node: Node) -> bool:
-    """Whether computing an element takes longer than writing it to a near cache and reading it again: what is dear, a
-    division, a root, or a read at a place that depends on data."""
+    """Check whether computing an element takes longer than writing it to a near cache and reading it back.
+
+    Slow are ops with a cost, divisions, roots, and reads at positions that depend on data.
+    """
     if node.op.cost is not None or _reads_anywhere(node):
         return True
     return any(SCALAR_OPS[name].cost or SCALAR_OPS[name].slow for name in _operations(node))
 
 
 def _reads_anywhere(node: Node) -> bool:
-    if node.op.lower is None or node.op.has_any(_ORDERLY):
+    if node.op.lower is None or node.op.has_any(_STATIC_READS):
         return False
     return any(read.dynamic for read in operand_reads(node, domain_axes(node.results[0].shape)))
 
 
-_ORDERLY = Trait.ELEMENTWISE | Trait.VIEW | Trait.GENERATOR | Trait.REDUCTION | Trait.CONTRACTION
-"""Ops that read at places that follow from the place in the result."""
+_STATIC_READS = Trait.ELEMENTWISE | Trait.VIEW | Trait.GENERATOR | Trait.REDUCTION | Trait.CONTRACTION
+"""Ops that read at positions which follow from the position in the result."""
 
 
 def _operations(node: Node) -> tuple[str, ...]:
-    """The operations of the kernel rule of an elementwise op."""
+    """Return the scalar operations in the kernel rule of an elementwise op; none for other ops."""
     if node.op.lower is None or not node.op.has(Trait.ELEMENTWISE):
         return ()
     types = tuple(v.dtype.name for v in (*node.operands, *node.results))
     key = node.op, attr_key(node.attrs), types
-    if key not in _known:
+    if key not in _rule_operations:
         body = recorded(node, domain_axes(node.results[0].shape)).nest.body()
-        _known[key] = tuple(s.op for s, _ in walk(body) if isinstance(s, Let))
-    return _known[key]
+        _rule_operations[key] = tuple(s.op for s, _ in walk(body) if isinstance(s, Let))
+    return _rule_operations[key]

@@ -1,4 +1,4 @@
-"""Fusion: partitions the nodes of a graph into groups that become one kernel each."""
+"""Vertical fusion: partition the nodes of a graph into groups that become one kernel each."""
 
 from __future__ import annotations
 
@@ -23,50 +23,50 @@ from graphc.passes.operand_access import Access, domain_axes, is_virtual
 
 
 class Reason(Enum):
-    """Why the group of a reader was not merged with the group of what it reads."""
+    """Reasons not to merge the group of a reader with the group that computes its operand."""
 
     READER = "the reader is a product or a window: each element is read many times, so it is stored"
-    NEST = "one of the two is a nest of its own (scatter, scan, ...), into which nothing is merged"
+    NEST = "one of the two ops lowers itself (scatter, scan, ...), and nothing is merged into such a kernel"
     KINDS = "no kernel form holds a {producer} group followed by a {consumer} group"
     ROWS = "the two reduce different rows: another shape, or other axes"
     SHAPE = "the product has another number of elements than its reader's domain"
-    EPILOGUE = "what follows the product is too expensive to be written out once per register"
+    EPILOGUE = "the epilogue of the product is too expensive to be repeated for each register"
     DOMAIN = "the reader is computed over another domain"
-    PLACE = "an element is not at hand where it is read, and is read again or stored, so that it is computed only once"
-    STRIDED = "the product's neighbours lie apart in its result: what else is read there is read in order afterwards"
-    ORDER = "the product is needed elsewhere, or in another order of elements"
-    SINGLE = "both compute single values, of which larger kernels would be equal to no other one"
-    LONG = "both together would be a kernel of more operations than pay off"
-    DIVIDED = "indices would be quotients of quotients, which double with each step"
-    CALL_INVARIANT = "the one depends on weights alone, and is computed once for many calls"
-    CYCLE = "a third group lies between the two: it needs the one and is needed by the other"
+    PLACE = "the reader reads elements at other positions than they are computed, and recomputing would repeat work"
+    STRIDED = "the product is computed in a strided order, in which reading further large values would be slow"
+    ORDER = "other groups need the product too, or its elements are read in another order"
+    SINGLE = "both compute single values, and a larger kernel of those could not be shared with equal ones"
+    LONG = "the merged kernel would have more operations than pays off"
+    DIVIDED = "indices would become quotients of quotients, whose text doubles with each step"
+    CALL_INVARIANT = "one of the two depends on weights alone and is computed once for many calls"
+    CYCLE = "a third group depends on the producer, and the reader depends on that group"
 
     def text(self, producer: Group, consumer: Group) -> str:
-        """The reason as a sentence about two groups."""
+        """Return the reason as a sentence about two groups."""
         return self.value.format(producer=producer.kind, consumer=consumer.kind)
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """Two neighbouring groups that were not fused."""
+    """Two neighbouring groups left unfused, and the reason."""
 
     value: Value
-    """What the reader reads from memory."""
+    """The value that the reader reads from memory."""
     reader: Node
     reason: Reason
 
 
 @dataclass(frozen=True)
 class FusionPlan:
-    """Groups in an order in which they can run, and the values that must lie in memory."""
+    """Groups in an executable order, and the values that must be stored."""
 
     groups: tuple[Group, ...]
     stored: frozenset[Value]
     """Every value that a group stores."""
     refusals: tuple[Refusal, ...] = ()
-    """For every stored value and every group that reads it, why it is not computed there."""
+    """For every stored value and every node that reads it: why it is not computed in the reader's group."""
     laid_out: frozenset[Node] = frozenset()
-    """Views whose parts are computed where they lie in them."""
+    """Views (concatenations) whose operands are computed directly at their offsets in the result."""
 
 
 def fuse(graph: Graph, costs: FusionCosts = DEFAULT.fusion) -> FusionPlan:
@@ -79,12 +79,12 @@ class _Fuser(Partition):
         super().__init__(graph, costs)
         self.refused: dict[tuple[Value, Node], Reason] = {}
         self.tried: dict[tuple[Value, Node], tuple[Group, Group]] = {}
-        """Groups that were refused to merge; none changes, what they are merged into is another one."""
+        """Refused pairs of groups. Groups never change (a merge makes a new one), so a current pair stays refused."""
 
     # ---- merging
 
     def run(self) -> FusionPlan:
-        # NOTE: large domains first: merging numbers can put a third group between two that share large values.
+        # NOTE: large domains first: merging scalars can put a third group between two that share large values.
         self._merge(self.costs.large_bytes)
         self._merge(0)
         duplicate_producers(self)
@@ -100,7 +100,7 @@ class _Fuser(Partition):
         return FusionPlan(tuple(ordered), stored, tuple(self._refusals()), frozenset(self.laid_out))
 
     def _checks_first(self, ordered: list[Group]) -> list[Group]:
-        """The groups that hold checks, and what these need, before all others, in the order that they have."""
+        """Move groups with checks, and the groups that these depend on, to the front; the order is otherwise kept."""
         early: set[Group] = set()
         stack = [g for g in ordered if any(is_check(n) for n in g.nodes)]
         while stack:
@@ -111,7 +111,7 @@ class _Fuser(Partition):
         return sorted(ordered, key=lambda g: g not in early) if early else ordered
 
     def _merge(self, nbytes: int) -> None:
-        """Tries to merge each node's group with those that it reads, where one has a domain of at least ``nbytes``."""
+        """Try to merge each node's group with its producers' groups, where one domain has at least ``nbytes`` bytes."""
         for node in self.materialized:
             for access in self.reads[node]:
                 producer, consumer = self.group_of.get(access.value.node), self.group_of[node]
@@ -129,17 +129,17 @@ class _Fuser(Partition):
                     self.tried[key] = producer, consumer
 
     def _refusals(self) -> Iterator[Refusal]:
-        """The refusals that still hold now that all merges are done."""
+        """Yield the refusals that still hold after all merges."""
         for (value, reader), reason in self.refused.items():
             if not self.holds(self.group_of[reader], value.node):
                 yield Refusal(value, reader, reason)
 
     def _try_merge(self, producer: Group, node: Node) -> Reason | None:
-        """Merges the two groups, or says why not."""
+        """Merge the two groups, or return the reason why not."""
         consumer = self.group_of[node]
         if self.is_incompatible(producer, consumer):
             return Reason.CALL_INVARIANT
-        if "nest" in (producer.kind, consumer.kind) and not _goes_on(producer, consumer):
+        if "nest" in (producer.kind, consumer.kind) and not _continues_elementwise(producer, consumer):
             return Reason.NEST
         if node.op.has(Trait.CONTRACTION) or node.op.has(Trait.MATERIALIZE) or not _fusable_consumer(node, self.pinned):
             return Reason.READER
@@ -162,7 +162,8 @@ class _Fuser(Partition):
         return None
 
     def _divides(self, producer: Group, consumer: Group, merged: Group) -> bool:
-        """Whether the one is read by the other elsewhere than where it is computed, by quotients and remainders."""
+        """Check whether the consumer reads the producer, by quotients and remainders, at another position than its own
+        point of the domain."""
         members = set(producer.nodes)
         return any(
             access.value.node in members and divides_index(access.index) and not _aligned(node, access, merged)
@@ -171,14 +172,14 @@ class _Fuser(Partition):
         )
 
     def _too_long(self, producer: Group, consumer: Group, merged: Group) -> Reason | None:
-        """Why the kernel of a merger would be too long, if it would."""
+        """Return the reason why the merged kernel would be too long, or None."""
         count = len({*producer.nodes, *consumer.nodes})
         if merged.kind == "map" and prod(merged.shape) == 1 and count > self.costs.single:
             return Reason.SINGLE
         return Reason.LONG if count > self.costs.longest else None
 
     def _merged(self, producer: Group, consumer: Group) -> Group | Reason:
-        """The kind and domain of a merger, or why no kernel form holds both."""
+        """Return an empty group with the merged kind and domain, or the reason why no kernel form holds both."""
         a, b = producer, consumer
         if a.kind == "map" and b.kind == "map":
             return Group([], "map", b.shape)
@@ -190,11 +191,14 @@ class _Fuser(Partition):
         if "contraction" in (a.kind, b.kind) and "map" in (a.kind, b.kind):
             reshaped = a.kind == "contraction" and prod(a.shape) == prod(b.shape)
             return Group([], "contraction", b.shape) if a.shape == b.shape or reshaped else Reason.SHAPE
-        return Group([], "nest", a.shape) if _goes_on(a, b) and a.shape == b.shape else Reason.KINDS
+        return Group([], "nest", a.shape) if _continues_elementwise(a, b) and a.shape == b.shape else Reason.KINDS
 
     def _reads_strided(self, producer: Group, consumer: Group) -> bool:
-        """Whether what follows a sum whose lanes lie apart in its result (the gradient of a window's weights) reads
-        more of that size, as an optimizer does: lane by lane, which takes longer than a kernel of its own."""
+        """Check whether the consumer reads further values of the size of a result whose lanes are strided.
+
+        The gradient of a convolution's weights is such a result. Its epilogue would read an optimizer's states lane by
+        lane, which takes longer than a separate kernel.
+        """
         if not any(_is_windows(n) for n in producer.nodes):
             return False
         size, members = prod(producer.shape), {*producer.nodes, *consumer.nodes}
@@ -202,21 +206,22 @@ class _Fuser(Partition):
         return any(v.type.size == size and v.node not in members for v in reads)
 
     def _weight(self, *groups: Group) -> int:
-        """Vector operations per element beside products, views and generators that are read included."""
+        """Return the vector operations per element, without products, but including views and generators."""
         total = 0
-        seen: set[Node] = set()
+        visited: set[Node] = set()
         stack = [n for g in groups for n in g.nodes]
         while stack:
             node = stack.pop()
-            if node in seen:
+            if node in visited:
                 continue
-            seen.add(node)
+            visited.add(node)
             total += 0 if node.op.has(Trait.CONTRACTION) else weight(node)
             stack.extend(v.node for v in node.operands if is_virtual(v.node))
         return total
 
     def _misfit(self, producer: Group, consumer: Group, merged: Group) -> Reason | None:
-        """None when every value read across the two groups is at hand where it is read, or cheap to compute there."""
+        """Return None when every value read across the two groups is available at the reader's point, or cheap to
+        compute there; else the reason."""
         if not all(self._fits_domain(n, merged) for n in consumer.nodes):
             return Reason.DOMAIN
         if producer.kind == "contraction" and producer.shape != merged.shape:
@@ -224,8 +229,8 @@ class _Fuser(Partition):
         return None if self._edges_fit(producer, consumer, merged) else Reason.PLACE
 
     def _edges_fit(self, producer: Group, consumer: Group, merged: Group) -> bool:
-        """True when values read across the two groups are read at the point where they are computed, or can be computed
-        where they are read."""
+        """Check whether each value read across the two groups is read at the point where it is computed, or can be
+        inlined."""
         aligned = all(self._fits_domain(n, merged) for n in producer.nodes)
         members = set(producer.nodes)
         for node in consumer.nodes:
@@ -246,14 +251,15 @@ class _Fuser(Partition):
         return value.shape in (group.shape, group.kept, group.row_shape) or self._is_inlined(node)
 
     def _is_inlined(self, node: Node) -> bool:
-        """A node merged earlier for inlining: it is not stored and its shape is its own business."""
+        """Check whether a node was merged earlier to be inlined: it is not stored, and its shape does not matter."""
         current = self.group_of[node]
         if len(current.nodes) == 1 or node.results[0].shape == current.shape or node in self.escaping:
             return False
         return set(self.readers.get(node, ())) <= set(current.nodes)
 
     def _can_inline(self, producer: Group, consumer: Group) -> bool:
-        """Elementwise producers that only the consumer reads, element for element, are computed at its index."""
+        """Check whether the producer can be computed at the consumer's index: it is elementwise, and only the consumer
+        reads it, each element once."""
         if producer.kind != "map":
             return False
         members, readers = set(producer.nodes), set(consumer.nodes)
@@ -269,8 +275,10 @@ class _Fuser(Partition):
         return True
 
     def _is_reshaped(self, producer: Group, consumer: Group) -> bool:
-        """A product that only the consumer reads, in the same order of elements under another shape, is computed in
-        the consumer's domain."""
+        """Check whether only the consumer reads a product, in the same order of elements under another shape.
+
+        The product is then computed in the consumer's domain.
+        """
         members, readers = set(producer.nodes), set(consumer.nodes)
         for node in producer.nodes:
             if node in self.escaping or not set(self.readers.get(node, ())) <= members | readers:
@@ -284,13 +292,13 @@ class _Fuser(Partition):
 
 
 def _is_windows(node: Node) -> bool:
-    """Whether the last dimensions of a product's result are places of a window, of more than one element."""
+    """Check whether the last dimensions of a product's result are offsets in a window of more than one element."""
     rule = node.op.image
     return rule is not None and rule.result is Dims.WINDOW and prod(node.results[0].shape[2:]) > 1
 
 
-def _goes_on(producer: Group, consumer: Group) -> bool:
-    """True when a nest writes every element once, so that elementwise nodes may follow where it does."""
+def _continues_elementwise(producer: Group, consumer: Group) -> bool:
+    """Check whether a nest writes every element once, so that elementwise nodes can run where it writes."""
     return producer.kind == "nest" and consumer.kind == "map" and producer.nest.op.has(Trait.STORES_ONCE)
 
 
@@ -299,7 +307,7 @@ _BOUNDED = _FUSABLE | Trait.VIEW
 
 
 def _reads_once(node: Node) -> bool:
-    """True when the node reads each operand element a bounded number of times (no window, no product)."""
+    """Check whether the node reads each operand element a bounded number of times (no window, no product)."""
     return node.op.has_any(_BOUNDED)
 
 
@@ -308,7 +316,7 @@ def _fusable_consumer(node: Node, pinned: set[Node]) -> bool:
 
 
 def _same_order(access: Access, result: Value, here: tuple[Index, ...]) -> bool:
-    """True when the access reads the element with the number of the reader's element, by affine indices."""
+    """Check whether the access reads, by affine indices, the element with the same row-major number as the reader's."""
     if not all(isinstance(atom, Axis) for index in access.index for atom, _ in index.terms):
         return False
     read = flatten(access.index, row_major_strides(access.value.shape))
@@ -316,13 +324,15 @@ def _same_order(access: Access, result: Value, here: tuple[Index, ...]) -> bool:
 
 
 def _aligned(node: Node, access: Access, group: Group) -> bool:
-    """True when the value is read at the very point of the domain at which the reader is computed."""
+    """Check whether the value is read at the same point of the domain at which the reader is computed."""
     value, result = access.value, node.results[0]
     reduction = node.op.has(Trait.REDUCTION)
     here = domain_axes(node.operands[0].shape if reduction else result.shape)
-    if group.kind != "row":  # what differs by a reshape only has its elements at the same places in row-major order
-        at, place = (flatten(i, row_major_strides(v.shape)) for i, v in ((access.index, value), (here, result)))
-        return value.type.size == result.type.size and at == place
+    if group.kind != "row":  # values that differ only by a reshape have the same row-major offsets
+        read_offset, offset = (
+            flatten(i, row_major_strides(v.shape)) for i, v in ((access.index, value), (here, result))
+        )
+        return value.type.size == result.type.size and read_offset == offset
     if reduction or group.is_full(result):
         if group.is_full(value):
             return access.index == here

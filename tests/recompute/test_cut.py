@@ -12,7 +12,7 @@ from graphc.ops.math import exp, sin, tanh
 from graphc.ops.matrix_product import matmul
 from graphc.ops.reduce import sum as add_up
 from graphc.passes.cse import CommonSubexpressionElimination
-from graphc.recompute.cut import LEVELS, Recomputation, Second, _thin_places
+from graphc.recompute.cut import LEVELS, Recomputation, Second, _thin_borders
 from graphc.recompute.lifetimes import Lifetimes
 
 
@@ -70,5 +70,5 @@ def test_choices_offer_less_memory_for_more_time(found):
 
 
 def test_stretches_end_where_little_is_alive():
-    assert _thin_places([4, 4, 4, 4], [8, 1, 8, 0], 8) == (1,)
-    assert _thin_places([4, 4, 4, 4], [8, 1, 8, 0], 100) == ()
+    assert _thin_borders([4, 4, 4, 4], [8, 1, 8, 0], 8) == (1,)
+    assert _thin_borders([4, 4, 4, 4], [8, 1, 8, 0], 100) == ()

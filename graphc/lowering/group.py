@@ -1,4 +1,4 @@
-"""Lowering of one group: its values at the indices at which they are wanted, by the rules of their ops."""
+"""Lowering of one group: its values computed on demand, at any index, by the rules of their ops."""
 
 from __future__ import annotations
 
@@ -28,46 +28,53 @@ from graphc.passes.updates import lying
 
 def lower_group(
     group: Group,
-    place: dict[Value, str],
+    storage_of: dict[Value, str],
     stored: frozenset[Value],
     strides: Mapping[str, tuple[int, ...]] | None = None,
     costs: FusionCosts = DEFAULT.fusion,
 ) -> tuple[Kernel, tuple[str, ...]]:
-    """(kernel, storages it is called with) of one group; ``strides`` of storages that are not row-major."""
-    return _GroupLowering(group, place, stored, strides or {}, costs).run()
+    """Return the kernel of a group and the names of the storages to call it with.
+
+    ``storage_of`` maps values to storages; ``strides`` holds the strides of storages in another than row-major order.
+    """
+    return _GroupLowering(group, storage_of, stored, strides or {}, costs).run()
 
 
 def lower_part(
-    part: Value,
-    whole: Value,
-    place: dict[Value, str],
+    operand: Value,
+    result: Value,
+    storage_of: dict[Value, str],
     stored: frozenset[Value],
     strides: Mapping[str, tuple[int, ...]],
 ) -> tuple[Kernel, tuple[str, ...]]:
-    """(kernel, storages it is called with) that computes ``part`` and writes it into ``whole``, whose buffer begins
-    with the first element of the part."""
-    lowering = _GroupLowering(Group([whole.node], "nest", part.shape, outputs=[whole]), place, stored, strides)
-    return lowering.part(part, whole)
+    """Return a kernel that writes ``operand`` into the concatenation ``result``, and the storages to call it with.
+
+    The buffer of ``result`` begins with the first element of the operand.
+    """
+    lowering = _GroupLowering(
+        Group([result.node], "nest", operand.shape, outputs=[result]), storage_of, stored, strides
+    )
+    return lowering.part(operand, result)
 
 
 def origin_of(group: Group) -> tuple[str, ...]:
-    """Paths of the modules that a group comes from."""
+    """Return the paths of the modules from which a group comes."""
     return tuple(dict.fromkeys(n.location.module for n in group.nodes if n.location.module))
 
 
 _DEEP = 24
-"""Rules inside rules from which what they read is computed before they ask for it."""
+"""Nesting depth of rules at which their operands are computed ahead, to stay within Python's recursion limit."""
 _Element = tuple[Value, tuple[Index, ...], Guard]
-"""An element of a value, wanted where a condition holds."""
+"""An element to compute: the value, its index, and the condition under which it is needed."""
 
 
 class _GroupLowering:
-    """Computes any value of the group at any index: stored ones are loaded, others computed by their op's rule."""
+    """Builder of a group's kernel: loads stored values and computes others, at any index, by their op's rule."""
 
     def __init__(
         self,
         group: Group,
-        place: dict[Value, str],
+        storage_of: dict[Value, str],
         stored: frozenset[Value],
         strides: Mapping[str, tuple[int, ...]],
         costs: FusionCosts = DEFAULT.fusion,
@@ -75,16 +82,16 @@ class _GroupLowering:
         self.strides = strides
         self.group = group
         self.members = set(group.nodes)
-        self.place = place
+        self.storage_of = storage_of
         self.stored = stored
         self.nest = NestBuilder()
         self.buffers: dict[str, Buffer] = {}
-        """By storage name, in order of first use."""
+        """Buffers by storage name, in order of first use."""
         self.cache = cached_values(group, costs)
         self.ready: set[Value] = set()
         self.scratch: dict[Value, Buffer] = {}
         self.depth = 0
-        """How many rules are being applied inside each other."""
+        """Current nesting depth of rules."""
 
     def run(self) -> tuple[Kernel, tuple[str, ...]]:
         if not any(v.type.size for v in self.group.outputs):
@@ -103,15 +110,15 @@ class _GroupLowering:
 
     # ---- kernel forms
 
-    def part(self, part: Value, whole: Value) -> tuple[Kernel, tuple[str, ...]]:
-        """See ``lower_part``."""
-        if not part.type.size:
+    def part(self, operand: Value, result: Value) -> tuple[Kernel, tuple[str, ...]]:
+        """Run ``lower_part`` for one operand of the concatenation ``result``."""
+        if not operand.type.size:
             return Kernel("k", (), ()), ()
-        across = row_major_strides(whole.shape)
-        with self.nest.loops(part.shape) as index:
-            scalar = self.at(part, index)
-            self.nest.store_at(self._buffer(whole, "out"), flatten(index, across), scalar)
-        name, last = self.place[whole], flatten([e - 1 for e in part.shape], across).constant
+        strides = row_major_strides(result.shape)
+        with self.nest.loops(operand.shape) as index:
+            scalar = self.at(operand, index)
+            self.nest.store_at(self._buffer(result, "out"), flatten(index, strides), scalar)
+        name, last = self.storage_of[result], flatten([e - 1 for e in operand.shape], strides).constant
         self.buffers[name] = replace(self.buffers[name], size=last + 1)
         return Kernel("k", tuple(self.buffers.values()), self.nest.body(), origin_of(self.group)), tuple(self.buffers)
 
@@ -120,31 +127,30 @@ class _GroupLowering:
         inner = [self.halo_source(v) for v in outputs]
         with self.nest.loops(shape) as index:
             offset = flatten(index, row_major_strides(shape))
-            places = [index if v.shape == shape else unflatten(offset, v.shape) for v in inner]
-            values = [self.at(v, place) for v, place in zip(inner, places, strict=True)]
-            for value, place, scalar in zip(outputs, places, values, strict=True):
-                self._store(value, self.inside(value, place), scalar)
+            indices = [index if v.shape == shape else unflatten(offset, v.shape) for v in inner]
+            values = [self.at(v, own) for v, own in zip(inner, indices, strict=True)]
+            for value, own, scalar in zip(outputs, indices, values, strict=True):
+                self._store(value, self.inside(value, own), scalar)
         self._halos()
 
     def halo_source(self, value: Value) -> Value:
-        """What the loops over the domain compute of an output."""
+        """Return the value computed for an output in the loops over the domain: the operand of its padding, if any."""
         inner = halo_source(value, self.members)
-        # A padding of nothing reads nothing, and may have been joined with that as any map: it is computed itself.
+        # A padding of an empty array may have been merged with it like any map; it reads nothing and is computed itself.
         return inner if inner.shape == self.group.shape else value
 
-    def inside(self, value: Value, place: Sequence[IndexLike]) -> tuple[Index, ...]:
-        """Where an element of what lies inside of an output's halo lies in that output."""
+    def inside(self, value: Value, index: Sequence[IndexLike]) -> tuple[Index, ...]:
+        """Return the index in an output of the element at ``index`` inside its halo."""
         halo = self._halo(value)
         if halo is None:
-            return tuple(as_index(i) for i in place)
-        return tuple(as_index(i) + low for i, low in zip(place, halo.low, strict=True))
+            return tuple(as_index(i) for i in index)
+        return tuple(as_index(i) + low for i, low in zip(index, halo.low, strict=True))
 
     def _halo(self, value: Value) -> Halo | None:
         return None if self.halo_source(value) is value else halo_of(value.node)
 
     def _halos(self) -> None:
-        """The halos of outputs that are padded: per dimension both sides, or one after the other where they
-        differ."""
+        """Store the halos of padded outputs: both sides of a dimension in one loop, or in two where widths differ."""
         for value in self.group.outputs:
             halo = self._halo(value)
             if halo is None:
@@ -154,54 +160,54 @@ class _GroupLowering:
                 sides = [(2, 0, low)] if low == high else [(1, 0, low), (1, last, high)]
                 for number, start, count in (s for s in sides if s[2]):
                     with self.nest.loops([*value.shape[:d], number, count, *value.shape[d + 1 :]]) as index:
-                        at = index[d] * last + index[d + 1] + start
+                        position = index[d] * last + index[d + 1] + start
                         element = self.nest.const(halo.value, value.dtype)
-                        self._store(value, (*index[:d], at, *index[d + 2 :]), element)
+                        self._store(value, (*index[:d], position, *index[d + 2 :]), element)
 
     def _row(self) -> None:
         group = self.group
-        with self.nest.loops(group.kept) as kept:
+        with self.nest.loops(group.kept) as outer:
             for node in group.nodes:
                 if node.op.has(Trait.REDUCTION) and group.kind == "row":
-                    self._reduction(node, kept)
+                    self._reduction(node, outer)
             rows = [v for v in group.outputs if not group.is_full(v)]
-            scalars = [self.at(v, self._row_index(v, kept)) for v in rows]
+            scalars = [self.at(v, self._row_index(v, outer)) for v in rows]
             for value, scalar in zip(rows, scalars, strict=True):
-                self._store(value, self._row_index(value, kept), scalar)
+                self._store(value, self._row_index(value, outer), scalar)
             full = [v for v in group.outputs if group.is_full(v) and v.type.size]
             if full:
                 with self.nest.loops([group.shape[a] for a in group.axes]) as inner:
-                    index = self._full_index(kept, inner)
+                    index = self._full_index(outer, inner)
                     values = [self.at(v, index) for v in full]
                     for value, scalar in zip(full, values, strict=True):
                         self._store(value, index, scalar)
 
-    def _reduction(self, node: Node, kept: tuple[Index, ...]) -> None:
+    def _reduction(self, node: Node, outer: tuple[Index, ...]) -> None:
         value = node.results[0]
-        self.at(value, self._row_index(value, kept))
+        self.at(value, self._row_index(value, outer))
         self.ready |= set(self.scratch)
 
-    def _row_index(self, value: Value, kept: tuple[Index, ...]) -> tuple[Index, ...]:
+    def _row_index(self, value: Value, outer: tuple[Index, ...]) -> tuple[Index, ...]:
         if value.shape == self.group.kept:
-            return kept
-        return self._full_index(kept, tuple(Index() for _ in self.group.axes))
+            return outer
+        return self._full_index(outer, tuple(Index() for _ in self.group.axes))
 
-    def _full_index(self, kept: tuple[Index, ...], inner: tuple[Index, ...]) -> tuple[Index, ...]:
-        rest, reduced = iter(kept), dict(zip(self.group.axes, inner, strict=True))
+    def _full_index(self, outer: tuple[Index, ...], inner: tuple[Index, ...]) -> tuple[Index, ...]:
+        rest, reduced = iter(outer), dict(zip(self.group.axes, inner, strict=True))
         return tuple(reduced[i] if i in reduced else next(rest) for i in range(len(self.group.shape)))
 
     def _nest(self, node: Node) -> None:
         assert node.op.lower_nest is not None, f"{node.op.name} has no kernel rule"
         context, operands = _NestContext(self, node), _operands(node)
         if node.op.updates is not None:
-            self._begin_as(context, operands[node.op.updates])
+            self._copy_operand(context, operands[node.op.updates])
         node.op.lower_nest(context, *operands, **node.attrs)
         self._halos()
 
-    def _begin_as(self, context: _NestContext, operand: OperandRef) -> None:
-        """Makes what lies where a result shall be that of an operand, unless the result takes over its memory."""
-        result, old = context.node.results[0], lying(context.node.operands[operand.position], self.place)
-        if old is not None and self.place[result] == self.place[old]:
+    def _copy_operand(self, context: _NestContext, operand: OperandRef) -> None:
+        """Copy an operand into the result, which then updates it, unless both share one storage."""
+        result, old = context.node.results[0], lying(context.node.operands[operand.position], self.storage_of)
+        if old is not None and self.storage_of[result] == self.storage_of[old]:
             self._buffer(result, "inout")
             return
         with self.nest.loops(operand.shape) as index:
@@ -210,14 +216,14 @@ class _GroupLowering:
     # ---- values
 
     def at(self, value: Value, index: tuple[Index, ...]) -> Scalar:
-        """The element of ``value`` at ``index``."""
+        """Return the element of ``value`` at ``index``."""
         node = value.node
         if self.is_loaded(value):
             return self._load(value, index)
         key = ("value", id(value), index)
-        known = self.nest.recall(key)
-        if known is not None:
-            return known
+        computed = self.nest.recall(key)
+        if computed is not None:
+            return computed
         if value in self.ready:
             return self._from_scratch(value, index)
         if node.op is CONSTANT:
@@ -230,7 +236,7 @@ class _GroupLowering:
         return self.nest.remember(key, scalar)
 
     def apply(self, context: _Context, index: tuple[Index, ...], guard: Guard = ()) -> Scalar:
-        """The element of a node's result by its op's rule."""
+        """Return the element of a node's result, by its op's rule."""
         node = context.node
         assert node.op.lower is not None
         if self.depth >= _DEEP:
@@ -241,56 +247,58 @@ class _GroupLowering:
         return scalar
 
     def _compute_ahead(self, node: Node, index: tuple[Index, ...], guard: Guard) -> None:
-        """Computes what lies behind the operands of a node, first things first, so that its rule finds them known: no
-        graph is so long that rules inside of rules go deeper than Python can."""
+        """Compute the transitive operands of a node in dependence order, so that its rule recalls them.
+
+        Long chains of rules would otherwise exceed Python's recursion limit.
+        """
         depth, self.depth = self.depth, 0
         stack = list(reversed(self._waiting(node, index, guard)))
-        opened: set[_Element] = set()
+        expanded: set[_Element] = set()
         while stack:
             element = stack[-1]
-            if element not in opened:
-                opened.add(element)
+            if element not in expanded:
+                expanded.add(element)
                 stack += reversed(self._waiting(element[0].node, *element[1:]))
                 continue
             stack.pop()
-            value, place, condition = element
-            _GuardedReader(self, condition).at(value, place) if condition else self.at(value, place)
+            value, element_index, condition = element
+            _GuardedReader(self, condition).at(value, element_index) if condition else self.at(value, element_index)
         self.depth = depth
 
     def _waiting(self, node: Node, index: tuple[Index, ...], guard: Guard) -> list[_Element]:
-        """What a node's rule reads in the scope in which it is applied and has to be computed yet."""
+        """Return the elements read by a node's rule in its own scope which are still to be computed."""
         if node.op.lower is None or not (node.op.has(Trait.ELEMENTWISE) or is_virtual(node)):
             return []
         reads = [(node.operands[p], i, (*guard, *g)) for p, i, g in guarded_reads(node, index) if not is_dynamic(i)]
         return [element for element in reads if self._is_computed(*element)]
 
     def _is_computed(self, value: Value, index: tuple[Index, ...], guard: Guard) -> bool:
-        """Whether an element is neither loaded nor known."""
+        """Check whether an element has to be computed: it is neither loaded nor already computed."""
         if self.is_loaded(value) or value in self.ready or value.node.op is CONSTANT:
             return False
         key = ("guarded", id(value), index, guard) if guard else ("value", id(value), index)
         return self.nest.recall(key) is None
 
     def is_loaded(self, value: Value) -> bool:
-        """Whether a value lies in memory before the kernel runs."""
-        return value.node not in self.members and lies_ready(value, self.stored, self.place)
+        """Check whether a value is in memory before the kernel runs."""
+        return value.node not in self.members and lies_ready(value, self.stored, self.storage_of)
 
     def _load(self, value: Value, index: tuple[Index, ...]) -> Scalar:
         return self.nest.load_at(self._buffer(value, "in"), self._offset(value, index), value.dtype)
 
     def _offset(self, value: Value, index: Sequence[IndexLike]) -> Index:
-        strides = self.strides.get(self.place[value])
+        strides = self.strides.get(self.storage_of[value])
         return flatten(index, strides or row_major_strides(value.shape))
 
     def _buffer(self, value: Value, role: str) -> str:
-        storage = self.place[value]
-        known = self.buffers.get(storage)
-        if known is None:
-            known = Buffer(f"b{len(self.buffers)}", value.dtype, value.type.size, role)
-        elif known.role != role:
-            known = replace(known, role="inout")
-        self.buffers[storage] = known
-        return known.name
+        storage = self.storage_of[value]
+        buffer = self.buffers.get(storage)
+        if buffer is None:
+            buffer = Buffer(f"b{len(self.buffers)}", value.dtype, value.type.size, role)
+        elif buffer.role != role:
+            buffer = replace(buffer, role="inout")
+        self.buffers[storage] = buffer
+        return buffer.name
 
     def _store(self, value: Value, index: Sequence[IndexLike], scalar: Scalar) -> None:
         self.nest.store_at(self._buffer(value, "out"), self._offset(value, index), scalar)
@@ -312,7 +320,7 @@ class _GroupLowering:
 
 
 class _Context:
-    """The LowerContext of one node inside a group."""
+    """LowerContext of one node in a group."""
 
     def __init__(self, lowering: _GroupLowering, node: Node):
         self.lowering = lowering
@@ -321,7 +329,7 @@ class _Context:
         self.type: TensorType = node.results[0].type
 
     def load(self, operand: OperandRef, index: Sequence[IndexLike], guard: Guard = (), other: Any = 0) -> Scalar:
-        """Element of an operand. Under a guard a load is guarded itself and a computed value is selected."""
+        """Return an element of an operand. Under a guard, loads are guarded and computed values are selected."""
         value = self.node.operands[operand.position]
         full = tuple(as_index(i) for i in index)
         if not guard:
@@ -329,19 +337,20 @@ class _Context:
         return _GuardedReader(self.lowering, guard).read(value, full, other)
 
     def broadcast(self, operand: OperandRef, index: Sequence[Index]) -> Scalar:
-        """Element of an operand that is broadcast to the result."""
+        """Return an element of an operand broadcast to the result's shape."""
         return self.load(operand, broadcast_index(operand.shape, index))
 
 
 class _GuardedReader:
-    """Computes a value under a guard: every load behind it carries the guard, so nothing is read where it is false."""
+    """Reader of values under a guard: all loads of a computed value carry the guard, so none happens where it is
+    false."""
 
     def __init__(self, lowering: _GroupLowering, guard: Guard):
         self.lowering = lowering
         self.guard = guard
 
     def read(self, value: Value, index: tuple[Index, ...], other: Any) -> Scalar:
-        """The element, or ``other`` where the guard is false."""
+        """Return the element, or ``other`` where the guard is false."""
         lowering = self.lowering
         if lowering.is_loaded(value):
             return self._load(value, index, other)
@@ -355,28 +364,28 @@ class _GuardedReader:
         return lowering.nest.load_at(lowering._buffer(value, "in"), offset, value.dtype, self.guard, other)
 
     def at(self, value: Value, index: tuple[Index, ...]) -> Scalar:
-        """The element where the guard holds, anything elsewhere."""
+        """Return the element where the guard holds; unspecified elsewhere."""
         lowering, node = self.lowering, value.node
         if lowering.is_loaded(value):
             return self._load(value, index, 0)
         if node.op is CONSTANT:
             return lowering.nest.const(number_of(node.attrs["value"]), value.dtype)
         key = ("guarded", id(value), index, self.guard)
-        known = lowering.nest.recall(key)
-        if known is not None:
-            return known
+        scalar = lowering.nest.recall(key)
+        if scalar is not None:
+            return scalar
         return lowering.nest.remember(key, lowering.apply(_GuardedContext(self, node), index, self.guard))
 
 
 class _GuardedContext(_Context):
-    """The LowerContext of a node whose value is wanted under a guard."""
+    """LowerContext of a node whose value is needed only under a guard."""
 
     def __init__(self, reader: _GuardedReader, node: Node):
         super().__init__(reader.lowering, node)
         self.reader = reader
 
     def load(self, operand: OperandRef, index: Sequence[IndexLike], guard: Guard = (), other: Any = 0) -> Scalar:
-        """Element of an operand under the guard around and its own."""
+        """Return an element of an operand under both the enclosing guard and ``guard``."""
         value = self.node.operands[operand.position]
         full = tuple(as_index(i) for i in index)
         if not guard:
@@ -385,25 +394,25 @@ class _GuardedContext(_Context):
 
 
 class _NestContext(_Context):
-    """The LowerContext of an op that lowers itself as a whole nest."""
+    """LowerContext of an op that lowers itself to a nest."""
 
     def store(self, index: Sequence[IndexLike], value: Scalar, guard: Guard = (), combine: str | None = None) -> None:
-        """Writes an element of the result, and of what follows it element by element."""
+        """Store an element of the result, and the same element of the group's elementwise outputs after it."""
         result = self.node.results[0]
-        lowering, place = self.lowering, tuple(as_index(i) for i in index)
-        lowering.nest.remember(("value", id(result), place), value)
-        lowering.nest.remember(("guarded", id(result), place, guard), value)
+        lowering, full = self.lowering, tuple(as_index(i) for i in index)
+        lowering.nest.remember(("value", id(result), full), value)
+        lowering.nest.remember(("guarded", id(result), full, guard), value)
         for output in lowering.group.outputs:
             inner = lowering.halo_source(output)
             if inner is not result:
-                value = _GuardedReader(lowering, guard).at(inner, place) if guard else lowering.at(inner, place)
-            offset = lowering._offset(output, lowering.inside(output, place))
-            # NOTE: what combines with a buffer that nothing here has filled combines with what was there before.
-            role = "inout" if combine and lowering.place[output] not in lowering.buffers else "out"
+                value = _GuardedReader(lowering, guard).at(inner, full) if guard else lowering.at(inner, full)
+            offset = lowering._offset(output, lowering.inside(output, full))
+            # NOTE: combining with a buffer that this kernel has not written reads its content from before the call.
+            role = "inout" if combine and lowering.storage_of[output] not in lowering.buffers else "out"
             lowering.nest.store_at(lowering._buffer(output, role), offset, value, guard, combine)
 
     def scratch(self, dtype: DType, size: int) -> str:
-        """A buffer of the kernel's own."""
+        """Return the name of a new scratch buffer of the kernel, of ``size`` elements."""
         result = self.node.results[0]
         assert result not in self.lowering.scratch, f"{self.node.op.name} has scratch memory already"
         self.lowering.scratch[result] = Buffer(f"s{len(self.lowering.scratch)}", dtype, size, "scratch")
@@ -411,7 +420,7 @@ class _NestContext(_Context):
 
 
 def _merged_rows(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    """The passes over a row, inside the loops over rows, as few as possible."""
+    """Fuse the passes over a row, inside the loops over rows, into as few as possible."""
     only = body[0] if len(body) == 1 else None
     if isinstance(only, Loop) and only.kind == "parallel":
         return (replace(only, body=_merged_rows(only.body)),)

@@ -1,4 +1,4 @@
-"""The structure of a group as a key: groups with equal keys become equal kernels, so that one is lowered for all."""
+"""Structural keys of groups: groups with equal keys become equal kernels, and only one of them is lowered."""
 
 from __future__ import annotations
 
@@ -8,41 +8,46 @@ from graphc.fusion.partition import Group
 from graphc.ir.graph.graph import Node, Value, attr_key
 
 
-def lies_ready(value: Value, stored: Collection[Value], place: Collection[Value]) -> bool:
-    """Whether a value that others compute is read from memory. Scalar constants are not, also those that lie there for
-    nodes like host calls: they are part of a kernel's text."""
-    return (value in stored or value in place) and not value.is_scalar_constant
+def lies_ready(value: Value, stored: Collection[Value], placed: Collection[Value]) -> bool:
+    """Check whether a value computed elsewhere is read from memory.
+
+    Scalar constants are not, even if they are also stored for nodes such as host calls: kernels contain them.
+    """
+    return (value in stored or value in placed) and not value.is_scalar_constant
 
 
 def group_key(
-    group: Group, place: Mapping[Value, str], stored: Collection[Value], strides: Mapping[str, tuple[int, ...]]
+    group: Group, storage_names: Mapping[Value, str], stored: Collection[Value], strides: Mapping[str, tuple[int, ...]]
 ) -> tuple[Hashable, tuple[str, ...]]:
-    """(key, storages) of a group whose values lie in the storages of ``place``, some of which are not row-major. Equal
-    keys: the same kernel, called with the storages at the same positions."""
+    """Return (key, storages) of a group whose values are in the storages ``storage_names``.
+
+    ``strides`` holds the strides of storages in another than row-major order. Groups with equal keys have the same
+    kernel, called with the storages at the same positions.
+    """
     members = set(group.nodes)
-    numbers: dict[Node, int] = {}
+    node_numbers: dict[Node, int] = {}
     storages: dict[str, int] = {}
-    parts: list[Hashable] = []
+    node_keys: list[Hashable] = []
 
     def is_loaded(value: Value) -> bool:
-        return value.node not in members and lies_ready(value, stored, place)
+        return value.node not in members and lies_ready(value, stored, storage_names)
 
     def storage_of(value: Value) -> Hashable:
-        name = place.get(value, "")
+        name = storage_names.get(value, "")
         return storages.setdefault(name, len(storages)), value.type, strides.get(name)
 
     stack = list(reversed(group.nodes))
     while stack:
         node = stack[-1]
-        before = [v.node for v in node.operands if not is_loaded(v) and v.node not in numbers]
-        if node not in numbers and before:
+        before = [v.node for v in node.operands if not is_loaded(v) and v.node not in node_numbers]
+        if node not in node_numbers and before:
             stack += before
             continue
         stack.pop()
-        if node not in numbers:
-            numbers[node] = len(numbers)
-            operands = (storage_of(v) if is_loaded(v) else (numbers[v.node], v.index) for v in node.operands)
+        if node not in node_numbers:
+            node_numbers[node] = len(node_numbers)
+            operands = (storage_of(v) if is_loaded(v) else (node_numbers[v.node], v.index) for v in node.operands)
             types = tuple(r.type for r in node.results)
-            parts.append((node.op.name, attr_key(node.attrs), types, node in members, *operands))
-    outputs = tuple((numbers[v.node], v.index, storage_of(v)) for v in group.outputs)
-    return (group.kind, group.shape, group.axes, outputs, *parts), tuple(storages)
+            node_keys.append((node.op.name, attr_key(node.attrs), types, node in members, *operands))
+    outputs = tuple((node_numbers[v.node], v.index, storage_of(v)) for v in group.outputs)
+    return (group.kind, group.shape, group.axes, outputs, *node_keys), tuple(storages)

@@ -1,4 +1,4 @@
-"""Horizontal fusion of loops: those over the same extents become one when neither needs what the other computes."""
+"""Horizontal loop fusion: merge loops over the same extents when neither depends on the other."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ from graphc.ir.kernel.statements import (
 
 
 def fuse_loops(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    """The statements of one scope with every reduction moved into an earlier one over the same extents where that
-    changes nothing; what both read or compute is then read and computed once."""
+    """Return the statements of one scope with each reduction moved into an earlier one over the same extents.
+
+    A reduction moves only where results stay the same. Common loads and computations are then done once.
+    """
     result = list(body)
     position = 0
     while position < len(result):
@@ -40,7 +42,7 @@ def fuse_loops(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
 
 
 def _merged(body: list[Stmt], first: int, second: int) -> list[Stmt] | None:
-    """The statements with the loop at ``second`` inside the one at ``first``, or None when it can not move there."""
+    """Return the statements with the loop at ``second`` fused into the one at ``first``; None if it cannot move."""
     host, guest = body[first], body[second]
     if not isinstance(host, Loop) or not isinstance(guest, Loop):
         return None
@@ -57,38 +59,40 @@ def _merged(body: list[Stmt], first: int, second: int) -> list[Stmt] | None:
 
 
 def _form(loop: Loop) -> list[tuple[str, int]] | None:
-    """Kinds and extents of a perfect nest; None for any other."""
-    found: list[tuple[str, int]] = []
+    """Return the kinds and extents of a perfect nest; None for other nests."""
+    levels: list[tuple[str, int]] = []
     inner: Loop | None = loop
     while inner is not None:
-        found.append((inner.kind, inner.axis.extent))
+        levels.append((inner.kind, inner.axis.extent))
         loops = [s for s in inner.body if isinstance(s, Loop)]
         if loops and len(inner.body) > 1:
             return None
         inner = loops[0] if loops else None
-    return found
+    return levels
 
 
 def _moving(host: Loop, between: list[Stmt], guest: Loop) -> set[int] | None:
-    """Which statements between the two loops have to come before the first; None when one of them can not, or when the
-    second loop needs a result of the first."""
+    """Return the positions of the statements between two loops which must move before the first.
+
+    Returns None when one of them cannot move, or when the second loop depends on the first.
+    """
     needed = _names_read((guest,))
     moving: set[int] = set()
     for i in range(len(between) - 1, -1, -1):
         stmt = between[i]
         if isinstance(stmt, Loop):
-            if needed & _names_given(stmt):
+            if needed & _names_defined(stmt):
                 return None
-        elif needed & _names_given(stmt):
+        elif needed & _names_defined(stmt):
             if isinstance(stmt, Update | Store):
                 return None
             moving.add(i)
             needed |= _names_read((stmt,))
-    return None if needed & _names_given(host) else moving
+    return None if needed & _names_defined(host) else moving
 
 
 def _memory_allows(host: Loop, between: list[Stmt], moving: set[int], guest: Loop) -> bool:
-    """Whether no read and no write change places with a write of the same buffer at another element."""
+    """Check that moving reorders no access with a write to the same buffer at another element."""
     staying = [s for i, s in enumerate(between) if i not in moving]
     passed = list(_accesses((host, *staying)))
     moved = [a for i in moving for a in _accesses((between[i],))]
@@ -113,16 +117,16 @@ def _axes(loop: Loop) -> list[Axis]:
 
 
 def _names_read(body: tuple[Stmt, ...]) -> set[str]:
-    """Scalars and accumulators that statements use."""
-    found: set[str] = set()
+    """Return the scalars and accumulators used by statements."""
+    names: set[str] = set()
     for s, _ in walk(body):
-        found |= scalars_read(s)
-        found |= {s.acc} if isinstance(s, Update | Read) else set()
-    return found
+        names |= scalars_read(s)
+        names |= {s.acc} if isinstance(s, Update | Read) else set()
+    return names
 
 
-def _names_given(stmt: Stmt) -> set[str]:
-    """Scalars that a statement defines and accumulators that it declares or changes."""
+def _names_defined(stmt: Stmt) -> set[str]:
+    """Return the scalars defined by a statement, and the accumulators declared or changed by it."""
     return names_given((stmt,)) | {s.acc for s, _ in walk((stmt,)) if isinstance(s, Update)}
 
 
@@ -130,7 +134,7 @@ def _names_given(stmt: Stmt) -> set[str]:
 
 
 def _joined(host: Loop, guest: Loop) -> Loop:
-    """One nest that does what both do in every iteration, equal statements once."""
+    """Return one nest with the statements of both in every iteration; equal statements appear once."""
     axes = dict(zip(_axes(guest), _axes(host), strict=True))
     joiner = _Joiner(axes)
     leaf = joiner.join(_leaf(host), _leaf(guest))
@@ -149,13 +153,13 @@ def _leaf(loop: Loop) -> tuple[Stmt, ...]:
 class _Joiner:
     def __init__(self, axes: dict[Axis, Axis]):
         self.axes = axes
-        self.known: dict[Stmt, str] = {}
-        """Names of values by the statement that gives them, without its name."""
+        self.available: dict[Stmt, str] = {}
+        """Names of values, by their defining statement (with an empty name)."""
         self.renamed: dict[str, Ref] = {}
         self.result: list[Stmt] = []
 
     def join(self, host: tuple[Stmt, ...], guest: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-        """The statements of both."""
+        """Return the statements of both bodies, without duplicates."""
         for stmt in host:
             self.add(stmt)
         for stmt in guest:
@@ -163,30 +167,30 @@ class _Joiner:
         return tuple(self.result)
 
     def add(self, stmt: Stmt) -> None:
-        """Appends a statement unless an equal one is there."""
+        """Append a statement unless an equal one precedes it."""
         if isinstance(stmt, Let | IndexLet | Load):
             key = replace(stmt, name="")
-            if key in self.known:
-                self.renamed[stmt.name] = self.known[key]
+            if key in self.available:
+                self.renamed[stmt.name] = self.available[key]
                 return
-            self.known[key] = stmt.name
+            self.available[key] = stmt.name
         elif isinstance(stmt, Store):
             self.forget(stmt)
         self.result.append(stmt)
 
     def forget(self, store: Store) -> None:
-        """After a store, reads of its element give what was stored, other reads of its buffer are done again."""
-        for key in [k for k in self.known if isinstance(k, Load) and k.buffer == store.buffer]:
-            del self.known[key]
+        """Invalidate loads of the stored buffer; later loads of the stored element become the stored value."""
+        for key in [k for k in self.available if isinstance(k, Load) and k.buffer == store.buffer]:
+            del self.available[key]
         if isinstance(store.value, str) and not store.guard and not store.combine:
             dtype = next((s.dtype for s in self.result if isinstance(s, Let | Load) and s.name == store.value), None)
             if dtype is not None:
-                self.known[Load("", store.buffer, store.index, dtype)] = store.value
+                self.available[Load("", store.buffer, store.index, dtype)] = store.value
 
     def ref(self, ref: Ref) -> Ref:
-        """An operand by the name that it has now."""
+        """Return an operand under its name in the joined body."""
         return self.renamed.get(ref, ref) if isinstance(ref, str) else ref
 
     def index(self, index: Index) -> Index:
-        """An index in the axes and names of the host."""
+        """Return an index in the axes and names of the host."""
         return substitute_axes(index, self.axes, self.renamed)

@@ -1,4 +1,4 @@
-"""Values in the memory of a state: contents that it has one after the other, and what overwrites it as it is read."""
+"""In-place updates: values that take over the memory of a state, and kernels that overwrite their own operands."""
 
 from __future__ import annotations
 
@@ -16,21 +16,23 @@ from graphc.passes.updates import contents_of
 
 
 class StateMemory:
-    """Which values of a graph may lie in the memory of a param or state that they are written to."""
+    """Analysis of which values may be stored directly in the param or state to which they are written."""
 
     def __init__(self, graph: Graph, plan: FusionPlan):
         self.plan = plan
         self.checked = max((i for i, g in enumerate(plan.groups) if any(is_check(n) for n in g.nodes)), default=-1)
-        """The number of the last group with a check: nothing is written to a state before it."""
+        """Number of the last group with a check; no state is written before it."""
         self.number = {n: i for i, g in enumerate(plan.groups) for n in g.nodes}
         self.writes = [n for n in graph.nodes() if n.op.has(Trait.STATE_WRITE)]
         self.copied = {written_value(v) for v in (*graph.outputs, *(n.operands[1] for n in self.writes))}
-        """What is there after the call."""
+        """Values that outlive the call: outputs and contents written to states."""
         self.last = self._last_readers()
 
     def updated(self) -> dict[Value, Value]:
-        """Values that are a state with some elements replaced, and the state: each takes over its memory from the one
-        before, which no later group reads, so that nothing else is written."""
+        """Return the contents of states with some elements replaced, each with its state.
+
+        Each takes over the memory of its predecessor, which no later group reads, so only changed elements are written.
+        """
         result: dict[Value, Value] = {}
         for node in self.writes:
             target = node.operands[0]
@@ -40,8 +42,10 @@ class StateMemory:
         return result
 
     def overwriting(self) -> dict[Value, Value]:
-        """Values that might be computed straight into the param or state they are written to: no later group reads its
-        old content, no copy at the end does, and no check comes later."""
+        """Return the values that might be computed straight into their param or state, with that target.
+
+        No later group and no final copy reads the old content, and no check comes later.
+        """
         result: dict[Value, Value] = {}
         for node in self.writes:
             target, value = node.operands[0], written_value(node.operands[1])
@@ -52,14 +56,14 @@ class StateMemory:
         return result
 
     def _may_replace(self, value: Value, old: Sequence[Value]) -> bool:
-        """Whether nothing asks for an old content, by any of its names, once a value has been computed from it."""
+        """Check that nothing reads an old content, under any of its names, after a value is computed from it."""
         computed = self.number.get(value.node, -1)
         if computed <= self.checked or any(v in self.copied or self.last.get(v, -1) > computed for v in old):
             return False
         return not is_repeated(value.node) or sum(v in old for v in value.node.operands) == 1
 
     def _last_readers(self) -> dict[Value, int]:
-        """The number of the last group that reads each value in memory."""
+        """Return, for each stored value, the number of the last group that reads it."""
         last: dict[Value, int] = {}
         stored = {v.node for v in self.plan.stored}
         for number, group in enumerate(self.plan.groups):
@@ -76,7 +80,7 @@ def _is_stored(node: Node, stored: set[Node]) -> bool:
 
 
 def overwrites_own_element(kernel: Kernel, args: Sequence[str], storage: str) -> bool:
-    """True when the kernel reads the storage only at the element that it writes next."""
+    """Check whether the kernel reads the storage only at the element to be written next."""
     if storage not in args:
         return True
     buffer = kernel.buffers[args.index(storage)].name
@@ -89,7 +93,7 @@ def overwrites_own_element(kernel: Kernel, args: Sequence[str], storage: str) ->
             reads.append((stmt.index, loops))
         if not isinstance(stmt, Store) or stmt.buffer != buffer:
             continue
-        ahead = all(index == stmt.index and around == loops[: len(around)] for index, around in reads)
+        ahead = all(index == stmt.index and enclosing == loops[: len(enclosing)] for index, enclosing in reads)
         if stored is not None or not ahead:
             return False
         stored, reads = (stmt.index, loops), []

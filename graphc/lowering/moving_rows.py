@@ -1,4 +1,4 @@
-"""Rows of a state that are overwritten after they were read: changed where they lie, or moved along one by one."""
+"""In-place updates of rows of a state: rows overwritten after they are read, or shifted along one by one."""
 
 from __future__ import annotations
 
@@ -13,27 +13,29 @@ from graphc.ir.kernel.index import Axis, Index, as_index
 from graphc.ir.kernel.statements import Kernel, Load, Loop, Stmt, Store, walk
 
 NARROW = 16
-"""Elements of a row below which a copy through other memory is the faster way (a vector of f32)."""
+"""Elements of a row below which a copy through a temporary is faster (a vector of f32)."""
 
 
 def in_order_of_rows(kernel: Kernel, args: Sequence[str], storage: str) -> Kernel | None:
-    """The kernel where it overwrites each row of a storage (whatever its other loops go over) after all that it reads
-    of it, as a loop that sums a row does before another one changes it; the loop over the rows is in order where rows
-    are read for earlier ones, as a window does that moves along. None for other kernels.
+    """Return the kernel if it can update ``storage`` in place, row by row; None for other kernels.
+
+    It can if it overwrites each row only after all its reads of the row, as when one loop sums a row and another one
+    then changes it. Where iterations read later rows than they write (a window that shifts along), the loop over rows
+    becomes serial.
 
         for i in 12 parallel { for j in 64 parallel { %s[64*i + j] = %s[64*i + j + 64] } }   ->   for i in 12 serial ...
     """
     buffer = kernel.buffers[args.index(storage)].name
-    found = [(s, loops) for s, loops in walk(kernel.body) if isinstance(s, Load | Store) and s.buffer == buffer]
-    *loads, (store, loops) = found
+    accesses = [(s, loops) for s, loops in walk(kernel.body) if isinstance(s, Load | Store) and s.buffer == buffer]
+    *loads, (store, loops) = accesses
     if not isinstance(store, Store) or store.combine is not None:
         return None
-    reads = [(load, around) for load, around in loads if isinstance(load, Load)]
+    reads = [(load, enclosing) for load, enclosing in loads if isinstance(load, Load)]
     if len(reads) < len(loads):
         return None
     for depth, loop in enumerate(loops):
         rows = _Rows(store, loops, depth)
-        ahead = [n for load, around in reads if (n := rows.moved(load, around)) is not None]
+        ahead = [n for load, enclosing in reads if (n := rows.moved(load, enclosing)) is not None]
         if len(ahead) < len(reads) or not rows.are_apart(ahead, reads):
             continue
         if not any(at_most(1, n) for n in ahead):
@@ -44,7 +46,7 @@ def in_order_of_rows(kernel: Kernel, args: Sequence[str], storage: str) -> Kerne
 
 @dataclass(frozen=True)
 class _Rows:
-    """A store, the loops around it, and which of them goes over rows."""
+    """A store, its enclosing loops, and the depth of the loop over rows."""
 
     store: Store
     loops: tuple[Loop, ...]
@@ -52,7 +54,7 @@ class _Rows:
 
     @property
     def axis(self) -> Axis:
-        """The axis of the rows."""
+        """Axis of the loop over rows."""
         return self.loops[self.depth].axis
 
     @property
@@ -60,26 +62,26 @@ class _Rows:
         """Elements between neighbouring rows."""
         return self.store.index.coefficient(self.axis)
 
-    def moved(self, load: Load, around: tuple[Loop, ...]) -> int | None:
-        """By how many rows a load is ahead of the store; None where it reads what may have been overwritten."""
+    def moved(self, load: Load, enclosing: tuple[Loop, ...]) -> int | None:
+        """Return how many rows a load is ahead of the store; None where it may read an overwritten element."""
         outer = self.loops[: self.depth + 1]
         if not all(loop.kind == "parallel" for loop in outer) or not at_most(1, self.stride):
             return None
-        if [x.axis for x in around[: self.depth + 1]] != [x.axis for x in outer]:
+        if [x.axis for x in enclosing[: self.depth + 1]] != [x.axis for x in outer]:
             return None
         if any(load.index.coefficient(x.axis) != self.store.index.coefficient(x.axis) for x in outer):
             return None
-        read, written = self.row(load.index, around), self.row(self.store.index, self.loops)
+        read, written = self.row(load.index, enclosing), self.row(self.store.index, self.loops)
         if read is None or written is None:
             return None
         count = read - written
-        own = load.index == self.store.index and around == self.loops[: len(around)]
-        inner = around[self.depth + 1 : self.depth + 2]
+        own = load.index == self.store.index and enclosing == self.loops[: len(enclosing)]
+        inner = enclosing[self.depth + 1 : self.depth + 2]
         earlier = own or inner != self.loops[self.depth + 1 : self.depth + 2]
         return count if at_most(1, count) or (earlier and count == 0) else None
 
     def row(self, index: Index, loops: tuple[Loop, ...]) -> int | None:
-        """The row, counted from that of the loop, within which all that is inside of the loop lies."""
+        """Return the row of an index relative to the loop's iteration; None if inner loops leave that row."""
         outer, inner = {x.axis for x in loops[: self.depth + 1]}, loops[self.depth + 1 :]
         if any(not isinstance(a, Axis) or (a not in outer and not at_most(0, c)) for a, c in index.terms):
             return None
@@ -89,15 +91,15 @@ class _Rows:
         return row if inside else None
 
     def are_apart(self, ahead: Sequence[int], loads: Sequence[tuple[Load, tuple[Loop, ...]]]) -> bool:
-        """Whether iterations of the loops around reach no row of each other."""
+        """Check whether iterations of the enclosing loops access disjoint rows."""
         first = quotient_and_rest(self.store.index.constant, self.stride)[0]
         ends = [self.axis.extent, *(self.end(load) + n for (load, _), n in zip(loads, ahead, strict=True))]
-        around = [(self.store.index.coefficient(x.axis), x.axis.extent) for x in reversed(self.loops[: self.depth])]
-        outer = sorted(around, key=lambda side: hint(side[0]))
+        enclosing = [(self.store.index.coefficient(x.axis), x.axis.extent) for x in reversed(self.loops[: self.depth])]
+        outer = sorted(enclosing, key=lambda side: hint(side[0]))
         return at_most(0, first) and all(self._nested(outer, (end + first) * self.stride) for end in ends)
 
     def end(self, load: Load) -> int:
-        """Behind the last iteration in which a load reads."""
+        """Return the end (exclusive) of the iterations in which a load is executed."""
         for bound in load.guard:
             shift = bound.index - as_index(self.axis)
             if shift.is_constant:
@@ -113,12 +115,12 @@ class _Rows:
         return True
 
     def are_wide(self) -> bool:
-        """Whether a row has enough elements for lanes, whatever sizes a call has."""
+        """Check whether a row has enough elements for lanes at every possible size."""
         return size_bounds(prod(x.axis.extent for x in self.loops[self.depth + 1 :]))[0] >= NARROW
 
 
 def _in_order(stmt: Stmt, loop: Loop) -> Stmt:
-    """The statement with a loop in order."""
+    """Return the statement with one of its loops made serial."""
     if stmt == loop:
         return replace(loop, kind="serial")
     return replace(stmt, body=tuple(_in_order(s, loop) for s in stmt.body)) if isinstance(stmt, Loop) else stmt

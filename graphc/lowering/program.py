@@ -32,30 +32,39 @@ from graphc.passes.updates import lying, stored_content, unmoved
 
 
 def lower_graph(graph: Graph, layout: str = LAYOUTS[0], costs: FusionCosts = DEFAULT.fusion) -> Program:
-    """Needs: an optimized, decomposed graph. Does: fuses, makes one kernel per group, equal kernels once, and copies
-    for outputs and written state that have no kernel of their own; temporaries that are images lie in ``layout`` (see
-    fusion.layout); ``costs`` decide what is fused and kept in rows. Leaves: a Program without memory plan."""
+    """Lower a graph to a program of kernels over storages.
+
+    Needs: an optimized, decomposed graph. Does: fuses; makes one kernel per group, with equal kernels shared; adds
+    copies for outputs and written states that no kernel writes. Image temporaries are stored in ``layout`` (see
+    fusion.layout); ``costs`` decide about fusion and row caches. Leaves: a Program without memory plan.
+    """
     return lower_layouts(graph, (layout,), costs)[0]
 
 
 def lower_layouts(graph: Graph, layouts: Sequence[str], costs: FusionCosts = DEFAULT.fusion) -> list[Program]:
-    """The program once per layout, fused once."""
+    """Return one program per layout; fusion runs only once."""
     if has_complex(graph):
         programs = lower_layouts(on_real_memory(graph), layouts, costs)
         return [on_complex_memory(program, graph) for program in programs]
     plan = fuse(graph, costs)
     images = image_values(graph) if any(x != LAYOUTS[0] for x in layouts) else set()
-    known: _Known = {}
-    return [_ProgramBuilder(graph, plan, images, layout, known, costs).build() for layout in layouts]
+    lowered_groups: _LoweredGroups = {}
+    return [_ProgramBuilder(graph, plan, images, layout, lowered_groups, costs).build() for layout in layouts]
 
 
-_Known = dict[Hashable, tuple[Kernel, tuple[int, ...]]]
-"""Kernels of groups that were lowered, by their keys, and the positions of their arguments among a key's storages."""
+_LoweredGroups = dict[Hashable, tuple[Kernel, tuple[int, ...]]]
+"""Memo of lowered groups, by key: the kernel, and the positions of its arguments among the key's storages."""
 
 
 class _ProgramBuilder:
     def __init__(
-        self, graph: Graph, plan: FusionPlan, images: set[Value], layout: str, known: _Known, costs: FusionCosts
+        self,
+        graph: Graph,
+        plan: FusionPlan,
+        images: set[Value],
+        layout: str,
+        lowered_groups: _LoweredGroups,
+        costs: FusionCosts,
     ):
         self.graph = graph
         self.costs = costs
@@ -63,31 +72,31 @@ class _ProgramBuilder:
         self.images = images
         self.layout = layout
         self.storages: dict[str, Storage] = {}
-        self.place: dict[Value, str] = {}
-        """Storage that holds a value."""
+        self.storage_of: dict[Value, str] = {}
+        """The storage of each value."""
         self.strides: dict[str, tuple[int, ...]] = {}
         """Strides of storages that are not row-major."""
-        self.known = known
+        self.lowered_groups = lowered_groups
         self.kernels: dict[tuple, Kernel] = {}
         self.calls: list[Call] = []
         self.products: set[str] = set()
         """Names of kernels that are contractions."""
         self.updated: dict[Value, Value] = {}
-        """Values that are a state with some elements replaced, and the state."""
+        """Values that are a state with some elements replaced, with that state."""
         self.within: dict[Value, tuple[Value, int]] = {}
-        """Values that are computed where they lie in a view of several, that, and the element where they begin."""
+        """Values computed directly into a concatenation: its result, and the element at which they begin there."""
         self.loops = 0
-        """How many loops around calls there are."""
+        """Number of loops around calls so far."""
 
     def build(self) -> Program:
-        """The program; storages in the documented order."""
+        """Return the program, with its storages in the documented order."""
         for value in self.graph.inputs:
             name = self._add(value, value.name, input_class(value), input_path(value))
             if (equals := input_equals(value)) is not None:
                 self.storages[name] = replace(self.storages[name], equals=equals)
         for node in self.graph.nodes():
             if node.op.has(Trait.CHECK):
-                self.place[node.results[0]] = self._status()
+                self.storage_of[node.results[0]] = self._status()
         memory = StateMemory(self.graph, self.plan)
         self.updated = memory.updated()
         pending = self._place_outputs()
@@ -98,33 +107,33 @@ class _ProgramBuilder:
         in_place = memory.overwriting() | self.updated
         self._lay_out(in_place)
         for group in self.plan.groups:
-            self._lower(group, {v: in_place[v] for v in group.outputs if v in in_place and v not in self.place})
+            self._lower(group, {v: in_place[v] for v in group.outputs if v in in_place and v not in self.storage_of})
         for value, name in pending:
-            self._emit(self._copy(value, self.place[value], name))
+            self._emit(self._copy(value, self.storage_of[value], name))
         self._write_states()
-        self._put_parts()
+        self._redirect_parts()
         used = {a for call in self.calls for a in call.args}
-        kept = [s for s in self.storages.values() if s.cls not in ("constant", "temp") or s.name in used]
+        storages = [s for s in self.storages.values() if s.cls not in ("constant", "temp") or s.name in used]
         order = {"input": 0, "param": 0, "state": 0, "weight": 0, "output": 1, "status": 2, "constant": 3, "temp": 4}
-        kept.sort(key=lambda s: order[s.cls])
-        program = Program(self.graph.name, tuple(kept), tuple(self.kernels.values()), tuple(self.calls))
+        storages.sort(key=lambda s: order[s.cls])
+        program = Program(self.graph.name, tuple(storages), tuple(self.kernels.values()), tuple(self.calls))
         return share_kernels(program, self.products, self.costs)
 
     def _status(self) -> str:
-        """The storage that checks set, which is one for all."""
-        known = next((s.name for s in self.storages.values() if s.cls == "status"), None)
-        if known is None:
-            known = self._unused("status")
-            self.storages[known] = Storage(known, bool_, (), "status")
-        return known
+        """Return the name of the one storage that all checks set."""
+        name = next((s.name for s in self.storages.values() if s.cls == "status"), None)
+        if name is None:
+            name = self._unused("status")
+            self.storages[name] = Storage(name, bool_, (), "status")
+        return name
 
     def _reorder_inputs(self) -> None:
-        """Lanes along the batch need images that come from the caller in that order too: one copy at the start."""
+        """Copy the caller's images into layout ``batch_last`` at the start, because lanes run along the batch."""
         if self.layout != "batch_last":
             return
         for value in self.graph.inputs:
             if value in self.images and input_class(value) == "input":
-                source = self.place.pop(value)
+                source = self.storage_of.pop(value)
                 target = self._add(value, f"{value.name}.{self.layout}", "temp")
                 self.strides[target] = strides_of(value.shape, self.layout)
                 self._emit(self._copy(value, source, target))
@@ -132,7 +141,7 @@ class _ProgramBuilder:
     def _add(self, value: Value, name: str, cls: str, path: str = "", data: Any = None) -> str:
         name = self._unused(name)
         self.storages[name] = Storage(name, value.dtype, value.shape, cls, path, data)
-        self.place.setdefault(value, name)
+        self.storage_of.setdefault(value, name)
         return name
 
     def _unused(self, name: str) -> str:
@@ -141,34 +150,34 @@ class _ProgramBuilder:
         return name
 
     def _lower(self, group: Group, in_place: dict[Value, Value]) -> None:
-        """Emits a group's kernel, straight into a state where it overwrites no element that it still reads."""
+        """Emit a group's kernel; it writes straight into a state if it overwrites no element before reading it."""
         if self._is_by_parts(group.nodes[0]):
             self._place_temporaries(group)
             self._write_parts(group.nodes[0])
             return
-        self.place.update({value: self.place[state] for value, state in in_place.items()})
+        self.storage_of.update({value: self.storage_of[state] for value, state in in_place.items()})
         self._place_temporaries(group)
         if is_apart(group.nodes[0]):
-            self._apart(group.nodes[0])
+            self._emit_apart(group.nodes[0])
             return
-        if all(self._lies_there(node) for node in group.nodes):
+        if all(self._shares_memory(node) for node in group.nodes):
             return
         kernel, args = self._lowered(group)
-        unsafe = [v for v in in_place if not overwrites_own_element(kernel, args, self.place[v])]
+        unsafe = [v for v in in_place if not overwrites_own_element(kernel, args, self.storage_of[v])]
         if len(unsafe) == 1:
-            moving = in_order_of_rows(kernel, args, self.place[unsafe[0]])
+            moving = in_order_of_rows(kernel, args, self.storage_of[unsafe[0]])
             kernel, unsafe = (kernel, unsafe) if moving is None else (moving, [])
         if unsafe:
             for value in unsafe:
-                del self.place[value]
+                del self.storage_of[value]
             self._place_temporaries(group)
             kernel, args = self._lowered(group)
         name = self._emit((kernel, args), tuple(v.name for n in group.nodes for v in n.results))
         if group.kind == "contraction":
             self.products.add(name)
 
-    def _apart(self, node: Node) -> None:
-        """The calls of a node whose operands and results all lie in memory."""
+    def _emit_apart(self, node: Node) -> None:
+        """Emit the calls of a node whose operands and results are all stored."""
         kinds = {
             Trait.LOOP: self._repeat,
             Trait.WHILE: self._while,
@@ -177,29 +186,28 @@ class _ProgramBuilder:
         }
         next(emit for trait, emit in kinds.items() if node.op.has(trait))(node)
 
-    def _lies_there(self, node: Node) -> bool:
-        """Whether a view takes over the memory of what it shows, element for element, as one of a state that is
-        updated does."""
+    def _shares_memory(self, node: Node) -> bool:
+        """Check whether a view shares the memory of its operand, element for element (a view of an updated state)."""
         source = unmoved(node.results[0])
-        old = None if source is None else lying(source, self.place)
-        return old is not None and self.place.get(node.results[0]) == self.place[old]
+        old = None if source is None else lying(source, self.storage_of)
+        return old is not None and self.storage_of.get(node.results[0]) == self.storage_of[old]
 
     def _lowered(self, group: Group) -> tuple[Kernel, tuple[str, ...]]:
-        """``lower_group``, or the kernel that a group like this one has become."""
-        key, storages = group_key(group, self.place, self.plan.stored, self.strides)
-        found = self.known.get(key)
-        if found is None:
-            kernel, args = lower_group(group, self.place, self.plan.stored, self.strides, self.costs)
-            self.known[key] = kernel, tuple(storages.index(a) for a in args)
+        """Return the kernel of a group and its storages; reuse the kernel of an equal group."""
+        key, storages = group_key(group, self.storage_of, self.plan.stored, self.strides)
+        lowered = self.lowered_groups.get(key)
+        if lowered is None:
+            kernel, args = lower_group(group, self.storage_of, self.plan.stored, self.strides, self.costs)
+            self.lowered_groups[key] = kernel, tuple(storages.index(a) for a in args)
             return kernel, args
-        kernel, positions = found
+        kernel, positions = lowered
         return replace(kernel, origin=origin_of(group)), tuple(storages[i] for i in positions)
 
     def _place_temporaries(self, group: Group) -> None:
-        # NOTE: the places of parts that calls write count in row-major order.
+        # NOTE: calls that write operands of a concatenation compute their offsets in row-major order.
         free = not any(is_apart(node) or self._is_by_parts(node) for node in group.nodes)
         for value in group.outputs:
-            if value not in self.place:
+            if value not in self.storage_of:
                 name = self._add(value, value.name, "temp")
                 if value in self.within:
                     continue
@@ -212,39 +220,41 @@ class _ProgramBuilder:
         return node in self.plan.laid_out or is_written_by_parts(node, self.costs)
 
     def _lay_out(self, in_place: Container[Value]) -> None:
-        """Finds out what is computed where it lies in a view of several: what has no other place."""
+        """Find the operands of concatenations that can be computed directly into the result: those without storage."""
         for node in (g.nodes[0] for g in self.plan.groups if g.nodes[0] in self.plan.laid_out):
-            for part, start in zip(node.operands, starts(node), strict=True):
-                value = lying(part, self.plan.stored)
-                if value is not None and not (value in self.place or value in in_place or value in self.within):
+            for operand, start in zip(node.operands, starts(node), strict=True):
+                value = lying(operand, self.plan.stored)
+                if value is not None and not (value in self.storage_of or value in in_place or value in self.within):
                     self.within[value] = node.result, start
 
-    def _put_parts(self) -> None:
-        """Lets calls take parts of the views in the places of what is computed there."""
-        parts = {self.place[v]: (self.place[whole], start) for v, (whole, start) in self.within.items()}
+    def _redirect_parts(self) -> None:
+        """Replace the storages of such operands by the concatenation's storage and an offset, in all calls."""
+        subviews = {self.storage_of[v]: (self.storage_of[result], start) for v, (result, start) in self.within.items()}
         for number, call in enumerate(self.calls):
-            if not parts.keys().isdisjoint(call.args):
-                places = [parts.get(name, (name, 0)) for name in call.args]
-                offsets = tuple(call.offset(i) + start for i, (_, start) in enumerate(places))
-                self.calls[number] = replace(call, args=tuple(name for name, _ in places), offsets=offsets)
+            if not subviews.keys().isdisjoint(call.args):
+                args = [subviews.get(name, (name, 0)) for name in call.args]
+                offsets = tuple(call.offset(i) + start for i, (_, start) in enumerate(args))
+                self.calls[number] = replace(call, args=tuple(name for name, _ in args), offsets=offsets)
 
     def _write_parts(self, node: Node) -> None:
-        """A call for each of many operands that lie side by side in the result, that writes it to its place."""
+        """Emit a call per operand of a concatenation that writes it at its offset of the result."""
         result = node.results[0]
-        for part, start in zip(node.operands, starts(node), strict=True):
-            value = lying(part, self.within)
+        for operand, start in zip(node.operands, starts(node), strict=True):
+            value = lying(operand, self.within)
             if value is not None and self.within[value] == (result, start):
                 continue
-            kernel, args = lower_part(part, result, self.place, self.plan.stored, self.strides)
-            offsets = tuple(as_index(start if name == self.place[result] else 0) for name in args)
+            kernel, args = lower_part(operand, result, self.storage_of, self.plan.stored, self.strides)
+            offsets = tuple(as_index(start if name == self.storage_of[result] else 0) for name in args)
             self._emit((kernel, args), (result.name,), offsets=offsets)
 
     def _repeat(self, node: Node) -> None:
-        """The kernels of a scan's body, called once per step: carries lie where they shall be in the end, and are
-        changed there; slices of sequences are parts of their storages."""
+        """Emit the kernels of a scan's body, called once per step.
+
+        Carries are updated in place in the storages of their results; slices of sequences are subviews.
+        """
         loop = Repetition(node, self._loop_name())
         operands = [self._row_major(v) for v in node.operands]
-        results = [self.place[v] for v in node.results]
+        results = [self.storage_of[v] for v in node.results]
         for value, source, target in zip(node.operands[: loop.carries], operands, results, strict=False):
             if source != target:
                 self._emit(self._copy(value, source, target))
@@ -252,7 +262,7 @@ class _ProgramBuilder:
         self._insert(node, body, loop.bind(body, operands, results), loop.axis)
 
     def _insert(self, node: Node, body: Program, bound: dict[str, Subview], around: Axis | None) -> None:
-        """The calls of a lowered graph that a node holds, in a loop or in none."""
+        """Emit the calls of a lowered inner graph of a node, inside the loop ``around`` if there is one."""
         for storage in body.storages[len(bound) :]:
             name = self._unused(f"{node.results[0].name}.{storage.name}")
             self.storages[name] = replace(storage, name=name)
@@ -260,11 +270,11 @@ class _ProgramBuilder:
         axes = {a: Axis(self._loop_name(), a.extent, a.flag and bound[a.flag].storage) for a in loop_spans(body.calls)}
         kernels = {k.name: k for k in body.kernels}
         for call in body.calls:
-            parts = [bound[a].inside(call.offset(i), axes) for i, a in enumerate(call.args)]
-            offsets = tuple(p.offset for p in parts) if call.offsets or any(p.offset.terms for p in parts) else ()
+            subviews = [bound[a].inside(call.offset(i), axes) for i, a in enumerate(call.args)]
+            offsets = tuple(p.offset for p in subviews) if call.offsets or any(p.offset.terms for p in subviews) else ()
             loops = (*(() if around is None else (around,)), *(axes[a] for a in call.loops))
             values = tuple(f"{node.results[0].name}.{name}" for name in call.values)
-            self._emit((kernels[call.kernel], tuple(p.storage for p in parts)), values, loops, offsets)
+            self._emit((kernels[call.kernel], tuple(p.storage for p in subviews)), values, loops, offsets)
 
     def _flag(self, node: Node, name: str) -> str:
         flag = self._unused(f"{node.results[0].name}.{name}")
@@ -272,25 +282,27 @@ class _ProgramBuilder:
         return flag
 
     def _while(self, node: Node) -> None:
-        """The condition, then a loop over the kernels of a step and of the condition, which sets the loop's flag.
-        Carries lie where they shall be in the end, and are changed there."""
+        """Emit the condition, then a loop over the kernels of a step and of the condition, which sets the loop's flag.
+
+        Carries are updated in place in the storages of their results.
+        """
         carries, flag = node.attrs["carries"], self._flag(node, "more")
         operands = [self._row_major(v) for v in node.operands]
-        results = [self.place[v] for v in node.results]
+        results = [self.storage_of[v] for v in node.results]
         for value, source, target in zip(node.operands[:carries], operands, results, strict=False):
             if source != target:
                 self._emit(self._copy(value, source, target))
-        present = [*results, *operands[carries:]]
+        arguments = [*results, *operands[carries:]]
         test, step = Branch(node.attrs["test"]), Branch(node.attrs["body"], carries)
         axis = Axis(self._loop_name(), MOST_STEPS, flag)
         for graph, around in ((test, None), (step, axis), (test, axis)):
             body = lower_graph(graph.body, costs=self.costs)
-            self._insert(node, body, graph.bind(body, present, [] if graph is step else [flag]), around)
+            self._insert(node, body, graph.bind(body, arguments, [] if graph is step else [flag]), around)
 
     def _branch(self, node: Node) -> None:
-        """The kernels of both branches, each in a loop of one iteration or none: both write to the same results."""
+        """Emit the kernels of both branches, each in a loop of at most one iteration; both write the same results."""
         pred, *operands = (self._row_major(v) for v in node.operands)
-        results = [self.place[v] for v in node.results]
+        results = [self.storage_of[v] for v in node.results]
         for name in ("then", "otherwise"):
             flag = self._flag(node, name)
             self._emit((_flag_kernel(name == "then"), (pred, flag)))
@@ -299,11 +311,11 @@ class _ProgramBuilder:
             self._insert(node, body, branch.bind(body, operands, results), Axis(self._loop_name(), 1, flag))
 
     def _call_host(self, node: Node) -> None:
-        """The call of a Python function: a kernel without statements, of which the first buffer is the new token."""
+        """Emit the call of a Python function: a kernel without statements, whose first buffer is the new token."""
         token, *results = node.results
         values = [(token, "out"), *((v, "in") for v in node.operands), *((v, "out") for v in results)]
         buffers = tuple(Buffer(f"b{i}", v.dtype, v.type.size, role) for i, (v, role) in enumerate(values))
-        args = tuple(self._row_major(v) if role == "in" else self.place[v] for v, role in values)
+        args = tuple(self._row_major(v) if role == "in" else self.storage_of[v] for v, role in values)
         self._emit((Kernel("host", buffers, (), host=node.attrs["number"]), args), tuple(v.name for v in node.results))
 
     def _loop_name(self) -> str:
@@ -311,8 +323,8 @@ class _ProgramBuilder:
         return f"r{self.loops - 1}"
 
     def _row_major(self, value: Value) -> str:
-        """A storage with the elements of a value in row-major order."""
-        source = self.place[value]
+        """Return a storage with the elements of a value in row-major order; copy the value if necessary."""
+        source = self.storage_of[value]
         if source not in self.strides:
             return source
         target = self._unused(f"{value.name}.{LAYOUTS[0]}")
@@ -321,13 +333,13 @@ class _ProgramBuilder:
         return target
 
     def _write_states(self) -> None:
-        """Copies into states what does not lie there yet; a state that is also a source is saved before."""
+        """Copy new contents into states unless they are there already; before that, save states read by such copies."""
         copies: list[tuple[Value, str, str]] = []
         for node in self.graph.nodes():
             if node.op.has(Trait.STATE_WRITE):
-                value, target = stored_content(node), self.place[node.operands[0]]
-                if self.place[value] != target:
-                    copies.append((value, self.place[value], target))
+                value, target = stored_content(node), self.storage_of[node.operands[0]]
+                if self.storage_of[value] != target:
+                    copies.append((value, self.storage_of[value], target))
         targets = {target for _, _, target in copies}
         for i, (value, source, target) in enumerate(copies):
             if source in targets:
@@ -338,7 +350,7 @@ class _ProgramBuilder:
             self._emit(self._copy(*copied))
 
     def _place_outputs(self) -> list[tuple[Value, str]]:
-        """Gives every output a storage; returns the copies needed where the value already lies elsewhere."""
+        """Give every output a storage; return the (value, output) copies of values stored elsewhere."""
         pending: list[tuple[Value, str]] = []
         nests = {v for g in self.plan.groups if g.kind == "nest" for v in g.outputs}
         for number, value in enumerate(self.graph.outputs):
@@ -346,17 +358,17 @@ class _ProgramBuilder:
             name = self._unused(f"out{number}")
             self.storages[name] = Storage(name, value.dtype, value.shape, "output")
             stored_constant = source.node.op is CONSTANT and bool(source.shape)
-            # NOTE: a nest walks through its results in one order; a copy turns images faster than it would write them.
+            # NOTE: a nest writes its results in a fixed order; a copy transposes images faster than it could.
             turned = source in nests and source in self.images and self.layout != LAYOUTS[0]
-            elsewhere = source in self.place or source in self.updated or source.node.op is INPUT
-            if elsewhere or stored_constant or turned:
+            stored_elsewhere = source in self.storage_of or source in self.updated or source.node.op is INPUT
+            if stored_elsewhere or stored_constant or turned:
                 pending.append((source, name))
             else:
-                self.place[source] = name
+                self.storage_of[source] = name
         return pending
 
     def _copy(self, value: Value, source: str, target: str) -> tuple[Kernel, tuple[str, ...]]:
-        """A kernel that copies a storage into another one, whatever their layouts."""
+        """Return a kernel that copies a storage into another one, between any two layouts."""
         nest, size = NestBuilder(), value.type.size
         row_major = row_major_strides(value.shape)
         with nest.loops(value.shape) as index:
@@ -372,7 +384,7 @@ class _ProgramBuilder:
         loops: tuple[Axis, ...] = (),
         offsets: tuple[Index, ...] = (),
     ) -> str:
-        """Appends a call; gives the kernel's name in the program, or none where there is nothing to do."""
+        """Append a call; return the kernel's name in the program, or "" if the kernel is empty."""
         kernel, args = lowered
         if not kernel.body and kernel.host < 0:
             return ""
@@ -384,12 +396,12 @@ class _ProgramBuilder:
 
 
 MOST_STEPS = 2**40
-"""Steps of a loop that only its flag ends, which it would take days to make."""
+"""Bound of a loop that only its flag ends; 2**40 steps would take days."""
 
 
 def _flag_kernel(is_then: bool) -> Kernel:
-    """Whether a branch is taken: the condition, or that it does not hold."""
+    """Return a kernel that sets the flag of a branch: the condition for ``then``, its negation otherwise."""
     nest = NestBuilder()
-    found = nest.load_at("b0", as_index(0), bool_)
-    nest.store_at("b1", as_index(0), found.eq(is_then))
+    condition = nest.load_at("b0", as_index(0), bool_)
+    nest.store_at("b1", as_index(0), condition.eq(is_then))
     return Kernel("flag", (Buffer("b0", bool_, 1, "in"), Buffer("b1", bool_, 1, "out")), nest.body())

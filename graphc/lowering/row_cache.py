@@ -1,4 +1,4 @@
-"""Which values of a row group are kept in a scratch row instead of being computed again in every pass over the row."""
+"""Row caches: values of a row group kept in a scratch row instead of being recomputed in every pass over the row."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from graphc.passes.operand_access import is_virtual
 
 
 def cached_values(group: Group, costs: FusionCosts = DEFAULT.fusion) -> set[Value]:
-    """Full-level values that several passes over the row need and that are expensive: of each chain the last one that
-    as many passes need as the first."""
+    """Return the expensive full-level values needed by several passes over the row.
+
+    Of each chain of such values this is the last one needed by as many passes as the first.
+    """
     if group.kind != "row" or _runs_across(group, costs):
         return set()
     row_bytes = hint(prod(group.shape[a] for a in group.axes)) * costs.scratch_element_bytes
@@ -28,38 +30,43 @@ def cached_values(group: Group, costs: FusionCosts = DEFAULT.fusion) -> set[Valu
     shared = {n for n, count in uses.items() if count > 1}
     costly = {n for n in shared if _is_costly(n, shared)}
     last = {n for n in costly if not any(c in costly and uses[c] == uses[n] for c in _consumers(n, group))}
-    # What fewer passes need is not kept if it costs little once that is kept of which it is made.
-    kept = {n for n in last if _is_costly(n, shared - (last - {n}))}
-    return {n.results[0] for n in kept}
+    # A value that fewer passes need is not kept if it is cheap to compute from other kept values.
+    cached = {n for n in last if _is_costly(n, shared - (last - {n}))}
+    return {n.results[0] for n in cached}
 
 
 def _runs_across(group: Group, costs: FusionCosts) -> bool:
-    """True when neighbours in memory belong to different rows: then lanes run over rows, each of which would need a
-    scratch row of its own."""
+    """Check whether neighbours in memory belong to different rows.
+
+    Lanes then run over rows, and each lane would need a scratch row of its own.
+    """
     return bool(group.shape) and len(group.shape) - 1 not in group.axes and hint(group.shape[-1]) >= costs.rows_across
 
 
 def _passes(group: Group) -> list[list[Value]]:
-    """The roots of each pass over the row: operands of the reductions that can be computed together, which are those
-    that wait for equally many others, and the full-level outputs."""
-    found: dict[int, list[Value]] = {}
+    """Return the roots of each pass over the row.
+
+    Reductions that wait for equally many others share a pass, whose roots are their operands. The last pass computes
+    the full-level outputs.
+    """
+    roots_by_waits: dict[int, list[Value]] = {}
     waits: dict[Node, int] = {}
     for node in group.nodes:  # NOTE: in the order of the graph, so operands come first
         waits[node] = _waits(node, waits) + node.op.has(Trait.REDUCTION)
         if node.op.has(Trait.REDUCTION):
-            found.setdefault(waits[node], []).extend(node.operands)
-    return [*found.values(), [v for v in group.outputs if group.is_full(v)]]
+            roots_by_waits.setdefault(waits[node], []).extend(node.operands)
+    return [*roots_by_waits.values(), [v for v in group.outputs if group.is_full(v)]]
 
 
 def _waits(node: Node, waits: dict[Node, int]) -> int:
-    """How many reductions, one after the other, come before what the node reads."""
-    most, seen = 0, set()
+    """Return the length of the longest chain of reductions before the node's operands."""
+    most, visited = 0, set()
     stack = [v.node for v in node.operands]
     while stack:
         source = stack.pop()
-        if source in seen:
+        if source in visited:
             continue
-        seen.add(source)
+        visited.add(source)
         if source in waits:
             most = max(most, waits[source])
         elif is_virtual(source):
@@ -68,28 +75,28 @@ def _waits(node: Node, waits: dict[Node, int]) -> int:
 
 
 def _reachable(group: Group, roots: list[Value]) -> set[Node]:
-    """Full-level nodes of the group behind the roots, not looking behind reductions."""
-    members, seen = set(group.nodes), set()
+    """Return the full-level nodes of the group from which the roots are computed, up to reductions."""
+    members, reachable = set(group.nodes), set()
     stack = [v.node for v in roots]
     while stack:
         node = stack.pop()
-        if node in seen or node.op.has(Trait.REDUCTION):
+        if node in reachable or node.op.has(Trait.REDUCTION):
             continue
         if node in members and group.is_full(node.results[0]):
-            seen.add(node)
+            reachable.add(node)
         elif not is_virtual(node):
             continue
         stack.extend(v.node for v in node.operands)
-    return seen
+    return reachable
 
 
 def _is_costly(node: Node, shared: set[Node]) -> bool:
-    stack, seen = [node], set()
+    stack, visited = [node], set()
     while stack:
         current = stack.pop()
-        if current in seen:
+        if current in visited:
             continue
-        seen.add(current)
+        visited.add(current)
         if is_slow(current):
             return True
         stack.extend(v.node for v in current.operands if v.node in shared or is_virtual(v.node))

@@ -1,4 +1,4 @@
-"""Scans as repeated calls: the step as a graph that changes carries in place, and what its storages stand for."""
+"""Scans as repeated calls: the step as a graph that updates carries in place, and the binding of its storages."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from graphc.ops.state import state_write
 
 @dataclass(frozen=True)
 class Subview:
-    """A storage of a program, or the part of it that starts at ``offset``."""
+    """A storage of a program, or its part from element ``offset`` on."""
 
     storage: str
     offset: Index = field(default_factory=Index)
 
     def inside(self, offset: Index, axes: Mapping[Axis, Axis]) -> Subview:
-        """A part of this part, with the axes of its offset renamed."""
+        """Return a subview of this subview, with the axes of its offset renamed."""
         total = self.offset + offset.constant
         for atom, coefficient in offset.terms:
             assert isinstance(atom, Axis)
@@ -31,7 +31,7 @@ class Subview:
 
 
 class Repetition:
-    """A scan as a loop over calls."""
+    """A scan as a loop over calls of its body's kernels."""
 
     def __init__(self, node: Node, name: str):
         attrs = node.attrs
@@ -42,7 +42,7 @@ class Repetition:
         self.body: Graph = _Stateful(self.carries).transform(attrs["body"])
 
     def bind(self, body: Program, operands: Sequence[str], results: Sequence[str]) -> dict[str, Subview]:
-        """What the arguments and outputs of the lowered body stand for in the program around it."""
+        """Return, for each argument and output of the lowered body, its subview in the enclosing program."""
         count, outputs = len(operands), len(results) - self.carries
         bound: dict[str, Subview] = {}
         for i, storage in enumerate(body.storages[: count + outputs]):
@@ -57,26 +57,28 @@ class Repetition:
         return bound
 
     def slice(self, size: int) -> Index:
-        """Where the slice of the present iteration starts in a sequence of slices of that size."""
+        """Return the offset of the current iteration's slice in a sequence of slices of ``size`` elements."""
         step = as_index(self.axis) * size
         return (self.axis.extent - 1) * size - step if self.reverse else step
 
 
 class Branch:
-    """A graph as calls that run where a flag is set; it changes the first operands, ``carries``, in place."""
+    """A graph as calls that run only if a flag is set; it updates the first ``carries`` operands in place."""
 
     def __init__(self, graph: Graph, carries: int = 0):
         self.body: Graph = _Stateful(carries).transform(graph)
 
     def bind(self, body: Program, operands: Sequence[str], results: Sequence[str] = ()) -> dict[str, Subview]:
-        """What the arguments and outputs of the lowered graph stand for in the program around it."""
-        places = [*operands, *results]
-        return {s.name: Subview(p) for s, p in zip(body.storages[: len(places)], places, strict=True)}
+        """Return, for each argument and output of the lowered graph, its storage in the enclosing program."""
+        names = [*operands, *results]
+        return {s.name: Subview(name) for s, name in zip(body.storages[: len(names)], names, strict=True)}
 
 
 class _Stateful(Reemitter):
-    """The body with carries as states that it writes. What lies in several places is computed into each of them by the
-    kernel that computes it, as a reshape that changes nothing."""
+    """Rewriter of a scan's body in which carries become states.
+
+    A value that must be stored several times gets an identity reshape per copy, so that its own kernel writes them all.
+    """
 
     def __init__(self, carries: int):
         super().__init__()
@@ -84,25 +86,25 @@ class _Stateful(Reemitter):
         self.source = Graph()
 
     def transform(self, graph: Graph) -> Graph:
-        """The body: outputs are those that are stacked, carries are written."""
+        """Return the body with the stacked values as outputs and the carries as written states."""
         self.source = graph
         target = super().transform(graph)
         after, outputs = target.outputs[: self.carries], target.outputs[self.carries :]
-        taken: set[Value] = set()
-        written = [self.alone(v, taken) for v in after]
-        target.set_outputs([self.alone(v, taken) for v in outputs])
+        stored: set[Value] = set()
+        written = [self.alone(v, stored) for v in after]
+        target.set_outputs([self.alone(v, stored) for v in outputs])
         for state, value in zip(target.inputs[: self.carries], written, strict=True):
             emit(target, state_write.op, (state, value), {}, name=f"{state.name}.next")
         return target
 
     def copy_input(self, value: Value) -> Value:
-        """Carries become states."""
+        """Declare carries as states, other inputs as inputs."""
         if value in self.source.inputs[: self.carries]:
             return self.target.add_input(value.type, value.name, "state", value.name)
         return self.target.add_input(value.type, value.name)
 
-    def alone(self, value: Value, taken: set[Value]) -> Value:
-        """The value itself where it lies in no other place yet, else its copy."""
-        fresh = value not in taken and value.node.op not in (INPUT, CONSTANT)
-        taken.add(value)
+    def alone(self, value: Value, stored: set[Value]) -> Value:
+        """Return the value itself if it is stored nowhere else yet, else a copy of it."""
+        fresh = value not in stored and value.node.op not in (INPUT, CONSTANT)
+        stored.add(value)
         return value if fresh else emit(self.target, reshape.op, (value,), {"shape": value.shape}, name=value.name)[0]

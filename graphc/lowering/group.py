@@ -136,7 +136,7 @@ class _GroupLowering:
     def halo_source(self, value: Value) -> Value:
         """Return the value computed for an output in the loops over the domain: the operand of its padding, if any."""
         inner = halo_source(value, self.members)
-        # A padding of an empty array may have been merged with it like any map; it reads nothing and is computed itself.
+        # A padding of an empty array may have been merged with it as a map; it reads nothing and is computed itself.
         return inner if inner.shape == self.group.shape else value
 
     def inside(self, value: Value, index: Sequence[IndexLike]) -> tuple[Index, ...]:

@@ -1,1 +1,1 @@
-"""The CPU schedule: every kernel of a program gets its loops tiled, vectorised and unrolled."""
+"""Schedules for CPUs and GPUs: tile, vectorise, unroll and parallelise the loops of a program's kernels."""

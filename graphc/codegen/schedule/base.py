@@ -1,4 +1,4 @@
-"""What a program pass and a step on a nest are: named, frozen records that return what they leave and what changed."""
+"""Protocols of program passes and nest steps: named, frozen records that return their result and a count of changes."""
 
 from __future__ import annotations
 
@@ -20,54 +20,52 @@ from graphc.ir.kernel.statements import Kernel, Program
 
 @dataclass(frozen=True)
 class Context:
-    """What all passes of one compile may look at besides the program."""
+    """Facts available to all passes of one compile besides the program."""
 
     forms: Forms
-    """The forms of kernels that are known, for the target."""
+    """Memo of the canonical forms of kernels, for the target."""
     tuned: Mapping[str, str] = field(default_factory=dict)
-    """Labels of register blocks by the keys of ``find_blocks``, which are taken instead of those with the best
-    estimate."""
+    """Labels of register blocks, by the keys of ``find_blocks``; they override the choice by estimate."""
 
     @property
     def target(self) -> Target:
-        """The machine that the program is made for."""
+        """Machine for which the program is compiled."""
         return self.forms.target
 
 
 @dataclass(frozen=True)
 class Scheduled:
-    """A program on its way through the schedule, with what has been decided beside its loops."""
+    """A program on its way through the schedule, with the decisions that its loops do not show."""
 
     program: Program
     prepacking: Program | None = None
-    """What is computed once for many calls, split off by ``prepacking``; its memory is not planned."""
+    """Program that runs once for many calls, split off by ``prepacking``; its memory is not planned."""
     execution: Execution = field(default_factory=Execution)
 
 
 @dataclass(frozen=True)
 class PassResult:
-    """What a program pass leaves."""
+    """Result of a program pass."""
 
     scheduled: Scheduled
     changed: int
-    """How many kernels and calls are not as they were, or how many decisions were taken; 0 where the pass found nothing
-    to do."""
+    """Number of changed kernels and calls, or of decisions; 0 where the pass found nothing to do."""
     reasons: tuple[str, ...] = ()
-    """Why it chose what it chose, a line for each choice."""
+    """Reasons of the pass for its choices, a line each."""
     steps: tuple[PassRun, ...] = ()
-    """What each step on a nest did to all kernels together."""
+    """Runs of the nest steps, each added up over all kernels."""
 
 
 class ProgramPass(Protocol):
-    """A frozen dataclass whose fields are its options; its docstring says what it needs, does and leaves."""
+    """Protocol of a pass: a frozen dataclass with options as fields, whose docstring has Needs, Does and Leaves."""
 
     @property
     def name(self) -> str:
-        """The name under which options, stages and errors mention the pass."""
+        """Name of the pass in options, stages and errors."""
         ...
 
-    def run(self, given: Scheduled, context: Context) -> PassResult:
-        """Transforms a valid program into a valid program of the same arguments and effects."""
+    def run(self, scheduled: Scheduled, context: Context) -> PassResult:
+        """Transform a valid program into a valid program with the same arguments and effects."""
         ...
 
 
@@ -77,46 +75,46 @@ class Nest:
 
     kernel: Kernel
     names: Names
-    """Gives names that the kernel does not use."""
+    """Generator of names that the kernel does not use."""
     constants: frozenset[str] = frozenset()
-    """Buffers to which calls bind what is call-invariant."""
+    """Buffers to which calls bind call-invariant storages."""
     form: Form | None = None
-    """Its canonical form, once that is found."""
+    """Its canonical form, after the step ``canonical-form``."""
     tile: Tile | None = None
-    """The register block that it was cut into; steps that choose plain lanes have nothing to do then."""
+    """The register block into which it was cut, if any; steps that choose plain lanes then do nothing."""
     packing: Packing | None = None
-    """What must be packed for the register block, which is read from the argument ``packed``."""
+    """Layout of the packed operand that the register block reads from the argument ``packed``."""
     row_packing: Packing | None = None
-    """The same of the operand whose elements are broadcast, which is read from ``packed_rows``."""
+    """Layout of the packed broadcast operand, read from the argument ``packed_rows``."""
     narrow: frozenset[Axis] = frozenset()
-    """Loops that read in pieces of less than a cache line."""
+    """Loops whose loads are narrower than a cache line."""
 
 
 @dataclass(frozen=True)
 class StepResult:
-    """What a step leaves."""
+    """Result of a step on a nest."""
 
     nest: Nest
     changed: int
-    """1 where the step wrote the nest anew or chose something, 0 where it had nothing to do."""
+    """1 where the step rewrote the nest or made a choice (or a count of choices), 0 where it had nothing to do."""
     reasons: tuple[str, ...] = ()
 
 
 class NestStep(Protocol):
-    """A frozen dataclass, as a program pass; it sees one kernel."""
+    """Protocol of a step: a frozen dataclass like a program pass, applied to one kernel."""
 
     @property
     def name(self) -> str:
-        """The name under which options and errors mention the step."""
+        """Name of the step in options and errors."""
         ...
 
     def run(self, nest: Nest, context: Context) -> StepResult:
-        """Transforms a kernel into an equivalent one."""
+        """Transform a kernel into an equivalent one."""
         ...
 
 
 def count_changes(before: Program, after: Program) -> int:
-    """How many kernels of ``after`` are new, and at how many places the calls differ."""
-    known = {id(k) for k in before.kernels}
+    """Count the new kernels of ``after``, plus the positions at which the calls differ."""
+    old_kernels = {id(k) for k in before.kernels}
     pairs = zip_longest(before.calls, after.calls)
-    return sum(id(k) not in known for k in after.kernels) + sum(a is not b for a, b in pairs)
+    return sum(id(k) not in old_kernels for k in after.kernels) + sum(a is not b for a, b in pairs)

@@ -1,4 +1,4 @@
-"""The forms of kernels: a nest in its canonical form, the register block that suits it, and what that takes."""
+"""Canonical forms of kernels, with the register block of each and an estimate of its cost."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NOTHING: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Form:
-    """A nest in its canonical form, and what the schedule makes of it."""
+    """A nest in its canonical form, with its register block if it gets one."""
 
     source: Kernel
     body: tuple[Stmt, ...]
@@ -38,34 +38,38 @@ class Form:
     tiled: tuple[Contraction, Tile] | None
 
     def cycles(self, target: Target) -> float:
-        """The estimate from which the schedule chooses."""
+        """Return the estimated cycles by which the schedule chooses."""
         return self.tiled[1].cycles if self.tiled else _plain_cycles(self.body, target)
 
 
 class Forms:
-    """The forms of kernels for one target, each found once for all programs that share its nest: most kernels are the
-    same in every layout that is compared, and the one that is chosen is scheduled after it was estimated."""
+    """Memo of the canonical forms of kernels for one target.
+
+    Programs with a common nest share its form: most kernels are the same in all compared layouts, and the chosen
+    program is first estimated, then scheduled.
+    """
 
     def __init__(self, target: Target):
         self.target = target
-        self._known: dict[tuple, Form] = {}
+        self._forms: dict[tuple, Form] = {}
 
     def find(self, kernel: Kernel, constants: frozenset[str]) -> Form:
-        """The form of a kernel to which calls bind constants as the buffers ``constants``."""
-        # NOTE: nests are compared by identity, which a form that keeps its source makes safe; hashing one takes longer.
+        """Return the form of a kernel; ``constants`` are the buffers to which calls bind constants."""
+        # NOTE: nests are keyed by identity, since hashing takes longer; safe because a form keeps its source alive.
         key = id(kernel.body), kernel.buffers, constants
-        found = self._known.get(key)
-        if found is None:
+        form = self._forms.get(key)
+        if form is None:
             names = Names()
             canonical_kernel = canonical(kernel, names, self.target.costs.strict_order)
-            found = Form(
+            form = Form(
                 kernel, canonical_kernel.body, names.next, register_block(canonical_kernel, constants, self.target)
             )
-            self._known[key] = found
-        return found
+            self._forms[key] = form
+        return form
 
 
 def block_key(canonical_kernel: Kernel, constants: frozenset[str]) -> str:
+    """Return a hash of a kernel and its constant buffers, without the kernel's name."""
     text = print_kernel(replace(canonical_kernel, name="k", origin=()))
     return sha256(f"{text}\n{sorted(constants)}".encode()).hexdigest()
 
@@ -77,8 +81,11 @@ def _plain_cycles(body: tuple[Stmt, ...], target: Target) -> float:
 def register_block(
     canonical_kernel: Kernel, constants: frozenset[str], target: Target, tuned: Mapping[str, str] = NOTHING
 ) -> tuple[Contraction, Tile] | None:
-    """The contraction that a kernel is, with its ``tuned`` or best register block; None when it has none, or one so
-    poor that loops with plain lanes are expected to take less than half of its time (they are estimated less well)."""
+    """Match a kernel as a contraction; return it with its ``tuned`` or best register block.
+
+    Returns None if the kernel has no register block, or so poor a one that plain lanes are expected to take less than
+    half of its time (their estimate is less reliable).
+    """
     contraction = find_contraction(canonical_kernel)
     label = tuned.get(block_key(canonical_kernel, constants)) if tuned and contraction else None
     if contraction and label:
@@ -95,8 +102,10 @@ def register_block(
 
 
 def constant_buffers(program: Program, kernel: Kernel, fixed: frozenset[str] | None = None) -> frozenset[str]:
-    """Buffers of a kernel to which every call binds what is ``fixed`` (known for the program, or found), or what does
-    not change while the call is repeated."""
+    """Return the buffers of a kernel to which every call binds a call-invariant or loop-invariant storage.
+
+    ``fixed`` are the call-invariant storages of the program; they are computed if None.
+    """
     fixed = call_invariant_storages(program) if fixed is None else fixed
     varying: set[str] = set()
     for call in program.calls_of(kernel.name):
@@ -108,8 +117,10 @@ def constant_buffers(program: Program, kernel: Kernel, fixed: frozenset[str] | N
 
 
 def fixed_inside(program: Program, call: Call, position: int) -> int:
-    """In how many of the loops around a call, counted from outside, an argument changes; it is the same in all
-    iterations of those that are left."""
+    """Return the number of outer loops around a call in which an argument changes.
+
+    The argument is the same in all iterations of the remaining, inner loops.
+    """
     if not call.loops:
         return 0
     depth = max((d + 1 for d, axis in enumerate(call.loops) if call.offset(position).coefficient(axis)), default=0)
@@ -117,7 +128,7 @@ def fixed_inside(program: Program, call: Call, position: int) -> int:
 
 
 def common_loops(first: tuple[Axis, ...], second: tuple[Axis, ...]) -> int:
-    """How many loops around one call are also around another one."""
+    """Count the loops shared by two calls, from the outside, given the loops around each."""
     shorter = min(len(first), len(second))
     return next((d for d in range(shorter) if first[d] != second[d]), shorter)
 

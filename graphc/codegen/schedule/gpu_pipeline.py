@@ -1,4 +1,4 @@
-"""The GPU schedule: the program passes that a lowered program goes through for a GPU, in order."""
+"""GPU schedule: the program passes on a lowered program for a GPU, in order."""
 
 from __future__ import annotations
 
@@ -21,40 +21,43 @@ from graphc.ir.kernel.map import Names
 
 @dataclass(frozen=True)
 class Threads:
-    """Needs: kernels of one nest each. Does: gives the iterations of outer parallel loops threads, warps or blocks of
-    their own, and lets these share the loops inside. Leaves: kernels with threads; an equivalent program.
+    """Assign loops to GPU threads.
 
-    ``for i parallel: s = sum(x[i, j] for j)`` -> ``for i warp: s = sum(x[i, j] for j lane) over warp``."""
+    Needs: kernels of one nest each. Does: assigns each iteration of the outer parallel loops to a thread, a warp or a
+    block, whose threads share the inner loops. Leaves: kernels with threads; an equivalent program.
+
+    ``for i parallel: s = sum(x[i, j] for j)`` -> ``for i warp: s = sum(x[i, j] for j lane) over warp``.
+    """
 
     name: str = "threads"
 
-    def run(self, given: Scheduled, context: Context) -> PassResult:
-        """Gives a reason for each kernel."""
+    def run(self, scheduled: Scheduled, context: Context) -> PassResult:
+        """Give a reason for each kernel."""
         kernels, reasons = [], []
-        for kernel in given.program.kernels:
+        for kernel in scheduled.program.kernels:
             if kernel.threads:
                 kernels.append(expand(kernel))
                 continue
             body = drop_trivial(kernel.body, Names("d"))
-            whole = independent_outside(replace(kernel, body=body))
-            tiled = tile_contraction(whole, context.target, Names("g"))
-            found, why = (tiled, describe_tiles(tiled)) if tiled else give_threads(whole, GPU)
-            kernels.append(expand(found))
+            interchanged = independent_outside(replace(kernel, body=body))
+            tiled = tile_contraction(interchanged, context.target, Names("g"))
+            threaded, why = (tiled, describe_tiles(tiled)) if tiled else give_threads(interchanged, GPU)
+            kernels.append(expand(threaded))
             reasons.append(f"{kernel.name}: {why}")
-        program = spill_rows(replace(given.program, kernels=tuple(kernels)))
-        changed = count_changes(given.program, program)
-        return PassResult(replace(given, program=program), changed, tuple(reasons))
+        program = spill_rows(replace(scheduled.program, kernels=tuple(kernels)))
+        changed = count_changes(scheduled.program, program)
+        return PassResult(replace(scheduled, program=program), changed, tuple(reasons))
 
 
 GPU_PIPELINE: tuple[ProgramPass, ...] = (
-    # A nest per kernel: threads of different blocks meet between kernels only.
+    # A nest per kernel: threads of different blocks synchronize only between kernels.
     LoopDistribution(),
     # While sums of products are whole nests.
     LibraryProducts(),
     SplitTerms(),
-    # What neither the library nor tiles compute.
+    # Sums that neither the library nor tiles compute.
     SplitSums(),
     Threads(),
     PlanMemory(),
 )
-"""What a program goes through for a GPU, top to bottom."""
+"""Passes on a program for a GPU, from first to last."""

@@ -1,4 +1,4 @@
-"""The pass that cuts long sums with few results into stretches, which threads of many blocks compute."""
+"""Pass ``split-sums``: cut long sums with few results into segments for threads of many blocks."""
 
 from __future__ import annotations
 
@@ -15,26 +15,29 @@ from graphc.ir.kernel.map import Names
 
 @dataclass(frozen=True)
 class SplitSums:
-    """Needs: kernels of one nest each; those of the library and those of tiles are chosen. Does: gives long sums with
-    few results a kernel for the sums of stretches, and one that adds these in order. Leaves: an equivalent program but
-    for the order in which sums are rounded, which depends on sizes alone.
+    """Split long sums into segments.
 
-    ``y = sum(x[i])`` -> ``t[p] = sum(x[i], i in p); y = sum(t[p])``."""
+    Needs: kernels of one nest each; the kernels for the library and for tiles are chosen. Does: gives long sums with
+    few results a kernel for the sums of segments, and one that adds these in order. Leaves: an equivalent program,
+    except for the order of rounding, which depends on sizes alone.
+
+    ``y = sum(x[i])`` -> ``t[p] = sum(x[i], i in p); y = sum(t[p])``.
+    """
 
     name: str = "split-sums"
 
-    def run(self, given: Scheduled, context: Context) -> PassResult:
-        """Splits where a GPU has more threads than the kernel would use."""
+    def run(self, scheduled: Scheduled, context: Context) -> PassResult:
+        """Split where a GPU has more threads than the kernel would use."""
         chosen = {}
-        for kernel in given.program.kernels:
-            if kernel.threads or kernel.name in given.execution.products:
+        for kernel in scheduled.program.kernels:
+            if kernel.threads or kernel.name in scheduled.execution.products:
                 continue
-            found = stretches_of(kernel, GPU)
-            if found is not None and tile_contraction(kernel, context.target, Names("g")) is None:
-                chosen[kernel.name] = found
-        # Stretches of two lengths are two nests.
-        program = distribute_loops(split_reductions(given.program, chosen)) if chosen else given.program
-        left = {k.name: k for k in program.kernels}
-        split = (k.name for k in given.program.kernels if left.get(k.name) is not k)
-        reasons = tuple(f"{name}: few results of long sums; stretches of them are summed first" for name in split)
-        return PassResult(replace(given, program=program), count_changes(given.program, program), reasons)
+            costs = stretches_of(kernel, GPU)
+            if costs is not None and tile_contraction(kernel, context.target, Names("g")) is None:
+                chosen[kernel.name] = costs
+        # Segments of two lengths are two nests.
+        program = distribute_loops(split_reductions(scheduled.program, chosen)) if chosen else scheduled.program
+        remaining = {k.name: k for k in program.kernels}
+        split = (k.name for k in scheduled.program.kernels if remaining.get(k.name) is not k)
+        reasons = tuple(f"{name}: few results of long sums; segments of them are summed first" for name in split)
+        return PassResult(replace(scheduled, program=program), count_changes(scheduled.program, program), reasons)

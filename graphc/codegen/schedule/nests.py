@@ -1,4 +1,4 @@
-"""The nests of a program: every kernel goes through the steps, and what a register block wants packed is packed."""
+"""Scheduling of kernels: run the steps on every kernel, and add the calls that pack operands of register blocks."""
 
 from __future__ import annotations
 
@@ -22,29 +22,32 @@ from graphc.ir.kernel.statements import Buffer, Call, Kernel, Load, Program, Sto
 
 @dataclass(frozen=True)
 class Nests:
-    """Needs: kernels without lanes. Does: runs STEPS on every kernel; an operand that a register block wants packed is
-    packed by a kernel of its own before the call, outside of the loops in which it stays the same, and at once where it
-    is a constant. Leaves: kernels as they are emitted, an equivalent program without memory plan.
+    """Schedule every kernel, and pack operands.
 
-    ``@k(x, w, y)`` -> ``@k_pack(w, w.packed0); @k(x, w.packed0, y)``."""
+    Needs: kernels without lanes. Does: runs STEPS on every kernel. Packs an operand of a register block by a separate
+    kernel before the call, outside of loops in which it does not change; packs constants at compile time. Leaves: an
+    equivalent program without memory plan, with kernels in the form in which they are emitted.
+
+    ``@k(x, w, y)`` -> ``@k_pack(w, w.packed0); @k(x, w.packed0, y)``.
+    """
 
     name: str = "nests"
     steps: tuple[NestStep, ...] = STEPS
-    """What every kernel goes through; fewer of them leave an equivalent program, too."""
+    """Steps on every kernel; any subset leaves an equivalent program, too."""
 
-    def run(self, given: Scheduled, context: Context) -> PassResult:
-        """Schedules each kernel once, however often it is called."""
-        scheduler = _Scheduler(given.program, context, self.steps)
+    def run(self, scheduled: Scheduled, context: Context) -> PassResult:
+        """Schedule each kernel once, however often it is called."""
+        scheduler = _Scheduler(scheduled.program, context, self.steps)
         program = scheduler.run()
-        changed = count_changes(given.program, program)
+        changed = count_changes(scheduled.program, program)
         reasons = tuple(f"{kernel}: {reason}" for kernel, run in scheduler.runs for reason in run.reasons)
         reasons = (*reasons, *scheduler.versions)
         steps = added_up(run for _, run in scheduler.runs)
-        return PassResult(replace(given, program=program), changed, reasons, steps)
+        return PassResult(replace(scheduled, program=program), changed, reasons, steps)
 
 
-_Place = tuple[str, str, tuple[Axis, ...], Index]
-"""Where something is packed: the packing kernel, the storage, the loops around it, and where the part begins."""
+_PackedPart = tuple[str, str, tuple[Axis, ...], Index]
+"""Key of a packed copy: the packing kernel, the source storage, the loops around the copy, and the source's offset."""
 
 
 class _Scheduler:
@@ -53,17 +56,17 @@ class _Scheduler:
         self.context = context
         self.steps = steps
         self.runs: list[tuple[str, PassRun]] = []
-        """What the steps did, with the name of the kernel."""
+        """Records of the steps' runs, with the name of the kernel."""
         self.storages = list(program.storages)
         self.kernels: dict[str, Kernel] = {}
         self.packings: dict[str, list[tuple[Packing, Kernel]]] = {}
-        """By kernel name: what it wants packed, and the kernels that pack, not scheduled yet."""
+        """Packings by kernel name, each with the (unscheduled) packing kernel."""
         self.versions: list[str] = []
-        """Why kernels have several versions."""
+        """Reasons for several versions of kernels."""
         self.packed: dict[tuple[str, str], str] = {}
-        """By (storage, packing kernel): the packed copy of what is fixed."""
-        self.latest: dict[_Place, tuple[int, str]] = {}
-        """The call for which something was packed last, and the copy."""
+        """Packed copies of call-invariant storages, by (storage, packing kernel)."""
+        self.latest: dict[_PackedPart, tuple[int, str]] = {}
+        """The last call (number) that packed a part, and the name of the copy."""
         self.fixed = call_invariant_storages(program)
 
     def run(self) -> Program:
@@ -72,10 +75,10 @@ class _Scheduler:
         calls: list[Call] = []
         around: tuple[Axis, ...] = ()
         starts: list[int] = []
-        """Where each of the open loops begins among the calls."""
+        """Position among the calls at which each open loop begins."""
         for number, call in enumerate(self.program.calls):
-            kept = common_loops(around, call.loops)
-            starts[kept:] = [len(calls)] * (len(call.loops) - kept)
+            shared = common_loops(around, call.loops)
+            starts[shared:] = [len(calls)] * (len(call.loops) - shared)
             around = call.loops
             *before, main = self._packed_calls(call, number)
             for pack in before:
@@ -85,24 +88,24 @@ class _Scheduler:
             calls.append(main)
         calls = self._without_unread(calls)
         used = {a for c in calls for a in c.args}
-        kept = [s for s in self.storages if s.cls not in ("constant", "temp") or s.name in used]
-        storages = (*(s for s in kept if s.cls != "temp"), *(s for s in kept if s.cls == "temp"))
+        needed = [s for s in self.storages if s.cls not in ("constant", "temp") or s.name in used]
+        storages = (*(s for s in needed if s.cls != "temp"), *(s for s in needed if s.cls == "temp"))
         called = {c.kernel for c in calls}
         kernels = tuple(k for k in self.kernels.values() if k.name in called)
         return replace(self.program, storages=storages, kernels=kernels, calls=tuple(calls))
 
     def _without_unread(self, calls: list[Call]) -> list[Call]:
-        """Calls without the arguments that a packed copy stands for, so that these need not be kept."""
-        kept: dict[str, list[int]] = {}
+        """Drop arguments that kernels no longer read because they read a packed copy, so that these may be freed."""
+        positions: dict[str, list[int]] = {}
         for name in {c.kernel for c in calls}:
             kernel = self.kernels[name]
             touched = {s.buffer for s, _ in walk(kernel.body) if isinstance(s, Load | Store)}
             stays = [b.role != "in" or b.name in touched or kernel.host >= 0 for b in kernel.buffers]
             if not all(stays):
-                kept[name] = [i for i, _ in enumerate(kernel.arguments) if stays[i]]
+                positions[name] = [i for i, _ in enumerate(kernel.arguments) if stays[i]]
                 buffers = tuple(b for b, stay in zip(kernel.buffers, stays, strict=True) if stay)
                 self.kernels[name] = replace(kernel, buffers=buffers)
-        return [_with_arguments(c, kept[c.kernel]) if c.kernel in kept else c for c in calls]
+        return [_with_arguments(c, positions[c.kernel]) if c.kernel in positions else c for c in calls]
 
     def _schedule(self, kernel: Kernel) -> None:
         if kernel.host >= 0:
@@ -135,7 +138,7 @@ class _Scheduler:
         return Kernel(f"{kernel.name}{f'_{number}' if number else ''}_pack", buffers, body, kernel.origin)
 
     def _packed_calls(self, call: Call, number: int) -> list[Call]:
-        """The call with all that its kernel wants packed, behind the calls that pack it."""
+        """Return the calls that pack a kernel's operands, followed by the call itself, which reads the copies."""
         before: list[Call] = []
         for i, (packing, pack) in enumerate(self.packings[call.kernel]):
             *packed, call = self._packed_call(call, packing, pack, (number, i))
@@ -149,10 +152,10 @@ class _Scheduler:
         offsets = (*call.offsets, Index()) if call.offsets else ()
         fixed = source.name in self.fixed and self.program.is_whole(call, position)
         name = self.packed.get((source.name, pack.name)) if fixed else None
-        known = name is not None
+        is_packed = name is not None
         name = name or f"{source.name}.packed{number[0]}" + (f"_{number[1]}" if number[1] else "")
         main = replace(call, args=(*call.args, name), offsets=offsets)
-        if known:
+        if is_packed:
             return [main]
         if fixed:
             self.packed[source.name, pack.name] = name
@@ -161,21 +164,20 @@ class _Scheduler:
             self.storages.append(Storage(name, source.dtype, data.shape, "constant", data=data))
             return [main]
         loops = call.loops[: fixed_inside(self.program, call, position)]
-        place = (pack.name, source.name, loops, call.offset(position))
-        before = self._packed_before(call, number[0], place)
+        copy_key = (pack.name, source.name, loops, call.offset(position))
+        before = self._packed_before(call, number[0], copy_key)
         if before:
             return [replace(main, args=(*call.args, before))]
-        self.latest[place] = number[0], name
+        self.latest[copy_key] = number[0], name
         self.storages.append(Storage(name, source.dtype, (call.size(packing.size),), "temp"))
         self._add_packing(pack)
-        given = () if self.program.is_whole(call, position) else (call.offset(position), Index())
-        return [Call(pack.name, (source.name, name), call.values, loops, given, call.sizes), main]
+        pack_offsets = () if self.program.is_whole(call, position) else (call.offset(position), Index())
+        return [Call(pack.name, (source.name, name), call.values, loops, pack_offsets, call.sizes), main]
 
-    def _packed_before(self, call: Call, number: int, place: _Place) -> str:
-        """The packed copy that a call before has made at the same place, if what it is of is still what it was; else
-        empty."""
-        pack, source, loops, _ = place
-        first, name = self.latest.get(place, (0, ""))
+    def _packed_before(self, call: Call, number: int, copy_key: _PackedPart) -> str:
+        """Return the copy of the same part made for an earlier call, if its source has not changed since; else ""."""
+        pack, source, loops, _ = copy_key
+        first, name = self.latest.get(copy_key, (0, ""))
         if not loops or not name or {d.name for d, _ in call.sizes} & dims_of_kernel(self.kernels[pack]).keys():
             return ""
         between = self.program.calls[first:number]
@@ -183,7 +185,7 @@ class _Scheduler:
         return name if stays else ""
 
     def _only_reads(self, call: Call, name: str) -> bool:
-        """Whether a call leaves a storage as it is."""
+        """Check whether a call leaves a storage unchanged."""
         pairs = zip(self.program.kernel(call.kernel).arguments, call.args, strict=True)
         written = [self.program.storage(a) for b, a in pairs if b.role != "in"]
         return not any(s.name == name or s.alias for s in written)
@@ -202,7 +204,7 @@ def _with_arguments(call: Call, positions: list[int]) -> Call:
 
 
 def run_copy(kernel: Kernel, source: np.ndarray) -> np.ndarray:
-    """The result of a kernel that only copies ``b0`` into ``b1``, computed with numpy for constants at compile time."""
+    """Run a kernel that only copies ``b0`` into ``b1`` with numpy, to pack constants at compile time."""
     result = np.zeros(kernel.buffer("b1").size, source.dtype)
     flat = np.ascontiguousarray(source).reshape(-1)
     for stmt, loops in walk(kernel.body):
@@ -214,7 +216,7 @@ def run_copy(kernel: Kernel, source: np.ndarray) -> np.ndarray:
 
 
 def _view(flat: np.ndarray, index: Index, axes: list[Axis]) -> np.ndarray:
-    """The elements at ``index`` for every point of the axes; a view when the index is affine, else a copy."""
+    """Return the elements at ``index`` for every point of the axes; a view when the index is affine, else a copy."""
     shape = tuple(a.extent for a in axes)
     if all(isinstance(atom, Axis) for atom, _ in index.terms):
         strides = [index.coefficient(a) * flat.itemsize for a in axes]

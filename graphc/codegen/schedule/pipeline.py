@@ -1,4 +1,4 @@
-"""The CPU schedule: the program passes that a lowered program goes through for a target, in order."""
+"""CPU schedule: the program passes on a lowered program for a target, in order."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ from graphc.ir.kernel.text import print_program
 from graphc.ir.kernel.verify import require, verify_program
 
 PIPELINE: tuple[ProgramPass, ...] = (
-    # What runs once for many calls, first: no loop around calls may hold some of it.
+    # Call-invariant calls first: no loop around calls may contain them.
     CallInvariantFirst(),
-    # While kernels are whole: a piece of one does not show which loops it has in common with its neighbours.
+    # While kernels are whole: a piece of one does not show the loops that it shares with its neighbours.
     TileAndFuse(),
     LoopDistribution(),
-    # Looks for nests of one reduction each.
+    # Needs nests of one reduction each.
     SplitReductions(),
     # From here on kernels have lanes; register blocks add calls that pack.
     Nests(),
-    # Packing of weights is among what runs once for many calls.
+    # After packing: calls that pack weights are call-invariant.
     Prepacking(),
-    # No call is added or moved any more: lifetimes are known.
+    # No later pass adds or moves a call, so lifetimes are final.
     PlanMemory(),
     NonTemporalStores(),
     # Kernels that use the same bytes of the arena wait for each other.
@@ -51,16 +51,16 @@ PIPELINE: tuple[ProgramPass, ...] = (
     # Threads poll at barriers.
     Polls(),
 )
-"""What ``schedule`` does, top to bottom; ``nests`` runs ``steps.STEPS`` on every kernel."""
+"""Passes of ``schedule``, from first to last; ``nests`` runs ``steps.STEPS`` on every kernel."""
 
 
 def passes_until(name: str) -> tuple[ProgramPass, ...]:
-    """The passes of the pipeline up to the one of that name, it included."""
+    """Return the passes of the pipeline up to and including the named one."""
     return PIPELINE[: _position(name) + 1]
 
 
 def passes_after(name: str) -> tuple[ProgramPass, ...]:
-    """The passes of the pipeline that come after the one of that name."""
+    """Return the passes of the pipeline after the named one."""
     return PIPELINE[_position(name) + 1 :]
 
 
@@ -71,32 +71,35 @@ def _position(name: str) -> int:
 def schedule(
     program: Program, context: Context, passes: Sequence[ProgramPass] = PIPELINE
 ) -> tuple[Scheduled, list[PassRun]]:
-    """What a lowered program is after ``passes``, and what each of them did.
+    """Run ``passes`` on a lowered program; return the result with a record of each pass's run.
 
-    Verifies the result, and with GRAPHC_VERIFY=pass what every pass leaves; prints it to stderr after those of
-    GRAPHC_PRINT_AFTER. Raises PassError, naming the pass and those before it, when one fails or leaves a wrong
-    program."""
+    Verifies the result, with GRAPHC_VERIFY=pass also after every pass. Prints the program to stderr after the passes
+    named in GRAPHC_PRINT_AFTER. Raises PassError, naming the pass and its predecessors, when a pass fails or leaves an
+    invalid program.
+    """
 
-    def run(step: ProgramPass, given: Scheduled) -> Outcome[Scheduled]:
-        result = step.run(given, context)
+    def run(step: ProgramPass, scheduled: Scheduled) -> Outcome[Scheduled]:
+        result = step.run(scheduled, context)
         return Outcome(result.scheduled, result.changed, result.reasons, result.steps)
 
     return Runner[ProgramPass, Scheduled](run, verify_scheduled, print_scheduled)(passes, Scheduled(program))
 
 
 def schedule_program(program: Program, target: Target, tuned: Mapping[str, str] = NOTHING) -> Program:
-    """A lowered program with its kernels scheduled, and operands of products packed: an equivalent program (see
-    ir.kernel.interpret) in one piece, ready for its memory plan."""
+    """Return a lowered program with scheduled kernels and packed operands of products.
+
+    The result is one equivalent program (see ir.kernel.interpret), ready for its memory plan.
+    """
     return schedule(program, Context(Forms(target), tuned), passes_until("nests"))[0].program
 
 
 def plan_execution(program: Program, target: Target) -> Execution:
-    """How a scheduled program whose memory is planned is run."""
+    """Return the execution decisions for a scheduled program with a memory plan."""
     return schedule(program, Context(Forms(target)), passes_after("memory-plan"))[0].execution
 
 
 def verify_scheduled(scheduled: Scheduled) -> None:
-    """Raises VerifyError for a wrong program, or for decisions about kernels, buffers or calls that it lacks."""
+    """Verify a program and its decisions; raise VerifyError if one names a missing kernel, buffer or call."""
     program, execution = scheduled.program, scheduled.execution
     verify_program(program)
     if scheduled.prepacking is not None:
@@ -104,16 +107,17 @@ def verify_scheduled(scheduled: Scheduled) -> None:
     buffers = {k.name: {b.name for b in k.arguments} for k in program.kernels}
     for kernel, non_temporal in execution.non_temporal.items():
         require(
-            non_temporal <= buffers.get(kernel, set()), f"there is no {kernel} that writes to {sorted(non_temporal)}"
+            non_temporal <= buffers.get(kernel, set()),
+            f"non-temporal stores: the program has no kernel {kernel} with the buffers {sorted(non_temporal)}",
         )
     for kernel in execution.threads.chunked:
-        require(kernel in buffers, f"there is no kernel {kernel} for threads to share")
+        require(kernel in buffers, f"thread plan: the program has no kernel {kernel}")
     for number in execution.threads.barriers | execution.polls:
-        require(0 <= number < len(program.calls), f"there is no call {number} for a barrier or a poll to stand before")
+        require(0 <= number < len(program.calls), f"barriers and polls: the program has no call {number}")
 
 
 def print_scheduled(scheduled: Scheduled) -> str:
-    """The text of the program, with what is decided beside its loops as comments."""
+    """Format the program as text, with the execution decisions as comments."""
     lines = [print_program(scheduled.program).rstrip("\n")]
     if scheduled.prepacking is not None:
         lines += ["// once for many calls:", *(f"// {x}" for x in print_program(scheduled.prepacking).splitlines())]
@@ -136,41 +140,45 @@ def _execution_lines(execution: Execution) -> list[str]:
 
 
 def _divided(program: Program, context: Context) -> Program:
-    """The program with the kernels that are scheduled one by one."""
+    """Return the program with the kernels in the form in which ``nests`` schedules each."""
     return schedule(program, context, passes_until("split-reductions"))[0].program
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """The register blocks that a kernel can have."""
+    """Candidate register blocks of a kernel."""
 
     key: str
-    """The same for equal kernels of all programs."""
+    """Key of the kernel, the same for equal kernels of all programs."""
     labels: tuple[str, ...]
-    """By estimated time, the one that is taken first."""
+    """Labels of the blocks, in the order of their estimated time; the first is chosen by default."""
 
 
 def find_blocks(program: Program, target: Target) -> dict[str, Blocks]:
-    """Of a lowered program the kernels that become register blocks, by the names that they have once scheduled (what
-    packs for one is named so with ``_pack`` behind)."""
+    """Return the candidate register blocks of a lowered program, by the names of the kernels after scheduling.
+
+    A kernel that packs an operand for kernel ``k`` is named ``k_pack``.
+    """
     divided = _divided(program, Context(Forms(target)))
     fixed = call_invariant_storages(divided)
-    found: dict[str, Blocks] = {}
+    candidates: dict[str, Blocks] = {}
     for kernel in divided.kernels:
         canonical_kernel = canonical(kernel, Names(), target.costs.strict_order)
         constants = constant_buffers(divided, kernel, fixed)
         tiled = register_block(canonical_kernel, constants, target)
         if tiled is not None:
             labels = tuple(tile.label for tile in rank_tiles(tiled[0], target, constants))
-            found[kernel.name] = Blocks(block_key(canonical_kernel, constants), labels)
-    return found
+            candidates[kernel.name] = Blocks(block_key(canonical_kernel, constants), labels)
+    return candidates
 
 
 def estimate(program: Program, forms: Forms) -> float:
-    """Cycles that a lowered program would take once scheduled, by the estimates from which the schedule chooses; what
-    depends on weights alone costs nothing."""
+    """Estimate the cycles of a lowered program after scheduling, by the same estimates by which the schedule chooses.
+
+    Calls that depend on weights alone cost nothing.
+    """
     program = distribute_loops(program)
     fixed = call_invariant_storages(program)
-    found = {k.name: forms.find(k, constant_buffers(program, k, fixed)) for k in program.kernels}
-    cycles = {name: form.cycles(forms.target) for name, form in found.items()}
+    kernel_forms = {k.name: forms.find(k, constant_buffers(program, k, fixed)) for k in program.kernels}
+    cycles = {name: form.cycles(forms.target) for name, form in kernel_forms.items()}
     return sum(hint(c.runs) * cycles[c.kernel] for c in parted(program)[1])

@@ -1,4 +1,4 @@
-"""The steps on a nest, from a lowered kernel to one with lanes or register blocks: a literal list."""
+"""Nest steps, from a lowered kernel to one with lanes or register blocks: a literal list."""
 
 from __future__ import annotations
 
@@ -30,21 +30,24 @@ from graphc.ir.kernel.verify import verify_kernel
 PACKED = "packed"
 """Name of the argument from which a register block reads its packed operand."""
 PACKED_ROWS = "packed_rows"
-"""The same of the operand whose elements are broadcast."""
+"""Name of the argument from which it reads the packed operand whose elements are broadcast."""
 
 
 @dataclass(frozen=True)
 class CanonicalForm:
-    """Needs: a kernel without lanes. Does: makes quotients axes, orders loops as memory lies, merges loops that every
-    index treats as one. Leaves: the nest that kernels with the same meaning share.
+    """Bring a nest into its canonical form.
+
+    Needs: a kernel without lanes. Does: splits axes so that quotients become axes, orders loops by their strides in
+    memory, merges loops that every index treats as one. Leaves: one nest for all kernels with the same meaning.
 
     ``for p in 0..12: y[p] = x[(p div 4) + (p mod 4) * 3]`` ->
-    ``for i in 0..3: for j in 0..4: y[i * 4 + j] = x[i + j * 3]``."""
+    ``for i in 0..3: for j in 0..4: y[i * 4 + j] = x[i + j * 3]``.
+    """
 
     name: str = "canonical-form"
 
     def run(self, nest: Nest, context: Context) -> StepResult:
-        """Takes the form that is known for the kernel, if there is one."""
+        """Look the form up, or compute it."""
         form = context.forms.find(nest.kernel, nest.constants)
         kernel = replace(nest.kernel, body=form.body)
         changed = int(form.body is not nest.kernel.body)
@@ -53,16 +56,19 @@ class CanonicalForm:
 
 @dataclass(frozen=True)
 class Contract:
-    """Needs: a canonical nest. Does: cuts a sum of products of two loads into the register block with the least
-    estimated cycles, unless plain lanes are expected to take less than half of them. Leaves: the nest of that block,
-    with an argument ``packed`` where an operand lies badly; any other nest as it is.
+    """Tile a contraction into register blocks.
 
-    ``c[i, j] += a[i, k] * b[k, j]`` -> rows of ``i`` by vectors of ``j`` in registers while ``k`` runs."""
+    Needs: a canonical nest. Does: cuts a sum of products of two loads into the register block with the least estimated
+    cycles, unless plain lanes are expected to take less than half of them. Leaves: the nest of that block, with an
+    argument ``packed`` where an operand's layout does not suit it; any other nest unchanged.
+
+    ``c[i, j] += a[i, k] * b[k, j]`` -> rows of ``i`` by vectors of ``j`` in registers while ``k`` runs.
+    """
 
     name: str = "contraction"
 
     def run(self, nest: Nest, context: Context) -> StepResult:
-        """Applies the block that is tuned, or estimated to be the best."""
+        """Apply the tuned register block, or the one with the best estimate."""
         if nest.form is None or context.tuned:
             tiled = register_block(nest.kernel, nest.constants, context.target, context.tuned)
         else:
@@ -78,27 +84,30 @@ class Contract:
         kernel = replace(nest.kernel, buffers=(*nest.kernel.arguments, *extra, *scratch)) if extra else nest.kernel
         blocked = apply_tile(contraction, tile, kernel, context.target, nest.names, packed)
         reason = f"register block {tile.label}: {tile.cycles:.3g} cycles estimated, the least"
-        done = replace(nest, kernel=blocked, tile=tile, packing=packed.panels, row_packing=packed.rows)
-        return StepResult(done, 1, (reason,))
+        tiled_nest = replace(nest, kernel=blocked, tile=tile, packing=packed.panels, row_packing=packed.rows)
+        return StepResult(tiled_nest, 1, (reason,))
 
 
 def _packed(c: Contraction, tile: Tile, target: Target) -> Packed:
-    """What is copied for a register block."""
+    """Return the packings of a register block's operands."""
     panels = make_packing(c, tile, target, PACKED) if tile.pack is not None else None
     return Packed(panels, make_row_packing(c, tile, target, PACKED_ROWS))
 
 
 @dataclass(frozen=True)
 class IndexSetSplitting:
-    """Needs: a canonical nest. Does: cuts parallel loops where conditions on their axis change. Leaves: loops inside
-    of which fewer conditions are tested. Register blocks stay as they are.
+    """Cut loops where conditions on their index change.
 
-    ``for i in 0..10: x[i] if i < 4 else 0`` -> ``for i in 0..4: x[i]``, ``for i in 4..10: 0``."""
+    Needs: a canonical nest. Does: cuts parallel loops where conditions on their axis change. Leaves: loops that test
+    fewer conditions. Register blocks stay unchanged.
+
+    ``for i in 0..10: x[i] if i < 4 else 0`` -> ``for i in 0..4: x[i]``, ``for i in 4..10: 0``.
+    """
 
     name: str = "index-set-splitting"
 
     def run(self, nest: Nest, context: Context) -> StepResult:
-        """Splits every loop of the nest."""
+        """Split every loop of the nest."""
         if nest.tile:
             return StepResult(nest, 0)
         return _with_body(nest, split_index_sets(nest.kernel.body, nest.names, context.target.costs.loops))
@@ -106,15 +115,18 @@ class IndexSetSplitting:
 
 @dataclass(frozen=True)
 class Hoist:
-    """Needs: a nest without lanes. Does: moves what does not depend on a loop out of it. Leaves: fewer operations; an
-    equivalent nest. Register blocks stay as they are.
+    """Move loop-invariant code out of loops.
 
-    ``for i: for j: y[i, j] = exp(a[i]) * x[j]`` -> ``for i: e = exp(a[i]); for j: y[i, j] = e * x[j]``."""
+    Needs: a nest without lanes. Does: moves statements out of loops on which they do not depend. Leaves: an equivalent
+    nest with fewer operations. Register blocks stay unchanged.
+
+    ``for i: for j: y[i, j] = exp(a[i]) * x[j]`` -> ``for i: e = exp(a[i]); for j: y[i, j] = e * x[j]``.
+    """
 
     name: str = "hoisting"
 
     def run(self, nest: Nest, context: Context) -> StepResult:
-        """Hoists from the inner loops outwards."""
+        """Hoist from the inner loops outwards."""
         if nest.tile:
             return StepResult(nest, 0)
         stored = {s.buffer for s, _ in walk(nest.kernel.body) if isinstance(s, Store)}
@@ -123,15 +135,18 @@ class Hoist:
 
 @dataclass(frozen=True)
 class NarrowLoads:
-    """Needs: a nest without lanes. Does: finds the innermost loops that only wait for the LLC. Leaves: their axes,
-    which ``lanes`` reads in pieces of less than a cache line; the kernel as it is.
+    """Find loops that load less than a cache line at a time.
 
-    ``for j: s += x[i, j]`` over rows that lie in the last-level cache -> ``narrow = {j}``."""
+    Needs: a nest without lanes. Does: finds the innermost loops that only wait for the LLC. Leaves: their axes, along
+    which ``lanes`` loads less than a cache line at a time; the kernel unchanged.
+
+    ``for j: s += x[i, j]`` over rows in the last-level cache -> ``narrow = {j}``.
+    """
 
     name: str = "narrow-loads"
 
     def run(self, nest: Nest, context: Context) -> StepResult:
-        """Looks at every innermost loop."""
+        """Examine every innermost loop."""
         narrow = frozenset[Axis]() if nest.tile else find_narrow_loads(nest.kernel, context.target)
         reasons = tuple(f"loop {axis.name} does little but wait for the LLC" for axis in sorted(narrow, key=_name))
         return StepResult(replace(nest, narrow=narrow) if narrow else nest, len(narrow), reasons)
@@ -139,16 +154,19 @@ class NarrowLoads:
 
 @dataclass(frozen=True)
 class Lanes:
-    """Needs: a nest without lanes. Does: makes transposes of square blocks in registers, and puts the cheapest axes of
-    other nests across lanes. Leaves: a nest of vectors with loops for what is left over. Register blocks stay.
+    """Vectorise a nest.
+
+    Needs: a nest without lanes. Does: turns transposes into square blocks in registers, and puts the cheapest axes of
+    other nests across lanes. Leaves: a nest of vectors with loops for the remainder. Register blocks stay unchanged.
 
     ``for i in 0..100: y[i] = x[i]`` -> ``for i in 0..6: vector l in 0..16: y[i * 16 + l] = x[i * 16 + l]``, and the
-    last 4 elements."""
+    last 4 elements.
+    """
 
     name: str = "lanes"
 
     def run(self, nest: Nest, context: Context) -> StepResult:
-        """Chooses by the estimated cost of each axis."""
+        """Choose by the estimated cost of each axis."""
         if nest.tile:
             return StepResult(nest, 0)
         return _with_body(nest, put_lanes(nest.kernel.body, context.target, nest.names, nest.narrow))
@@ -156,60 +174,66 @@ class Lanes:
 
 @dataclass(frozen=True)
 class MaskedSums:
-    """Needs: register blocks. Does: ends sums of one row, over what does not fit into L1, where only weights of 0
-    follow or a mask replaces the sums. Leaves: loops that read what is seen; other nests as they are.
+    """Stop masked sums early.
 
-    ``for i: s += weigh(p[i], v[i])`` -> ``n`` is the place behind the last ``p[i]`` that is not 0, and
-    ``for i until n: s += weigh(p[i], v[i])``."""
+    Needs: register blocks. Does: ends sums of one row, over operands larger than L1, where only zero weights follow or
+    a mask replaces the sums. Leaves: loops that read only unmasked elements; other nests unchanged.
+
+    ``for i: s += weigh(p[i], v[i])`` -> ``n`` is the index after the last nonzero ``p[i]``, and
+    ``for i until n: s += weigh(p[i], v[i])``.
+    """
 
     name: str = "masked-sums"
 
     def run(self, nest: Nest, context: Context) -> StepResult:
-        """Looks at every register block of one row."""
+        """Examine every register block of one row."""
         if nest.tile is None or nest.tile.rows > 1:
             return StepResult(nest, 0)
         body = end_masked_sums(nest.kernel.body, nest.names, context.target)
-        reasons = ("sums end behind what a mask leaves of them",) if body != nest.kernel.body else ()
+        reasons = ("sums end after the last element that a mask lets through",) if body != nest.kernel.body else ()
         return replace(_with_body(nest, body if reasons else nest.kernel.body), reasons=reasons)
 
 
 @dataclass(frozen=True)
 class Expand:
-    """Needs: a kernel that no step changes any more. Does: writes transcendental operations out as polynomials. Leaves:
-    arithmetic that every target has, so that no library is called.
+    """Expand transcendental operations.
 
-    ``y = exp(x)`` -> ``n = round(x * log2(e)); y = 2**n * polynomial(x - n * log(2))``."""
+    Needs: a kernel that no later step changes. Does: expands transcendental operations into polynomials. Leaves:
+    arithmetic that every target has, without calls of a library.
+
+    ``y = exp(x)`` -> ``n = round(x * log2(e)); y = 2**n * polynomial(x - n * log(2))``.
+    """
 
     name: str = "expansion"
 
     def run(self, nest: Nest, context: Context) -> StepResult:
-        """Expands every statement of the kernel."""
+        """Expand every statement of the kernel."""
         kernel = expand(nest.kernel)
         return StepResult(replace(nest, kernel=kernel), int(kernel is not nest.kernel))
 
 
 STEPS: tuple[NestStep, ...] = (
-    # Equal kernels become equal nests: one that is known need not be looked at again.
+    # Equal kernels become equal nests, so that each form is computed once.
     CanonicalForm(),
     # Either register blocks ...
     Contract(),
-    # ... or plain lanes: conditions go first, for they stand in the way of all that follows.
+    # ... or plain lanes: conditions go first because they block all later steps.
     IndexSetSplitting(),
     Hoist(),
     NarrowLoads(),
     Lanes(),
     MaskedSums(),
-    # Last, for one operation is easier to move and to price than the twenty that it becomes.
+    # Last, because one operation is easier to move and to price than the twenty into which it expands.
     Expand(),
 )
-"""What is done to every kernel, top to bottom."""
+"""Steps on every kernel, from first to last."""
 
 
 def run_steps(nest: Nest, context: Context, steps: tuple[NestStep, ...] = STEPS) -> tuple[Nest, list[PassRun]]:
-    """The nest after all steps, and what each of them did."""
+    """Return the nest after all steps, with a record of each step's run."""
 
-    def run(step: NestStep, given: Nest) -> Outcome[Nest]:
-        result = step.run(given, context)
+    def run(step: NestStep, current: Nest) -> Outcome[Nest]:
+        result = step.run(current, context)
         return Outcome(result.nest, result.changed, result.reasons)
 
     runner = Runner[NestStep, Nest](run, _verify, _text, is_stage=False)
@@ -219,7 +243,7 @@ def run_steps(nest: Nest, context: Context, steps: tuple[NestStep, ...] = STEPS)
 def put_lanes(
     body: tuple[Stmt, ...], target: Target, names: Names, narrow: frozenset[Axis] = frozenset()
 ) -> tuple[Stmt, ...]:
-    """Every nest either as square blocks with register transposes, or with its cheapest axes across lanes."""
+    """Vectorise every nest: as square blocks with register transposes, or with its cheapest axes across lanes."""
 
     def enter(loop: Loop) -> Sequence[Stmt] | None:
         tiled = transposed_tiles(loop, target, names)

@@ -1,4 +1,4 @@
-"""Versions of kernels: a nest whose lanes are nearly empty at the least sizes is scheduled once more for these."""
+"""Multi-versioning: nests whose lanes are mostly empty at a dimension's least size get a version for that size."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ from graphc.ir.kernel.statements import Kernel, Load, Loop, walk
 from graphc.ir.kernel.verify import verify_kernel
 
 _SUFFIX = "_least"
-"""Behind the names of what belongs to the version for least sizes."""
+"""Suffix of buffers that belong to the version for the least size."""
 
 
 @dataclass(frozen=True)
 class Version:
-    """A kernel with a version for the least size of a dimension beside the one for all others."""
+    """A kernel of two nests: one for the least size of a dimension, one for all other sizes."""
 
     kernel: Kernel
     packing: Packing | None
-    """What the version for the least size wants packed, read from the argument ``packing.buffer``."""
+    """Packing for the version for the least size, which reads it from the argument ``packing.buffer``."""
     reason: str
 
 
 def with_least_version(kernel: Kernel, nest: Nest, context: Context) -> Version | None:
-    """A scheduled kernel with a version for the least size of a dimension that runs across lanes, where that is
-    expected to take clearly less time and few more bytes of weights; None elsewhere.
+    """Return a scheduled kernel with an added version for the least size of a dimension that runs across lanes.
 
-    ``kernel`` is what ``nest`` was before it was scheduled. The version is the nest with that size as a number, put
-    through the same steps."""
-    left = dims_of_kernel(nest.kernel)  # a dimension is gone where all loops over it never run
-    present = (d for name, d in dims_of_kernel(kernel).items() if name in left)
-    dimension = next((d for d in present if _leaves_lanes_empty(nest, d, context)), None)
+    The version binds the dimension to that size and goes through the same steps. Returns None unless the version is
+    expected to be clearly faster and to read few more bytes of weights. ``kernel`` is the unscheduled ``nest``.
+    """
+    remaining = dims_of_kernel(nest.kernel)  # a dimension vanishes where all loops over it never run
+    candidates = (d for name, d in dims_of_kernel(kernel).items() if name in remaining)
+    dimension = next((d for d in candidates if _leaves_lanes_empty(nest, d, context)), None)
     if dimension is None or (nest.packing is not None and nest.packing.load.buffer not in nest.constants):
         return None
     sizes, k = {dimension.name: dimension.low}, context.target.costs.lanes
@@ -51,32 +51,32 @@ def with_least_version(kernel: Kernel, nest: Nest, context: Context) -> Version 
         return None
     before, after = _costs(nest, small, sizes, context)
     if not after or after * k.version_gain > before or after + k.version_saved > before:
-        return None  # a loop without iterations needs no version either
-    found = _joined(nest, small, dimension)
+        return None  # a loop without iterations (``after`` is 0) needs no version either
+    version = _joined(nest, small, dimension)
     try:
-        verify_kernel(found.kernel)
-    except VerifyError:  # what lies within a part of a size is not always seen to lie within the size
+        verify_kernel(version.kernel)
+    except VerifyError:  # the verifier cannot always prove that an index within a part of a size is within the size
         return None
     why = f"a version of its own for {dimension.name} = {dimension.low}, there {before / after:.2g} times as fast"
-    return replace(found, reason=f"{why} by the estimate")
+    return replace(version, reason=f"{why} by the estimate")
 
 
 def _leaves_lanes_empty(nest: Nest, dimension: Dimension, context: Context) -> bool:
-    """Whether an axis is across lanes that has fewer elements than a register when the dimension is smallest."""
+    """Check whether an axis across lanes is shorter than a register when the dimension is smallest."""
     if not 1 <= dimension.low < dimension.hint or nest.form is None:
         return False
     if nest.tile is not None:
         across = [nest.tile.vector]
     else:
-        left = {s.axis.name for s, _ in walk(nest.kernel.body) if isinstance(s, Loop)}
+        scalar_loops = {s.axis.name for s, _ in walk(nest.kernel.body) if isinstance(s, Loop)}
         axes = [s.axis for s, _ in walk(nest.form.body) if isinstance(s, Loop)]
-        across = [axis for axis in axes if axis.name not in left]
+        across = [axis for axis in axes if axis.name not in scalar_loops]
     lanes = context.target.lanes(float32)
     return any(_least(x.extent, dimension) < min(lanes, hint(x.extent)) for x in across)
 
 
 def _costs(nest: Nest, small: Nest, sizes: Mapping[str, int], context: Context) -> tuple[float, float]:
-    """What both nests are expected to cost for these sizes, in one unit: cycles of register blocks, else statements."""
+    """Return the estimated costs of both nests for these sizes: cycles of register blocks, else statement counts."""
     if nest.form is not None and nest.tile is not None and small.tile is not None:
         canonical = replace(nest.kernel, body=nest.form.body)
         return cycles_at(canonical, nest.tile, sizes, context.target, nest.constants), small.tile.cycles
@@ -85,23 +85,23 @@ def _costs(nest: Nest, small: Nest, sizes: Mapping[str, int], context: Context) 
 
 
 def _least(size: Any, dimension: Dimension) -> int:
-    """What a size is when the dimension is smallest, and others are as expected."""
+    """Evaluate a size with ``dimension`` at its least value and all others at their expected values."""
     return at(size, {d: d.low if d == dimension else d.hint for d in dimensions((size,)).values()})
 
 
 def _more_weights(nest: Nest, small: Nest) -> int:
-    """Bytes of constants that only the version for least sizes reads; those that it packs count twice."""
+    """Return the bytes of constants that only the version for the least size reads, plus its packed copies."""
     read = [{s.buffer for s, _ in walk(x.kernel.body) if isinstance(s, Load)} for x in (nest, small)]
     extra = [b for b in small.kernel.arguments if b.name in read[1] - read[0] and b.name in small.constants]
-    found = sum(hint(b.size) * b.dtype.itemsize for b in extra)
+    nbytes = sum(hint(b.size) * b.dtype.itemsize for b in extra)
     if small.packing is not None:
         fixed = small.packing.load.buffer in small.constants
-        found += hint(small.packing.size) * small.packing.load.dtype.itemsize if fixed else LARGEST
-    return found
+        nbytes += hint(small.packing.size) * small.packing.load.dtype.itemsize if fixed else LARGEST
+    return nbytes
 
 
 def _joined(nest: Nest, small: Nest, dimension: Dimension) -> Version:
-    """Both nests in one kernel, each in a loop that runs once or not at all."""
+    """Return both nests in one kernel, each in a loop that runs once or not at all."""
     kernel, names = nest.kernel, nest.names
     own = {b.name: b.name + _SUFFIX for b in small.kernel.buffers if b.role == "scratch"}
     packing = small.packing

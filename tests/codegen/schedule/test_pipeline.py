@@ -136,9 +136,10 @@ class Forgets:
 
     name: str = "forgets"
 
-    def run(self, given: Scheduled, context: Context) -> PassResult:
+    def run(self, scheduled: Scheduled, context: Context) -> PassResult:
         """Leaves a wrong program."""
-        return PassResult(replace(given, program=replace(given.program, kernels=given.program.kernels[:-1])), 1)
+        program = scheduled.program
+        return PassResult(replace(scheduled, program=replace(program, kernels=program.kernels[:-1])), 1)
 
 
 def test_a_wrong_program_pass_is_named(monkeypatch: pytest.MonkeyPatch):
@@ -159,7 +160,7 @@ def test_decisions_about_what_is_not_there_are_refused():
         Execution({kernel.name: frozenset({"b9"})}),
         Execution(polls=frozenset({len(program.calls)})),
     ):
-        with pytest.raises(VerifyError, match="there is no"):
+        with pytest.raises(VerifyError, match="the program has no"):
             verify_scheduled(Scheduled(program, execution=wrong))
 
 

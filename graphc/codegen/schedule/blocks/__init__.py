@@ -1,1 +1,1 @@
-"""Tile-and-fuse: kernels that hand each other large temporaries, tile by tile."""
+"""Tile-and-fuse: kernels that pass large temporaries to each other tile by tile."""

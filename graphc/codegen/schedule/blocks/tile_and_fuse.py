@@ -1,4 +1,4 @@
-"""Tile-and-fuse: kernels that hand large temporaries to each other run tile by tile, so that a tile stays in L2."""
+"""Tile-and-fuse: kernels with large temporaries between them run tile by tile, and each tile stays in L2."""
 
 from __future__ import annotations
 
@@ -24,13 +24,15 @@ from graphc.ir.kernel.statements import Buffer, Call, Guard, IndexLet, Kernel, L
 
 
 def tile_and_fuse(program: Program, target: Target, skipped: list[str] | None = None) -> Program:
-    """Needs: a lowered program. Does: puts loops around sequences of calls whose kernels share outer parallel loops, so
-    that of a temporary between them, if it is too large for a cache, only a tile exists at a time. Leaves: an
-    equivalent program; every element is computed as before.
+    """Put loops around neighbouring calls so that only a tile of a large temporary between them exists at a time.
 
-    A loop over a size that is known at run time goes around calls where it holds for all sizes that iterations do not
-    meet: one iteration at a time, or in tiles of a fixed number of iterations, behind which the same calls follow for
-    what is left, one iteration to a whole tile. ``skipped`` gets the reasons why a loop does not."""
+    Needs: a lowered program. Does: finds sequences of calls whose kernels share outer parallel loops and pass each
+    other temporaries too large for a cache. Leaves: an equivalent program; every element is computed as before.
+
+    A loop over a size known only at run time needs a proof, for all sizes, that its iterations are disjoint. It runs
+    one iteration at a time, or in tiles of a fixed number of iterations; the same calls then follow for the last tile,
+    of one iteration up to a full tile. Reasons against a loop are appended to ``skipped``.
+    """
     tiler = _Tiler(program, target.l2_bytes // 2, target.costs.memory)
     tiled = tiler.run()
     if skipped is not None:
@@ -39,12 +41,12 @@ def tile_and_fuse(program: Program, target: Target, skipped: list[str] | None = 
 
 
 class _Steps:
-    """What a kernel's accesses say about the outermost of its loops."""
+    """Strides of a kernel's accesses along its outermost loops."""
 
     def __init__(self, kernel: Kernel):
         self.kernel = kernel
         self.outer: list[Axis] = []
-        """Axes of the parallel loops around everything else, outermost first."""
+        """Axes of the parallel loops around the whole body, outermost first."""
         body = kernel.body
         while len(body) == 1 and isinstance(loop := body[0], Loop) and loop.kind == "parallel":
             self.outer.append(loop.axis)
@@ -59,24 +61,26 @@ class _Steps:
             elif isinstance(stmt, IndexLet):
                 pinned |= axes_of(stmt.index)
         self.steps = {a: steps for a in self.outer if a not in pinned and (steps := self._steps(a)) is not None}
-        """For the axes that may become loops around calls: how far each buffer moves with an iteration."""
+        """For the axes that may become loops around calls: the stride of each buffer per iteration."""
 
     def _steps(self, axis: Axis) -> dict[str, int] | None:
-        """None where an access to a buffer moves otherwise than another one, or not evenly."""
+        """Return the stride of each buffer along an axis; None if accesses to one buffer differ or are not strided."""
         scratch = {b.name for b in self.kernel.buffers if b.role == "scratch"}
-        found: dict[str, int] = {}
+        strides: dict[str, int] = {}
         for buffer, accesses in self.accesses.items():
             walks = {access(index, axis, ()) for index, _ in accesses}
             walk = walks.pop()
             backwards = not always("<=", 0, walk.stride)
             if walks or walk == GATHERED or backwards or (buffer in scratch and walk != UNIFORM):
                 return None
-            found[buffer] = walk.stride
-        return found
+            strides[buffer] = walk.stride
+        return strides
 
     def reach(self, buffer: str, axes: Iterable[Axis]) -> int:
-        """How many elements from its start a buffer is used when ``axes`` stand still at 0. Raises UndecidedSize where
-        that depends on the sizes of a call."""
+        """Return the end (exclusive) of the used elements of a buffer while ``axes`` stay at 0.
+
+        Raises UndecidedSize where that depends on the sizes of a call.
+        """
         still = dict.fromkeys(axes, 0)
         ends = [guarded_bounds(substitute_axes(i, still), g)[1] + 1 for i, g in self.accesses.get(buffer, [])]
         return max(ends, default=0)
@@ -84,47 +88,49 @@ class _Steps:
 
 @dataclass(frozen=True)
 class _Loop:
-    """A loop that a sequence may go through: one axis of every kernel in it, tiles of ``size`` iterations. Where their
-    number is known at run time and tiles have several, the last tile, of which only a part may be there, is none of its
-    ``tiles``."""
+    """A candidate loop around a sequence: one axis of every kernel, in tiles of ``size`` iterations.
+
+    If the number of iterations is known only at run time and tiles have several, ``tiles`` does not count the last
+    tile, which may be partial.
+    """
 
     axes: tuple[Axis, ...]
-    """By call of the sequence."""
+    """Axes, one per call of the sequence."""
     size: int = 1
 
     @property
     def extent(self) -> int:
-        """Iterations of the kernels' loops."""
+        """Number of iterations of the kernels' loops."""
         return self.axes[0].extent
 
     @property
     def is_open(self) -> bool:
-        """Whether a last tile follows the loop."""
+        """True if a last, perhaps partial tile follows the loop."""
         return is_size(self.extent) and self.size != 1
 
     @property
     def tiles(self) -> int:
-        """Iterations of the loop around the calls."""
+        """Number of iterations of the loop around the calls."""
         return (self.extent - 1) // self.size if self.is_open else self.extent // self.size
 
     @property
     def last(self) -> int:
-        """Iterations of the kernels' loops in the tile behind the loop: 1 to ``size``."""
+        """Iterations of the kernels' loops in the tile after the loop: 1 to ``size``."""
         return self.extent - self.tiles * self.size
 
 
 class _Argument(NamedTuple):
-    """What a call gives to a kernel for one of its buffers."""
+    """Argument of a call for one of the kernel's buffers."""
 
     buffer: Buffer
     name: str
-    """Of a storage."""
+    """Name of the storage."""
     start: int
     """The element of the storage with which the buffer begins."""
 
     @property
-    def place(self) -> tuple[str, int]:
-        """Equal for buffers that lie at the same place; others do not overlap."""
+    def location(self) -> tuple[str, int]:
+        """Storage and first element: equal for buffers at the same location; others do not overlap."""
         return self.name, self.start
 
 
@@ -133,18 +139,17 @@ def _arguments(program: Program, call: Call) -> list[_Argument]:
     return list(map(_Argument, program.kernel(call.kernel).arguments, call.args, starts))
 
 
-def _overlap(parts: Sequence[_Argument], arguments: Iterable[Sequence[_Argument]]) -> bool:
-    """Whether some of the parts, which begin behind the first element of their storages, have elements in common with
-    what begins elsewhere in these."""
-    divided = {part.name for part in parts}
+def _overlap(subviews: Sequence[_Argument], arguments: Iterable[Sequence[_Argument]]) -> bool:
+    """Check whether one of the ``subviews`` overlaps an argument that begins elsewhere in the same storage."""
+    divided = {subview.name for subview in subviews}
     ends: dict[tuple[str, int], int] = {}
     for argument in (a for each in arguments for a in each if a.name in divided):
-        ends[argument.place] = max(ends.get(argument.place, 0), argument.start + argument.buffer.size)
+        ends[argument.location] = max(ends.get(argument.location, 0), argument.start + argument.buffer.size)
     return any(a[0] == b[0] and ends[a] > b[1] for a, b in pairwise(sorted(ends)))
 
 
 class _Sequence:
-    """Neighbouring calls with the loops that are common to them."""
+    """Neighbouring calls with their common loops."""
 
     def __init__(
         self,
@@ -159,31 +164,31 @@ class _Sequence:
         self.costs = costs
         self.calls = calls
         self.arguments = arguments
-        """By call of the sequence."""
+        """Arguments, per call of the sequence."""
         self.facts = [facts[c.kernel] for c in calls]
         self.inner = inner
-        """Temporaries that only these calls use, and of which a tile at a time is enough."""
-        self.left = ""
-        """Why a loop does not go around the calls, where sizes that are known at run time are the reason."""
+        """Temporaries that only these calls use, so that one tile at a time suffices."""
+        self.obstacle = ""
+        """The reason why the calls get no loop, if sizes known only at run time are that reason."""
         self.value: Callable[[int], int] = hint
-        """What sizes count as at present."""
+        """Current evaluation of sizes: ``hint`` (expected) or ``ample`` (large)."""
         self.shared = self._shared()
         self.loops = self._common_loops()
 
     def _shared(self) -> set[tuple[str, int]]:
-        """Places in storages through which the calls depend on each other."""
+        """Return the locations in storages through which the calls depend on each other."""
         users: dict[tuple[str, int], set[int]] = {}
         written: set[tuple[str, int]] = set()
         for number, arguments in enumerate(self.arguments):
             for argument in arguments:
-                users.setdefault(argument.place, set()).add(number)
+                users.setdefault(argument.location, set()).add(number)
                 if argument.buffer.role != "in":
-                    written.add(argument.place)
-        return {place for place in written if len(users[place]) > 1}
+                    written.add(argument.location)
+        return {location for location in written if len(users[location]) > 1}
 
     def _common_loops(self) -> list[_Loop]:
-        """Loops in which every call moves by the same steps through what it shares with others, largest steps first."""
-        found: list[tuple[int, _Loop]] = []
+        """Return the loops with equal strides of all calls through their shared locations, largest strides first."""
+        candidates_by_step: list[tuple[int, _Loop]] = []
         for first in self.facts[0].steps:
             moves: dict[tuple[str, int], int] = {}
             axes: list[Axis] = []
@@ -195,21 +200,21 @@ class _Sequence:
                 axes.append(axis)
                 moves.update(self._moves(number, axis))
             else:
-                found.append((max(self.ample(moves[name, 0]) for name in self.inner), _Loop(tuple(axes))))
-        return [loop for _, loop in sorted(found, key=lambda item: -item[0])]
+                candidates_by_step.append((max(self.ample(moves[name, 0]) for name in self.inner), _Loop(tuple(axes))))
+        return [loop for _, loop in sorted(candidates_by_step, key=lambda item: -item[0])]
 
     def _moves(self, number: int, axis: Axis) -> dict[tuple[str, int], int]:
-        """By what steps a call goes through each place that is shared; 0 where its buffers disagree."""
+        """Return the stride of a call through each shared location; 0 where its buffers disagree."""
         steps = self.facts[number].steps[axis]
-        found: dict[tuple[str, int], int] = {}
+        strides: dict[tuple[str, int], int] = {}
         for argument in self.arguments[number]:
-            if argument.place in self.shared:
+            if argument.location in self.shared:
                 step = steps.get(argument.buffer.name, 0)
-                found[argument.place] = step if found.get(argument.place, step) == step else 0
-        return found
+                strides[argument.location] = step if strides.get(argument.location, step) == step else 0
+        return strides
 
     def _fits(self, number: int, axis: Axis, first: Axis, moves: Mapping[tuple[str, int], int]) -> bool:
-        """Whether a call's axis goes through what it shares with the calls before as these do."""
+        """Check whether a call's axis has the same strides through shared locations as the calls before it."""
         if axis.extent != first.extent:
             return False
         mine = self._moves(number, axis)
@@ -217,13 +222,15 @@ class _Sequence:
         return (not number or bool(linked)) and all(mine.values()) and all(mine[n] == moves[n] for n in linked)
 
     def ample(self, size: int) -> int:
-        """What a size is in the largest calls."""
+        """Evaluate a size for the largest calls."""
         return ample(size, self.costs.tile_dimension)
 
     def choose(self, limit: int) -> list[_Loop]:
-        """The loops around the calls and their tiles; empty when that does not pay. Where a loop's iterations take more
-        the more there are, as those over queries do, they are those for the largest calls, for those of one tile lose
-        nothing by it; else those for calls that are expected."""
+        """Choose the loops around the calls and their tiles; empty when tiling does not pay.
+
+        If an iteration takes more memory the larger the sizes are (as over queries of attention), the tiles are those
+        for the largest calls, because calls of one tile lose nothing by that. Otherwise expected sizes decide.
+        """
         self.value = self.ample
         loops = self._tiles(limit)
         if _has_open_tiles(loops) and self._grows(loops[-1]):
@@ -232,68 +239,73 @@ class _Sequence:
         return self._tiles(limit)
 
     def _tiles(self, limit: int) -> list[_Loop]:
-        """Loops so that a tile of the inner temporaries, all together, takes about ``limit`` bytes, or as many as are
-        read again in every iteration, and at most ``tile_step`` times more or fewer."""
+        """Choose loops whose tiles of all inner temporaries take about ``limit`` bytes.
+
+        The target is larger if every iteration reads more bytes again; it may be missed by a factor of ``tile_step``.
+        """
         rest = sum(self.value(self.program.storage(name).nbytes) for name in self.inner)
         chosen: list[_Loop] = []
         for loop in self.loops:
-            wanted, extent = max(limit, self._reread_bytes(loop)), self.value(loop.extent)
+            tile_bytes, extent = max(limit, self._reread_bytes(loop)), self.value(loop.extent)
             if rest <= limit or not self._are_disjoint([*chosen, loop]):
                 break
-            if rest // extent >= wanted:
+            if rest // extent >= tile_bytes:
                 chosen.append(loop)
                 rest //= extent
                 continue
-            size = self._iterations(loop, rest, wanted)
-            if size < extent and wanted / self.costs.tile_step <= rest * size / extent <= wanted * self.costs.tile_step:
+            size = self._iterations(loop, rest, tile_bytes)
+            if (
+                size < extent
+                and tile_bytes / self.costs.tile_step <= rest * size / extent <= tile_bytes * self.costs.tile_step
+            ):
                 tile = replace(loop, size=size)
-                rereads = wanted > limit and not self._grows(tile)
-                self.left = self._why_not_open(tile, rereads) if tile.is_open else ""
-                chosen += [] if self.left else [tile]
+                rereads = tile_bytes > limit and not self._grows(tile)
+                self.obstacle = self._why_not_open(tile, rereads) if tile.is_open else ""
+                chosen += [] if self.obstacle else [tile]
             break
         return chosen
 
     def _grows(self, loop: _Loop) -> bool:
-        """Whether an iteration takes more of what the calls share the larger sizes are."""
+        """Check whether an iteration uses more shared memory the larger the sizes are."""
         return any(is_size(step) for step in self._moves(0, loop.axes[0]).values())
 
     def _why_not_open(self, tile: _Loop, rereads: bool) -> str:
-        """Why a loop is not cut into tiles whose number is known at run time; empty where it may be."""
+        """Return the reason against tiles whose number is known only at run time, or ""."""
         if not always("<=", 1, tile.extent):
-            return f"{tile.extent} iterations, of which there may be none, are not cut into tiles"
+            return f"a loop of {tile.extent} iterations may be empty and cannot be cut into tiles"
         if rereads:
             return f"tiles of {tile.extent} iterations, a number known at run time, would each read more than they hold"
         return ""
 
-    def _iterations(self, loop: _Loop, rest: int, wanted: int) -> int:
-        """How many iterations of a loop make a tile of about ``wanted`` bytes, where all of them take ``rest``."""
+    def _iterations(self, loop: _Loop, rest: int, tile_bytes: int) -> int:
+        """Return the iterations of a tile of about ``tile_bytes`` bytes, where all iterations take ``rest`` bytes."""
         extent = self.value(loop.extent)
         if not is_size(loop.extent):
-            return extent // min(_divisors(extent), key=lambda n: abs(log(rest / n / wanted)))
-        if rest / extent >= wanted / self.costs.tile_single:
+            return extent // min(_divisors(extent), key=lambda n: abs(log(rest / n / tile_bytes)))
+        if rest / extent >= tile_bytes / self.costs.tile_single:
             return 1
-        return -(-extent // max(1, round(rest / wanted)))
+        return -(-extent // max(1, round(rest / tile_bytes)))
 
     def _reread_bytes(self, loop: _Loop) -> int:
-        """Bytes that every iteration of a loop reads, the same ones each time."""
-        found = 0
+        """Return the bytes that every iteration of a loop reads again."""
+        nbytes = 0
         around = list(takewhile(lambda other: other.axes != loop.axes, self.loops))
         for number, arguments in enumerate(self.arguments):
             steps = self.facts[number].steps
             for argument in arguments:
                 buffer = argument.buffer
-                if argument.place not in self.shared and not steps[loop.axes[number]].get(buffer.name, 0):
-                    parts = prod(self.value(x.extent) for x in around if steps[x.axes[number]].get(buffer.name, 0))
-                    found += self.value(buffer.size * buffer.dtype.itemsize) // parts
-        return found
+                if argument.location not in self.shared and not steps[loop.axes[number]].get(buffer.name, 0):
+                    slices = prod(self.value(x.extent) for x in around if steps[x.axes[number]].get(buffer.name, 0))
+                    nbytes += self.value(buffer.size * buffer.dtype.itemsize) // slices
+        return nbytes
 
     def _are_disjoint(self, loops: Sequence[_Loop]) -> bool:
-        """Whether iterations that differ use different elements of all that the calls share."""
-        for place in self.shared:
+        """Check whether different iterations use disjoint elements of all shared locations."""
+        for location in self.shared:
             width, steps = 0, []
             for number, arguments in enumerate(self.arguments):
                 for argument in arguments:
-                    if argument.place == place:
+                    if argument.location == location:
                         buffer = argument.buffer
                         axes = [loop.axes[number] for loop in loops]
                         width = max(width, self.facts[number].reach(buffer.name, axes))
@@ -306,7 +318,7 @@ class _Sequence:
 
 
 def _has_open_tiles(loops: Sequence[_Loop]) -> bool:
-    """Whether the innermost one goes over tiles whose number is known at run time."""
+    """Check whether the innermost loop runs over tiles whose number is known only at run time."""
     return bool(loops) and loops[-1].is_open
 
 
@@ -321,16 +333,16 @@ class _Tiler:
         self.costs = costs
         self.facts: dict[str, _Steps] = {}
         self.kernels: dict[tuple, Kernel] = {}
-        """By kernel, sizes of tiles and sizes of buffers: the kernel of one tile."""
+        """Memo of the kernels of one tile, by kernel, sizes of tiles and sizes of buffers."""
         self.storages = {s.name: s for s in program.storages}
         self.loops = 0
         self.skipped: list[str] = []
-        """Why calls were left as they are, where sizes that are known at run time are the reason."""
-        self.taken = {axis.name for call in program.calls for axis in call.loops}
+        """Reasons for leaving calls unchanged because of sizes known only at run time."""
+        self.loop_names = {axis.name for call in program.calls for axis in call.loops}
         self.dims = dims_of_program(program)
 
     def run(self) -> Program:
-        """The program with loops around its sequences."""
+        """Return the program with loops around its sequences."""
         sequences = self.sequences()
         if not sequences:
             return self.program
@@ -346,26 +358,31 @@ class _Tiler:
         return replace(self.program, storages=tuple(self.storages.values()), kernels=tuple(kernels), calls=tuple(calls))
 
     def sequences(self) -> dict[tuple[int, int], tuple[_Sequence, list[_Loop]]]:
-        """Sequences that pay, by their first call and the one after their last; none of them meet."""
+        """Return the disjoint sequences worth tiling, by (first call, call after the last).
+
+        Shorter spans of temporaries come first; a span that overlaps sequences is merged with them if that pays.
+        """
         spans = self.spans()
-        found: dict[tuple[int, int], tuple[_Sequence, list[_Loop]]] = {}
+        sequences: dict[tuple[int, int], tuple[_Sequence, list[_Loop]]] = {}
         for first, last in sorted(spans.values(), key=lambda span: (span[1] - span[0], span)):
             start, stop = first, last + 1
-            met = [span for span in found if span[0] < stop and start < span[1]]
-            start, stop = min([start, *(s for s, _ in met)]), max([stop, *(e for _, e in met)])
+            overlapping = [span for span in sequences if span[0] < stop and start < span[1]]
+            start, stop = min([start, *(s for s, _ in overlapping)]), max([stop, *(e for _, e in overlapping)])
             inner = [name for name, (a, b) in spans.items() if start <= a and b < stop]
-            made = self.sequence(start, stop, inner)
-            if made is not None and (
-                _has_open_tiles(made[1]) or not any(_has_open_tiles(found[span][1]) for span in met)
+            merged = self.sequence(start, stop, inner)
+            if merged is not None and (
+                _has_open_tiles(merged[1]) or not any(_has_open_tiles(sequences[span][1]) for span in overlapping)
             ):
-                for span in met:
-                    del found[span]
-                found[start, stop] = made
-        return found
+                for span in overlapping:
+                    del sequences[span]
+                sequences[start, stop] = merged
+        return sequences
 
     def spans(self) -> dict[str, tuple[int, int]]:
-        """The first and the last call of each temporary that is too large, where calls are neither repeated nor far
-        apart. What depends on weights alone is left as it is: it is going to run once."""
+        """Return the first and last call of each temporary too large for a cache.
+
+        Leaves out temporaries whose calls are far apart, and call-invariant ones, which are computed only once.
+        """
         spans: dict[str, tuple[int, int]] = {}
         invariant = call_invariant_storages(self.program)
         for number, call in enumerate(self.program.calls):
@@ -377,13 +394,13 @@ class _Tiler:
         return {name: (a, b) for name, (a, b) in spans.items() if a < b < a + self.costs.tile_calls}
 
     def sequence(self, start: int, stop: int, inner: Sequence[str]) -> tuple[_Sequence, list[_Loop]] | None:
-        """A sequence of calls and the loops to put around it, if there are any."""
+        """Return a sequence of calls with the loops to put around it; None if there are none."""
         calls = self.program.calls[start:stop]
         if any(c.loops for c in calls) or any(self.storages[a].alias for c in calls for a in c.args):
             return None
         arguments = [_arguments(self.program, call) for call in calls]
-        parts = [argument for each in arguments for argument in each if argument.start]
-        if any(part.name in inner for part in parts) or _overlap(parts, arguments):
+        subviews = [argument for each in arguments for argument in each if argument.start]
+        if any(subview.name in inner for subview in subviews) or _overlap(subviews, arguments):
             return None
         for call in calls:
             if call.kernel not in self.facts:
@@ -393,32 +410,32 @@ class _Tiler:
             loops = sequence.choose(self.limit)
             self.inner_sizes(sequence, loops)
         except UndecidedSize as error:
-            loops, sequence.left = [], error.what
-        if sequence.left:
-            self.skipped.append(f"{', '.join(c.kernel for c in calls)}: no loop around them, for {sequence.left}")
+            loops, sequence.obstacle = [], error.what
+        if sequence.obstacle:
+            self.skipped.append(f"{', '.join(c.kernel for c in calls)}: no loop around them, for {sequence.obstacle}")
         return (sequence, loops) if loops else None
 
     def tiled(self, sequence: _Sequence, loops: Sequence[_Loop]) -> list[Call]:
-        """The calls of a sequence inside of loops; the inner temporaries shrink to a tile."""
+        """Return the calls of a sequence inside loops; shrink the inner temporaries to a tile."""
         around = tuple(Axis(self.loop_name(), loop.tiles) for loop in loops)
         sizes = self.inner_sizes(sequence, loops)
         for name, size in sizes.items():
             self.storages[name] = replace(self.storages[name], shape=(size,))
-        places = [as_index(axis) * loop.size for axis, loop in zip(around, loops, strict=True)]
+        starts = [as_index(axis) * loop.size for axis, loop in zip(around, loops, strict=True)]
         tile = loops[-1]
         if not tile.is_open:
-            return self.calls_of_tile(sequence, loops, around, places, sizes)
+            return self.calls_of_tile(sequence, loops, around, starts, sizes)
         rows = self.own_dimension(tile.size)
         (dimension,) = dimensions([rows]).values()
         open_loops = [*loops[:-1], replace(tile, size=rows)]
-        calls = self.calls_of_tile(sequence, open_loops, around, places, sizes)
-        places[-1] = as_index(tile.tiles * tile.size)
-        last = self.calls_of_tile(sequence, open_loops, around[:-1], places, sizes)
+        calls = self.calls_of_tile(sequence, open_loops, around, starts, sizes)
+        starts[-1] = as_index(tile.tiles * tile.size)
+        last = self.calls_of_tile(sequence, open_loops, around[:-1], starts, sizes)
         full = [replace(call, sizes=((dimension, tile.size),)) for call in calls]
         return [*full, *(replace(call, sizes=((dimension, tile.last),)) for call in last)]
 
     def own_dimension(self, high: int) -> int:
-        """The size of a tile of at most so many iterations, which calls give to their kernels."""
+        """Return a new dimension for the size of a tile, 1 to ``high`` iterations; calls bind it for their kernels."""
         name = f"tile_{high}"
         while name in self.dims:
             name += "_"
@@ -429,10 +446,10 @@ class _Tiler:
         sequence: _Sequence,
         loops: Sequence[_Loop],
         around: tuple[Axis, ...],
-        places: Sequence[Index],
+        starts: Sequence[Index],
         sizes: Mapping[str, int],
     ) -> list[Call]:
-        """The calls of a sequence for a tile that begins at ``places`` of the kernels' loops."""
+        """Return the calls of a sequence for a tile that begins at iterations ``starts`` of the kernels' loops."""
         calls = []
         for number, call in enumerate(sequence.calls):
             facts = sequence.facts[number]
@@ -444,8 +461,8 @@ class _Tiler:
                 if name in sizes and loops[-1].is_open:
                     size = _reach(facts, buffer.name, tiles)
                 if name not in sizes:
-                    for loop, place in zip(loops, places, strict=True):
-                        offset = offset + place * facts.steps[loop.axes[number]].get(buffer.name, 0)
+                    for loop, iteration in zip(loops, starts, strict=True):
+                        offset = offset + iteration * facts.steps[loop.axes[number]].get(buffer.name, 0)
                 if offset != Index():
                     size = _reach(facts, buffer.name, tiles)
                 offsets.append(offset + start)
@@ -455,7 +472,7 @@ class _Tiler:
         return calls
 
     def inner_sizes(self, sequence: _Sequence, loops: Sequence[_Loop]) -> dict[str, int]:
-        """Elements of a tile of each inner temporary."""
+        """Return the elements of a tile of each inner temporary."""
         sizes: dict[str, int] = {}
         for number, arguments in enumerate(sequence.arguments):
             tiles = {loop.axes[number]: loop.size for loop in loops}
@@ -465,7 +482,7 @@ class _Tiler:
         return sizes
 
     def tile_kernel(self, kernel: Kernel, tiles: Mapping[Axis, int], buffers: Sequence[Buffer]) -> Kernel:
-        """The kernel of one tile: its outer loops run over the tiles' iterations only."""
+        """Return the kernel of one tile, whose outer loops run over the tile's iterations only."""
         key = (kernel.name, tuple(tiles.items()), tuple(b.size for b in buffers))
         if key not in self.kernels:
             names = Names("c")
@@ -486,14 +503,14 @@ class _Tiler:
         return self.kernels[key]
 
     def loop_name(self) -> str:
-        """A name that no other loop around calls has."""
-        while f"r{self.loops}" in self.taken:
+        """Return a name that no other loop around calls has."""
+        while f"r{self.loops}" in self.loop_names:
             self.loops += 1
-        self.taken.add(f"r{self.loops}")
+        self.loop_names.add(f"r{self.loops}")
         return f"r{self.loops}"
 
 
 def _reach(facts: _Steps, buffer: str, tiles: Mapping[Axis, int]) -> int:
-    """How many elements of a buffer, from its start on, one tile uses."""
+    """Return the end (exclusive) of the elements of a buffer that one tile uses."""
     inside = sum(facts.steps[a].get(buffer, 0) * (size - 1) for a, size in tiles.items())
     return facts.reach(buffer, tiles) + inside

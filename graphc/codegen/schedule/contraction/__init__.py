@@ -1,1 +1,1 @@
-"""Sums of products: recognised, cut into register blocks, their operands packed."""
+"""Sums of products: matching, tiling into register blocks, packing of operands."""

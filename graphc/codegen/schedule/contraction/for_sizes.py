@@ -1,4 +1,4 @@
-"""Register blocks for named dimensions: of those that are as fast for expected sizes the best for smaller ones."""
+"""Register blocks for named dimensions: among the fastest for expected sizes, choose the best for smaller sizes."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from graphc.ir.kernel.statements import Kernel
 
 
 def suit_small_sizes(kernel: Kernel, tile: Tile, target: Target, free: frozenset[str] = frozenset()) -> Tile:
-    """``tile``, the best block of a contraction with named dimensions for expected sizes, or another one that is about
-    as fast, where that is expected to take clearly less time for fewer: rows of pixels instead of rows of images, of
-    which a call may have one."""
+    """Return ``tile``, the best block for expected sizes, or one about as fast and clearly better for small sizes.
+
+    An example is a block over rows of pixels instead of images, since a call may have only one image.
+    """
     contraction = find_contraction(kernel)
     if contraction is None or contraction.expected is contraction:
         return tile
     k = target.costs.contraction
-    found = rank_tiles(contraction, target, free)
-    rivals = [t for t in found if t.cycles <= tile.cycles * k.as_fast and _axes(t) != _axes(tile)]
+    ranked = rank_tiles(contraction, target, free)
+    rivals = [t for t in ranked if t.cycles <= tile.cycles * k.as_fast and _axes(t) != _axes(tile)]
     if not rivals:
         return tile
     rivals.insert(0, tile)
@@ -39,11 +40,13 @@ def suit_small_sizes(kernel: Kernel, tile: Tile, target: Target, free: frozenset
 
 
 def cycles_at(kernel: Kernel, tile: Tile, sizes: Mapping[str, int], target: Target, free: frozenset[str]) -> float:
-    """Estimated cycles of a contraction, cut into a block like ``tile``, for the sizes of some dimensions: that of the
-    best block over the same axes, as fewer vectors side by side are computed where a panel is not full."""
+    """Return the estimated cycles of a contraction for the sizes of some dimensions, with a block like ``tile``.
+
+    The best block over the same axes counts, because a partial panel computes fewer vectors.
+    """
     contraction = find_contraction(_expecting(kernel, sizes))
-    found = rank_tiles(contraction, target, free) if contraction else []
-    alike = [t.cycles for t in found if _names(t) == _names(tile)]
+    ranked = rank_tiles(contraction, target, free) if contraction else []
+    alike = [t.cycles for t in ranked if _names(t) == _names(tile)]
     return min(alike, default=tile.cycles)
 
 
@@ -52,13 +55,13 @@ def _axes(tile: Tile) -> tuple[Axis | None, ...]:
 
 
 def _names(tile: Tile) -> tuple[str, ...]:
-    """What blocks have in common that differ in their sizes alone."""
+    """Return a key with equal values for blocks of different sizes over the same axes."""
     pack = tile.pack.buffer if tile.pack else ""
     return (*(axis.name if axis else "" for axis in _axes(tile)), pack)
 
 
 def _fewer(kernel: Kernel) -> Iterator[Kernel]:
-    """The kernel as it would be if the least sizes were expected, and if sizes between these and the expected ones."""
+    """Yield the kernel with the least sizes as expected sizes, and with sizes between these and the expected ones."""
     dims = dims_of_kernel(kernel)
     least = {name: max(1, d.low) for name, d in dims.items()}
     between = {name: isqrt(least[name] * d.hint) for name, d in dims.items()}
@@ -68,6 +71,6 @@ def _fewer(kernel: Kernel) -> Iterator[Kernel]:
 
 
 def _expecting(kernel: Kernel, sizes: Mapping[str, int]) -> Kernel:
-    """The kernel as it would be if these sizes were expected."""
-    known = {name: d for name, d in dims_of_kernel(kernel).items() if name in sizes}
-    return bind_kernel(kernel, {n: Dim(n, d.low, d.high, sizes[n], d.common) for n, d in known.items()})
+    """Return the kernel with these sizes as expected sizes."""
+    dims = {name: d for name, d in dims_of_kernel(kernel).items() if name in sizes}
+    return bind_kernel(kernel, {n: Dim(n, d.low, d.high, sizes[n], d.common) for n, d in dims.items()})

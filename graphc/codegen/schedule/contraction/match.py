@@ -1,4 +1,4 @@
-"""Contractions: recognises a sum of products that makes up a whole kernel."""
+"""Contractions: match a kernel that consists of one sum of products."""
 
 from __future__ import annotations
 
@@ -17,15 +17,14 @@ from graphc.ir.kernel.statements import Acc, IndexLet, Kernel, Let, Load, Loop, 
 FACTORS = ("mul", "weigh")
 """Products of two numbers."""
 PRODUCTS = (*FACTORS, "dot2", "dot4")
-"""Operations on two operands that are summed."""
+"""Binary operations whose results a contraction sums."""
 UNPACKING = ("shl", "shr", "shr_unsigned", "and", "xor", "nibble")
-"""Operations that choose some bits of a word as a factor."""
+"""Operations that extract a factor from the bits of a word."""
 
 
 @dataclass(frozen=True)
 class Contraction:
-    """``acc += a * b`` summed over ``reduced`` for every point of ``outer``; ``body`` holds it and what is done
-    with it."""
+    """``acc += a * b`` over ``reduced`` for every point of ``outer``; ``body`` is the sum with its epilogue."""
 
     outer: tuple[Axis, ...]
     reduced: tuple[Axis, ...]
@@ -33,25 +32,28 @@ class Contraction:
     b: Load
     body: tuple[Stmt, ...]
     beside: tuple[Load | Store, ...]
-    """Memory accesses of the body outside of the sum, once per point."""
+    """Memory accesses of the body outside the sum, once per point."""
     dtype: DType
-    """What is multiplied and summed; a load of something narrower is converted first."""
+    """Type of the factors and the sum; loads of narrower types are converted first."""
     unpacked: str = ""
-    """The name of the load of words whose parts are the factors of neighbouring steps, if one is."""
+    """Name of the load of words that hold the factors of several steps (such as int4), or empty."""
 
-    def with_axis(self, axis: Axis, axes: tuple[Axis, ...], place: Index) -> Contraction:
-        """The same with an outer axis replaced by others; ``place`` says where they are along it."""
+    def with_axis(self, axis: Axis, axes: tuple[Axis, ...], position: Index) -> Contraction:
+        """Return the contraction with an outer axis replaced by ``axes``; ``position`` is the index along the old
+        axis."""
         outer = tuple(y for x in self.outer for y in (axes if x == axis else (x,)))
 
-        body = map_indices(self.body, lambda index: substitute_axes(index, {axis: place}))
+        body = map_indices(self.body, lambda index: substitute_axes(index, {axis: position}))
         accesses = {s.name: s for s, _ in walk(body) if isinstance(s, Load)}
         beside = tuple(s for s in body if isinstance(s, (Load, Store)))
         a, b = accesses[self.a.name], accesses[self.b.name]
         return replace(self, outer=outer, a=a, b=b, body=body, beside=beside)
 
     def is_repeatable(self, row: Axis) -> bool:
-        """Whether points along ``row`` may be computed twice: nothing is added to what is stored, or read where it is.
-        Not where proofs would be hard, with rows apart by a sum of sizes or in quotients."""
+        """Check whether points along ``row`` may be computed twice: no store combines or writes a loaded buffer.
+
+        False also where proofs would be hard: if the stride of rows is a sum of sizes, or rows occur in quotients.
+        """
         accesses = [s for s, _ in walk(self.body) if isinstance(s, Load | Store)]
         read = {s.buffer for s in accesses if isinstance(s, Load)}
         if any(s.combine is not None or s.buffer in read for s in accesses if isinstance(s, Store)):
@@ -61,12 +63,12 @@ class Contraction:
 
     @property
     def work(self) -> float:
-        """Multiply-adds."""
+        """Number of multiply-adds."""
         return float(prod(hint(x.extent) for x in (*self.outer, *self.reduced)))
 
     @cached_property
     def expected(self) -> Contraction:
-        """What it is for the sizes that are expected, for estimates; axes and loads keep their names."""
+        """The contraction with expected sizes, for estimates; axes and loads keep their names."""
         axes = (*self.outer, *self.reduced)
         if not holds_sizes(self.body) and all(x is expected_axis(x) for x in axes):
             return self
@@ -83,13 +85,13 @@ class Contraction:
 
 
 def _is_stepped(index: Index, axis: Axis) -> bool:
-    """Whether an axis occurs with one number or product of sizes as its factor, and nowhere else."""
+    """Check whether an axis occurs only once, with a number or a product of sizes as its factor."""
     step = index.coefficient(axis)
     return len(terms(step)) == 1 and axis not in axes_of(index - as_index(axis) * step)
 
 
 def find_contraction(kernel: Kernel) -> Contraction | None:
-    """The contraction that makes up the whole kernel, or None."""
+    """Match the whole kernel as a contraction; None for other kernels."""
     outer: list[Axis] = []
     body = kernel.body
     while len(body) == 1 and isinstance(body[0], Loop) and body[0].kind == "parallel":
@@ -98,17 +100,20 @@ def find_contraction(kernel: Kernel) -> Contraction | None:
     loops = [s for s in body if isinstance(s, Loop)]
     if not outer or len(loops) != 1 or sum(isinstance(s, Acc) for s in body) != 1:
         return None
-    found = _sum_of(loops[0])
-    if found is None:
+    match = _sum_of(loops[0])
+    if match is None:
         return None
-    reduced, a, b, unpacked = found
+    reduced, a, b, unpacked = match
     beside = tuple(s for s in body if isinstance(s, (Load, Store)))
     dtype = next(s.dtype for s in body if isinstance(s, Acc))
     return Contraction(tuple(outer), reduced, a, b, _sums_first(body), beside, dtype, unpacked)
 
 
 def _sum_of(loop: Loop) -> tuple[tuple[Axis, ...], Load, Load, str] | None:
-    """The axes of a sum of products, or of a sum of such sums times something each, its loads, and the unpacked one."""
+    """Match a sum of products, or a sum of scaled sums of products.
+
+    Returns its axes, its two loads and the name of the unpacked load; None for other loops.
+    """
     reduced: list[Axis] = []
     inner: tuple[Stmt, ...] = (loop,)
     while True:
@@ -125,7 +130,7 @@ def _sum_of(loop: Loop) -> tuple[tuple[Axis, ...], Load, Load, str] | None:
 
 
 def _scaled_sum(inner: tuple[Stmt, ...]) -> Loop | None:
-    """The loop of a sum that is multiplied by what is read, and added to the sum around it."""
+    """Return the loop of an inner sum whose result is multiplied by a load and added to the outer sum, or None."""
     loops, accs = [s for s in inner if isinstance(s, Loop)], [s for s in inner if isinstance(s, Acc)]
     updates = [s for s in inner if isinstance(s, Update)]
     if not len(loops) == len(accs) == len(updates) == 1 or accs[0].combine != "add":
@@ -134,20 +139,20 @@ def _scaled_sum(inner: tuple[Stmt, ...]) -> Loop | None:
     scaled = lets.get(str(updates[0].value))
     if scaled is None or scaled.op != "mul" or any(s.op != "cast" for s in lets.values() if s is not scaled):
         return None
-    made: dict[str, str] = {}
+    origin: dict[str, str] = {}
     for s in inner:
         if isinstance(s, Read | Load):
-            made[s.name] = "sum" if isinstance(s, Read) and s.acc == accs[0].name else "load"
+            origin[s.name] = "sum" if isinstance(s, Read) and s.acc == accs[0].name else "load"
         elif isinstance(s, Let) and s is not scaled:
-            made[s.name] = made.get(str(s.args[0]), "")
-    if sorted(made.get(str(a), "") for a in scaled.args) != ["load", "sum"]:
+            origin[s.name] = origin.get(str(s.args[0]), "")
+    if sorted(origin.get(str(a), "") for a in scaled.args) != ["load", "sum"]:
         return None
     return loops[0] if all(isinstance(s, Load | Let | Loop | Acc | Update | Read) for s in inner) else None
 
 
 def _sums_first(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    """The statements with those after the sum that it does not need: a value read before would take up registers, or
-    wait in memory, while the sum runs."""
+    """Move statements after the sum unless it needs them: values read earlier would occupy registers, or be spilled,
+    while the sum runs."""
     needed = {s.init for s in body if isinstance(s, Acc)}
     first: list[Stmt] = []
     later: list[Stmt] = []
@@ -161,36 +166,38 @@ def _sums_first(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
 
 
 def _product(inner: tuple[Stmt, ...]) -> tuple[Load, Load, str] | None:
-    """The two loads, when the innermost body is nothing but ``acc += load * load``, with loads as they are, converted
-    or unpacked; and the name of the unpacked one."""
+    """Match ``acc += load * load`` as the whole innermost body, with plain, converted or unpacked loads.
+
+    Returns the two loads and the name of the unpacked one; None for other bodies.
+    """
     updates = [s for s in inner if isinstance(s, Update)]
     product = next((s for s in inner if isinstance(s, Let) and updates and s.name == updates[0].value), None)
     if len(updates) != 1 or product is None or product.op not in PRODUCTS:
         return None
-    made = _factors(s for s in inner if s is not product and s is not updates[0])
-    if made is None or (product.op in FACTORS and product.dtype.kind != "f"):
+    source = _factors(s for s in inner if s is not product and s is not updates[0])
+    if source is None or (product.op in FACTORS and product.dtype.kind != "f"):
         return None
-    left, right = product.args
-    a, b = (made.get(x) if isinstance(x, str) else None for x in (left, right))
-    if a is None or b is None or (a is b and left != right):
+    first, second = product.args
+    a, b = (source.get(x) if isinstance(x, str) else None for x in (first, second))
+    if a is None or b is None or (a is b and first != second):
         return None
     if any(isinstance(x, Dynamic) for s in (a, b) for x in atoms(s.index)):
         return None
-    words = {made[s.name].name for s in inner if isinstance(s, Let) and s.op in UNPACKING}
+    words = {source[s.name].name for s in inner if isinstance(s, Let) and s.op in UNPACKING}
     return (a, b, next(iter(words), "")) if len(words) < 2 else None
 
 
 def _factors(statements: Iterable[Stmt]) -> dict[str, Load] | None:
-    """What each scalar is made of: one load; None where something else is among the statements."""
-    made: dict[str, Load] = {}
+    """Return, for each scalar, the one load from which it is computed; None if there are other statements."""
+    source: dict[str, Load] = {}
     for stmt in statements:
         if isinstance(stmt, Load):
-            made[stmt.name] = stmt
+            source[stmt.name] = stmt
         elif isinstance(stmt, Let) and stmt.op in ("cast", *UNPACKING):
-            sources = [made[x] for x in stmt.args if isinstance(x, str) and x in made]
-            if len(sources) != 1:
+            loads = [source[x] for x in stmt.args if isinstance(x, str) and x in source]
+            if len(loads) != 1:
                 return None
-            made[stmt.name] = sources[0]
+            source[stmt.name] = loads[0]
         elif not isinstance(stmt, IndexLet):
             return None
-    return made
+    return source

@@ -1,4 +1,4 @@
-"""Contractions cut into register blocks: the loops around a block, the block itself, and what follows the sums."""
+"""Nests of tiled contractions: the loops around a register block, the block itself, and the epilogue."""
 
 from __future__ import annotations
 
@@ -48,36 +48,36 @@ from graphc.ir.kernel.statements import (
 SCRATCH = "sums"
 """Name of the scratch buffer that holds the sums of one register block."""
 _CORE = (Prefetch, Acc, Loop, Read)
-"""Statements that make up the sums."""
+"""Statements of the sums; all others are the epilogue."""
 
 
 @dataclass(frozen=True)
 class Piece:
-    """What is summed side by side of a panel."""
+    """Part of a panel that one register block sums."""
 
     offset: Index
     """Its first lane in the panel."""
     vectors: int
     lanes: int
     around: Axis | None = None
-    """The loop over pieces of which the offset depends."""
+    """The loop over pieces on which the offset depends, if any."""
 
     @property
     def is_first(self) -> bool:
-        """Whether a panel begins with it."""
+        """True if the panel begins with it."""
         return self.offset == Index()
 
 
 def apply_tile(c: Contraction, tile: Tile, kernel: Kernel, target: Target, names: Names, packed: Packed) -> Kernel:
-    """The kernel with its nest cut into register blocks."""
+    """Return the kernel with its nest cut into register blocks."""
     body: list[Stmt] = []
     buffers = kernel.buffers
     if tile.last and (tile.row is None or not c.is_repeatable(tile.row)):
         tile = replace(tile, last=())
-    parts = [(c, tile)] if packed.rows else _row_groups(c, tile, target, names)  # what is packed comes in order
-    for part, block in parts:
-        body += _nest(part, block, target, names, packed)
-    if tile.vector in c.outer and any(_has_scratch(part, block, target) for part, block in parts):
+    groups = [(c, tile)] if packed.rows else _row_groups(c, tile, target, names)  # packed rows are read in order
+    for group, block in groups:
+        body += _nest(group, block, target, names, packed)
+    if tile.vector in c.outer and any(_has_scratch(group, block, target) for group, block in groups):
         size = tile.rows * tile.vectors * target.lanes(c.dtype)
         buffers = (*buffers, Buffer(SCRATCH, c.dtype, size, "scratch"))
     return replace(kernel, buffers=buffers, body=tuple(body))
@@ -96,25 +96,30 @@ def _nest(c: Contraction, tile: Tile, target: Target, names: Names, packed: Pack
 
 
 def _row_groups(c: Contraction, tile: Tile, target: Target, names: Names) -> list[tuple[Contraction, Tile]]:
-    """The contraction with its rows in groups, each of which passes by all panels while it stays in L2,
-    where all rows would come from LLC for each panel. In two parts where groups are of two sizes."""
+    """Return the contraction with its rows in groups that stay in L2 while each group uses all panels.
+
+    Ungrouped, all rows would come from LLC for each panel. Groups of two sizes give two contractions.
+    """
     row, together = tile.row, _rows_together(c.expected, tile.expected, target)
     if row is None or together >= hint(row.extent) or any(_is_near(c, x, tile.vector) for x in c.outer):
         return [(c, tile)]
-    parts = []
-    if is_size(row.extent):  # whole blocks, so that those of what is left over end where its smaller ones begin
+    groups = []
+    if is_size(row.extent):  # full blocks only, so that the smaller blocks of the remainder come after all groups
         together = max(1, together // tile.rows) * tile.rows
     for start, number, size in group_runs(row.extent, together):
         group, inside = names.axis("g", number), names.axis("m", size)
-        place = block_index(start, (group, size), (inside, 1))
+        position = block_index(start, (group, size), (inside, 1))
         rows = max(run.size for run in row_blocks(inside, tile.rows, tile.last))
-        parts.append((c.with_axis(row, (group, inside), place), replace(tile, row=inside, rows=rows)))
-    return parts
+        groups.append((c.with_axis(row, (group, inside), position), replace(tile, row=inside, rows=rows)))
+    return groups
 
 
 def _rows_together(c: Contraction, tile: Tile, target: Target) -> int:
-    """How many rows to pass by all panels before the next ones do: all, unless those of a group can stay in the second
-    cache, and panels, which are prefetched in time, can come from LLC at less cost than all rows."""
+    """Return the number of rows that use all panels before the next rows do.
+
+    These are all rows, unless a group of rows fits into L2 and reading panels (which are prefetched) from LLC costs
+    less than reading all rows from it.
+    """
     everything = tile.row.extent if tile.row else 1
     if tile.pack is None or tile.row is None or not rows_exceed_l2(c, tile.pack, tile.row, tile.vector, target):
         return everything
@@ -130,8 +135,10 @@ def _rows_together(c: Contraction, tile: Tile, target: Target) -> int:
 
 
 def _prefetches_before(c: Contraction, tile: Tile, target: Target) -> list[Prefetch]:
-    """Prefetches, before the sums, of rows that are read after them and do not lie in L1 yet; none where several
-    vectors share a line, which would be prefetched as often."""
+    """Return prefetches, before the sums, of elements for the epilogue from loads over more than L1 holds.
+
+    Returns none where several vectors share a cache line, as the line would be prefetched several times.
+    """
     if target.vector_bytes < target.line_bytes:
         return []
     loads = [s for s in c.beside if isinstance(s, Load) and not s.guard and _span(s) > target.l1_bytes]
@@ -139,15 +146,20 @@ def _prefetches_before(c: Contraction, tile: Tile, target: Target) -> list[Prefe
 
 
 def _is_near(c: Contraction, axis: Axis, vector: Axis) -> bool:
-    """True when results along ``axis`` lie between the lanes of a vector: its loop belongs right around the register
-    block, so that what is written (and read beside the sum) is still near when its neighbours are."""
+    """Check whether results along ``axis`` are located between the lanes of a vector.
+
+    The loop over the axis then belongs right around the register block, so that neighbouring accesses outside the sum
+    find their cache lines still near.
+    """
     steps = [(abs(hint(access(s.index, axis).stride)), abs(hint(access(s.index, vector).stride))) for s in c.beside]
     return any(isinstance(s, Store) and 0 < a < v for s, (a, v) in zip(c.beside, steps, strict=True))
 
 
 def _passing(c: Contraction, tile: Tile, rest: list[Axis], target: Target) -> list[Axis]:
-    """Loops that pass by a panel while it stays in L1, where that moves fewer bytes than reading all panels again in
-    each of their iterations."""
+    """Return the loops to run for each panel while it stays in L1.
+
+    They are moved inside where that reads fewer bytes than reading all panels again in each of their iterations.
+    """
     panel, other = (c.b, c.a) if tile.vector in axes_of(c.b.index) else (c.a, c.b)
     loops = [x for x in rest if x not in axes_of(panel.index)]
     turns = prod(hint(x.extent) for x in loops)
@@ -156,7 +168,7 @@ def _passing(c: Contraction, tile: Tile, rest: list[Axis], target: Target) -> li
 
 
 def _span(load: Load) -> int:
-    """Bytes from the first to the last element that a load reads, for the sizes that are expected."""
+    """Return the bytes from the first to the last element of a load, for expected sizes."""
     low, high = bounds(expected_index(load.index))
     return (high - low + 1) * load.dtype.itemsize
 
@@ -164,36 +176,41 @@ def _span(load: Load) -> int:
 def _lane_nest(
     c: Contraction, tile: Tile, target: Target, names: Names, packed: Packed, near: list[Axis]
 ) -> tuple[Stmt, ...]:
-    """Register blocks over rows and panels. Panels are outside, so that one stays in L1 while all rows pass by it.
-    Where several panels stay in L2 together, rows are outside of these, and what is written (and read beside the sum)
-    is walked through in longer pieces."""
+    """Return the register blocks in loops over rows and panels.
+
+    Panels are outside, so that one stays in L1 for all rows. Where several panels stay in L2 together, rows are
+    outside of these, so that accesses outside the sum are contiguous over longer distances.
+    """
     runs = column_runs(tile.vector.extent, target.lanes(c.dtype) * tile.vectors)
-    write = _Blocks(c, tile, target, names, packed, near)
+    blocks = _Blocks(c, tile, target, names, packed, near)
     if _panels_stay(c, tile, target):
-        return write.rows_outside([(run, run[1], as_index(0)) for run in runs])
+        return blocks.rows_outside([(run, run[1], as_index(0)) for run in runs])
     result: list[Stmt] = []
     for run in runs:
         together = _panels_together(c, tile, run[2], target)
-        if together == 1 or is_one(run[1]) or is_partial(run, tile.vector) or (is_size(run[1]) and write.is_low):
-            result += write.panels_outside(run)
+        if together == 1 or is_one(run[1]) or is_partial(run, tile.vector) or (is_size(run[1]) and blocks.is_low):
+            result += blocks.panels_outside(run)
             continue
         for start, number, size in _panel_groups(run[1], together, target):
             group = names.axis("g", number)
-            body = write.rows_outside([(run, size, block_index(start, (group, size)))])
+            body = blocks.rows_outside([(run, size, block_index(start, (group, size)))])
             result += wrap([(group, "parallel")], body)
     return tuple(result)
 
 
 def _panel_groups(number: int, together: int, target: Target) -> list[Run]:
-    """Panels in groups of at most ``together``; where their number is known at run time all in one if they are few at
-    most, for the nest of the last group would be as long as that of all others."""
+    """Return the panels in groups of at most ``together``.
+
+    A number known only at run time gives one group if it is always small: the code for the last group would otherwise
+    be as long as the code for all others.
+    """
     few = together * target.costs.contraction.few_groups
     return [(0, 1, number)] if is_size(number) and size_bounds(number)[1] <= few else group_runs(number, together)
 
 
 @dataclass(frozen=True)
 class _Blocks:
-    """Writes the loops over rows and panels around the register blocks of one contraction."""
+    """Builder of the loops over rows and panels around the register blocks of one contraction."""
 
     c: Contraction
     tile: Tile
@@ -204,16 +221,16 @@ class _Blocks:
 
     @property
     def packed(self) -> Packing | None:
-        """The operand whose panels are packed."""
+        """Layout of the operand with packed panels, if any."""
         return self.operands.panels
 
     def rows_outside(self, panels: list[tuple[Run, int, Index]]) -> tuple[Stmt, ...]:
-        """Panels, given as (run, how many, first one), for each block of rows."""
+        """Return loops over rows around loops over panels; ``panels`` are (run, count, first panel)."""
         rows = row_blocks(self.tile.row, self.tile.rows, self.tile.last)
         turns = sum(run.number for run in rows)
         lanes = sum(count * run[2] for run, count, _ in panels)
         result: list[Stmt] = []
-        done = 0
+        rows_before = 0
         for row_run in rows:
             block = self.names.axis("r", row_run.number)
             inner: list[Stmt] = []
@@ -222,54 +239,57 @@ class _Blocks:
                 bodies: list[tuple[Stmt, ...]] = []
                 for piece in self.pieces(run):
                     c = self.c
-                    # What is left over is all of a call with few rows, which would wait for what it prefetches.
+                    # A call with few rows has nothing but the remainder, which would wait for its own prefetches.
                     few = isinstance(row_run, LeftOver)
                     if self.packed is not None and piece.is_first and self.are_some(lanes) and not few:
-                        places = self.ahead(run, first + axis, lanes, as_index(block) + done, turns)
-                        c = self.prefetching(run, places, turns)
+                        targets = self.ahead(run, first + axis, lanes, as_index(block) + rows_before, turns)
+                        c = self.prefetching(run, targets, turns)
                     bodies.append(self.block(c, run, first + axis, piece, row_run, block))
                 inner += wrap([(axis, "parallel")], tuple(s for body in bodies for s in body))
             result += wrap([(block, "parallel")], tuple(inner))
-            done += row_run.number
+            rows_before += row_run.number
         return tuple(result)
 
     @property
     def is_low(self) -> bool:
-        """Whether one block has all rows, so that it is the same which loop is outside."""
+        """True if one block has all rows; the order of the loops then does not matter."""
         rows = row_runs(self.tile.row, self.tile.rows)
         return len(rows) == 1 and is_one(rows[0][1])
 
     def are_some(self, lanes: int) -> bool:
-        """Whether so many lanes of the packed operand are not all of them."""
+        """Check whether ``lanes`` are fewer than all lanes of the packed operand."""
         return self.packed is not None and hint(lanes * self.packed.depth) < hint(self.packed.size)
 
     def panels_outside(self, run: Run) -> tuple[Stmt, ...]:
-        """All blocks of rows for each panel of a run; meanwhile the next panel is prefetched."""
+        """Return loops over panels of a run around loops over rows, with prefetches of the next panel."""
         rows = row_blocks(self.tile.row, self.tile.rows, self.tile.last)
         turns = prod(x.extent for x in self.near) * sum(run.number for run in rows)
         panel = self.names.axis("p", run[1])
         inner: list[Stmt] = []
         for piece in self.pieces(run):
-            done = 0
+            rows_before = 0
             for row_run in rows:
                 block = self.names.axis("r", row_run.number)
-                turn = as_index(block) + done
+                turn = as_index(block) + rows_before
                 for x in self.near:
                     turn = turn * x.extent + x
                 c = self.c
                 if self.packed is not None and piece.is_first:
-                    places = self.ahead(run, as_index(panel), run[2], turn, turns, row_run.only)
-                    c = self.prefetching(run, places, turns)
+                    targets = self.ahead(run, as_index(panel), run[2], turn, turns, row_run.only)
+                    c = self.prefetching(run, targets, turns)
                 body = self.block(c, run, as_index(panel), piece, row_run, block)
                 inner += wrap([(block, "parallel")], body)
-                done += row_run.number
+                rows_before += row_run.number
         return wrap([(panel, "parallel")], tuple(inner))
 
     def ahead(
         self, run: Run, panel: Index, lanes: int, turn: Index, turns: int, only: int | None = None
     ) -> tuple[Index, ...]:
-        """What to prefetch in each step of a sum: a part of the panel ``lanes`` lanes behind, or where a panel is read
-        once, what comes a fixed number of bytes later. ``only``: 1 where that is so, which is known at run time."""
+        """Return the indices to prefetch in each step of a sum.
+
+        These are a part of the panel ``lanes`` lanes ahead. If a panel is read only once, they are a fixed number of
+        bytes ahead; ``only`` is 1 then, as a size known only at run time.
+        """
         assert self.packed is not None
         size, line = self.packed.load.dtype.itemsize, self.target.line_bytes
         here = self.packed.index(run, panel, as_index(0), {x: as_index(x) for x in self.packed.axes})
@@ -277,22 +297,24 @@ class _Blocks:
         every = tuple([later + lane for lane in range(0, run[2], line // size)])
         if hint(turns) == 1:
             return every
-        place = self.packed.ahead(run, panel, lanes, turn, turns)
+        next_panel = self.packed.ahead(run, panel, lanes, turn, turns)
         if not is_size(turns) or only is None:
-            return (place,)
-        # The only block, of a call with few rows, reads each panel once; after others it brings what they left.
-        return tuple([then + (place + i * (line // size) - then) * (1 - only) for i, then in enumerate(every)])
+            return (next_panel,)
+        # The only block, of a call with few rows, reads each panel once; after full blocks it prefetches their rest.
+        return tuple([then + (next_panel + i * (line // size) - then) * (1 - only) for i, then in enumerate(every)])
 
-    def prefetching(self, run: Run, places: tuple[Index, ...], turns: int) -> Contraction:
-        """The contraction with prefetches; as it is where tiles read panels in order, line after line."""
+    def prefetching(self, run: Run, targets: tuple[Index, ...], turns: int) -> Contraction:
+        """Return the contraction with prefetches; without them for hardware tiles, which read panels line by line."""
         if self.packed is None or self.tile.steps:
             return self.c
-        return _prefetching(self.c, self.packed, run, places, turns, self.target)
+        return _prefetching(self.c, self.packed, run, targets, turns, self.target)
 
     def pieces(self, run: Run) -> list[Piece]:
-        """What is summed side by side of a panel: all of its vectors where it has room for a whole number of them; of
-        one of which only a part is there, known at run time, each vector by itself, and what is left over as lanes of
-        a whole one or as powers of two."""
+        """Return the pieces in which register blocks sum a panel.
+
+        A panel of known width is summed in whole vectors plus a rest. A partial panel, known only at run time, is
+        summed vector by vector; its remainder is one masked vector, or vectors of powers of two.
+        """
         lanes = self.target.lanes(self.c.dtype)
         if not is_partial(run, self.tile.vector):
             size = run[2] if self.packed is None else self.packed.width(run[2])
@@ -301,23 +323,23 @@ class _Blocks:
         if self.target.masked:
             vector = self.names.axis("v", (extent - run[0] + lanes - 1) // lanes)
             return [Piece(as_index(vector) * lanes, 1, lanes, vector)]
-        pieces, done = [], run[0]
+        pieces, end = [], run[0]
         for width in (lanes >> bit for bit in range(lanes.bit_length())):
-            vector = self.names.axis("v", (extent // width * width - done) // width)
-            pieces.append(Piece(as_index(vector) * width + (done - run[0]), 1, width, vector))
-            done = extent // width * width
+            vector = self.names.axis("v", (extent // width * width - end) // width)
+            pieces.append(Piece(as_index(vector) * width + (end - run[0]), 1, width, vector))
+            end = extent // width * width
         return pieces
 
     def block(
         self, c: Contraction, run: Run, panel: Index, piece: Piece, row_run: RowRun, block: Axis
     ) -> tuple[Stmt, ...]:
-        """One register block inside loops over ``near``; ``panel`` and ``block`` say which."""
+        """Return register block number ``block`` of panel ``panel``, inside loops over ``near``."""
         beyond = self.target.masked if piece.around is not None else piece.vectors * piece.lanes > run[2]
         if beyond:
-            held = self.packed.load.name if self.packed else ""
-            c = replace(c, body=map_statements(c.body, leaf=lambda s: (_only_within(s, self.tile.vector, held),)))
+            packed = self.packed.load.name if self.packed else ""
+            c = replace(c, body=map_statements(c.body, leaf=lambda s: (_only_within(s, self.tile.vector, packed),)))
         around: list[tuple[Axis, str]] = []
-        if piece.around is not None:  # of its own for each block: threads share loops by their axes
+        if piece.around is not None:  # a separate axis for each block, because threads share loops by their axes
             axis = self.names.axis("v", piece.around.extent)
             piece = replace(piece, offset=substitute_axes(piece.offset, {piece.around: axis}), around=axis)
             around.append((axis, "parallel"))
@@ -328,8 +350,7 @@ class _Blocks:
 
 
 def _only_within(stmt: Stmt, axis: Axis, packed: str) -> Stmt:
-    """A memory access beside that of the ``packed`` operand, where a panel may have more lanes than there are elements
-    along ``axis``."""
+    """Guard an access, except the ``packed`` operand's, against lanes of a panel beyond the end of ``axis``."""
     if not isinstance(stmt, Load | Store) or axis not in axes_of(stmt.index):
         return stmt
     if isinstance(stmt, Load) and stmt.name == packed:
@@ -341,7 +362,7 @@ def _only_within(stmt: Stmt, axis: Axis, packed: str) -> Stmt:
 
 
 def _panels_together(c: Contraction, tile: Tile, width: int, target: Target) -> int:
-    """How many panels of short sums share a part of L2; 1 where one does not fit L1."""
+    """Return the number of panels of short sums that share a part of L2; 1 if a panel does not fit into L1."""
     panel = c.b if tile.vector in axes_of(c.b.index) else c.a
     depth = prod(expected_axis(x).extent for x in c.reduced if x in axes_of(panel.index))
     size = depth * width * panel.dtype.itemsize
@@ -350,32 +371,32 @@ def _panels_together(c: Contraction, tile: Tile, width: int, target: Target) -> 
 
 
 def _prefetching(
-    c: Contraction, packed: Packing, run: Run, places: tuple[Index, ...], turns: int, target: Target
+    c: Contraction, packed: Packing, run: Run, indices: tuple[Index, ...], turns: int, target: Target
 ) -> Contraction:
-    """The contraction with prefetches at ``places`` while a panel is read for one of ``turns`` times."""
+    """Return the contraction with prefetches at ``indices`` while a panel is read for one of ``turns`` times."""
     k, size, turns = target.costs.contraction, hint(packed.size) * packed.load.dtype.itemsize, hint(turns)
     fits = run[2] * hint(packed.depth) * packed.load.dtype.itemsize <= target.l2_bytes // 2
     next_panel = fits and size > target.l2_bytes * k.prefetched_l2 and 1 < turns <= k.panel_turns
-    if c.unpacked:  # so slowly that nothing is lost if it is near already, as it is not among many of its kind
+    if c.unpacked:  # unpacking is so slow that needless prefetches cost nothing; weights of many layers are not near
         once = turns == 1 and size > target.l1_bytes
     else:
-        once = turns == 1 and size > target.l2_bytes and len(places) < k.prefetched_lines
+        once = turns == 1 and size > target.l2_bytes and len(indices) < k.prefetched_lines
     steps = c.reduced[:-1] if packed.load.name == c.unpacked else c.reduced
     if not steps or packed.reduced != steps or not (next_panel or once):
         return c
-    first = tuple(Prefetch(packed.buffer, place) for place in places)
+    first = tuple(Prefetch(packed.buffer, index) for index in indices)
     return replace(c, body=_in_sum(c.body, first, steps[-1]))
 
 
 def _in_sum(body: tuple[Stmt, ...], first: tuple[Stmt, ...], axis: Axis) -> tuple[Stmt, ...]:
-    """The body with statements put in front of each step of a sum along ``axis``."""
+    """Return the body with statements inserted before each step of a sum along ``axis``."""
     if not any(isinstance(s, Loop) for s in body):
         return (*first, *body)
     return map_statements(body, enter=lambda x: (replace(x, body=(*first, *x.body)),) if x.axis == axis else None)
 
 
 def _panels_stay(c: Contraction, tile: Tile, target: Target) -> bool:
-    """True when all panels fit half of L2, and several of them are passed by each block of rows."""
+    """Check whether all panels fit into half of L2, and there are enough rows per column for rows to go outside."""
     c, tile = c.expected, tile.expected
     panel = c.b if tile.vector in axes_of(c.b.index) else c.a
     used, size = axes_of(panel.index), panel.dtype.itemsize
@@ -399,7 +420,7 @@ def _block(
     packed: Packed,
     near: list[Axis],
 ) -> tuple[Stmt, ...]:
-    """One register block inside loops over ``near``; ``panel`` and ``block`` are the loops around it."""
+    """Return one register block inside loops over ``near``; ``panel`` and ``block`` are the loops around it."""
     start, _, size = run
     row = names.axis("u", row_run.size)
     side, lane = names.axis("u", piece.vectors), names.axis("l", piece.lanes)
@@ -407,7 +428,7 @@ def _block(
     before = start if is_partial(run, tile.vector) else panel * size + start
     mapping: dict[Axis, Index] = {tile.vector: before + within}
     if tile.row is not None:
-        mapping[tile.row] = row_run.place(block, row)
+        mapping[tile.row] = row_run.position(block, row)
     around = {x: names.axis("n", x.extent) for x in near}
     mapping.update({x: as_index(axis) for x, axis in around.items()})
     reads = {}
@@ -427,7 +448,7 @@ def _block(
 
 
 def _reader(packing: Packing, run: Run, panel: Index, lane: Index) -> Callable[[Load, BodyCopier], tuple[str, Index]]:
-    """Where a packed operand is read instead of where it lies."""
+    """Return a function that maps a load of an operand to (buffer, index) in its packed copy."""
 
     def read(load: Load, copier: BodyCopier) -> tuple[str, Index]:
         point = {x: as_index(copier.axes.get(x, x)) for x in packing.axes}
@@ -437,7 +458,10 @@ def _reader(packing: Packing, run: Run, panel: Index, lane: Index) -> Callable[[
 
 
 def _through_scratch(c: Contraction, tile: Tile, target: Target) -> bool:
-    """True when so much follows the sum that code for it should exist once per row, not once per register."""
+    """Check whether the epilogue is so long that its code should exist once per row, not once per register.
+
+    Sums then go through scratch memory.
+    """
     k = target.costs.contraction
     rest = [s for s in c.body if not isinstance(s, _CORE)]
     if tile.steps:
@@ -445,20 +469,20 @@ def _through_scratch(c: Contraction, tile: Tile, target: Target) -> bool:
     length = sum(k.held_transcendental if isinstance(s, Let) and SCALAR_OPS[s.op].transcendental else 1 for s in rest)
     spread = [s for s in c.beside if not access(s.index, tile.vector).plain]
     fixed = all(isinstance(s.init, Const) for s in c.body if isinstance(s, Acc))
-    # NOTE: LLVM would keep literals of the loop for what follows in registers during the sum, and move the sums around.
+    # NOTE: LLVM would keep literals of the epilogue's loop in registers during the sum, and spill the sums.
     literals = any(isinstance(a, Const) for s in rest if isinstance(s, Let) for a in s.args)
     long = (length + k.held_scattered * len(spread)) * tile.rows * tile.vectors > k.held_operations
     return fixed and tile.rows >= k.looped_rows and long and not (spread and literals)
 
 
 def _has_scratch(c: Contraction, tile: Tile, target: Target) -> bool:
-    """Whether a block goes through scratch, or one of tiles may where its last panel is not full."""
+    """Check whether a block goes through scratch; with hardware tiles, also if only its last, partial panel does."""
     partial = bool(tile.steps) and tile.vector.extent % target.lanes(c.dtype) != 0
     return partial or _through_scratch(c, tile, target)
 
 
 def _is_stored(rest: Sequence[Stmt], vector: Axis) -> bool:
-    """Whether nothing follows the sums but that they are stored, lanes side by side."""
+    """Check whether the epilogue is one plain store with contiguous lanes."""
     if len(rest) != 1 or not isinstance(rest[0], Store):
         return False
     store = rest[0]
@@ -467,7 +491,7 @@ def _is_stored(rest: Sequence[Stmt], vector: Axis) -> bool:
 
 
 def _rows_are_neighbours(c: Contraction, tile: Tile, lanes: int) -> bool:
-    """True when what is written (and read beside the sum) is contiguous along rows but not along lanes."""
+    """Check whether all accesses outside the sum are contiguous along rows, but not all along lanes."""
     if tile.row is None or tile.rows > lanes:
         return False
     apart = any(not access(s.index, tile.vector).plain for s in c.beside)
@@ -483,24 +507,26 @@ def _block_through_scratch(
     reads: dict,
     lanes: tuple[Axis, Axis, Axis],
 ) -> tuple[Stmt, ...]:
-    """A register block whose sums are put into a scratch tile, and a loop for what follows: over its rows, or over its
-    vectors where results are contiguous along rows."""
+    """Return a register block that stores its sums in scratch, and a loop for the epilogue.
+
+    The loop runs over rows, or over vectors where results are contiguous along rows.
+    """
     row, side, lane = lanes
     core = tuple(s for s in c.body if isinstance(s, _CORE))
     rest = tuple(s for s in c.body if not isinstance(s, _CORE))
     copier = BodyCopier(names, mapping, reads)
     total = next(s for s in core if isinstance(s, Read))
     dtype = next(s for s in core if isinstance(s, Acc)).dtype
-    place = block_index(0, (row, side.extent * lane.extent), (side, lane.extent), (lane, 1))
+    index = block_index(0, (row, side.extent * lane.extent), (side, lane.extent), (lane, 1))
     sums = copier.body(core) if tile.steps else _written_out(c, tile, target, copier.body(core), names)
-    sums = (*sums, Store(SCRATCH, place, copier.renamed[total.name]))
+    sums = (*sums, Store(SCRATCH, index, copier.renamed[total.name]))
     again = {a: names.axis("e", a.extent) for a in lanes}
 
     def move(index: Index) -> Index:
         return substitute_axes(index, again)
 
     after = BodyCopier(names, {a: move(i) for a, i in mapping.items()})
-    load = Load(after.define(total.name), SCRATCH, move(place), dtype)
+    load = Load(after.define(total.name), SCRATCH, move(index), dtype)
     body = (load, *after.body(rest))
     kinds = [(again[row], "serial"), (again[side], "unroll"), (again[lane], "vector")]
     stepped = tile.row is not None and (row.extent == 1 or mapping[tile.row].coefficient(row) == 1)
@@ -529,7 +555,7 @@ def _dot_nest(c: Contraction, tile: Tile, target: Target, names: Names) -> tuple
 
 
 def _split_reduction(body: tuple[Stmt, ...], lanes: int, names: Names) -> tuple[Stmt, ...]:
-    """The innermost reduce loop cut into vectors and a tail."""
+    """Cut the innermost reduce loop into vectors and a tail."""
 
     def enter(loop: Loop) -> tuple[Stmt, ...] | None:
         if not is_leaf(loop):
@@ -537,7 +563,7 @@ def _split_reduction(body: tuple[Stmt, ...], lanes: int, names: Names) -> tuple[
         pieces: list[Stmt] = []
         for start, number, size in column_runs(loop.axis.extent, lanes):
             used = size
-            if is_partial((start, number, size), loop.axis):  # the last vector, of which only a part is there
+            if is_partial((start, number, size), loop.axis):  # the last vector may have fewer lanes
                 used = loop.axis.extent - start
             step, lane = names.axis("o", number), names.axis("l", used)
             index = block_index(start, (step, size), (lane, 1))
@@ -549,14 +575,17 @@ def _split_reduction(body: tuple[Stmt, ...], lanes: int, names: Names) -> tuple[
 
 
 def _written_out(c: Contraction, tile: Tile, target: Target, body: tuple[Stmt, ...], names: Names) -> tuple[Stmt, ...]:
-    """``write_out``, but for windows of which neighbouring rows share elements: LLVM would read each element once for
-    all steps, and keep more of them than there are registers. So would it with what the next step reads, where a block
-    and its panel leave few registers and every load takes one."""
+    """Unroll short loops (``write_out``), unless that would make LLVM run out of registers.
+
+    In windows whose neighbouring rows share elements, LLVM would load each element once for all steps and keep too many
+    of them. The same holds for loads of the next step where a block and its panel leave few registers and every load
+    takes one.
+    """
     k = target.costs.contraction
-    if tile.row is None or tile.rows < k.looped_rows or c.unpacked:  # a word serves for all steps that are written out
+    if tile.row is None or tile.rows < k.looped_rows or c.unpacked:  # unrolled steps share one load of a packed word
         return write_out(body, names, target.costs.loops)
-    left = target.registers - (tile.rows + 1) * tile.vectors
-    if left < k.window_registers and not target.memory_operands:
+    free_registers = target.registers - (tile.rows + 1) * tile.vectors
+    if free_registers < k.window_registers and not target.memory_operands:
         return body
     c, row = c.expected, expected_axis(tile.row)
     a = c.a if row in axes_of(c.a.index) else c.b

@@ -1,4 +1,4 @@
-"""Packed operands: panels of neighbouring lanes, and the nest that copies an operand into them."""
+"""Packed operands: panels of contiguous lanes, and the nest that copies an operand into them."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from graphc.ir.kernel.statements import Load, Stmt, Store
 
 @dataclass(frozen=True)
 class Packing:
-    """How a packed operand lies in memory: panels of ``width`` lanes, a row of lanes per point of the reduced axes."""
+    """Layout of a packed operand: panels of ``width`` lanes, with a row of lanes per point of the reduced axes."""
 
     load: Load
     buffer: str
     outer: tuple[Axis, ...]
-    """Outer axes, other than the vector axis, on which the operand depends."""
+    """Outer axes on which the operand depends, except the vector axis."""
     reduced: tuple[Axis, ...]
     vector: Axis
     panels: tuple[Run, ...]
     """(start, count, lanes) of runs of equal panels along the vector axis."""
     room: int
-    """Lanes for which the last panel has room, if it is not a whole number of vectors."""
+    """Width of the last panel including padding, if its lanes are not a whole number of vectors; else 0."""
     turned: bool = False
-    """Whether a panel has all points of the reduced axes for each lane in a row, instead of a row of lanes for each."""
+    """True if a panel is transposed: contiguous points of the reduced axes for each lane."""
 
     @property
     def depth(self) -> int:
-        """Rows of lanes in a panel."""
+        """Number of rows of lanes in a panel."""
         product = 1
         for x in self.reduced:
             product *= x.extent
@@ -46,7 +46,7 @@ class Packing:
 
     @property
     def size(self) -> int:
-        """Elements of the packed operand."""
+        """Number of elements of the packed operand."""
         product = self.depth * self._lanes
         for x in self.outer:
             product *= x.extent
@@ -54,18 +54,18 @@ class Packing:
 
     @property
     def _lanes(self) -> int:
-        """Lanes of all panels together."""
+        """Number of lanes of all panels together."""
         start, number, lanes = self.panels[-1]
         if is_size(self.vector.extent):
             return start + number * lanes
         return max(self.vector.extent, start + self.width(lanes))
 
     def width(self, lanes: int) -> int:
-        """Lanes for which a panel of so many has room."""
+        """Return the width, including padding, of a panel of ``lanes`` lanes."""
         return max(lanes, self.room) if lanes == self.panels[-1][2] else lanes
 
     def index(self, run: Run, panel: Index, lane: Index, point: dict[Axis, Index]) -> Index:
-        """Where the element of a panel's row and lane lies; ``point`` maps outer and reduced axes to indices."""
+        """Return the index of an element of a panel; ``point`` maps outer and reduced axes to indices."""
         start, width = run[0], self.width(run[2])
         position = as_index(0)
         for x in self.outer:
@@ -78,15 +78,17 @@ class Packing:
         return position * (self.depth * self._lanes) + start * self.depth + within
 
     def ahead(self, run: Run, panel: Index, lanes: int, turn: Index, turns: int) -> Index:
-        """What to prefetch while a panel is read for the ``turn``-th of ``turns`` times: each turn brings a part of
-        the panel which lies ``lanes`` lanes behind it. In terms of the packed operand's axes, as the body of the
-        contraction is."""
+        """Return the index to prefetch while a panel is read for the ``turn``-th of ``turns`` times.
+
+        Each turn prefetches a part of the panel ``lanes`` lanes ahead. The index is in terms of the axes of the
+        contraction, like its body.
+        """
         row = as_index(0)
         for x in self.reduced:
             row = row * x.extent + x
-        part = (run[2] + turns - 1) // turns
+        per_turn = (run[2] + turns - 1) // turns
         start = self.index(run, panel, as_index(0), {x: as_index(x if x in self.outer else 0) for x in self.axes})
-        return start + lanes * self.depth + (turn * self.depth + row) * part
+        return start + lanes * self.depth + (turn * self.depth + row) * per_turn
 
     @property
     def axes(self) -> tuple[Axis, ...]:
@@ -95,7 +97,7 @@ class Packing:
 
 
 def make_packing(c: Contraction, tile: Tile, target: Target, buffer: str) -> Packing:
-    """The packed layout that suits a tile."""
+    """Return the packed layout for a tile."""
     assert tile.pack is not None
     used = axes_of(tile.pack.index)
     lanes = target.lanes(c.dtype)
@@ -112,18 +114,20 @@ def make_packing(c: Contraction, tile: Tile, target: Target, buffer: str) -> Pac
 
 
 class Packed(NamedTuple):
-    """What a contraction reads from packed copies."""
+    """Packed operands of a contraction."""
 
     panels: Packing | None = None
-    """The operand whose lanes are neighbours."""
+    """The operand that is read as vectors."""
     rows: Packing | None = None
-    """The one whose elements are broadcast."""
+    """The operand whose elements are broadcast."""
 
 
 def make_row_packing(c: Contraction, tile: Tile, target: Target, buffer: str) -> Packing | None:
-    """The packed layout of the rows of a tile, those of a block next to each other for each step of the sum; None where
-    they are read as they lie. A block that reads another line in each step, of so many that the L1 cache does not hold
-    them until the next block reads their other parts, waits for these as often as there are panels."""
+    """Return the packed layout of the rows of a tile, with the rows of a block contiguous for each step of the sum.
+
+    Returns None where packing does not pay. It pays where each step of a block reads another cache line, and L1 does
+    not keep the lines until the next block reads the rest of them: the block then waits for them once per panel.
+    """
     other = c.b if tile.vector in axes_of(c.a.index) else c.a
     if tile.row is None or tile.vector not in c.outer or c.a.name == c.b.name:
         return None
@@ -144,15 +148,15 @@ def make_row_packing(c: Contraction, tile: Tile, target: Target, buffer: str) ->
 
 
 def _rows_wait(c: Contraction, tile: Tile, rows: Load, target: Target) -> bool:
-    """Whether to wait for lines of the rows from beyond the L2 cache takes longer than packing them."""
+    """Check whether waiting for lines of the rows from beyond L2 takes longer than packing the rows."""
     k, size = target.costs.contraction, rows.dtype.itemsize
     step = min(abs(access(rows.index, x).stride) for x in c.reduced) * size
     if step < target.line_bytes:
         return False
     depth = prod(x.extent for x in c.reduced)
     sets = max(1, target.l1_bytes // target.l1_ways // target.line_bytes)
-    reached = sets // gcd(sets, step // target.line_bytes) if step % target.line_bytes == 0 else sets
-    if depth <= reached * target.l1_ways * k.ways_used:
+    used_sets = sets // gcd(sets, step // target.line_bytes) if step % target.line_bytes == 0 else sets
+    if depth <= used_sets * target.l1_ways * k.ways_used:
         return False
     panels = -(-tile.vector.extent // (tile.vectors * target.lanes(c.dtype)))
     far = tile.row is not None and size * depth * tile.row.extent > target.l2_bytes // 2
@@ -160,8 +164,11 @@ def _rows_wait(c: Contraction, tile: Tile, rows: Load, target: Target) -> bool:
 
 
 def _room(c: Contraction, tile: Tile, last: int, lanes: int) -> int:
-    """Lanes of the vectors that hold a last panel of more than one vector: all of them are then summed side by side,
-    and those beside the panel are not stored. Panels of a width that is known at run time are full."""
+    """Return the padded width of a last panel of more than one vector; 0 where it needs no padding.
+
+    All its vectors are summed in full, and lanes beyond the panel are not stored. Panels of a width known only at run
+    time are full.
+    """
     if is_size(tile.vector.extent):
         return 0
     if tile.steps:
@@ -172,12 +179,12 @@ def _room(c: Contraction, tile: Tile, last: int, lanes: int) -> int:
 
 
 def pack_body(p: Packing, names: Names, target: str, source: str) -> tuple[Stmt, ...]:
-    """The nest that copies an operand into its packed layout."""
+    """Return the nest that copies an operand into its packed layout."""
     body: list[Stmt] = []
     for run in p.panels:
         start, number, lanes = run
         partial = is_partial(run, p.vector)
-        if partial:  # what is there; the rest is never used
+        if partial:  # copy the existing lanes only; the padding is never used
             lanes = p.vector.extent - start
         panel, lane = names.axis("p", number), names.axis("l", lanes)
         axes = {x: names.axis("i", x.extent) for x in (*p.outer, *p.reduced)}
@@ -187,7 +194,7 @@ def pack_body(p: Packing, names: Names, target: str, source: str) -> tuple[Stmt,
         point = {x: as_index(axis) for x, axis in axes.items()}
         store = Store(target, p.index(run, as_index(panel), as_index(lane), point), load.name)
         inner = [axes[x] for x in p.reduced]
-        in_order = access(p.load.index, p.vector) == UNIT  # what is read is walked through once, from end to end
+        in_order = access(p.load.index, p.vector) == UNIT  # then read the source once, from end to end
         order = [*(axes[x] for x in p.outer), *([*inner, panel, lane] if in_order else [panel, lane, *inner])]
         body += wrap([(x, "parallel") for x in order], (load, store))
     return tuple(body)

@@ -1,4 +1,4 @@
-"""A kernel that is a product of matrices as libraries compute them: sizes, where its operands lie, its epilogue."""
+"""Matrix products in the form of GPU libraries: sizes, strides of the operands, epilogue."""
 
 from __future__ import annotations
 
@@ -14,26 +14,27 @@ from graphc.files.product_descriptor import Matrix, ProductDescriptor
 
 @dataclass(frozen=True)
 class Operand:
-    """Element (row, column) of matrix i lies ``i * batch + row * rows + column * columns`` behind the first one."""
+    """Operand of a product. Element (row, column) of matrix i is at ``start + i * batch + row * rows + column *
+    columns``."""
 
     buffer: str
     start: int
-    """Where that is, in elements of the buffer, of which each may hold several of the product's factors."""
+    """Offset of the first element, in elements of the buffer; each may hold several of the product's factors."""
     rows: int
     columns: int
     batch: int = 0
     moves: tuple[int, ...] = ()
-    """Elements of the buffer from one iteration to the next of each of the product's ``loops``."""
+    """Strides, in elements of the buffer, per iteration of each of the product's ``loops``."""
 
 
 @dataclass(frozen=True)
 class Product:
-    """``out = activation(alpha * a b + c + bias)`` for a batch of matrices, inside of ``loops``."""
+    """``out = activation(alpha * a b + c + bias)`` for a batch of matrices, inside ``loops``."""
 
     type: DType
-    """Of the factors."""
+    """Type of the factors."""
     sums: DType
-    """Of the sums, of ``out``, ``c`` and ``bias``."""
+    """Type of the sums, of ``out``, ``c`` and ``bias``."""
     m: int
     n: int
     k: int
@@ -46,51 +47,53 @@ class Product:
     """Rows m, columns n; one of its strides is 1."""
     c: Operand | None = None
     bias: Operand | None = None
-    """One number for each place along that side of ``out`` which has stride 1."""
+    """One number per position along the side of ``out`` with stride 1."""
     activation: str = ""
-    """``relu``, ``gelu`` (by tanh), or none."""
+    """``relu``, ``gelu`` (the tanh approximation), or empty."""
     alpha: float = 1.0
     loops: tuple[int, ...] = ()
     """Extents of loops around calls of the library, outermost first."""
     fast: str = ""
-    """``tf32`` where f32 factors may lose all but 10 bits of their fraction."""
+    """``tf32`` where f32 factors may be rounded to 10 bits of fraction, else empty."""
 
     @property
     def operands(self) -> dict[str, Operand]:
-        """By name in the order of ``ProductDescriptor.operands``."""
+        """Operands by name, in the order of ``ProductDescriptor.operands``."""
         turned = ("a", "b") if self.is_by_columns else ("b", "a")
-        found = {"a": getattr(self, turned[0]), "b": getattr(self, turned[1]), "d": self.out}
-        found.update({name: x for name, x in (("c", self.c), ("bias", self.bias)) if x is not None})
-        return found
+        operands = {"a": getattr(self, turned[0]), "b": getattr(self, turned[1]), "d": self.out}
+        operands.update({name: x for name, x in (("c", self.c), ("bias", self.bias)) if x is not None})
+        return operands
 
     @property
     def is_by_columns(self) -> bool:
-        """Whether neighbours in a column of ``out`` lie side by side; a library's ``d`` is ``out`` transposed else."""
+        """True if columns of ``out`` are contiguous; otherwise the library's ``d`` is ``out`` transposed."""
         return _is(self.out.rows, 1) and not _is(self.out.columns, 1)
 
     @property
     def epilogue(self) -> str:
-        """As ``ProductDescriptor`` says it."""
+        """Epilogue, by the name that ``ProductDescriptor`` uses."""
         return "_".join(x for x in (self.activation, "bias" if self.bias else "") if x) or "none"
 
     def at(self, values: Mapping[Dimension, Any]) -> Product:
-        """The product with numbers in place of sizes."""
+        """Return the product with numbers in place of sizes."""
         return _at(self, values)
 
     def calls(self) -> Iterator[tuple[tuple[str, int], ...]]:
-        """For each iteration of the loops where operands start: (buffer, element), in the order of the descriptor."""
-        spots: list[tuple[int, ...]] = [()]
+        """Yield, for each iteration of the loops, (buffer, first element) of the operands in the descriptor's order."""
+        points: list[tuple[int, ...]] = [()]
         for extent in self.loops:
-            spots = [(*spot, i) for spot in spots for i in range(extent)]
-        for spot in spots:
+            points = [(*point, i) for point in points for i in range(extent)]
+        for point in points:
             yield tuple(
-                (x.buffer, x.start + sum(i * step for i, step in zip(spot, x.moves, strict=True)))
+                (x.buffer, x.start + sum(i * step for i, step in zip(point, x.moves, strict=True)))
                 for x in self.operands.values()
             )
 
     def descriptor(self) -> ProductDescriptor | None:
-        """The product in the library's terms; None where a matrix does not lie as one of a library. Its numbers are
-        sizes where those of the product are."""
+        """Return the product in the library's terms; None if the library does not support a matrix's strides.
+
+        Its numbers may be symbolic sizes, like the numbers of the product.
+        """
         out = self.out
         m, n = (self.m, self.n) if self.is_by_columns else (self.n, self.m)
         first, second = (self.a, self.b) if self.is_by_columns else (self.b, self.a)
@@ -110,7 +113,8 @@ class Product:
     def matrix(
         self, steps: tuple[int, int], rows: int, columns: int, operand: Operand, dtype: DType | None = None
     ) -> tuple[Matrix, bool] | None:
-        """How rows x columns with these strides lie, and whether transposed."""
+        """Return the layout of a rows x columns matrix with these strides, and whether it is transposed; None if it has
+        no leading dimension."""
         name = (dtype or self.type).name
         for turned in (False, True):
             (down, across), (r, c) = (steps, (rows, columns)) if not turned else (steps[::-1], (columns, rows))
@@ -127,13 +131,13 @@ def _is(size: int, number: int) -> bool:
 
 
 def _at(record: Any, values: Mapping[Dimension, Any]) -> Any:
-    parts: dict[str, Any] = {}
-    for part in fields(record):
-        value = getattr(record, part.name)
+    changes: dict[str, Any] = {}
+    for field in fields(record):
+        value = getattr(record, field.name)
         if isinstance(value, Operand):
-            parts[part.name] = _at(value, values)
+            changes[field.name] = _at(value, values)
         elif isinstance(value, tuple):
-            parts[part.name] = tuple(at(x, values) for x in value)
+            changes[field.name] = tuple(at(x, values) for x in value)
         elif not isinstance(value, str | DType | float) and value is not None:
-            parts[part.name] = at(value, values)
-    return replace(record, **parts)
+            changes[field.name] = at(value, values)
+    return replace(record, **changes)

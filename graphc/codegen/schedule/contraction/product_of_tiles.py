@@ -1,4 +1,4 @@
-"""Sums in tiles: which products of pairs of bf16 can be summed in registers that hold a matrix, and how they are."""
+"""Hardware tiles: sums of products of bf16 pairs in matrix registers (such as AMX tiles)."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from graphc.ir.kernel.map import BodyCopier, Names, map_statements
 from graphc.ir.kernel.statements import Acc, Const, Load, Loop, Stmt
 
 _LEAST_STEPS = 8
-"""Steps of a sum that a product of tiles takes at least: half of what it can."""
+"""Least number of steps of a sum in a product of tiles: half of the largest."""
 
 
 def tile_steps(c: Contraction, a: Load, b: Load, axis: Axis, target: Target) -> int:
-    """How many steps of the sum a product of tiles takes, with rows of ``a`` and a panel of ``b`` along ``axis``: the
-    most that divide its innermost axis; 0 where these are few, or where there can be no tiles."""
+    """Return the steps of the sum in one product of tiles, with rows of ``a`` and a panel of ``b`` along ``axis``.
+
+    This is the largest possible divisor of the sum's innermost axis; 0 if it is small, or if tiles are impossible.
+    """
     pairs = a.dtype is bfloat16x2 and b.dtype is bfloat16x2 and c.dtype is float32 and a.name != b.name
     if not target.tile_rows or not pairs or c.unpacked or a.guard or b.guard:
         return 0
@@ -32,20 +34,22 @@ def tile_steps(c: Contraction, a: Load, b: Load, axis: Axis, target: Target) -> 
 
 
 def _is_plain(c: Contraction, a: Load, b: Load) -> bool:
-    """Whether sums start at 0 and places are sums of steps along axes."""
+    """Check whether sums start at 0 and indices are affine."""
     starts = [s.init for s in c.body if isinstance(s, Acc)]
     zero = all(isinstance(x, Const) and x.value == 0 for x in starts)
     return zero and all(isinstance(x, Axis) for load in (a, b) for x in atoms(load.index))
 
 
 def rows_are_packed(c: Contraction, a: Load, row: Axis) -> bool:
-    """Whether neighbours along the sum do not lie side by side in rows, which tiles read so."""
+    """Check whether rows must be packed for tiles, which need contiguous elements along the sum."""
     return access(a.index, c.reduced[-1]) != UNIT or not access(a.index, row).stride
 
 
 def in_tiles(axes: tuple[Axis, Axis, Axis], core: tuple[Stmt, ...], steps: int, names: Names) -> tuple[Stmt, ...]:
-    """Sums of a block, inside of its rows, vectors side by side and lanes: loops that stand for whole tiles, of which
-    each iteration of the innermost loop around takes ``steps`` steps."""
+    """Wrap the sums of a block in ``tile`` loops over its rows, vectors and lanes.
+
+    The loops represent whole tiles: each iteration of the innermost reduce loop takes ``steps`` steps of the sum.
+    """
 
     def enter(loop: Loop) -> tuple[Stmt, ...] | None:
         if loop.kind != "reduce" or not is_leaf(loop):

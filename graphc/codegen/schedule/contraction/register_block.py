@@ -1,4 +1,4 @@
-"""The choice of a register block: the estimated time of every way to tile a contraction."""
+"""Choice of a register block, by the estimated time of every tiling of a contraction."""
 
 from __future__ import annotations
 
@@ -23,74 +23,79 @@ from graphc.ir.kernel.index import Axis, axes_of
 from graphc.ir.kernel.statements import Load, Store
 
 _THREE_SIZES = 8
-"""Rows that may be left over from which three sizes of blocks for them are too much code."""
+"""Number of possible remainders of rows from which blocks of three sizes for them are too much code."""
 
 
 @dataclass(frozen=True)
 class Tile:
-    """A register block. ``rows`` copies read ``a`` once for all columns; ``columns`` run across lanes (or copies)."""
+    """A register block. ``rows`` copies read ``a`` once for all columns; columns run across lanes (or copies)."""
 
     cycles: float
     """Estimated time of the whole contraction."""
     vector: Axis
-    """Axis across lanes: one of ``outer``, or the last of ``reduced`` (products summed lane by lane)."""
+    """Axis across lanes: one of ``outer``, or the last of ``reduced`` (sums lane by lane)."""
     row: Axis | None
     column: Axis | None
     """Second unrolled axis when lanes run along a reduced axis."""
     rows: int
     vectors: int
-    """Vectors side by side along ``vector`` (or columns, when lanes run along a reduced axis)."""
+    """Vectors along ``vector`` in a block (or columns, when lanes run along a reduced axis)."""
     pack: Load | None = None
-    """A load that must first be copied so that its lanes are neighbours."""
+    """A load whose operand must be packed first, so that its lanes are contiguous."""
     last: tuple[int, ...] = ()
-    """Where each call has its own number of rows, and they may be computed twice: sizes of blocks for those that are
-    left over from full ones."""
+    """Sizes of the blocks for the remainder of rows, where the number of rows varies by call and rows may be computed
+    twice."""
     average: float = 0.0
-    """Cycles of a step of the sum for each row, with what is left over on average."""
+    """Cycles of a step of the sum for each row, with the average remainder."""
     steps: int = 0
-    """Steps of the sum that one product of tiles takes, where sums are held in tiles; 0 for vectors."""
+    """Steps of the sum in one product of hardware tiles; 0 where sums are in vectors."""
     memory: float = 0.0
-    """The part of ``cycles`` that any other loops take as well, to read an operand from memory."""
+    """The part of ``cycles`` that any other loops would take, too, to read an operand from memory."""
 
     @cached_property
     def expected(self) -> Tile:
-        """The block of the contraction that is expected (see Contraction.expected)."""
+        """The same block of the contraction with expected sizes (see Contraction.expected)."""
         vector, row, column = (x and expected_axis(x) for x in (self.vector, self.row, self.column))
         pack = self.pack and replace(self.pack, index=expected_index(self.pack.index))
         return replace(self, vector=vector, row=row, column=column, pack=pack)
 
     @property
     def panels(self) -> tuple[Any, ...]:
-        """What the blocks of different numbers of rows have in common that read the same panels."""
+        """Key of the block's panels, the same for all numbers of rows."""
         return self.vector, self.row, self.column, self.vectors, self.pack, self.steps
 
     @property
     def label(self) -> str:
-        """What distinguishes it from other blocks of its contraction: size, axes, the packed operand."""
+        """Label of the block, unique in its contraction: size, axes, the packed operand."""
         axes = "/".join(axis.name if axis else "-" for axis in (self.vector, self.row, self.column))
         tiles = f" tiles of {self.steps}" if self.steps else ""
         return f"{self.rows}x{self.vectors}{tiles} {axes}" + (f" packed {self.pack.buffer}" if self.pack else "")
 
 
 def choose_tile(c: Contraction, target: Target, free: frozenset[str] = frozenset()) -> Tile | None:
-    """The register block with the lowest estimated time; None when nothing fits. Packing costs nothing for the
-    buffers ``free`` (constants)."""
+    """Return the register block with the lowest estimated time; None when nothing fits.
+
+    Packing costs nothing for the buffers ``free`` (constants).
+    """
     return _best(_tiles(c, target, free), target)
 
 
 def rank_tiles(c: Contraction, target: Target, free: frozenset[str] = frozenset()) -> list[Tile]:
-    """All different register blocks, as ``choose_tile`` ranks them: the best one first."""
+    """Return all different register blocks, ranked as by ``choose_tile``: the best one first."""
     tiles = _tiles(c, target, free)
     best = _best(tiles, target)
-    found = {best.label: best} if best else {}
+    ranked = {best.label: best} if best else {}
     for tile in sorted(tiles, key=lambda t: t.cycles):
-        found.setdefault(tile.label, tile)
-    return list(found.values())
+        ranked.setdefault(tile.label, tile)
+    return list(ranked.values())
 
 
 def _best(tiles: list[Tile], target: Target) -> Tile | None:
-    """The block with the lowest estimated time. Where each call has its own number of rows, how many rows a block has
-    is decided by what is left over, as packed panels are then those of any number of rows."""
+    """Return the block with the lowest estimated time.
+
+    Where the number of rows varies by call, the average remainder decides about the rows of a block: packed panels suit
+    any number of rows.
+    """
     best = min(tiles, key=lambda t: t.cycles, default=None)
     if best is None or not best.average:
         return best
@@ -99,12 +104,12 @@ def _best(tiles: list[Tile], target: Target) -> Tile | None:
 
 
 def _tiles(c: Contraction, target: Target, free: frozenset[str]) -> list[Tile]:
-    """Register blocks, estimated for the sizes that are expected and possible for all others."""
+    """Return the register blocks possible for all sizes, with estimates for expected sizes."""
     e = c.expected
     sizes = {x.name: x.extent for x in c.outer if is_size(x.extent)}
     tiles: list[Tile] = []
     for a, b in ((e.a, e.b), (e.b, e.a)):
-        if a.name == c.unpacked:  # it would be unpacked again for each row of a block
+        if a.name == c.unpacked:  # every row of a block would unpack it again
             continue
         for axis in e.outer:
             along = access(a.index, axis)
@@ -117,22 +122,21 @@ def _tiles(c: Contraction, target: Target, free: frozenset[str]) -> list[Tile]:
 
 
 def _for_all_sizes(tile: Tile, c: Contraction) -> Tile | None:
-    """A block of the expected contraction as one of ``c``, unless something is plain for expected sizes only."""
+    """Return a block of the expected contraction as a block of ``c``; None if an access is plain for expected sizes
+    only."""
     axes = {x.name: x for x in (*c.outer, *c.reduced)}
     vector, row, column = (x and axes[x.name] for x in (tile.vector, tile.row, tile.column))
     assert vector is not None
     pack = tile.pack and (c.a if tile.pack.name == c.a.name else c.b)
     for load in (c.a, c.b):
-        found = access(load.index, vector)
-        if load is not pack and not found.plain:
+        if load is not pack and not access(load.index, vector).plain:
             return None
     return replace(tile, vector=vector, row=row, column=column, pack=pack)
 
 
 def _row_axes(c: Contraction, a: Load, b: Load) -> list[Axis | None]:
-    """Axes along which ``b`` stays and ``a`` moves."""
-    found = [x for x in c.outer if x not in axes_of(b.index) and x in axes_of(a.index)]
-    return list(found) or [None]
+    """Return the axes along which ``a`` moves and ``b`` does not, or [None]."""
+    return [x for x in c.outer if x not in axes_of(b.index) and x in axes_of(a.index)] or [None]
 
 
 def _lane_tiles(
@@ -144,9 +148,11 @@ def _lane_tiles(
     free: frozenset[str],
     sizes: Mapping[str, Any],
 ) -> list[Tile]:
-    """Lanes along an outer axis: rows of ``a`` are broadcast (or read as vectors where they vary along it, as in a
-    convolution of each channel by itself), vectors of ``b`` are shared by the rows. ``sizes`` are the extents of axes
-    that each call has its own of."""
+    """Return register blocks with lanes along an outer axis.
+
+    Rows of ``a`` are broadcast (or read as vectors where they vary along the axis, as in a depthwise convolution), and
+    all rows share the vectors of ``b``. ``sizes`` are the extents of axes whose size varies by call.
+    """
     lanes, k = target.lanes(c.dtype), target.costs.contraction
     points = 1.0
     for x in c.outer:
@@ -178,21 +184,23 @@ def _lane_tiles(
                     reads = size if broadcast else size * vectors
                     return _step_cycles(size * vectors, reads, vectors * read, k) + size * wait
 
-                parts = _parts(row, rows, sizes)
-                cycles = sum(c.work * part / (n * vectors * lanes * used) * step(n) * factor for part, n in parts)
+                fractions = _parts(row, rows, sizes)
+                cycles = sum(
+                    c.work * fraction / (n * vectors * lanes * used) * step(n) * factor for fraction, n in fractions
+                )
                 cycles += memory
                 cycles += _scatter_cycles(scattered, axis, row, points, target)
                 if pack is not None:
                     cycles += _packing_cycles(c, b, axis, free, k)
                 elif row is not None and rows_exceed_l2(c, b, row, axis, target):
                     cycles *= k.far_rows
-                left = _left_over(number, extent, rows, step, k.sized_vectors // vectors)
-                tiles.append(replace(tile, cycles=cycles, memory=memory, pack=pack, **left))
+                remainder = _left_over(number, extent, rows, step, k.sized_vectors // vectors)
+                tiles.append(replace(tile, cycles=cycles, memory=memory, pack=pack, **remainder))
     return tiles
 
 
 def _tile_tiles(c: Contraction, a: Load, b: Load, axis: Axis, target: Target, free: frozenset[str]) -> list[Tile]:
-    """Sums in tiles, of which a product takes some rows of ``a`` times a panel of ``b``."""
+    """Return blocks with sums in hardware tiles, where one product multiplies rows of ``a`` by a panel of ``b``."""
     lanes, k, tiles, steps = target.lanes(c.dtype), target.costs.contraction, [], tile_steps(c, a, b, axis, target)
     if not steps:
         return []
@@ -208,7 +216,7 @@ def _tile_tiles(c: Contraction, a: Load, b: Load, axis: Axis, target: Target, fr
                 continue
             rows = _most_rows(row, groups * target.tile_rows, {})
             groups = -(-rows // target.tile_rows)
-            # A product of tiles, or to read both of its operands where these are read for it alone.
+            # The time of a product of tiles, or of reading both operands where no other product shares them.
             reads = (rows + vectors * steps) * k.tile_row_read
             each = max(rows * vectors * k.tile_row_cycles, reads) * _length(c) / steps + k.tile_block_cycles
             blocks_of = points / (row.extent * axis.extent) * -(-axis.extent // (vectors * lanes))
@@ -219,70 +227,83 @@ def _tile_tiles(c: Contraction, a: Load, b: Load, axis: Axis, target: Target, fr
 
 
 def _length(c: Contraction) -> float:
-    """Steps of a sum."""
+    """Return the number of steps of a sum."""
     return float(prod(x.extent for x in c.reduced))
 
 
 def _left_over(number: Any, expected: int, rows: int, step: Callable[[int], float], room: int) -> dict[str, Any]:
-    """What a tile says of rows that are left over from full blocks. ``number``: the rows, where each call has its own
-    number of them. ``room``: rows of blocks of all sizes together."""
+    """Return the fields ``last`` and ``average`` of a tile, for the remainder of rows after full blocks.
+
+    ``number`` is the number of rows if it varies by call, else None. ``room`` limits the sum of rows over all sizes of
+    blocks.
+    """
     if number is None:
         return {}
     steps = tuple([step(size) for size in range(1, rows + 1)])
-    left = remainders(number, rows)
-    last = _last_sizes(steps, left, room - rows)
-    return {"last": last, "average": _average_block(expected, steps, left, last) / rows}
+    possible = remainders(number, rows)
+    sizes = _last_sizes(steps, possible, room - rows)
+    return {"last": sizes, "average": _average_block(expected, steps, possible, sizes) / rows}
 
 
 @lru_cache(maxsize=1024)
-def _last_sizes(steps: tuple[float, ...], left: tuple[int, ...], room: int) -> tuple[int, ...]:
-    """Sizes of blocks for rows that are ``left`` over from full ones, for which a step takes least on average: the
-    largest number of them, the least one, and one between these, together at most ``room`` rows. ``steps``: cycles of
-    a step with 1, 2, ... rows."""
-    smaller, most = [n for n in left if 0 < n < left[-1]], left[-1]
+def _last_sizes(steps: tuple[float, ...], remainders: tuple[int, ...], room: int) -> tuple[int, ...]:
+    """Return the sizes of blocks for the possible ``remainders`` of rows with the least average time of a step.
+
+    The sizes are the largest remainder, the least one, and one between these, together at most ``room`` rows.
+    ``steps`` are the cycles of a step with 1, 2, ... rows.
+    """
+    smaller, most = [n for n in remainders if 0 < n < remainders[-1]], remainders[-1]
     if not most:
         return ()
-    least = smaller[:1]  # one row is a call of its own: a token, an image
-    ways: list[tuple[int, ...]] = [(*least, most)]
+    least = smaller[:1]  # one row is a common case: calls with one token, or one image
+    candidates: list[tuple[int, ...]] = [(*least, most)]
     if len(smaller) < _THREE_SIZES:
-        ways += [(*least, b, most) for b in smaller[1:]]
-    fitting = [way for way in ways if sum(way) <= room] or ways[:1]
-    return min(fitting, key=lambda way: (_left_cycles(steps, left, way), sum(way)))
+        candidates += [(*least, b, most) for b in smaller[1:]]
+    fitting = [sizes for sizes in candidates if sum(sizes) <= room] or candidates[:1]
+    return min(fitting, key=lambda sizes: (_left_cycles(steps, remainders, sizes), sum(sizes)))
 
 
-def _left_cycles(steps: tuple[float, ...], left: tuple[int, ...], sizes: tuple[int, ...]) -> float:
-    """Cycles of a step for all numbers of rows that may be left over, added up."""
-    return sum(steps[next(size for size in sizes if size >= n) - 1] for n in left if n)
+def _left_cycles(steps: tuple[float, ...], remainders: tuple[int, ...], sizes: tuple[int, ...]) -> float:
+    """Return the summed cycles of a step over all possible remainders of rows."""
+    return sum(steps[next(size for size in sizes if size >= n) - 1] for n in remainders if n)
 
 
-def _average_block(expected: int, steps: tuple[float, ...], left: tuple[int, ...], last: tuple[int, ...]) -> float:
-    """Cycles of a step of the sum for as many rows as a block has: with the average of what may be left over; where a
-    block has more rows than are expected, for that number."""
+def _average_block(
+    expected: int, steps: tuple[float, ...], remainders: tuple[int, ...], last: tuple[int, ...]
+) -> float:
+    """Return the cycles of a step of the sum, for as many rows as a full block has.
+
+    Averages over the possible remainders; a block of more rows than ``expected`` counts with that number of rows.
+    """
     rows = len(steps)
     if expected < rows:
         return steps[next((size for size in last if size >= expected), rows) - 1] * rows / expected
-    full = (expected - sum(left) / len(left)) / rows
-    return (full * steps[-1] + _left_cycles(steps, left, last) / len(left)) * rows / expected
+    full = (expected - sum(remainders) / len(remainders)) / rows
+    return (full * steps[-1] + _left_cycles(steps, remainders, last) / len(remainders)) * rows / expected
 
 
 def _most_rows(row: Axis | None, most: int, sizes: Mapping[str, Any]) -> int:
-    """Rows of the largest block where at most so many fit."""
+    """Return the rows of the largest block, at most ``most``."""
     if row is None or row.name in sizes:
         return even_rows(min(most, bounds(sizes[row.name])[1])) if row else 1
     return max(size for _, _, size in blocks(row.extent, most))
 
 
 def _parts(row: Axis | None, most: int, sizes: Mapping[str, Any]) -> list[tuple[float, int]]:
-    """Which part of the rows is in blocks of how many: in full ones, unless fewer are expected than one holds, of whose
-    number each call has its own. How many are left over from full ones is not known."""
+    """Return (fraction of the rows, rows of a block) for each size of block.
+
+    All rows count as in full blocks, unless their number varies by call and fewer are expected than one block holds.
+    """
     if row is None or row.name not in sizes or row.extent >= most:
         return [(1.0, most)]
     return [(number * size / row.extent, size) for _, number, size in falling_runs(row.extent, most)]
 
 
 def _row_read(c: Contraction, a: Load, row: Axis | None, axis: Axis, target: Target) -> float:
-    """Cycles that a step waits for its element of a row, where loops beside rows and lanes read all rows again in each
-    iteration, and these come from beyond the L2 cache."""
+    """Return the cycles for which a step waits for its element of a row.
+
+    It waits where further outer loops read all rows again in each iteration, and the rows do not fit into L2.
+    """
     used, size = axes_of(a.index), a.dtype.itemsize
     again = prod(x.extent for x in c.outer if x not in used and x is not axis)
     if again == 1 or _bytes(a, (*c.reduced, *((row,) if row else ()))) <= target.l2_bytes:
@@ -292,8 +313,7 @@ def _row_read(c: Contraction, a: Load, row: Axis | None, axis: Axis, target: Tar
 
 
 def rows_exceed_l2(c: Contraction, b: Load, row: Axis, vector: Axis, target: Target) -> bool:
-    """Whether all rows are far more, and all panels of ``b`` more, than stays in L2: then it counts how
-    often they come from beyond it."""
+    """Check whether all rows exceed L2 by far and the panels of ``b`` half of it, so that repeated reads miss L2."""
     depth = prod(x.extent for x in c.reduced)
     panels = depth * vector.extent * b.dtype.itemsize
     far = target.costs.contraction.far_row_caches * target.l2_bytes
@@ -303,8 +323,11 @@ def rows_exceed_l2(c: Contraction, b: Load, row: Axis, vector: Axis, target: Tar
 def _scatter_cycles(
     accesses: Sequence[Load | Store], axis: Axis, row: Axis | None, points: float, target: Target
 ) -> float:
-    """Time of accesses whose lanes lie apart: register transposes when rows are neighbours, else element by element,
-    from lines that several lanes share or from one for each."""
+    """Return the cycles of accesses whose lanes are not contiguous.
+
+    They are register transposes if rows are contiguous, else single elements, from cache lines shared by several lanes
+    or from one line each.
+    """
     cycles, k = 0.0, target.costs.contraction
     for s in accesses:
         if row is not None and row.extent >= k.transposed_rows and access(s.index, row) == UNIT:
@@ -316,13 +339,16 @@ def _scatter_cycles(
 
 
 def _step_cycles(sums: int, reads: int, panel: float, k: ContractionCosts) -> float:
-    """Cycles of one step of the sum: some multiply-adds at a time, at least the latency of one chain, and the reads of
-    the rows (from L1) and of the panel (``panel`` cycles)."""
+    """Return the cycles of one step of the sum.
+
+    The slowest of these counts: the multiply-adds at the machine's throughput, the latency of one chain of them, or the
+    reads of the rows (from L1) and of the panel (``panel`` cycles).
+    """
     return max(sums / k.multiply_adds, k.chain_cycles, reads * k.l1_read + panel) + k.step_cycles
 
 
 def _packing_cycles(c: Contraction, b: Load, axis: Axis, free: frozenset[str], k: ContractionCosts) -> float:
-    """Time to copy an operand: a plain copy, a register transpose, or element by element."""
+    """Return the cycles to pack an operand: by a plain copy, register transposes, or element by element."""
     if b.buffer in free:
         return 0.0
     elements = _bytes(b, (*c.outer, *c.reduced)) / b.dtype.itemsize
@@ -334,8 +360,11 @@ def _packing_cycles(c: Contraction, b: Load, axis: Axis, free: frozenset[str], k
 
 
 def _panel_read(c: Contraction, b: Load, vectors: int, target: Target, packed: bool) -> float:
-    """Cycles to read a vector of a panel, which every block of rows reads again. Unpacked, its rows may lie a large
-    power of two apart, share few sets of a cache, and so be read from a larger cache than their size suggests."""
+    """Return the cycles to read a vector of a panel, which every block of rows reads again.
+
+    Unpacked rows may have a stride of a large power of two. They then share few sets of a cache, and come from a larger
+    cache than their size suggests.
+    """
     k, line = target.costs.contraction, target.line_bytes
     steps = [abs(access(b.index, x).stride) * b.dtype.itemsize for x in c.reduced]
     lines = -(-vectors * target.vector_bytes // line)
@@ -347,16 +376,18 @@ def _panel_read(c: Contraction, b: Load, vectors: int, target: Target, packed: b
         (target.l1_bytes, target.l1_ways, k.l1_read),
         (target.l2_bytes, k.l2_ways, _line_read(k.l2_read, target)),
     )
-    for size, ways, cycles in caches:
-        sets = max(1, size // ways // max(apart, line))
-        if lines <= sets * ways * k.ways_used:
+    for size, associativity, cycles in caches:
+        sets = max(1, size // associativity // max(apart, line))
+        if lines <= sets * associativity * k.ways_used:
             return cycles
     return _line_read(k.llc_read if packed or step < target.page_bytes else k.llc_page_read, target)
 
 
 def _memory_cycles(c: Contraction, b: Load, row: Axis | None, target: Target) -> float:
-    """Time to read an operand from memory, where nothing but rows passes by it and the L2 cache cannot hold it; 0
-    elsewhere. It adds to that of the sums, which wait for it: few reads are under way while one is finished."""
+    """Return the cycles to read an operand from memory, where it exceeds L2 and only rows reuse it; 0 elsewhere.
+
+    They add to the cycles of the sums, which wait for the reads: few reads are in flight at a time.
+    """
     size = _bytes(b, (*c.outer, *c.reduced))
     others = prod(x.extent for x in c.outer if x not in axes_of(b.index) and x is not row)
     if others > 1 or size <= target.l2_bytes:
@@ -365,19 +396,19 @@ def _memory_cycles(c: Contraction, b: Load, row: Axis | None, target: Target) ->
 
 
 def _bytes(load: Load, axes: Sequence[Axis]) -> int:
-    """Bytes of what a load reads along these axes."""
+    """Return the bytes read by a load along these axes."""
     used = axes_of(load.index)
     return load.dtype.itemsize * prod(x.extent for x in axes if x in used)
 
 
 def _line_read(cycles: float, target: Target) -> float:
-    """Cycles to read a vector where each line takes ``cycles``."""
+    """Return the cycles to read a vector where each cache line takes ``cycles``."""
     return max(target.costs.contraction.l1_read, cycles * target.vector_bytes / target.line_bytes)
 
 
 def _page_misses(c: Contraction, a: Load, target: Target) -> float:
-    """How much longer it takes when every step of the sum reads a few elements of another page of a large operand, and
-    the pages of a sum are more than stay at hand."""
+    """Return the slowdown by TLB misses: every step of the sum reads another page of a large operand, and a sum has
+    more pages than the TLB holds."""
     steps = [abs(access(a.index, x).stride) * a.dtype.itemsize for x in c.reduced]
     missed = min(steps, default=0) >= target.page_bytes and _bytes(a, (*c.outer, *c.reduced)) > target.l2_bytes
     pages = prod(x.extent for x in c.reduced)
@@ -385,7 +416,7 @@ def _page_misses(c: Contraction, a: Load, target: Target) -> float:
 
 
 def _row_conflicts(a: Load, row: Axis | None, rows: int, target: Target) -> float:
-    """Rows that lie a multiple of a page apart share one set of the L1 cache."""
+    """Return the slowdown by cache conflicts: rows at multiples of a page share one set of the L1 cache."""
     k = target.costs.contraction
     if (
         row is None
@@ -401,7 +432,8 @@ def _used_lanes(extent: int, lanes: int) -> float:
 
 
 def _dot_tiles(c: Contraction, target: Target, sizes: Mapping[str, Any]) -> list[Tile]:
-    """Lanes along the last reduced axis: both operands are read as vectors, and lanes are folded at the end."""
+    """Return register blocks with lanes along the last reduced axis: both operands are vectors, and lanes are reduced
+    at the end."""
     axis = c.reduced[-1]
     if access(c.a.index, axis) != UNIT or access(c.b.index, axis) != UNIT or c.a.guard or c.b.guard:
         return []
@@ -428,8 +460,10 @@ def _dot_tiles(c: Contraction, target: Target, sizes: Mapping[str, Any]) -> list
 
 
 def _dot_reads(c: Contraction, tile: Tile, length: int, target: Target) -> tuple[float, float]:
-    """Time of what comes from memory, and cycles to read one vector of each row and column from a cache: a block of
-    columns stays while all rows pass by it, or is read only once from where the operand lies."""
+    """Return the cycles of reads from memory, and the cycles to read one vector of each row and column from a cache.
+
+    A block of columns stays in a cache for all rows, or is read only once.
+    """
     k, row, column, size = target.costs.contraction, tile.row, tile.column, length * c.a.dtype.itemsize
     again = row is not None and row.extent > tile.rows
     memory = _memory_cycles(c, c.b, row, target)
@@ -444,7 +478,7 @@ def _dot_reads(c: Contraction, tile: Tile, length: int, target: Target) -> tuple
 
 
 def _read_cycles(working_set: int, target: Target) -> float:
-    """Cycles to read a vector that is read again and again among ``working_set`` bytes."""
+    """Return the cycles to read a vector repeatedly within ``working_set`` bytes."""
     k = target.costs.contraction
     if working_set <= target.l1_bytes // 2:
         return k.l1_read

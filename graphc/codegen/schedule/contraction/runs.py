@@ -1,4 +1,4 @@
-"""Runs: an axis as equal blocks side by side, each run with its start, their number and their size."""
+"""Runs: an axis cut into consecutive equal blocks, each run with its start, count and size of blocks."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from graphc.codegen.schedule.loops.transform import block_index, blocks
 from graphc.ir.kernel.index import Axis, Index, as_index
 
 Run = tuple[int, int, int]
-"""(start, count, size) of equal parts of an axis. Starts and counts may be sizes that are known at run time."""
+"""(start, count, size) of equal blocks of an axis. Starts and counts may be sizes known only at run time."""
 _ODD = 3
-"""The only odd factor of the rows of a full block, where the number of rows is known at run time. Of 2 to 4 vectors as
-many rows fill 16 or 32 registers."""
+"""The only odd factor of the rows of a full block, where the number of rows is known only at run time. Blocks of 2 to 4
+vectors with such row counts fill 16 or 32 registers."""
 
 
 @dataclass(frozen=True)
 class RowRun:
-    """Blocks of rows side by side."""
+    """Consecutive blocks of ``size`` rows."""
 
     start: int
     number: int
@@ -27,98 +27,111 @@ class RowRun:
 
     @property
     def only(self) -> int | None:
-        """1 where there are no blocks before, else 0, if that depends on the sizes of a call."""
+        """1 where the run has no blocks before it, else 0; None unless that depends on the sizes of a call."""
         return None
 
-    def place(self, block: Axis, row: Axis) -> Index:
-        """Where a row of a block lies."""
+    def position(self, block: Axis, row: Axis) -> Index:
+        """Return the position of a row of a block along the axis."""
         return block_index(self.start, (block, self.size), (row, 1))
 
 
 @dataclass(frozen=True)
 class LeftOver(RowRun):
-    """One block or none for what is left over from full blocks: as many rows as it has, or fewer, some of which it then
-    computes twice."""
+    """At most one block, for the remainder of rows after full blocks: up to ``size`` rows; if fewer, it computes some
+    twice."""
 
     end: int
-    """The number of all rows."""
-    held: int
-    """How many of them it computes, where there is one; 1 or more in any case."""
+    """The total number of rows."""
+    present: int
+    """The number of rows in the remainder; at least 1 in any case."""
 
     @property
     def only(self) -> int | None:
-        """See RowRun."""
+        """1 where no full blocks come before the remainder, else 0."""
         most = max(1, bounds(self.start)[1])
         return 1 - (self.start + most - 1) // most
 
-    def place(self, block: Axis, row: Axis) -> Index:
-        """Where a row of a block lies: ``held - 1 - floor((size - 1 - row) * held / size)`` from its start on."""
-        return self.end - 1 - ((self.size - 1 - as_index(row)) * self.held) // self.size
+    def position(self, block: Axis, row: Axis) -> Index:
+        """Return the position of a row of the block along the axis.
+
+        From the block's start this is ``present - 1 - floor((size - 1 - row) * present / size)``.
+        """
+        return self.end - 1 - ((self.size - 1 - as_index(row)) * self.present) // self.size
 
 
 def row_blocks(row: Axis | None, most: int, last: Sequence[int]) -> Sequence[RowRun]:
-    """Blocks of at most ``most`` rows, as even as they can be. Where the number of rows is known at run time these are
-    full blocks, and the rows that are left over are one block, of the smallest of the sizes ``last`` that holds them;
-    without such sizes, or where there may be no rows at all, ``falling_runs``."""
+    """Return blocks of at most ``most`` rows, as even as possible.
+
+    Where the number of rows is known only at run time, these are full blocks and one block for the remainder, of the
+    smallest of the sizes ``last`` that holds it. Without such sizes, or where there may be no rows, this returns
+    ``falling_runs``.
+    """
     if row is None or not is_size(row.extent) or not last or bounds(row.extent)[0] < 1:
         return [RowRun(*run) for run in row_runs(row, most)]
     extent, full = row.extent, row.extent // most
-    held = extent - (extent - 1) // most * most
-    sizes = [size for size in sorted(last) if always("<=", 0, extent - 1 - ((size - 1) * held) // size)]
-    left = remainders(extent, most)
-    if not sizes or sizes[-1] < left[-1]:
+    present = extent - (extent - 1) // most * most
+    sizes = [size for size in sorted(last) if always("<=", 0, extent - 1 - ((size - 1) * present) // size)]
+    possible = remainders(extent, most)
+    if not sizes or sizes[-1] < possible[-1]:
         return [RowRun(*run) for run in falling_runs(extent, most)]
     runs = [RowRun(0, full, most)]
     for smaller, size in zip((0, *sizes), sizes, strict=False):
-        if any(smaller < rest <= size for rest in left):
+        if any(smaller < rest <= size for rest in possible):
             number = _has_left(extent, most, smaller + 1) - _has_left(extent, most, size + 1)
-            runs.append(LeftOver(full * most, number, size, extent, held))
+            runs.append(LeftOver(full * most, number, size, extent, present))
     return [run for run in runs if run.number != 0]
 
 
 def remainders(extent: int, most: int) -> tuple[int, ...]:
-    """Numbers of rows, below ``most``, that may be left over from blocks of that many."""
-    found = terms(extent)
-    step = gcd(most, *(c for monomial, c in found if monomial))
-    least = sum(c for monomial, c in found if not monomial) % step
+    """Return the possible values of ``extent % most``."""
+    monomials = terms(extent)
+    step = gcd(most, *(c for monomial, c in monomials if monomial))
+    least = sum(c for monomial, c in monomials if not monomial) % step
     return tuple(range(least, most, step))
 
 
 def _has_left(extent: int, most: int, number: int) -> int:
-    """1 where so many rows or more are left over from blocks of ``most``, else 0."""
+    """Return 1 if at least ``number`` rows remain after full blocks of ``most``, else 0 (as a size)."""
     return (extent + most - number) // most - extent // most if number < most else 0
 
 
 def row_runs(row: Axis | None, most: int) -> list[Run]:
-    """Blocks of at most ``most`` rows, as even as they can be, or where the number of rows is known at run time
-    ``falling_runs``."""
+    """Return blocks of at most ``most`` rows, as even as possible; ``falling_runs`` for sizes known only at run
+    time."""
     if row is None:
         return [(0, 1, 1)]
     return falling_runs(row.extent, most) if is_size(row.extent) else blocks(row.extent, most)
 
 
 def falling_runs(extent: int, most: int) -> list[Run]:
-    """As many full blocks as there are, then of each smaller size as many as fit into the rest, down to single rows.
-    What starts at a multiple of one size starts at a multiple of all that follow."""
-    runs, done, size = [], 0, even_rows(most)
+    """Return the full blocks, then of each smaller size as many as fit into the remainder, down to single rows.
+
+    A block that starts at a multiple of one size starts at a multiple of all smaller sizes.
+    """
+    runs, start, size = [], 0, even_rows(most)
     while True:
-        until = extent // size * size
-        runs.append((done, (until - done) // size, size))
+        end = extent // size * size
+        runs.append((start, (end - start) // size, size))
         if size == 1:
             return [run for run in runs if run[1] != 0]
-        done, size = until, size // _ODD if size % _ODD == 0 else size // 2
+        start, size = end, size // _ODD if size % _ODD == 0 else size // 2
 
 
 def even_rows(most: int) -> int:
-    """The largest number of rows, at most ``most``, of a full block where the number of rows is known at run time: a
-    power of two, or _ODD times one, so that each smaller block divides the one before it."""
+    """Return the rows of a full block, at most ``most``, where the number of rows is known only at run time.
+
+    This is a power of two, or _ODD times one: each smaller block divides the larger one before it.
+    """
     power = 1 << (most.bit_length() - 1)
     return max(power, power // 2 * _ODD if power // 2 * _ODD <= most else 1)
 
 
 def column_runs(extent: int, width: int) -> list[Run]:
-    """Full panels, then the rest; where the number of columns is known at run time, the last one is full, too, or there
-    is none, and not all of it is used."""
+    """Return the full panels, then the remainder.
+
+    Where the number of columns is known only at run time, the last panel is full width, too (or absent), and not all of
+    it is used.
+    """
     runs: list[Run] = []
     full = extent // width
     if full != 0:
@@ -132,13 +145,13 @@ def column_runs(extent: int, width: int) -> list[Run]:
 
 
 def is_partial(run: Run, axis: Axis) -> bool:
-    """Whether the last of these panels has lanes beyond the end of ``axis``, known at run time."""
+    """Check whether the last of these panels may have lanes beyond the end of ``axis``, known only at run time."""
     return is_size(axis.extent) and not always("<=", run[0] + run[1] * run[2], axis.extent)
 
 
 def group_runs(number: int, together: int) -> list[Run]:
-    """Groups of at most ``together`` of so many; where the number is known at run time, the last group has that many or
-    fewer."""
+    """Return groups of at most ``together`` out of ``number``; for a number known only at run time, full groups and one
+    last group."""
     if not is_size(number):
         return blocks(number, together)
     full = number // together

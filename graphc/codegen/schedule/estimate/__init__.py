@@ -1,1 +1,1 @@
-"""What a scheduled kernel does and what it is expected to cost."""
+"""Facts about scheduled kernels, and estimates of their cost."""

@@ -1,6 +1,6 @@
-"""What a scheduled kernel is expected to cost, from the trip counts of its loops and the bytes that it touches.
+"""Cost estimates of scheduled kernels, from trip counts of loops and bytes of memory.
 
-Sizes known at run time count as what they are expected to be.
+Sizes known only at run time count with their expected values.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from graphc.ir.kernel.statements import Kernel, Load, Loop, Program, Stmt, Store
 
 
 class StatementCounts:
-    """Statements executed by parts of one kernel; a statement over all lanes of a register counts once."""
+    """Counter of executed statements of a kernel; a statement over all lanes of a register counts once."""
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[Stmt, int]] = {}
+        self._costs: dict[int, tuple[Stmt, int]] = {}
 
     def body(self, body: tuple[Stmt, ...], vector: Axis | None = None) -> int:
-        """The cost of one run of these statements, inside a loop over lanes if ``vector`` is given."""
+        """Return the cost of one run of these statements, inside a loop over lanes if ``vector`` is set."""
         return sum(self.statement(s, vector) for s in body)
 
     def statement(self, stmt: Stmt, vector: Axis | None = None) -> int:
-        """The cost of a statement: one, or one per lane where lanes lie apart."""
+        """Return the cost of a statement: 1, or 1 per lane for a strided or gathered access."""
         if isinstance(stmt, Loop):
             return self._loop(stmt, vector)
         if vector is not None and isinstance(stmt, Load | Store) and not access(stmt.index, vector).plain:
@@ -33,26 +33,26 @@ class StatementCounts:
         return 1
 
     def _loop(self, loop: Loop, vector: Axis | None) -> int:
-        known = self._known.get(id(loop))
-        if known is not None:
-            return known[1]
+        entry = self._costs.get(id(loop))
+        if entry is not None:
+            return entry[1]
         if loop.kind == "vector":
             cost = self.body(loop.body, loop.axis)
         else:
             cost = hint(loop.axis.extent) * (self.body(loop.body, vector) + (loop.kind != "unroll"))
-        # NOTE: the loop is kept, so that its id stays its own.
-        self._known[id(loop)] = (loop, cost)
+        # NOTE: the entry keeps the loop alive, so that its id is not reused.
+        self._costs[id(loop)] = (loop, cost)
         return cost
 
 
 def kernel_ns(kernel: Kernel, statements: int, roofline: Roofline) -> int:
-    """Nanoseconds that one run takes on one core, very roughly; ``statements`` is the cost of the body."""
+    """Estimate, very roughly, the nanoseconds of one run on one core; ``statements`` is the cost of the body."""
     touched = sum(hint(b.size) * b.dtype.itemsize for b in kernel.arguments)
     return int(roofline.time(statements, touched))
 
 
 def program_ns(program: Program, roofline: Roofline) -> int:
-    """Nanoseconds that one run of a scheduled program takes on one core, very roughly."""
+    """Estimate, very roughly, the nanoseconds of one run of a scheduled program on one core."""
     runs: Counter[str] = Counter()
     for call in program.calls:
         runs[call.kernel] += hint(call.runs)

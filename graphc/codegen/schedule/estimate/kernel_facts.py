@@ -1,6 +1,6 @@
-"""What a scheduled kernel looks like and what it does: lanes, register block, operations, bytes that it touches.
+"""Facts about a scheduled kernel: lanes, register block, floating-point operations, bytes read and written.
 
-Sizes known at run time count as what they are expected to be.
+Sizes known only at run time count with their expected values.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from graphc.ir.kernel.statements import Acc, IndexLet, Kernel, Let, Load, Loop, 
 LANE_KINDS = ("vector", "unroll")
 """Loops whose body is emitted once, see ir.kernel.statements."""
 _ARITHMETIC = dict.fromkeys(("add", "sub", "mul", "weigh", "div", "sqrt", "min", "max", "neg", "abs"), 1) | {"fma": 2}
-"""Operations on floats that count, and as how many."""
+"""Floating-point operations that count, with the number that each counts for."""
 
 
 @dataclass(frozen=True)
@@ -26,19 +26,19 @@ class Vectorization:
     """The loop over lanes in which a kernel does most of its work."""
 
     lanes: int
-    """Elements side by side in a register; 1 for a kernel that has no loop over lanes."""
+    """Elements in a vector register; 1 for a kernel without a loop over lanes."""
     copies: tuple[int, ...]
-    """Extents of the unrolled loops around or inside, from the outside in: rows and vectors of a register block."""
+    """Extents of the unrolled loops around or inside, outermost first: rows and vectors of a register block."""
     block: bool
-    """Whether all copies hold accumulators at the same time while a loop runs: a register block."""
+    """True if all copies hold accumulators at the same time while a loop runs: a register block."""
     reduced: bool
-    """Whether lanes run along an axis that is summed up, so that they are folded at the end."""
+    """True if lanes run along a reduced axis, so that they are reduced at the end."""
     neighbours: bool
-    """Whether all that is read and written lies side by side in memory (or is the same for all lanes)."""
+    """True if all accesses are contiguous across lanes (or the same for all lanes)."""
 
     @property
     def registers(self) -> int:
-        """Copies of each value that varies over all of them."""
+        """Number of registers for each value that varies over all copies."""
         return prod(self.copies)
 
     def __str__(self) -> str:
@@ -55,28 +55,28 @@ class Vectorization:
 
 @dataclass(frozen=True)
 class KernelFacts:
-    """What one run of a kernel does."""
+    """Operations and memory traffic of one run of a kernel."""
 
     vectorization: Vectorization
     flops: int
     """Arithmetic operations on floats."""
     read: int
-    """Bytes of arguments that are read, each element once."""
+    """Bytes read from arguments, counting each element once."""
     written: int
-    """Bytes of arguments that are written, each element once."""
+    """Bytes written to arguments, counting each element once."""
     scratch: tuple[int, ...]
     """Bytes of each scratch row."""
 
 
 def kernel_facts(kernel: Kernel) -> KernelFacts:
-    """The facts of a scheduled kernel, from its loops and indices alone."""
+    """Return the facts of a scheduled kernel, from its loops and indices alone."""
     read, written = _traffic(kernel)
     rows = tuple(hint(b.size) * b.dtype.itemsize for b in kernel.buffers if b.role == "scratch")
     return KernelFacts(main_vectorization(kernel), count_flops(kernel), read, written, rows)
 
 
 def main_vectorization(kernel: Kernel) -> Vectorization:
-    """The vectorization of the loop over lanes that executes the most statements."""
+    """Return the vectorization of the loop over lanes that executes the most statements."""
     best, most = Vectorization(1, (), False, False, True), -1
     for stmt, loops in walk(kernel.body):
         if isinstance(stmt, Loop) and stmt.kind == "vector":
@@ -88,7 +88,7 @@ def main_vectorization(kernel: Kernel) -> Vectorization:
 
 
 def _points(loops: Iterable[Loop]) -> int:
-    """How often the body of the last of some nested loops runs."""
+    """Return how often the innermost body of nested loops runs."""
     return prod(hint(x.axis.extent) for x in loops)
 
 
@@ -104,7 +104,8 @@ def _vectorization(loop: Loop, loops: tuple[Loop, ...]) -> Vectorization:
 
 
 def count_flops(kernel: Kernel) -> int:
-    """Arithmetic on floats in one run; a value is computed once for each lane and copy on which it depends."""
+    """Count the floating-point operations of one run; a value is computed once per lane and copy on which it
+    depends."""
     varies: dict[str, frozenset[Axis]] = {}
     total = 0
     for stmt, loops in walk(kernel.body):
@@ -121,7 +122,7 @@ def count_flops(kernel: Kernel) -> int:
 
 
 def _dependence(stmt: Stmt, varies: dict[str, frozenset[Axis]]) -> frozenset[Axis]:
-    """Axes over which the value of a statement varies, those of its operands included."""
+    """Return the axes over which the value of a statement varies, directly or through its operands."""
     if isinstance(stmt, Let):
         return frozenset().union(*(varies.get(a, frozenset()) for a in stmt.args if isinstance(a, str)))
     if isinstance(stmt, Load | IndexLet):
@@ -135,7 +136,7 @@ def _index_axes(index: Index, varies: dict[str, frozenset[Axis]]) -> frozenset[A
 
 
 def _traffic(kernel: Kernel) -> tuple[int, int]:
-    """Bytes read and written: of each argument at most what it holds."""
+    """Return the bytes read and written, for each argument at most its size."""
     read: Counter[str] = Counter()
     written: Counter[str] = Counter()
     for stmt, loops in walk(kernel.body):

@@ -1,7 +1,7 @@
-"""The angle of a point, atan2, of f32 and f64 as an expression of primitive operations.
+"""atan2, the angle of a point, of f32 and f64 as an expression of primitive operations.
 
-The smaller coordinate divided by the larger one is the tangent of an angle up to pi/4; a polynomial gives that angle,
-and which coordinate was larger and the signs of both say where it lies. One division, no branch.
+The smaller coordinate divided by the larger one is the tangent of an angle up to pi/4, which a polynomial gives. The
+larger coordinate and the signs of both select the octant. The code has one division and no branch.
 Coefficients: tools/minimax.py prints them all. Errors measured: docs/vector_math.md.
 """
 
@@ -23,15 +23,15 @@ ATAN_F64 = hexes(
     " -0x1.e9f90cce996a4p-6 0x1.683b6da1dadc7p-6 -0x1.c78cf6cdcc4fap-7 0x1.d7b4afb70d096p-8"
     " -0x1.7a347bc2e2652p-9 0x1.b3f2bf0df53dfp-11 -0x1.3f2e8d81cc17ap-13 0x1.bbdfdb4556b2ep-17"
 )
-"""As ATAN_F32."""
+"""(atan q - q) / q^3 in q^2, 0 < q <= 1, in f64."""
 HALF_PI_F32 = hexes("0x1.921fb6p+0 -0x1.777a5cp-25")
-"""pi/2 as the nearest f32 and what that lacks."""
+"""pi/2 as the nearest f32 plus the remainder."""
 HALF_PI_F64 = hexes("0x1.921fb54442d18p+0 0x1.1a62633145c07p-54")
-"""As HALF_PI_F32, in f64."""
+"""pi/2 as the nearest f64 plus the remainder."""
 
 
 def atan2(nest: NestBuilder, y: Scalar, x: Scalar) -> Scalar:
-    """The angle of the point (x, y), from -pi to pi; at the origin and at infinities as IEEE 754 has it."""
+    """Compute the angle of the point (x, y), from -pi to pi; follows IEEE 754 at the origin and at infinities."""
     height, width = nest.op("abs", y), nest.op("abs", x)
     low, high = nest.op("min", height, width), nest.op("max", height, width)
     # Equal coordinates: 1 instead of inf / inf, but 0 at the origin.

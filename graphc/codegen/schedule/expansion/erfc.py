@@ -1,8 +1,8 @@
 """The complementary error function of f32 and f64 as an expression of primitive operations.
 
 ``erfc(a) = e^(-a a) P(t) / (a + k)`` with ``t = (a - k) / (a + k)`` (Shepherd and Laframboise, 1981): P is smooth up to
-infinity, so that one polynomial keeps all digits down to denormal results. One division, whose
-rest is carried along, and no branch.
+infinity, so that one polynomial keeps all digits down to denormal results. The code has one division, whose rounding
+error is compensated, and no branch.
 Coefficients: tools/minimax.py prints them all. Errors measured: docs/vector_math.md.
 """
 
@@ -18,12 +18,12 @@ from graphc.ir.kernel.nest import NestBuilder, Scalar
 
 @dataclass(frozen=True)
 class Constants:
-    """What differs between the two types."""
+    """Constants of one of the two types."""
 
     centre: float
-    """k, where t is 0."""
+    """k, the argument at which t is 0."""
     high: float
-    """From there on erfc is 0."""
+    """Argument from which on erfc is 0."""
     scaled: tuple[float, ...]
     """P(t), the coefficients of (a + k) e^(a a) erfc(a)."""
 
@@ -55,7 +55,7 @@ CONSTANTS_F64 = Constants(
 
 
 def erfc(nest: NestBuilder, x: Scalar) -> Scalar:
-    """1 - erf(x) without cancellation: the rest of the rounded square goes into the exponent, too."""
+    """Compute 1 - erf(x) without cancellation; the rounding error of the square goes into the exponent, too."""
     constants = CONSTANTS_F32 if x.dtype is float32 else CONSTANTS_F64
     a = magnitude(nest, x, constants.high)
     sum = a + constants.centre

@@ -35,10 +35,10 @@ LN_2 = 0.6931471805599453
 
 @dataclass(frozen=True)
 class Constants:
-    """What differs between the two types."""
+    """Constants of one of the two types."""
 
     ln_2_low: float
-    """ln 2 less its nearest number of the type."""
+    """ln 2 minus its nearest number of the type."""
     exp: tuple[float, ...]
     """e^r, |r| <= ln(2)/2."""
     exp_range: tuple[float, float]
@@ -50,11 +50,11 @@ class Constants:
     log1p: tuple[float, ...]
     """(log(1 + f) - f) / f^2, |f| <= 1/3."""
     log2_of_e: tuple[float, ...]
-    """1 / ln 2 as the nearest number of the type and what that lacks."""
+    """1 / ln 2 as the nearest number of the type plus the remainder."""
     log10_of_e: tuple[float, ...]
-    """1 / ln 10 likewise."""
+    """1 / ln 10 in the same form."""
     log10_of_2: tuple[float, ...]
-    """log10 of 2, the first part so short that its product with an exponent is exact."""
+    """log10(2) as a sum of two numbers, the first with so few bits that its product with an exponent is exact."""
     tanh_high: float
     """Above it tanh is 1."""
     erf: tuple[float, ...]
@@ -121,17 +121,17 @@ CONSTANTS_F64 = Constants(
 
 
 def constants_of(dtype: DType) -> Constants:
-    """The constants for f32 or f64."""
+    """Return the constants for f32 or f64."""
     return {float32: CONSTANTS_F32, float64: CONSTANTS_F64}[dtype]
 
 
 def without_ln_2(nest: NestBuilder, x: Scalar, n: Scalar) -> Scalar:
-    """``x - n ln 2``: the first difference is exact, as all its bits lie above those of ln 2."""
+    """Compute ``x - n ln 2``; the first difference is exact, as all its bits are above the lowest bit of ln 2."""
     return nest.fma(n, -constants_of(x.dtype).ln_2_low, nest.fma(n, -LN_2, x))
 
 
 def exp(nest: NestBuilder, x: Scalar) -> Scalar:
-    """e^x: ``2^n e^r`` with ``x = n ln 2 + r``, a polynomial of degree 6 (f32) or 11 in r."""
+    """Compute e^x as ``2^n e^r`` with ``x = n ln 2 + r`` and a polynomial of degree 6 (f32) or 11 (f64) in r."""
     constants = constants_of(x.dtype)
     x = clamp(nest, x, *constants.exp_range)
     _, n = nearest(nest, x, LOG2_E)
@@ -139,7 +139,7 @@ def exp(nest: NestBuilder, x: Scalar) -> Scalar:
 
 
 def expm1(nest: NestBuilder, x: Scalar) -> Scalar:
-    """e^x - 1: ``2^n (q + (1 - 2^-n))`` with ``q = e^r - 1`` from a polynomial without constant term."""
+    """Compute e^x - 1 as ``2^n (q + (1 - 2^-n))``, with ``q = e^r - 1`` from a polynomial without constant term."""
     constants = constants_of(x.dtype)
     clamped = clamp(nest, x, constants.expm1_low, constants.exp_range[1])
     shifted, n = nearest(nest, clamped, LOG2_E)
@@ -151,47 +151,52 @@ def expm1(nest: NestBuilder, x: Scalar) -> Scalar:
 
 
 def _log(nest: NestBuilder, f: Scalar, exponent: Scalar) -> Scalar:
-    """``log(1 + f) + exponent * ln 2`` for |f| <= 1/3."""
+    """Compute ``log(1 + f) + exponent * ln 2`` for |f| <= 1/3."""
     series = nest.fma(f * f, polynomial(nest, f, constants_of(f.dtype).log1p), f)
     return nest.fma(exponent, LN_2, series)
 
 
 def log(nest: NestBuilder, x: Scalar) -> Scalar:
-    """Natural logarithm: ``k ln 2 + log(1 + f)`` with ``x = 2^k (1 + f)`` by bits, degree 10 (f32) or 21 in f."""
+    """Compute the natural logarithm as ``k ln 2 + log(1 + f)``, with ``x = 2^k (1 + f)`` taken from the bits.
+
+    The polynomial in f has degree 10 (f32) or 21 (f64).
+    """
     exponent, f = split_any(nest, x)
     result = nest.select(x < INF, _log(nest, f, exponent), x)
     return nest.select(x > 0.0, result, nest.select(x.eq(0.0), -INF, nest.const(NAN, x.dtype)))
 
 
 def _other_log(nest: NestBuilder, x: Scalar, of_2: tuple[float, ...], of_e: tuple[float, ...]) -> Scalar:
-    """The logarithm of x to the base in which those of 2 and e are given: the larger part of the sum
-    ``k log 2 + f log e + (log(1 + f) - f) log e`` is carried along exactly."""
+    """Compute the logarithm of x to the base of ``of_2`` (log 2) and ``of_e`` (log e).
+
+    It is ``k log 2 + f log e + (log(1 + f) - f) log e``, with the larger part of the sum kept exactly.
+    """
     k, f = split_any(nest, x)
     series = f * f * polynomial(nest, f, constants_of(x.dtype).log1p)
     first = f * of_e[0]
     rest = nest.fma(series, of_e[0], nest.fma(f, of_e[1], nest.fma(f, of_e[0], -first)))
-    whole = k
+    of_exponent = k
     if of_2 != (1.0, 0.0):
-        whole, rest = k * of_2[0], nest.fma(k, of_2[1], rest)
-    high = whole + first
-    result = high + ((first - (high - whole)) + rest)
+        of_exponent, rest = k * of_2[0], nest.fma(k, of_2[1], rest)
+    high = of_exponent + first
+    result = high + ((first - (high - of_exponent)) + rest)
     result = nest.select(x < INF, result, x)
     return nest.select(x > 0.0, result, nest.select(x.eq(0.0), -INF, nest.const(NAN, x.dtype)))
 
 
 def log2(nest: NestBuilder, x: Scalar) -> Scalar:
-    """The logarithm to base 2, exact for powers of two."""
+    """Compute the logarithm to base 2, exactly for powers of two."""
     return _other_log(nest, x, (1.0, 0.0), constants_of(x.dtype).log2_of_e)
 
 
 def log10(nest: NestBuilder, x: Scalar) -> Scalar:
-    """The logarithm to base 10."""
+    """Compute the logarithm to base 10."""
     constants = constants_of(x.dtype)
     return _other_log(nest, x, constants.log10_of_2, constants.log10_of_e)
 
 
 def exp2(nest: NestBuilder, x: Scalar) -> Scalar:
-    """2^x: ``2^n e^(r ln 2)`` with ``x = n + r``, exact where x is whole."""
+    """Compute 2^x as ``2^n e^(r ln 2)`` with ``x = n + r``, exactly for integers x."""
     low, high = constants_of(x.dtype).exp_range
     x = clamp(nest, x, low * LOG2_E, high * LOG2_E)
     _, n = nearest(nest, x, 1.0)
@@ -199,7 +204,7 @@ def exp2(nest: NestBuilder, x: Scalar) -> Scalar:
 
 
 def log1p(nest: NestBuilder, x: Scalar) -> Scalar:
-    """log(1 + x): the exponent k comes from the rounded 1 + x, ``f = x 2^-k + (2^-k - 1)`` from x itself."""
+    """Compute log(1 + x): the exponent k comes from the rounded 1 + x, ``f = x 2^-k + (2^-k - 1)`` from x itself."""
     layout = format_of(x.dtype)
     shift = exponent_bits(to_bits(nest, x + 1.0))
     # x 2^-k by bits: k is 0 wherever x may be denormal or 0. 4 * 2^-k keeps the largest k in range.
@@ -212,7 +217,7 @@ def log1p(nest: NestBuilder, x: Scalar) -> Scalar:
 
 
 def _one_minus_exp(nest: NestBuilder, shifted: Scalar, r: Scalar, double: bool, offset: int) -> Scalar:
-    """``2^offset (1 - 2^n e^-r)``, or with ``e^-2r``; n is the integer in ``shifted`` and not positive."""
+    """Compute ``2^offset (1 - 2^n e^-r)``, or with ``e^-2r`` if ``double``; n is the integer in ``shifted``, n <= 0."""
     factor = 2.0 if double else 1.0
     coefficients = [-c * factor**2 * (-factor) ** k for k, c in enumerate(constants_of(r.dtype).expm1)]
     u = nest.fma(r * r, polynomial(nest, r, coefficients), r + r if double else r)
@@ -221,7 +226,8 @@ def _one_minus_exp(nest: NestBuilder, shifted: Scalar, r: Scalar, double: bool, 
 
 
 def tanh(nest: NestBuilder, x: Scalar) -> Scalar:
-    """``h / (1 - h)`` with ``h = (1 - e^-2|x|) / 2``, summed as ``h + h (h / (1 - h))``: nothing cancels."""
+    """Compute tanh as ``h / (1 - h)``, ``h = (1 - e^-2|x|) / 2``, in the form ``h + h (h / (1 - h))`` without
+    cancellation."""
     a = magnitude(nest, x, constants_of(x.dtype).tanh_high)
     shifted, n = nearest(nest, a, -2 * LOG2_E)
     h = _one_minus_exp(nest, shifted, nest.fma(n, LN_2 / 2, a), double=True, offset=-1)
@@ -229,7 +235,7 @@ def tanh(nest: NestBuilder, x: Scalar) -> Scalar:
 
 
 def erf(nest: NestBuilder, x: Scalar) -> Scalar:
-    """``1 - e^-y`` with ``y = -log(erfc|x|)``, which is |x| times a polynomial of degree 8 (f32) or 23."""
+    """Compute erf as ``1 - e^-y``; ``y = -log(erfc|x|)`` is |x| times a polynomial of degree 8 (f32) or 23 (f64)."""
     constants = constants_of(x.dtype)
     a = magnitude(nest, x, constants.erf_high)
     y = nest.fma(a, polynomial(nest, a, constants.erf), a)

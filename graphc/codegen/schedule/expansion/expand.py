@@ -32,7 +32,7 @@ EXPRESSIONS: dict[tuple[str, DType], Expression] = {
     ("pow", float32): pow.pow_f32,
     ("pow", float64): pow.pow_f64,
 }
-"""How each transcendental operation is computed on each type."""
+"""Expression for each transcendental operation on each type."""
 for _dtype in (float32, float64):
     EXPRESSIONS["atan2", _dtype] = angle.atan2
     EXPRESSIONS["exp", _dtype] = exp_log.exp
@@ -53,22 +53,22 @@ for _dtype in (float32, float64):
 
 
 class _Expander(NestBuilder):
-    """Writes out what stands for single statements; names it makes differ from all names of the kernel."""
+    """Rewriter that expands single statements into expressions; ``reserved`` are all names of the kernel."""
 
-    def __init__(self, taken: set[str]) -> None:
+    def __init__(self, reserved: set[str]) -> None:
         super().__init__()
-        self._taken = taken
+        self._reserved = reserved
         self._replaced: dict[str, Ref] = {}
 
     def fresh(self, prefix: str = "a") -> str:
-        """An unused name."""
+        """Return an unused name; the prefix is always ``a``."""
         name = super().fresh("a")
-        while name in self._taken:
+        while name in self._reserved:
             name = super().fresh("a")
         return name
 
     def expand(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-        """The statements, with others for transcendental Lets."""
+        """Return the statements with transcendental Lets expanded."""
         return map_statements(body, leaf=self._leaf, enter=self._enter, leave=self._leave)
 
     def _leaf(self, stmt: Stmt) -> Sequence[Stmt]:
@@ -91,7 +91,7 @@ class _Expander(NestBuilder):
 
 
 def expand(kernel: Kernel) -> Kernel:
-    """The kernel with every transcendental operation written out; the same kernel when it has none."""
+    """Expand every transcendental operation of a kernel; return the same kernel when it has none."""
     stmts = [stmt for stmt, _ in walk(kernel.body)]
     if not any(isinstance(s, Let) and SCALAR_OPS[s.op].transcendental for s in stmts):
         return kernel

@@ -1,6 +1,6 @@
-"""sinh and cosh of f32 and f64 as expressions of primitive operations, made of the polynomials of exp and expm1.
+"""sinh and cosh of f32 and f64 as expressions of primitive operations, with the polynomials of exp and expm1.
 
-No coefficients of their own; errors measured: docs/vector_math.md.
+Errors measured: docs/vector_math.md.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from graphc.codegen.schedule.expansion.steps import (
 from graphc.ir.kernel.nest import NestBuilder, Scalar
 
 _BEYOND = 1.0
-"""How far past the end of exp's range those of sinh and cosh end: by ln 2, as they are half as large."""
+"""Extension of exp's range for sinh and cosh: at least ln 2, as they are half as large as exp."""
 
 
 def sinh(nest: NestBuilder, x: Scalar) -> Scalar:
-    """``t + t / (2 t + 1)`` with ``t = (e^|x| - 1) / 2``, which overflows where the result does.
+    """Compute sinh as ``t + t / (2 t + 1)`` with ``t = (e^|x| - 1) / 2``, which overflows where the result does.
 
     Below 1, where half of a denormal number might not be one, it is ``(u + u / (u + 1)) / 2`` with ``u = e^|x| - 1``.
     """
@@ -40,7 +40,7 @@ def sinh(nest: NestBuilder, x: Scalar) -> Scalar:
 
 
 def cosh(nest: NestBuilder, x: Scalar) -> Scalar:
-    """``e + 1 / (4 e)`` with ``e = e^|x| / 2``."""
+    """Compute cosh as ``e + 1 / (4 e)`` with ``e = e^|x| / 2``."""
     constants = constants_of(x.dtype)
     a = magnitude(nest, x, constants.exp_range[1] + _BEYOND)
     _, n = nearest(nest, a, LOG2_E)

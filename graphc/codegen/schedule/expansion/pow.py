@@ -1,6 +1,6 @@
 """pow of f32 and f64 as expressions of primitive operations: ``2^(y log2|x|)``, the logarithm in twice the precision.
 
-Signs, zeros, infinities and NaNs are those of IEEE 754 pow.
+Signs, zeros, infinities and NaNs follow IEEE 754 pow.
 Coefficients: tools/minimax.py prints them all. Errors measured: docs/vector_math.md.
 """
 
@@ -48,28 +48,28 @@ TWO_OVER_LN_2 = hexes("0x1.71547652b82fep+1 0x1.777d0ffda0d24p-55")
 
 
 def _finite(nest: NestBuilder, y: Scalar) -> Scalar:
-    """y with infinities made large: 0 times it is 0, so that (-1)^inf is 1."""
+    """Replace infinities by large numbers: 0 times these is 0, so that (-1)^inf is 1."""
     large = 3.4e38 if y.dtype is float32 else 1.7e308
     return clamp(nest, y, -large, large)
 
 
 def _log_at_ends(nest: NestBuilder, a: Scalar, result: Scalar) -> Scalar:
-    """``result``, but -inf for 0 and the number itself for infinity and NaN."""
+    """Select ``result``, but -inf where ``a`` is 0, and ``a`` itself where it is infinity or NaN."""
     return nest.select(a < INF, nest.select(a.eq(0.0), -INF, result), a)
 
 
 def _with_sign(nest: NestBuilder, x: Scalar, y: Scalar, power: Scalar) -> Scalar:
-    """x^y from ``power = |x|^y``: signs of odd powers, NaN for roots of negative numbers, the cases that are 1."""
+    """Compute x^y from ``power = |x|^y``: signs of odd powers, NaN for roots of negative numbers, 1 for x=1 or y=0."""
     half = y * 0.5
-    whole = nest.op("roundeven", y).eq(y)
-    odd = whole & nest.op("roundeven", half).ne(half)
+    is_integer = nest.op("roundeven", y).eq(y)
+    odd = is_integer & nest.op("roundeven", half).ne(half)
     result = nest.op("copysign", power, nest.select(odd, x, 1.0))
-    result = nest.select((x < 0.0) & (x > -INF) & ~whole, NAN, result)
+    result = nest.select((x < 0.0) & (x > -INF) & ~is_integer, NAN, result)
     return nest.select(x.eq(1.0) | y.eq(0.0), 1.0, result)
 
 
 def pow_f32(nest: NestBuilder, x: Scalar, y: Scalar) -> Scalar:
-    """x^y of f32, computed in f64 lanes."""
+    """Compute x^y of f32 in f64 lanes."""
     a = nest.op("abs", x).cast(float64)
     exponent, f = split(nest, a)
     log2 = _log_at_ends(nest, a, nest.fma(f, polynomial(nest, f, LOG2), exponent))
@@ -80,11 +80,14 @@ def pow_f32(nest: NestBuilder, x: Scalar, y: Scalar) -> Scalar:
 
 
 def _log2_of_one_plus(nest: NestBuilder, f: Scalar) -> tuple[Scalar, Scalar]:
-    """log2(1 + f) as a sum of two f64, |f| <= 1/3: ``2/ln2 (s + s^3/3 + s^5 R(s^2))`` with ``s = f / (2 + f)``."""
+    """Compute log2(1 + f) as a sum of two f64, for |f| <= 1/3.
+
+    The formula is ``2/ln2 (s + s^3/3 + s^5 R(s^2))`` with ``s = f / (2 + f)``.
+    """
     d = f + 2.0
     inverse = 1.0 / d
     s = f * inverse
-    # What the quotient leaves; d itself lacks f - (d - 2).
+    # The rounding error of the quotient, and of d, which is f - (d - 2).
     s_low = nest.fma(-s, f - (d - 2.0), nest.fma(-s, d, f)) * inverse
     square = s * s
     square_low = nest.fma(s + s, s_low, nest.fma(s, s, -square))
@@ -103,7 +106,7 @@ def _log2_of_one_plus(nest: NestBuilder, f: Scalar) -> tuple[Scalar, Scalar]:
 
 
 def pow_f64(nest: NestBuilder, x: Scalar, y: Scalar) -> Scalar:
-    """x^y of f64, the logarithm as a sum of two f64."""
+    """Compute x^y of f64, with the logarithm as a sum of two f64."""
     a = nest.op("abs", x)
     exponent, f = split_any(nest, a)
     high, low = _log2_of_one_plus(nest, f)

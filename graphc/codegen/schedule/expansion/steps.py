@@ -1,6 +1,6 @@
-"""Steps that the vector math functions are made of: polynomials, nearest integers, powers of two, bits.
+"""Building blocks of the vector math functions: polynomials, nearest integers, powers of two, bits.
 
-All work on f32 and f64; integers travel as i32 beside f32 and as i64 beside f64.
+All work on f32 and f64; integers are i32 together with f32, and i64 together with f64.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ LONG = 12
 
 @dataclass(frozen=True)
 class Format:
-    """What bit tricks need to know about a float type."""
+    """Bit layout of a float type."""
 
     integer: DType
     """Integer type of the same width."""
@@ -33,17 +33,17 @@ class Format:
 
     @property
     def magic(self) -> float:
-        """1.5 * 2^mantissa: added to a small number it leaves the nearest integer in the low bits."""
+        """1.5 * 2^mantissa; adding it to a small number leaves the nearest integer in the low bits."""
         return 1.5 * 2.0**self.mantissa
 
     @property
     def exponent_mask(self) -> int:
-        """The bits of sign and exponent."""
+        """Mask of the sign and exponent bits."""
         return -(1 << self.mantissa)
 
     @property
     def sign_mask(self) -> int:
-        """The sign bit."""
+        """Mask of the sign bit."""
         return -(1 << (self.integer.bits - 1))
 
 
@@ -52,20 +52,20 @@ F64 = Format(int64, 52, 0x3FF0000000000000, 0x3FE5555555555555, 2.0**-1022)
 
 
 def format_of(dtype: DType) -> Format:
-    """The layout of f32 or f64."""
+    """Return the layout of f32 or f64."""
     return F32 if dtype is float32 else F64
 
 
 def hexes(text: str) -> tuple[float, ...]:
-    """Floats written in hexadecimal, separated by blanks."""
+    """Parse floats in hexadecimal, separated by blanks."""
     return tuple(float.fromhex(word) for word in text.split())
 
 
 def polynomial(nest: NestBuilder, x: Scalar, coefficients: Sequence[float]) -> Scalar:
-    """``sum coefficients[k] * x^k``: one fma per power by Horner's rule.
+    """Compute ``sum coefficients[k] * x^k`` by Horner's rule, one fma per power.
 
-    Of long ones all but the first two terms are split into even and odd powers, which are polynomials in x^2: one
-    product more, but half the chain of operations that wait for each other, and the same error.
+    Long polynomials are split, after the first two terms, into even and odd powers, which are polynomials in x^2. That
+    takes one more product, but halves the dependence chain, with the same error.
     """
     first, rest = coefficients[:-1], nest.const(coefficients[-1], x.dtype)
     if len(coefficients) > LONG:
@@ -78,41 +78,41 @@ def polynomial(nest: NestBuilder, x: Scalar, coefficients: Sequence[float]) -> S
 def _by_parity(nest: NestBuilder, x: Scalar, coefficients: Sequence[float]) -> Scalar:
     square = x * x
     even, odd = (
-        _by_parity(nest, square, part) if len(part) > LONG else polynomial(nest, square, part)
-        for part in (coefficients[::2], coefficients[1::2])
+        _by_parity(nest, square, half) if len(half) > LONG else polynomial(nest, square, half)
+        for half in (coefficients[::2], coefficients[1::2])
     )
     return nest.fma(x, odd, even)
 
 
 def clamp(nest: NestBuilder, x: Scalar, low: float, high: float) -> Scalar:
-    """``x`` limited to ``low..high``; NaN stays NaN."""
+    """Limit ``x`` to ``low..high``; NaN stays NaN."""
     return nest.op("max", nest.const(low, x.dtype), nest.op("min", nest.const(high, x.dtype), x))
 
 
 def magnitude(nest: NestBuilder, x: Scalar, high: float) -> Scalar:
-    """``|x|``, at most ``high``; NaN stays NaN."""
+    """Compute ``|x|``, at most ``high``; NaN stays NaN."""
     return nest.op("min", nest.const(high, x.dtype), nest.op("abs", x))
 
 
 def to_bits(nest: NestBuilder, x: Scalar) -> Scalar:
-    """The bits of a float as an integer."""
+    """Return the bits of a float as an integer."""
     return nest.op("bitcast", x, dtype=format_of(x.dtype).integer)
 
 
 def from_bits(nest: NestBuilder, bits: Scalar) -> Scalar:
-    """The float with these bits."""
+    """Return the float with these bits."""
     return nest.op("bitcast", bits, dtype=float32 if bits.dtype is int32 else float64)
 
 
 def shift_left(nest: NestBuilder, bits: Scalar, count: int) -> Scalar:
-    """Bits moved up by a known count."""
+    """Shift bits left by a constant count."""
     return nest.op("shl", bits, nest.const(count, bits.dtype))
 
 
 def nearest(nest: NestBuilder, x: Scalar, factor: float) -> tuple[Scalar, Scalar]:
-    """``x * factor`` rounded to the nearest integer, as (shifted, integer-valued float).
+    """Round ``x * factor`` to the nearest integer; return (shifted, integer-valued float).
 
-    The low bits of ``shifted`` are the integer. Right while ``|x * factor| < 2^(mantissa - 1)``.
+    The low bits of ``shifted`` are the integer. Valid while ``|x * factor| < 2^(mantissa - 1)``.
     """
     magic = format_of(x.dtype).magic
     shifted = nest.fma(x, factor, magic)
@@ -120,48 +120,49 @@ def nearest(nest: NestBuilder, x: Scalar, factor: float) -> tuple[Scalar, Scalar
 
 
 def scale(nest: NestBuilder, x: Scalar, n: Scalar) -> Scalar:
-    """``x * 2^n`` with one rounding; ``n`` is an integer-valued float."""
+    """Compute ``x * 2^n`` with one rounding; ``n`` is an integer-valued float."""
     return nest.op("ldexp", x, n)
 
 
 def power_of_two(nest: NestBuilder, shifted: Scalar, offset: int = 0) -> Scalar:
-    """``2^(n + offset)`` for the integer ``n`` in ``shifted``; right where that is a normal number."""
+    """Compute ``2^(n + offset)`` for the integer ``n`` in ``shifted``; valid if the result is a normal number."""
     layout = format_of(shifted.dtype)
     moved = shift_left(nest, to_bits(nest, shifted), layout.mantissa)
     return from_bits(nest, moved + (layout.one + (offset << layout.mantissa)))
 
 
 def inverse_power_of_two(nest: NestBuilder, shifted: Scalar, offset: int = 0) -> Scalar:
-    """``2^(offset - n)`` for the integer ``n`` in ``shifted``; 0 where that is just below the normal numbers."""
+    """Compute ``2^(offset - n)`` for the integer ``n`` in ``shifted``; 0 for results just below the normal numbers."""
     layout = format_of(shifted.dtype)
     moved = shift_left(nest, to_bits(nest, shifted), layout.mantissa)
     return from_bits(nest, (layout.one + (offset << layout.mantissa)) - moved)
 
 
 def exponent_bits(bits: Scalar) -> Scalar:
-    """``k << mantissa`` where ``2^-k`` brings the number with these bits into [2/3, 4/3)."""
+    """Compute ``k << mantissa``, where ``2^-k`` scales the number with these bits into [2/3, 4/3)."""
     layout = F32 if bits.dtype is int32 else F64
     return (bits - layout.two_thirds) & layout.exponent_mask
 
 
 def exponent_value(nest: NestBuilder, shift: Scalar) -> Scalar:
-    """The k of ``exponent_bits`` as a float."""
+    """Return the k of ``exponent_bits`` as a float."""
     if shift.dtype is int32:
         return shift.cast(float32) * 2.0**-F32.mantissa
-    # 2^52 + k + 1023 made of bits: many machines cannot convert i64.
+    # 2^52 + k + 1023 from its bits, as many machines cannot convert i64.
     biased = nest.op("shr_unsigned", shift + F64.one, nest.const(F64.mantissa, int64))
     return from_bits(nest, biased + 0x4330000000000000) - (2.0**52 + 1023)
 
 
 def split(nest: NestBuilder, x: Scalar) -> tuple[Scalar, Scalar]:
-    """``(k, f)`` with ``x = 2^k (1 + f)`` and ``1 + f`` in [2/3, 4/3), for positive normal x; k is a float, f exact."""
+    """Return ``(k, f)`` with ``x = 2^k (1 + f)``, ``1 + f`` in [2/3, 4/3), for positive normal x; k is a float, f
+    exact."""
     bits = to_bits(nest, x)
     shift = exponent_bits(bits)
     return exponent_value(nest, shift), from_bits(nest, bits - shift) - 1.0
 
 
 def split_any(nest: NestBuilder, x: Scalar) -> tuple[Scalar, Scalar]:
-    """``split`` for denormal x, too."""
+    """Compute ``split`` for positive normal and denormal x."""
     layout = format_of(x.dtype)
     up = layout.mantissa + 1
     denormal = x < layout.tiny

@@ -1,1 +1,1 @@
-"""The schedule for GPUs: which threads run what, in which order, and what they share."""
+"""GPU schedule: assignment of loops to threads, order of execution, shared memory."""

@@ -1,4 +1,4 @@
-"""Barriers: where threads of a group read what others have written, or write over what others read."""
+"""Barriers between threads of a group, for reads after writes and writes after accesses of other threads."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ from graphc.ir.kernel.statements import Barrier, Load, Loop, Read, Stmt, Store, 
 
 
 def put_barriers(body: tuple[Stmt, ...], over: str, private: Set[str] = frozenset()) -> tuple[Stmt, ...]:
-    """The statements that a group of threads does, with a barrier before each that uses memory which others of the
-    group have written, or writes what they have read, since the barrier before. What is ``private`` needs none."""
+    """Insert barriers into the statements of a group of threads.
+
+    A barrier goes before each statement that reads or writes a buffer written by other threads since the last barrier,
+    or writes one read by them. The buffers ``private`` need none.
+    """
     return _Barriers(over, private).body(body)
 
 
 class _Barriers:
-    """``read`` and ``written`` are the buffers that were since the last barrier."""
+    """Inserter of barriers; ``read`` and ``written`` are the buffers accessed since the last barrier."""
 
     def __init__(self, over: str, private: Set[str]):
         self.over = over
@@ -24,10 +27,10 @@ class _Barriers:
         self.written: set[str] = set()
 
     def body(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-        found: list[Stmt] = []
+        statements: list[Stmt] = []
         for stmt in body:
-            found += self.stmt(stmt)
-        return tuple(found)
+            statements += self.stmt(stmt)
+        return tuple(statements)
 
     def stmt(self, stmt: Stmt) -> list[Stmt]:
         if isinstance(stmt, Read) and stmt.over == "block":
@@ -44,7 +47,7 @@ class _Barriers:
         return [Barrier(self.over), stmt] if conflict else [stmt]
 
     def _uniform(self, loop: Loop) -> list[Stmt]:
-        """A loop that all threads run alike: what its last iteration leaves meets what the next one does."""
+        """Insert barriers into a loop that all threads run alike: also between each iteration and the next one."""
         read, written = self._uses(loop)
         before: list[Stmt] = []
         if (read | written) & self.written or written & self.read:

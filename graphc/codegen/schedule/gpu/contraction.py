@@ -1,4 +1,4 @@
-"""Tiled contractions: blocks of threads compute tiles of results from tiles of both factors that they share."""
+"""Tiled contractions: thread blocks compute tiles of results from tiles of both factors in shared memory."""
 
 from __future__ import annotations
 
@@ -35,24 +35,26 @@ from graphc.ir.kernel.statements import (
 )
 
 QUAD = 4
-"""Neighbouring rows or columns that a thread has."""
+"""Neighbouring rows or columns of one thread."""
 _SUMS = "own_sums"
 VECTOR_BYTES = 16
-"""What a thread reads of shared memory at a time."""
+"""Bytes that a thread reads from shared memory at a time."""
 
 
 def tile_contraction(kernel: Kernel, target: Target, names: Names) -> Kernel | None:
-    """Needs: a lowered kernel without threads; ``names`` that it does not use. Does: makes a sum of products a kernel
-    of blocks of threads, each of which computes a tile of results from tiles of the factors in shared memory. Leaves: a
-    kernel that adds the same products in the same order, or None where it is no such sum, or one with few rows or
-    columns."""
-    made = _tiled(kernel, names, 1)
-    tiled = made.kernel() if made is not None else None
-    return tiled if made is not None and made.is_proven else None
+    """Tile a sum of products over thread blocks.
+
+    Needs: a lowered kernel without threads; ``names`` unused in it. Does: lets each thread block compute a tile of
+    results from tiles of the factors in shared memory. Leaves: a kernel that adds the same products in the same order,
+    or None for other kernels and for sums with few rows or columns.
+    """
+    builder = _tiled(kernel, names, 1)
+    tiled = builder.kernel() if builder is not None else None
+    return tiled if builder is not None and builder.is_proven else None
 
 
 def describe_tiles(tiled: Kernel) -> str:
-    """What ``tile_contraction`` has chosen, for people."""
+    """Describe the choice of ``tile_contraction`` for people."""
     size = sum(b.size * b.dtype.itemsize for b in tiled.buffers if b.role == "shared")
     owned = next(b.size for b in tiled.buffers if b.name.startswith(_SUMS)) // tiled.threads
     each = "a result" if owned == 1 else f"{owned} results"
@@ -60,47 +62,50 @@ def describe_tiles(tiled: Kernel) -> str:
 
 
 def split_terms(kernel: Kernel, target: Target, names: Names, sums: str) -> tuple[Kernel, Kernel] | None:
-    """Needs: as ``tile_contraction``. Does: cuts long sums with few results into stretches, a fixed number of them, of
-    which blocks of threads compute tiles into ``sums``, its last argument, and adds these in order in a second kernel,
-    of which ``sums`` is the last input. Leaves: two kernels, the second one without threads and under the old name; or
-    None where that does not pay."""
-    made = _tiled(kernel, names, COSTS.most_parts)
-    if made is None or made.parts == 1:
+    """Split a sum of products into a kernel of partial sums and a kernel that adds them (split-K).
+
+    Needs: the same as ``tile_contraction``. Does: cuts long sums with few results into a fixed number of segments.
+    Thread blocks compute tiles of their sums into ``sums``, the last argument of the first kernel; the second kernel,
+    with ``sums`` as its last input, adds them in order. Leaves: both kernels, the second without threads and under the
+    old name; or None where splitting does not pay.
+    """
+    builder = _tiled(kernel, names, COSTS.most_parts)
+    if builder is None or builder.parts == 1:
         return None
-    partial = made.partial_kernel(sums)
-    return (partial, _sum_of_parts(kernel, made.found, made.parts, names, sums)) if made.is_proven else None
+    partial = builder.partial_kernel(sums)
+    return (partial, _sum_of_parts(kernel, builder.match, builder.parts, names, sums)) if builder.is_proven else None
 
 
 def _tiled(kernel: Kernel, names: Names, most_parts: int) -> _TiledKernel | None:
-    """What writes the kernel, with the tile chosen."""
-    found = find_sum_of_products(kernel, names)
-    if found is None:
+    """Match the kernel and choose a tile; return the builder of the tiled kernel, or None."""
+    match = find_sum_of_products(kernel, names)
+    if match is None:
         return None
-    first, second = found.only(found.left), found.only(found.right)
+    first, second = match.only(match.left), match.only(match.right)
     if not first or not second:
         return None
-    along_first = _is_stored_along(found, first[-1]) and not _is_stored_along(found, second[-1])
-    factors = (found.right, found.left) if along_first else (found.left, found.right)
-    rows, columns = (found.only(f) for f in factors)
-    chosen = choose_tile(found, prod(x.extent for x in rows), prod(x.extent for x in columns), COSTS, most_parts)
-    return None if chosen is None else _TiledKernel(kernel, found, factors, chosen, names)
+    along_first = _is_stored_along(match, first[-1]) and not _is_stored_along(match, second[-1])
+    factors = (match.right, match.left) if along_first else (match.left, match.right)
+    rows, columns = (match.only(f) for f in factors)
+    chosen = choose_tile(match, prod(x.extent for x in rows), prod(x.extent for x in columns), COSTS, most_parts)
+    return None if chosen is None else _TiledKernel(kernel, match, factors, chosen, names)
 
 
-def _sum_of_parts(kernel: Kernel, found: SumOfProducts, parts: int, names: Names, sums: str) -> Kernel:
-    """The kernel that adds the sums of stretches."""
+def _sum_of_parts(kernel: Kernel, match: SumOfProducts, segments: int, names: Names, sums: str) -> Kernel:
+    """Return the kernel that adds the sums of all segments."""
     axes, body = nest_of(kernel)
-    place, size = row_major(axes)
-    part, value = names.axis("p", parts), names.scalar("v")
-    load = Load(value, sums, as_index(part) * size + place, found.acc.dtype)
-    added = Loop(part, "reduce", (load, Update(found.acc.name, value)))
+    position, size = row_major(axes)
+    segment, value = names.axis("p", segments), names.scalar("v")
+    load = Load(value, sums, as_index(segment) * size + position, match.acc.dtype)
+    added = Loop(segment, "reduce", (load, Update(match.acc.name, value)))
     using = tuple(added if isinstance(s, Loop) else s for s in body)
-    given = Buffer(sums, found.acc.dtype, size * parts, "in")
-    return part_of(kernel, kernel.name, axes, using, (given,), ())
+    partial = Buffer(sums, match.acc.dtype, size * segments, "in")
+    return part_of(kernel, kernel.name, axes, using, (partial,), ())
 
 
-def _is_stored_along(found: SumOfProducts, axis: Axis) -> bool:
-    """Whether neighbours along an axis are stored side by side."""
-    return any(s.index.coefficient(axis) == 1 for s in found.stores)
+def _is_stored_along(match: SumOfProducts, axis: Axis) -> bool:
+    """Check whether a store is contiguous along an axis."""
+    return any(s.index.coefficient(axis) == 1 for s in match.stores)
 
 
 @dataclass(frozen=True)
@@ -110,62 +115,62 @@ class _Side:
     factor: Factor
     axes: tuple[Axis, ...]
     block: Axis
-    """Which tile it is."""
+    """Axis over the tiles (thread blocks)."""
     size: int
     """Rows or columns of a tile."""
     own: int
-    """How many of them one thread has."""
+    """Rows or columns of one thread."""
     shared: Buffer
-    """The tile of the factor, ``pitch`` elements for each term."""
+    """Tile of the factor in shared memory, ``pitch`` elements for each term."""
     fragment: Buffer
-    """What each thread reads of it for one term."""
+    """Elements that each thread reads from the tile for one term."""
     staged: Buffer
-    """What each thread has read for the next tile."""
+    """Elements that each thread has loaded for the next tile."""
     pitch: int
 
     @property
     def extent(self) -> int:
-        """How many there are in all tiles together."""
+        """Number of rows or columns in all tiles together."""
         return prod(x.extent for x in self.axes)
 
     def inside(self, flat: Index, more: int = 0) -> Guard:
-        """That a row and so many behind it exist; empty where all do."""
-        whole = not is_size(self.extent) and self.extent % self.size == 0
-        return () if whole else (Bound(flat, 0, self.extent - more),)
+        """Return the guard for the existence of a row and ``more`` rows after it; empty where all exist."""
+        full = not is_size(self.extent) and self.extent % self.size == 0
+        return () if full else (Bound(flat, 0, self.extent - more),)
 
 
 class _TiledKernel:
-    """Writes the kernel; one method for each of its parts."""
+    """Builder of a tiled kernel, with a method for each part of it."""
 
     def __init__(
         self,
         kernel: Kernel,
-        found: SumOfProducts,
+        match: SumOfProducts,
         factors: tuple[Factor, Factor],
         chosen: tuple[Tile, int],
         names: Names,
     ):
         self.old = kernel
-        self.found = found
+        self.match = match
         self.tile, self.parts = chosen
-        """The tile, and into how many stretches the terms are cut."""
+        """The tile, and the number of segments into which the terms are cut."""
         self.names = names
         self.is_proven = True
-        """Whether every access that has been written is proven to lie in its buffer."""
-        self.taken = {b.name for b in kernel.buffers}
-        steps = _tiles(found.terms, self.tile.depth * self.parts)
+        """False once an access is emitted that cannot be proven to be inside its buffer."""
+        self.buffer_names = {b.name for b in kernel.buffers}
+        steps = _tiles(match.terms, self.tile.depth * self.parts)
         self.part = names.axis("p", self.parts)
         self.stretch = steps * self.tile.depth
         self.is_stepped = is_size(steps) or steps > 1
-        """Whether one tile of the factors is read while another one is multiplied."""
+        """True if one tile of the factors is loaded while another one is multiplied (double buffering)."""
         self.step = names.axis("k", steps)
         self.rows = self.side(factors[0], self.tile.rows, self.tile.own_rows, "rows")
         self.columns = self.side(factors[1], self.tile.columns, self.tile.own_columns, "columns")
-        self.sums = self.buffer(_SUMS, found.acc.dtype, self.tile.threads * self.tile.owned, "private")
+        self.sums = self.buffer(_SUMS, match.acc.dtype, self.tile.threads * self.tile.owned, "private")
 
     def side(self, factor: Factor, size: int, own: int, name: str) -> _Side:
-        """The rows or columns."""
-        axes = self.found.only(factor)
+        """Return the rows or columns of the tiles, with their buffers."""
+        axes = self.match.only(factor)
         block = self.names.axis("b", _tiles(prod(x.extent for x in axes), size))
         pitch = size + (COSTS.padding if size >= COSTS.padded else 0)
         halves = 2 if self.is_stepped else 1
@@ -175,35 +180,38 @@ class _TiledKernel:
         return _Side(factor, axes, block, size, own, shared, fragment, staged, pitch)
 
     def buffer(self, name: str, dtype: DType, size: int, role: str) -> Buffer:
-        """A buffer of the kernel's own."""
-        while name in self.taken:
+        """Return a new buffer that only this kernel uses."""
+        while name in self.buffer_names:
             name += "_"
-        self.taken.add(name)
+        self.buffer_names.add(name)
         return Buffer(name, dtype, size, role)
 
     def kernel(self) -> Kernel:
-        """All of it: while a tile of terms is multiplied, the next one is read, and shared in the other half."""
+        """Return the whole kernel.
+
+        While a tile of terms is multiplied, the next one is loaded and stored into the other half of shared memory.
+        """
         body = self.blocks(self.finish())
         return replace(self.old, buffers=(*self.old.buffers, *self.own()), body=body, threads=self.tile.threads)
 
     def partial_kernel(self, sums: str) -> Kernel:
-        """The kernel of the sums of stretches, which go to a buffer of that name."""
-        place, size = row_major(self.found.outer)
-        body = self.blocks(self.keep_parts(sums, as_index(self.part) * size + place))
-        out = Buffer(sums, self.found.acc.dtype, size * self.parts, "out")
+        """Return the kernel that stores the sums of segments in the buffer ``sums``."""
+        position, size = row_major(self.match.outer)
+        body = self.blocks(self.keep_parts(sums, as_index(self.part) * size + position))
+        out = Buffer(sums, self.match.acc.dtype, size * self.parts, "out")
         old = replace(self.old, buffers=(*(b for b in self.old.buffers if b.role == "in"), out, *self.own()))
         return replace(part_of(old, f"{self.old.name}_parts", (), body, (), ()), threads=self.tile.threads)
 
     def own(self) -> tuple[Buffer, ...]:
-        """Buffers of the kernel's own."""
+        """Return the buffers that only this kernel uses."""
         sides = (self.rows, self.columns)
         return (*(s.shared for s in sides), self.sums, *(b for s in sides for b in (s.fragment, s.staged)))
 
     def blocks(self, finish: Stmt) -> tuple[Stmt, ...]:
-        """The loops over blocks, with what a block does and finishes with."""
+        """Return the loops over blocks around the sums and the statement ``finish``."""
         sides = (self.rows, self.columns)
         start, step = as_index(0), as_index(self.step)
-        first = [part for s in sides for part in (self.load(s, start), self.share(s, start))]
+        first = [stmt for s in sides for stmt in (self.load(s, start), self.share(s, start))]
         body: tuple[Stmt, ...] = (*first, Barrier("block"))
         if self.is_stepped:
             ahead = tuple(self.load(s, step + 1) for s in sides)
@@ -212,13 +220,16 @@ class _TiledKernel:
             body = (*body, Loop(self.step, "serial", inside))
         else:
             body = (*body, self.multiply(start))
-        outer = (self.part, *self.found.shared, self.rows.block, self.columns.block)
+        outer = (self.part, *self.match.shared, self.rows.block, self.columns.block)
         return wrap([(axis, "block") for axis in outer], (self.clear(), *body, finish))
 
     # ---- where a thread's results are
 
-    def places(self, side: _Side, thread: Axis, own: Index) -> Index:
-        """The row of the tile that is the thread's: quads of neighbours, which threads read and write side by side."""
+    def own_row(self, side: _Side, thread: Axis, own: Index) -> Index:
+        """Return the row (or column) of the tile for row ``own`` of a thread.
+
+        Threads have quads of neighbours, so that together they access contiguous memory.
+        """
         across = self.tile.columns // self.tile.own_columns
         number = as_index(thread) // across if side is self.rows else as_index(thread) % across
         together = min(QUAD, side.own)
@@ -228,32 +239,34 @@ class _TiledKernel:
     def placed(
         self, statements: tuple[Stmt, ...], groups: Sequence[tuple[tuple[Axis, ...], Index, Index]], guard: Guard
     ) -> tuple[tuple[Stmt, ...], BodyCopier]:
-        """Statements with each group of axes at such a number of an iteration of all of them together, and so many
-        places further along the innermost one, under a condition that says that there are these iterations. Where it is
-        hard to see of an index that it is within its buffer then, the number of the outermost of several axes is taken
-        modulo its extent, which changes nothing."""
-        made: list[tuple[tuple[Stmt, ...], BodyCopier]] = []
+        """Return a copy of statements at given iterations, under a guard, with its copier.
+
+        ``groups`` are (axes, number of the iteration of all axes together, offset along the innermost axis). If an
+        index cannot be proven to be within its buffer, the digit of the outermost of several axes is taken modulo its
+        extent: that changes no value, but lets the proof succeed.
+        """
+        copies: list[tuple[tuple[Stmt, ...], BodyCopier]] = []
         for wrapped in (False, True):
             axes = {x: digit for group in groups for x, digit in _digits(*group, wrapped)}
             copier = BodyCopier(self.names, axes)
-            made.append((_guarded(copier.body(statements), guard, self.sums.name), copier))
-            if self.is_within(made[-1][0]):
-                return made[-1]
+            copies.append((_guarded(copier.body(statements), guard, self.sums.name), copier))
+            if self.is_within(copies[-1][0]):
+                return copies[-1]
         self.is_proven = False
-        return made[0]
+        return copies[0]
 
     def is_within(self, statements: Sequence[Stmt]) -> bool:
-        """Whether all accesses are proven to lie in their buffers."""
+        """Check whether all accesses are proven to be inside their buffers."""
         sizes = {b.name: b.size for b in self.old.buffers}
         accesses = [s for s in statements if isinstance(s, Load | Store) and s.buffer in sizes]
         return all(stays_within(s.index, s.guard, sizes[s.buffer]) is None for s in accesses)
 
-    # ---- parts
+    # ---- parts of the kernel
 
     def clear(self) -> Stmt:
-        """All sums at what they start from."""
+        """Set all sums to their initial value."""
         thread, own = self.names.axis("t", self.tile.threads), self.names.axis("r", self.tile.owned)
-        start = self.found.acc.init if self.parts == 1 else _zero(self.found.acc.dtype)
+        start = self.match.acc.init if self.parts == 1 else _zero(self.match.acc.dtype)
         store = Store(self.sums.name, self.own_sum(thread, as_index(own)), start)
         return _nest(((thread, "thread"), (own, "unroll")), (store,))
 
@@ -261,14 +274,14 @@ class _TiledKernel:
         return as_index(thread) * self.tile.owned + number
 
     def element(self, side: _Side, rounds: Axis, thread: Axis) -> tuple[Index, Index]:
-        """Which row and term of a tile a thread reads in a round: neighbours in memory side by side."""
+        """Return (row, term) of a thread's element of a tile in a round; together, threads load contiguous elements."""
         number = as_index(rounds) * self.tile.threads + as_index(thread)
         if self.is_along_terms(side):
             return number // self.tile.depth, number % self.tile.depth
         return number % side.size, number // side.size
 
     def rounds(self, side: _Side) -> tuple[Axis, Axis]:
-        """Axes over the threads and over what each reads of a tile."""
+        """Return the axes over the threads, and over the elements of a tile that each loads."""
         return (
             self.names.axis("t", self.tile.threads),
             self.names.axis("u", side.size * self.tile.depth // self.tile.threads),
@@ -278,20 +291,20 @@ class _TiledKernel:
         return as_index(thread) * rounds.extent + as_index(rounds)
 
     def load(self, side: _Side, step: Index) -> Stmt:
-        """Each thread reads what it will share of a tile of a factor, zeros behind the last term."""
+        """Load each thread's elements of a tile of a factor into ``staged``, with zeros after the last term."""
         thread, rounds = self.rounds(side)
         row, term = self.element(side, rounds, thread)
         flat = as_index(side.block) * side.size + row
-        at = as_index(self.part) * self.stretch + step * self.tile.depth + term
-        guard = (*side.inside(flat), *self.behind(at))
-        places = ((side.axes, flat, as_index(0)), (self.found.reduced, at, as_index(0)))
-        made, copier = self.placed(side.factor.statements, places, guard)
-        value, extra = self.zero_behind(side.factor, copier.name(side.factor.value), at)
+        position = as_index(self.part) * self.stretch + step * self.tile.depth + term
+        guard = (*side.inside(flat), *self.has_term(position))
+        groups = ((side.axes, flat, as_index(0)), (self.match.reduced, position, as_index(0)))
+        loads, copier = self.placed(side.factor.statements, groups, guard)
+        value, extra = self.zero_after_terms(side.factor, copier.name(side.factor.value), position)
         store = Store(side.staged.name, self.staged(side, thread, rounds), value)
-        return _nest(((thread, "thread"), (rounds, "unroll")), (*made, *extra, store))
+        return _nest(((thread, "thread"), (rounds, "unroll")), (*loads, *extra, store))
 
     def share(self, side: _Side, step: Index) -> Stmt:
-        """A tile that threads have read becomes shared."""
+        """Store the elements that threads have loaded in the shared tile."""
         thread, rounds = self.rounds(side)
         row, term = self.element(side, rounds, thread)
         value = self.names.scalar("v")
@@ -300,52 +313,53 @@ class _TiledKernel:
         return _nest(((thread, "thread"), (rounds, "unroll")), (read, store))
 
     def half(self, side: _Side, step: Index) -> Index:
-        """Where the tile of a step starts in the shared buffer."""
+        """Return the offset of a step's tile in the shared buffer."""
         return step % 2 * (self.tile.depth * side.pitch)
 
     def is_along_terms(self, side: _Side) -> bool:
-        """Whether neighbouring terms lie nearer to each other in memory than neighbouring rows."""
-        terms = [abs(s) for x in self.found.reduced[-1:] if (s := _step(side.factor, x))]
+        """Check whether the stride of terms in memory is smaller than the stride of rows."""
+        terms = [abs(s) for x in self.match.reduced[-1:] if (s := _step(side.factor, x))]
         rows = [abs(s) for x in side.axes[-1:] if (s := _step(side.factor, x))]
         return bool(terms) and (not rows or _is_less(min(terms), min(rows)))
 
-    def behind(self, at: Index) -> Guard:
-        """That a term exists; empty where all do."""
-        terms, (_, high) = self.found.terms, bounds(at)
+    def has_term(self, position: Index) -> Guard:
+        """Return the guard for the existence of a term; empty where all exist."""
+        terms, (_, high) = self.match.terms, bounds(position)
         within = not is_size(terms) and not is_size(high) and high < terms
-        return () if within else (Bound(at, 0, terms),)
+        return () if within else (Bound(position, 0, terms),)
 
-    def zero_behind(self, factor: Factor, value: str, at: Index) -> tuple[str, tuple[Stmt, ...]]:
-        """The factor, or zero where there is no term; nothing to do where it is what the guard leaves."""
+    def zero_after_terms(self, factor: Factor, value: str, position: Index) -> tuple[str, tuple[Stmt, ...]]:
+        """Return (name, statements) of the factor, or of zero after the last term; no statements if guarded loads give
+        zero already."""
         zero_else = all(s.other is None or not s.other.value for s in factor.loads)
-        if not self.behind(at) or (factor.is_zero_outside and zero_else):
+        if not self.has_term(position) or (factor.is_zero_outside and zero_else):
             return value, ()
         number, inside, chosen = (self.names.scalar(x) for x in ("n", "c", "z"))
         return chosen, (
-            IndexLet(number, at - self.found.terms, int64),
+            IndexLet(number, position - self.match.terms, int64),
             Let(inside, "lt", (number, Const(0, int64)), bool_),
             Let(chosen, "select", (inside, value, _zero(factor.dtype)), factor.dtype),
         )
 
     def multiply(self, step: Index) -> Stmt:
-        """The products of a tile's terms, each thread those of its results."""
+        """Multiply a tile of terms; each thread computes the products for its results."""
         thread, term = self.names.axis("t", self.tile.threads), self.names.axis("k", self.tile.depth)
         fragments = tuple(self.fragment(side, step, thread, term) for side in (self.rows, self.columns))
         return _nest(((thread, "thread"), (term, "unroll")), (*fragments, self.outer_product(thread)))
 
     def fragment(self, side: _Side, step: Index, thread: Axis, term: Axis) -> Stmt:
-        """A thread's part of a factor for one term becomes its own, 16 bytes at a time."""
+        """Copy a thread's elements of a factor for one term from shared memory, 16 bytes at a time."""
         together = gcd(side.own, VECTOR_BYTES // side.factor.dtype.itemsize)
         vectors, lane = self.names.axis("r", side.own // together), self.names.axis("v", together)
         own = as_index(vectors) * together + as_index(lane)
         value = self.names.scalar("v")
-        index = self.half(side, step) + as_index(term) * side.pitch + self.places(side, thread, own)
+        index = self.half(side, step) + as_index(term) * side.pitch + self.own_row(side, thread, own)
         read = Load(value, side.shared.name, index, side.factor.dtype)
         keep = Store(side.fragment.name, as_index(thread) * side.own + own, value)
         return _nest(((vectors, "unroll"), (lane, "vector" if together > 1 else "unroll")), (read, keep))
 
     def outer_product(self, thread: Axis) -> Stmt:
-        """What a thread's rows and columns of one term add to its sums."""
+        """Add the outer product of a thread's rows and columns of one term to its sums."""
         row, column = self.names.axis("r", self.tile.own_rows), self.names.axis("c", self.tile.own_columns)
         values = {}
         loads = []
@@ -355,33 +369,34 @@ class _TiledKernel:
             loads.append(Load(name, side.fragment.name, index, side.factor.dtype))
         product = self.names.scalar("p")
         multiply = replace(
-            self.found.product, name=product, args=tuple(values[str(x)] for x in self.found.product.args)
+            self.match.product, name=product, args=tuple(values[str(x)] for x in self.match.product.args)
         )
         number = as_index(row) * self.tile.own_columns + as_index(column)
         add = Store(self.sums.name, self.own_sum(thread, number), product, combine="add")
         return _nest(((row, "unroll"), (column, "unroll")), (*loads, multiply, add))
 
     def finish(self) -> Stmt:
-        """What is done with the sums, for each of a thread's results that exists."""
-        return self.each_result(self.found.after)
+        """Return the epilogue for each existing result of a thread."""
+        return self.each_result(self.match.after)
 
-    def keep_parts(self, sums: str, place: Index) -> Stmt:
-        """Stores the sums of a stretch."""
+    def keep_parts(self, sums: str, index: Index) -> Stmt:
+        """Store the sums of a segment."""
         name = self.names.scalar("s")
-        return self.each_result((Read(name, self.found.acc.name), Store(sums, place, name)))
+        return self.each_result((Read(name, self.match.acc.name), Store(sums, index, name)))
 
     def each_result(self, after: tuple[Stmt, ...]) -> Stmt:
-        """Statements once for each result, with the sums read from the thread's; neighbouring columns as a vector."""
+        """Return ``after`` for each result, with sums read from the thread's buffer; neighbouring columns are a
+        vector."""
         thread = self.names.axis("t", self.tile.threads)
         row = self.names.axis("r", self.tile.own_rows)
         together = self.together()
         vectors = self.names.axis("c", self.tile.own_columns // together)
         lane = self.names.axis("v", together)
         across = as_index(vectors) * together
-        flat = as_index(self.rows.block) * self.rows.size + self.places(self.rows, thread, as_index(row))
-        first = as_index(self.columns.block) * self.columns.size + self.places(self.columns, thread, across)
+        flat = as_index(self.rows.block) * self.rows.size + self.own_row(self.rows, thread, as_index(row))
+        first = as_index(self.columns.block) * self.columns.size + self.own_row(self.columns, thread, across)
         number = as_index(row) * self.tile.own_columns + across + lane
-        sums = Load("", self.sums.name, self.own_sum(thread, number), self.found.acc.dtype)
+        sums = Load("", self.sums.name, self.own_sum(thread, number), self.match.acc.dtype)
         read = tuple(replace(sums, name=s.name) if isinstance(s, Read) else s for s in after)
         groups = ((self.rows.axes, flat, as_index(0)), (self.columns.axes, first, as_index(lane)))
         guard = (*self.rows.inside(flat), *self.columns.inside(first, together - 1))
@@ -390,22 +405,23 @@ class _TiledKernel:
         return _nest(((thread, "thread"), (row, "unroll"), (vectors, "unroll"), (lane, kind)), body)
 
     def together(self) -> int:
-        """Columns that are written at a time: 16 bytes where rows of the innermost axis are multiples of that."""
-        wanted = gcd(self.columns.own, QUAD, VECTOR_BYTES // self.found.acc.dtype.itemsize)
+        """Return the columns to store at a time: up to 16 bytes if the innermost extent is a multiple of that, else
+        1."""
+        columns = gcd(self.columns.own, QUAD, VECTOR_BYTES // self.match.acc.dtype.itemsize)
         inner = self.columns.axes[-1].extent
-        return wanted if not is_size(inner) and inner % wanted == 0 else 1
+        return columns if not is_size(inner) and inner % columns == 0 else 1
 
 
 # ---- small parts
 
 
 def _digits(axes: tuple[Axis, ...], flat: Index, more: Index, wrapped: bool) -> list[tuple[Axis, Index]]:
-    """What each of some axes is in an iteration of all of them, ``more`` places further along the innermost one."""
-    found = list(unflatten(flat, tuple(x.extent for x in axes)))
+    """Return the index along each axis in iteration ``flat`` of all of them, plus ``more`` along the innermost one."""
+    digits = list(unflatten(flat, tuple(x.extent for x in axes)))
     if wrapped and len(axes) > 1:
-        found[0] = found[0] % axes[0].extent
-    found[-1] = found[-1] + more
-    return list(zip(axes, found, strict=True))
+        digits[0] = digits[0] % axes[0].extent
+    digits[-1] = digits[-1] + more
+    return list(zip(axes, digits, strict=True))
 
 
 def _tiles(extent: int, size: int) -> int:
@@ -419,7 +435,7 @@ def _nest(axes: Sequence[tuple[Axis, str]], body: tuple[Stmt, ...]) -> Stmt:
 
 
 def _step(factor: Factor, axis: Axis) -> int:
-    """How far neighbours along an axis are apart in memory, where one load of a factor says so plainly."""
+    """Return the stride of a factor along an axis, from the first of its loads with a stride; 0 if none has one."""
     return next((c for s in factor.loads if (c := s.index.coefficient(axis))), 0)
 
 
@@ -432,7 +448,7 @@ def _is_less(a: int, b: int) -> bool:
 
 
 def _guarded(body: tuple[Stmt, ...], guard: Guard, but: str = "") -> tuple[Stmt, ...]:
-    """Loads and stores under one more condition, those of one buffer aside."""
+    """Add a guard to all loads and stores, except accesses of the buffer ``but``."""
     if not guard:
         return body
     return tuple(

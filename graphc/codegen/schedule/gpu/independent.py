@@ -1,4 +1,4 @@
-"""Loops in order around independent ones: these come to the outside where each iteration touches its own places."""
+"""Loop interchange of serial loops around parallel ones whose iterations access disjoint elements."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ from graphc.ir.kernel.statements import OWN_ROLES, IndexLet, Kernel, Let, Load, 
 
 
 def independent_outside(kernel: Kernel) -> Kernel:
-    """Needs: a lowered kernel. Does: puts parallel loops around serial ones in which they stand alone but for scalars,
-    which each iteration computes then. Leaves: an equivalent kernel.
+    """Move parallel loops out of serial ones.
 
-    ``for i serial: for j parallel: y[8 * p[i] + j] += x[i, j]`` -> ``for j parallel: for i serial: ...``."""
+    Needs: a lowered kernel. Does: interchanges a serial loop with a parallel loop inside it, if there are only scalars
+    besides; every iteration then computes these. Leaves: an equivalent kernel.
+
+    ``for i serial: for j parallel: y[8 * p[i] + j] += x[i, j]`` -> ``for j parallel: for i serial: ...``.
+    """
     if any(b.role in OWN_ROLES for b in kernel.buffers):
         return kernel
     body = tuple(_outside(s) for s in kernel.body)
@@ -40,7 +43,7 @@ def _is_scalar(stmt: Stmt, written: Set[str]) -> bool:
 
 
 def _are_apart(loop: Loop, written: Set[str]) -> bool:
-    """Whether no place is touched in two iterations of a loop, whatever the loops around it do."""
+    """Check whether different iterations of a loop access disjoint elements, for all iterations of outer loops."""
     uses: dict[str, set[int]] = {}
     for stmt, _ in walk((loop,)):
         if isinstance(stmt, Load | Store) and stmt.buffer in written:
@@ -49,7 +52,7 @@ def _are_apart(loop: Loop, written: Set[str]) -> bool:
 
 
 def _step(index: Index, axis: Axis) -> int:
-    """The step along an axis if ``index // step % extent`` is the iteration, else 0."""
+    """Return the step along an axis if ``index // step % extent`` is the iteration, else 0."""
     step = index.coefficient(axis)
     numbers = (step, axis.extent, index.constant, *(factor for _, factor in index.terms))
     if any(is_size(n) for n in numbers) or step <= 0:
@@ -60,5 +63,5 @@ def _step(index: Index, axis: Axis) -> int:
     if axis in axes_of(rest):
         return 0
     low, high = bounds(below)
-    known = not is_size(low) and not is_size(high)
-    return step if known and low >= 0 and high < step else 0
+    constant = not is_size(low) and not is_size(high)
+    return step if constant and low >= 0 and high < step else 0

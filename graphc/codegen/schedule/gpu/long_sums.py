@@ -1,4 +1,4 @@
-"""Long sums of which there are too few to keep a GPU busy: into what stretches they are cut."""
+"""Segment lengths for long sums, where too few results would leave a GPU idle."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ _ALL = 1 << 62
 
 
 def stretches_of(kernel: Kernel, costs: GpuCosts) -> ReductionCosts | None:
-    """How ``split_reductions`` cuts the first sums of a lowered kernel; None where its threads are enough, or are done
-    soon. That depends on sizes alone."""
+    """Return the costs by which ``split_reductions`` cuts the first sums of a lowered kernel.
+
+    Returns None where the kernel has enough threads, or its sums are short. The result depends on sizes alone.
+    """
     band, inside = outer_band(kernel.body)
     results = hint(prod(loop.axis.extent for loop in band))
     terms = _terms(inside)
@@ -25,16 +27,18 @@ def stretches_of(kernel: Kernel, costs: GpuCosts) -> ReductionCosts | None:
         return None
     alone = bool(band) and has_single_threads(kernel, costs)
     together = 1 if alone else WARP if band and terms <= costs.warp_row else costs.threads
-    parts = min(costs.resident // (results * together), terms // (together * costs.stretch_steps), costs.most_stretches)
-    if terms // together < costs.long_sum or parts < 2:
+    segments = min(
+        costs.resident // (results * together), terms // (together * costs.stretch_steps), costs.most_stretches
+    )
+    if terms // together < costs.long_sum or segments < 2:
         return None
-    # A power of two, so that lengths that are one are cut into stretches of one length.
-    stretch = -(-terms // (1 << (parts.bit_length() - 1))) * results
+    # A power of two, so that lengths that are powers of two are cut into equal segments.
+    stretch = -(-terms // (1 << (segments.bit_length() - 1))) * results
     return replace(DEFAULT.reduction, split_from=1, stretch=stretch, few_results=_ALL)
 
 
 def _terms(inside: tuple[Stmt, ...]) -> int:
-    """Terms of the longest sum before anything is stored."""
+    """Return the terms of the longest sum before the first store."""
     longest = 0
     for stmt in inside:
         if any(isinstance(s, Store) for s, _ in walk((stmt,))):

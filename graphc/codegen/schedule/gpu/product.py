@@ -1,4 +1,4 @@
-"""Finds kernels that are products of matrices which a library computes faster."""
+"""Matching of kernels as products of matrices, for a GPU library."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from graphc.ir.kernel.map import Names
 from graphc.ir.kernel.statements import Kernel, Load, Store, identity
 
 MOST_CALLS = 32
-"""Calls of the library for one kernel, each of which takes the time of a launch."""
+"""Most calls of the library for one kernel; each costs a launch."""
 _TYPES = ("f32", "f64")
 _WORDS = {"dot2": bfloat16}
-"""Of what words are made that are multiplied part by part. Not ``dot4``: its first bytes are unsigned, the library's
-are signed."""
+"""Element types of words that are multiplied element by element. Not ``dot4``: its first bytes are unsigned, the
+library's are signed."""
 _Steps = dict[Axis, int]
 _Side = dict[str, int]
 """Strides by the name of a matrix."""
@@ -29,43 +29,43 @@ _Merged = tuple[int, _Side]
 
 
 def find_product(kernel: Kernel, tf32: bool = False) -> Product | None:
-    """The product that a kernel is, whatever its size; None where no library has one like it."""
-    found = find_sum_of_products(kernel, Names("p"))
-    if found is None or found.acc.init != identity("add", found.acc.dtype):
+    """Match a kernel, of any size, as a product of matrices; None where no library supports it."""
+    match = find_sum_of_products(kernel, Names("p"))
+    if match is None or match.acc.init != identity("add", match.acc.dtype):
         return None
-    epilogue = match_epilogue(found.after)
+    epilogue = match_epilogue(match.after)
     if epilogue is None:
         return None
-    dtype = _element_type(found)
+    dtype = _element_type(match)
     if dtype is None:
         return None
-    made = _Operands(found, epilogue, found.left.dtype.bits // dtype.bits).product(dtype)
-    if made is None or (found.acc.dtype.name != "f32" and made.epilogue != "none"):
-        return None  # the library's epilogues are those of sums in f32
-    return replace(made, fast="tf32") if tf32 and dtype.name == "f32" else made
+    product = _Operands(match, epilogue, match.left.dtype.bits // dtype.bits).product(dtype)
+    if product is None or (match.acc.dtype.name != "f32" and product.epilogue != "none"):
+        return None  # the library has epilogues for sums in f32 only
+    return replace(product, fast="tf32") if tf32 and dtype.name == "f32" else product
 
 
-def _element_type(found: SumOfProducts) -> DType | None:
-    """The type of the factors, elements as they are stored or several of them in a word; None for other ones."""
-    for factor in (found.left, found.right):
+def _element_type(match: SumOfProducts) -> DType | None:
+    """Return the type of the factors: plain loads of elements, or of words of several elements; None for others."""
+    for factor in (match.left, match.right):
         (first, *others) = factor.statements
         if others or not isinstance(first, Load) or first.guard:
             return None
-    if found.product.op in _WORDS:
-        return _WORDS[found.product.op]
-    same = found.left.dtype is found.right.dtype is found.acc.dtype
-    return found.acc.dtype if same and found.product.op == "mul" and found.acc.dtype.name in _TYPES else None
+    if match.product.op in _WORDS:
+        return _WORDS[match.product.op]
+    same = match.left.dtype is match.right.dtype is match.acc.dtype
+    return match.acc.dtype if same and match.product.op == "mul" and match.acc.dtype.name in _TYPES else None
 
 
 class _Operands:
-    """The axes of a sum of products as rows, columns and batches of matrices."""
+    """Mapping of the axes of a sum of products to rows, columns and batches of matrices."""
 
-    def __init__(self, found: SumOfProducts, epilogue: Epilogue, parts: int):
-        self.found = found
-        self.parts = parts
-        """Factors in an element of a buffer."""
+    def __init__(self, match: SumOfProducts, epilogue: Epilogue, packed: int):
+        self.match = match
+        self.parts = packed
+        """Number of factors in an element of a buffer."""
         self.epilogue = epilogue
-        loads = {"a": found.left.loads[0], "b": found.right.loads[0], "out": epilogue.store}
+        loads = {"a": match.left.loads[0], "b": match.right.loads[0], "out": epilogue.store}
         loads.update({f"added{i}": load for i, load in enumerate(epilogue.added)})
         self.loads: Mapping[str, Load | Store] = loads
         steps = {name: _steps(load.index) for name, load in loads.items()}
@@ -73,51 +73,51 @@ class _Operands:
         self.steps = {name: x for name, x in steps.items() if x is not None}
 
     def product(self, dtype: DType) -> Product | None:
-        """The product, with what can be neither rows nor columns as batches or loops around them."""
+        """Return the product; axes of neither rows nor columns become batches, or loops around calls."""
         if not self.is_affine:
             return None
-        terms = self.merged(self.sorted(self.found.reduced, "a"), ("a", "b"))
-        rows, above = self.side(self.found.left)
-        columns, beside = self.side(self.found.right)
+        terms = self.merged(self.sorted(self.match.reduced, "a"), ("a", "b"))
+        rows, above = self.side(self.match.left)
+        columns, beside = self.side(self.match.right)
         if terms is None or rows is None or columns is None:
             return None
         if self.parts > 1 and any(not _equal(step, 1) for step in terms[1].values()):
             return None
-        left = {*above, *beside, *self.found.shared}
-        outer = self.sorted([x for x in self.found.outer if x in left], "out")
+        others = {*above, *beside, *self.match.shared}
+        outer = self.sorted([x for x in self.match.outer if x in others], "out")
         for number in range(len(outer) + 1):
             batch = self.merged(outer[number:], tuple(self.steps))
             if batch is not None:
-                return self.made(dtype, rows, columns, terms, batch, outer[:number])
+                return self.assemble(dtype, rows, columns, terms, batch, outer[:number])
         return None
 
-    def made(
+    def assemble(
         self, dtype: DType, rows: _Merged, columns: _Merged, terms: _Merged, batch: _Merged, loops: Sequence[Axis]
     ) -> Product | None:
-        """The record, if what is added lies as the library wants it."""
-        places = {
+        """Return the record of the product, if the library supports the strides of the added matrices."""
+        sides = {
             "a": (rows, terms),
             "b": (terms, columns),
             **{name: (rows, columns) for name in self.steps if name not in ("a", "b")},
         }
         operands = {}
         for name, steps in self.steps.items():
-            parts = self.parts if name in ("a", "b") else 1
-            down, across = (side[1].get(name, 0) * (1 if side is terms else parts) for side in places[name])
+            packed = self.parts if name in ("a", "b") else 1
+            down, across = (side[1].get(name, 0) * (1 if side is terms else packed) for side in sides[name])
             operands[name] = Operand(
                 self.loads[name].buffer,
                 self.loads[name].index.constant,
                 down,
                 across,
-                batch[1].get(name, 0) * parts,
+                batch[1].get(name, 0) * packed,
                 tuple(steps.get(x, 0) for x in loops),
             )
         extents = tuple(x.extent for x in loops)
         if any(map(is_size, extents)) or prod(extents) > MOST_CALLS:
             return None
-        whole = Product(
+        product = Product(
             dtype,
-            self.found.acc.dtype,
+            self.match.acc.dtype,
             m=rows[0],
             n=columns[0],
             k=terms[0] * self.parts,
@@ -131,23 +131,23 @@ class _Operands:
         )
         for name in self.steps:
             if name.startswith("added"):
-                with_it = _with_added(whole, operands[name])
-                if with_it is None:
+                extended = _with_added(product, operands[name])
+                if extended is None:
                     return None
-                whole = with_it
-        return whole if whole.descriptor() is not None and _writes_once(whole) else None
+                product = extended
+        return product if product.descriptor() is not None and _writes_once(product) else None
 
     def sorted(self, axes: Sequence[Axis], name: str) -> list[Axis]:
-        """Axes by their strides in a matrix, largest first; as they are where these are sizes."""
+        """Sort axes by their strides in a matrix, largest first; keep their order where a stride is a symbolic size."""
         steps = self.steps[name]
         if any(is_size(steps.get(x, 0)) for x in axes):
             return list(axes)
         return sorted(axes, key=lambda x: -abs(steps.get(x, 0)))
 
     def side(self, factor: Factor) -> tuple[_Merged | None, list[Axis]]:
-        """The axes of the rows or columns as one, and those above that do not go along with them."""
-        own = "a" if factor is self.found.left else "b"
-        axes = self.sorted(self.found.only(factor), "out")
+        """Return the inner axes of the rows or columns merged into one, and the outer axes that cannot be merged."""
+        own = "a" if factor is self.match.left else "b"
+        axes = self.sorted(self.match.only(factor), "out")
         names = (own, *(name for name in self.steps if name not in ("a", "b")))
         for number in range(len(axes) + 1):
             merged = self.merged(axes[number:], names)
@@ -156,16 +156,18 @@ class _Operands:
         return None, []
 
     def merged(self, axes: Sequence[Axis], names: Sequence[str]) -> _Merged | None:
-        """Axes, outermost first, as one of such an extent and such strides in the matrices; None where their strides
-        do not fit together."""
+        """Merge axes, outermost first, into one; return its extent and its strides in the matrices.
+
+        Returns None where the strides of the axes do not allow that.
+        """
         axes = [x for x in axes if not (type(x.extent) is int and x.extent == 1)]
         extent: int = 1
         steps: _Side = dict.fromkeys(names, 0)
         for axis in reversed(axes):
-            of = {name: self.steps[name].get(axis, 0) for name in names}
+            own = {name: self.steps[name].get(axis, 0) for name in names}
             if axis is axes[-1]:
-                steps = of
-            elif any(not _equal(of[name], steps[name] * extent) for name in names):
+                steps = own
+            elif any(not _equal(own[name], steps[name] * extent) for name in names):
                 return None
             extent = extent * axis.extent
         return extent, steps
@@ -177,24 +179,24 @@ def _equal(a: int, b: int) -> bool:
 
 
 def _steps(index: Index) -> _Steps | None:
-    """The strides of an affine index; None for other ones."""
+    """Return the strides of an affine index; None for others."""
     if is_size(index.constant) or not all(isinstance(atom, Axis) for atom, _ in index.terms):
         return None
     return {atom: step for atom, step in index.terms if isinstance(atom, Axis)}
 
 
-def _with_added(whole: Product, added: Operand) -> Product | None:
-    """The product with a matrix or a bias added; None where there is one already or it lies otherwise."""
-    if added.buffer == whole.out.buffer:
-        return replace(whole, c=added) if added == whole.out and whole.c is None else None
-    along = added.rows if whole.is_by_columns else added.columns
-    across = added.columns if whole.is_by_columns else added.rows
-    if whole.bias is None and _equal(along, 1) and _equal(across, 0) and _equal(added.batch, 0):
-        return replace(whole, bias=added)
-    lines = whole.n if whole.is_by_columns else whole.m
-    return replace(whole, c=added) if whole.c is None and (not _equal(across, 0) or _equal(lines, 1)) else None
+def _with_added(product: Product, added: Operand) -> Product | None:
+    """Return the product with a matrix or a bias added; None where it has one already, or for other strides."""
+    if added.buffer == product.out.buffer:
+        return replace(product, c=added) if added == product.out and product.c is None else None
+    along = added.rows if product.is_by_columns else added.columns
+    across = added.columns if product.is_by_columns else added.rows
+    if product.bias is None and _equal(along, 1) and _equal(across, 0) and _equal(added.batch, 0):
+        return replace(product, bias=added)
+    lines = product.n if product.is_by_columns else product.m
+    return replace(product, c=added) if product.c is None and (not _equal(across, 0) or _equal(lines, 1)) else None
 
 
-def _writes_once(whole: Product) -> bool:
-    """Whether the matrices of a result are apart."""
-    return not (whole.out.batch == 0 and hint(whole.batch) > 1)
+def _writes_once(product: Product) -> bool:
+    """Check whether the matrices of a batch of results are disjoint."""
+    return not (product.out.batch == 0 and hint(product.batch) > 1)

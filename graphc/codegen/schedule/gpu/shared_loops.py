@@ -1,4 +1,4 @@
-"""Loops that the threads of a group, a warp or a block, share: what stands around them all threads do alike."""
+"""Loops shared by the threads of a warp or a block; all threads run the statements around them alike."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ GROUPS = {"thread": "block", "lane": "warp"}
 
 
 def share_loops(body: tuple[Stmt, ...], kind: str) -> tuple[Stmt, ...]:
-    """The statements with the outermost loops that can be shared as loops of that ``kind``, and sums over the group
-    where an accumulator is read that its threads have updated."""
+    """Turn the outermost loops that can be shared into loops of that ``kind``.
+
+    Reads of an accumulator become sums over the group if its threads have updated the accumulator.
+    """
     return _Group(kind, Names("t")).body(body)
 
 
 class _Group:
-    """``partial`` are the accumulators of which each thread has a part."""
+    """Rewriter for one kind of group; each thread has only a partial sum in the accumulators ``partial``."""
 
     def __init__(self, kind: str, names: Names):
         self.kind = kind
@@ -27,10 +29,10 @@ class _Group:
         self.partial: set[str] = set()
 
     def body(self, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
-        found: list[Stmt] = []
+        statements: list[Stmt] = []
         for stmt in body:
-            found += self.stmt(stmt)
-        return tuple(found)
+            statements += self.stmt(stmt)
+        return tuple(statements)
 
     def stmt(self, stmt: Stmt) -> list[Stmt]:
         if isinstance(stmt, Read) and stmt.acc in self.partial:
@@ -44,7 +46,7 @@ class _Group:
         return [*before, _shared(loop, self.kind)]
 
     def _reads_before(self, loop: Loop) -> tuple[list[Stmt], Loop]:
-        """Reads of what the group has summed, before the loop in which they stand: all threads come there."""
+        """Move reads of partial sums out of a shared loop, to a point that every thread reaches."""
         before: list[Stmt] = []
         renamed: dict[str, str] = {}
 
@@ -62,13 +64,13 @@ class _Group:
 
 
 def _updated(loop: Loop) -> set[str]:
-    """Accumulators from outside that a loop updates."""
+    """Return the accumulators updated by a loop and declared outside it."""
     own = {s.name for s, _ in walk(loop.body) if isinstance(s, Acc)}
     return {s.acc for s, _ in walk(loop.body) if isinstance(s, Update)} - own
 
 
 def _shared(loop: Loop, kind: str) -> Loop:
-    """The loop, and those that stand alone in it, as shared ones, as far as all of them can be."""
+    """Make a loop, and loops perfectly nested in it, shared as far as possible."""
     inner = loop.body[0] if len(loop.body) == 1 else None
     if isinstance(inner, Loop) and inner.kind in ("parallel", "reduce") and _can_share(inner):
         return replace(loop, kind=kind, body=(_shared(inner, kind),))
@@ -76,7 +78,7 @@ def _shared(loop: Loop, kind: str) -> Loop:
 
 
 def _can_share(loop: Loop) -> bool:
-    """Whether iterations may run at once: no two of them store to the same place or add to the same element."""
+    """Check whether iterations may run concurrently: no two of them store to the same element."""
     if loop.kind not in ("parallel", "reduce") or loop.until:
         return False
     stores = [s for s, _ in walk(loop.body) if isinstance(s, Store)]

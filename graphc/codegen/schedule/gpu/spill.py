@@ -1,4 +1,4 @@
-"""Rows that are too long for shared memory: temporaries of the program, a row for each block or warp."""
+"""Spilling of scratch rows too long for shared memory into temporaries of the program, one per block or warp."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from graphc.ir.kernel.statements import (
 
 
 def spill_rows(program: Program) -> Program:
-    """The program in which kernels own no scratch memory: what is scratch lies in temporaries, which calls give."""
+    """Turn the scratch buffers of kernels into temporaries that calls pass as arguments."""
     spilled = {k.name: [b for b in k.buffers if b.role == "scratch"] for k in program.kernels}
     if not any(spilled.values()):
         return program
     rows = {k.name: _spread(k) for k in program.kernels}
     storages, calls = list(program.storages), []
-    taken = {s.name for s in storages}
+    used = {s.name for s in storages}
     for call in program.calls:
         added = []
         for buffer in spilled[call.kernel]:
-            name = _fresh(f"{call.kernel}.{buffer.name}", taken)
+            name = _fresh(f"{call.kernel}.{buffer.name}", used)
             size = call.size(buffer.size * prod(axis.extent for axis in rows[call.kernel]))
             storages.append(Storage(name, buffer.dtype, (size,), "temp"))
             added.append(name)
@@ -43,13 +43,13 @@ def spill_rows(program: Program) -> Program:
     return replace(program, storages=tuple(storages), kernels=kernels, calls=tuple(calls))
 
 
-def _fresh(name: str, taken: set[str]) -> str:
-    found, number = name, 0
-    while found in taken:
+def _fresh(name: str, used: set[str]) -> str:
+    unused, number = name, 0
+    while unused in used:
         number += 1
-        found = f"{name}.{number}"
-    taken.add(found)
-    return found
+        unused = f"{name}.{number}"
+    used.add(unused)
+    return unused
 
 
 def _with(call: Call, added: Sequence[str]) -> Call:
@@ -58,13 +58,13 @@ def _with(call: Call, added: Sequence[str]) -> Call:
 
 
 def _spread(kernel: Kernel) -> list[Axis]:
-    """The loops whose iterations have rows of their own."""
-    found: list[Axis] = []
+    """Return the axes of the loops whose iterations need separate rows."""
+    axes: list[Axis] = []
     body = kernel.body
     while len(body) == 1 and isinstance(body[0], Loop) and body[0].kind in SPREAD_KINDS:
-        found.append(body[0].axis)
+        axes.append(body[0].axis)
         body = body[0].body
-    return found
+    return axes
 
 
 def _spilled(kernel: Kernel, rows: Sequence[Buffer], spread: Sequence[Axis]) -> Kernel:

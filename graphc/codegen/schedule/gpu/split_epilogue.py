@@ -1,4 +1,4 @@
-"""A sum with much behind it as two kernels: the sums alone, and what is done with them."""
+"""Split a sum with a long epilogue into two kernels: one for the sums, one for the epilogue."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from graphc.ir.kernel.statements import Acc, Buffer, Kernel, Load, Loop, Read, S
 
 
 def split_epilogue(kernel: Kernel, sums: str) -> tuple[Kernel, Kernel] | None:
-    """Needs: a kernel of nested parallel loops with one accumulator inside. Does: makes a kernel that stores what is
-    summed in row-major order of the loops into a buffer called ``sums``, its last argument, and one that reads it
-    there, where it is the last input. Leaves: two kernels, the second one under the old name; or None."""
+    """Split a kernel into its sums and their epilogue.
+
+    Needs: a kernel of nested parallel loops with one accumulator inside. Does: makes a kernel that stores the sums, in
+    row-major order of the loops, into the buffer ``sums``, its last argument. A second kernel reads it as its last
+    input. Leaves: two kernels, the second one under the old name; or None for other kernels.
+    """
     axes, body = nest_of(kernel)
     reads = [s for s in body if isinstance(s, Read)]
     accs = [s for s in body if isinstance(s, Acc)]
@@ -21,20 +24,20 @@ def split_epilogue(kernel: Kernel, sums: str) -> tuple[Kernel, Kernel] | None:
     if not axes or len(reads) != 1 or len(accs) != 1 or len(loops) != 1:
         return None
     (read,), (acc,), (loop,) = reads, accs, loops
-    place, size = row_major(axes)
+    position, size = row_major(axes)
     first = _needed(body, loop, acc)
-    summing = (*first, acc, loop, read, Store(sums, place, read.name))
-    using = [Load(read.name, sums, place, acc.dtype) if s is read else s for s in body if s not in (acc, loop)]
+    summing = (*first, acc, loop, read, Store(sums, position, read.name))
+    using = [Load(read.name, sums, position, acc.dtype) if s is read else s for s in body if s not in (acc, loop)]
     if any(isinstance(s, Store) for s in first):
         return None
-    out, given = Buffer(sums, acc.dtype, size, "out"), Buffer(sums, acc.dtype, size, "in")
-    producer = part_of(kernel, f"{kernel.name}_product", axes, summing, (), (out,))
-    consumer = part_of(kernel, kernel.name, axes, tuple(using), (given,), ())
+    output, stored = Buffer(sums, acc.dtype, size, "out"), Buffer(sums, acc.dtype, size, "in")
+    producer = part_of(kernel, f"{kernel.name}_product", axes, summing, (), (output,))
+    consumer = part_of(kernel, kernel.name, axes, tuple(using), (stored,), ())
     return producer, consumer
 
 
 def nest_of(kernel: Kernel) -> tuple[list[Axis], tuple[Stmt, ...]]:
-    """The axes of the parallel loops around all else, and what is in them."""
+    """Return the axes of the parallel loops around the whole body, and that body."""
     axes: list[Axis] = []
     body = kernel.body
     while len(body) == 1 and isinstance(body[0], Loop) and body[0].kind == "parallel":
@@ -44,7 +47,7 @@ def nest_of(kernel: Kernel) -> tuple[list[Axis], tuple[Stmt, ...]]:
 
 
 def row_major(axes: Sequence[Axis]) -> tuple[Index, int]:
-    """The number of an iteration of all axes, and how many there are."""
+    """Return the row-major number of an iteration of all axes, and the number of iterations."""
     strides: list[int] = []
     size: int = 1
     for axis in reversed(axes):
@@ -54,14 +57,14 @@ def row_major(axes: Sequence[Axis]) -> tuple[Index, int]:
 
 
 def _needed(body: Sequence[Stmt], loop: Loop, acc: Acc) -> tuple[Stmt, ...]:
-    """The statements before a sum that it needs."""
+    """Return the statements before a sum on which it depends."""
     names = {name for s, _ in walk((loop,)) for name in scalars_read(s)} | {str(x) for x in operands_of(acc)}
-    found: list[Stmt] = []
+    needed: list[Stmt] = []
     for stmt in reversed(body[: body.index(loop)]):
         if getattr(stmt, "name", None) in names and not isinstance(stmt, Acc):
             names |= scalars_read(stmt)
-            found.insert(0, stmt)
-    return tuple(found)
+            needed.insert(0, stmt)
+    return tuple(needed)
 
 
 def part_of(
@@ -72,11 +75,14 @@ def part_of(
     before: Sequence[Buffer],
     after: Sequence[Buffer],
 ) -> Kernel:
-    """A kernel of a part of another's statements, with the buffers that it uses."""
+    """Return a kernel with some of another's statements in loops over ``axes``, and only the used buffers.
+
+    ``before`` are further inputs, ``after`` further outputs.
+    """
     used = {s.buffer for s, _ in walk(body) if isinstance(s, Load | Store)}
-    kept = [b for b in old.buffers if b.name in used]
-    inputs = [b for b in kept if b.role == "in"]
-    others = [b for b in kept if b.role != "in"]
+    remaining = [b for b in old.buffers if b.name in used]
+    inputs = [b for b in remaining if b.role == "in"]
+    others = [b for b in remaining if b.role != "in"]
     for axis in reversed(axes):
         body = (Loop(axis, "parallel", body),)
     return replace(old, name=name, buffers=(*inputs, *before, *others, *after), body=body)

@@ -1,4 +1,4 @@
-"""Sums of products of two factors that each depend on a part of the axes, whatever the factors are computed from."""
+"""Sums of products of two factors that each depend on some of the axes and may be computed from anything."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from graphc.ir.kernel.statements import Acc, Const, IndexLet, Kernel, Let, Load,
 
 @dataclass(frozen=True)
 class Factor:
-    """One of the two numbers that are multiplied, and how it is made."""
+    """One of the two factors, with the statements that compute it."""
 
     statements: tuple[Stmt, ...]
-    """Loads and operations in order, the last of which gives the factor."""
+    """Loads and operations in order; the last one defines the factor."""
     value: str
     """Name of the factor."""
     dtype: DType
 
     @property
     def axes(self) -> frozenset[Axis]:
-        """The axes on which it depends."""
+        """Axes on which it depends."""
         return frozenset(axis for s in self.statements for index in indices_of(s) for axis in axes_of(index))
 
     @property
     def loads(self) -> tuple[Load, ...]:
-        """What it reads."""
+        """Loads from which it is computed."""
         return tuple(s for s in self.statements if isinstance(s, Load))
 
     @property
     def is_zero_outside(self) -> bool:
-        """Whether it is zero where its only load is zero: it is the element as it is, or converted."""
+        """True if it is zero where its only load is zero: it is one loaded element, perhaps converted."""
         return len(self.loads) == 1 and all(
             isinstance(s, Load) or (isinstance(s, Let) and s.op == "cast") for s in self.statements
         )
@@ -43,7 +43,7 @@ class Factor:
 
 @dataclass(frozen=True)
 class SumOfProducts:
-    """``acc += left * right`` over ``reduced`` for every point of ``outer``, and what is done with it."""
+    """``acc += left * right`` over ``reduced`` for every point of ``outer``, with its epilogue."""
 
     outer: tuple[Axis, ...]
     reduced: tuple[Axis, ...]
@@ -52,33 +52,35 @@ class SumOfProducts:
     product: Let
     acc: Acc
     after: tuple[Stmt, ...]
-    """The statements beside the sum, which run once per point; one of them reads it."""
+    """The statements outside the sum, once per point; one of them reads the sum."""
 
     @property
     def shared(self) -> tuple[Axis, ...]:
-        """Axes of which both factors depend, or none: those of separate products."""
-        left, right = self.left.axes, self.right.axes
-        return tuple(x for x in self.outer if (x in left) == (x in right))
+        """Axes on which both factors depend, or neither: batch axes of separate products."""
+        left_axes, right_axes = self.left.axes, self.right.axes
+        return tuple(x for x in self.outer if (x in left_axes) == (x in right_axes))
 
     def only(self, factor: Factor) -> tuple[Axis, ...]:
-        """The outer axes on which one factor depends alone."""
+        """Return the outer axes on which only this factor depends."""
         other = self.right if factor is self.left else self.left
         return tuple(x for x in self.outer if x in factor.axes and x not in other.axes)
 
     @property
     def terms(self) -> int:
-        """Products in each sum."""
+        """Number of products in each sum."""
         return prod(x.extent for x in self.reduced)
 
     @property
     def stores(self) -> tuple[Store, ...]:
-        """What is stored for each point."""
+        """Stores for each point."""
         return tuple(s for s in self.after if isinstance(s, Store))
 
 
 def find_sum_of_products(kernel: Kernel, names: Names) -> SumOfProducts | None:
-    """The sum of products that makes up a whole kernel, with axes cut in two where one factor needs only their upper
-    or their lower part; or None."""
+    """Match a whole kernel as a sum of products; None for other kernels.
+
+    An axis is cut in two where a factor depends only on its quotient or its remainder by a number.
+    """
     outer: list[Axis] = []
     body = kernel.body
     while len(body) == 1 and isinstance(body[0], Loop) and body[0].kind == "parallel":
@@ -98,16 +100,15 @@ def find_sum_of_products(kernel: Kernel, names: Names) -> SumOfProducts | None:
     if not all(isinstance(s, Let | IndexLet | Load | Store | Read) for s in beside):
         return None
     inside = _innermost(loops[0])
-    found = inside and _product(inside[1], beside, accs[0])
-    if not inside or not found or _reads_what_is_stored(found[:2], body):
+    match = inside and _product(inside[1], beside, accs[0])
+    if not inside or not match or _reads_stored_buffers(match[:2], body):
         return None
-    left, right, product = found
-    whole = SumOfProducts(tuple(outer), inside[0], left, right, product, accs[0], beside)
-    return _with_cut_axes(whole, names)
+    first, second, product = match
+    return _with_cut_axes(SumOfProducts(tuple(outer), inside[0], first, second, product, accs[0], beside), names)
 
 
 def _innermost(loop: Loop) -> tuple[tuple[Axis, ...], tuple[Stmt, ...]] | None:
-    """The axes of a perfect nest of sums, and what is in it."""
+    """Return the axes of a perfect nest of reduce loops, and its innermost body; None for other loops."""
     axes: list[Axis] = []
     inner: tuple[Stmt, ...] = (loop,)
     while len(inner) == 1 and isinstance(inner[0], Loop):
@@ -119,7 +120,7 @@ def _innermost(loop: Loop) -> tuple[tuple[Axis, ...], tuple[Stmt, ...]] | None:
 
 
 def _product(inner: tuple[Stmt, ...], beside: tuple[Stmt, ...], acc: Acc) -> tuple[Factor, Factor, Let] | None:
-    """The factors and their product where the innermost body is one update by it."""
+    """Return the factors and their product if the innermost body is one update by the product, else None."""
     updates = [s for s in inner if isinstance(s, Update)]
     if len(updates) != 1 or updates[0].acc != acc.name:
         return None
@@ -128,48 +129,48 @@ def _product(inner: tuple[Stmt, ...], beside: tuple[Stmt, ...], acc: Acc) -> tup
     product = next((s for s in inner if isinstance(s, Let) and s.name == updates[0].value), None)
     if product is None or product.op not in PRODUCTS:
         return None
-    given = [s for s in (*beside, *inner) if isinstance(s, Let | IndexLet | Load)]
-    factors = [_factor(given, x) for x in product.args if isinstance(x, str)]
+    definitions = [s for s in (*beside, *inner) if isinstance(s, Let | IndexLet | Load)]
+    factors = [_factor(definitions, x) for x in product.args if isinstance(x, str)]
     if len(factors) != 2 or factors[0] is None or factors[1] is None:
         return None
     return factors[0], factors[1], product
 
 
-def _factor(given: Sequence[Let | IndexLet | Load], name: str) -> Factor | None:
-    """What a scalar is made of; None where it needs a sum."""
-    made = {s.name: s for s in given}
+def _factor(definitions: Sequence[Let | IndexLet | Load], name: str) -> Factor | None:
+    """Return the statements from which a scalar is computed, as a factor; None where it depends on a sum."""
+    by_name = {s.name: s for s in definitions}
     needed: set[str] = set()
     stack = [name]
     while stack:
-        one = stack.pop()
-        if one not in made:
+        scalar = stack.pop()
+        if scalar not in by_name:
             return None
-        if one not in needed:
-            needed.add(one)
-            stack.extend(scalars_read(made[one]))
-    return Factor(tuple(s for s in given if s.name in needed), name, made[name].dtype)
+        if scalar not in needed:
+            needed.add(scalar)
+            stack.extend(scalars_read(by_name[scalar]))
+    return Factor(tuple(s for s in definitions if s.name in needed), name, by_name[name].dtype)
 
 
-def _reads_what_is_stored(factors: Sequence[Factor], body: tuple[Stmt, ...]) -> bool:
+def _reads_stored_buffers(factors: Sequence[Factor], body: tuple[Stmt, ...]) -> bool:
     stored = {s.buffer for s, _ in walk(body) if isinstance(s, Store)}
     return any(load.buffer in stored for factor in factors for load in factor.loads)
 
 
-# ---- axes of which a factor needs a part
+# ---- axes of which a factor needs only the quotient or the remainder
 
 
-def _with_cut_axes(found: SumOfProducts, names: Names) -> SumOfProducts:
-    """The same with those axes cut in two of which a factor only needs the quotient or the remainder by a number, as
-    with the groups of a convolution."""
-    for axis in found.shared:
-        divisors = {d for f in (found.left, found.right) if (d := _part_needed(f, axis)) is not None}
+def _with_cut_axes(match: SumOfProducts, names: Names) -> SumOfProducts:
+    """Cut axes in two of which a factor needs only the quotient or the remainder by a number (as in a grouped
+    convolution)."""
+    for axis in match.shared:
+        divisors = {d for f in (match.left, match.right) if (d := _only_divisor(f, axis)) is not None}
         if len(divisors) == 1:
-            found = _cut(found, axis, divisors.pop(), names)
-    return found
+            match = _cut(match, axis, divisors.pop(), names)
+    return match
 
 
-def _part_needed(factor: Factor, axis: Axis) -> int | None:
-    """The number by which an axis is divided wherever a factor depends on it."""
+def _only_divisor(factor: Factor, axis: Axis) -> int | None:
+    """Return the number by which an axis is divided wherever a factor depends on it; None if it varies."""
     divisors: set[int] = set()
     kinds: set[type] = set()
     stack = [index for s in factor.statements for index in indices_of(s)]
@@ -191,17 +192,17 @@ def _divides(divisor: int, extent: int) -> bool:
     return type(extent) is int and extent % divisor == 0 and extent > divisor
 
 
-def _cut(found: SumOfProducts, axis: Axis, divisor: int, names: Names) -> SumOfProducts:
+def _cut(match: SumOfProducts, axis: Axis, divisor: int, names: Names) -> SumOfProducts:
     upper, lower = names.axis("i", axis.extent // divisor), names.axis("i", divisor)
-    place = as_index(upper) * divisor + as_index(lower)
+    position = as_index(upper) * divisor + as_index(lower)
 
     def change(index: Index) -> Index:
-        return substitute_axes(index, {axis: place})
+        return substitute_axes(index, {axis: position})
 
     def factor(old: Factor) -> Factor:
         return Factor(map_indices(old.statements, change), old.value, old.dtype)
 
-    outer = tuple(y for x in found.outer for y in ((upper, lower) if x == axis else (x,)))
-    left, right = factor(found.left), factor(found.right)
-    after = map_indices(found.after, change)
-    return SumOfProducts(outer, found.reduced, left, right, found.product, found.acc, after)
+    outer = tuple(y for x in match.outer for y in ((upper, lower) if x == axis else (x,)))
+    first, second = factor(match.left), factor(match.right)
+    after = map_indices(match.after, change)
+    return SumOfProducts(outer, match.reduced, first, second, match.product, match.acc, after)

@@ -1,4 +1,4 @@
-"""Threads for kernels: which loops have threads, warps or blocks of their own, and which these share."""
+"""GPU threads: loops whose iterations get a thread, a warp or a block each, and inner loops that these share."""
 
 from __future__ import annotations
 
@@ -17,12 +17,15 @@ from graphc.ir.kernel.index import Index
 from graphc.ir.kernel.statements import WARP, Buffer, Kernel, Load, Loop, Stmt, Store, aligned, walk
 
 PARTIAL_SUMS = 1024
-"""Bytes of shared memory that sums over a block take: one of 8 bytes for each warp, of four types at most."""
+"""Bytes of shared memory for sums over a block: 8 bytes per warp, for at most four types."""
 
 
 def give_threads(kernel: Kernel, costs: GpuCosts) -> tuple[Kernel, str]:
-    """A lowered kernel as one that threads run, and why so: each thread has an iteration of the outer parallel loops
-    for itself where nothing in them is worth sharing, else a warp or a block of threads has one."""
+    """Distribute a lowered kernel over threads; return it with the reason for the choice.
+
+    Each thread runs an iteration of the outer parallel loops if their bodies are not worth sharing. Otherwise a warp or
+    a block of threads runs one together.
+    """
     band, inside = outer_band(kernel.body)
     if band and _is_single(kernel, band, inside, costs):
         return _spread(kernel, band, "grid", inside, costs), "a thread for each iteration of its outer loops"
@@ -34,12 +37,12 @@ def give_threads(kernel: Kernel, costs: GpuCosts) -> tuple[Kernel, str]:
     if not band:
         why = "one block: no outer loop whose iterations are independent"
     shared = put_barriers(share_loops(inside, "lane" if kind == "warp" else "thread"), kind, _private(kernel, inside))
-    found = _spread(kernel, band, kind, shared, costs)
-    return _placed(found, inside, costs), why
+    threaded = _spread(kernel, band, kind, shared, costs)
+    return _placed(threaded, inside, costs), why
 
 
 def outer_band(body: tuple[Stmt, ...]) -> tuple[list[Loop], tuple[Stmt, ...]]:
-    """The outer parallel loops that stand alone in each other, and what is inside of them."""
+    """Return the perfectly nested outer parallel loops, and the body inside them."""
     loops: list[Loop] = []
     while len(body) == 1 and isinstance(body[0], Loop) and body[0].kind == "parallel":
         loops.append(body[0])
@@ -48,7 +51,7 @@ def outer_band(body: tuple[Stmt, ...]) -> tuple[list[Loop], tuple[Stmt, ...]]:
 
 
 def has_single_threads(kernel: Kernel, costs: GpuCosts) -> bool:
-    """Whether each iteration of the outer parallel loops is one thread's."""
+    """Check whether one thread runs each iteration of the outer parallel loops."""
     band, inside = outer_band(kernel.body)
     return _is_single(kernel, band, inside, costs)
 
@@ -60,7 +63,7 @@ def _spread(kernel: Kernel, band: Sequence[Loop], kind: str, body: tuple[Stmt, .
 
 
 def _is_single(kernel: Kernel, band: Sequence[Loop], inside: tuple[Stmt, ...], costs: GpuCosts) -> bool:
-    """Whether each iteration of the band is best left to one thread."""
+    """Check whether one thread should run each iteration of the band."""
     if len(kernel.arguments) != len(kernel.buffers):
         return False
     loops = [s for s, _ in walk(inside) if isinstance(s, Loop)]
@@ -78,7 +81,7 @@ def _is_single(kernel: Kernel, band: Sequence[Loop], inside: tuple[Stmt, ...], c
 
 
 def _longest(inside: tuple[Stmt, ...]) -> int:
-    """Iterations of the loops that threads share, at most."""
+    """Return the largest number of iterations of a loop nest for threads to share."""
     return max(
         (
             hint(prod([s.axis.extent, *(x.axis.extent for x in loops)]))
@@ -94,25 +97,25 @@ def _most(size: int) -> int:
 
 
 def _fits(kernel: Kernel, copies: int) -> bool:
-    """Whether so many rows of a kernel lie in shared memory with room for another block."""
+    """Check whether ``copies`` of a kernel's scratch rows fit into half of shared memory, leaving room for another
+    block."""
     own = [b for b in kernel.buffers if b.role == "scratch"]
     return sum(aligned(_most(b.size) * b.dtype.itemsize) for b in own) * copies <= SHARED_BYTES // 2
 
 
 def _private(kernel: Kernel, inside: tuple[Stmt, ...]) -> frozenset[str]:
-    """Scratch rows of which each element is touched in iterations of its own number only."""
-    found = set()
+    """Return the scratch rows whose element ``i`` is only accessed in iteration ``i``, hence by one thread."""
+    private = set()
     for buffer in kernel.buffers:
         if buffer.role == "scratch" and not is_size(buffer.size):
             uses = [(s, loops) for s, loops in walk(inside) if isinstance(s, Load | Store) and s.buffer == buffer.name]
             if all(_is_own(s, loops, buffer) for s, loops in uses):
-                found.add(buffer.name)
-    return frozenset(found)
+                private.add(buffer.name)
+    return frozenset(private)
 
 
 def _is_own(stmt: Load | Store, loops: Sequence[Loop], buffer: Buffer) -> bool:
-    """Whether a statement touches the element whose number is that of the iteration of all loops around it, none of
-    which has anything else in it than the next one."""
+    """Check whether a statement in a perfect nest accesses the element with the row-major number of its iteration."""
     if not loops or any(x.kind not in ("parallel", "reduce") for x in loops):
         return False
     if any(len(outer.body) != 1 for outer in loops[:-1]) or any(isinstance(s, Loop) for s in loops[-1].body):
@@ -124,8 +127,10 @@ def _is_own(stmt: Load | Store, loops: Sequence[Loop], buffer: Buffer) -> bool:
 
 
 def _placed(kernel: Kernel, inside: tuple[Stmt, ...], costs: GpuCosts) -> Kernel:
-    """Scratch rows in registers where threads keep their elements for themselves and these are few, else in shared
-    memory while there is room; what is left stays scratch (see spill)."""
+    """Place scratch rows in registers if they are private and short, else in shared memory while there is room.
+
+    Other rows stay scratch (see spill).
+    """
     warps = any(isinstance(s, Loop) and s.kind == "warp" for s in kernel.body)
     together, copies = (WARP, costs.threads // WARP) if warps else (costs.threads, 1)
     private, used = _private(kernel, inside), PARTIAL_SUMS

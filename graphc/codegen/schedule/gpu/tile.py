@@ -1,4 +1,4 @@
-"""How large the tile of a sum of products is that one block of threads computes, and how it lies over the threads."""
+"""Choice of the tile of a sum of products that one thread block computes, and of its distribution over threads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WORD = 4
 
 @dataclass(frozen=True)
 class Tile:
-    """What a block of threads computes: ``rows`` x ``columns`` results, ``depth`` terms at a time."""
+    """Tile of a thread block: ``rows`` x ``columns`` results, ``depth`` terms at a time."""
 
     rows: int
     columns: int
@@ -26,12 +26,12 @@ class Tile:
 
     @property
     def threads(self) -> int:
-        """Threads of the block."""
+        """Number of threads of the block."""
         return (self.rows // self.own_rows) * (self.columns // self.own_columns)
 
     @property
     def owned(self) -> int:
-        """Results of one thread."""
+        """Number of results of one thread."""
         return self.own_rows * self.own_columns
 
     def __str__(self) -> str:
@@ -52,28 +52,30 @@ TILES = (
     Tile(8, 64, 16, 1, 4),
     Tile(64, 8, 16, 4, 1),
 )
-"""The tiles to choose from; each is a whole number of warps."""
+"""Candidate tiles; each is a whole number of warps."""
 
 
 def choose_tile(
-    found: SumOfProducts, rows: int, columns: int, costs: TileCosts, most_parts: int = 1
+    match: SumOfProducts, rows: int, columns: int, costs: TileCosts, most_parts: int = 1
 ) -> tuple[Tile, int] | None:
-    """The tile with the least estimated time for so many rows and columns, and into how many stretches of terms the
-    sums are cut; None where there are too few of them for a tile to be of use."""
+    """Return (tile, number of segments of the terms) with the least estimated time.
+
+    Returns None where there are too few rows, columns or results for a tile to be of use.
+    """
     rows, columns = hint(rows), hint(columns)
     if min(rows, columns) < costs.least_side or rows * columns < costs.least_results:
         return None
-    batch, terms = hint(prod(x.extent for x in found.shared)), hint(found.terms)
-    wide = max(found.left.dtype.itemsize, found.right.dtype.itemsize, found.acc.dtype.itemsize) > WORD
+    batch, terms = hint(prod(x.extent for x in match.shared)), hint(match.terms)
+    wide = max(match.left.dtype.itemsize, match.right.dtype.itemsize, match.acc.dtype.itemsize) > WORD
     tiles = [t for t in TILES if not wide or t.owned <= costs.wide_owned]
     most = max(1, min(most_parts, terms // costs.part_terms))
-    ways = [
-        (t, parts)
+    candidates = [
+        (t, segments)
         for t in tiles
-        for parts in _powers(most)
-        if parts == 1 or batch * _blocks(t, rows, columns) < costs.processors
+        for segments in _powers(most)
+        if segments == 1 or batch * _blocks(t, rows, columns) < costs.processors
     ]
-    return min(ways, key=lambda way: _cycles(*way, rows, columns, batch, terms, costs))
+    return min(candidates, key=lambda candidate: _cycles(*candidate, rows, columns, batch, terms, costs))
 
 
 def _blocks(tile: Tile, rows: int, columns: int) -> int:
@@ -84,9 +86,9 @@ def _powers(most: int) -> list[int]:
     return [1 << i for i in range(most.bit_length())]
 
 
-def _cycles(tile: Tile, parts: int, rows: int, columns: int, batch: int, terms: int, costs: TileCosts) -> float:
-    """Estimated cycles of a kernel, and of the one that adds the sums of its stretches."""
-    blocks = parts * batch * _blocks(tile, rows, columns)
+def _cycles(tile: Tile, segments: int, rows: int, columns: int, batch: int, terms: int, costs: TileCosts) -> float:
+    """Return the estimated cycles of a kernel, plus the cycles to add the sums of its segments."""
+    blocks = segments * batch * _blocks(tile, rows, columns)
     products = tile.rows * tile.columns * tile.depth
     multiplied = products / costs.multiplied
     loaded = products * (1 / tile.own_rows + 1 / tile.own_columns) / (costs.loaded * costs.read_together)
@@ -94,8 +96,8 @@ def _cycles(tile: Tile, parts: int, rows: int, columns: int, batch: int, terms: 
     most = max(1, min(costs.resident_blocks, costs.resident_threads // tile.threads))
     rounds = -(-blocks // (costs.processors * most))
     together = min(most, -(-blocks // costs.processors))
-    summed = rounds * -(-terms // (parts * tile.depth)) * (step * together + costs.wait)
-    if parts == 1:
+    summed = rounds * -(-terms // (segments * tile.depth)) * (step * together + costs.wait)
+    if segments == 1:
         return summed
-    moved = 2 * WORD * parts * batch * rows * columns / costs.processors
+    moved = 2 * WORD * segments * batch * rows * columns / costs.processors
     return summed + costs.launch + moved / costs.part_bytes

@@ -1,1 +1,1 @@
-"""Which loops go across the lanes of vectors."""
+"""Vectorisation: the choice of loops to run across the lanes of vectors."""

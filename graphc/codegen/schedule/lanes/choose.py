@@ -1,4 +1,4 @@
-"""Vectorising nests without register blocks: picks axes by cost and splits them into copies, lanes and a tail."""
+"""Vectorisation of nests without register blocks: choose axes by cost; split them into copies, lanes and a tail."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from graphc.ir.kernel.statements import Acc, Const, IndexLet, Let, Load, Loop, R
 
 @dataclass(frozen=True)
 class Choice:
-    """What to do with a loop: vectorise it (or leave it as it is), and what an execution then costs."""
+    """Decision about a loop: whether to vectorise it, and the cost of one execution then."""
 
     cost: float
     vectorise: bool
@@ -27,13 +27,13 @@ class Choice:
 def vectorise(
     body: tuple[Stmt, ...], target: Target, names: Names, narrow: frozenset[Axis] = frozenset()
 ) -> tuple[Stmt, ...]:
-    """Every loop nest of ``body`` with its cheapest axes split into lanes; those of ``narrow`` (see
-    reduce.narrow_loads) into parts of a vector."""
+    """Split the cheapest axes of every loop nest of ``body`` into lanes; axes of ``narrow`` into fractions of a vector
+    (see reduce.narrow_loads)."""
 
     def enter(loop: Loop) -> tuple[Stmt, ...] | None:
         if choose(loop, target).vectorise:
-            parts = target.vector_bytes // target.costs.memory.narrow_load_bytes if loop.axis in narrow else 1
-            return split_lanes(loop, target, names, parts)
+            fraction = target.vector_bytes // target.costs.memory.narrow_load_bytes if loop.axis in narrow else 1
+            return split_lanes(loop, target, names, fraction)
         if _runs(loop, target):
             return _pieces(loop, names, target, lanes_of(loop, target), 1)
         if _shares_work(loop, target):
@@ -42,8 +42,8 @@ def vectorise(
             chained: list[Stmt] = []
             for start, count, copies in whole_blocks(loop.axis.extent, number):
                 outer, copy = names.axis("o", count), names.axis("u", copies)
-                place = block_index(start, (outer, copies), (copy, 1))
-                copied = BodyCopier(names, {loop.axis: place}).body(loop.body)
+                position = block_index(start, (outer, copies), (copy, 1))
+                copied = BodyCopier(names, {loop.axis: position}).body(loop.body)
                 chained += wrap([(outer, loop.kind), (copy, "unroll")], vectorise(copied, target, names, narrow))
             return tuple(chained)
         return None
@@ -52,7 +52,8 @@ def vectorise(
 
 
 def _runs(loop: Loop, target: Target) -> bool:
-    """Whether a loop in order keeps running sums (or the like) of what it reads side by side, so that lanes can."""
+    """Check whether a serial loop computes running sums (or the like) of contiguous loads, as lanes can (a prefix
+    sum)."""
     in_order = target.costs.strict_order and rounds(loop)
     if loop.kind != "serial" or in_order or not 1 < lanes_of(loop, target) <= hint(loop.axis.extent):
         return False
@@ -76,7 +77,7 @@ def _runs(loop: Loop, target: Target) -> bool:
 
 
 def _chains(loop: Loop, target: Target) -> int:
-    """How many iterations are better done side by side: those around work that is shared, which is a long chain; 0 for
+    """Return the number of iterations to interleave in a loop around shared work with a long dependence chain; 0 for
     other loops."""
     inner = loop.body[-1] if loop.body else None
     if loop.kind == "serial" or not isinstance(inner, Loop) or inner.kind != loop.kind:
@@ -87,7 +88,7 @@ def _chains(loop: Loop, target: Target) -> int:
 
 
 def _shares_work(loop: Loop, target: Target) -> bool:
-    """Whether a short loop right around lanes is better written out, since most of what it does stays the same."""
+    """Check whether to unroll a short loop right around lanes, because its iterations share most of their work."""
     loops = [s for s in loop.body if isinstance(s, Loop)]
     short = is_short(loop, target.costs.lanes.written_out)
     in_order = target.costs.strict_order and loop.kind == "reduce" and rounds(loop)
@@ -107,8 +108,7 @@ def _shares_work(loop: Loop, target: Target) -> bool:
 
 
 def choose(loop: Loop, target: Target) -> Choice:
-    """The cheaper of: this loop across lanes, or this loop as it is with the loops inside vectorised; for the sizes
-    that are expected, where these are known at run time."""
+    """Return the cheaper of vectorising this loop and vectorising the loops inside, for expected sizes."""
     inner, k, extent = 0.0, target.costs.lanes, hint(loop.axis.extent)
     for stmt in loop.body:
         inner += choose(stmt, target).cost if isinstance(stmt, Loop) else _scalar_cost(stmt, k)
@@ -129,7 +129,7 @@ def choose(loop: Loop, target: Target) -> Choice:
 
 
 def lanes_of(loop: Loop, target: Target) -> int:
-    """Lanes that fit the widest element type computed with in the loop."""
+    """Return the number of lanes for the widest element type in the loop (at least 4 bytes)."""
     widest = 4
     for stmt, _ in walk(loop.body):
         if isinstance(stmt, (Let, Load, Acc)):
@@ -148,8 +148,8 @@ def _legal(loop: Loop, inside: set[str]) -> bool:
     declared = {s.name for s, _ in walk(loop.body) if isinstance(s, Acc)}
     for stmt, _ in walk(loop.body):
         if isinstance(stmt, Store):
-            found = access(stmt.index, loop.axis, inside)
-            if found == UNIFORM or (stmt.combine and found == GATHERED):
+            pattern = access(stmt.index, loop.axis, inside)
+            if pattern == UNIFORM or (stmt.combine and pattern == GATHERED):
                 return False
         if isinstance(stmt, Update) and stmt.acc not in declared and loop.kind != "reduce":
             return False
@@ -157,11 +157,11 @@ def _legal(loop: Loop, inside: set[str]) -> bool:
 
 
 def rounds(loop: Loop) -> bool:
-    """Whether it matters in which order a loop combines what it updates: anything but integers and truth values."""
+    """Check whether the order of a loop's updates matters: for all types but integers and booleans."""
     types = {s.name: s.dtype for s, _ in walk(loop.body) if isinstance(s, Let | IndexLet | Load)}
     values = [s.value for s, _ in walk(loop.body) if isinstance(s, Update)]
-    found = [v.dtype if isinstance(v, Const) else types.get(v) for v in values]
-    return any(dtype is None or dtype.kind not in "iub" for dtype in found)
+    dtypes = [v.dtype if isinstance(v, Const) else types.get(v) for v in values]
+    return any(dtype is None or dtype.kind not in "iub" for dtype in dtypes)
 
 
 def _lane_cost(body: tuple[Stmt, ...], axis: Axis, lanes: int, inside: set[str], k: LaneCosts) -> float:
@@ -174,35 +174,37 @@ def _lane_cost(body: tuple[Stmt, ...], axis: Axis, lanes: int, inside: set[str],
         elif isinstance(stmt, Loop):
             cost += hint(stmt.axis.extent) * (_lane_cost(stmt.body, axis, lanes, inside, k) + 1.0)
         elif isinstance(stmt, (Load, Store)):
-            found = [access(i, axis, inside) for i in indices_of(stmt)]
-            cost += _access_cost(found, isinstance(stmt, Load), lanes, k)
+            accesses = [access(i, axis, inside) for i in indices_of(stmt)]
+            cost += _access_cost(accesses, isinstance(stmt, Load), lanes, k)
         else:
             cost += _scalar_cost(stmt, k)
     return cost
 
 
-def _access_cost(found: Sequence[Access], load: bool, lanes: int, k: LaneCosts) -> float:
-    """Vector operations of one access with these indices; short strides of reads are whole vectors and shuffles."""
-    if all(a.plain for a in found):
+def _access_cost(accesses: Sequence[Access], load: bool, lanes: int, k: LaneCosts) -> float:
+    """Return the vector operations of one access; loads with short strides are whole vectors and shuffles."""
+    if all(a.plain for a in accesses):
         return 1.0
-    if load and all(a.plain or a.stride in k.shuffled_strides for a in found):
-        return k.shuffled_read * max(a.stride for a in found)
-    strides = [abs(hint(a.stride)) for a in found]
+    if load and all(a.plain or a.stride in k.shuffled_strides for a in accesses):
+        return k.shuffled_read * max(a.stride for a in accesses)
+    strides = [abs(hint(a.stride)) for a in accesses]
     conflict = max(strides) >= k.line_stride and any(s % k.conflict_stride == 0 for s in strides if s)
     return (k.gather if load else k.scatter) * lanes * (k.conflict if conflict else 1.0)
 
 
-def split_lanes(loop: Loop, target: Target, names: Names, parts: int = 1) -> tuple[Stmt, ...]:
-    """The loop as: blocks of several vectors, single vectors, and a tail of fewer lanes; with ``parts`` of each vector
-    for itself. An extent that is known at run time gets the copies of the longest one: those of a short one are single
-    vectors."""
-    lanes = max(1, lanes_of(loop, target) // parts)
+def split_lanes(loop: Loop, target: Target, names: Names, fraction: int = 1) -> tuple[Stmt, ...]:
+    """Split a loop into blocks of several vectors, single vectors, and a tail of fewer lanes.
+
+    Vectors have 1 / ``fraction`` of the target's lanes. An extent known only at run time gets as many copies as the
+    longest one; short ones then run as single vectors.
+    """
+    lanes = max(1, lanes_of(loop, target) // fraction)
     most = bounds(loop.axis.extent)[1]
-    return _pieces(loop, names, target, lanes, _copies(loop, most // lanes, parts, target.costs.lanes))
+    return _pieces(loop, names, target, lanes, _copies(loop, most // lanes, fraction, target.costs.lanes))
 
 
 def _is_long(body: tuple[Stmt, ...]) -> bool:
-    """Whether values take so many operations, one after the other, that the machine sees few of them at a time."""
+    """Check whether values have such long dependence chains (transcendental operations) that few are in flight."""
     sums = any(isinstance(s, Update) for s in body)
     return not sums and any(isinstance(s, Let) and SCALAR_OPS[s.op].transcendental for s in body)
 
@@ -210,42 +212,44 @@ def _is_long(body: tuple[Stmt, ...]) -> bool:
 def _pieces(loop: Loop, names: Names, target: Target, lanes: int, copies: int) -> tuple[Stmt, ...]:
     extent, costs = loop.axis.extent, target.costs
     full = extent // lanes // copies
-    done = full * copies * lanes
-    singles = (extent - done) // lanes
+    end = full * copies * lanes
+    singles = (extent - end) // lanes
     result = list(_piece(loop, names, costs, 0, full, copies, lanes)) if full else []
     if singles:
-        result += _piece(loop, names, costs, done, singles, 1, lanes)
-        done = done + singles * lanes
-    for start, number, width in tail(done, extent - done, lanes, target.masked):
+        result += _piece(loop, names, costs, end, singles, 1, lanes)
+        end = end + singles * lanes
+    for start, number, width in tail(end, extent - end, lanes, target.masked):
         result += _piece(loop, names, costs, start, number, 1, width)
     return tuple(result)
 
 
 def tail(start: int, rest: int, lanes: int, masked: bool) -> list[tuple[int, int, int]]:
-    """(start, number, lanes) of the last vectors: one that is masked, or powers of two. What is left over from a size
-    that is known at run time is less than ``lanes``; each number is 0 or 1 then."""
+    """Return (start, count, lanes) of the last vectors: one masked vector, or vectors of powers of two.
+
+    A remainder known only at run time is less than ``lanes``, and each count is then 0 or 1.
+    """
     if not is_size(rest):
         widths = [rest] if masked else [1 << bit for bit in reversed(range(rest.bit_length())) if rest >> bit & 1]
         return [(start + sum(widths[:i]), 1, width) for i, width in enumerate(widths) if width]
     if masked:
         return [(start, (rest + lanes - 1) // lanes, rest)]
-    found: list[tuple[int, int, int]] = []
+    vectors: list[tuple[int, int, int]] = []
     for width in (lanes >> bit for bit in range(1, lanes.bit_length())):
         number = rest // width - rest // (2 * width) * 2
         if number:
-            found.append((start, number, width))
+            vectors.append((start, number, width))
             start = start + number * width
-    return found
+    return vectors
 
 
-def _copies(loop: Loop, vectors: int, parts: int, k: LaneCosts) -> int:
-    """Independent vectors in flight: enough to hide latency, few enough for the registers."""
+def _copies(loop: Loop, vectors: int, fraction: int, k: LaneCosts) -> int:
+    """Return the number of independent vectors in flight: enough to hide latency, few enough for the registers."""
     size = sum(1 for _ in walk(loop.body))
-    most = parts * next((n for statements, n in k.copies if size <= statements), 1)
+    most = fraction * next((n for statements, n in k.copies if size <= statements), 1)
     most *= k.long_copies if _is_long(loop.body) else 1
     sums = sum(isinstance(s, Acc) for s in loop.body)
     if size <= k.small_sum * sums and any(isinstance(s, Loop) for s in loop.body):
-        # NOTE: sums of columns read longer pieces of each row, which memory delivers faster.
+        # NOTE: with more copies, sums of columns read longer pieces of each row, which memory delivers faster.
         most = max(1, k.sum_copies >> (sums - 1).bit_length())
     while most > 1 and vectors < most:
         most //= 2
@@ -257,8 +261,8 @@ def _piece(
 ) -> tuple[Stmt, ...]:
     if loop.kind == "serial" and is_one(lanes):
         step = names.axis("o", number) if is_size(number) else None
-        place = start if step is None else block_index(start, (step, 1))
-        single = BodyCopier(names, {loop.axis: place}).body(loop.body)
+        position = start if step is None else block_index(start, (step, 1))
+        single = BodyCopier(names, {loop.axis: position}).body(loop.body)
         return single if step is None else wrap([(step, "serial")], single)
     outer, copy, lane = names.axis("o", number), names.axis("u", copies), names.axis("l", lanes)
     around = [] if is_size(lanes) else [(outer, copies * lanes)]
@@ -272,8 +276,8 @@ def _piece(
 
 
 def _windows_share(body: tuple[Stmt, ...], vector: Axis, k: LaneCosts) -> bool:
-    """Whether steps of a loop inside lanes read elements that lie between those of other steps: written out, they share
-    what is read."""
+    """Check whether steps of a reduce loop inside lanes read interleaved elements, so that unrolled steps share
+    loads."""
     for stmt, around in walk(body):
         if not isinstance(stmt, Load) or not around or stmt.guard:
             continue
@@ -284,7 +288,7 @@ def _windows_share(body: tuple[Stmt, ...], vector: Axis, k: LaneCosts) -> bool:
 
 
 def _fills_gaps(loop: Loop, vector: Axis, k: LaneCosts) -> bool:
-    """Whether what the iterations of a loop inside lanes store lies side by side between the lanes."""
+    """Check whether the stores of a loop inside lanes fill the gaps between lanes contiguously."""
     stores = [s for s in loop.body if isinstance(s, Store)]
     if not is_leaf(loop) or loop.kind != "parallel" or not is_short(loop, max(k.shuffled_strides)):
         return False

@@ -1,4 +1,4 @@
-"""Nests that read across and write along: tiled so that strided reads become register transposes."""
+"""Transposing nests: tile them so that strided loads become register transposes."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from graphc.ir.kernel.statements import Load, Loop, Stmt, Store
 
 
 def transposed_tiles(loop: Loop, target: Target, names: Names) -> tuple[Stmt, ...] | None:
-    """The nest in square blocks whose strided reads become register transposes; None when it has no such form: a
-    perfect nest of parallel loops in which all writes run along one axis, and some reads along another."""
+    """Return the nest in square blocks whose strided loads become register transposes; None for other nests.
+
+    The nest must be a perfect nest of parallel loops with all stores contiguous along one axis, and some loads
+    contiguous along another.
+    """
     form = _form(loop, target)
     if form is None:
         return None
@@ -22,15 +25,15 @@ def transposed_tiles(loop: Loop, target: Target, names: Names) -> tuple[Stmt, ..
     lanes = lanes_of(loop, target)
     rest = [a for a in axes if a not in (along, across)]
     result: list[Stmt] = []
-    whole = across.extent // lanes
-    near = max((n for n in target.costs.lanes.transposed_blocks if whole % n == 0), default=1)
+    full_rows = across.extent // lanes
+    near = max((n for n in target.costs.lanes.transposed_blocks if full_rows % n == 0), default=1)
     full = along.extent // lanes
-    # NOTE: of a size that is known at run time the last columns are turned by powers of two: rows that a mask leaves
-    # out would be read.
+    # NOTE: the last columns of a size known only at run time are transposed by powers of two: a masked transpose would
+    # read masked rows.
     last = tail(full * lanes, along.extent % lanes, lanes, masked=not is_size(along.extent))
     for start, number, size in ((0, full, lanes), *last):
         if number:
-            block, next_block, copy = names.axis("o", whole // near), names.axis("o", near), names.axis("u", lanes)
+            block, next_block, copy = names.axis("o", full_rows // near), names.axis("o", near), names.axis("u", lanes)
             outer, lane = names.axis("o", number), names.axis("l", size)
             mapping = {
                 across: block_index(0, (block, near * lanes), (next_block, lanes), (copy, 1)),
@@ -41,20 +44,23 @@ def transposed_tiles(loop: Loop, target: Target, names: Names) -> tuple[Stmt, ..
             result += wrap([*order, (copy, "unroll"), (lane, "vector")], inner)
     if across.extent % lanes:
         row = names.axis("o", across.extent % lanes)
-        inner = BodyCopier(names, {across: block_index(whole * lanes, (row, 1))}).body(body)
+        inner = BodyCopier(names, {across: block_index(full_rows * lanes, (row, 1))}).body(body)
         result += wrap([(row, "parallel")], split_lanes(Loop(along, "parallel", inner), target, names))
     return wrap([(a, "parallel") for a in rest], tuple(result))
 
 
 def holds_transposed(loop: Loop, target: Target) -> bool:
-    """Whether a loop has one inside, beside others, that is a nest for ``transposed_tiles``: an image that is turned
-    while zeros are put around its rows."""
+    """Check whether a parallel loop contains, among others, a nest for ``transposed_tiles``.
+
+    An example is a transposed image whose rows are padded with zeros.
+    """
     inner = [s for s in loop.body if isinstance(s, Loop)] if loop.kind == "parallel" else []
     return any(_form(s, target) is not None or holds_transposed(s, target) for s in inner)
 
 
 def _form(loop: Loop, target: Target) -> tuple[list[Axis], tuple[Stmt, ...], tuple[Axis, Axis]] | None:
-    """Axes and body of a nest that can be turned, with the axis of its writes and that of its strided reads."""
+    """Return the axes and body of a transposable nest, with the axis of its stores and the axis of its strided loads;
+    None for other nests."""
     axes, body = _perfect(loop)
     lanes, k = lanes_of(loop, target), target.costs.lanes
     fits = lanes >= k.transposed_lanes and len(body) <= k.transposed_statements
@@ -72,7 +78,7 @@ def _perfect(loop: Loop) -> tuple[list[Axis], tuple[Stmt, ...]]:
 
 
 def _axes(axes: list[Axis], body: tuple[Stmt, ...], lanes: int) -> tuple[Axis, Axis] | None:
-    """(axis along which everything is written, axis along which the strided reads run)."""
+    """Return (axis along which all stores are contiguous, axis along which the strided loads are), or None."""
     stores = [s for s in body if isinstance(s, Store)]
     loads = [s for s in body if isinstance(s, Load)]
     if (
@@ -84,9 +90,9 @@ def _axes(axes: list[Axis], body: tuple[Stmt, ...], lanes: int) -> tuple[Axis, A
     for along in axes:
         if hint(along.extent) < lanes // 2 or not all(access(s.index, along) == UNIT for s in stores):
             continue
-        found = [access(s.index, along) for s in loads]
-        strided = [s for s, a in zip(loads, found, strict=True) if not a.plain]
-        if not strided or GATHERED in found:
+        accesses = [access(s.index, along) for s in loads]
+        strided = [s for s, a in zip(loads, accesses, strict=True) if not a.plain]
+        if not strided or GATHERED in accesses:
             continue
         for across in axes:
             if (

@@ -1,1 +1,1 @@
-"""Transformations of loop nests that know no target."""
+"""Target-independent transformations of loop nests."""

@@ -1,4 +1,4 @@
-"""Loop distribution: a kernel whose loop nests write one buffer one after the other becomes one kernel per nest."""
+"""Loop distribution: split a kernel whose loop nests write one buffer one after the other into a kernel per nest."""
 
 from __future__ import annotations
 
@@ -8,26 +8,29 @@ from graphc.ir.kernel.statements import Buffer, Kernel, Load, Loop, Program, Stm
 
 
 def distribute_loops(program: Program) -> Program:
-    """Needs: a lowered program. Does: splits kernels such as "fill with zeros, then scatter". Leaves: kernels in which
-    a buffer that is written belongs to one top-level nest only, so that threads may share its loops without waiting."""
+    """Split kernels of several nests that depend on each other.
+
+    Needs: a lowered program. Does: splits kernels such as "fill with zeros, then scatter". Leaves: kernels in which
+    only one top-level nest uses a written buffer, so that threads may share its loops without waiting.
+    """
     kernels: list[Kernel] = []
     pieces: dict[str, list[tuple[str, tuple[int, ...]]]] = {}
     for kernel in program.kernels:
         nests = _nests(kernel) if _has_several_nests(kernel) else [kernel]
         kernels += nests
-        positions = {b.name: i for i, b in enumerate(kernel.arguments)}
-        pieces[kernel.name] = [(p.name, tuple(positions[b.name] for b in p.arguments)) for p in nests]
+        position = {b.name: i for i, b in enumerate(kernel.arguments)}
+        pieces[kernel.name] = [(p.name, tuple(position[b.name] for b in p.arguments)) for p in nests]
     if len(kernels) == len(program.kernels):
         return program
     calls = tuple(
         replace(
             call,
             kernel=name,
-            args=tuple(call.args[p] for p in taken),
-            offsets=tuple(call.offsets[p] for p in taken) if call.offsets else (),
+            args=tuple(call.args[p] for p in positions),
+            offsets=tuple(call.offsets[p] for p in positions) if call.offsets else (),
         )
         for call in program.calls
-        for name, taken in pieces[call.kernel]
+        for name, positions in pieces[call.kernel]
     )
     return replace(program, kernels=tuple(kernels), calls=calls)
 
@@ -43,13 +46,13 @@ def _has_several_nests(kernel: Kernel) -> bool:
 
 
 def _uses(nest: Stmt) -> tuple[set[str], set[str]]:
-    """Buffers that a nest stores to, and those that it loads from."""
+    """Return the buffers to which a nest stores, and those from which it loads."""
     statements = [s for s, _ in walk((nest,))]
     return {s.buffer for s in statements if isinstance(s, Store)}, {s.buffer for s in statements if isinstance(s, Load)}
 
 
 def _nests(kernel: Kernel) -> list[Kernel]:
-    found = []
+    kernels = []
     written = {b.name for b in kernel.buffers if b.role == "inout"}
     for number, nest in enumerate(kernel.body):
         stored, loaded = _uses(nest)
@@ -58,11 +61,11 @@ def _nests(kernel: Kernel) -> list[Kernel]:
             for b in kernel.buffers
             if b.name in stored or b.name in loaded
         )
-        found.append(replace(kernel, name=f"{kernel.name}_{number}", buffers=buffers, body=(nest,)))
+        kernels.append(replace(kernel, name=f"{kernel.name}_{number}", buffers=buffers, body=(nest,)))
         written |= stored
-    return found
+    return kernels
 
 
 def _role(buffer: Buffer, stored: bool, holds: bool) -> str:
-    """``inout`` where a buffer that is written already holds values that stay."""
+    """Return the role of a buffer in a nest: ``inout`` if the nest stores to it and it holds values before."""
     return ("inout" if holds else "out") if stored else "in"

@@ -1,4 +1,4 @@
-"""Index-set splitting: loops are cut where a guard or a comparison of their index changes (padding, concatenation)."""
+"""Index-set splitting: cut loops where a guard or a comparison of their index changes (padding, concatenation)."""
 
 from __future__ import annotations
 
@@ -29,27 +29,33 @@ from graphc.ir.kernel.statements import (
 )
 
 _COMPARE = {"lt": (None, 0), "le": (None, 1), "gt": (1, None), "ge": (0, None)}
-"""Range (from, to) of the left side that makes the comparison with zero true, open where it is None."""
+"""Range (from, to) of the left side in which its comparison with zero is true; None is an open end."""
 
 
 def split_index_sets(body: tuple[Stmt, ...], names: Names, k: LoopCosts) -> tuple[Stmt, ...]:
-    """Every loop, but those that add up, cut where conditions on its axis alone change; what is then always true or
-    false is decided, and what nobody needs any more is dropped."""
+    """Cut every loop, except reductions, where conditions on its axis alone change.
+
+    Conditions that become always true or false are folded, and statements that nothing needs are dropped.
+    """
     return _used(_split(tuple(_windows_out(s, names, k) for s in body), names, k, k.statements))
 
 
 def _windows_out(stmt: Stmt, names: Names, k: LoopCosts) -> Stmt:
-    """A nest with its short sums of guarded reads written out (windows over padded images), so that their guards are
-    conditions on one axis each."""
+    """Unroll the short sums of guarded loads in a nest (windows over padded images), so that each guard is a condition
+    on one axis."""
     if not isinstance(stmt, Loop):
         return stmt
-    windows = [around for s, around in walk((stmt,)) if isinstance(s, Load) and s.guard and around[-1].kind == "reduce"]
-    steps = [prod(x.axis.extent for x in around if x.kind == "reduce") for around in windows]
+    windows = [
+        enclosing
+        for s, enclosing in walk((stmt,))
+        if isinstance(s, Load) and s.guard and enclosing[-1].kind == "reduce"
+    ]
+    steps = [prod(x.axis.extent for x in enclosing if x.kind == "reduce") for enclosing in windows]
     size = sum(1 for _ in walk(stmt.body))
     if not steps or any(map(is_size, steps)) or max(steps) > k.window or max(steps) * size > k.statements // 2:
         return stmt
     body = stmt.body
-    for _ in range(max(sum(x.kind == "reduce" for x in around) for around in windows)):
+    for _ in range(max(sum(x.kind == "reduce" for x in enclosing) for enclosing in windows)):
         body = write_out(body, names, k)
     return replace(stmt, body=body)
 
@@ -73,30 +79,32 @@ def _split(body: tuple[Stmt, ...], names: Names, k: LoopCosts, room: int) -> tup
 
 
 def _cuts(loop: Loop, k: LoopCosts) -> list[int]:
-    """Iterations at which some condition on the axis alone changes."""
-    axis, found = loop.axis, set()
+    """Return the iterations at which a condition on the axis alone changes."""
+    axis, cuts = loop.axis, set[int]()
     for bound in _conditions(loop.body):
         if len(bound.index.terms) == 1 and bound.index.terms[0][0] == axis:
-            found.update(_solve(bound))
+            cuts.update(_solve(bound))
     along = any(abs(s.index.coefficient(axis)) == 1 for s, _ in walk(loop.body) if isinstance(s, Store))
     if along and hint(axis.extent) < k.lane_extent:
         return []
-    return _in_order(found, axis.extent)
+    return _in_order(cuts, axis.extent)
 
 
 def _in_order(cuts: set[int], extent: int) -> list[int]:
-    """The cuts that lie inside of an extent, whatever sizes a call has, in the order that they have in every call. Of
-    two whose order depends on the call the one is left out that is expected to come last."""
-    found: list[int] = []
+    """Return the cuts inside an extent for all sizes, in an order valid in every call.
+
+    If the order of two cuts depends on the call, the one expected to come last is left out.
+    """
+    ordered: list[int] = []
     for cut in sorted(cuts, key=lambda c: (hint(c), str(c))):
-        ends = [*found[-1:], 0][0], extent
+        ends = [*ordered[-1:], 0][0], extent
         if always("<=", ends[0], cut) and always("<=", cut, extent) and not any(always("==", cut, e) for e in ends):
-            found.append(cut)
-    return found
+            ordered.append(cut)
+    return ordered
 
 
 def _conditions(body: tuple[Stmt, ...]) -> Iterator[Bound]:
-    """Bounds of guards, and comparisons of an index with a number as bounds."""
+    """Yield the bounds of guards, and comparisons of an index with a number as bounds."""
     indices: dict[str, Index] = {}
     for stmt, _ in walk(body):
         if isinstance(stmt, Load | Store):
@@ -110,21 +118,21 @@ def _conditions(body: tuple[Stmt, ...]) -> Iterator[Bound]:
 
 
 def _comparison(stmt: Let, indices: dict[str, Index]) -> Bound | None:
-    """``index < number`` and the like as a bound."""
+    """Return ``index < number`` and the like as a bound; None for other comparisons."""
     if stmt.op not in _COMPARE:
         return None
-    left, right = stmt.args
+    compared, right = stmt.args
     value = _number(right, indices)
-    if not isinstance(left, str) or left not in indices or value is None:
+    if not isinstance(compared, str) or compared not in indices or value is None:
         return None
-    index = indices[left] - value
+    index = indices[compared] - value
     low, high = (size_bounds(end)[i] for i, end in enumerate(bounds(index)))
     first, last = _COMPARE[stmt.op]
     return Bound(index, min(low, 0) if first is None else first, max(high, 0) + 1 if last is None else last)
 
 
 def _number(ref: Ref, indices: Mapping[str, Index]) -> int | None:
-    """The integer that an operand is in all iterations: a literal, or a size that is known at run time."""
+    """Return the loop-invariant integer value of an operand: a literal, or a size known at run time; else None."""
     if isinstance(ref, Const):
         return int(ref.value) if ref.dtype.kind == "i" else None
     index = indices.get(ref)
@@ -132,8 +140,10 @@ def _number(ref: Ref, indices: Mapping[str, Index]) -> int | None:
 
 
 def _solve(bound: Bound) -> tuple[int, ...]:
-    """The first iteration for which the bound holds and the first after it for which it does not; nothing where it
-    takes the sizes of a call to say whether the index grows."""
+    """Return the first iteration for which the bound holds, and the first after it for which it does not.
+
+    Returns nothing where the sign of the index's step depends on the sizes of a call.
+    """
     coefficient, constant = bound.index.terms[0][1], bound.index.constant
     first, last = bound.low - constant, bound.high - 1 - constant
     if always("<=", coefficient, -1):
@@ -143,32 +153,32 @@ def _solve(bound: Bound) -> tuple[int, ...]:
     return -(-first // coefficient), last // coefficient + 1
 
 
-# ---- deciding
+# ---- folding
 
 
 def decide(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    """The statements without guards that always hold, reads and writes that never happen, and known comparisons."""
-    return map_statements(body, leaf=_Decider(body).leaf)
+    """Fold guards that always hold, accesses that never happen, and comparisons with a known result."""
+    return map_statements(body, leaf=_Folder(body).leaf)
 
 
-class _Decider:
+class _Folder:
     def __init__(self, body: tuple[Stmt, ...]):
-        self.known: dict[str, Ref] = {}
-        """Scalars that are other scalars or numbers."""
+        self.values: dict[str, Ref] = {}
+        """Scalars folded to other scalars or to numbers."""
         self.indices: dict[str, Index] = {}
         self.fixed = {a.name for s, _ in walk(body) for i in indices_of(s) for a in atoms(i) if isinstance(a, Dynamic)}
-        """Scalars that are part of an index keep their statement."""
+        """Scalars that occur in an index; they keep their statement."""
 
     def ref(self, ref: Ref) -> Ref:
-        """An operand with what is known about it."""
-        return self.known.get(ref, ref) if isinstance(ref, str) else ref
+        """Return the folded value of an operand, or the operand itself."""
+        return self.values.get(ref, ref) if isinstance(ref, str) else ref
 
     def leaf(self, stmt: Stmt) -> tuple[Stmt, ...]:
-        """What is left of a statement: itself, or nothing."""
-        kept = self._kept(map_parts(stmt, ref=self.ref))
-        return () if kept is None else (kept,)
+        """Return the simplified statement, or nothing if it was folded."""
+        simplified = self._simplified(map_parts(stmt, ref=self.ref))
+        return () if simplified is None else (simplified,)
 
-    def _kept(self, s: Stmt) -> Stmt | None:
+    def _simplified(self, s: Stmt) -> Stmt | None:
         if isinstance(s, Load):
             return self._load(s)
         if isinstance(s, Store):
@@ -183,7 +193,7 @@ class _Decider:
     def _load(self, s: Load) -> Stmt | None:
         guard: Guard | None = simplify(s.guard)
         if guard is None and s.other is not None and s.name not in self.fixed:
-            self.known[s.name] = s.other
+            self.values[s.name] = s.other
             return None
         return s if guard is None else replace(s, guard=guard, other=s.other if guard else None)
 
@@ -193,11 +203,11 @@ class _Decider:
         value = self._value(s)
         if value is None:
             return s
-        self.known[s.name] = value
+        self.values[s.name] = value
         return None
 
     def _value(self, s: Let) -> Ref | None:
-        """What a statement is known to compute."""
+        """Return the constant value of a statement, or None."""
         if s.op == "select" and isinstance(s.args[0], Const):
             return s.args[1] if s.args[0].value else s.args[2]
         bound = _comparison(s, self.indices)
@@ -214,7 +224,7 @@ class _Decider:
 
 
 def _used(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    """The statements without scalars that nothing reads, and without loops that do nothing."""
+    """Return the statements without unread scalars and without empty loops."""
     needed: set[str] = set()
     for s, _ in reversed(list(walk(body))):
         if not isinstance(s, Let | IndexLet | Load) or s.name in needed:

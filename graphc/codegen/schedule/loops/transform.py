@@ -1,4 +1,4 @@
-"""Transformations of loop nests: merging, splitting into blocks, moving invariants out."""
+"""Transformations of loop nests: merge, split into blocks, sort, hoist loop-invariant code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from graphc.ir.kernel.statements import IndexLet, Let, Load, Loop, Stmt, Store, 
 
 
 def drop_trivial(body: tuple[Stmt, ...], names: Names) -> tuple[Stmt, ...]:
-    """Loops of one iteration become their body, loops of none go; what may have others in a call stays."""
+    """Replace loops of one iteration by their body, and drop empty ones; keep loops whose extent varies by call."""
 
     def enter(loop: Loop) -> tuple[Stmt, ...] | None:
         if is_one(loop.axis.extent):
@@ -23,7 +23,7 @@ def drop_trivial(body: tuple[Stmt, ...], names: Names) -> tuple[Stmt, ...]:
 
 
 def merge_loops(body: tuple[Stmt, ...], names: Names) -> tuple[Stmt, ...]:
-    """Adjacent nested loops of one kind become one wherever every index treats them as one."""
+    """Merge adjacent nested loops of one kind wherever every index treats them as one axis."""
 
     def leave(loop: Loop) -> tuple[Stmt, ...]:
         inner = loop.body[0] if len(loop.body) == 1 else None
@@ -57,7 +57,7 @@ def _merged(outer: Axis, inner: Loop, names: Names) -> Loop:
 
 
 def split_loops(body: tuple[Stmt, ...], names: Names) -> tuple[Stmt, ...]:
-    """A loop whose axis some index divides by a constant becomes two, so that quotient and remainder are axes."""
+    """Split each loop whose axis an index divides by a constant, so that quotient and remainder become axes."""
 
     def enter(loop: Loop) -> tuple[Stmt, ...] | None:
         divisor = _divisor(loop)
@@ -72,20 +72,22 @@ def split_loops(body: tuple[Stmt, ...], names: Names) -> tuple[Stmt, ...]:
 
 
 def has_divisor(body: tuple[Stmt, ...]) -> bool:
-    """Whether ``split_loops`` would find something to split (merged loops may have it)."""
+    """Check whether ``split_loops`` would split a loop (merging may create such loops)."""
     return any(isinstance(stmt, Loop) and _divisor(stmt) for stmt, _ in walk(body))
 
 
 def _divisor(loop: Loop) -> int:
-    """The smallest divisor under which the axis occurs alone and which divides its extent; 0 when there is none. Of
-    sizes that are known at run time the one that is expected to be the smallest."""
-    found: set[int] = set()
+    """Return the smallest number by which an index divides the axis alone and which divides its extent; 0 if none.
+
+    Sizes known only at run time are compared by their expected values.
+    """
+    divisors: set[int] = set()
     for stmt, _ in walk(loop.body):
         for index in indices_of(stmt):
             for atom, _ in index.terms:
                 if isinstance(atom, (Div, Mod)) and atom.operand == as_index(loop.axis):
-                    found.add(atom.divisor)
-    usable = [d for d in found if _splits(loop.axis.extent, d)]
+                    divisors.add(atom.divisor)
+    usable = [d for d in divisors if _splits(loop.axis.extent, d)]
     return min(usable, default=0, key=lambda d: (hint(d), str(d)))
 
 
@@ -96,8 +98,10 @@ def _splits(extent: int, divisor: int) -> bool:
 
 
 def sort_loops(body: tuple[Stmt, ...], strict_order: bool = False) -> tuple[Stmt, ...]:
-    """Perfectly nested parallel or reduce loops ordered by the memory that they walk over, smallest steps innermost; in
-    ``strict_order`` parallel ones only."""
+    """Interchange perfectly nested parallel or reduce loops: the smallest strides in memory go innermost.
+
+    In ``strict_order`` only parallel loops are interchanged.
+    """
     kinds = ("parallel",) if strict_order else ("parallel", "reduce")
     return map_statements(body, enter=lambda loop: _sorted_loops(loop, kinds))
 
@@ -117,7 +121,7 @@ def _sorted_loops(loop: Loop, kinds: tuple[str, ...]) -> tuple[Stmt, ...]:
 
 
 def _step(axis: Axis, body: tuple[Stmt, ...]) -> int:
-    """Elements between neighbouring iterations: of what is written, else the largest among what is read."""
+    """Return the largest stride between iterations, in elements: of stores, else of loads."""
     stores = [abs(hint(s.index.coefficient(axis))) for s, _ in walk(body) if isinstance(s, Store)]
     loads = [abs(hint(s.index.coefficient(axis))) for s, _ in walk(body) if isinstance(s, Load)]
     return max(stores, default=0) or max(loads, default=0)
@@ -127,27 +131,30 @@ def _step(axis: Axis, body: tuple[Stmt, ...]) -> int:
 
 
 def hoist(body: tuple[Stmt, ...], stored: set[str]) -> tuple[Stmt, ...]:
-    """Moves scalar work and reads of read-only buffers out of loops on which they do not depend. ``stored`` are the
-    buffers that the kernel writes. Reads stay in loops that may have no iteration: there may be nothing to read."""
+    """Move scalar operations, and loads of read-only buffers, out of loops on which they do not depend.
+
+    ``stored`` are the buffers that the kernel writes. Loads stay in loops that may be empty, as the element may not
+    exist then.
+    """
 
     def leave(loop: Loop) -> tuple[Stmt, ...]:
         varying: set[str] = set()
-        kept: list[Stmt] = []
-        moved: list[Stmt] = []
+        varying_stmts: list[Stmt] = []
+        invariant: list[Stmt] = []
         runs = always("<=", 1, loop.axis.extent)
         for s in loop.body:
             if depends(s, loop.axis, varying, stored) or (isinstance(s, Load) and not runs):
                 varying.update(names_given((s,)))
-                kept.append(s)
+                varying_stmts.append(s)
             else:
-                moved.append(s)
-        return (*moved, Loop(loop.axis, loop.kind, tuple(kept)) if moved else loop)
+                invariant.append(s)
+        return (*invariant, Loop(loop.axis, loop.kind, tuple(varying_stmts)) if invariant else loop)
 
     return map_statements(body, leave=leave)
 
 
 def depends(s: Stmt, axis: Axis, varying: set[str], stored: set[str]) -> bool:
-    """Whether a statement differs between iterations of a loop over ``axis`` in which ``varying`` scalars differ."""
+    """Check whether a statement varies between iterations over ``axis``, given the ``varying`` scalars."""
     if isinstance(s, Let):
         return any(isinstance(a, str) and a in varying for a in s.args)
     if isinstance(s, (IndexLet, Load)):
@@ -161,7 +168,7 @@ def depends(s: Stmt, axis: Axis, varying: set[str], stored: set[str]) -> bool:
 
 
 def write_out(body: tuple[Stmt, ...], names: Names, k: LoopCosts) -> tuple[Stmt, ...]:
-    """Short innermost reduce loops written out, so that a window of 3 or 5 costs no loop."""
+    """Unroll short innermost reduce loops: a window of 3 or 5 then costs no loop."""
 
     def enter(loop: Loop) -> tuple[Stmt, ...] | None:
         if not is_leaf(loop) or loop.kind != "reduce" or not is_short(loop, k.written_out):
@@ -173,17 +180,19 @@ def write_out(body: tuple[Stmt, ...], names: Names, k: LoopCosts) -> tuple[Stmt,
 
 
 def is_short(loop: Loop, most: int) -> bool:
-    """Whether a loop has at most so many iterations, the same number in all calls, so that it can be written out."""
+    """Check whether a loop can be unrolled: it has a constant number of iterations, at most ``most``."""
     return not is_size(loop.axis.extent) and loop.axis.extent <= most
 
 
 def blocks(extent: int, largest: int) -> list[tuple[int, int, int]]:
-    """(start, count, size) of equal-sized runs that cover ``extent`` with blocks of at most ``largest``: 49 by 14 is
-    one block of 13 and three of 12. An extent that is known at run time gives whole blocks and one of what is left
-    over, which may be nothing."""
+    """Return (start, count, size) of runs of equal blocks that cover ``extent`` with blocks of at most ``largest``.
+
+    49 by 14 is one block of 13 and three of 12. An extent known only at run time gives full blocks of ``largest`` and
+    one block for the remainder, which may be empty.
+    """
     if is_size(extent) or is_size(largest):
-        whole, rest = extent // largest, extent % largest
-        return [run for run in ((0, whole, largest), (whole * largest, 1, rest)) if run[1] and run[2]]
+        full, rest = extent // largest, extent % largest
+        return [run for run in ((0, full, largest), (full * largest, 1, rest)) if run[1] and run[2]]
     if extent <= 0:
         return []
     number = -(-extent // largest)
@@ -197,23 +206,25 @@ def blocks(extent: int, largest: int) -> list[tuple[int, int, int]]:
 
 
 def whole_blocks(extent: int, size: int) -> list[tuple[int, int, int]]:
-    """(start, count, size) of whole blocks, and of what is left over one by one."""
-    whole = extent // size
-    return [run for run in ((0, whole, size), (whole * size, extent - whole * size, 1)) if run[1]]
+    """Return (start, count, size) of full blocks, and of blocks of one for the remainder."""
+    full = extent // size
+    return [run for run in ((0, full, size), (full * size, extent - full * size, 1)) if run[1]]
 
 
 def wrap(axes: list[tuple[Axis, str]], body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    """``body`` inside loops over ``axes`` ((axis, kind), outermost first). Loops of one iteration are left out, but a
-    vector loop of one lane stays: what it adds to an accumulator with lanes belongs to one lane only."""
+    """Return ``body`` inside loops over ``axes`` ((axis, kind), outermost first), without loops of one iteration.
+
+    A vector loop of one lane stays: its updates of an accumulator with lanes belong to one lane only.
+    """
     for axis, kind in reversed(axes):
         if not is_one(axis.extent) or kind == "vector":
             body = (Loop(axis, kind, body),)
     return body
 
 
-def block_index(start: int, *parts: tuple[Axis, int]) -> Index:
-    """``start`` plus a sum of axis times step."""
+def block_index(start: int, *terms: tuple[Axis, int]) -> Index:
+    """Return ``start`` plus the sum of axis times step over ``terms``."""
     index = as_index(start)
-    for axis, step in parts:
+    for axis, step in terms:
         index = index + as_index(axis) * step
     return index

@@ -1,1 +1,1 @@
-"""Where values lie and for how long: the arena, non-temporal stores, prepacking of what is call-invariant."""
+"""Memory: lifetimes and offsets in the arena, non-temporal stores, prepacking of call-invariant values."""

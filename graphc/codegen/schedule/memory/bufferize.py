@@ -1,4 +1,4 @@
-"""The memory plan: every temporary of a program gets its place in one arena."""
+"""Memory plan: an offset in one arena for every temporary of a program."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ from graphc.ir.kernel.statements import ALIGNMENT, Call, Program, aligned
 
 
 def reserved(nbytes: int, costs: MemoryCosts) -> int:
-    """What a temporary takes: a large one a few lines more, so that neighbours do not start at the same place of a
-    page, where the cache mistakes one for the other."""
+    """Return the bytes to reserve for a temporary.
+
+    Large ones get a few cache lines more, so that neighbours do not start at the same offset in a page, where loads and
+    stores of both would alias.
+    """
     return aligned(nbytes) + (costs.skew_lines * ALIGNMENT if hint(nbytes) >= costs.skewed_bytes else 0)
 
 
@@ -29,14 +32,17 @@ _ORDERS: tuple[Callable[[Interval, int], tuple], ...] = (
     lambda i, size: (i.first, -size),
 )
 _FEW = 512
-"""Of so many temporaries numpy takes longer to place one than a loop over all does."""
+"""Number of temporaries up to which a Python loop places one faster than numpy."""
 
 
 def plan_memory(program: Program, costs: MemoryCosts = DEFAULT.memory) -> Program:
-    """Needs: a lowered, scheduled program. Does: places temporaries by best fit under several orders and keeps the
-    smallest arena; one that is not near the lower bound is tried again with what lies highest placed first. Of sizes
-    known at run time those that are expected decide, and what is proven of all. Leaves: offsets in the storages, the
-    arena's size, kernel scratch at its end."""
+    """Place all temporaries in an arena.
+
+    Needs: a lowered, scheduled program. Does: places temporaries by best fit in several orders and keeps the smallest
+    arena. Unless this is near the lower bound, it tries again with the highest temporary placed first. Of sizes
+    known only at run time, expected values decide the order, and only proven facts decide overlaps. Leaves: offsets in
+    the storages, the arena's size, kernel scratch at its end.
+    """
     live = intervals(program)
     sizes = {i.storage.name: reserved(i.storage.nbytes, costs) for i in live}
     expected = {name: hint(size) for name, size in sizes.items()}
@@ -68,14 +74,14 @@ def _scratch_bytes(program: Program, call: Call) -> Any:
 
 
 def _place(ordered: list[Interval], sizes: dict[str, int]) -> tuple[dict[str, int], int]:
-    """Best fit: the smallest gap that holds the temporary among those alive at the same time."""
+    """Place temporaries by best fit: in the smallest gap between simultaneously live ones."""
     return (_place_few if len(ordered) <= _FEW else _place_many)(ordered, sizes)
 
 
 def _place_few(ordered: list[Interval], sizes: dict[str, int]) -> tuple[dict[str, int], int]:
-    places: dict[str, int] = {}
+    offsets: dict[str, int] = {}
     placed: list[tuple[int, int, int, int, int]] = []
-    """(begin, number, end, first, last) of each, in this order."""
+    """(begin, number, end, first, last) of each, sorted."""
     top = 0
     for number, (storage, first, last) in enumerate((i.storage, i.first, i.last) for i in ordered):
         size = sizes[storage.name]
@@ -85,10 +91,10 @@ def _place_few(ordered: list[Interval], sizes: dict[str, int]) -> tuple[dict[str
                 if size <= begin - free and (best < 0 or begin - free < least):
                     best, least = free, begin - free
                 free = max(free, end)
-        offset = places[storage.name] = free if best < 0 else best
+        offset = offsets[storage.name] = free if best < 0 else best
         insort(placed, (offset, number, offset + size, first, last))
         top = max(top, offset + size)
-    return places, top
+    return offsets, top
 
 
 def _place_many(ordered: list[Interval], sizes: dict[str, int]) -> tuple[dict[str, int], int]:
@@ -100,12 +106,12 @@ def _place_many(ordered: list[Interval], sizes: dict[str, int]) -> tuple[dict[st
         alive = np.flatnonzero((first[:number] <= interval.last) & (last[:number] >= interval.first))
         offsets[number] = _best_gap(offsets[alive], ends[alive], size)
         ends[number] = offsets[number] + size
-    places = {i.storage.name: offset for i, offset in zip(ordered, offsets.tolist(), strict=True)}
-    return places, int(ends.max(initial=0))
+    by_name = {i.storage.name: offset for i, offset in zip(ordered, offsets.tolist(), strict=True)}
+    return by_name, int(ends.max(initial=0))
 
 
 def _best_gap(starts: np.ndarray, ends: np.ndarray, size: int) -> int:
-    """Where the smallest gap of at least ``size`` bytes between pieces of memory begins."""
+    """Return the start of the smallest gap of at least ``size`` bytes between pieces of memory."""
     order = np.argsort(starts, kind="stable")
     free = np.concatenate(([0], np.maximum.accumulate(ends[order])))
     gaps = starts[order] - free[:-1]

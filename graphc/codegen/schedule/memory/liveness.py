@@ -1,4 +1,4 @@
-"""Liveness of temporaries: between which calls of a program each of them holds a value."""
+"""Liveness of temporaries: the first and last call between which each holds a value."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from graphc.ir.kernel.statements import Program, Storage
 
 @dataclass(frozen=True)
 class Interval:
-    """A temporary and the calls (numbers, inclusive) between which its memory must be its own."""
+    """Live range of a temporary: the numbers of the first and last call (inclusive) that need its memory."""
 
     storage: Storage
     first: int
     last: int
 
     def overlaps(self, other: Interval) -> bool:
-        """True when both hold a value at the same time."""
+        """Check whether both are live at the same time."""
         return self.first <= other.last and other.first <= self.last
 
 
 def intervals(program: Program) -> list[Interval]:
-    """One interval per temporary that some call uses, in the order of first use."""
+    """Return one interval per used temporary, in the order of first use."""
     spans = live_spans(program)
-    found = [Interval(s, *spans[s.name]) for s in program.storages if s.cls == "temp" and s.name in spans]
-    return sorted(found, key=lambda i: (i.first, i.storage.name))
+    live = [Interval(s, *spans[s.name]) for s in program.storages if s.cls == "temp" and s.name in spans]
+    return sorted(live, key=lambda i: (i.first, i.storage.name))
 
 
 def peak(live: list[Interval], sizes: dict[str, int]) -> int:
-    """The largest sum of live bytes over the calls: no plan can need less."""
+    """Return the largest sum of live bytes over all calls, a lower bound for every plan."""
     events: list[tuple[int, int]] = []
     for interval in live:
         events.append((interval.first, sizes[interval.storage.name]))

@@ -1,4 +1,4 @@
-"""Non-temporal stores: of large results that nothing reads again, and of those that no cache holds."""
+"""Non-temporal stores: for large results that no kernel reads again, or that no cache holds."""
 
 from __future__ import annotations
 
@@ -9,26 +9,28 @@ from graphc.ir.kernel.statements import Buffer, Call, Kernel, Load, Program, Sto
 
 
 def non_temporal_buffers(program: Program, target: Target) -> dict[str, frozenset[str]]:
-    """By kernel, the buffers whose stores may be non-temporal in every call: they hold large outputs that are
-    written once, line by line, and read by no kernel (or what is larger than any cache), and the kernel touches at
-    least ``non_temporal_bytes``, so that they would not stay in the caches."""
+    """Return, by kernel, the buffers whose stores may be non-temporal in every call.
+
+    They hold large outputs, written once and line by line, that no kernel reads (or any results larger than all
+    caches). The kernel must access at least ``non_temporal_bytes``: less would stay in the caches.
+    """
     costs = target.costs.memory
     least = costs.non_temporal_bytes
     kernels = [k for k in program.kernels if least and _bytes(*k.arguments) >= least]
-    found: dict[str, frozenset[str]] = {}
-    gone = _unread_outputs(program) | _vast(program, target) if kernels else set()
+    non_temporal: dict[str, frozenset[str]] = {}
+    uncached = _unread_outputs(program) | _vast(program, target) if kernels else set()
     for kernel in kernels:
         calls = [c for c in program.calls if c.kernel == kernel.name]
         buffers = frozenset(
             b.name
             for i, b in enumerate(kernel.arguments)
-            if all(_is_whole(c) and c.args[i] in gone for c in calls)
+            if all(_is_whole(c) and c.args[i] in uncached for c in calls)
             and _bytes(b) * costs.non_temporal_part >= least
             and _is_written_once(kernel, b.name, target)
         )
         if buffers and sum(1 for _ in walk(kernel.body)) <= costs.non_temporal_statements:
-            found[kernel.name] = buffers
-    return found
+            non_temporal[kernel.name] = buffers
+    return non_temporal
 
 
 def _bytes(*buffers: Buffer) -> int:
@@ -36,7 +38,7 @@ def _bytes(*buffers: Buffer) -> int:
 
 
 def _unread_outputs(program: Program) -> set[str]:
-    """Outputs with memory of their own that no kernel reads."""
+    """Return the outputs with separate memory that no kernel reads."""
     arguments = {k.name: k.arguments for k in program.kernels}
     read = {a for c in program.calls for a, b in zip(c.args, arguments[c.kernel], strict=True) if b.role != "out"}
     shared = {s.alias for s in program.storages if s.alias}
@@ -44,7 +46,7 @@ def _unread_outputs(program: Program) -> set[str]:
 
 
 def _vast(program: Program, target: Target) -> set[str]:
-    """Storages of which nothing is left in a cache when they have been written."""
+    """Return the storages so large that none of their bytes are in a cache after they are written."""
     shared = {s.alias for s in program.storages if s.alias}
     least = target.costs.memory.vast * target.costs.memory.non_temporal_bytes
     large = [s for s in program.storages if hint(s.nbytes) >= least and not s.alias]
@@ -56,7 +58,7 @@ def _is_whole(call: Call) -> bool:
 
 
 def _is_written_once(kernel: Kernel, buffer: str, target: Target) -> bool:
-    """Whether the kernel only stores to the buffer, and whole lines of it."""
+    """Check whether the kernel only stores to the buffer, and stores whole cache lines of it."""
     lines = 0
     for stmt, loops in walk(kernel.body):
         if isinstance(stmt, Load) and stmt.buffer == buffer:
@@ -70,7 +72,7 @@ def _is_written_once(kernel: Kernel, buffer: str, target: Target) -> bool:
 
 
 def is_line(index: Index, vector: Axis, itemsize: int, target: Target) -> bool:
-    """Whether a vector of neighbouring elements is a cache line if the buffer starts at one."""
+    """Check whether a vector of contiguous elements is a cache line, if the buffer starts at one."""
     lanes = target.vector_bytes // itemsize
-    whole = target.vector_bytes == target.line_bytes and vector.extent == lanes and index.coefficient(vector) == 1
-    return whole and all(c % lanes == 0 for a, c in index.terms if a != vector) and index.constant % lanes == 0
+    full = target.vector_bytes == target.line_bytes and vector.extent == lanes and index.coefficient(vector) == 1
+    return full and all(c % lanes == 0 for a, c in index.terms if a != vector) and index.constant % lanes == 0

@@ -1,4 +1,4 @@
-"""The calls of a program that depend on its weights alone, as a program of their own that runs once for many calls."""
+"""Prepacking: split the calls that depend on weights alone into a separate program that runs once for many calls."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from graphc.ir.kernel.text import print_kernel
 
 
 def call_invariant_storages(program: Program) -> frozenset[str]:
-    """Names of constants, weights, and temporaries that are computed from these alone."""
-    known = {s.name for s in program.storages if s.cls in ("constant", "weight")}
+    """Return the names of constants, weights, and temporaries computed from these alone."""
+    fixed = {s.name for s in program.storages if s.cls in ("constant", "weight")}
     if not any(s.cls == "weight" for s in program.storages):
-        return frozenset(known)
+        return frozenset(fixed)
     shared = {name for s in program.storages if s.alias for name in (s.name, s.alias)}
     steps = [_Step(program, call) for call in program.calls]
     named = any(s.equals is not None or any(map(is_size, s.shape)) for s in program.storages)
@@ -31,18 +31,18 @@ def call_invariant_storages(program: Program) -> frozenset[str]:
     for step in steps:
         for name in step.read & call_invariant:
             readers.setdefault(name, []).append(step)
-    known |= call_invariant
-    lost = [step for step in steps if not step.needs_only(known) or (named and step.depends_on_sizes(program))]
-    while lost:
-        for name in lost.pop().written & call_invariant:
+    fixed |= call_invariant
+    varying = [step for step in steps if not step.needs_only(fixed) or (named and step.depends_on_sizes(program))]
+    while varying:
+        for name in varying.pop().written & call_invariant:
             call_invariant.discard(name)
-            known.discard(name)
-            lost += readers.get(name, ())
-    return frozenset(known)
+            fixed.discard(name)
+            varying += readers.get(name, ())
+    return frozenset(fixed)
 
 
 def call_invariant_first(program: Program) -> Program:
-    """The program with the calls that depend on weights and constants alone before all others, where it has weights."""
+    """Move the calls that depend on weights and constants alone before all others, if the program has weights."""
     if all(s.cls != "weight" for s in program.storages):
         return program
     early, rest = parted(program)
@@ -50,33 +50,39 @@ def call_invariant_first(program: Program) -> Program:
 
 
 def parted(program: Program) -> tuple[list[Call], list[Call]]:
-    """The calls that compute something fixed, and the others."""
+    """Return the call-invariant calls, and the others."""
     call_invariant = call_invariant_storages(program) & {s.name for s in program.storages if s.cls == "temp"}
     steps = [_Step(program, call) for call in program.calls]
     moved = [bool(step.written) and step.written <= call_invariant for step in steps]
-    early, rest = ([s.call for s, m in zip(steps, moved, strict=True) if m is wanted] for wanted in (True, False))
+    early, rest = ([s.call for s, m in zip(steps, moved, strict=True) if m is flag] for flag in (True, False))
     return early, rest
 
 
 def split_prepacking(program: Program) -> tuple[Program, Program | None]:
-    """Needs: a scheduled program without memory plan. Does: moves the calls that depend on weights and constants alone
-    into a program whose inputs are those weights and whose outputs are what the rest reads; there these are weights
-    with the path PREPACKED and the output's name. Leaves: two programs, or the given one and None where there is
-    nothing to move."""
+    """Split the call-invariant calls off.
+
+    Needs: a scheduled program without memory plan. Does: moves the calls that depend on weights and constants alone
+    into a second program. Its inputs are those weights. The main program reads its outputs, as weights with the path
+    PREPACKED and the output's name. Leaves: (main program, second program), or the unchanged program and None if there
+    is nothing to move.
+    """
     first, rest = parted(program)
     if not first or all(s.cls != "weight" for s in program.storages):
         return program, None
     temps = {s.name for s in program.storages if s.cls == "temp"}
-    made = {a for c in first for a in c.args} & temps & {a for c in rest for a in c.args}
-    before = [_before(s, made) for s in program.storages]
-    after = [_after(s, made) for s in program.storages]
+    handed_over = {a for c in first for a in c.args} & temps & {a for c in rest for a in c.args}
+    before = [_before(s, handed_over) for s in program.storages]
+    after = [_after(s, handed_over) for s in program.storages]
     prepacking = _part(replace(program, name=f"{program.name}_weights"), before, first)
     return _part(program, after, rest, ("input", "param", "state", "output", "status")), prepacking
 
 
 def recipes(program: Program) -> dict[str, Recipe]:
-    """The recipe of each output of a prepacking: kernels by text, without names, constants by content, and who reads
-    what of whom. An output that shares memory with another storage has none."""
+    """Return the recipe of each output of a prepacking program: a hash, and the inputs on which the output depends.
+
+    The hash covers the text of kernels without their names, the content of constants, and the data flow between calls.
+    An output that shares memory with another storage has no recipe.
+    """
     numbers = {s.name: i for i, s in enumerate(s for s in program.storages if s.cls == "input")}
     shared = {name for s in program.storages if s.alias for name in (s.name, s.alias)}
     steps = [_Step(program, call) for call in program.calls]
@@ -89,43 +95,44 @@ def recipes(program: Program) -> dict[str, Recipe]:
     def kernel(name: str) -> str:
         return print_kernel(replace(program.kernel(name), name="k", origin=()))
 
-    found = {}
+    recipe_of = {}
     for storage in program.storages:
         calls = [steps[i].call for i in _needed(storage.name, steps, writers)] if storage.cls == "output" else []
         if not calls or any(name in shared for call in calls for name in call.args):
             continue
         state, order = hashlib.sha256(), {storage.name: 0}
         for call in calls:
-            places = [order.setdefault(name, len(order)) for name in call.args]
-            state.update(repr((kernel(call.kernel), places, call.offsets, call.loops)).encode())
+            arguments = [order.setdefault(name, len(order)) for name in call.args]
+            state.update(repr((kernel(call.kernel), arguments, call.offsets, call.loops)).encode())
         for name in order:
-            for part in _content(program.storage(name)):
-                state.update(part)
-        found[storage.name] = Recipe(state.hexdigest(), tuple(numbers[name] for name in order if name in numbers))
-    return found
+            for content in _content(program.storage(name)):
+                state.update(content)
+        inputs = tuple(numbers[name] for name in order if name in numbers)
+        recipe_of[storage.name] = Recipe(state.hexdigest(), inputs)
+    return recipe_of
 
 
 def _needed(name: str, steps: list[_Step], writers: dict[str, list[int]]) -> list[int]:
-    """Numbers of the calls that a storage's content depends on, in order."""
-    found: set[int] = set()
+    """Return the numbers of the calls on which a storage's content depends, in order."""
+    needed: set[int] = set()
     stack = [name]
     while stack:
         for number in writers.get(stack.pop(), ()):
-            if number not in found:
-                found.add(number)
+            if number not in needed:
+                needed.add(number)
                 stack += sorted(steps[number].read | steps[number].written)
-    return sorted(found)
+    return sorted(needed)
 
 
 def _content(storage: Storage) -> Iterator[bytes]:
-    """What a storage is apart from its name."""
+    """Yield the class, type and data of a storage as bytes, without its name."""
     yield repr((storage.cls, storage.dtype.name, storage.shape)).encode()
     if storage.data is not None:
         yield np.ascontiguousarray(storage.data).tobytes()
 
 
 class _Step:
-    """What a call reads and writes."""
+    """A call with the names of its read and written storages."""
 
     def __init__(self, program: Program, call: Call):
         self.call = call
@@ -133,35 +140,35 @@ class _Step:
         self.read = {name for b, name in zip(arguments, call.args, strict=True) if b.role != "out"}
         self.written = {name for b, name in zip(arguments, call.args, strict=True) if b.role != "in"}
 
-    def needs_only(self, known: set[str] | frozenset[str]) -> bool:
-        """Whether it runs once, and reads nothing else."""
-        return not self.call.loops and self.read <= known
+    def needs_only(self, fixed: set[str] | frozenset[str]) -> bool:
+        """Check whether it runs once, and reads only the storages ``fixed``."""
+        return not self.call.loops and self.read <= fixed
 
     def depends_on_sizes(self, program: Program) -> bool:
-        """Whether what it does is not the same in all calls, even where what it reads is."""
+        """Check whether its offsets or its kernel depend on sizes known only at run time."""
         offsets = any(True for offset in self.call.offsets for _ in sizes_of(offset))
         return offsets or bool(dims_of_kernel(program.kernel(self.call.kernel)))
 
 
-def _before(storage: Storage, made: set[str]) -> Storage:
+def _before(storage: Storage, handed_over: set[str]) -> Storage:
     if storage.cls == "weight":
         return replace(storage, cls="input")
-    return replace(storage, cls="output") if storage.name in made else storage
+    return replace(storage, cls="output") if storage.name in handed_over else storage
 
 
-def _after(storage: Storage, made: set[str]) -> Storage:
-    return replace(storage, cls="weight", path=PREPACKED + storage.name) if storage.name in made else storage
+def _after(storage: Storage, handed_over: set[str]) -> Storage:
+    return replace(storage, cls="weight", path=PREPACKED + storage.name) if storage.name in handed_over else storage
 
 
 _ORDER = ({"input", "param", "state", "weight"}, {"output"}, {"status"}, {"constant"}, {"temp"})
 
 
-def _part(program: Program, storages: list[Storage], calls: list[Call], kept: tuple[str, ...] = ()) -> Program:
-    """A program of some of the calls, with the storages that these use and all of the classes ``kept``."""
+def _part(program: Program, storages: list[Storage], calls: list[Call], classes: tuple[str, ...] = ()) -> Program:
+    """Return a program of some of the calls, with the storages that these use and all storages of ``classes``."""
     used = {a for c in calls for a in c.args}
     used |= {s.alias for s in storages if s.name in used}
-    found = [s for s in storages if s.name in used or s.cls in kept]
-    ordered = [s for group in _ORDER for s in found if s.cls in group]
+    remaining = [s for s in storages if s.name in used or s.cls in classes]
+    ordered = [s for group in _ORDER for s in remaining if s.cls in group]
     called = {c.kernel for c in calls}
     kernels = tuple(k for k in program.kernels if k.name in called)
     return replace(program, storages=tuple(ordered), kernels=kernels, calls=tuple(calls))

@@ -1,4 +1,4 @@
-"""Places in an arena for temporaries whose sizes are known at run time: those that live together share no byte."""
+"""Arena offsets for temporaries of sizes known only at run time; temporaries live at the same time are disjoint."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from graphc.codegen.machine.costs import MemoryCosts
 from graphc.codegen.schedule.memory.liveness import Interval
 
 Vector = tuple[int, ...]
-"""A size: coefficients of the parts of which the sizes of a program consist."""
+"""A size as a linear combination: its coefficients of the monomials in the sizes of a program."""
 _start = attrgetter("expected_start")
 
 
-class _Place(NamedTuple):
-    """Where a temporary lies."""
+class _Extent(NamedTuple):
+    """Position of a temporary in the arena: its exact and its expected start and end."""
 
     start: Vector
     end: Vector
@@ -26,46 +26,46 @@ class _Place(NamedTuple):
 
 
 class Placement:
-    """Places temporaries one after the other at the lowest place (for the expected sizes) that is proven to be free."""
+    """Placer of temporaries, one after the other, at the lowest offset (for expected sizes) proven to be free."""
 
     def __init__(self, sizes: Mapping[str, Any], work: int = MemoryCosts().arena_proofs):
         monomials = list(dict.fromkeys(m for size in sizes.values() for m, _ in terms(size)))
-        self._parts = [_part(monomial) for monomial in monomials]
-        self._expected = [hint(part) for part in self._parts]
-        self._examples = [[at(part, sizes) for part in self._parts] for sizes in _examples(self._parts)]
+        self._monomials = [_monomial_size(monomial) for monomial in monomials]
+        self._expected = [hint(size) for size in self._monomials]
+        self._examples = [[at(x, values) for x in self._monomials] for values in _examples(self._monomials)]
         self._sizes = {name: tuple(dict(terms(size)).get(m, 0) for m in monomials) for name, size in sizes.items()}
-        self._free_of_signs = all(bounds(part)[0] >= 0 for part in self._parts)
+        self._free_of_signs = all(bounds(size)[0] >= 0 for size in self._monomials)
         self._proven: dict[Vector, bool] = {}
         self._work = work
-        """How much may still be spent on proofs; what is not proven is taken not to hold."""
-        self._beside: dict[str, list[str]] = {}
-        """By name of each temporary those that live when it does."""
+        """Remaining budget for proofs; a fact without a proof counts as false."""
+        self._neighbours: dict[str, list[str]] = {}
+        """Names of the temporaries that are live at the same time, by name of the temporary."""
         self._starts: dict[str, Vector] = {}
         self._end: Vector = ()
 
     def place(self, ordered: Sequence[Interval]) -> tuple[dict[str, int], int]:
-        """(offsets by name, size of the arena) that are expected."""
-        if not self._beside:
-            self._beside = _neighbours(ordered)
-        placed: dict[str, _Place] = {}
+        """Place temporaries in this order; return the expected (offsets by name, size of the arena)."""
+        if not self._neighbours:
+            self._neighbours = _neighbours(ordered)
+        placed: dict[str, _Extent] = {}
         for name in (i.storage.name for i in ordered):
             size = self._sizes[name]
-            start = self._lowest([placed[other] for other in self._beside[name] if other in placed], size)
+            start = self._lowest([placed[other] for other in self._neighbours[name] if other in placed], size)
             end = _plus(start, size)
-            placed[name] = _Place(start, end, self._hint(start), self._hint(end))
-        self._starts = {name: place.start for name, place in placed.items()}
-        self._end = self._most([place.end for place in placed.values()])
-        return {name: place.expected_start for name, place in placed.items()}, self._hint(self._end)
+            placed[name] = _Extent(start, end, self._hint(start), self._hint(end))
+        self._starts = {name: extent.start for name, extent in placed.items()}
+        self._end = self._most([extent.end for extent in placed.values()])
+        return {name: extent.expected_start for name, extent in placed.items()}, self._hint(self._end)
 
     def exact(self) -> tuple[dict[str, Any], Any]:
-        """(offsets by name, size of the arena, which is no less than any end) of what was placed last."""
+        """Return the exact (offsets by name, size of the arena) of the last placement, as sizes."""
         return {name: self._size(start) for name, start in self._starts.items()}, self._size(self._end)
 
     def bound(self) -> Any:
-        """What is no less than any of the sizes."""
+        """Return an upper bound of all sizes."""
         return self._size(self._most(list(self._sizes.values())))
 
-    def _lowest(self, alive: Sequence[_Place], size: Vector) -> Vector:
+    def _lowest(self, alive: Sequence[_Extent], size: Vector) -> Vector:
         expected = self._hint(size)
         for start, low in self._gaps(alive, expected):
             end, high = _plus(start, size), low + expected
@@ -75,35 +75,37 @@ class Placement:
                 for p in alive
             ):
                 return start
-        return self._most([place.end for place in alive])
+        return self._most([extent.end for extent in alive])
 
-    def _gaps(self, alive: Sequence[_Place], expected: int) -> Iterator[tuple[Vector, int]]:
-        """Where so many bytes fit for the expected sizes, each with the place that is expected, the lowest first: at 0,
-        and behind others."""
-        starts: dict[int, dict[Vector, None]] = {0: {(0,) * len(self._parts): None}}
-        for place in alive:
-            starts.setdefault(place.expected_end, {})[place.end] = None
-        reach, looked = 0, -1
-        for place in sorted(alive, key=_start):
-            if reach + expected <= place.expected_start and looked < reach:
+    def _gaps(self, alive: Sequence[_Extent], expected: int) -> Iterator[tuple[Vector, int]]:
+        """Yield (start, expected start) of gaps of ``expected`` bytes, for expected sizes, the lowest first.
+
+        Gaps start at 0 or at the end of a placed temporary.
+        """
+        starts: dict[int, dict[Vector, None]] = {0: {(0,) * len(self._monomials): None}}
+        for extent in alive:
+            starts.setdefault(extent.expected_end, {})[extent.end] = None
+        reach, yielded = 0, -1
+        for extent in sorted(alive, key=_start):
+            if reach + expected <= extent.expected_start and yielded < reach:
                 yield from ((start, reach) for start in starts[reach])
-                looked = reach
-            reach = max(reach, place.expected_end)
-        if looked < reach:
+                yielded = reach
+            reach = max(reach, extent.expected_end)
+        if yielded < reach:
             yield from ((start, reach) for start in starts[reach])
 
     def _at_most(self, a: Vector, b: Vector) -> bool:
-        """Whether a <= b for all sizes."""
+        """Check whether a <= b is proven for all sizes."""
         difference = tuple(map(sub, b, a))
-        known = self._proven.get(difference)
-        if known is None:
-            known = self._proven[difference] = self._is_never_negative(difference)
-        return known
+        proven = self._proven.get(difference)
+        if proven is None:
+            proven = self._proven[difference] = self._is_never_negative(difference)
+        return proven
 
     def _is_never_negative(self, vector: Vector) -> bool:
         if self._free_of_signs and min(vector, default=0) >= 0:
             return True
-        # NOTE: a proof takes as long as a hundred examples, and most of what is asked does not hold.
+        # NOTE: a proof takes as long as a hundred examples, and most queries are false.
         if self._hint(vector) < 0 or any(sum(map(mul, vector, example)) < 0 for example in self._examples):
             return False
         count = sum(map(bool, vector))
@@ -111,30 +113,30 @@ class Placement:
         return self._work > 0 and always("<=", 0, self._size(vector))
 
     def _most(self, ends: Sequence[Vector]) -> Vector:
-        """What is no less than any of the ends: one of them if that is proven, else the most of each of their parts."""
+        """Return an upper bound of the ends: one of them if provable, else the maximum of each coefficient."""
         largest: list[Vector] = []
         for end in sorted(set(ends), key=self._hint, reverse=True):
             if not any(self._at_most(end, other) for other in largest):
                 largest.append(end)
         merge = max if self._free_of_signs else sum
-        return tuple(merge((0, *column)) for column in zip(*largest, strict=True)) or (0,) * len(self._parts)
+        return tuple(merge((0, *column)) for column in zip(*largest, strict=True)) or (0,) * len(self._monomials)
 
     def _hint(self, vector: Vector) -> int:
         return sum(map(mul, vector, self._expected))
 
     def _size(self, vector: Vector) -> Any:
-        return sum(map(mul, self._parts, vector))
+        return sum(map(mul, self._monomials, vector))
 
 
-def _examples(parts: Sequence[Any]) -> list[dict[Dimension, int]]:
-    """Sizes at which what does not hold for all is likely to fail: each dimension at one end, the others at one end."""
-    known = dimensions(parts).values()
-    found = []
+def _examples(monomials: Sequence[Any]) -> list[dict[Dimension, int]]:
+    """Return likely counterexamples: all dimensions at one end of their range, with at most one at the other end."""
+    dims = dimensions(monomials).values()
+    examples = []
     for others in ("low", "high"):
-        ends = {d: getattr(d, others) for d in known}
-        found.append(ends)
-        found += [{**ends, d: d.high if others == "low" else d.low} for d in known]
-    return found
+        ends = {d: getattr(d, others) for d in dims}
+        examples.append(ends)
+        examples += [{**ends, d: d.high if others == "low" else d.low} for d in dims]
+    return examples
 
 
 def _neighbours(intervals: Sequence[Interval]) -> dict[str, list[str]]:
@@ -145,10 +147,10 @@ def _plus(a: Vector, b: Vector) -> Vector:
     return tuple(map(add, a, b))
 
 
-def _part(monomial: Monomial) -> Any:
+def _monomial_size(monomial: Monomial) -> Any:
     return Size(((monomial, 1),)) if monomial else 1
 
 
 def bound_of(sizes: Sequence[Any]) -> Any:
-    """A size that is no less than any of these: the most of each of their terms."""
+    """Return an upper bound of sizes: one of them if provable, else the maximum of each coefficient."""
     return Placement({str(i): size for i, size in enumerate(sizes)}).bound()

@@ -1,1 +1,1 @@
-"""Long reductions, in parts and by columns."""
+"""Long reductions: split into partial sums, or summed by columns."""

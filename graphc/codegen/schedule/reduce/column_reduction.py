@@ -1,4 +1,4 @@
-"""Sums over rows that are read as they lie: a few rows at a time are added to a row of sums in scratch memory."""
+"""Column sums: rows are read in memory order, and a few at a time are added to a row of sums in scratch memory."""
 
 from __future__ import annotations
 
@@ -28,31 +28,34 @@ from graphc.ir.kernel.statements import (
 )
 
 Ahead = Callable[[Index, int], tuple[Stmt, ...]]
-"""What comes before some rows are added: takes the first row and how many there are."""
+"""Function of (first row, number of rows) that returns the statements to run before these rows are added."""
 
 
 def is_column_sum(
     columns: Axis | None, before: Sequence[Stmt], loop: Loop, k: ReductionCosts, once: frozenset[str] = frozenset()
 ) -> bool:
-    """Whether a reduction for each of many columns reads rows in which the columns lie side by side, longer ones than
-    accumulators in registers cover. A matrix times a vector is one if the matrix is among the buffers that are read
-    ``once``; others are left to codegen.schedule.contraction.match."""
+    """Check whether a reduction for each of many columns reads rows of contiguous columns, longer than accumulators in
+    registers cover.
+
+    A product of a matrix with a vector counts if the matrix is among the buffers read ``once``; other products are left
+    to codegen.schedule.contraction.match.
+    """
     if columns is None or hint(columns.extent) <= k.wide or hint(loop.axis.extent) < k.high:
         return False
     if not all(isinstance(s, Acc | Let | IndexLet | Load) for s in before):
         return False
     body = leaf(loop)[1]
     loads = [s for s in body if isinstance(s, Load)]
-    found = [access(s.index, columns) for s in loads]
+    accesses = [access(s.index, columns) for s in loads]
     plain = all(isinstance(s, Load | Let | IndexLet | Update) and not getattr(s, "guard", ()) for s in body)
     lets = [s for s in body if isinstance(s, Let) and s.op != "cast"]
-    product = UNIFORM in found and [s.op in PRODUCTS for s in lets] == [True] and len(loads) == 2
-    again = any(s.buffer not in once for s, a in zip(loads, found, strict=True) if a == UNIT)
-    return plain and not (product and again) and UNIT in found and all(a.plain for a in found)
+    product = UNIFORM in accesses and [s.op in PRODUCTS for s in lets] == [True] and len(loads) == 2
+    again = any(s.buffer not in once for s, a in zip(loads, accesses, strict=True) if a == UNIT)
+    return plain and not (product and again) and UNIT in accesses and all(a.plain for a in accesses)
 
 
 def leaf(loop: Loop) -> tuple[list[Axis], tuple[Stmt, ...]]:
-    """Axes and innermost body of a perfect nest of reductions."""
+    """Return the axes and the innermost body of a perfect nest of reductions."""
     axes, body = [loop.axis], loop.body
     while len(body) == 1 and isinstance(body[0], Loop) and body[0].kind == "reduce":
         axes.append(body[0].axis)
@@ -61,13 +64,13 @@ def leaf(loop: Loop) -> tuple[list[Axis], tuple[Stmt, ...]]:
 
 
 def nothing_ahead(_start: Index, _count: int) -> tuple[Stmt, ...]:
-    """No statements."""
+    """Return no statements (the default ``Ahead``)."""
     return ()
 
 
 @dataclass(frozen=True)
 class ColumnSums:
-    """Adds up the rows of a reduction. ``before`` declares the accumulators of one column, ``loop`` updates them."""
+    """Builder of the sums over rows. ``before`` declares the accumulators of one column, ``loop`` updates them."""
 
     names: Names
     columns: Axis
@@ -83,7 +86,7 @@ class ColumnSums:
 
     @cached_property
     def body(self) -> tuple[Stmt, ...]:
-        """What is done for one element."""
+        """The statements for one element."""
         return leaf(self.loop)[1]
 
     @cached_property
@@ -94,7 +97,7 @@ class ColumnSums:
 
     @cached_property
     def widths(self) -> list[tuple[int, int, int]]:
-        """(start, count, size) of blocks of columns."""
+        """Blocks of columns, as (start, count, size)."""
         return blocks(self.columns.extent, self.costs.row_bytes // sum(a.dtype.itemsize for a in self.accs))
 
     @cached_property
@@ -105,76 +108,82 @@ class ColumnSums:
 
     @property
     def rows(self) -> int:
-        """How many rows are added at a time."""
+        """Number of rows to add at a time."""
         k = self.costs
         return next((r for r in k.rows_together if r * len(self.body) <= k.row_statements), 1)
 
     def nest(
         self, axes: dict[Axis, Axis], start: Index, rows: int, target: Callable[[Acc, Index], tuple[str, Index]]
     ) -> tuple[Stmt, ...]:
-        """Adds up ``rows`` rows from ``start`` on. ``axes`` renames the loops around; ``target`` gives for an
-        accumulator and a column where the sum goes."""
+        """Return the nest that adds up ``rows`` rows from ``start`` on.
+
+        ``axes`` renames the enclosing loops; ``target`` maps an accumulator and a column to the (buffer, index) of the
+        sum.
+        """
         result: list[Stmt] = []
         for first, count, size in self.widths:
             number = self.names.axis("b", count)
-            place = block_index(first, (number, size))
+            block = block_index(first, (number, size))
             body = [
                 *self.each(size, self.reset),
-                *self.add(size, {**axes, self.columns: place}, start, rows),
-                *self.each(size, lambda c, place=place: self.flush(c, place, target)),
+                *self.add(size, {**axes, self.columns: block}, start, rows),
+                *self.each(size, lambda c, block=block: self.flush(c, block, target)),
             ]
             result += wrap([(number, "parallel")], tuple(body))
         return tuple(result)
 
     def each(self, size: int, make: Callable[[Index], list[Stmt]]) -> tuple[Stmt, ...]:
-        """A loop over a block of columns."""
+        """Return a loop over a block of columns."""
         column = self.names.axis("c", size)
         return wrap([(column, "parallel")], tuple(make(as_index(column))))
 
     def reset(self, column: Index) -> list[Stmt]:
-        """Sums of nothing."""
+        """Initialize the sums of a column to the identity."""
         return [
             Store(b.name, column, identity(a.combine, a.dtype)) for a, b in zip(self.accs, self.scratch, strict=True)
         ]
 
-    def flush(self, column: Index, place: Index, target: Callable[[Acc, Index], tuple[str, Index]]) -> list[Stmt]:
-        """Writes the sums where they go."""
+    def flush(self, column: Index, block: Index, target: Callable[[Acc, Index], tuple[str, Index]]) -> list[Stmt]:
+        """Store the sums of a column of a block at their target."""
         result: list[Stmt] = []
         for acc, sums in zip(self.accs, self.scratch, strict=True):
             value = self.names.scalar("p")
-            buffer, index = target(acc, place + column)
+            buffer, index = target(acc, block + column)
             result += [Load(value, sums.name, column, acc.dtype), Store(buffer, index, value)]
         return result
 
     def add(self, size: int, axes: dict[Axis, IndexLike], start: Index, rows: int) -> tuple[Stmt, ...]:
-        """Loops over the rows, some of them at a time."""
+        """Return the loops over the rows, some of them at a time."""
         step, *inner = [self.names.axis("k", rows), *(self.names.axis("k", a.extent) for a in self.axes[1:])]
-        places = {**axes, self.axes[0]: start + as_index(step), **dict(zip(self.axes[1:], inner, strict=True))}
+        mapping = {**axes, self.axes[0]: start + as_index(step), **dict(zip(self.axes[1:], inner, strict=True))}
         around, last = [step, *inner][:-1], [step, *inner][-1]
         base = start if not inner else as_index(0)
         result: list[Stmt] = []
         full, rest = last.extent // self.rows, last.extent % self.rows
-        left = (rest, 1) if is_size(rest) else (1, rest)
-        for first, count, together in ((0, full, self.rows), (full * self.rows, *left)):
+        remainder = (rest, 1) if is_size(rest) else (1, rest)
+        for first, count, together in ((0, full, self.rows), (full * self.rows, *remainder)):
             if not count or not together:
                 continue
             number = self.names.axis("k", count)
-            at = [base + block_index(first + r, (number, together)) for r in range(together)]
-            body = (*self.ahead(at[0], together), *self.each(size, lambda c, at=at: self.add_rows(c, places, at)))
+            group = [base + block_index(first + r, (number, together)) for r in range(together)]
+            body = (
+                *self.ahead(group[0], together),
+                *self.each(size, lambda c, group=group: self.add_rows(c, mapping, group)),
+            )
             result += wrap([(number, "serial")], body)
         return wrap([(a, "serial") for a in around], tuple(result))
 
-    def add_rows(self, column: Index, places: dict[Axis, IndexLike], at: list[Index]) -> list[Stmt]:
-        """The sums of one column with the elements of some rows added."""
-        copier = BodyCopier(self.names, places)
-        copier.axes[self.columns] = as_index(places[self.columns]) + column
+    def add_rows(self, column: Index, mapping: dict[Axis, IndexLike], group: list[Index]) -> list[Stmt]:
+        """Add the elements of a group of rows to the sums of one column."""
+        copier = BodyCopier(self.names, mapping)
+        copier.axes[self.columns] = as_index(mapping[self.columns]) + column
         result: list[Stmt] = list(copier.body(tuple(s for s in self.before if not isinstance(s, Acc))))
         for acc, sums in zip(self.accs, self.scratch, strict=True):
             value = self.names.scalar("p")
             result.append(Load(value, sums.name, column, acc.dtype))
             result.append(Acc(copier.define(acc.name), acc.dtype, acc.combine, value))
-        for place in at:
-            copier.axes[self.axes[-1]] = place
+        for row in group:
+            copier.axes[self.axes[-1]] = row
             result += copier.body(self.body)
         for acc, sums in zip(self.accs, self.scratch, strict=True):
             value = self.names.scalar("p")

@@ -1,4 +1,4 @@
-"""Vertical fusion of a map with a column reduction: rows that both go over are read once from memory."""
+"""Vertical fusion of a map with a column reduction: rows that both access are read once from memory."""
 
 from __future__ import annotations
 
@@ -16,35 +16,38 @@ from graphc.ir.kernel.statements import Buffer, Call, Kernel, Load, Loop, Progra
 
 @dataclass(frozen=True)
 class RowSums:
-    """A kernel that adds up rows, all of them in order."""
+    """A kernel that adds up all rows in order."""
 
     kernel: Kernel
     sums: ColumnSums
     build: Callable[[Ahead], Kernel]
-    """The same kernel with statements ahead of rows being added."""
+    """Function that returns the same kernel with statements before rows are added."""
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return self.sums.loop.axis.extent
 
     @property
     def width(self) -> int:
-        """Elements of a row."""
+        """Number of elements of a row."""
         return self.sums.columns.extent
 
 
 def fuse_maps(program: Program, rows: Kernel, first: Call, sums: RowSums, second: Call) -> tuple[Kernel, Call] | None:
-    """One kernel, with its call, for a call of ``rows`` and the call of ``sums`` right after it; None where the sums
-    read much that the rows do not touch, or rows that are not done yet, or where the rows are no single loop."""
+    """Fuse a call of ``rows`` and the call of ``sums`` right after it into one kernel, with its call.
+
+    Returns None where the sums read much besides the buffers of ``rows``, or rows not computed yet, or where ``rows``
+    is not a single loop.
+    """
     names = Names("j")
     nest = _row_loop(rows, sums, names)
     bound = dict(zip((b.name for b in rows.arguments), first.args, strict=True))
     summed = dict(zip((b.name for b in sums.kernel.arguments), second.args, strict=True))
     if nest is None or not _share_rows(program, rows, bound, sums, summed, nest):
         return None
-    known = {storage: name for name, storage in summed.items()}
-    renamed = {name: known.get(storage, f"row{i}") for i, (name, storage) in enumerate(bound.items())}
+    sum_buffers = {storage: name for name, storage in summed.items()}
+    renamed = {name: sum_buffers.get(storage, f"row{i}") for i, (name, storage) in enumerate(bound.items())}
     renamed |= {b.name: f"row_{b.name}" for b in rows.buffers if b.role == "scratch"}
     body = rename_buffers(nest.body, renamed)
 
@@ -68,7 +71,7 @@ def _role(of_rows: Buffer, of_sums: Buffer) -> str:
 
 
 def _row_loop(kernel: Kernel, sums: RowSums, names: Names) -> Loop | None:
-    """The loop over rows that a kernel is; a loop over all elements becomes one over rows."""
+    """Return the loop over rows that makes up a kernel, or None; split a loop over all elements into rows."""
     body = merge_loops(kernel.body, names)
     outer = body[0] if len(body) == 1 else None
     if not isinstance(outer, Loop) or outer.kind != "parallel":
@@ -86,7 +89,7 @@ def _row_loop(kernel: Kernel, sums: RowSums, names: Names) -> Loop | None:
 def _share_rows(
     program: Program, rows: Kernel, bound: Mapping[str, str], sums: RowSums, summed: Mapping[str, str], nest: Loop
 ) -> bool:
-    """Whether the sums read little else than the rows touch, and of what these write only the same row."""
+    """Check whether the sums read little besides the buffers of ``rows``, and only the current row of written ones."""
     shared = {*bound.values(), *summed.values()}
     if any(s.alias and (s.name in shared or s.alias in shared) for s in program.storages):
         return False
@@ -105,17 +108,17 @@ def _share_rows(
 
 
 def _same_rows(nest: Loop, written: str, sums: RowSums, read: str) -> bool:
-    """Whether row by row one kernel writes what the other reads."""
+    """Check whether one kernel writes a buffer row by row, and the other reads it row by row."""
     buffer = sums.kernel.buffer(read)
     width, rest = divmod(buffer.size, sums.rows)
     if rest or not width:
         return False
-    done = [(s.index, nest.axis) for s, _ in walk(nest.body) if isinstance(s, Store | Load) and s.buffer == written]
+    own = [(s.index, nest.axis) for s, _ in walk(nest.body) if isinstance(s, Store | Load) and s.buffer == written]
     used = [(s.index, sums.sums.loop.axis) for s in sums.sums.body if isinstance(s, Load) and s.buffer == read]
-    return all(_in_row(index, row, width) for index, row in (*done, *used))
+    return all(_in_row(index, row, width) for index, row in (*own, *used))
 
 
 def _in_row(index: Index, row: Axis, width: int) -> bool:
-    """Whether an index stays within ``width`` elements from a multiple of the row on."""
+    """Check whether an index stays within the ``width`` elements of a row."""
     low, high = bounds(substitute_axes(index, {row: 0}))
     return access(index, row, ()).stride == width and always("<=", 0, low) and always("<=", high, width - 1)

@@ -1,4 +1,4 @@
-"""Narrow loads: loops that do nothing but wait for LLC read it in pieces of less than a line."""
+"""Narrow loads: loops that only wait for LLC load less than a cache line at a time."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from graphc.ir.kernel.statements import Acc, Kernel, Let, Load, Loop, Update, wa
 
 
 def find_narrow_loads(kernel: Kernel, target: Target) -> frozenset[Axis]:
-    """The axes of innermost loops that only sum up (or the like) what they read side by side, few operations for each
-    value, and that are the first ones to read it, in a kernel that reads more than stays in L2 and no more than may
-    lie in LLC. Whole vectors would cross two cache lines each where an array does not start at one."""
+    """Return the axes of the innermost reduce loops that only wait for the last-level cache.
+
+    Such a loop does few operations per contiguous element and is the first to read it, in a kernel that reads more than
+    L2 holds and at most as much as LLC holds. Whole vectors of an unaligned array would cross two cache lines each.
+    """
     read = sum(hint(b.size) * b.dtype.itemsize for b in kernel.arguments if b.role != "out")
     costs = target.costs.memory
     narrower = 0 < costs.narrow_load_bytes < target.vector_bytes
@@ -21,24 +23,24 @@ def find_narrow_loads(kernel: Kernel, target: Target) -> frozenset[Axis]:
         return frozenset()
     heavy = {s.name for s, _ in walk(kernel.body) if isinstance(s, Acc) and _tests_for_nan(s)}
     cached = {b.name for b in kernel.buffers if b.role == "scratch"}
-    found: set[Axis] = set()
+    narrow: set[Axis] = set()
     for stmt, _ in walk(kernel.body):
         if not isinstance(stmt, Loop) or any(isinstance(s, Loop) for s in stmt.body):
             continue
         read = {s.buffer for s in stmt.body if isinstance(s, Load) and access(s.index, stmt.axis) == UNIT}
         if read - cached and _is_light(stmt, len(read) * costs.narrow_load_operations, heavy):
-            found.add(stmt.axis)
+            narrow.add(stmt.axis)
         cached |= read
-    return frozenset(found)
+    return frozenset(narrow)
 
 
 def _tests_for_nan(acc: Acc) -> bool:
-    """Whether an accumulator takes several operations to update."""
+    """Check whether an update of an accumulator tests for NaN, which takes several operations."""
     return acc.dtype.kind == "f" and acc.combine in ("min", "max")
 
 
 def _is_light(loop: Loop, most: int, heavy: set[str]) -> bool:
-    """Whether a loop does fewer than ``most`` operations in each iteration."""
+    """Check whether a loop is a reduction with fewer than ``most`` operations in each iteration."""
     work = 0
     for stmt in loop.body:
         if isinstance(stmt, Let):

@@ -1,8 +1,8 @@
-"""Long reductions with few results become partial results of stretches of fixed length, and a short reduction of those.
+"""Split reductions: long reductions with few results become partial results of segments, and a short final reduction.
 
-The stretches depend on the size of the reduction only, so the result is the same for every number of threads. Where
-that size is known at run time they are of one length each but for the last one, which the size decides; a program that
-is made for that size alone has stretches of nearly equal length, and may round otherwise.
+The segments depend on the size of the reduction alone, so the result is the same for every number of threads. Where
+that size is known only at run time, all segments but the last have a fixed length. A program compiled for that size
+alone has segments of nearly equal length, and may round differently.
 """
 
 from __future__ import annotations
@@ -38,14 +38,17 @@ from graphc.ir.kernel.statements import (
 
 
 def split_reductions(program: Program, costs: ReductionCosts | Mapping[str, ReductionCosts]) -> Program:
-    """Needs: a lowered program; ``costs`` for all kernels, or for those that may change. Does: gives each long
-    reduction with few results a kernel for partial results, which goes along with what the kernel before does to the
-    same rows. Leaves: an equivalent program, but for the order in which sums are rounded."""
+    """Split long reductions with few results into partial reductions.
+
+    Needs: a lowered program; ``costs`` for all kernels, or by name for the kernels to consider. Does: gives each long
+    reduction with few results a kernel for partial results, fused with the kernel before it if both access the same
+    rows. Leaves: an equivalent program, except for the order of rounding.
+    """
     fixed = call_invariant_storages(program)
     table = costs if isinstance(costs, Mapping) else dict.fromkeys((k.name for k in program.kernels), costs)
     considered = [k for k in program.kernels if k.name in table]
     splitters = {k.name: _KernelSplitter(k, table[k.name], _read_once(program, k, fixed)) for k in considered}
-    split = {name: found for name, s in splitters.items() if (found := s.run()) is not None}
+    split = {name: pieces for name, s in splitters.items() if (pieces := s.run()) is not None}
     if not split:
         return program
     row_sums = {name: sums for s in splitters.values() for name, sums in s.row_sums.items()}
@@ -53,7 +56,7 @@ def split_reductions(program: Program, costs: ReductionCosts | Mapping[str, Redu
 
 
 class _Calls:
-    """The calls of a program with those of split kernels replaced by those of their pieces."""
+    """Builder of a program in which the calls of split kernels are replaced by calls of their pieces."""
 
     def __init__(self, program: Program, split: dict[str, list[Kernel]], row_sums: dict[str, RowSums]):
         self.program = program
@@ -61,13 +64,13 @@ class _Calls:
         self.row_sums = row_sums
         self.kernels = {p.name: p for k in program.kernels for p in split.get(k.name, [k])}
         self.joined: dict[tuple[str, str, tuple[int, ...]], str] = {}
-        """By two kernels and where arguments of the second are among those of the first: the name of both as one."""
+        """Names of fused kernels, by both kernels and the positions of the second's arguments in the first's."""
         self.storages = list(program.storages)
         self.names = {s.name for s in program.storages}
         self.calls: list[Call] = []
 
     def run(self) -> Program:
-        """The program of the pieces."""
+        """Return the program of the pieces."""
         for call in self.program.calls:
             if call.kernel in self.split:
                 self.add_pieces(call)
@@ -78,7 +81,7 @@ class _Calls:
         return replace(self.program, storages=tuple(self.storages), kernels=kernels, calls=tuple(self.calls))
 
     def add_pieces(self, call: Call) -> None:
-        """Appends the calls of the pieces of a kernel."""
+        """Append the calls of the pieces of a kernel."""
         bound = dict(zip((b.name for b in self.program.kernel(call.kernel).arguments), call.args, strict=True))
         offsets = {name: call.offset(i) for i, name in enumerate(bound)}
         for piece in self.split[call.kernel]:
@@ -88,11 +91,11 @@ class _Calls:
                     size = call.size(buffer.size)
                     self.storages.append(Storage(bound[buffer.name], buffer.dtype, (size,), "temp"))
             args = tuple(bound[b.name] for b in piece.arguments)
-            at = tuple(offsets.get(b.name, Index()) for b in piece.arguments) if call.offsets else ()
-            self.add(replace(call, kernel=piece.name, args=args, offsets=at))
+            piece_offsets = tuple(offsets.get(b.name, Index()) for b in piece.arguments) if call.offsets else ()
+            self.add(replace(call, kernel=piece.name, args=args, offsets=piece_offsets))
 
     def add(self, call: Call) -> None:
-        """Appends a call, or joins it with the last one."""
+        """Append a call, or fuse it with the last one."""
         last = self.calls[-1] if self.calls else None
         plain = last is not None and not (last.loops or call.loops or last.offsets or call.offsets)
         if last is not None and plain and call.kernel in self.row_sums:
@@ -108,15 +111,15 @@ class _Calls:
         self.calls.append(call)
 
 
-def _fresh(name: str, taken: set[str]) -> str:
-    while name in taken:
+def _fresh(name: str, used: set[str]) -> str:
+    while name in used:
         name += "x"
-    taken.add(name)
+    used.add(name)
     return name
 
 
 class _PlainNames(Names):
-    """Names that neither a lowered kernel nor the schedule uses."""
+    """Generator of names that neither a lowered kernel nor the schedule uses."""
 
     def axis(self, prefix: str, extent: int) -> Axis:
         return Axis(f"{prefix}r{self._number()}", extent)
@@ -127,20 +130,21 @@ class _PlainNames(Names):
 
 @dataclass(frozen=True)
 class _Partial:
-    """Where the partial results of one accumulator lie: ``count`` of them for each result."""
+    """Buffer with the partial results of one accumulator: ``count`` of them for each result."""
 
     buffer: Buffer
     acc: Acc
     count: int
-    apart: int
-    """Elements between the partial results of one result: neighbours in memory are what is computed side by side."""
+    stride: int
+    """Elements between the partial results of one result, chosen so that elements computed together are contiguous."""
 
     def index(self, result: Index, number: Index) -> Index:
-        return result * self.count + number if is_one(self.apart) else result + number * self.apart
+        """Return the index of partial result ``number`` of a result."""
+        return result * self.count + number if is_one(self.stride) else result + number * self.stride
 
 
 def _read_once(program: Program, kernel: Kernel, fixed: frozenset[str]) -> frozenset[str]:
-    """Buffers to which no call binds what could be packed once for many calls."""
+    """Return the buffers to which no call binds a storage that could be packed once for many calls."""
     calls = program.calls_of(kernel.name)
     packed = {b.name for c in calls for b, a in zip(kernel.arguments, c.args, strict=True) if a in fixed or c.loops}
     return frozenset(b.name for b in kernel.arguments) - packed
@@ -151,15 +155,15 @@ class _KernelSplitter:
         self.kernel = kernel
         self.costs = costs
         self.once = once
-        """Buffers of which no copy is kept from call to call."""
+        """Buffers without a packed copy that is kept from call to call."""
         self.names = _PlainNames()
         self.outer: list[Axis] = []
         self.partials: list[_Partial] = []
         self.row_sums: dict[str, RowSums] = {}
-        """By name, the kernels that may be joined with one that goes over the same rows."""
+        """Kernels by name that may be fused with a kernel over the same rows."""
 
     def run(self) -> list[Kernel] | None:
-        """The kernels of partial results, and the one that is left; None when there is nothing to split."""
+        """Return the kernels of partial results, and the kernel of the rest; None when there is nothing to split."""
         body = self.kernel.body
         while len(body) == 1 and isinstance(body[0], Loop) and body[0].kind == "parallel":
             self.outer.append(body[0].axis)
@@ -183,12 +187,14 @@ class _KernelSplitter:
 
     @property
     def results(self) -> int:
-        """How many results there are; those that are expected, where sizes are known at run time."""
+        """Number of results, for expected sizes."""
         return hint(prod(a.extent for a in self.outer))
 
     def is_long(self, statements: Sequence[Stmt], position: int) -> bool:
-        """Whether the reduction at a position is worth splitting: not the one of many results whose rows are read again
-        once it is done, from L2 where that is done tile by tile."""
+        """Check whether the reduction at a position is worth splitting.
+
+        A reduction with many results is not, if its rows are read again after it: tile by tile, these reads hit L2.
+        """
         loop, rest = statements[position], statements[position + 1 :]
         assert isinstance(loop, Loop)
         trips = _trips((loop,)) * self.results
@@ -203,7 +209,7 @@ class _KernelSplitter:
         return is_column_sum(self.outer[-1], statements[:position], loop, self.costs, once)
 
     def partial_kernel(self, before: tuple[Stmt, ...], loop: Loop, number: int) -> Kernel:
-        """The kernel that computes the partial results of a loop; notes where they lie."""
+        """Return the kernel that computes the partial results of a loop; record their buffers in ``partials``."""
         results = prod(a.extent for a in self.outer)
         stretch = self.costs.rows_stretch if self.many else self.costs.stretch
         runs = blocks(loop.axis.extent, max(1, stretch // (_trips(loop.body) * self.results)))
@@ -220,27 +226,27 @@ class _KernelSplitter:
         )
         self.partials += partials
         body: list[Stmt] = []
-        done = 0
+        before_run = 0
         name = f"{self.kernel.name}_partial{number}"
         if self.many:
             sums = ColumnSums(self.names, self.outer[-1], from_identity, loop, self.costs)
             return self.row_kernel(name, sums, runs, partials)
         for run in runs:
-            body += self.stretches(from_identity, loop, run, done, partials)
-            done += run[1]
+            body += self.stretches(from_identity, loop, run, before_run, partials)
+            before_run += run[1]
         return self.kernel_of(name, tuple(body))
 
     def row_kernel(
         self, name: str, sums: ColumnSums, runs: list[tuple[int, int, int]], partials: list[_Partial]
     ) -> Kernel:
-        """The same, with whole rows added up."""
+        """Return the same kernel for many results: whole rows are added up."""
 
         def build(ahead: Ahead) -> Kernel:
             body: list[Stmt] = []
-            done = 0
+            before_run = 0
             for run in runs:
-                body += self.row_stretches(replace(sums, ahead=ahead), run, done, partials)
-                done += run[1]
+                body += self.row_stretches(replace(sums, ahead=ahead), run, before_run, partials)
+                before_run += run[1]
             return self.kernel_of(name, tuple(body), sums.scratch)
 
         kernel = build(nothing_ahead)
@@ -249,40 +255,40 @@ class _KernelSplitter:
         return kernel
 
     def stretches(
-        self, before: tuple[Stmt, ...], loop: Loop, run: tuple[int, int, int], done: int, partials: list[_Partial]
+        self, before: tuple[Stmt, ...], loop: Loop, run: tuple[int, int, int], before_run: int, partials: list[_Partial]
     ) -> tuple[Stmt, ...]:
-        """The nest over stretches of equal length; ``done`` come before them."""
+        """Return the nest over segments of equal length, with ``before_run`` segments before them."""
         start, count, size = run
         stretch, step = self.names.axis("s", count), self.names.axis("k", size)
         outer = {a: self.names.axis("o", a.extent) for a in self.outer}
-        place = block_index(start, (stretch, size), (step, 1))
-        copier = BodyCopier(self.names, {**outer, loop.axis: place})
+        position = block_index(start, (stretch, size), (step, 1))
+        copier = BodyCopier(self.names, {**outer, loop.axis: position})
         body = [*copier.body(before), Loop(step, "reduce", copier.body(loop.body))]
         result = _flat(outer.values())
         for partial in partials:
             value = self.names.scalar("p")
             body.append(Read(value, copier.renamed[partial.acc.name]))
-            body.append(Store(partial.buffer.name, partial.index(result, as_index(stretch) + done), value))
+            body.append(Store(partial.buffer.name, partial.index(result, as_index(stretch) + before_run), value))
         return wrap([(stretch, "parallel"), *((a, "parallel") for a in outer.values())], tuple(body))
 
     def row_stretches(
-        self, sums: ColumnSums, run: tuple[int, int, int], done: int, partials: list[_Partial]
+        self, sums: ColumnSums, run: tuple[int, int, int], before_run: int, partials: list[_Partial]
     ) -> tuple[Stmt, ...]:
-        """The nest over stretches of rows of equal length."""
+        """Return the nest over segments of equal numbers of rows."""
         start, count, size = run
         stretch = self.names.axis("s", count)
         outer = {a: self.names.axis("o", a.extent) for a in self.outer[:-1]}
-        found = {p.acc.name: p for p in partials}
+        by_acc = {p.acc.name: p for p in partials}
 
         def target(acc: Acc, column: Index) -> tuple[str, Index]:
             result = _flat(outer.values()) * self.outer[-1].extent + column
-            return found[acc.name].buffer.name, found[acc.name].index(result, as_index(stretch) + done)
+            return by_acc[acc.name].buffer.name, by_acc[acc.name].index(result, as_index(stretch) + before_run)
 
         body = sums.nest(outer, block_index(start, (stretch, size)), size, target)
         return wrap([(stretch, "parallel"), *((a, "parallel") for a in outer.values())], body)
 
     def combined(self, loop: Loop) -> Loop:
-        """The loop that combines the partial results of a loop that was split last."""
+        """Return the loop that combines the partial results of a split loop."""
         updated = {s.acc for s, _ in walk(loop.body) if isinstance(s, Update)}
         partials = [p for p in self.partials if p.acc.name in updated]
         number = self.names.axis("k", partials[0].count)
@@ -295,7 +301,7 @@ class _KernelSplitter:
         return Loop(number, "reduce", tuple(body))
 
     def kernel_of(self, name: str, body: tuple[Stmt, ...], scratch: Sequence[Buffer] = ()) -> Kernel:
-        """A kernel with the buffers that its body uses."""
+        """Return a kernel with the buffers that its body uses."""
         stored = {s.buffer for s, _ in walk(body) if isinstance(s, Store)}
         used = stored | {s.buffer for s, _ in walk(body) if isinstance(s, Load)}
         buffers = [b if b.name in stored else replace(b, role="in") for b in self.kernel.buffers if b.name in used]
@@ -305,18 +311,18 @@ class _KernelSplitter:
 
 
 def _loaded(body: Sequence[Stmt]) -> set[str]:
-    """Buffers that statements read."""
+    """Return the buffers read by statements."""
     return {s.buffer for s, _ in walk(tuple(body)) if isinstance(s, Load)}
 
 
 def _trips(body: tuple[Stmt, ...]) -> int:
-    """Iterations of the innermost loops of a nest; those that are expected, where sizes are known at run time."""
-    found = (prod(hint(a.axis.extent) for a in loops) for s, loops in walk(body) if not isinstance(s, Loop))
-    return max(found, default=1)
+    """Return the iterations of the longest innermost loop of a nest, for expected sizes."""
+    trips = (prod(hint(a.axis.extent) for a in loops) for s, loops in walk(body) if not isinstance(s, Loop))
+    return max(trips, default=1)
 
 
 def _flat(axes: Iterable[Axis]) -> Index:
-    """The row-major number of a point."""
+    """Return the row-major number of a point."""
     index = as_index(0)
     for axis in axes:
         index = index * axis.extent + as_index(axis)

@@ -1,1 +1,1 @@
-"""Which work is shared by threads, where their barriers are, and where a long program looks for Ctrl-C."""
+"""Threads: distribution of work, barriers, and polls for Ctrl-C in long programs."""

@@ -1,11 +1,11 @@
-"""Which loops of a scheduled kernel are shared by threads, and which chunk of their iterations each thread runs.
+"""Chunks: the loops of a scheduled kernel that threads share, and the iterations that each thread runs.
 
-The iterations of all shared loops lie in one row of grains, each iteration taking as many as it costs. Chunk ``p``
-of ``n`` holds the iterations that start in the grains from ``total * p // n`` to ``total * (p + 1) // n``. This
-contiguous chunk depends on nothing but the kernel and ``n``; what an iteration computes does not depend on ``n``.
+All shared loops form one sequence of grains, in which each iteration takes as many grains as it costs. Chunk ``p`` of
+``n`` has the iterations that start in the grains from ``total * p // n`` to ``total * (p + 1) // n``. This contiguous
+chunk depends on the kernel and ``n`` alone; the result of an iteration does not depend on ``n``.
 
-Where extents are sizes known at run time, so are places and numbers of grains. What an iteration costs that is handed
-out whole is a number, and which loops are opened is decided for the sizes that are expected.
+Where extents are sizes known only at run time, so are offsets and counts of grains. The cost of an undivided iteration
+is always a number, and expected sizes decide which loops are opened (their iterations divided).
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from graphc.ir.kernel.statements import Acc, Kernel, Load, Loop, Stmt, Store, Up
 
 @dataclass(frozen=True)
 class Share:
-    """Where the iterations of a loop lie among the grains of the iteration (or kernel) around."""
+    """Position of a loop's iterations among the grains of the enclosing iteration (or kernel)."""
 
     offset: Any
     weight: Any
-    """Grains of one iteration: a number, or a size where loops inside are shared that have one as their extent."""
+    """Grains of one iteration: a number, or a size where inner shared loops have extents known only at run time."""
     whole: bool
-    """True when an iteration belongs to one chunk; False when loops inside are shared, and a chunk enters every
-    iteration in which it has grains."""
+    """True if an iteration belongs to one chunk. False if inner loops are shared: a chunk then enters every iteration
+    in which it has grains."""
 
 
 @dataclass(frozen=True)
 class Chunking:
-    """A kernel and how its loops are shared. What stands outside of them stores nothing, and every thread runs it."""
+    """A kernel and its shared loops. Statements outside of these store nothing, and every thread runs them."""
 
     kernel: Kernel
     grains: Any
@@ -48,25 +48,27 @@ class Chunking:
 
 @dataclass
 class _Unit:
-    """A statement with effects: a loop whose iterations are handed out, or one that is opened."""
+    """A statement with effects: a loop whose iterations are distributed, or an opened loop."""
 
     loop: Loop
     cost: int
-    """Of one iteration."""
+    """Cost of one iteration."""
     inner: list[_Unit] = field(default_factory=list)
-    """What an opened loop hands out."""
+    """Units inside an opened loop, which are distributed instead of its iterations."""
     offset: Any = 0
     weight: Any = 1
 
     @property
     def iterations(self) -> int:
-        """How many there are expected to be."""
+        """Expected number of iterations."""
         return hint(self.loop.axis.extent)
 
 
 def chunk_kernel(kernel: Kernel, counts: StatementCounts, costs: ThreadCosts, least: float = 0.0) -> Chunking | None:
-    """How threads share a kernel; None when it must be run by one, or when less than the part ``least`` of its work can
-    be shared."""
+    """Distribute a kernel's loops over threads.
+
+    Returns None when one thread must run it, or when less than the fraction ``least`` of its work can be shared.
+    """
     planner = _Planner(kernel, counts, costs)
     units = planner.units(kernel.body, ())
     if units is None:
@@ -81,7 +83,7 @@ def chunk_kernel(kernel: Kernel, counts: StatementCounts, costs: ThreadCosts, le
     grains = _place(units, gcd(*(unit.cost for unit, _ in leaves)))
     shares = {u.loop.axis: Share(u.offset, u.weight, not u.inner) for u in _all(units)}
     loops = Counter(s.axis for s, _ in walk(kernel.body) if isinstance(s, Loop))
-    if any(loops[axis] > 1 for axis in shares):  # another loop over the axis would be cut into the same chunks
+    if any(loops[axis] > 1 for axis in shares):  # chunks would cut another loop over the same axis, too
         return None
     once = {id(u.loop.body[0]): u.loop for u in _all(units) if planner.is_wrapped(u.loop)}
     return Chunking(replace(kernel, body=_wrapped(kernel.body, once)), grains, shares)
@@ -94,7 +96,7 @@ def _all(units: list[_Unit]) -> Iterator[_Unit]:
 
 
 def _leaves(units: list[_Unit], around: int) -> Iterator[tuple[_Unit, int]]:
-    """Every loop whose iterations are handed out, with the number of its iterations in the kernel."""
+    """Yield every loop whose iterations are distributed, with the number of its iterations in the kernel."""
     for unit in units:
         count = around * unit.iterations
         if unit.inner:
@@ -104,7 +106,7 @@ def _leaves(units: list[_Unit], around: int) -> Iterator[tuple[_Unit, int]]:
 
 
 def _place(units: list[_Unit], grain: int) -> Any:
-    """Sets offsets and weights; returns how many grains the units take."""
+    """Set offsets and weights; return the number of grains of all units."""
     position: Any = 0
     for unit in units:
         unit.offset = position
@@ -119,45 +121,45 @@ class _Planner:
         self.counts = counts
         self.costs = costs
         self.wrapped: dict[int, Loop] = {}
-        """By id of a statement that one thread runs: the loop of one iteration that stands for it."""
+        """The loops of one iteration around statements that one thread runs, by the id of the statement."""
         self.scratch = {b.name for b in kernel.buffers if b.role == "scratch"}
-        self.taken = {s.axis.name for s, _ in walk(kernel.body) if isinstance(s, Loop)}
+        self.axis_names = {s.axis.name for s, _ in walk(kernel.body) if isinstance(s, Loop)}
 
     def units(self, body: tuple[Stmt, ...], around: tuple[Axis, ...]) -> list[_Unit] | None:
-        """The statements of a body that have effects, as loops; None when one needs what another one does."""
+        """Return the statements of a body with effects, as loops; None when one depends on another one."""
         uses = [_Uses(stmt, self.scratch) for stmt in body]
         together = not all(_is_version(stmt) for stmt in body)
         if together and any(a.feeds(b) for i, a in enumerate(uses) for j, b in enumerate(uses) if i != j):
             return None
         if not all(use.closed for use in uses):
             return None
-        found: list[_Unit] = []
+        units: list[_Unit] = []
         for stmt, use in zip(body, uses, strict=True):
             if not use.stores:
                 continue
             loop = stmt if isinstance(stmt, Loop) and stmt.kind in ("parallel", "version") else self.wrap(stmt)
             if not all(_is_injective(s, (*around, loop.axis)) for s in use.combining):
                 return None
-            found.append(_Unit(loop, self.counts.body(loop.body) + 1))
-        return found
+            units.append(_Unit(loop, self.counts.body(loop.body) + 1))
+        return units
 
     def wrap(self, stmt: Stmt) -> Loop:
-        """The loop of one iteration around a statement that one thread runs."""
-        known = self.wrapped.get(id(stmt))
-        if known is None:
+        """Return a loop of one iteration around a statement that one thread runs."""
+        loop = self.wrapped.get(id(stmt))
+        if loop is None:
             number = len(self.wrapped)
-            while f"once_{number}" in self.taken:
+            while f"once_{number}" in self.axis_names:
                 number += 1
-            self.taken.add(f"once_{number}")
-            known = self.wrapped[id(stmt)] = Loop(Axis(f"once_{number}", 1), "parallel", (stmt,))
-        return known
+            self.axis_names.add(f"once_{number}")
+            loop = self.wrapped[id(stmt)] = Loop(Axis(f"once_{number}", 1), "parallel", (stmt,))
+        return loop
 
     def is_wrapped(self, loop: Loop) -> bool:
-        """Whether a loop was made by ``wrap``."""
+        """Check whether ``wrap`` made a loop."""
         return self.wrapped.get(id(loop.body[0])) is loop
 
     def open(self, units: list[_Unit], total: int, around: tuple[Axis, ...] = ()) -> None:
-        """Opens loops whose iterations are too long to be shared evenly."""
+        """Open loops whose iterations are too long for an even distribution."""
         for unit in units:
             version = _is_version(unit.loop)
             if (unit.cost * self.costs.grains <= total and not version) or self.is_wrapped(unit.loop):
@@ -177,7 +179,7 @@ def _is_version(stmt: Stmt) -> bool:
 
 
 def _wrapped(body: tuple[Stmt, ...], once: dict[int, Loop]) -> tuple[Stmt, ...]:
-    """The body with some statements (by id) inside loops of one iteration."""
+    """Return the body with some statements (by id) inside loops of one iteration."""
     return map_statements(
         body,
         leaf=lambda stmt: (once.get(id(stmt), stmt),),
@@ -189,18 +191,17 @@ class _Uses:
     """Stores and loads of a statement."""
 
     def __init__(self, stmt: Stmt, scratch: Collection[str]):
-        """``scratch``: buffers of which each thread has its own."""
+        """Collect the accesses; ``scratch`` are the buffers of which each thread has a copy."""
         self.stmt = stmt
         self.scratch = scratch
         self.stores: dict[str, list[Store]] = {}
         self.loads: dict[str, list[Load]] = {}
         self.filled: dict[str, int] = {}
-        """How many stores to a buffer stand before the first load."""
+        """Per buffer: the number of stores before the first load."""
         self.combining: list[Store] = []
-        """Stores that combine, into buffers that all threads see, and stores whose place depends on data: what is
-        there before them counts."""
+        """Stores that depend on earlier content of the buffer: they combine, or their position depends on data."""
         self.closed = True
-        """False when it stores and also updates an accumulator from outside."""
+        """False if it stores and also updates an accumulator from outside."""
         self.axes: set[Axis] = set()
         declared: set[str] = set()
         updated: set[str] = set()
@@ -221,27 +222,29 @@ class _Uses:
         self.closed = not self.stores or updated <= declared
 
     def feeds(self, other: _Uses) -> bool:
-        """True when the other statement needs what this one stores, or is a store that may replace it. The loops that
-        store to one buffer are parts of one loop."""
+        """Check whether the other statement may load what this one stores, or may overwrite it.
+
+        Loops that store to the same buffer count as pieces of one loop, whose stores do not overlap.
+        """
         if any(s.buffer in self.stores for s in other.combining):
             return True
-        if any(self._may_meet(other, other.loads[name]) for name in self.stores.keys() & other.loads.keys()):
+        if any(self._may_alias(other, other.loads[name]) for name in self.stores.keys() & other.loads.keys()):
             return True
-        return isinstance(other.stmt, Store) and self._may_meet(other, [other.stmt])
+        return isinstance(other.stmt, Store) and self._may_alias(other, [other.stmt])
 
-    def _may_meet(self, other: _Uses, found: Sequence[Load | Store]) -> bool:
-        """Whether loads from, or stores to, one buffer may be at a place to which this statement stores."""
-        name = found[0].buffer
-        if name in self.scratch and isinstance(found[0], Load) and other.fills(name):
+    def _may_alias(self, other: _Uses, accesses: Sequence[Load | Store]) -> bool:
+        """Check whether accesses of one buffer may be at an element to which this statement stores."""
+        name = accesses[0].buffer
+        if name in self.scratch and isinstance(accesses[0], Load) and other.fills(name):
             return False
-        # NOTE: an axis that both have does not stand for the same iteration.
+        # NOTE: a common axis does not mean the same iteration in both statements.
         stored = self.stores.get(name, ())
         return bool(stored) and (
-            bool(self.axes & other.axes) or any(not _is_apart(s.index, f.index) for s in stored for f in found)
+            bool(self.axes & other.axes) or any(not _is_apart(s.index, f.index) for s in stored for f in accesses)
         )
 
     def fills(self, name: str) -> bool:
-        """Whether it stores to all of a buffer that it loads, before it loads any."""
+        """Check whether it stores to all loaded elements of a buffer before the first load."""
         before = self.stores.get(name, ())[: self.filled[name]]
         first = [bounds(s.index) for s in before if not s.guard and _is_dense(s.index)]
         read = [bounds(load.index) for load in self.loads[name]]
@@ -251,7 +254,7 @@ class _Uses:
 
 
 def _is_dense(index: Index) -> bool:
-    """Whether an index takes every value between its smallest and its largest."""
+    """Check whether an index takes every value between its smallest and its largest."""
     reach = 0
     for atom, stride in sorted(index.terms, key=lambda term: term[1] if type(term[1]) is int else 0):
         if type(stride) is not int or not isinstance(atom, Axis) or not 0 < stride <= reach + 1:
@@ -261,8 +264,10 @@ def _is_dense(index: Index) -> bool:
 
 
 def _is_apart(a: Index, b: Index) -> bool:
-    """Whether two places are never the same: they differ, or their quotients or rests do, by a stride of one of them,
-    as those of rows and columns that lie apart."""
+    """Check whether two indices never are equal: they differ, or their quotients or remainders by a stride do.
+
+    An example are disjoint ranges of rows, or of columns.
+    """
     strides = {abs(c) for _, c in (*a.terms, *b.terms) if type(c) is int and abs(c) > 1}
     return _differs(a, b) or any(_differs(a // s, b // s) or _differs(a % s, b % s) for s in strides)
 
@@ -273,7 +278,7 @@ def _differs(a: Index, b: Index) -> bool:
 
 
 def _is_injective(store: Store, axes: tuple[Axis, ...]) -> bool:
-    """True when iterations of the loops over ``axes`` (outermost first) that differ store to different places."""
+    """Check whether different iterations of the loops over ``axes`` (outermost first) store to different elements."""
     for position, axis in enumerate(axes):
         outer = axes[: position + 1]
         walks = [access(store.index, a, ()) for a in outer]
@@ -285,5 +290,5 @@ def _is_injective(store: Store, axes: tuple[Axis, ...]) -> bool:
 
 
 def _is_longer(stride: Any, span: Any) -> bool:
-    """Whether a stride is larger than a span for all sizes, whatever its sign."""
+    """Check whether a stride, of either sign, is larger than a span for all sizes."""
     return always("<=", span + 1, stride) or always("<=", span + 1, -stride)

@@ -1,4 +1,4 @@
-"""How a scheduled program is run: which stores are non-temporal, what threads share, where it polls."""
+"""Execution of a scheduled program: non-temporal stores, thread plan, polls, library products."""
 
 from __future__ import annotations
 
@@ -11,18 +11,20 @@ from graphc.codegen.schedule.threads.plan import ThreadPlan
 
 @dataclass(frozen=True)
 class Execution:
-    """Decisions of the schedule that loops do not show; by default one thread runs plain code. The emitter writes what
-    stands here and decides nothing."""
+    """Decisions of the schedule that loops do not show; the emitter follows them and makes none.
+
+    By default one thread runs plain code.
+    """
 
     non_temporal: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """By name of a kernel the buffers whose stores are non-temporal where they start at a cache line."""
+    """Buffers by name of the kernel: their stores are non-temporal if the buffer starts at a cache line."""
     threads: ThreadPlan = field(default_factory=ThreadPlan)
     polls: frozenset[int] = frozenset()
-    """Numbers of the calls before which the program looks whether Ctrl-C was pressed."""
+    """Numbers of the calls before which the program checks whether Ctrl-C was pressed."""
     products: Mapping[str, Product] = field(default_factory=dict)
-    """By name of a kernel what a device's library computes in its place."""
+    """Products that a device's library computes, by name of the kernel that each replaces."""
 
     @property
     def alone(self) -> Execution:
-        """The same for one thread that never polls: nothing but the kernels runs."""
+        """The same execution for one thread that never polls: it runs only the kernels."""
         return replace(self, threads=ThreadPlan(), polls=frozenset())

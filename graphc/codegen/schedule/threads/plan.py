@@ -1,4 +1,4 @@
-"""The plan by which threads run a program: which kernels are cut into chunks, and where barriers stand."""
+"""Thread plan of a program: the kernels cut into chunks, and the positions of barriers."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from graphc.ir.kernel.statements import Call, Program, Storage
 
 @dataclass(frozen=True)
 class ThreadPlan:
-    """How threads share a program; by default not at all."""
+    """Distribution of a program over threads; by default one thread runs all."""
 
     chunked: dict[str, Chunking] = field(default_factory=dict)
-    """How loops are cut into chunks, by name of the kernel; one thread runs the others."""
+    """Kernels cut into chunks, by name; one thread runs the others."""
     barriers: frozenset[int] = frozenset()
     """Numbers of the calls before which all threads wait for each other."""
     most: int = 1
-    """How many threads there should be at most."""
+    """Largest number of threads."""
     parts: Any = 0
-    """A size where sizes are known at run time: how many parts of worthwhile length a call has, so that no more threads
-    share it; else 0."""
+    """Upper bound of threads for one call, as a size, where sizes are known only at run time: each thread gets a
+    worthwhile part of the work. Else 0."""
 
     def shared_loops(self, calls: Sequence[Call]) -> set[Axis]:
-        """Loops through which all threads go: they share a kernel in it, or a barrier stands in it."""
+        """Return the loops that all threads execute, because they contain a shared kernel or a barrier."""
         spans = loop_spans(calls)
         return {
             axis
@@ -45,7 +45,7 @@ class ThreadPlan:
 
 
 def plan_threads(program: Program, target: Target) -> ThreadPlan:
-    """The plan for a scheduled program whose memory is planned."""
+    """Return the plan for a scheduled program with a memory plan."""
     if not target.has_pool:
         return ThreadPlan()
     costs, roofline = target.costs.threads, target.roofline
@@ -54,7 +54,7 @@ def plan_threads(program: Program, target: Target) -> ThreadPlan:
         runs[call.kernel] += hint(_expected_runs(call))
     repeated = {call.kernel for call in program.calls if call.loops}
     tiles = {call.kernel for call in program.calls if call.sizes}
-    """Kernels of tiles, which were chosen for ample sizes."""
+    """Kernels of tiles; tile-and-fuse chose these tiles for large sizes."""
     chunked: dict[str, Chunking] = {}
     times: dict[str, int] = {}
     shared = 0
@@ -74,25 +74,25 @@ def plan_threads(program: Program, target: Target) -> ThreadPlan:
     if not chunked or shared < costs.team_ns:
         return ThreadPlan()
     barriers = frozenset(_Barriers(program, chunked).find())
-    parts = _parts(program, chunked, times, costs)
-    if is_size(parts):
-        return ThreadPlan(chunked, barriers, costs.most, parts)
+    worthwhile_parts = _parts(program, chunked, times, costs)
+    if is_size(worthwhile_parts):
+        return ThreadPlan(chunked, barriers, costs.most, worthwhile_parts)
     return ThreadPlan(chunked, barriers, max(2, min(costs.most, shared // costs.part_ns)))
 
 
 def _expected_runs(call: Call) -> Any:
-    """How often a kernel runs, where flags end some of the loops around it."""
+    """Return the expected number of runs of a kernel; loops ended by flags count with at most _FLAGGED_RUNS."""
     return prod(min(axis.extent, _FLAGGED_RUNS) if axis.flag else axis.extent for axis in call.loops)
 
 
 _FLAGGED_RUNS = 8
 """Assumed iterations of a loop that its flag ends."""
 _SCALE = 256
-"""Parts of a nanosecond in which the time of a grain is counted."""
+"""Fractions of a nanosecond in the unit of a grain's time."""
 
 
 def _parts(program: Program, chunked: Mapping[str, Chunking], times: Mapping[str, int], costs: ThreadCosts) -> Any:
-    """The time of all shared calls in the unit that is worth a thread: a grain takes as long whatever the sizes are."""
+    """Return the time of all shared calls, in units worth a thread each; a grain takes the same time for all sizes."""
     work: Any = 0
     for call in program.calls:
         if call.kernel in chunked:
@@ -104,32 +104,32 @@ def _parts(program: Program, chunked: Mapping[str, Chunking], times: Mapping[str
 
 @dataclass(frozen=True)
 class _MemoryUse:
-    """Memory that a call uses: bytes of the arena, or of a storage of its own."""
+    """Memory used by a call: bytes of the arena, or of a separate storage."""
 
-    place: str
+    storage: str
     """Name of the storage; empty for the arena."""
     start: int
     stop: int
     writes: bool
     alone: bool
-    """Whether the first thread alone makes the call."""
+    """True if the first thread alone makes the call."""
 
     def waits_for(self, earlier: _MemoryUse) -> bool:
-        """Whether a barrier must stand between the two uses."""
-        if self.place != earlier.place or not (self.writes or earlier.writes) or (self.alone and earlier.alone):
+        """Check whether a barrier is needed between the two uses."""
+        if self.storage != earlier.storage or not (self.writes or earlier.writes) or (self.alone and earlier.alone):
             return False
         return not always("<=", earlier.stop, self.start) and not always("<=", self.stop, earlier.start)
 
 
 _Uses = dict[str, list[_MemoryUse]]
-"""By place, uses since the last barrier."""
+"""Uses since the last barrier, by storage."""
 
 
 class _Barriers:
     def __init__(self, program: Program, chunked: dict[str, Chunking]):
         self.calls = program.calls
         self.checked = program.checked or -1
-        """The call before which all threads must know whether the program goes on."""
+        """The call before which all threads must know whether a check has stopped the program."""
         self.chunked = chunked
         self.owners = owners(program)
         self.kernels = {k.name: k for k in program.kernels}
@@ -138,14 +138,16 @@ class _Barriers:
             for axis, (first, last) in loop_spans(self.calls).items()
             if axis.flag and any(call.kernel in chunked for call in self.calls[first : last + 1])
         }
-        """Loops with flags that all threads go through. Barriers stand before and behind each look at the flag, so
-        nothing is to be waited for where such a loop begins, goes on or ends."""
+        """Loops with flags that all threads execute. There are barriers before and after each check of the flag, so the
+        start, continuation and end of such a loop need none."""
 
     def find(self) -> set[int]:
-        """Calls before which a barrier stands: they touch what calls after the barrier before have written, or write
-        what those have touched."""
+        """Return the calls that need a barrier before them.
+
+        Each accesses memory written since the last barrier, or writes memory accessed since then.
+        """
         since: _Uses = {}
-        found: set[int] = set()
+        barriers: set[int] = set()
         skipped: list[tuple[Axis, _Uses]] = []
         around: list[tuple[Axis, int]] = []
         for number, calls, at in self.units():
@@ -154,28 +156,34 @@ class _Barriers:
                 since.clear()
             self.follow(self.calls[number].loops, since, skipped)
             uses = [use for call in calls for use in self.uses(call)]
-            waits = any(a.waits_for(earlier) for a in uses for earlier in since.get(a.place, ()))
-            if waits or number in found or number == self.checked:
-                found.add(number)
+            waits = any(a.waits_for(earlier) for a in uses for earlier in since.get(a.storage, ()))
+            if waits or number in barriers or number == self.checked:
+                barriers.add(number)
                 since.clear()
             for use in uses:
-                since.setdefault(use.place, []).append(use)
-        return found
+                since.setdefault(use.storage, []).append(use)
+        return barriers
 
     def follow(self, loops: tuple[Axis, ...], since: _Uses, skipped: list[tuple[Axis, _Uses]]) -> None:
-        """Enters and leaves loops that may have no iteration in a call: the barriers in one do not count behind it.
-        ``skipped``: those that are open, each with what has been used since the barrier before it."""
+        """Enter and leave loops that may have no iteration in a call, as barriers inside such a loop do not count after
+        it.
+
+        ``skipped`` are the open ones of these loops, each with the uses since the barrier before it.
+        """
         while skipped and skipped[-1][0] not in loops:
-            for place, uses in skipped.pop()[1].items():
-                since[place] = [*uses, *since.get(place, ())]
+            for storage, uses in skipped.pop()[1].items():
+                since[storage] = [*uses, *since.get(storage, ())]
         for axis in loops:
             may_be_skipped = axis not in self.looking and (axis.flag or bounds(axis.extent)[0] < 1)
-            if may_be_skipped and all(axis != known for known, _ in skipped):
-                skipped.append((axis, {place: [*uses] for place, uses in since.items()}))
+            if may_be_skipped and all(axis != other for other, _ in skipped):
+                skipped.append((axis, {storage: [*uses] for storage, uses in since.items()}))
 
     def units(self) -> Iterator[tuple[int, Sequence[Call], dict[str, int]]]:
-        """Calls with their numbers, and iterations by names of loops, in the order in which they run. What one
-        iteration leaves for the next shows in two iterations; a loop that the first thread runs alone is one unit."""
+        """Yield (number, calls, iterations by name of the loop) in the order of execution.
+
+        Two iterations of each loop suffice to find dependences between iterations. A loop run by the first thread alone
+        is one unit.
+        """
         number = 0
         for axis, block in blocks(self.calls):
             if axis is None or not any(call.kernel in self.chunked for call in block):
@@ -190,24 +198,24 @@ class _Barriers:
             number += len(block)
 
     def uses(self, call: Call) -> Iterator[_MemoryUse]:
-        """What one call reads and writes."""
+        """Yield the memory uses of one call."""
         kernel, alone = self.kernels[call.kernel], call.kernel not in self.chunked
         touched = [(name, buffer.role != "in") for buffer, name in zip(kernel.arguments, call.args, strict=True)]
         if alone:
             touched += [(axis.flag, False) for axis in call.loops if axis.flag]
         for name, writes in touched:
             storage = self.owners[name]
-            place = "" if storage.cls == "temp" else storage.name
+            memory = "" if storage.cls == "temp" else storage.name
             start = storage.offset if storage.cls == "temp" else 0
-            yield _MemoryUse(place, start, start + storage.nbytes, writes, alone)
+            yield _MemoryUse(memory, start, start + storage.nbytes, writes, alone)
 
 
 def owners(program: Program) -> dict[str, Storage]:
-    """For the name of each storage the one that owns its memory."""
+    """Return, by name of each storage, the storage that owns its memory."""
     storages = {s.name: s for s in program.storages}
-    found = {}
+    owner = {}
     for name, storage in storages.items():
         while storage.alias:
             storage = storages[storage.alias]
-        found[name] = storage
-    return found
+        owner[name] = storage
+    return owner

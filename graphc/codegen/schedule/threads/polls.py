@@ -1,4 +1,4 @@
-"""Polls: where a long program looks whether Ctrl-C was pressed, before it has written to anything of the caller's."""
+"""Polls: calls before which a long program checks for Ctrl-C, all before its first write to the caller's memory."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ from graphc.ir.kernel.statements import Call, Program
 
 
 def find_polls(program: Program, threads: ThreadPlan, target: Target) -> frozenset[int]:
-    """The numbers of the calls before which a scheduled program polls. None of them comes after a write to a parameter
-    or state. Threads poll only at barriers, and in loops that they share where a flag ends them."""
+    """Return the numbers of the calls before which a scheduled program polls.
+
+    None of them comes after a write to a parameter or state. Threads poll only at barriers, and in shared loops that a
+    flag ends.
+    """
     kernels = {k.name: k for k in program.kernels}
     times = {k.name: kernel_ns(k, StatementCounts().body(k.body), target.roofline) for k in program.kernels}
     if sum(times[call.kernel] * hint(call.runs) for call in program.calls) < INTERRUPTIBLE_NS:
@@ -24,7 +27,7 @@ def find_polls(program: Program, threads: ThreadPlan, target: Target) -> frozens
         arguments = zip(kernels[call.kernel].arguments, call.args, strict=True)
         return any(b.role != "in" and owner[name].cls not in ("temp", "output") for b, name in arguments)
 
-    found: set[int] = set()
+    polls: set[int] = set()
     shared = threads.shared_loops(program.calls)
     endless = {
         first
@@ -34,14 +37,14 @@ def find_polls(program: Program, threads: ThreadPlan, target: Target) -> frozens
     number, since = 0, 0
     for axis, unit in blocks(program.calls):
         if since >= poll_ns and (not threads.chunked or (axis is None and number in threads.barriers)):
-            found.add(number)
+            polls.add(number)
             since = 0
         if any(map(writes, unit)):
             break
         spent = sum(times[call.kernel] * hint(call.runs) for call in unit)
         if axis is not None and spent >= poll_ns and not threads.chunked:
-            found.add(number)
-        found |= endless.intersection(range(number, number + len(unit)))
+            polls.add(number)
+        polls |= endless.intersection(range(number, number + len(unit)))
         since += spent
         number += len(unit)
-    return frozenset(found)
+    return frozenset(polls)

@@ -68,7 +68,7 @@ def rows_of(runs, sizes: dict) -> list[list[int]]:
     found = []
     for run in runs:
         block, row = Axis("r", run.number), Axis("u", run.size)
-        place = run.place(block, row)
+        place = run.position(block, row)
         for i in range(at(run.number, sizes)):
             found.append([value_of(place, {block: i, row: j}, sizes) for j in range(run.size)])
     return found
@@ -90,7 +90,7 @@ def test_what_is_left_over_is_one_block(rows: Size, most: int, last: tuple[int, 
     runs = row_blocks(Axis("i", rows), most, [*(size for size in last if size < largest), largest] if largest else ())
     assert all(isinstance(run, LeftOver) for run in runs[1:])
     for run in runs:
-        assert stays_within(run.place(Axis("r", run.number), Axis("u", run.size)), (), rows) is None
+        assert stays_within(run.position(Axis("r", run.number), Axis("u", run.size)), (), rows) is None
     named = dimensions([rows])
     for batch, time in [(1, 1), (2, 1), (3, 4), (5, 1), (7, 3), (12, 9), (13, 1), (59, 8), (60, 9)]:
         sizes = {d: batch if name == "batch" else time for name, d in named.items()}

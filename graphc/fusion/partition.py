@@ -109,7 +109,7 @@ class Partition:
                 self.awaiting.setdefault(source, []).append(node)
         self.call_invariant = call_invariant_nodes(graph, costs)
         """Nodes that run once for many calls; a group holds only such nodes or none."""
-        self.escaping = {v.node for v in _kept_values(graph)}
+        self.escaping = {v.node for v in _values_after_call(graph)}
         """Nodes whose values outlive the call."""
         self._bits: dict[Group, int] = {}
         self._above: dict[Group, int] = {}
@@ -122,7 +122,7 @@ class Partition:
     def _single(self, node: Node) -> Group:
         """Return the initial group of one node."""
         by_parts = node in self.laid_out or is_written_by_parts(node, self.costs)
-        if node.op.lower_nest is not None or is_apart(node) or by_parts:
+        if node.op.lower_nest is not None or needs_stored_operands(node) or by_parts:
             return Group([node], "nest", node.results[0].shape)
         if node.op.has(Trait.REDUCTION):
             return Group([node], "row", node.operands[0].shape, node_axes(node))
@@ -150,7 +150,7 @@ class Partition:
             stored_read
             for access in direct
             for stored_read in look_through_views(access.value, access.index, self.pinned, access)
-            if not stored_read.value.is_scalar_constant or is_apart(node)
+            if not stored_read.value.is_scalar_constant or needs_stored_operands(node)
         ]
 
     def _awaited(self) -> dict[Node, list[Node]]:
@@ -226,7 +226,7 @@ class Partition:
 
     def is_stored(self, node: Node) -> bool:
         """Check whether a node's results are stored in memory."""
-        return is_apart(node) or node in self.escaping or bool(self.reading(node))
+        return needs_stored_operands(node) or node in self.escaping or bool(self.reading(node))
 
     def reaches(self, producer: Group, consumer: Group, directly: bool) -> bool:
         """Check whether the consumer depends on the producer through other groups, or also ``directly``."""
@@ -299,7 +299,7 @@ def is_repeated(node: Node) -> bool:
     return node.op.has(Trait.LOOP)
 
 
-def is_apart(node: Node) -> bool:
+def needs_stored_operands(node: Node) -> bool:
     """Check whether operands and results of a node must all be stored, in row-major order.
 
     True for nodes that hold graphs (loops, branches) and for host calls.
@@ -307,7 +307,7 @@ def is_apart(node: Node) -> bool:
     return any(node.op.has(trait) for trait in (Trait.LOOP, Trait.HOST, Trait.BRANCH, Trait.WHILE))
 
 
-def _kept_values(graph: Graph) -> list[Value]:
+def _values_after_call(graph: Graph) -> list[Value]:
     """Return the values that outlive the call: outputs, written states, and results of checks."""
     nodes = graph.nodes()
     written = [stored_content(n) for n in nodes if n.op.has(Trait.STATE_WRITE)]
@@ -321,13 +321,13 @@ def _pinned(graph: Graph, deep: set[Node]) -> set[Node]:
     These are outputs, written states, too deep chains of views, and views that products or nests read by anything but
     plain index arithmetic.
     """
-    pinned = deep | {value.node for value in _kept_values(graph) if is_virtual(value.node)}
+    pinned = deep | {value.node for value in _values_after_call(graph) if is_virtual(value.node)}
     for node in graph.nodes():
         if node.op.lower is not None and not node.op.has(Trait.CONTRACTION):
             continue
         for operand in node.operands:
             access = look_through_views(operand, domain_axes(operand.shape), pinned)
-            if is_apart(node):
+            if needs_stored_operands(node):
                 pinned.update([operand.node] if is_virtual(operand.node) else [])
             elif operand.is_scalar_constant:
                 continue
@@ -346,10 +346,10 @@ def _takes_views(node: Node, operand: Value) -> bool:
     if node.op.updates is None:
         return node.op.lower is not None
     old = node.operands[node.op.updates]
-    return operand is old or _behind(operand) is not _behind(old)
+    return operand is old or _only_source(operand) is not _only_source(old)
 
 
-def _behind(value: Value) -> Value | None:
+def _only_source(value: Value) -> Value | None:
     """Return the only value read by a view (through further views); None if it reads several."""
     access = look_through_views(value, domain_axes(value.shape))
     return access[0].value if len(access) == 1 else None

@@ -70,7 +70,10 @@ class FusionPlan:
 
 
 def fuse(graph: Graph, costs: FusionCosts = DEFAULT.fusion) -> FusionPlan:
-    """Needs: a decomposed graph. Does: groups nodes greedily, producers into consumers. Leaves: the graph unchanged."""
+    """Group the nodes of a graph into kernels.
+
+    Needs: a decomposed graph. Does: merges groups greedily, producers into consumers. Leaves: the graph unchanged.
+    """
     return _Fuser(graph, costs).run()
 
 

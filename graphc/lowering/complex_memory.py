@@ -42,7 +42,10 @@ class _OnReal(Reemitter):
 
 
 def on_real_memory(graph: Graph) -> Graph:
-    """Needs: a graph that went through SplitComplex. Leaves: the same on real numbers only."""
+    """Return the graph with complex inputs and results as real arrays.
+
+    Needs: a graph after SplitComplex. Leaves: an equivalent graph on real numbers only.
+    """
     return _OnReal().transform(graph)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from graphc.fusion.partition import is_apart, is_check, is_repeated
+from graphc.fusion.partition import is_check, is_repeated, needs_stored_operands
 from graphc.fusion.vertical import FusionPlan
 from graphc.ir.graph.graph import INPUT, Graph, Node, Value
 from graphc.ir.kernel.index import Index
@@ -51,7 +51,7 @@ class StateMemory:
             target, value = node.operands[0], written_value(node.operands[1])
             computed = self.number.get(value.node, -1)
             unread = target not in self.copied and max(self.last.get(target, -1), 0) <= computed
-            if value not in result and unread and computed > self.checked and not is_apart(value.node):
+            if value not in result and unread and computed > self.checked and not needs_stored_operands(value.node):
                 result[value] = target
         return result
 

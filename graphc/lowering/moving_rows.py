@@ -36,7 +36,7 @@ def in_order_of_rows(kernel: Kernel, args: Sequence[str], storage: str) -> Kerne
     for depth, loop in enumerate(loops):
         rows = _Rows(store, loops, depth)
         ahead = [n for load, enclosing in reads if (n := rows.moved(load, enclosing)) is not None]
-        if len(ahead) < len(reads) or not rows.are_apart(ahead, reads):
+        if len(ahead) < len(reads) or not rows.are_disjoint(ahead, reads):
             continue
         if not any(at_most(1, n) for n in ahead):
             return kernel
@@ -90,7 +90,7 @@ class _Rows:
         inside = at_most(0, first) and at_most(first + span + 1, self.stride)
         return row if inside else None
 
-    def are_apart(self, ahead: Sequence[int], loads: Sequence[tuple[Load, tuple[Loop, ...]]]) -> bool:
+    def are_disjoint(self, ahead: Sequence[int], loads: Sequence[tuple[Load, tuple[Loop, ...]]]) -> bool:
         """Check whether iterations of the enclosing loops access disjoint rows."""
         first = quotient_and_rest(self.store.index.constant, self.stride)[0]
         ends = [self.axis.extent, *(self.end(load) + n for (load, _), n in zip(loads, ahead, strict=True))]

@@ -29,7 +29,7 @@ def _picked(loop: Loop, accumulators: dict[str, Acc]) -> list[Stmt] | None:
             if acc is None or acc.combine != "add" or acc.dtype.kind not in "fi":
                 return None
             condition = _condition(stmt.value, definitions)
-            number = _number(condition, definitions, loop.axis)
+            number = _picked_index(condition, definitions, loop.axis)
             if number is None:
                 return None
             targets.add(number)
@@ -50,7 +50,7 @@ def _condition(value: Ref, definitions: dict[str, Let | IndexLet | Load]) -> str
     return condition if zero and isinstance(condition, str) else ""
 
 
-def _number(condition: str, definitions: dict[str, Let | IndexLet | Load], axis: Axis) -> str | None:
+def _picked_index(condition: str, definitions: dict[str, Let | IndexLet | Load], axis: Axis) -> str | None:
     """Return the loop-invariant integer scalar ``t`` of a condition ``axis == t``; None for other conditions."""
     stmt = definitions.get(condition)
     if not isinstance(stmt, Let) or stmt.op != "eq":

@@ -9,7 +9,7 @@ from typing import Any
 from graphc.base.dtypes import bool_
 from graphc.codegen.machine.costs import DEFAULT, FusionCosts
 from graphc.fusion.layout import LAYOUTS, image_values, strides_of, turned_strides
-from graphc.fusion.partition import Group, is_apart
+from graphc.fusion.partition import Group, needs_stored_operands
 from graphc.fusion.vertical import FusionPlan, fuse
 from graphc.ir.graph.graph import CONSTANT, INPUT, Graph, Node, Value, input_class, input_equals, input_path
 from graphc.ir.kernel.index import Axis, Index, as_index, flatten
@@ -157,8 +157,8 @@ class _ProgramBuilder:
             return
         self.storage_of.update({value: self.storage_of[state] for value, state in in_place.items()})
         self._place_temporaries(group)
-        if is_apart(group.nodes[0]):
-            self._emit_apart(group.nodes[0])
+        if needs_stored_operands(group.nodes[0]):
+            self._emit_calls(group.nodes[0])
             return
         if all(self._shares_memory(node) for node in group.nodes):
             return
@@ -176,7 +176,7 @@ class _ProgramBuilder:
         if group.kind == "contraction":
             self.products.add(name)
 
-    def _emit_apart(self, node: Node) -> None:
+    def _emit_calls(self, node: Node) -> None:
         """Emit the calls of a node whose operands and results are all stored."""
         kinds = {
             Trait.LOOP: self._repeat,
@@ -205,7 +205,7 @@ class _ProgramBuilder:
 
     def _place_temporaries(self, group: Group) -> None:
         # NOTE: calls that write operands of a concatenation compute their offsets in row-major order.
-        free = not any(is_apart(node) or self._is_by_parts(node) for node in group.nodes)
+        free = not any(needs_stored_operands(node) or self._is_by_parts(node) for node in group.nodes)
         for value in group.outputs:
             if value not in self.storage_of:
                 name = self._add(value, value.name, "temp")

@@ -334,7 +334,7 @@ class Recomputation:
                 second = self._cut(borders, number, level, set())
                 if second == previous:
                     continue
-                saved = self._kept(inside, previous) - self._kept(inside, second)
+                saved = self._kept_bytes(inside, previous) - self._kept_bytes(inside, second)
                 time = sum(map(self.price, second.again)) - sum(map(self.price, previous.again))
                 rate = max(time, 0.0) / saved if saved > 0 else float("inf")
                 previous, highest = second, max(highest, rate)
@@ -342,7 +342,7 @@ class Recomputation:
                     upgrades.append(((highest, i), number, i))
         return upgrades
 
-    def _kept(self, inside: frozenset[Node], second: Second) -> float:
+    def _kept_bytes(self, inside: frozenset[Node], second: Second) -> float:
         """Return the bytes of a segment kept for late groups."""
         values: set[Value] = set()
         for node in inside:

@@ -134,8 +134,10 @@ def common_loops(first: tuple[Axis, ...], second: tuple[Axis, ...]) -> int:
 
 
 def canonical(kernel: Kernel, names: Names, strict_order: bool = False) -> Kernel:
-    """The nest in a canonical form: quotients as axes, loops in the order of memory (sums as they are, in
-    ``strict_order``), no more of them than needed."""
+    """Return a kernel with its nest in canonical form: quotients are axes, loops follow memory order and are merged.
+
+    In ``strict_order`` reduce loops keep their order.
+    """
     body = drop_trivial(kernel.body, names)
     while True:
         body = merge_loops(sort_loops(split_loops(body, names), strict_order), names)

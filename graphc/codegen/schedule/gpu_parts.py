@@ -29,12 +29,12 @@ class SplitTerms:
         """Choose by the estimated time of tiles."""
         program, reasons = scheduled.program, []
         for kernel in scheduled.program.kernels:
-            if kernel.name in scheduled.execution.products or not can_be_two(program, kernel, "_parts"):
+            if kernel.name in scheduled.execution.products or not can_split(program, kernel, "_parts"):
                 continue
             sums = unused("sums", {b.name for b in kernel.buffers})
             pair = split_terms(kernel, context.target, Names("s"), sums)
             if pair is not None:
-                program = with_two_for_one(program, *pair)
+                program = replace_by_two(program, *pair)
                 reasons.append(
                     f"{kernel.name}: few results of long sums of products; segments of them are summed first"
                 )
@@ -47,7 +47,7 @@ def unused(name: str, used: Collection[str]) -> str:
     return next(n for n in (name, *(f"{name}.{i}" for i in range(len(used) + 1))) if n not in used)
 
 
-def can_be_two(program: Program, kernel: Kernel, suffix: str) -> bool:
+def can_split(program: Program, kernel: Kernel, suffix: str) -> bool:
     """Check whether a kernel may be split into one with this suffix and another one: it is called, and no call gives
     it sizes."""
     calls = program.calls_of(kernel.name)
@@ -55,7 +55,7 @@ def can_be_two(program: Program, kernel: Kernel, suffix: str) -> bool:
     return bool(calls) and free and not any(call.sizes for call in calls)
 
 
-def with_two_for_one(program: Program, producer: Kernel, consumer: Kernel) -> Program:
+def replace_by_two(program: Program, producer: Kernel, consumer: Kernel) -> Program:
     """Return the program with a kernel replaced by two, of which the second keeps the name.
 
     A temporary between them holds the last output of the first kernel, which the second reads under the same name.

@@ -10,7 +10,7 @@ from graphc.codegen.schedule.base import Context, PassResult, Scheduled, count_c
 from graphc.codegen.schedule.contraction.product import Product
 from graphc.codegen.schedule.gpu.product import find_product
 from graphc.codegen.schedule.gpu.split_epilogue import split_epilogue
-from graphc.codegen.schedule.gpu_parts import can_be_two, unused, with_two_for_one
+from graphc.codegen.schedule.gpu_parts import can_split, replace_by_two, unused
 from graphc.ir.kernel.statements import Kernel, Program
 
 TF32 = "tf32"
@@ -42,12 +42,12 @@ class LibraryProducts:
                 split = self.split(program, kernel, tf32)
                 if split is not None:
                     producer, consumer, product = split
-                    program = with_two_for_one(program, producer, consumer)
+                    program = replace_by_two(program, producer, consumer)
                     products[producer.name] = product
-                    reasons.append(f"{producer.name}: {self.words(product)}; {kernel.name} does the rest")
+                    reasons.append(f"{producer.name}: {self.describe(product)}; {kernel.name} does the rest")
             elif self.pays(product):
                 products[kernel.name] = product
-                reasons.append(f"{kernel.name}: {self.words(product)}")
+                reasons.append(f"{kernel.name}: {self.describe(product)}")
         changed = count_changes(scheduled.program, program) + len(products) - len(scheduled.execution.products)
         execution = replace(scheduled.execution, products=products)
         return PassResult(replace(scheduled, program=program, execution=execution), changed, tuple(reasons))
@@ -57,7 +57,7 @@ class LibraryProducts:
         work = hint(product.m) * hint(product.n) * hint(product.k) * hint(product.batch)
         return work >= self.costs.product_work and min(hint(product.m), hint(product.n)) >= self.costs.product_side
 
-    def words(self, product: Product) -> str:
+    def describe(self, product: Product) -> str:
         """Describe the library's product for people."""
         sizes = f"{product.m}x{product.n}, {product.k} terms"
         batch = f", {product.batch} of them" if hint(product.batch) > 1 else ""
@@ -65,7 +65,7 @@ class LibraryProducts:
 
     def split(self, program: Program, kernel: Kernel, tf32: bool) -> tuple[Kernel, Kernel, Product] | None:
         """Return a kernel as (producer, consumer, product of the producer) where that pays, else None."""
-        if not can_be_two(program, kernel, "_product"):
+        if not can_split(program, kernel, "_product"):
             return None
         kernels = split_epilogue(kernel, unused("sums", {b.name for b in kernel.buffers}))
         if kernels is None:

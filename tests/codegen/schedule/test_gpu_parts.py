@@ -8,7 +8,7 @@ import graphc as gc
 from graphc.codegen.machine.target import host_target
 from graphc.codegen.schedule.base import Context, Scheduled
 from graphc.codegen.schedule.forms import Forms
-from graphc.codegen.schedule.gpu_parts import SplitTerms, can_be_two, unused
+from graphc.codegen.schedule.gpu_parts import SplitTerms, can_split, unused
 from graphc.compiler.stages import Stages
 from graphc.ir.kernel.interpret import run_program
 from graphc.ir.kernel.verify import verify_program
@@ -38,5 +38,5 @@ def test_short_sums_are_left() -> None:
 def test_names() -> None:
     assert unused("sums", {"a"}) == "sums" and unused("sums", {"sums", "sums.0"}) == "sums.1"
     program = Stages(traced=gc.trace(lambda x: x * 2, gc.zeros(4))).lowered
-    assert can_be_two(program, program.kernels[0], "_parts")
-    assert not can_be_two(program, program.kernels[0], "")
+    assert can_split(program, program.kernels[0], "_parts")
+    assert not can_split(program, program.kernels[0], "")

@@ -31,7 +31,7 @@ class Contraction:
     a: Load
     b: Load
     body: tuple[Stmt, ...]
-    beside: tuple[Load | Store, ...]
+    outer_accesses: tuple[Load | Store, ...]
     """Memory accesses of the body outside the sum, once per point."""
     dtype: DType
     """Type of the factors and the sum; loads of narrower types are converted first."""
@@ -45,9 +45,9 @@ class Contraction:
 
         body = map_indices(self.body, lambda index: substitute_axes(index, {axis: position}))
         accesses = {s.name: s for s, _ in walk(body) if isinstance(s, Load)}
-        beside = tuple(s for s in body if isinstance(s, (Load, Store)))
+        outer_accesses = tuple(s for s in body if isinstance(s, (Load, Store)))
         a, b = accesses[self.a.name], accesses[self.b.name]
-        return replace(self, outer=outer, a=a, b=b, body=body, beside=beside)
+        return replace(self, outer=outer, a=a, b=b, body=body, outer_accesses=outer_accesses)
 
     def is_repeatable(self, row: Axis) -> bool:
         """Check whether points along ``row`` may be computed twice: no store combines or writes a loaded buffer.
@@ -80,7 +80,7 @@ class Contraction:
             a=a,
             b=b,
             body=expected_body(self.body),
-            beside=tuple(replace(s, index=expected_index(s.index)) for s in self.beside),
+            outer_accesses=tuple(replace(s, index=expected_index(s.index)) for s in self.outer_accesses),
         )
 
 
@@ -104,9 +104,9 @@ def find_contraction(kernel: Kernel) -> Contraction | None:
     if match is None:
         return None
     reduced, a, b, unpacked = match
-    beside = tuple(s for s in body if isinstance(s, (Load, Store)))
+    outer_accesses = tuple(s for s in body if isinstance(s, (Load, Store)))
     dtype = next(s.dtype for s in body if isinstance(s, Acc))
-    return Contraction(tuple(outer), reduced, a, b, _sums_first(body), beside, dtype, unpacked)
+    return Contraction(tuple(outer), reduced, a, b, _sums_first(body), outer_accesses, dtype, unpacked)
 
 
 def _sum_of(loop: Loop) -> tuple[tuple[Axis, ...], Load, Load, str] | None:

@@ -141,7 +141,7 @@ def _prefetches_before(c: Contraction, tile: Tile, target: Target) -> list[Prefe
     """
     if target.vector_bytes < target.line_bytes:
         return []
-    loads = [s for s in c.beside if isinstance(s, Load) and not s.guard and _span(s) > target.l1_bytes]
+    loads = [s for s in c.outer_accesses if isinstance(s, Load) and not s.guard and _span(s) > target.l1_bytes]
     return [Prefetch(s.buffer, s.index) for s in loads if access(s.index, tile.vector) == UNIT]
 
 
@@ -151,8 +151,10 @@ def _is_near(c: Contraction, axis: Axis, vector: Axis) -> bool:
     The loop over the axis then belongs right around the register block, so that neighbouring accesses outside the sum
     find their cache lines still near.
     """
-    steps = [(abs(hint(access(s.index, axis).stride)), abs(hint(access(s.index, vector).stride))) for s in c.beside]
-    return any(isinstance(s, Store) and 0 < a < v for s, (a, v) in zip(c.beside, steps, strict=True))
+    steps = [
+        (abs(hint(access(s.index, axis).stride)), abs(hint(access(s.index, vector).stride))) for s in c.outer_accesses
+    ]
+    return any(isinstance(s, Store) and 0 < a < v for s, (a, v) in zip(c.outer_accesses, steps, strict=True))
 
 
 def _passing(c: Contraction, tile: Tile, rest: list[Axis], target: Target) -> list[Axis]:
@@ -188,7 +190,7 @@ def _lane_nest(
     result: list[Stmt] = []
     for run in runs:
         together = _panels_together(c, tile, run[2], target)
-        if together == 1 or is_one(run[1]) or is_partial(run, tile.vector) or (is_size(run[1]) and blocks.is_low):
+        if together == 1 or is_one(run[1]) or is_partial(run, tile.vector) or (is_size(run[1]) and blocks.is_one_block):
             result += blocks.panels_outside(run)
             continue
         for start, number, size in _panel_groups(run[1], together, target):
@@ -251,7 +253,7 @@ class _Blocks:
         return tuple(result)
 
     @property
-    def is_low(self) -> bool:
+    def is_one_block(self) -> bool:
         """True if one block has all rows; the order of the loops then does not matter."""
         rows = row_runs(self.tile.row, self.tile.rows)
         return len(rows) == 1 and is_one(rows[0][1])
@@ -467,9 +469,9 @@ def _through_scratch(c: Contraction, tile: Tile, target: Target) -> bool:
     if tile.steps:
         return not _is_stored(rest, tile.vector)
     length = sum(k.held_transcendental if isinstance(s, Let) and SCALAR_OPS[s.op].transcendental else 1 for s in rest)
-    spread = [s for s in c.beside if not access(s.index, tile.vector).plain]
+    spread = [s for s in c.outer_accesses if not access(s.index, tile.vector).plain]
     fixed = all(isinstance(s.init, Const) for s in c.body if isinstance(s, Acc))
-    # NOTE: LLVM would keep literals of the epilogue's loop in registers during the sum, and spill the sums.
+    # NOTE: LLVM would keep literals of the epilogue's loop in registers during the sum, and move the sums around.
     literals = any(isinstance(a, Const) for s in rest if isinstance(s, Let) for a in s.args)
     long = (length + k.held_scattered * len(spread)) * tile.rows * tile.vectors > k.held_operations
     return fixed and tile.rows >= k.looped_rows and long and not (spread and literals)
@@ -494,8 +496,8 @@ def _rows_are_neighbours(c: Contraction, tile: Tile, lanes: int) -> bool:
     """Check whether all accesses outside the sum are contiguous along rows, but not all along lanes."""
     if tile.row is None or tile.rows > lanes:
         return False
-    apart = any(not access(s.index, tile.vector).plain for s in c.beside)
-    return apart and all(access(s.index, tile.row).plain for s in c.beside)
+    apart = any(not access(s.index, tile.vector).plain for s in c.outer_accesses)
+    return apart and all(access(s.index, tile.row).plain for s in c.outer_accesses)
 
 
 def _block_through_scratch(

@@ -117,7 +117,7 @@ def _tiles(c: Contraction, target: Target, free: frozenset[str]) -> list[Tile]:
                 continue
             tiles.extend(_lane_tiles(e, a, b, axis, target, free, sizes))
             tiles.extend(_tile_tiles(c, a, b, axis, target, free) if e is c else ())
-    tiles.extend(() if target.costs.strict_order else _dot_tiles(e, target, sizes))  # lanes are summed apart
+    tiles.extend(() if target.costs.strict_order else _dot_tiles(e, target, sizes))  # they sum each lane separately
     return tiles if e is c else [tile for tile in (_for_all_sizes(t, c) for t in tiles) if tile is not None]
 
 
@@ -159,7 +159,7 @@ def _lane_tiles(
         points *= x.extent
     broadcast = access(a.index, axis) == UNIFORM
     near = {Store: (UNIT,), Load: (UNIFORM, UNIT)}
-    scattered = [s for s in c.beside if access(s.index, axis) not in near[type(s)]]
+    scattered = [s for s in c.outer_accesses if access(s.index, axis) not in near[type(s)]]
     tiles = []
     for row in _row_axes(c, a, b):
         extent, number = (row.extent, sizes.get(row.name)) if row else (1, None)
@@ -167,7 +167,7 @@ def _lane_tiles(
             room = (target.registers - 2 - vectors) // vectors
             if room < 1 or (vectors > 1 and (vectors - 1) * lanes >= axis.extent):
                 continue
-            rows = _most_rows(row, min(room, most), sizes)
+            rows = _block_rows(row, min(room, most), sizes)
             used = _used_lanes(axis.extent, lanes)
             factor = _row_conflicts(a, row, rows, target) * _page_misses(c, a, target)
             tile = Tile(0.0, axis, row, None, rows, vectors)
@@ -184,7 +184,7 @@ def _lane_tiles(
                     reads = size if broadcast else size * vectors
                     return _step_cycles(size * vectors, reads, vectors * read, k) + size * wait
 
-                fractions = _parts(row, rows, sizes)
+                fractions = _row_fractions(row, rows, sizes)
                 cycles = sum(
                     c.work * fraction / (n * vectors * lanes * used) * step(n) * factor for fraction, n in fractions
                 )
@@ -194,7 +194,7 @@ def _lane_tiles(
                     cycles += _packing_cycles(c, b, axis, free, k)
                 elif row is not None and rows_exceed_l2(c, b, row, axis, target):
                     cycles *= k.far_rows
-                remainder = _left_over(number, extent, rows, step, k.sized_vectors // vectors)
+                remainder = _remainder_fields(number, extent, rows, step, k.sized_vectors // vectors)
                 tiles.append(replace(tile, cycles=cycles, memory=memory, pack=pack, **remainder))
     return tiles
 
@@ -206,7 +206,7 @@ def _tile_tiles(c: Contraction, a: Load, b: Load, axis: Axis, target: Target, fr
         return []
     points = float(prod(x.extent for x in c.outer))
     near = {Store: (UNIT,), Load: (UNIFORM, UNIT)}
-    scattered = [s for s in c.beside if access(s.index, axis) not in near[type(s)]]
+    scattered = [s for s in c.outer_accesses if access(s.index, axis) not in near[type(s)]]
     for row in _row_axes(c, a, b):
         if row is None or row.extent < k.tile_least_rows:
             continue
@@ -214,7 +214,7 @@ def _tile_tiles(c: Contraction, a: Load, b: Load, axis: Axis, target: Target, fr
         for groups, vectors in product((1, 2), (1, 2)):
             if vectors > 1 and (vectors - 1) * lanes >= axis.extent:
                 continue
-            rows = _most_rows(row, groups * target.tile_rows, {})
+            rows = _block_rows(row, groups * target.tile_rows, {})
             groups = -(-rows // target.tile_rows)
             # The time of a product of tiles, or of reading both operands where no other product shares them.
             reads = (rows + vectors * steps) * k.tile_row_read
@@ -231,7 +231,7 @@ def _length(c: Contraction) -> float:
     return float(prod(x.extent for x in c.reduced))
 
 
-def _left_over(number: Any, expected: int, rows: int, step: Callable[[int], float], room: int) -> dict[str, Any]:
+def _remainder_fields(number: Any, expected: int, rows: int, step: Callable[[int], float], room: int) -> dict[str, Any]:
     """Return the fields ``last`` and ``average`` of a tile, for the remainder of rows after full blocks.
 
     ``number`` is the number of rows if it varies by call, else None. ``room`` limits the sum of rows over all sizes of
@@ -260,10 +260,10 @@ def _last_sizes(steps: tuple[float, ...], remainders: tuple[int, ...], room: int
     if len(smaller) < _THREE_SIZES:
         candidates += [(*least, b, most) for b in smaller[1:]]
     fitting = [sizes for sizes in candidates if sum(sizes) <= room] or candidates[:1]
-    return min(fitting, key=lambda sizes: (_left_cycles(steps, remainders, sizes), sum(sizes)))
+    return min(fitting, key=lambda sizes: (_remainder_cycles(steps, remainders, sizes), sum(sizes)))
 
 
-def _left_cycles(steps: tuple[float, ...], remainders: tuple[int, ...], sizes: tuple[int, ...]) -> float:
+def _remainder_cycles(steps: tuple[float, ...], remainders: tuple[int, ...], sizes: tuple[int, ...]) -> float:
     """Return the summed cycles of a step over all possible remainders of rows."""
     return sum(steps[next(size for size in sizes if size >= n) - 1] for n in remainders if n)
 
@@ -279,17 +279,17 @@ def _average_block(
     if expected < rows:
         return steps[next((size for size in last if size >= expected), rows) - 1] * rows / expected
     full = (expected - sum(remainders) / len(remainders)) / rows
-    return (full * steps[-1] + _left_cycles(steps, remainders, last) / len(remainders)) * rows / expected
+    return (full * steps[-1] + _remainder_cycles(steps, remainders, last) / len(remainders)) * rows / expected
 
 
-def _most_rows(row: Axis | None, most: int, sizes: Mapping[str, Any]) -> int:
+def _block_rows(row: Axis | None, most: int, sizes: Mapping[str, Any]) -> int:
     """Return the rows of the largest block, at most ``most``."""
     if row is None or row.name in sizes:
         return even_rows(min(most, bounds(sizes[row.name])[1])) if row else 1
     return max(size for _, _, size in blocks(row.extent, most))
 
 
-def _parts(row: Axis | None, most: int, sizes: Mapping[str, Any]) -> list[tuple[float, int]]:
+def _row_fractions(row: Axis | None, most: int, sizes: Mapping[str, Any]) -> list[tuple[float, int]]:
     """Return (fraction of the rows, rows of a block) for each size of block.
 
     All rows count as in full blocks, unless their number varies by call and fewer are expected than one block holds.
@@ -446,12 +446,12 @@ def _dot_tiles(c: Contraction, target: Target, sizes: Mapping[str, Any]) -> list
     for row in _row_axes(c, c.a, c.b):
         for column in _row_axes(c, c.b, c.a):
             for most_rows, most_columns in k.dot_blocks:
-                rows, columns = _most_rows(row, most_rows, sizes), _most_rows(column, most_columns, sizes)
+                rows, columns = _block_rows(row, most_rows, sizes), _block_rows(column, most_columns, sizes)
                 if rows * columns + rows + columns > target.registers - 1:
                     continue
                 tile = Tile(0.0, axis, row, column, rows, columns)
                 memory, cycles = 0.0, 0.0
-                for (a, r), (b, n) in product(_parts(row, rows, sizes), _parts(column, columns, sizes)):
+                for (a, r), (b, n) in product(_row_fractions(row, rows, sizes), _row_fractions(column, columns, sizes)):
                     memory, loads = _dot_reads(c, replace(tile, rows=r, vectors=n), length, target)
                     step = max(r * n / k.multiply_adds, k.chain_cycles, loads) + k.step_cycles
                     cycles += points * length * a * b / (r * n * lanes * _used_lanes(axis.extent, lanes)) * step

@@ -77,7 +77,7 @@ def row_blocks(row: Axis | None, most: int, last: Sequence[int]) -> Sequence[Row
     runs = [RowRun(0, full, most)]
     for smaller, size in zip((0, *sizes), sizes, strict=False):
         if any(smaller < rest <= size for rest in possible):
-            number = _has_left(extent, most, smaller + 1) - _has_left(extent, most, size + 1)
+            number = _has_remainder(extent, most, smaller + 1) - _has_remainder(extent, most, size + 1)
             runs.append(LeftOver(full * most, number, size, extent, present))
     return [run for run in runs if run.number != 0]
 
@@ -90,7 +90,7 @@ def remainders(extent: int, most: int) -> tuple[int, ...]:
     return tuple(range(least, most, step))
 
 
-def _has_left(extent: int, most: int, number: int) -> int:
+def _has_remainder(extent: int, most: int, number: int) -> int:
     """Return 1 if at least ``number`` rows remain after full blocks of ``most``, else 0 (as a size)."""
     return (extent + most - number) // most - extent // most if number < most else 0
 

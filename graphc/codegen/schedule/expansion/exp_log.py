@@ -166,7 +166,7 @@ def log(nest: NestBuilder, x: Scalar) -> Scalar:
     return nest.select(x > 0.0, result, nest.select(x.eq(0.0), -INF, nest.const(NAN, x.dtype)))
 
 
-def _other_log(nest: NestBuilder, x: Scalar, of_2: tuple[float, ...], of_e: tuple[float, ...]) -> Scalar:
+def _log_to_base(nest: NestBuilder, x: Scalar, of_2: tuple[float, ...], of_e: tuple[float, ...]) -> Scalar:
     """Compute the logarithm of x to the base of ``of_2`` (log 2) and ``of_e`` (log e).
 
     It is ``k log 2 + f log e + (log(1 + f) - f) log e``, with the larger part of the sum kept exactly.
@@ -186,13 +186,13 @@ def _other_log(nest: NestBuilder, x: Scalar, of_2: tuple[float, ...], of_e: tupl
 
 def log2(nest: NestBuilder, x: Scalar) -> Scalar:
     """Compute the logarithm to base 2, exactly for powers of two."""
-    return _other_log(nest, x, (1.0, 0.0), constants_of(x.dtype).log2_of_e)
+    return _log_to_base(nest, x, (1.0, 0.0), constants_of(x.dtype).log2_of_e)
 
 
 def log10(nest: NestBuilder, x: Scalar) -> Scalar:
     """Compute the logarithm to base 10."""
     constants = constants_of(x.dtype)
-    return _other_log(nest, x, constants.log10_of_2, constants.log10_of_e)
+    return _log_to_base(nest, x, constants.log10_of_2, constants.log10_of_e)
 
 
 def exp2(nest: NestBuilder, x: Scalar) -> Scalar:

@@ -73,7 +73,7 @@ def split_terms(kernel: Kernel, target: Target, names: Names, sums: str) -> tupl
     if builder is None or builder.parts == 1:
         return None
     partial = builder.partial_kernel(sums)
-    return (partial, _sum_of_parts(kernel, builder.match, builder.parts, names, sums)) if builder.is_proven else None
+    return (partial, _sum_of_segments(kernel, builder.match, builder.parts, names, sums)) if builder.is_proven else None
 
 
 def _tiled(kernel: Kernel, names: Names, most_parts: int) -> _TiledKernel | None:
@@ -91,7 +91,7 @@ def _tiled(kernel: Kernel, names: Names, most_parts: int) -> _TiledKernel | None
     return None if chosen is None else _TiledKernel(kernel, match, factors, chosen, names)
 
 
-def _sum_of_parts(kernel: Kernel, match: SumOfProducts, segments: int, names: Names, sums: str) -> Kernel:
+def _sum_of_segments(kernel: Kernel, match: SumOfProducts, segments: int, names: Names, sums: str) -> Kernel:
     """Return the kernel that adds the sums of all segments."""
     axes, body = nest_of(kernel)
     position, size = row_major(axes)
@@ -160,7 +160,7 @@ class _TiledKernel:
         self.buffer_names = {b.name for b in kernel.buffers}
         steps = _tiles(match.terms, self.tile.depth * self.parts)
         self.part = names.axis("p", self.parts)
-        self.stretch = steps * self.tile.depth
+        self.segment_terms = steps * self.tile.depth
         self.is_stepped = is_size(steps) or steps > 1
         """True if one tile of the factors is loaded while another one is multiplied (double buffering)."""
         self.step = names.axis("k", steps)
@@ -295,7 +295,7 @@ class _TiledKernel:
         thread, rounds = self.rounds(side)
         row, term = self.element(side, rounds, thread)
         flat = as_index(side.block) * side.size + row
-        position = as_index(self.part) * self.stretch + step * self.tile.depth + term
+        position = as_index(self.part) * self.segment_terms + step * self.tile.depth + term
         guard = (*side.inside(flat), *self.has_term(position))
         groups = ((side.axes, flat, as_index(0)), (self.match.reduced, position, as_index(0)))
         loads, copier = self.placed(side.factor.statements, groups, guard)
@@ -389,7 +389,7 @@ class _TiledKernel:
         vector."""
         thread = self.names.axis("t", self.tile.threads)
         row = self.names.axis("r", self.tile.own_rows)
-        together = self.together()
+        together = self.columns_per_store()
         vectors = self.names.axis("c", self.tile.own_columns // together)
         lane = self.names.axis("v", together)
         across = as_index(vectors) * together
@@ -404,7 +404,7 @@ class _TiledKernel:
         kind = "vector" if together > 1 else "unroll"
         return _nest(((thread, "thread"), (row, "unroll"), (vectors, "unroll"), (lane, kind)), body)
 
-    def together(self) -> int:
+    def columns_per_store(self) -> int:
         """Return the columns to store at a time: up to 16 bytes if the innermost extent is a multiple of that, else
         1."""
         columns = gcd(self.columns.own, QUAD, VECTOR_BYTES // self.match.acc.dtype.itemsize)

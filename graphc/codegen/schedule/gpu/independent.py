@@ -33,7 +33,7 @@ def _outside(stmt: Stmt) -> Stmt:
         return stmt
     written = {s.buffer for s, _ in walk((inner,)) if isinstance(s, Store)}
     scalars = stmt.body[:-1]
-    if not all(_is_scalar(s, written) for s in scalars) or not _are_apart(inner, written):
+    if not all(_is_scalar(s, written) for s in scalars) or not _are_disjoint(inner, written):
         return stmt
     return replace(inner, body=(_outside(replace(stmt, body=(*scalars, *inner.body))),))
 
@@ -42,7 +42,7 @@ def _is_scalar(stmt: Stmt, written: Set[str]) -> bool:
     return isinstance(stmt, Let | IndexLet) or (isinstance(stmt, Load) and stmt.buffer not in written)
 
 
-def _are_apart(loop: Loop, written: Set[str]) -> bool:
+def _are_disjoint(loop: Loop, written: Set[str]) -> bool:
     """Check whether different iterations of a loop access disjoint elements, for all iterations of outer loops."""
     uses: dict[str, set[int]] = {}
     for stmt, _ in walk((loop,)):

@@ -77,13 +77,13 @@ class _Operands:
         if not self.is_affine:
             return None
         terms = self.merged(self.sorted(self.match.reduced, "a"), ("a", "b"))
-        rows, above = self.side(self.match.left)
-        columns, beside = self.side(self.match.right)
+        rows, outer_rows = self.side(self.match.left)
+        columns, outer_columns = self.side(self.match.right)
         if terms is None or rows is None or columns is None:
             return None
         if self.parts > 1 and any(not _equal(step, 1) for step in terms[1].values()):
             return None
-        others = {*above, *beside, *self.match.shared}
+        others = {*outer_rows, *outer_columns, *self.match.shared}
         outer = self.sorted([x for x in self.match.outer if x in others], "out")
         for number in range(len(outer) + 1):
             batch = self.merged(outer[number:], tuple(self.steps))

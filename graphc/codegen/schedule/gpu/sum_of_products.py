@@ -35,7 +35,7 @@ class Factor:
 
     @property
     def is_zero_outside(self) -> bool:
-        """True if it is zero where its only load is zero: it is one loaded element, perhaps converted."""
+        """True if it is one loaded element, perhaps converted, and hence zero where the load is zero."""
         return len(self.loads) == 1 and all(
             isinstance(s, Load) or (isinstance(s, Let) and s.op == "cast") for s in self.statements
         )
@@ -96,15 +96,15 @@ def find_sum_of_products(kernel: Kernel, names: Names) -> SumOfProducts | None:
         or not isinstance(accs[0].init, Const)
     ):
         return None
-    beside = tuple(s for s in body if s is not loops[0] and s is not accs[0])
-    if not all(isinstance(s, Let | IndexLet | Load | Store | Read) for s in beside):
+    outside = tuple(s for s in body if s is not loops[0] and s is not accs[0])
+    if not all(isinstance(s, Let | IndexLet | Load | Store | Read) for s in outside):
         return None
     inside = _innermost(loops[0])
-    match = inside and _product(inside[1], beside, accs[0])
+    match = inside and _product(inside[1], outside, accs[0])
     if not inside or not match or _reads_stored_buffers(match[:2], body):
         return None
     first, second, product = match
-    return _with_cut_axes(SumOfProducts(tuple(outer), inside[0], first, second, product, accs[0], beside), names)
+    return _with_cut_axes(SumOfProducts(tuple(outer), inside[0], first, second, product, accs[0], outside), names)
 
 
 def _innermost(loop: Loop) -> tuple[tuple[Axis, ...], tuple[Stmt, ...]] | None:
@@ -119,7 +119,7 @@ def _innermost(loop: Loop) -> tuple[tuple[Axis, ...], tuple[Stmt, ...]] | None:
     return tuple(axes), inner
 
 
-def _product(inner: tuple[Stmt, ...], beside: tuple[Stmt, ...], acc: Acc) -> tuple[Factor, Factor, Let] | None:
+def _product(inner: tuple[Stmt, ...], outside: tuple[Stmt, ...], acc: Acc) -> tuple[Factor, Factor, Let] | None:
     """Return the factors and their product if the innermost body is one update by the product, else None."""
     updates = [s for s in inner if isinstance(s, Update)]
     if len(updates) != 1 or updates[0].acc != acc.name:
@@ -129,7 +129,7 @@ def _product(inner: tuple[Stmt, ...], beside: tuple[Stmt, ...], acc: Acc) -> tup
     product = next((s for s in inner if isinstance(s, Let) and s.name == updates[0].value), None)
     if product is None or product.op not in PRODUCTS:
         return None
-    definitions = [s for s in (*beside, *inner) if isinstance(s, Let | IndexLet | Load)]
+    definitions = [s for s in (*outside, *inner) if isinstance(s, Let | IndexLet | Load)]
     factors = [_factor(definitions, x) for x in product.args if isinstance(x, str)]
     if len(factors) != 2 or factors[0] is None or factors[1] is None:
         return None

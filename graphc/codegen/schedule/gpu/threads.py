@@ -92,7 +92,7 @@ def _longest(inside: tuple[Stmt, ...]) -> int:
     )
 
 
-def _most(size: int) -> int:
+def _upper_bound(size: int) -> int:
     return size_bounds(size)[1] if is_size(size) else int(size)
 
 
@@ -100,7 +100,7 @@ def _fits(kernel: Kernel, copies: int) -> bool:
     """Check whether ``copies`` of a kernel's scratch rows fit into half of shared memory, leaving room for another
     block."""
     own = [b for b in kernel.buffers if b.role == "scratch"]
-    return sum(aligned(_most(b.size) * b.dtype.itemsize) for b in own) * copies <= SHARED_BYTES // 2
+    return sum(aligned(_upper_bound(b.size) * b.dtype.itemsize) for b in own) * copies <= SHARED_BYTES // 2
 
 
 def _private(kernel: Kernel, inside: tuple[Stmt, ...]) -> frozenset[str]:
@@ -109,12 +109,12 @@ def _private(kernel: Kernel, inside: tuple[Stmt, ...]) -> frozenset[str]:
     for buffer in kernel.buffers:
         if buffer.role == "scratch" and not is_size(buffer.size):
             uses = [(s, loops) for s, loops in walk(inside) if isinstance(s, Load | Store) and s.buffer == buffer.name]
-            if all(_is_own(s, loops, buffer) for s, loops in uses):
+            if all(_is_own_element(s, loops, buffer) for s, loops in uses):
                 private.add(buffer.name)
     return frozenset(private)
 
 
-def _is_own(stmt: Load | Store, loops: Sequence[Loop], buffer: Buffer) -> bool:
+def _is_own_element(stmt: Load | Store, loops: Sequence[Loop], buffer: Buffer) -> bool:
     """Check whether a statement in a perfect nest accesses the element with the row-major number of its iteration."""
     if not loops or any(x.kind not in ("parallel", "reduce") for x in loops):
         return False
@@ -139,7 +139,7 @@ def _placed(kernel: Kernel, inside: tuple[Stmt, ...], costs: GpuCosts) -> Kernel
         role = b.role
         if role == "scratch":
             few = b.name in private and -(-b.size // together) <= costs.private_rounds
-            nbytes = aligned(_most(b.size) * b.dtype.itemsize) * copies
+            nbytes = aligned(_upper_bound(b.size) * b.dtype.itemsize) * copies
             role = "private" if few else "shared" if used + nbytes <= SHARED_BYTES else role
             used += nbytes if role == "shared" else 0
         buffers.append(b if role == b.role else replace(b, role=role))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from graphc.base.sizes.size import bounds, hint, is_one, is_size
 from graphc.codegen.machine.costs import Costs, LaneCosts
 from graphc.codegen.machine.target import Target
-from graphc.codegen.schedule.loops.transform import block_index, depends, is_short, whole_blocks, wrap, write_out
+from graphc.codegen.schedule.loops.transform import block_index, depends, full_blocks, is_short, wrap, write_out
 from graphc.ir.kernel.access import GATHERED, UNIFORM, UNIT, Access, access
 from graphc.ir.kernel.index import Axis
 from graphc.ir.kernel.map import BodyCopier, Names, indices_of, is_leaf, map_statements, names_given
@@ -40,7 +40,7 @@ def vectorise(
             return (Loop(loop.axis, "unroll", vectorise(loop.body, target, names, narrow)),)
         if number := _chains(loop, target):
             chained: list[Stmt] = []
-            for start, count, copies in whole_blocks(loop.axis.extent, number):
+            for start, count, copies in full_blocks(loop.axis.extent, number):
                 outer, copy = names.axis("o", count), names.axis("u", copies)
                 position = block_index(start, (outer, copies), (copy, 1))
                 copied = BodyCopier(names, {loop.axis: position}).body(loop.body)

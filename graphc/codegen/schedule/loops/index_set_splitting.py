@@ -122,7 +122,7 @@ def _comparison(stmt: Let, indices: dict[str, Index]) -> Bound | None:
     if stmt.op not in _COMPARE:
         return None
     compared, right = stmt.args
-    value = _number(right, indices)
+    value = _integer_value(right, indices)
     if not isinstance(compared, str) or compared not in indices or value is None:
         return None
     index = indices[compared] - value
@@ -131,7 +131,7 @@ def _comparison(stmt: Let, indices: dict[str, Index]) -> Bound | None:
     return Bound(index, min(low, 0) if first is None else first, max(high, 0) + 1 if last is None else last)
 
 
-def _number(ref: Ref, indices: Mapping[str, Index]) -> int | None:
+def _integer_value(ref: Ref, indices: Mapping[str, Index]) -> int | None:
     """Return the loop-invariant integer value of an operand: a literal, or a size known at run time; else None."""
     if isinstance(ref, Const):
         return int(ref.value) if ref.dtype.kind == "i" else None

@@ -205,7 +205,7 @@ def blocks(extent: int, largest: int) -> list[tuple[int, int, int]]:
     return runs
 
 
-def whole_blocks(extent: int, size: int) -> list[tuple[int, int, int]]:
+def full_blocks(extent: int, size: int) -> list[tuple[int, int, int]]:
     """Return (start, count, size) of full blocks, and of blocks of one for the remainder."""
     full = extent // size
     return [run for run in ((0, full, size), (full * size, extent - full * size, 1)) if run[1]]

@@ -73,8 +73,8 @@ def split_prepacking(program: Program) -> tuple[Program, Program | None]:
     handed_over = {a for c in first for a in c.args} & temps & {a for c in rest for a in c.args}
     before = [_before(s, handed_over) for s in program.storages]
     after = [_after(s, handed_over) for s in program.storages]
-    prepacking = _part(replace(program, name=f"{program.name}_weights"), before, first)
-    return _part(program, after, rest, ("input", "param", "state", "output", "status")), prepacking
+    prepacking = _subprogram(replace(program, name=f"{program.name}_weights"), before, first)
+    return _subprogram(program, after, rest, ("input", "param", "state", "output", "status")), prepacking
 
 
 def recipes(program: Program) -> dict[str, Recipe]:
@@ -163,7 +163,7 @@ def _after(storage: Storage, handed_over: set[str]) -> Storage:
 _ORDER = ({"input", "param", "state", "weight"}, {"output"}, {"status"}, {"constant"}, {"temp"})
 
 
-def _part(program: Program, storages: list[Storage], calls: list[Call], classes: tuple[str, ...] = ()) -> Program:
+def _subprogram(program: Program, storages: list[Storage], calls: list[Call], classes: tuple[str, ...] = ()) -> Program:
     """Return a program of some of the calls, with the storages that these use and all storages of ``classes``."""
     used = {a for c in calls for a in c.args}
     used |= {s.alias for s in storages if s.name in used}

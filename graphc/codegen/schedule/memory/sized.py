@@ -54,7 +54,7 @@ class Placement:
             end = _plus(start, size)
             placed[name] = _Extent(start, end, self._hint(start), self._hint(end))
         self._starts = {name: extent.start for name, extent in placed.items()}
-        self._end = self._most([extent.end for extent in placed.values()])
+        self._end = self._upper_bound([extent.end for extent in placed.values()])
         return {name: extent.expected_start for name, extent in placed.items()}, self._hint(self._end)
 
     def exact(self) -> tuple[dict[str, Any], Any]:
@@ -63,7 +63,7 @@ class Placement:
 
     def bound(self) -> Any:
         """Return an upper bound of all sizes."""
-        return self._size(self._most(list(self._sizes.values())))
+        return self._size(self._upper_bound(list(self._sizes.values())))
 
     def _lowest(self, alive: Sequence[_Extent], size: Vector) -> Vector:
         expected = self._hint(size)
@@ -75,7 +75,7 @@ class Placement:
                 for p in alive
             ):
                 return start
-        return self._most([extent.end for extent in alive])
+        return self._upper_bound([extent.end for extent in alive])
 
     def _gaps(self, alive: Sequence[_Extent], expected: int) -> Iterator[tuple[Vector, int]]:
         """Yield (start, expected start) of gaps of ``expected`` bytes, for expected sizes, the lowest first.
@@ -112,7 +112,7 @@ class Placement:
         self._work -= count * count * count
         return self._work > 0 and always("<=", 0, self._size(vector))
 
-    def _most(self, ends: Sequence[Vector]) -> Vector:
+    def _upper_bound(self, ends: Sequence[Vector]) -> Vector:
         """Return an upper bound of the ends: one of them if provable, else the maximum of each coefficient."""
         largest: list[Vector] = []
         for end in sorted(set(ends), key=self._hint, reverse=True):

@@ -63,7 +63,7 @@ def leaf(loop: Loop) -> tuple[list[Axis], tuple[Stmt, ...]]:
     return axes, body
 
 
-def nothing_ahead(_start: Index, _count: int) -> tuple[Stmt, ...]:
+def no_statements(_start: Index, _count: int) -> tuple[Stmt, ...]:
     """Return no statements (the default ``Ahead``)."""
     return ()
 
@@ -77,7 +77,7 @@ class ColumnSums:
     before: Sequence[Stmt]
     loop: Loop
     costs: ReductionCosts
-    ahead: Ahead = nothing_ahead
+    ahead: Ahead = no_statements
 
     @cached_property
     def axes(self) -> list[Axis]:

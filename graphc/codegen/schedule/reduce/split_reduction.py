@@ -15,7 +15,7 @@ from graphc.base.sizes.size import hint, is_one
 from graphc.codegen.machine.costs import ReductionCosts
 from graphc.codegen.schedule.loops.transform import block_index, blocks, merge_loops, wrap
 from graphc.codegen.schedule.memory.prepacking import call_invariant_storages
-from graphc.codegen.schedule.reduce.column_reduction import Ahead, ColumnSums, is_column_sum, nothing_ahead
+from graphc.codegen.schedule.reduce.column_reduction import Ahead, ColumnSums, is_column_sum, no_statements
 from graphc.codegen.schedule.reduce.map_fusion import RowSums, fuse_maps
 from graphc.ir.kernel.index import Axis, Index, as_index
 from graphc.ir.kernel.map import BodyCopier, Names
@@ -232,7 +232,7 @@ class _KernelSplitter:
             sums = ColumnSums(self.names, self.outer[-1], from_identity, loop, self.costs)
             return self.row_kernel(name, sums, runs, partials)
         for run in runs:
-            body += self.stretches(from_identity, loop, run, before_run, partials)
+            body += self.segments(from_identity, loop, run, before_run, partials)
             before_run += run[1]
         return self.kernel_of(name, tuple(body))
 
@@ -245,16 +245,16 @@ class _KernelSplitter:
             body: list[Stmt] = []
             before_run = 0
             for run in runs:
-                body += self.row_stretches(replace(sums, ahead=ahead), run, before_run, partials)
+                body += self.row_segments(replace(sums, ahead=ahead), run, before_run, partials)
                 before_run += run[1]
             return self.kernel_of(name, tuple(body), sums.scratch)
 
-        kernel = build(nothing_ahead)
+        kernel = build(no_statements)
         if len(self.outer) == len(sums.widths) == len(sums.axes) == 1:
             self.row_sums[name] = RowSums(kernel, sums, build)
         return kernel
 
-    def stretches(
+    def segments(
         self, before: tuple[Stmt, ...], loop: Loop, run: tuple[int, int, int], before_run: int, partials: list[_Partial]
     ) -> tuple[Stmt, ...]:
         """Return the nest over segments of equal length, with ``before_run`` segments before them."""
@@ -271,7 +271,7 @@ class _KernelSplitter:
             body.append(Store(partial.buffer.name, partial.index(result, as_index(stretch) + before_run), value))
         return wrap([(stretch, "parallel"), *((a, "parallel") for a in outer.values())], tuple(body))
 
-    def row_stretches(
+    def row_segments(
         self, sums: ColumnSums, run: tuple[int, int, int], before_run: int, partials: list[_Partial]
     ) -> tuple[Stmt, ...]:
         """Return the nest over segments of equal numbers of rows."""

@@ -240,7 +240,7 @@ class _Uses:
         # NOTE: a common axis does not mean the same iteration in both statements.
         stored = self.stores.get(name, ())
         return bool(stored) and (
-            bool(self.axes & other.axes) or any(not _is_apart(s.index, f.index) for s in stored for f in accesses)
+            bool(self.axes & other.axes) or any(not _never_equal(s.index, f.index) for s in stored for f in accesses)
         )
 
     def fills(self, name: str) -> bool:
@@ -263,7 +263,7 @@ def _is_dense(index: Index) -> bool:
     return True
 
 
-def _is_apart(a: Index, b: Index) -> bool:
+def _never_equal(a: Index, b: Index) -> bool:
     """Check whether two indices never are equal: they differ, or their quotients or remainders by a stride do.
 
     An example are disjoint ranges of rows, or of columns.

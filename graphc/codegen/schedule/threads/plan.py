@@ -74,7 +74,7 @@ def plan_threads(program: Program, target: Target) -> ThreadPlan:
     if not chunked or shared < costs.team_ns:
         return ThreadPlan()
     barriers = frozenset(_Barriers(program, chunked).find())
-    worthwhile_parts = _parts(program, chunked, times, costs)
+    worthwhile_parts = _worthwhile_parts(program, chunked, times, costs)
     if is_size(worthwhile_parts):
         return ThreadPlan(chunked, barriers, costs.most, worthwhile_parts)
     return ThreadPlan(chunked, barriers, max(2, min(costs.most, shared // costs.part_ns)))
@@ -91,7 +91,9 @@ _SCALE = 256
 """Fractions of a nanosecond in the unit of a grain's time."""
 
 
-def _parts(program: Program, chunked: Mapping[str, Chunking], times: Mapping[str, int], costs: ThreadCosts) -> Any:
+def _worthwhile_parts(
+    program: Program, chunked: Mapping[str, Chunking], times: Mapping[str, int], costs: ThreadCosts
+) -> Any:
     """Return the time of all shared calls, in units worth a thread each; a grain takes the same time for all sizes."""
     work: Any = 0
     for call in program.calls:

@@ -58,7 +58,7 @@ def test_what_is_a_contraction():
     found = find_contraction(plain(4, 5, 6))
     assert found is not None
     assert [x.extent for x in found.outer] == [4, 5] and [x.extent for x in found.reduced] == [6]
-    assert (found.a.buffer, found.b.buffer) == ("a", "b") and len(found.beside) == 1
+    assert (found.a.buffer, found.b.buffer) == ("a", "b") and len(found.outer_accesses) == 1
 
 
 def kernel_that_sums(inner: str) -> Kernel:

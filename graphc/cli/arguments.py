@@ -1,4 +1,4 @@
-"""Types of command line arguments that several commands take."""
+"""Argument types and options that several commands share."""
 
 from __future__ import annotations
 
@@ -14,41 +14,41 @@ from graphc.cli.console import UsageError
 from graphc.codegen.machine.target import STRICT, Target, named_targets, target_named
 from graphc.runtime.threads import MAX_THREADS, set_num_threads
 
-Found = TypeVar("Found")
+Sized = TypeVar("Sized")
 
 
 def count(text: str) -> int:
-    """A positive whole number."""
+    """Parse a positive integer."""
     if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no positive number")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive integer")
     return int(text)
 
 
 def natural(text: str) -> int:
-    """A whole number from 0 on."""
+    """Parse an integer of at least 0."""
     if not text.isdigit():
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
+        raise argparse.ArgumentTypeError(f"{text!r} is not an integer of at least 0")
     return int(text)
 
 
 def number(text: str) -> float:
-    """A finite number."""
+    """Parse a finite number."""
     try:
         value = float(text)
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a finite number")
     return value
 
 
 def numbers(text: str) -> tuple[float, ...]:
-    """``0.5,0.4``: finite numbers."""
-    return tuple(number(part) for part in text.split(","))
+    """Parse finite numbers separated by commas: ``0.5,0.4``."""
+    return tuple(map(number, text.split(",")))
 
 
 def positive(text: str) -> float:
-    """A number above 0."""
+    """Parse a number above 0."""
     value = number(text)
     if value <= 0:
         raise argparse.ArgumentTypeError(f"{text!r} is not above 0")
@@ -56,7 +56,7 @@ def positive(text: str) -> float:
 
 
 def tolerance(text: str) -> float:
-    """A number from 0 on."""
+    """Parse a number of at least 0."""
     value = number(text)
     if value < 0:
         raise argparse.ArgumentTypeError(f"{text!r} is below 0")
@@ -64,18 +64,18 @@ def tolerance(text: str) -> float:
 
 
 def seconds(text: str) -> float:
-    """A positive time in seconds."""
+    """Parse a time in seconds, above 0 and below 1e6."""
     try:
         value = float(text)
     except ValueError:
         value = -1.0
     if not 0 < value < 1e6:
-        raise argparse.ArgumentTypeError(f"{text!r} is no time in seconds")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time in seconds")
     return value
 
 
 def threads(text: str) -> int:
-    """A number of threads, which holds for this process from now on."""
+    """Parse a number of threads, and set it for this process."""
     number = count(text)
     if number > MAX_THREADS:
         raise argparse.ArgumentTypeError(f"{text!r} is more than {MAX_THREADS} threads")
@@ -84,40 +84,43 @@ def threads(text: str) -> int:
 
 
 def sizes(text: str) -> tuple[str, list[int]]:
-    """``batch=1,8,32``: a named dimension and sizes of it."""
+    """Parse a named dimension and sizes of it: ``batch=1,8,32``."""
     name, _, numbers = text.partition("=")
-    found = [n.strip() for n in numbers.split(",")]
-    if not name.isidentifier() or not all(n.isdigit() for n in found):
-        raise argparse.ArgumentTypeError(f"{text!r} is no size, such as batch=8")
-    return name, [int(n) for n in found]
+    digits = [n.strip() for n in numbers.split(",")]
+    if not name.isidentifier() or not all(n.isdigit() for n in digits):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size such as batch=8")
+    return name, [int(n) for n in digits]
 
 
 def size(text: str) -> tuple[str, int]:
-    """``batch=8``."""
-    name, found = sizes(text)
-    if len(found) != 1:
-        raise argparse.ArgumentTypeError(f"{text!r} are several sizes")
-    return name, found[0]
+    """Parse a named dimension and its size: ``batch=8``."""
+    name, numbers = sizes(text)
+    if len(numbers) != 1:
+        raise argparse.ArgumentTypeError(f"{text!r} has several sizes; give one")
+    return name, numbers[0]
 
 
-def by_name(given: Sequence[tuple[str, Found]]) -> dict[str, Found]:
-    """What was given by ``--shape``, by name of the dimension; raises UsageError where one is given twice."""
-    found = dict(given)
-    if len(found) < len(given):
-        twice = next(name for i, (name, _) in enumerate(given) if name in dict(given[:i]))
+def by_name(pairs: Sequence[tuple[str, Sized]]) -> dict[str, Sized]:
+    """Collect the ``--shape`` arguments by dimension. Raises UsageError if a dimension is given twice."""
+    by_dimension = dict(pairs)
+    if len(by_dimension) < len(pairs):
+        twice = next(name for i, (name, _) in enumerate(pairs) if name in dict(pairs[:i]))
         raise UsageError(f"--shape {twice}=... is given twice")
-    return found
+    return by_dimension
 
 
 def add_threads(parser: argparse.ArgumentParser) -> None:
-    """Adds ``--threads``."""
+    """Add ``--threads``."""
     parser.add_argument(
-        "--threads", type=threads, metavar="N", help="most threads of a call (default: GRAPHC_THREADS, or all cores)"
+        "--threads",
+        type=threads,
+        metavar="N",
+        help="largest number of threads of a call (default: GRAPHC_THREADS, or all cores)",
     )
 
 
 def device(text: str) -> str:
-    """The name of a device."""
+    """Parse and normalize the name of a device."""
     try:
         return str(device_of(text))
     except ArgumentError as error:
@@ -125,19 +128,21 @@ def device(text: str) -> str:
 
 
 def add_device(parser: argparse.ArgumentParser, purpose: str) -> None:
-    """Adds ``--device``: the name of one, None where it is not given."""
+    """Add ``--device``; its value is a device name, or None."""
     parser.add_argument(
         "--device", type=device, metavar="NAME", help=f"{purpose}: cuda, cuda:1, or cuda-emu, which needs no GPU"
     )
 
 
 def target_of(options: argparse.Namespace) -> Target:
-    """What ``--target`` or ``--device`` stand for, of commands that run nothing. Raises UsageError where both are
-    given, DeviceError where the device cannot be used."""
+    """Return the target of ``--target`` or ``--device``, for commands that run nothing.
+
+    Raises UsageError if both are given, DeviceError if the device cannot be used.
+    """
     if options.device is None or options.device.startswith("cpu"):
         return target_named(options.target)
     if options.target != "host":
-        raise UsageError("--target and --device both say what code is made for", remedy="one of the two")
+        raise UsageError("--target and --device both choose the machine to compile for", remedy="choose one of the two")
     try:
         return target_for(options.device)
     except DeviceError as error:
@@ -146,22 +151,22 @@ def target_of(options: argparse.Namespace) -> Target:
 
 
 NEWEST = "sm_90"
-"""What messages name where a target for GPUs would do."""
+"""GPU target that messages suggest."""
 
 
 def machines() -> tuple[str, ...]:
-    """What ``--target`` names: machines, and CPUs in strict order (``avx2:strict``)."""
+    """List the values of ``--target``: machines, and CPUs in strict order (``avx2:strict``)."""
     named = named_targets()
     return ("host", *named, "host" + STRICT, *(name + STRICT for name in named if named[name].gpu is None))
 
 
 def add_machine(parser: argparse.ArgumentParser) -> None:
-    """Adds ``--target`` of commands that run what they compile, as ``machine``."""
+    """Add ``--target`` (stored as ``machine``) for commands that run the code they compile."""
     parser.add_argument(
         "--target",
         dest="machine",
         choices=machines(),
         default="host",
         metavar="NAME",
-        help=f"compile for a machine of which this one has the instructions (default: host): {', '.join(machines())}",
+        help=f"machine to compile for; this one must have its instructions (default: host): {', '.join(machines())}",
     )

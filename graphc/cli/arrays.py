@@ -1,4 +1,4 @@
-"""Inputs as the command line names them: types for tracing, and values for running."""
+"""Input arguments of the command line: types for tracing, and values for running."""
 
 from __future__ import annotations
 
@@ -24,82 +24,86 @@ _TYPE = re.compile(r"(?P<name>[^:=]+):(?P<dtype>\w+)(?:\[(?P<dims>[^\[\]]*)\])?"
 _NUMBER = re.compile(r"(?P<name>[^:=]+):int(?:=(?P<size>.+))?")
 _RANGE = re.compile(r"\d+\.\.\d+")
 _DIM = re.compile(r"(?:(?P<factor>\d+)\*)?(?P<name>[A-Za-z_]\w*)=(?P<low>\d+)\.\.(?P<high>\d+)")
-Known = dict[str, Dimension]
+Dimensions = dict[str, Dimension]
 
 
 def parse_types(texts: Sequence[str]) -> list[TensorSpec]:
-    """``x:f32[batch=1..64,28]`` and the like as specs; a dimension that one of them declares, the next ones know by its
-    name. Raises UsageError."""
-    known: Known = {}
-    return [parse_type(text, known) for text in texts]
+    """Parse types such as ``x:f32[batch=1..64,28]``; later ones may name dimensions that earlier ones declare.
+
+    Raises UsageError.
+    """
+    declared: Dimensions = {}
+    return [parse_type(text, declared) for text in texts]
 
 
-def _parse_extent(text: str, known: Known) -> Any:
-    """A number, ``batch=1..64``, ``16*side=1..40``, or a size of dimensions that were declared before."""
+def _parse_size(text: str, declared: Dimensions) -> Any:
+    """Parse a number, ``batch=1..64``, ``16*side=1..40``, or an expression of declared dimensions."""
     if text.isdigit():
         return int(text)
     match = _DIM.fullmatch(text)
     if match is None:
-        size = parse_size(text, known)
+        size = parse_size(text, declared)
         if bounds(size)[0] < 0:
             raise ArgumentError(f"{text} may be negative")
         return size
     size = Dim(match["name"], int(match["low"]), int(match["high"]))
     for name, dimension in dimensions([size]).items():
-        if known.setdefault(name, dimension) != dimension:
-            raise ArgumentError(f"dimension {name} is declared twice, with other ranges")
+        if declared.setdefault(name, dimension) != dimension:
+            raise ArgumentError(f"dimension {name} is declared twice, with different ranges")
     return int(match["factor"] or 1) * size
 
 
-def parse_type(text: str, known: Known | None = None) -> TensorSpec:
-    """``x:f32[1,28]`` as a spec; ``known`` are named dimensions, to which it adds. Raises UsageError."""
-    known = {} if known is None else known
+def parse_type(text: str, declared: Dimensions | None = None) -> TensorSpec:
+    """Parse a type such as ``x:f32[1,28]``, and add its named dimensions to ``declared``. Raises UsageError."""
+    declared = {} if declared is None else declared
     if number := _NUMBER.fullmatch(text.strip()):
-        return _parse_number(text, number["name"].strip(), (number["size"] or "").strip(), known)
+        return _parse_number(text, number["name"].strip(), (number["size"] or "").strip(), declared)
     match = _TYPE.fullmatch(text.strip())
     if match is None:
-        remedy = "NAME:TYPE[DIMS], such as x:f32[1,28], or pos:int=0..511"
-        raise UsageError(f"--input {text!r} is no input type", remedy=remedy)
+        remedy = "write NAME:TYPE[DIMS], such as x:f32[1,28], or pos:int=0..511"
+        raise UsageError(f"--input {text!r} is not an input type", remedy=remedy)
     dtype = BY_NAME.get(match["dtype"])
     if dtype not in ALL:
         names = ", ".join(sorted(d.name for d in ALL))
-        raise UsageError(f"--input {text!r}: there is no element type {match['dtype']!r}", remedy=f"one of {names}")
+        raise UsageError(f"--input {text!r}: unknown element type {match['dtype']!r}", remedy=f"choose one of {names}")
     entries = [d.strip() for d in match["dims"].split(",")] if (match["dims"] or "").strip() else []
     try:
-        shape = tuple([_parse_extent(d, known) for d in entries])
+        shape = tuple([_parse_size(d, declared) for d in entries])
     except ArgumentError as error:
-        remedy = "such as [1,28], or [batch=1..64,28]"
+        remedy = "write dimensions such as [1,28], or [batch=1..64,28]"
         raise UsageError(
-            f"--input {text!r}: {match['dims']!r} are no dimensions: {error.what}", remedy=remedy
+            f"--input {text!r}: {match['dims']!r} are not dimensions: {error.what}", remedy=remedy
         ) from None
     if len(shape) > MAX_RANK or prod(max(hint(d), 1) for d in shape) * dtype.itemsize > MAX_BYTES:
         raise UsageError(f"--input {text!r}: the shape is too large")
     return TensorSpec(match["name"].strip(), dtype.name, shape)
 
 
-def _parse_number(text: str, name: str, size: str, known: Known) -> TensorSpec:
-    """``pos:int=0..511``, a whole number that is a dimension of that name; ``stop:int=pos + 1`` is another size."""
+def _parse_number(text: str, name: str, size: str, declared: Dimensions) -> TensorSpec:
+    """Parse ``pos:int=0..511``, an integer input that declares a dimension, or ``stop:int=pos + 1``, another size."""
     try:
-        equals = _parse_extent(f"{name}={size}" if _RANGE.fullmatch(size) else size, known)
+        equals = _parse_size(f"{name}={size}" if _RANGE.fullmatch(size) else size, declared)
         if is_size(equals):
             return TensorSpec(name, "i64", (), equals=equals)
-        problem = "it is the same in each call"
+        problem = "it is a constant"
     except ArgumentError as error:
         problem = error.what
-    raise UsageError(f"--input {text!r}: {size!r} is no size: {problem}", remedy=f"{name}:int=0..511")
+    raise UsageError(f"--input {text!r}: {size!r} is not a size: {problem}", remedy=f"pass --input {name}:int=0..511")
 
 
 def specs_at(specs: Sequence[TensorSpec], sizes: Mapping[str, int]) -> list[TensorSpec]:
-    """Specs with these sizes of named dimensions, and those that are expected for the others. Raises UsageError for a
-    name that there is not, and for a size outside of the range."""
-    known = dimensions(n for spec in specs for n in spec.pattern)
+    """Substitute sizes for named dimensions in specs; dimensions not in ``sizes`` get their expected size.
+
+    Raises UsageError for an unknown dimension, and for a size out of its range.
+    """
+    declared = dimensions(n for spec in specs for n in spec.pattern)
     for name, size in sizes.items():
-        if name not in known:
-            names = ", ".join(known)
-            raise UsageError(f"there is no dimension {name!r}", remedy=f"one of {names}" if names else None)
-        if not known[name].low <= size <= known[name].high:
-            raise UsageError(f"{name} is {size}, outside of {known[name].low}..{known[name].high}")
-    values = {d: sizes.get(name, d.hint) for name, d in known.items()}
+        if name not in declared:
+            names = ", ".join(declared)
+            raise UsageError(f"unknown dimension {name!r}", remedy=f"choose one of {names}" if names else None)
+        if not declared[name].low <= size <= declared[name].high:
+            raise UsageError(f"{name} is {size}, out of its range {declared[name].low}..{declared[name].high}")
+    values = {d: sizes.get(name, d.hint) for name, d in declared.items()}
     return [_spec_at(s, values) for s in specs]
 
 
@@ -109,32 +113,37 @@ def _spec_at(spec: TensorSpec, values: Mapping[Dimension, int]) -> TensorSpec:
 
 
 def split_binding(text: str, names: Sequence[str]) -> tuple[str, str]:
-    """(name, value) of ``x=value``; of a lone ``@file`` when there is one input only."""
+    """Split ``x=value`` into name and value; with a single input, ``@file`` alone is its value."""
     name, equals, value = text.partition("=")
     if not equals or (len(names) == 1 and text.startswith("@") and name not in names):
         if len(names) != 1:
-            raise UsageError(f"--input {text!r} names no input", remedy=f"NAME=VALUE with {', '.join(names)}")
+            raise UsageError(
+                f"--input {text!r} names no input", remedy=f"write NAME=VALUE with a name of {', '.join(names)}"
+            )
         return names[0], text
     if name not in names:
-        # NOTE: an input of ONNX may be called input.1, which forward knows as input_1.
+        # NOTE: an ONNX input named input.1 is the parameter input_1 of forward.
         spelled = re.sub(r"\W", "_", name)
         if spelled not in names:
-            raise ArgumentError(f"there is no input {name!r}", remedy=f"one of {', '.join(names) or 'none'}")
+            raise ArgumentError(
+                f"unknown input {name!r}", remedy=f"choose one of {', '.join(names)}" if names else None
+            )
         return spelled, value
     return name, value
 
 
 Reader = Callable[[str, TensorSpec, TensorSpec], Any]
-"""What makes a value of its text, for a spec that may have named dimensions and the same one with numbers for them."""
+"""Function from the text of a value, the input's spec, and the same spec with numbers for named dimensions to a
+value."""
 
 
 class Fill(NamedTuple):
-    """What inputs are that are not given."""
+    """Generator of missing inputs."""
 
     kind: str
     """``zeros``, ``ones`` or ``random``."""
     seed: int = 0
-    """Of the first input; each other one has the next number."""
+    """Random seed of the first input; each further input uses the next number."""
 
 
 def read_inputs(
@@ -144,44 +153,47 @@ def read_inputs(
     fill: Fill | None = None,
     read: Reader | None = None,
 ) -> list[Any]:
-    """One array per input from ``x=VALUE`` texts; what VALUE makes has these ``sizes`` of named dimensions. So have
-    whole numbers that are not given, and what ``fill`` makes of other inputs that are not.
+    """Return one array for each input, from ``x=VALUE`` texts.
+
+    ``sizes`` are the named dimensions of generated values, and of missing integer inputs. ``fill`` generates the other
+    missing inputs.
 
     Raises UsageError (syntax), ArgumentError (unknown, missing or repeated name), ArtifactError (damaged file),
     FileNotFoundError, ShapeError and DTypeError.
     """
     by_name = {spec.name: spec for spec in specs}
-    made = {spec.name: spec for spec in specs_at(specs, sizes or {})}
-    found: dict[str, Any] = {}
+    concrete = {spec.name: spec for spec in specs_at(specs, sizes or {})}
+    values: dict[str, Any] = {}
     for text in texts:
         name, value = split_binding(text, list(by_name))
-        if name in found:
+        if name in values:
             raise ArgumentError(f"input {name!r} is given twice")
-        array = (read or read_value)(value, by_name[name], made[name])
-        found[name] = array if by_name[name].equals is None else int(array)
+        array = (read or read_value)(value, by_name[name], concrete[name])
+        values[name] = array if by_name[name].equals is None else int(array)
     for i, (name, spec) in enumerate(by_name.items()):
-        if name in found:
+        if name in values:
             continue
         if spec.equals is not None and (fill or dimensions([spec.equals]).keys() <= (sizes or {}).keys()):
-            found[name] = made[name].equals
+            values[name] = concrete[name].equals
         elif fill is not None:
-            found[name] = filled(made[name], fill.kind, fill.seed + i)
-    missing = [spec for name, spec in by_name.items() if name not in found]
+            values[name] = filled(concrete[name], fill.kind, fill.seed + i)
+    missing = [spec for name, spec in by_name.items() if name not in values]
     if missing:
         raise ArgumentError(
             f"no value for {', '.join(map(str, missing))}",
-            remedy=" ".join(f"--input {spec.name}={fitting_value(spec)}" for spec in missing)
-            + "; or --fill random for all",
+            remedy="pass "
+            + " ".join(f"--input {spec.name}={fitting_value(spec)}" for spec in missing)
+            + ", or --fill random for all",
         )
-    return [found[name] for name in by_name]
+    return [values[name] for name in by_name]
 
 
 SHORT = 8
-"""Up to how many elements an input is told to be given in numbers."""
+"""Largest number of elements for which a message suggests to write the numbers themselves."""
 
 
 def fitting_value(spec: TensorSpec) -> str:
-    """A value as a user would give one for an input of this type and shape."""
+    """Return an example value for an input of this type and shape, as the user would write it."""
     if spec.equals is not None:
         return "3"
     shape = tuple(map(hint, spec.shape))
@@ -195,97 +207,102 @@ def fitting_value(spec: TensorSpec) -> str:
 
 
 def filled(spec: TensorSpec, kind: str, seed: int = 0) -> Any:
-    """``zeros``, ``ones``, or ``random`` numbers of a seed."""
+    """Return an array of zeros, ones, or random numbers of a seed."""
     if kind == "random":
         return random_array(spec, seed)
     return elements(np.full(spec.shape, kind == "ones"), BY_NAME[spec.dtype])
 
 
-def read_value(text: str, spec: TensorSpec, made: TensorSpec | None = None) -> np.ndarray:
-    """The array that ``@file.npy``, ``@file.npz:key``, ``zeros``, ``ones``, ``random[:SEED]`` or JSON stands for;
-    ``made`` has numbers for the named dimensions of the spec."""
-    made = made or spec
+def read_value(text: str, spec: TensorSpec, concrete: TensorSpec | None = None) -> np.ndarray:
+    """Read ``@file.npy``, ``@file.npz:key``, ``zeros``, ``ones``, ``random[:SEED]`` or JSON numbers as an array.
+
+    ``concrete`` is the spec with numbers for named dimensions, as generated values need.
+    """
+    concrete = concrete or spec
     dtype = BY_NAME[spec.dtype]
     if text.startswith("@"):
         return fit(read_array(text[1:]), spec, text)
     if text in ("zeros", "ones"):
-        return filled(made, text)
+        return filled(concrete, text)
     if text == "random" or text.startswith("random:"):
         seed = text.partition(":")[2] or "0"
         if not seed.isdigit():
-            raise UsageError(f"{text!r}: the seed is no number", remedy="random:1")
-        return random_array(made, int(seed))
+            raise UsageError(f"{text!r}: the seed is not a number", remedy="write random:1")
+        return random_array(concrete, int(seed))
     try:
         value = _numbers(json.loads(text))
     except ValueError:
         raise UsageError(
-            f"input {spec.name!r}: {text!r} is no value",
-            remedy="@file.npy, zeros, ones, random, or numbers such as [1,2]",
+            f"input {spec.name!r}: {text!r} is not a value",
+            remedy="write @file.npy, zeros, ones, random, or numbers such as [1,2]",
         ) from None
     if value.dtype.kind not in "biuf":
-        raise DTypeError(f"input {spec.name!r}: {text!r} are no numbers")
+        raise DTypeError(f"input {spec.name!r}: {text!r} are not numbers")
     if value.dtype.kind == "f" and not dtype.is_differentiable:
-        raise DTypeError(f"input {spec.name!r}: {text!r} are no integers, it has element type {spec.dtype}")
+        raise DTypeError(f"input {spec.name!r}: {text!r} are not integers, and its element type is {spec.dtype}")
     return fit(elements(value, dtype), spec, text)
 
 
 def _numbers(value: Any) -> np.ndarray:
-    """Nested lists as an array; whole numbers on both sides of 2**63, of which numpy makes floats, as u64."""
-    found = np.asarray(value)
-    if found.dtype.kind != "f":
-        return found
+    """Convert nested lists to an array; integers on both sides of 2**63 become u64, where numpy would choose floats."""
+    array = np.asarray(value)
+    if array.dtype.kind != "f":
+        return array
     exact = np.asarray(value, object)
-    return exact.astype(np.uint64) if all(type(v) is int and v >= 0 for v in exact.flat) else found
+    return exact.astype(np.uint64) if all(type(v) is int and v >= 0 for v in exact.flat) else array
 
 
 def random_array(spec: TensorSpec, seed: int) -> Any:
-    """Normal floats, or zeros and ones for integers (small numbers are valid indices of most things); of the expected
-    sizes where the shape has named dimensions, and of numbers that are sizes these."""
+    """Return normally distributed floats, or random zeros and ones for integers (small numbers are valid indices).
+
+    Named dimensions have their expected size. An integer input gets the expected value of its size.
+    """
     if spec.equals is not None:
         return hint(spec.equals)
     generator = np.random.default_rng(seed)
     dtype, shape = BY_NAME[spec.dtype], tuple(map(hint, spec.shape))
-    made = generator.standard_normal(shape) if dtype.is_floating_point else generator.integers(0, 2, shape)
-    return elements(made, dtype)
+    values = generator.standard_normal(shape) if dtype.is_floating_point else generator.integers(0, 2, shape)
+    return elements(values, dtype)
 
 
 def read_array(text: str) -> np.ndarray:
-    """The array of ``file.npy``, ``file.npz`` (if it holds one) or ``file.npz:KEY``; nothing in them is executed."""
+    """Read ``file.npy``, ``file.npz`` (with a single array) or ``file.npz:KEY``, without unpickling anything."""
     name, key = text, ""
     if ".npz:" in text:
         name, _, key = text.rpartition(":")
     if not Path(name).is_file():
         raise FileNotFoundError(2, "no such file", name)
     if not name.endswith((".npy", ".npz")):
-        raise UsageError(f"{name!r} is no file of arrays", remedy="a file that ends with .npy or .npz")
+        raise UsageError(f"{name!r} is not an array file", remedy="pass a file that ends in .npy or .npz")
     if name.endswith(".npz"):
         arrays = read_npz(name)
         if not key and len(arrays) == 1:
             return next(iter(arrays.values()))
         if key not in arrays:
-            raise UsageError(f"{name} has no array {key!r}", remedy=f"{name}:KEY with one of {', '.join(arrays)}")
+            raise UsageError(f"{name} has no array {key!r}", remedy=f"write {name}:KEY with one of {', '.join(arrays)}")
         return arrays[key]
     return read_npy(name)
 
 
 def of_file(array: np.ndarray, dtype: DType) -> np.ndarray:
-    """An array of a file for an input of a type: bf16, which such files have not, is rounded from float32."""
+    """Convert a float32 array from a file to bf16, which array files cannot hold, if the input is bf16."""
     return elements(array, dtype) if dtype is bfloat16 and array.dtype == np.float32 else array
 
 
 def fit(array: np.ndarray, spec: TensorSpec, source: str) -> np.ndarray:
-    """The array, which came from ``source``; raises ShapeError and DTypeError where it is not as the spec says."""
+    """Check an array, read from ``source``, against the spec, and return it. Raises ShapeError and DTypeError."""
     fixed = [(a, b) for a, b in zip(array.shape, spec.shape, strict=False) if not is_size(b)]
     if array.ndim != len(spec.shape) or any(a != b for a, b in fixed):
         raise ShapeError(
             f"input {spec.name!r} ({source}) has shape {list(array.shape)}, the model takes {list(spec.shape)}",
-            remedy=f"an array of shape {list(spec.shape)}",
+            remedy=f"pass an array of shape {list(spec.shape)}",
         )
-    wanted = BY_NAME[spec.dtype]
-    array = of_file(array, wanted)
-    if array.dtype.newbyteorder("=") != wanted.numpy:
+    element_type = BY_NAME[spec.dtype]
+    array = of_file(array, element_type)
+    if array.dtype.newbyteorder("=") != element_type.numpy:
         raise DTypeError(
-            f"input {spec.name!r} ({source}) has element type {array.dtype.name}, the model takes {wanted.long_name}",
-            remedy=f"save array.astype(np.{numbers(np.empty(0, wanted.numpy)).dtype.name})",
+            f"input {spec.name!r} ({source}) has element type {array.dtype.name}, the model takes "
+            f"{element_type.long_name}",
+            remedy=f"save array.astype(np.{numbers(np.empty(0, element_type.numpy)).dtype.name})",
         )
     return array

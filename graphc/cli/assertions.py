@@ -1,4 +1,4 @@
-"""What a measurement must show: ``p99<50us``, ``throughput>1000``."""
+"""Bounds of ``graphc bench --assert``: ``p99<50us``, ``throughput>1000``."""
 
 from __future__ import annotations
 
@@ -23,42 +23,44 @@ _FORM = re.compile(r"\s*([a-z][\w.]*)\s*(<=|>=|<|>)\s*([\d.eE+-]+?)\s*([a-z]*)\s
 
 
 class Assertion(NamedTuple):
-    """One bound on a figure."""
+    """Bound on one figure of a measurement."""
 
     text: str
     figure: str
     sign: str
     bound: float
-    """In seconds, or calls per second."""
+    """Seconds, or calls per second."""
 
     def holds(self, figures: Mapping[str, float]) -> bool:
-        """Whether it does."""
+        """Check whether the measured figures meet the bound."""
         return _SIGNS[self.sign](figures[self.figure], self.bound)
 
     def as_json(self, figures: Mapping[str, float]) -> dict[str, Any]:
-        """For JSON."""
+        """Return the fields ``JSON``."""
         return {"text": self.text, "value": figures[self.figure], "holds": self.holds(figures)}
 
 
 JSON = (
-    Field("text", "string", "as it was given", optional=True),
-    Field("value", "number", "what was measured", "s or calls/s"),
-    Field("holds", "boolean", "whether it holds"),
+    Field("text", "string", "the bound as written on the command line", optional=True),
+    Field("value", "number", "the measured figure", "s or calls/s"),
+    Field("holds", "boolean", "whether the figure meets the bound"),
 )
 
 
 def assertion(text: str) -> Assertion:
-    """The type of ``--assert``."""
+    """Parse an ``--assert`` argument. Raises ArgumentTypeError."""
     match = _FORM.fullmatch(text)
     if match is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is no bound, such as p99<50us or throughput>1000")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a bound such as p99<50us or throughput>1000")
     figure, sign, number, unit = match.groups()
     if figure not in (*TIMES, *RATES):
-        raise argparse.ArgumentTypeError(f"{text!r}: there is no {figure!r}; one of {', '.join((*TIMES, *RATES))}")
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: unknown figure {figure!r}; choose one of {', '.join((*TIMES, *RATES))}"
+        )
     if (unit not in UNITS) if figure in TIMES else unit:
-        wanted = f"a unit ({', '.join(UNITS)})" if figure in TIMES else "no unit, it is calls per second"
-        raise argparse.ArgumentTypeError(f"{text!r}: {figure} has {wanted}")
+        rule = f"needs a unit ({', '.join(UNITS)})" if figure in TIMES else "takes no unit: it is in calls per second"
+        raise argparse.ArgumentTypeError(f"{text!r}: {figure} {rule}")
     try:
         return Assertion(text, figure, sign, float(number) * UNITS.get(unit, 1.0))
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r}: {number!r} is no number") from None
+        raise argparse.ArgumentTypeError(f"{text!r}: {number!r} is not a number") from None

@@ -1,4 +1,4 @@
-"""A folder as an input: its files in sorted order, in chunks of the model's batch size."""
+"""Folders as inputs: read their files in sorted order, in chunks of the model's batch size."""
 
 from __future__ import annotations
 
@@ -24,31 +24,35 @@ ARRAYS = (".npy", ".npz")
 
 @dataclass(frozen=True)
 class Folder:
-    """An input of which each element of the batch is a file."""
+    """Input whose batch elements are the files of a folder."""
 
     spec: TensorSpec
     files: tuple[Path, ...]
     element: tuple[int, ...]
-    """The shape of one element."""
+    """Shape of one batch element."""
     size: int
-    """How many elements a call takes."""
+    """Elements in one call."""
     fixed: bool
-    """Whether each call takes exactly as many."""
+    """Whether every call must have exactly ``size`` elements."""
 
     @staticmethod
-    def open(path: Path, spec: TensorSpec, made: TensorSpec) -> Folder:
-        """The files of a folder for an input, which ``made`` has with numbers for named dimensions. Raises UsageError
-        for a folder without images and arrays, and for an input without a batch."""
+    def open(path: Path, spec: TensorSpec, concrete: TensorSpec) -> Folder:
+        """List the files of a folder for an input; ``concrete`` is ``spec`` with numbers for named dimensions.
+
+        Raises UsageError for a folder without images and arrays, and for an input without a batch.
+        """
         files = tuple(sorted(p for p in path.iterdir() if image_file.is_image(p) or p.suffix in ARRAYS))
         if not files:
             suffixes = ", ".join((*ARRAYS, *image_file.SUFFIXES))
-            raise UsageError(f"{str(path)!r} has no images and no arrays", remedy=f"files that end with {suffixes}")
+            raise UsageError(
+                f"{str(path)!r} has no images and no arrays", remedy=f"name a folder with files that end in {suffixes}"
+            )
         if not spec.shape:
-            raise UsageError(f"input {spec.name!r} is one number, no batch", remedy=f"{spec.name}=3")
-        return Folder(spec, files, tuple(made.shape[1:]), max(made.shape[0], 1), not is_size(spec.shape[0]))
+            raise UsageError(f"input {spec.name!r} is one number, not a batch", remedy=f"pass --input {spec.name}=3")
+        return Folder(spec, files, tuple(concrete.shape[1:]), max(concrete.shape[0], 1), not is_size(spec.shape[0]))
 
     def read(self, start: int, scaling: Scaling) -> np.ndarray:
-        """The elements of the chunk that begins with a file; a fixed batch is filled up with its last element."""
+        """Read the chunk of files from index ``start`` on; a fixed batch is padded with its last element."""
         rows = [self._element(path, scaling) for path in self.files[start : start + self.size]]
         rows += rows[-1:] * (self.size - len(rows)) if self.fixed else []
         return np.stack(rows)
@@ -67,11 +71,11 @@ class Folder:
 
 
 def count_of(folders: Sequence[Folder]) -> int:
-    """How many elements there are; raises ArgumentError where folders differ in that or in the batch."""
+    """Return the number of files in each folder. Raises ArgumentError if the folders differ in files or batch size."""
     counts = {len(folder.files) for folder in folders}
     if len(counts) > 1 or len({folder.size for folder in folders}) > 1:
-        told = ", ".join(f"{f.spec.name} {len(f.files)} in batches of {f.size}" for f in folders)
-        raise ArgumentError(f"folders have different numbers of files or batches: {told}")
+        counted = ", ".join(f"{f.spec.name} {len(f.files)} in batches of {f.size}" for f in folders)
+        raise ArgumentError(f"folders have different numbers of files or batches: {counted}")
     return counts.pop()
 
 
@@ -82,18 +86,22 @@ def run_chunks(
     names: Sequence[str],
     tell: Callable[[int], None],
 ) -> Iterator[list[np.ndarray]]:
-    """The outputs of each chunk, without what fills it up: ``inputs`` are arrays or folders, ``names`` those of the
-    outputs, and ``tell`` is told how many files are done. Raises UsageError for an output without a batch."""
+    """Yield the outputs of each chunk, without padding.
+
+    ``inputs`` are arrays or folders, ``names`` the names of the outputs; ``tell`` is called with the number of files
+    done. Raises UsageError for an output without a batch dimension.
+    """
     folders = [x for x in inputs if isinstance(x, Folder)]
     count, size = count_of(folders), folders[0].size
     for start in range(0, count, size):
         results = call([x.read(start, scaling) if isinstance(x, Folder) else x for x in inputs])
-        wanted = min(size, count - start)
-        given = size if any(f.fixed for f in folders) else wanted
+        chunk_size = min(size, count - start)
+        call_size = size if any(f.fixed for f in folders) else chunk_size
         for name, array in zip(names, results, strict=True):
-            if not array.ndim or array.shape[0] != given:
+            if not array.ndim or array.shape[0] != call_size:
                 raise UsageError(
-                    f"output {name!r} has shape {list(array.shape)}, no batch of {given}", remedy="one file at a time"
+                    f"output {name!r} has shape {list(array.shape)}, not a batch of {call_size}",
+                    remedy="pass one file at a time",
                 )
-        yield [array[:wanted] for array in results]
-        tell(start + wanted)
+        yield [array[:chunk_size] for array in results]
+        tell(start + chunk_size)

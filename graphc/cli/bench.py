@@ -1,8 +1,8 @@
-"""``graphc bench``: how long a model file takes to run on this machine, call by call, alone or beside others.
+"""``graphc bench``: measure how long each call of a model file takes on this machine, alone or compared with others.
 
-Calls are timed one by one, without the cost of reading the clock. With ``--rate`` a call counts from when it was due,
-so that it does not look fast where it has waited for those before. With ``--compare`` the model and the others take
-turns.
+Each call is timed by itself, and the cost of reading the clock is subtracted. With ``--rate``, the time of a call
+counts from the moment it was due, so that it includes the wait for earlier calls. With ``--compare``, the model and the
+others take turns.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ EXAMPLES = (
 )
 _FIGURES = (
     *(Field(name, "number", f"{name} of the calls", "s") for name in assertions.TIMES),
-    Field("throughput", "number", "calls in a second", "calls/s"),
-    Field("calls", "integer", "how many there were"),
-    Field("missed", "integer", "calls that --rate asked for and that were not made"),
+    Field("throughput", "number", "calls per second", "calls/s"),
+    Field("calls", "integer", "number of calls"),
+    Field("missed", "integer", "calls that --rate made due but that were never made"),
 )
 
 
 _PEER = (
-    Field("name", "string", "the peer", optional=True),
+    Field("name", "string", "name of the peer", optional=True),
     Field("version", "string", "its version"),
     *below("call", _FIGURES, optional=True),
-    Field("ratio.median", "number", "its p50 as a share of the model's, median of the rounds"),
-    Field("ratio.low", "number or null", "10% of the rounds are below; null for figures of a file"),
-    Field("ratio.high", "number or null", "10% of the rounds are above"),
-    Field("difference", "number or null", "largest difference of outputs, as a share of the largest number"),
+    Field("ratio.median", "number", "its p50 divided by the model's: median of the rounds"),
+    Field("ratio.low", "number or null", "10th percentile of the rounds; null for figures of a file"),
+    Field("ratio.high", "number or null", "90th percentile of the rounds; null for figures of a file"),
+    Field("difference", "number or null", "largest difference of outputs, relative to the largest number"),
 )
 JSON = (
     Field("model", "string", "name of the model", optional=True),
@@ -63,22 +63,27 @@ JSON = (
     *below("calls[].call", _FIGURES, optional=True),
     *below("calls[].compare[]", _PEER, optional=True),
     *below("calls[].asserts[]", assertions.JSON, optional=True),
-    Field("rounds", "integer", "how many rounds were measured", optional=True),
-    Field("threads", "integer", "most threads of a call", optional=True),
-    Field("streams", "integer", "callers at a time", optional=True),
-    Field("rate", "number or null", "calls that were asked for, null for as many as there can be", "calls/s", True),
-    Field("clock", "number", "what reading the clock takes, which was taken off", "s", True),
-    Field("load", "number", "reading, checking, compiling and linking the file", "s", True),
-    Field("stages.*", "number", "each stage of the compile", "s", True),
-    Field("steps.*", "number", "with --breakdown: each step", "s", True),
+    Field("rounds", "integer", "number of rounds", optional=True),
+    Field("threads", "integer", "largest number of threads of a call", optional=True),
+    Field("streams", "integer", "concurrent callers", optional=True),
+    Field("rate", "number or null", "calls per second of --rate; null for calls back to back", "calls/s", True),
+    Field("clock", "number", "cost of reading the clock, which was subtracted", "s", True),
+    Field("load", "number", "time to read, check, compile and link the file", "s", True),
+    Field("stages.*", "number", "time of each compiler stage", "s", True),
+    Field("steps.*", "number", "with --breakdown: time of each step", "s", True),
 )
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
-    """Gives the command's parser its arguments."""
-    parser.add_argument("model", metavar="FILE", help="a .gcm, .pt2 or .onnx file; with --breakdown a target too")
     parser.add_argument(
-        "--input", action="append", default=[], metavar="NAME=VALUE", help="as for run (default: random arrays)"
+        "model", metavar="FILE", help="a .gcm, .pt2 or .onnx file; with --breakdown also a model in Python"
+    )
+    parser.add_argument(
+        "--input",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="value of an input, as for graphc run; once for each input (default: random arrays)",
     )
     inputs.add_fill(parser)
     parser.add_argument(
@@ -87,7 +92,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=N,...",
-        help="sizes of a named dimension, such as batch=1,8,32; once per dimension (default: the expected ones)",
+        help="sizes of a named dimension to measure, such as batch=1,8,32; once for each dimension (default: the "
+        "model's expected size)",
     )
     add_entry(parser)
     _add_pace(parser)
@@ -98,25 +104,29 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="BOUND",
-        help="such as p99<50us (p50, p90, p99, p99.9, min, max, mean; ns, us, ms, s) or throughput>1000; exit code 6 "
-        "where one does not hold; may be given several times",
+        help="require a bound such as p99<50us (p50, p90, p99, p99.9, min, max, mean; ns, us, ms, s) or "
+        "throughput>1000; "
+        "exit code 6 if it is not met; may be given several times",
     )
     parser.add_argument(
         "--compare",
         action="append",
         default=[],
         metavar="PEER",
-        help="in turns with onnxruntime, openvino, torch (of a .pt2), another model file; or with a .json of --json",
+        help="compare with onnxruntime, openvino, torch (for a .pt2) or another model file, taking turns; or with the "
+        ".json file of an earlier --json; may be given several times",
     )
     parser.add_argument(
         "--breakdown",
         nargs="?",
         const=breakdown.ALL,
         choices=(breakdown.ALL, *breakdown.STEPS),
-        help="time every step from the model to the steady call, without the cache, or only one of them",
+        help="time every step from the model to the steady-state call, without the cache; or print one step only",
     )
-    parser.add_argument("--train", action="store_true", help="trace a target in training mode")
-    parser.add_argument("--trust", action="store_true", help="run object code from the file (only from who you trust)")
+    parser.add_argument("--train", action="store_true", help="with --breakdown: trace the model in training mode")
+    parser.add_argument(
+        "--trust", action="store_true", help="run object code from the file (only if you trust its author)"
+    )
     arguments.add_threads(parser)
     arguments.add_machine(parser)
     arguments.add_device(parser, "run on a device")
@@ -126,7 +136,11 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 
 def _add_pace(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--warmup", type=arguments.tolerance, default=0.1, metavar="S", help="seconds before measuring (default: 0.1)"
+        "--warmup",
+        type=arguments.tolerance,
+        default=0.1,
+        metavar="S",
+        help="seconds of calls before measuring (default: 0.1)",
     )
     parser.add_argument(
         "--duration",
@@ -135,42 +149,46 @@ def _add_pace(parser: argparse.ArgumentParser) -> None:
         type=arguments.seconds,
         default=1.0,
         metavar="S",
-        help="about how long to measure each model in all (default: 1)",
+        help="seconds to measure each model, approximately (default: 1)",
     )
-    parser.add_argument("--rounds", type=arguments.count, default=30, help="in how many rounds (default: 30)")
-    rate = "calls per second, of all callers together (default: one after the other)"
+    parser.add_argument(
+        "--rounds",
+        type=arguments.count,
+        default=30,
+        help="number of rounds to split the measurement into (default: 30)",
+    )
+    rate = "make N calls per second, by all callers together (default: each call follows the previous one)"
     parser.add_argument("--rate", type=arguments.positive, metavar="N", help=rate)
     parser.add_argument(
-        "--streams", type=arguments.count, default=1, metavar="N", help="callers at a time (default: 1)"
+        "--streams", type=arguments.count, default=1, metavar="N", help="number of concurrent callers (default: 1)"
     )
 
 
-class Measured(NamedTuple):
-    """The figures of calls with some sizes."""
+class Measurement(NamedTuple):
+    """Figures of calls with given sizes of named dimensions."""
 
     sizes: Mapping[str, int]
     figures: dict[str, float]
     peers: tuple[dict[str, Any], ...]
-    """What ``--json`` prints of each."""
+    """JSON fields of each peer."""
 
     def as_json(self, asserts: Sequence[Assertion]) -> dict[str, Any]:
-        """For JSON, without the sizes."""
-        told: dict[str, Any] = {"call": self.figures}
+        """Return the JSON fields, without the sizes."""
+        fields: dict[str, Any] = {"call": self.figures}
         if self.peers:
-            told["compare"] = list(self.peers)
+            fields["compare"] = list(self.peers)
         if asserts:
-            told["asserts"] = [a.as_json(self.figures) for a in asserts]
-        return told
+            fields["asserts"] = [a.as_json(self.figures) for a in asserts]
+        return fields
 
 
 def run(options: argparse.Namespace) -> int:
-    """Runs the command."""
     if options.breakdown:
         if options.device is not None:
-            raise console.UsageError("--breakdown is for the CPU", remedy="--breakdown without --device")
+            raise console.UsageError("--breakdown measures the CPU only", remedy="leave out --device")
         if options.compare or options.asserts or options.rate or options.streams > 1:
             raise console.UsageError(
-                "--breakdown measures steps, not calls", remedy="without --compare, --assert, --rate and --streams"
+                "--breakdown measures steps, not calls", remedy="leave out --compare, --assert, --rate and --streams"
             )
         return breakdown.run(options)
     start = time.perf_counter()
@@ -179,9 +197,9 @@ def run(options: argparse.Namespace) -> int:
     load_seconds = time.perf_counter() - start
     model = entry_of(loaded, options.entry)
     chosen = arguments.by_name(options.shape)
-    shapes = [dict(zip(chosen, found, strict=True)) for found in itertools.product(*chosen.values())]
+    shapes = [dict(zip(chosen, combination, strict=True)) for combination in itertools.product(*chosen.values())]
     pace = Pace(options.rate, clock_cost())
-    calls = [_measured(model, sizes, options, pace) for sizes in shapes]
+    calls = [_measure_sizes(model, sizes, options, pace) for sizes in shapes]
     stages = dict(loaded.seconds or {})
     if options.json:
         one = calls[0].as_json(options.asserts)
@@ -203,52 +221,56 @@ def run(options: argparse.Namespace) -> int:
     return console.OK if all(a.holds(c.figures) for c in calls for a in options.asserts) else console.WRONG
 
 
-def _measured(model: LoadedModel, sizes: Mapping[str, int], options: argparse.Namespace, pace: Pace) -> Measured:
-    """The figures of calls with these sizes of named dimensions, and of the peers in turns with them."""
+def _measure_sizes(
+    model: LoadedModel, sizes: Mapping[str, int], options: argparse.Namespace, pace: Pace
+) -> Measurement:
+    """Measure calls with these sizes of named dimensions, taking turns with the peers."""
     fill = inputs.fill_of(options, None if options.input else "random")
     arrays = read_inputs(options.input, model.inputs, sizes, fill)
     call = _caller(model, arrays, options.device)
     case = peers.Case(options.model, options, tuple(arrays), options.streams)
     names = [name for name in options.compare if Path(name).suffix != ".json"]
     if names and options.device is not None:
-        raise console.UsageError("--compare runs on the CPU", remedy="--compare without --device")
+        raise console.UsageError("--compare runs on the CPU only", remedy="leave out --device")
     others = [peers.open_peer(name, case) for name in names]
     everyone = [(call,) * options.streams, *(other.callers for other in others)]
-    found = measure(everyone, options.rounds, options.seconds, options.warmup, pace)
-    own = found[0]
+    samples = measure(everyone, options.rounds, options.seconds, options.warmup, pace)
+    own = samples[0]
     results = model.run(arrays) if others else []
-    told = [_beside(own, one, other, results) for other, one in zip(others, found[1:], strict=True)]
+    compared = [_peer_facts(own, s, other, results) for other, s in zip(others, samples[1:], strict=True)]
     for path in (name for name in options.compare if Path(name).suffix == ".json"):
         stored = peers.stored_figures(path, sizes)
         ratio = {"median": stored["p50"] / own.figures()["p50"], "low": None, "high": None}
-        told.append({"name": path, "version": "", "call": stored, "ratio": ratio, "difference": None})
-    return Measured(sizes, _told(own), tuple(told))
+        compared.append({"name": path, "version": "", "call": stored, "ratio": ratio, "difference": None})
+    return Measurement(sizes, _figures(own), tuple(compared))
 
 
-def _told(samples: Samples) -> dict[str, float]:
+def _figures(samples: Samples) -> dict[str, float]:
     return {**samples.figures(), "missed": samples.missed}
 
 
-def _beside(own: Samples, samples: Samples, peer: peers.Peer, results: Sequence[np.ndarray]) -> dict[str, Any]:
-    """What is told of a peer."""
+def _peer_facts(own: Samples, samples: Samples, peer: peers.Peer, results: Sequence[np.ndarray]) -> dict[str, Any]:
+    """Return the JSON fields of a peer."""
     ratios = np.array(samples.medians) / np.array(own.medians)
     low, median, high = (float(np.quantile(ratios, share)) for share in (0.1, 0.5, 0.9))
     difference = peers.largest_difference(results, peer.outputs())
     ratio = {"median": median, "low": low, "high": high}
-    told = {"name": peer.name, "version": peer.version, "call": _told(samples)}
-    return {**told, "ratio": ratio, "difference": difference}
+    facts = {"name": peer.name, "version": peer.version, "call": _figures(samples)}
+    return {**facts, "ratio": ratio, "difference": difference}
 
 
 def _caller(model: LoadedModel, arrays: list[Any], device: str | None) -> Callable[[], Any]:
-    """A call of the model with these inputs, where it runs; on a device all of its work is waited for."""
+    """Return a call of the model with these inputs. On a device, inputs are copied once and each call synchronizes."""
     if device is None or device.startswith("cpu"):
         return partial(model, *arrays)
-    found = device_named(device)
-    placed: list[Any] = [from_host(found, x) if isinstance(x, np.ndarray) and x.ndim else x for x in arrays]
+    target_device = device_named(device)
+    device_inputs: list[Any] = [
+        from_host(target_device, x) if isinstance(x, np.ndarray) and x.ndim else x for x in arrays
+    ]
 
     def run() -> None:
-        model.run(placed)
-        found.synchronize()
+        model.run(device_inputs)
+        target_device.synchronize()
 
     return run
 
@@ -256,24 +278,25 @@ def _caller(model: LoadedModel, arrays: list[Any], device: str | None) -> Callab
 def measure(
     subjects: Sequence[Sequence[Callable[[], Any]]], rounds: int, seconds: float, warmup: float, pace: Pace
 ) -> list[Samples]:
-    """What calls take, of several subjects in turns; each has one call for each caller at a time."""
+    """Measure several subjects in turns; each subject has one call for each concurrent caller."""
     rounds = rounds_of(rounds, seconds, pace.rate)
     for calls in subjects:
         warm_up(calls, warmup)
-    found = [Samples() for _ in subjects]
+    samples_of_subjects = [Samples() for _ in subjects]
     with Progress("measuring", rounds * len(subjects), "rounds") as progress:
         for number in range(rounds):
-            for i, (calls, samples) in enumerate(zip(subjects, found, strict=True)):
+            for i, (calls, samples) in enumerate(zip(subjects, samples_of_subjects, strict=True)):
                 measure_round(calls, seconds / rounds, pace, samples)
-                progress.tell(number * len(subjects) + i + 1, f"p50 {console.seconds_text(found[0].medians[-1])}")
-    return found
+                median = samples_of_subjects[0].medians[-1]
+                progress.tell(number * len(subjects) + i + 1, f"p50 {console.seconds_text(median)}")
+    return samples_of_subjects
 
 
 SHOWN = ("p50", "p90", "p99", "p99.9", "min", "max", "mean")
 
 
-def text(calls: Sequence[Measured], asserts: Sequence[Assertion]) -> str:
-    """The table of figures, and what was asserted."""
+def text(calls: Sequence[Measurement], asserts: Sequence[Assertion]) -> str:
+    """Format the table of figures, and the result of each assertion."""
     compared = any(call.peers for call in calls)
     rows = [["", *SHOWN, "calls/s", "calls", *(["p50 / graphc's", "of rounds", "difference"] if compared else [])]]
     notes = []
@@ -282,7 +305,7 @@ def text(calls: Sequence[Measured], asserts: Sequence[Assertion]) -> str:
         rows.append([f"graphc {name}".strip(), *_cells(call.figures), *(["1", "", ""] if compared else [])])
         rows += [_peer_row(peer, name) for peer in call.peers]
         if call.figures["missed"]:
-            notes.append(f"{call.figures['missed']} calls were due and not made: the rate is higher than can be served")
+            notes.append(f"{call.figures['missed']} calls were due and never made: the rate is too high")
         for one in asserts:
             value = call.figures[one.figure]
             shown = f"{value:.4g}/s" if one.figure in assertions.RATES else console.seconds_text(value)
@@ -298,6 +321,6 @@ def _cells(figures: Mapping[str, float]) -> list[str]:
 def _peer_row(peer: Mapping[str, Any], name: str) -> list[str]:
     ratio, difference = peer["ratio"], peer["difference"]
     spread = "measured before" if ratio["low"] is None else f"{ratio['low']:.2f} .. {ratio['high']:.2f}"
-    label = " ".join(part for part in (peer["name"], peer["version"], name) if part)
-    told = "-" if difference is None else f"{difference:.1e}"
-    return [label, *_cells(peer["call"]), f"{ratio['median']:.2f}", spread, told]
+    label = " ".join(text for text in (peer["name"], peer["version"], name) if text)
+    largest = "-" if difference is None else f"{difference:.1e}"
+    return [label, *_cells(peer["call"]), f"{ratio['median']:.2f}", spread, largest]

@@ -1,4 +1,4 @@
-"""The parts of ``graphc bench --breakdown``: from the model to the call that is made again and again."""
+"""``graphc bench --breakdown``: time every step from the model to the steady-state call."""
 
 from __future__ import annotations
 
@@ -14,31 +14,33 @@ from graphc.compiler.ready import running_target
 from graphc.runtime.call import Executable
 
 STEPS = ("trace", "passes", "codegen", "load", "first", "steady")
-"""Tracing or reading the file; passes on the graph and lowering; schedule, LLVM text and object code; linking; the
-first call; the median of the calls after it."""
+"""Tracing or reading the file; graph passes and lowering; schedule, LLVM text and object code; linking; the first
+call; the median of the calls after it."""
 ALL = "all"
 _PARTS = {"passes": ("optimized", "lowered"), "codegen": ("scheduled", "llvm", "object")}
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints the table, or one of its rows; ``options`` are those of ``graphc bench``."""
-    found, details = measure_steps(options)
+    """Print the table, or one row of it; ``options`` is the namespace of ``graphc bench``."""
+    step_seconds, details = measure_steps(options)
     if options.json:
-        steps = found if options.breakdown == ALL else {options.breakdown: found[options.breakdown]}
+        steps = step_seconds if options.breakdown == ALL else {options.breakdown: step_seconds[options.breakdown]}
         console.emit_json({"steps": steps, "stages": details})
         return console.OK
     rows = []
     for step in STEPS if options.breakdown == ALL else (options.breakdown,):
-        rows.append([step, console.seconds_text(found[step])])
-        rows += [[f"  {part}", console.seconds_text(details[part])] for part in _PARTS.get(step, ()) if part in details]
+        rows.append([step, console.seconds_text(step_seconds[step])])
+        rows += [
+            [f"  {stage}", console.seconds_text(details[stage])] for stage in _PARTS.get(step, ()) if stage in details
+        ]
     console.emit(console.table(rows))
     return console.OK
 
 
 def measure_steps(options: argparse.Namespace) -> tuple[dict[str, float], dict[str, float]]:
-    """Seconds of each of STEPS, and of each stage of the compile."""
-    asked = argparse.Namespace(source=options.model, input=options.input, weights=None, train=options.train)
-    source = sources.open_source(asked)
+    """Measure the seconds of each step in STEPS, and of each compiler stage."""
+    source_options = argparse.Namespace(source=options.model, input=options.input, weights=None, train=options.train)
+    source = sources.open_source(source_options)
     with targets.compiling():
         stages = source.stages(running_target(options.machine), frozen=True)
         compiled = compile_stages(stages)
@@ -48,16 +50,16 @@ def measure_steps(options: argparse.Namespace) -> tuple[dict[str, float], dict[s
         load = time.perf_counter() - start
     bound = tuple(np.array(weights[spec.path]) for spec in program.bound)
     first, steady = time_calls(program, inputs, bound, options.rounds, options.seconds)
-    found = {"trace": source.seconds}
-    for step, parts in _PARTS.items():
-        found[step] = sum(stages.seconds.get(part, 0.0) for part in parts)
-    return {**found, "load": load, "first": first, "steady": steady}, dict(stages.seconds)
+    step_seconds = {"trace": source.seconds}
+    for step, stage_names in _PARTS.items():
+        step_seconds[step] = sum(stages.seconds.get(stage, 0.0) for stage in stage_names)
+    return {**step_seconds, "load": load, "first": first, "steady": steady}, dict(stages.seconds)
 
 
 def time_calls(
     program: Executable, inputs: Sequence[np.ndarray], bound: tuple[np.ndarray, ...], rounds: int, seconds: float
 ) -> tuple[float, float]:
-    """Seconds of the first call, and the median of ``rounds`` averages that take about ``seconds`` together."""
+    """Return the seconds of the first call, and the median of ``rounds`` averages taking about ``seconds`` in all."""
     times = []
     for _ in range(3):
         start = time.perf_counter()

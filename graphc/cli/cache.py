@@ -1,4 +1,4 @@
-"""``graphc cache``: what lies in the disk cache of compiled programs, and emptying it."""
+"""``graphc cache``: list, measure or empty the disk cache of compiled programs."""
 
 from __future__ import annotations
 
@@ -22,51 +22,54 @@ EXAMPLES = (
     "graphc cache clear",
 )
 JSON = (
-    Field("folder", "string", "where the cache lies (GRAPHC_CACHE_DIR)"),
-    Field("entries", "integer", "how many programs there are"),
-    Field("bytes", "integer", "what they take", "B"),
-    Field("limit", "integer", "what they may take (GRAPHC_CACHE_SIZE)", "B"),
-    Field("on", "boolean", "whether the cache is used (GRAPHC_CACHE)"),
-    Field("removed", "integer", "how many programs were removed"),
-    Field("programs[].key", "string", "of list: digest of what the program's code depends on", optional=True),
-    Field("programs[].bytes", "integer", "what it takes", "B"),
-    Field("programs[].used", "number", "how long it has not been used", "s"),
+    Field("folder", "string", "folder of the cache (GRAPHC_CACHE_DIR)"),
+    Field("entries", "integer", "number of programs"),
+    Field("bytes", "integer", "size of all programs", "B"),
+    Field("limit", "integer", "largest size allowed (GRAPHC_CACHE_SIZE)", "B"),
+    Field("on", "boolean", "whether the cache is in use (GRAPHC_CACHE)"),
+    Field("removed", "integer", "number of programs removed"),
+    Field(
+        "programs[].key", "string", "list only: digest of everything that the program's code depends on", optional=True
+    ),
+    Field("programs[].bytes", "integer", "size of the program", "B"),
+    Field("programs[].used", "number", "time since its last use", "s"),
 )
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
-    """Gives the command's parser its arguments."""
     parser.add_argument(
         "action",
         nargs="?",
         choices=("list", "size", "clear"),
         default="size",
-        help="list: each program; size: how many, and what they take (default); clear: remove them",
+        help="list: print each program; size: print how many there are and their size (default); clear: remove them",
     )
     parser.add_argument(
-        "--older-than", type=age, metavar="TIME", help="clear those not used for 30m, 12h, 7d or 2w (default: all)"
+        "--older-than",
+        type=age,
+        metavar="TIME",
+        help="clear only programs not used for TIME, such as 30m, 12h, 7d or 2w (default: all)",
     )
-    parser.add_argument("--clear", action="store_true", help="as clear")
+    parser.add_argument("--clear", action="store_true", help="the same as the action clear")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     parser.set_defaults(run=run)
 
 
 def age(text: str) -> float:
-    """``7d`` in seconds."""
+    """Convert an age such as ``7d`` to seconds. Raises ArgumentTypeError."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhdw])", text)
     if match is None or not float(match[1]):
-        raise argparse.ArgumentTypeError(f"{text!r} is no time, such as 12h or 7d")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time such as 12h or 7d")
     return float(match[1]) * UNITS[match[2]]
 
 
 def run(options: argparse.Namespace) -> int:
-    """Runs the command."""
     clears = options.clear or options.action == "clear"
     if options.older_than is not None and not clears:
-        raise console.UsageError("--older-than says what is removed", remedy="graphc cache clear --older-than 7d")
+        raise console.UsageError("--older-than applies only to clear", remedy="run graphc cache clear --older-than 7d")
     if options.clear and options.action == "list":
-        raise console.UsageError("--clear and list are two actions", remedy="one of the two")
+        raise console.UsageError("--clear and list are two different actions", remedy="choose one of the two")
     settings = config.read()
     cache = Cache(Path(settings.cache_dir).expanduser(), settings.cache_size)
     removed = cache.clear(options.older_than or 0.0) if clears else 0
@@ -92,12 +95,12 @@ def run(options: argparse.Namespace) -> int:
 
 
 def programs_of(cache: Cache) -> list[dict[str, Any]]:
-    """Every program, the last used one first."""
+    """List every program, the most recently used first."""
     now = time.time()
     return [{"key": key, "bytes": size, "used": max(now - used, 0.0)} for key, size, used in cache.entries()]
 
 
 def age_text(seconds: float) -> str:
-    """In the largest unit of which there is one."""
+    """Format a time in its largest whole unit: ``2 d``."""
     unit = next((name for name, size in reversed(UNITS.items()) if seconds >= size), "s")
     return f"{seconds / UNITS[unit]:.0f} {unit}"

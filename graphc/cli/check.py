@@ -1,4 +1,4 @@
-"""``graphc check``: every pass of compiling a model against what the model means; or a file that such a check wrote."""
+"""``graphc check``: compare results after every compiler pass with the model's, or rerun a file that a check wrote."""
 
 from __future__ import annotations
 
@@ -24,42 +24,42 @@ EXAMPLES = (
     "graphc check net.gcm",
 )
 JSON = (
-    Field("good", "boolean", "whether all is as it should be"),
+    Field("good", "boolean", "whether every pass is right"),
     Field("passes[].part", "string", "which graph: forward, backward ...", optional=True),
     Field("passes[].kind", "string", "graph or program"),
     Field("passes[].pass", "string", "name of the pass"),
-    Field("passes[].changed", "integer", "how much it has changed"),
-    Field("passes[].difference", "number or null", "largest difference of results; null where none were compared"),
-    Field("passes[].good", "boolean", "whether that is within bounds"),
-    Field("passes[].note", "string", "what is to be said of it"),
-    Field("faults[]", "any", "a pass that is wrong: where, what, and the file that shows it", optional=True),
-    Field("kind", "string", "of a file that shows a fault: graph or program", optional=True),
-    Field("pass", "string", "of such a file: the pass", optional=True),
-    Field("what", "string", "of such a file: what is wrong now; empty for nothing", optional=True),
-    Field("was", "string", "of such a file: what was wrong when it was written", optional=True),
+    Field("passes[].changed", "integer", "number of changes it made"),
+    Field("passes[].difference", "number or null", "largest difference of results; null if none were compared"),
+    Field("passes[].good", "boolean", "whether the difference is within bounds"),
+    Field("passes[].note", "string", "remark, such as why nothing was compared"),
+    Field("faults[]", "any", "a wrong pass: where, what, and the file that reproduces it", optional=True),
+    Field("kind", "string", "rerun of a file: graph or program", optional=True),
+    Field("pass", "string", "rerun of a file: the pass", optional=True),
+    Field("what", "string", "rerun of a file: what is wrong now; empty if nothing is", optional=True),
+    Field("was", "string", "rerun of a file: what was wrong when it was written", optional=True),
 )
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
-    """Gives the command's parser its arguments."""
     compile.add_model_arguments(parser, "source")
     compile.add_passes_argument(parser)
     add_entry(parser)
-    parser.add_argument("--gradients", action="store_true", help="check the graphs with gradients too (a TARGET only)")
     parser.add_argument(
-        "-o", "--output", metavar="FOLDER", default=".", help="where a file that shows a fault is written (default: .)"
+        "--gradients", action="store_true", help="check the backward graphs too (only for a model in Python)"
     )
-    parser.add_argument("--json", action="store_true", help="print it as JSON")
+    parser.add_argument(
+        "-o", "--output", metavar="FOLDER", default=".", help="folder for files that reproduce a fault (default: .)"
+    )
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Runs the command."""
     path = Path(options.source)
     if is_case(path):
         return _case(load_case(path), options)
     if Path(options.output).exists() and not Path(options.output).is_dir():
-        raise console.UsageError(f"{options.output!r} is no folder", remedy="-o FOLDER")
+        raise console.UsageError(f"{options.output!r} is not a folder", remedy="pass -o FOLDER")
     report = _checked(options, path)
     if options.json:
         console.emit_json(report.as_json())
@@ -69,19 +69,19 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _case(case: CheckCase, options: argparse.Namespace) -> int:
-    """Runs again what a file shows."""
+    """Rerun the pass of a file that reproduces a fault."""
     passes: tuple[Pass, ...] = PIPELINE
     if options.passes:
         arranged = targets.resolve_passes(options.passes, "")
         passes = (*arranged.first, *arranged.pipeline)
     with targets.compiling():
-        found = case.fault(passes)
+        fault = case.fault(passes)
     if options.json:
         kind, name = case.point.kind, case.point.name
-        console.emit_json({"good": not found, "kind": kind, "pass": name, "what": found, "was": case.what})
+        console.emit_json({"good": not fault, "kind": kind, "pass": name, "what": fault, "was": case.what})
     else:
-        console.emit(f"{case.point.kind} pass {case.point.name}: " + (f"BAD: {found}" if found else "ok"))
-    return console.WRONG if found else console.OK
+        console.emit(f"{case.point.kind} pass {case.point.name}: " + (f"BAD: {fault}" if fault else "ok"))
+    return console.WRONG if fault else console.OK
 
 
 def _checked(options: argparse.Namespace, path: Path) -> PassReport:
@@ -102,9 +102,9 @@ def _checked(options: argparse.Namespace, path: Path) -> PassReport:
 
 
 def _checked_graph(options: argparse.Namespace) -> PassReport:
-    """A graph from a file, or with passes of a user; its arguments are random where they are not known."""
+    """Check a graph from a file, or with the user's passes. Missing arguments are random."""
     if options.gradients:
-        raise console.UsageError("--gradients does not go with --passes", remedy="one of the two")
+        raise console.UsageError("--gradients does not go with --passes", remedy="choose one of the two")
     source = sources.open_source(options)
     if source.graph is None:
         raise console.UsageError("a .gck file holds a lowered program, without the graph to compare it with")
@@ -114,11 +114,11 @@ def _checked_graph(options: argparse.Namespace) -> PassReport:
 
 
 def _arguments(graph: Graph, weights: dict[str, np.ndarray]) -> tuple[np.ndarray, ...]:
-    found = []
+    arrays = []
     for i, value in enumerate(graph.inputs):
         path = input_path(value)
         if input_class(value) != "input" and path in weights:
-            found.append(np.array(weights[path]))
+            arrays.append(np.array(weights[path]))
         else:
-            found.append(random_array(TensorSpec(value.name, value.dtype.name, value.shape), i))
-    return tuple(found)
+            arrays.append(random_array(TensorSpec(value.name, value.dtype.name, value.shape), i))
+    return tuple(arrays)

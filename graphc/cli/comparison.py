@@ -1,4 +1,4 @@
-"""Outputs beside expected ones: how many elements differ, and the worst one by name."""
+"""Compare outputs with expected ones: count the elements that differ and name the worst one."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from graphc.cli.fields import Field
 
 
 class Comparison(NamedTuple):
-    """What of an output is not as expected."""
+    """Differences of one output from the expected one."""
 
     name: str
     size: int
     beyond: int
-    """Elements that differ by more than allowed."""
+    """Number of elements outside the tolerance."""
     worst: tuple[int, ...] | None
-    """Index of the element that is furthest beyond what is allowed, or closest to it; None of no elements."""
-    found: float = 0.0
+    """Index of the element furthest beyond the tolerance, or closest to it; None for an empty output."""
+    actual: float = 0.0
     expected: float = 0.0
     other_shape: str = ""
-    """What is expected instead, where types or shapes differ."""
+    """Description of the expected shape if shapes differ; empty otherwise."""
 
     @property
     def good(self) -> bool:
-        """Whether all is as expected."""
+        """Check whether shape and all elements are as expected."""
         return not self.beyond and not self.other_shape
 
     def __str__(self) -> str:
@@ -33,17 +33,19 @@ class Comparison(NamedTuple):
             return f"{self.name}: {self.other_shape}"
         if self.worst is None:
             return f"{self.name}: as expected, without elements"
-        place = f"{self.name}[{', '.join(map(str, self.worst))}]"
-        difference = abs(self.found - self.expected)
-        worst = f"the worst is {place} = {self.found:.9g}, expected {self.expected:.9g}, difference {difference:.3g}"
-        told = "as expected" if self.good else f"{self.beyond} of {self.size} elements differ"
-        return f"{self.name}: {told}; {worst}"
+        location = f"{self.name}[{', '.join(map(str, self.worst))}]"
+        difference = abs(self.actual - self.expected)
+        worst = (
+            f"the worst is {location} = {self.actual:.9g}, expected {self.expected:.9g}, difference {difference:.3g}"
+        )
+        verdict = "as expected" if self.good else f"{self.beyond} of {self.size} elements differ"
+        return f"{self.name}: {verdict}; {worst}"
 
     def as_json(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the fields of ``expected[]`` in ``JSON``."""
         shape = {"shape": self.other_shape} if self.other_shape else {}
         index = None if self.worst is None else list(self.worst)
-        element = {"index": index, "value": self.found, "expected": self.expected}
+        element = {"index": index, "value": self.actual, "expected": self.expected}
         return {
             "name": self.name,
             "good": self.good,
@@ -55,36 +57,38 @@ class Comparison(NamedTuple):
 
 
 JSON = (
-    Field("expected[].name", "string", "the output", optional=True),
+    Field("expected[].name", "string", "name of the output", optional=True),
     Field("expected[].good", "boolean", "whether all elements are as expected"),
-    Field("expected[].size", "integer", "how many elements there are"),
-    Field("expected[].beyond", "integer", "how many differ by more than atol + rtol * |expected|"),
-    Field("expected[].worst.index", "array or null", "where the worst one is; null of no elements"),
-    Field("expected[].worst.index[]", "integer", "its index in a dimension", optional=True),
-    Field("expected[].worst.value", "number", "what it is"),
-    Field("expected[].worst.expected", "number", "what is expected"),
-    Field("expected[].shape", "string", "what differs, where shapes or element types do", optional=True),
+    Field("expected[].size", "integer", "number of elements"),
+    Field("expected[].beyond", "integer", "number of elements that differ by more than atol + rtol * |expected|"),
+    Field("expected[].worst.index", "array or null", "index of the worst element; null for an empty output"),
+    Field("expected[].worst.index[]", "integer", "its index in one dimension", optional=True),
+    Field("expected[].worst.value", "number", "its value"),
+    Field("expected[].worst.expected", "number", "its expected value"),
+    Field("expected[].shape", "string", "both shapes, if they differ", optional=True),
 )
 
 
-def compare_arrays(name: str, found: np.ndarray, expected: np.ndarray, atol: float, rtol: float) -> Comparison:
-    """An output beside what is expected: elements may differ by ``atol + rtol * |expected|``; NaN is NaN, infinity is
-    infinity."""
-    if found.shape != expected.shape:
-        told = f"has shape {list(found.shape)}, expected is {list(expected.shape)}"
-        return Comparison(name, found.size, found.size, None, other_shape=told)
-    if not found.size:
+def compare_arrays(name: str, actual: np.ndarray, expected: np.ndarray, atol: float, rtol: float) -> Comparison:
+    """Compare an output with the expected array.
+
+    Elements may differ by ``atol + rtol * |expected|``; NaN equals NaN, infinity equals infinity.
+    """
+    if actual.shape != expected.shape:
+        verdict = f"has shape {list(actual.shape)}, expected is {list(expected.shape)}"
+        return Comparison(name, actual.size, actual.size, None, other_shape=verdict)
+    if not actual.size:
         return Comparison(name, 0, 0, None)
-    a, b = found.astype(np.float64), expected.astype(np.float64)
+    a, b = actual.astype(np.float64), expected.astype(np.float64)
     with np.errstate(all="ignore"):
-        apart = np.abs(a - b)
-        if found.dtype.kind in "iu" and expected.dtype.kind in "iu":  # f64 does not hold all of them.
-            apart = np.abs(found.astype(object) - expected.astype(object)).astype(np.float64)
-        excess = apart - (atol + rtol * np.abs(b))
+        distance = np.abs(a - b)
+        if actual.dtype.kind in "iu" and expected.dtype.kind in "iu":  # f64 does not hold all of them.
+            distance = np.abs(actual.astype(object) - expected.astype(object)).astype(np.float64)
+        excess = distance - (atol + rtol * np.abs(b))
     excess = np.where(np.isnan(excess), np.inf, excess)
-    excess = np.where((found == expected) | (np.isnan(a) & np.isnan(b)), -np.inf, excess)
+    excess = np.where((actual == expected) | (np.isnan(a) & np.isnan(b)), -np.inf, excess)
     beyond = int(np.count_nonzero(excess > 0))
     same = np.all(np.isneginf(excess))
-    place = int(np.argmax(np.abs(b))) if same else int(np.argmax(excess))
-    worst = tuple(int(i) for i in np.unravel_index(place, found.shape))
-    return Comparison(name, found.size, beyond, worst, float(a[worst]), float(b[worst]))
+    location = int(np.argmax(np.abs(b))) if same else int(np.argmax(excess))
+    worst = tuple(int(i) for i in np.unravel_index(location, actual.shape))
+    return Comparison(name, actual.size, beyond, worst, float(a[worst]), float(b[worst]))

@@ -1,4 +1,4 @@
-"""``graphc compile``: a model in Python to a model file, or a file of ONNX."""
+"""``graphc compile``: compile a model in Python to a model file, an ONNX file, or a C library."""
 
 from __future__ import annotations
 
@@ -47,29 +47,28 @@ ENTRY = (
     Field("entry", "string", "name of the entry"),
     *spec_fields("inputs", "an input"),
     *spec_fields("outputs", "an output"),
-    Field("dims[].name", "string", "a named dimension", optional=True),
-    Field("dims[].min", "integer", "its smallest size"),
-    Field("dims[].max", "integer", "its largest size"),
-    Field("dims[].hint", "integer", "the size that is expected"),
-    Field("assumptions[]", "string", "what must hold of sizes", optional=True),
+    Field("dims[].name", "string", "name of a named dimension", optional=True),
+    Field("dims[].min", "integer", "smallest size"),
+    Field("dims[].max", "integer", "largest size"),
+    Field("dims[].hint", "integer", "expected size"),
+    Field("assumptions[]", "string", "a condition that the sizes must meet", optional=True),
 )
 MODEL = (
     *ENTRY,
     *below("entries[]", ENTRY, optional=True),
-    Field("versions.*", "string", "of graphc, llvmlite and LLVM, which wrote the file"),
+    Field("versions.*", "string", "versions of graphc, llvmlite and LLVM that wrote the file"),
 )
 JSON = (
     *MODEL,
-    Field("native", "boolean", "whether there is object code in the file"),
+    Field("native", "boolean", "whether the file holds object code"),
     Field("path", "string", "the file"),
     Field("bytes", "integer", "its size", "B"),
-    Field("seconds", "number", "all that was done", "s"),
-    Field("stages.*", "number", "each stage of the compile", "s", optional=True),
+    Field("seconds", "number", "time of the whole command", "s"),
+    Field("stages.*", "number", "time of each compiler stage", "s", optional=True),
 )
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
-    """Gives the command's parser its arguments."""
     add_model_arguments(parser)
     add_passes_argument(parser)
     parser.add_argument(
@@ -77,87 +76,91 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "--output",
         required=True,
         metavar="FILE",
-        help="the file to write: net.gcm, net.onnx for ONNX, net.so for a C library",
+        help="file to write: net.gcm for a model file, net.onnx for ONNX, net.so for a C library",
     )
-    parser.add_argument("--native", action="store_true", help="put object code into the file too")
+    parser.add_argument("--native", action="store_true", help="add object code to the file")
     parser.add_argument(
         "--target",
         dest="machine",
         type=machine_names,
         default="host",
         metavar="NAME[,NAME...]",
-        help=f"machines of that code, the best of which runs where the file is loaded: {', '.join(named_targets())} "
-        "(default: host)",
+        help="machines that the object code is for; loading the file chooses the best one that runs: "
+        f"{', '.join(named_targets())} (default: host)",
     )
     parser.add_argument(
         "--golden",
         type=arguments.count,
         default=0,
         metavar="N",
-        help="put N sample calls with the outputs of the reference interpreter into the file, for graphc selftest",
+        help="add N sample calls, with outputs of the reference interpreter, for graphc selftest",
     )
     parser.add_argument(
         "--strict-order",
         action="store_true",
-        help="sums in the order in which they are written, nothing fused: the same bits on every machine",
+        help="compute sums in the order of the program, without fused multiply-add: the same bits on every machine",
     )
-    arguments.add_device(parser, "compile for a device, to find it in the cache where the file is loaded for it")
+    arguments.add_device(
+        parser, "compile for a device and store the code in the cache, where loading the file finds it"
+    )
     add_precision_argument(parser)
-    parser.add_argument("--opset", type=int, metavar="N", help="version of ONNX's operators (18 and more; default: 20)")
     parser.add_argument(
-        "--dump", metavar="FOLDER", help="write every stage of each program to a folder, as GRAPHC_DUMP does"
+        "--opset", type=int, metavar="N", help="version of the ONNX operators, at least 18 (default: 20)"
     )
-    parser.add_argument("--json", action="store_true", help="print what was written as JSON")
+    parser.add_argument("--dump", metavar="FOLDER", help="write every compiler stage to a folder, as GRAPHC_DUMP does")
+    parser.add_argument("--json", action="store_true", help="print a report on the output file as JSON")
     library.add_arguments(parser)
     parser.set_defaults(run=run)
 
 
 def add_precision_argument(parser: argparse.ArgumentParser) -> None:
-    """The argument that says what large weights are stored as."""
+    """Add ``--precision``."""
     parser.add_argument(
-        "--precision", choices=list(PRECISIONS), help="store large weights in this form (default: as they are)"
+        "--precision", choices=list(PRECISIONS), help="store large weights in this form (default: unchanged)"
     )
 
 
 def add_model_arguments(parser: argparse.ArgumentParser, target: str = "target") -> None:
-    """The arguments that name a model and what it is traced with."""
+    """Add the arguments that name a model and its example inputs and weights."""
     parser.add_argument(target, metavar=target.upper(), help=targets.FORMS)
     parser.add_argument(
         "--input",
         action="append",
         default=[],
         metavar="NAME:TYPE[DIMS]",
-        help="type of an argument of forward, such as x:f32[1,28,28] or x:f32[batch=1..64,28]; once per argument",
+        help="type of an input of the model, such as x:f32[1,28,28] or x:f32[batch=1..64,28]; once for each input",
     )
     parser.add_argument(
         "--weights",
         metavar="FILE",
-        help="parameters and buffers: a file of safetensors, torch.save or numpy, an index of shards, a folder with "
+        help="file to read parameters and buffers from: safetensors, torch.save, numpy, an index of shards, a folder "
+        "with "
         "one of these, or a model file",
     )
     parser.add_argument(
-        "--weights-entry", metavar="NAME", help="which entry of a checkpoint they are, such as ema (default: what fits)"
+        "--weights-entry",
+        metavar="NAME",
+        help="entry of the checkpoint that holds the weights, such as ema (default: the one that fits)",
     )
     parser.add_argument(
-        "--no-strict", action="store_true", help="take of --weights what fits by name (default: all names must fit)"
+        "--no-strict", action="store_true", help="load only the weights whose names fit (default: all names must fit)"
     )
     parser.add_argument("--train", action="store_true", help="trace in training mode (default: evaluation mode)")
 
 
 def add_passes_argument(parser: argparse.ArgumentParser) -> None:
-    """The argument that names graph passes of a user."""
+    """Add ``--passes``, the user's graph passes."""
     parser.add_argument("--passes", action="append", default=[], metavar="FILE:NAME", help=targets.PASS_FORMS)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Runs the command."""
     with _dumping(options.dump):
         return _write(options)
 
 
 @contextmanager
 def _dumping(folder: str | None) -> Iterator[None]:
-    """While the block runs, every stage of what is compiled goes to a folder."""
+    """Set GRAPHC_DUMP inside the block, so that every compiler stage is written to a folder."""
     before = os.environ.get("GRAPHC_DUMP")
     if folder is not None:
         os.environ["GRAPHC_DUMP"] = folder
@@ -172,7 +175,7 @@ def _dumping(folder: str | None) -> Iterator[None]:
 
 def _write(options: argparse.Namespace) -> int:
     start = time.perf_counter()
-    if library.is_wanted(options):
+    if library.is_requested(options):
         return library.write(options, lambda: (*prepare(options), passes_of(options)))
     if recompile.is_file(options):
         _check_machine(options)
@@ -181,15 +184,15 @@ def _write(options: argparse.Namespace) -> int:
     _check_machine(options)
     model, examples, dims = prepare(options)
     passes = passes_of(options)
-    place = Path(options.output)
-    if not place.resolve().parent.is_dir():
-        raise console.UsageError(f"there is no folder {str(place.parent)!r} to write {place.name!r} to")
+    output = Path(options.output)
+    if not output.resolve().parent.is_dir():
+        raise console.UsageError(f"there is no folder {str(output.parent)!r} to write {output.name!r} to")
     if format_of(options.output) == ONNX:
         manifest, stages = _write_onnx(options, model, examples, dims), {}
     else:
         manifest, stages = _write_gcm(options, model, examples, dims, passes)
     if not options.weights and targets.is_random(options.target, model):
-        console.say("note: the weights in the file are the random ones of construction; --weights FILE takes others")
+        console.say("note: the file holds the model's random initial weights; pass --weights FILE to use trained ones")
     done = "traced, compiled and written" if stages else "traced and written"
     return _say(options, manifest, stages, start, done)
 
@@ -197,7 +200,7 @@ def _write(options: argparse.Namespace) -> int:
 def _say(
     options: argparse.Namespace, manifest: ModelManifest, stages: dict[str, float], start: float, done: str
 ) -> int:
-    """Tells what was written."""
+    """Print a report on the output file."""
     seconds, size = time.perf_counter() - start, Path(options.output).stat().st_size
     if options.json:
         facts = {"path": str(Path(options.output)), "bytes": size, "seconds": seconds, "stages": stages}
@@ -211,12 +214,12 @@ def _say(
 
 
 def passes_of(options: argparse.Namespace) -> Arranged:
-    """The passes of a user that the arguments name."""
+    """Return the user's passes named by ``--passes``."""
     return targets.resolve_passes(options.passes, options.target)
 
 
 def _check_format(options: argparse.Namespace) -> None:
-    """Raises UsageError for a file of a format that graphc does not write, and for options of the other one."""
+    """Raise UsageError for an output format that graphc cannot write, and for options of the other format."""
     own = ("native", "precision", "passes", "device", "golden")
     try:
         check_options(options.output, GCM, {f"--{name}": getattr(options, name) for name in own})
@@ -236,7 +239,7 @@ def _write_onnx(options: argparse.Namespace, model: Any, examples: list[Any], di
 def _write_gcm(
     options: argparse.Namespace, model: Any, examples: list[Any], dims: Any, passes: Arranged
 ) -> tuple[ModelManifest, dict[str, float]]:
-    """Compiles a model and writes it; what the file says of it, and the seconds of each stage."""
+    """Compile a model and write it; return the file's manifest, and the seconds of each stage."""
     machine = target_named(_machine(options))
     with targets.compiling():
         traced = targets.guarded(lambda: snapshot(model, examples, dims=dims), f"tracing {options.target}")
@@ -247,9 +250,12 @@ def _write_gcm(
         if isinstance(compiled, GraphcError):
             if options.native:
                 raise console.UsageError(
-                    f"native code is one program for all sizes, which there is not: {compiled.what}"
+                    f"--native needs one program for all sizes, and the model has none: {compiled.what}"
                 )
-            console.say(f"there is no program for all sizes, so each will have its own: {compiled.what}")
+            console.say(
+                "note: one program cannot serve all sizes, so each size will be compiled when it is used: "
+                f"{compiled.what}"
+            )
             fixed = bind(graph, {d.name: d.hint for d in graph.dims.values()})
             compiled = build(freeze(fixed, state))
         manifest = save_graph(
@@ -264,31 +270,33 @@ def _write_gcm(
 
 
 def _others(options: argparse.Namespace, graph: Graph, state: Mapping[str, np.ndarray]) -> list[CompiledGraph]:
-    """The code for the machines after the first one."""
+    """Compile for the machines after the first one."""
     frozen = freeze(settle(graph), state)
     return [compile_graph(frozen, target=target_named(name)) for name in _machines(options)[1:]]
 
 
 def _check_machine(options: argparse.Namespace) -> None:
-    """Raises UsageError for arguments that say of native code what there is not."""
+    """Raise UsageError for options of native code that cannot be honoured."""
     if options.machine != "host" and not options.native:
-        raise console.UsageError("--target names the machine of native code", remedy="--native")
+        raise console.UsageError("--target chooses the machine of native code", remedy="pass --native")
     if options.strict_order and not options.native:
-        raise console.UsageError("--strict-order says how native code adds up", remedy="--native")
+        raise console.UsageError("--strict-order applies to native code", remedy="pass --native")
     if options.device is not None and options.native:
         raise console.UsageError(
-            "a model file holds no code for devices: that is made where the file is loaded, and kept in the cache",
-            remedy=f"without --native; graphc run FILE --device {options.device}",
+            "a model file holds no code for devices: loading the file compiles it and stores it in the cache",
+            remedy=f"leave out --native, and run graphc run FILE --device {options.device}",
         )
     try:
         for name in _machines(options):
             check_native(target_named(name))
     except ArgumentError as error:
-        raise console.UsageError(error.what, remedy="graphc run FILE --device cuda, without --native here") from None
+        raise console.UsageError(
+            error.what, remedy="leave out --native here, and run graphc run FILE --device cuda"
+        ) from None
 
 
 def _machine(options: argparse.Namespace) -> str:
-    """The only machine, or the first one."""
+    """Return the first machine."""
     return _machines(options)[0]
 
 
@@ -298,11 +306,11 @@ def _machines(options: argparse.Namespace) -> list[str]:
 
 
 def machine_names(text: str) -> str:
-    """Names of machines with commas between them; raises ArgumentTypeError for an unknown one."""
+    """Check names of machines separated by commas. Raises ArgumentTypeError for an unknown one."""
     for name in text.split(","):
         if name not in ("host", *named_targets()):
-            known = ", ".join(("host", *named_targets()))
-            raise argparse.ArgumentTypeError(f"there is no machine {name!r}; one or several of {known}")
+            names = ", ".join(("host", *named_targets()))
+            raise argparse.ArgumentTypeError(f"unknown machine {name!r}; choose one or several of {names}")
     return text
 
 
@@ -313,7 +321,7 @@ def _compiled(graph: Graph, machine: Target, device: str | None) -> CompiledGrap
 
 
 def prepare(options: argparse.Namespace, target: str = "target") -> tuple[Any, list[Any], Any]:
-    """The model with its weights and mode, example tensors, and their named dimensions (None where they have none)."""
+    """Return the model with weights and mode set, example inputs, and their named dimensions (None without any)."""
     text = getattr(options, target)
     if exported.is_exported(text):
         return exported.prepare(text, options)
@@ -330,14 +338,14 @@ def _dim_json(dimension: Dimension) -> dict[str, Any]:
 
 
 def describe(manifest: ModelManifest) -> dict[str, Any]:
-    """What a manifest says of the model and of its first entry, for JSON."""
+    """Return the fields ``MODEL`` of a manifest."""
     spec = manifest.first
     more = {"entries": [describe_entry(e) for e in manifest.public]} if len(manifest.public) > 1 else {}
     return {**describe_entry(spec), **more, "native": bool(spec.natives), "versions": manifest.versions}
 
 
 def describe_entry(spec: EntrySpec) -> dict[str, Any]:
-    """What a manifest says of an entry, for JSON."""
+    """Return the fields ``ENTRY`` of an entry's manifest."""
     return {
         "name": spec.title,
         "entry": spec.name,

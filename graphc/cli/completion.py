@@ -1,7 +1,7 @@
-"""``graphc completion``: a script with which a shell completes commands, arguments and their values.
+"""``graphc completion``: print a script that completes commands, arguments and their values in a shell.
 
 bash: ``eval "$(graphc completion bash)"`` in ``~/.bashrc``; zsh: ``eval "$(graphc completion zsh)"`` in ``~/.zshrc``
-behind ``compinit``; fish: ``graphc completion fish > ~/.config/fish/completions/graphc.fish``.
+after ``compinit``; fish: ``graphc completion fish > ~/.config/fish/completions/graphc.fish``.
 """
 
 from __future__ import annotations
@@ -16,25 +16,23 @@ from graphc.cli import console
 
 EXAMPLES = ("graphc completion bash", "graphc completion zsh", "graphc completion fish")
 TABLE = Path(__file__).with_name("arguments.json")
-"""Every command with its arguments, which ``tools/cli_pages.py`` has read from the parsers: a shell that starts has no
-time to load them."""
+"""Every command with its arguments. ``tools/cli_pages.py`` reads them from the parsers, since loading all parsers would
+delay the start of a shell."""
 Commands = Mapping[str, Any]
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
-    """Gives the command's parser its arguments."""
-    parser.add_argument("shell", choices=list(SCRIPTS), help="the shell that is to run the script")
+    parser.add_argument("shell", choices=list(SCRIPTS), help="shell that will run the script")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Runs the command."""
     console.emit(SCRIPTS[options.shell](json.loads(TABLE.read_text(encoding="utf-8"))))
     return console.OK
 
 
 def bash_script(commands: Commands) -> str:
-    """The script for bash: words by command, values of options with choices, files for all others."""
+    """Return the script for bash: it completes arguments of each command, choices of options, and file names."""
     lines = ["_graphc() {", '  local word="${COMP_WORDS[COMP_CWORD]}" before="${COMP_WORDS[COMP_CWORD-1]}" words=""']
     lines += ['  if [ "$COMP_CWORD" -eq 1 ]; then', f'    words="{" ".join(commands)} --help --version"', "  else"]
     lines += ['    case "${COMP_WORDS[1]} $before" in']
@@ -57,7 +55,7 @@ def _words(arguments: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def zsh_script(commands: Commands) -> str:
-    """The script for zsh, with the meaning of each argument."""
+    """Return the script for zsh, with the help text of each argument."""
     listed = " ".join(_quoted(f"{name}:{command['purpose']}") for name, command in commands.items())
     lines = ["#compdef graphc", "_graphc() {", "  local -a commands", f"  commands=({listed})"]
     lines += ["  if (( CURRENT == 2 )); then _describe command commands; return; fi"]
@@ -69,7 +67,7 @@ def zsh_script(commands: Commands) -> str:
 
 
 def _zsh_specs(argument: Mapping[str, Any]) -> list[str]:
-    """What ``_arguments`` is told of one argument."""
+    """Return the specifications of one argument for zsh's ``_arguments``."""
     value = ""
     if argument["value"]:
         chosen = f"({' '.join(argument['choices'])})" if argument["choices"] else "_files"
@@ -80,12 +78,12 @@ def _zsh_specs(argument: Mapping[str, Any]) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """Without what separates parts of a specification."""
+    """Replace the characters that separate the fields of a specification."""
     return text.translate(str.maketrans({":": " ", "[": "(", "]": ")"}))
 
 
 def fish_script(commands: Commands) -> str:
-    """The script for fish, with the meaning of each argument."""
+    """Return the script for fish, with the help text of each argument."""
     lines = [
         "complete -c graphc -n __fish_use_subcommand -l help",
         "complete -c graphc -n __fish_use_subcommand -l version",
@@ -99,14 +97,14 @@ def fish_script(commands: Commands) -> str:
 
 
 def _fish_argument(argument: Mapping[str, Any]) -> str:
-    parts = [f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}" for name in argument["names"]]
-    parts += ["-r"] if argument["value"] and argument["names"] else []
-    parts += [f"-f -a {_quoted(' '.join(argument['choices']))}"] if argument["choices"] else []
-    return " ".join([*parts, f"-d {_quoted(argument['help'])}"])
+    words = [f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}" for name in argument["names"]]
+    words += ["-r"] if argument["value"] and argument["names"] else []
+    words += [f"-f -a {_quoted(' '.join(argument['choices']))}"] if argument["choices"] else []
+    return " ".join([*words, f"-d {_quoted(argument['help'])}"])
 
 
 def _quoted(text: str) -> str:
-    """For a shell, in single quotes."""
+    """Quote a text for a shell, in single quotes."""
     return "'" + text.replace("'", "’") + "'"
 
 

@@ -1,4 +1,4 @@
-"""What commands print: data on stdout, as text or JSON, and talk on stderr."""
+"""Output of commands: data on stdout, as text or JSON, and messages on stderr."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ is_size, json_text = deferred("graphc.base.sizes.size:is_size"), deferred("json:
 
 OK = 0
 INTERNAL = 1
-"""A fault of graphc itself."""
+"""Internal error of graphc."""
 USAGE = 2
 """Wrong arguments, a missing file, an unknown target."""
 COMPILE = 3
@@ -28,10 +28,10 @@ DAMAGED = 4
 MISMATCH = 5
 """Inputs or weights do not fit the model."""
 WRONG = 6
-"""What was checked, expected or asserted is wrong."""
+"""A check, an expected output or an assertion failed."""
 INTERRUPTED = 130
 PIPE = 141
-"""Whoever read stdout went away."""
+"""The reader of stdout closed the pipe."""
 
 
 class UsageError(GraphcError):
@@ -43,45 +43,45 @@ class UserCodeError(GraphcError):
 
 
 class CompileFailure(GraphcError):
-    """Tracing or compiling a model failed; the cause is the error, whose message this one has."""
+    """Tracing or compiling a model failed. The cause is the original error; the message is the same."""
 
 
 def open_streams() -> None:
-    """Makes stdout and stderr writable where they are closed, and warnings one line of talk."""
+    """Replace closed standard streams by ``os.devnull``, and print each warning as one line on stderr."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115  # it stays open as long as the process
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115  # open until the process ends
     warnings.showwarning = lambda message, *_, **__: say(f"{paint('warning:', '33', sys.stderr)} {message}")
 
 
 def emit(text: str) -> None:
-    """Prints data."""
+    """Print data to stdout, with a final newline."""
     sys.stdout.write(text if text.endswith("\n") else text + "\n")
 
 
 def emit_json(value: Any) -> None:
-    """Prints data for machines."""
+    """Print a value to stdout as JSON."""
     emit(json_text(value, indent=2, allow_nan=True))
 
 
 def say(text: str) -> None:
-    """Prints talk."""
+    """Print a message to stderr."""
     print(text, file=sys.stderr)
 
 
 def complain(text: str) -> None:
-    """Prints an error."""
+    """Print an error to stderr."""
     say(f"{paint('error:', '31', sys.stderr)} {text}")
 
 
 def paint(text: str, code: str, stream: TextIO) -> str:
-    """``text`` in a colour when ``stream`` is a terminal and NO_COLOR is not set."""
+    """Colour the text with an ANSI code if ``stream`` is a terminal and NO_COLOR is not set."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not stream.isatty()
     return text if plain else f"\x1b[{code}m{text}\x1b[0m"
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
-    """Rows with their columns aligned: the first to the left, columns of numbers to the right."""
+    """Align the columns of the rows: the first to the left, columns of numbers to the right."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))] if rows else []
     lines = []
     for row in rows:
@@ -96,19 +96,19 @@ def _cell(text: str, width: int, column: int) -> str:
 
 
 def type_text(spec: TensorSpec) -> str:
-    """``f32[1,10]``."""
+    """Format a type: ``f32[1,10]``."""
     return f"{spec.dtype}[{','.join(map(str, spec.shape))}]"
 
 
 def spec_json(spec: TensorSpec) -> dict[str, Any]:
-    """Name and type for JSON."""
+    """Return name and type as the fields of ``fields.spec_fields``."""
     shape = [str(n) if is_size(n) else n for n in spec.shape]
     number = {} if spec.equals is None else {"equals": str(spec.equals)}
     return {"name": spec.name, "dtype": spec.dtype, "shape": shape, **number}
 
 
 def bytes_text(count: int) -> str:
-    """``1.5 MiB``."""
+    """Format a number of bytes: ``1.5 MiB``."""
     size, units = float(count), ["B", "KiB", "MiB", "GiB"]
     while size >= 1024 and len(units) > 1:
         size /= 1024
@@ -117,7 +117,7 @@ def bytes_text(count: int) -> str:
 
 
 def seconds_text(seconds: float) -> str:
-    """A time with three digits: ``12.3 us``."""
+    """Format a time with three digits: ``12.3 us``."""
     for unit, scale in (("s", 1.0), ("ms", 1e3), ("us", 1e6), ("ns", 1e9)):
         if seconds * scale >= 1 or unit == "ns":
             return f"{seconds * scale:.3g} {unit}"

@@ -1,4 +1,4 @@
-"""``graphc diff``: what differs between two models: graphs, weights, and outputs for the same inputs."""
+"""``graphc diff``: compare two models: graphs, weights, and outputs for the same inputs."""
 
 from __future__ import annotations
 
@@ -32,61 +32,76 @@ EXAMPLES = (
 PARTS = ("graph", "weights", "outputs")
 
 
-def _array_fields(path: str, what: str) -> tuple[Field, ...]:
+def _array_fields(path: str, meaning: str) -> tuple[Field, ...]:
     return (
-        Field(f"{path}[]", "object", what, optional=True),
+        Field(f"{path}[]", "object", meaning, optional=True),
         Field(f"{path}[].name", "string", "its name"),
-        Field(f"{path}[].problem", "string", "why values cannot be compared; empty where they are"),
-        Field(f"{path}[].absolute", "number", "the largest difference of two elements"),
-        Field(f"{path}[].relative", "number", "the largest difference as a share of the second element"),
-        Field(f"{path}[].count", "integer", "elements that are not equal"),
-        Field(f"{path}[].size", "integer", "elements"),
+        Field(f"{path}[].problem", "string", "why values cannot be compared; empty if they were"),
+        Field(f"{path}[].absolute", "number", "largest difference of two elements"),
+        Field(f"{path}[].relative", "number", "largest difference as a fraction of the second element"),
+        Field(f"{path}[].count", "integer", "number of unequal elements"),
+        Field(f"{path}[].size", "integer", "number of elements"),
         Field(f"{path}[].place[]", "integer", "index of the largest difference", optional=True),
         Field(f"{path}[].within", "boolean", "whether all are within the tolerance"),
     )
 
 
 JSON = (
-    Field("equal", "boolean", "whether nothing differs, but for numbers within the tolerance"),
-    Field("compared", "object", "how many were compared"),
-    Field("compared.*", "integer", "graphs, weights, outputs"),
+    Field("equal", "boolean", "whether the models are equal up to differences within the tolerance"),
+    Field("compared", "object", "number of graphs, weights and outputs compared"),
+    Field("compared.*", "integer", "number of graphs, weights or outputs"),
     *_array_fields("weights", "a weight that differs"),
-    Field("entries[]", "object", "an entry of either model"),
+    Field("entries[]", "object", "an entry of one of the models"),
     Field("entries[].name", "string", "its name"),
-    Field("entries[].problem", "string", "why it cannot be compared; empty where it is"),
-    Field("entries[].graph", "string", "a unified diff of the graphs; empty where they have the same structure"),
+    Field("entries[].problem", "string", "why it cannot be compared; empty if it was"),
+    Field("entries[].graph", "string", "unified diff of the graphs; empty if they have the same structure"),
     *_array_fields("entries[].outputs", "an output that differs"),
 )
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
-    """Gives the command's parser its arguments."""
     for name in ("first", "second"):
         parser.add_argument(name, metavar="FILE", help="a model file (.gcm), a .pt2 of torch.export, or an .onnx")
-    parser.add_argument("--graph", action="store_true", help="compare graphs only, or with other parts that are named")
-    parser.add_argument("--weights", action="store_true", help="compare weights only, or with other parts")
-    parser.add_argument("--outputs", action="store_true", help="compare outputs only, or with other parts")
-    parser.add_argument("--atol", type=arguments.tolerance, default=0.0, metavar="X", help="allowed difference: X +")
-    parser.add_argument("--rtol", type=arguments.tolerance, default=0.0, metavar="Y", help="Y * |second| (default: 0)")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the random inputs (default: 0)")
-    parser.add_argument("--json", action="store_true", help="print it as JSON")
+    parser.add_argument(
+        "--graph",
+        action="store_true",
+        help="compare graphs; with any of --graph, --weights and --outputs, nothing else is compared",
+    )
+    parser.add_argument("--weights", action="store_true", help="compare weights")
+    parser.add_argument("--outputs", action="store_true", help="compare outputs for random inputs")
+    parser.add_argument(
+        "--atol",
+        type=arguments.tolerance,
+        default=0.0,
+        metavar="X",
+        help="allow a difference of X + Y * |second| (default: 0)",
+    )
+    parser.add_argument(
+        "--rtol",
+        type=arguments.tolerance,
+        default=0.0,
+        metavar="Y",
+        help="factor Y of the allowed difference (default: 0)",
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the random inputs (default: 0)")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Runs the command; WRONG where something differs."""
-    chosen = [part for part in PARTS if getattr(options, part)] or list(PARTS)
+    """Run the command; return WRONG if something differs."""
+    chosen = [aspect for aspect in PARTS if getattr(options, aspect)] or list(PARTS)
     tolerance = Tolerance(options.atol, options.rtol)
     texts = options.first, options.second
     stored = tuple(_stored(text) for text in texts)
-    found = compare_models(*stored, tolerance=tolerance, graphs="graph" in chosen, weights="weights" in chosen)
+    comparison = compare_models(*stored, tolerance=tolerance, graphs="graph" in chosen, weights="weights" in chosen)
     if "outputs" in chosen:
-        _add_outputs(found, texts, stored, tolerance, options.seed)
+        _add_outputs(comparison, texts, stored, tolerance, options.seed)
     if options.json:
-        console.emit_json({"equal": found.equal, **asdict(found)})
+        console.emit_json({"equal": comparison.equal, **asdict(comparison)})
     else:
-        console.emit(_text(found, chosen))
-    return console.OK if found.equal else console.WRONG
+        console.emit(_text(comparison, chosen))
+    return console.OK if comparison.equal else console.WRONG
 
 
 def _stored(text: str) -> Artifact:
@@ -97,13 +112,13 @@ def _stored(text: str) -> Artifact:
 
 
 def _add_outputs(
-    found: ModelDifference, texts: tuple[str, str], stored: tuple[Any, ...], tolerance: Tolerance, seed: int
+    comparison: ModelDifference, texts: tuple[str, str], stored: tuple[Any, ...], tolerance: Tolerance, seed: int
 ) -> None:
-    """Calls both models, each entry from the states of its file, with the same random inputs."""
+    """Compare the outputs of both models for the same random inputs; each entry starts from the states in its file."""
     count = 0
     with targets.compiling():
         models = [exported.load_model(text, False, "host") for text in texts]
-    for entry in found.entries:
+    for entry in comparison.entries:
         if entry.problem or "." in entry.name:
             continue
         specs = tuple(model.entry(entry.name).spec for model in stored)
@@ -117,25 +132,25 @@ def _add_outputs(
             results.append([np.array(a) for a in model.entry(entry.name).run(inputs)])
         entry.outputs = compare_outputs(specs, results[0], results[1], tolerance)
         count += len(results[0])
-    found.compared["outputs"] = count
+    comparison.compared["outputs"] = count
 
 
-def _text(found: ModelDifference, chosen: list[str]) -> str:
+def _text(comparison: ModelDifference, chosen: list[str]) -> str:
     lines = []
     if "weights" in chosen:
-        lines.append(_summary("weights", found.compared["weights"], found.weights))
-        lines += [f"  {_array_text(w)}" for w in found.weights]
-    for entry in found.entries:
+        lines.append(_summary("weights", comparison.compared["weights"], comparison.weights))
+        lines += [f"  {_array_text(w)}" for w in comparison.weights]
+    for entry in comparison.entries:
         lines += _entry_lines(entry, chosen)
-    lines.append("equal" if found.equal else "different")
+    lines.append("equal" if comparison.equal else "different")
     return "\n".join(lines)
 
 
-def _summary(what: str, count: int, differences: list[ArrayDifference]) -> str:
+def _summary(kind: str, count: int, differences: list[ArrayDifference]) -> str:
     if not differences:
-        return f"{what}: {count} equal"
+        return f"{kind}: {count} equal"
     within = sum(d.within for d in differences)
-    return f"{what}: {count - len(differences)} of {count} equal" + (
+    return f"{kind}: {count - len(differences)} of {count} equal" + (
         f", {within} within the tolerance" if within else ""
     )
 
@@ -153,12 +168,12 @@ def _entry_lines(entry: EntryDifference, chosen: list[str]) -> list[str]:
     return lines
 
 
-def _array_text(found: ArrayDifference) -> str:
-    if found.problem:
-        return f"{found.name}: {found.problem}"
-    place = "".join(f"[{i}]" for i in found.place)
-    told = "within the tolerance" if found.within else "different"
+def _array_text(difference: ArrayDifference) -> str:
+    if difference.problem:
+        return f"{difference.name}: {difference.problem}"
+    index = "".join(f"[{i}]" for i in difference.place)
+    verdict = "within the tolerance" if difference.within else "different"
     return (
-        f"{found.name}: {told}: {found.count} of {found.size} elements, at most {found.absolute:.3g} "
-        f"(relative {found.relative:.3g}), most at {place or 'its only element'}"
+        f"{difference.name}: {verdict}: {difference.count} of {difference.size} elements differ, by at most "
+        f"{difference.absolute:.3g} (relative {difference.relative:.3g}) at {index or 'its only element'}"
     )

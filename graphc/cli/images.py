@@ -1,4 +1,4 @@
-"""Images as inputs of models: layout, size and scale as the input asks."""
+"""Convert images to model inputs: layout, size and scale follow from the input's type."""
 
 from __future__ import annotations
 
@@ -16,20 +16,22 @@ from graphc.files.image_file import MODES, read_pixels
 
 
 class Layout(NamedTuple):
-    """How the pixels of one image lie in an array."""
+    """Layout of one image in an array."""
 
     height: int
     width: int
     channels: int
     first: bool
-    """Whether channels come before rows."""
+    """Whether channels come before rows (CHW)."""
     plain: bool
-    """Whether there is no dimension of channels."""
+    """Whether the array has no channel dimension."""
 
 
 def layout_of(shape: Sequence[int], name: str = "input") -> Layout:
-    """The layout of one image in an input without its batch: rows and columns, or with 1, 3 or 4 channels before them
-    or behind them. Raises UsageError for other shapes."""
+    """Return the layout of one image in an input without its batch dimension: ``[H,W]``, ``[C,H,W]`` or ``[H,W,C]``.
+
+    ``C`` is 1, 3 or 4. Raises UsageError for other shapes.
+    """
     if len(shape) == 2:
         return Layout(shape[0], shape[1], 1, first=True, plain=True)
     if len(shape) == 3 and shape[0] in MODES:
@@ -38,14 +40,17 @@ def layout_of(shape: Sequence[int], name: str = "input") -> Layout:
         return Layout(shape[0], shape[1], shape[2], first=False, plain=False)
     raise UsageError(
         f"input {name!r} takes {list(shape)} for each image, which has no channels",
-        remedy="an input such as [1,3,224,224], [1,224,224,3] or [1,28,28], or an .npy file",
+        remedy="give an .npy file, or use a model with an input such as [1,3,224,224], [1,224,224,3] or [1,28,28]",
     )
 
 
 def read_image(path: Path, layout: Layout, dtype: str, scaling: Scaling) -> np.ndarray:
-    """One image as an array of the layout: turned as its file says, in as many channels, resized so that it covers
-    the input and cropped around its middle, scaled. Raises ArtifactError for what is no image, UsageError without
-    Pillow, ShapeError for as many means as there are no channels."""
+    """Read one image as an array of this layout.
+
+    The image is rotated as its metadata says, converted to the number of channels, resized to cover the input, cropped
+    around its centre, and scaled. Raises ArtifactError if the file is not an image, UsageError without Pillow,
+    ShapeError if the number of means or deviations does not fit the channels.
+    """
     try:
         pixels = read_pixels(path, layout.height, layout.width, layout.channels)
     except ArgumentError as error:
@@ -57,18 +62,21 @@ def read_image(path: Path, layout: Layout, dtype: str, scaling: Scaling) -> np.n
 
 
 def _scaled(pixels: np.ndarray, dtype: str, scaling: Scaling) -> np.ndarray:
-    """``pixels``, whose last dimension are channels, as elements of the type."""
-    wanted = BY_NAME[dtype]
-    for given in (scaling.mean, scaling.std):
-        if len(given) not in (0, 1, pixels.shape[-1]):
-            raise ShapeError(f"{len(given)} numbers for {pixels.shape[-1]} channels", remedy="one, or one each")
-    is_plain = not wanted.is_floating_point and scaling.scale is None
-    found = pixels * (1.0 if is_plain else scaling.factor(pixels.dtype))
+    """Scale and normalize ``pixels`` (channels last) and convert them to the element type."""
+    element_type = BY_NAME[dtype]
+    for constants in (scaling.mean, scaling.std):
+        if len(constants) not in (0, 1, pixels.shape[-1]):
+            raise ShapeError(
+                f"{len(constants)} numbers for {pixels.shape[-1]} channels",
+                remedy="give one number, or one for each channel",
+            )
+    is_plain = not element_type.is_floating_point and scaling.scale is None
+    scaled = pixels * (1.0 if is_plain else scaling.factor(pixels.dtype))
     if scaling.mean:
-        found = found - np.asarray(scaling.mean)
+        scaled = scaled - np.asarray(scaling.mean)
     if scaling.std:
-        found = found / np.asarray(scaling.std)
-    if wanted.is_integer:
-        limits = np.iinfo(wanted.numpy)
-        found = np.clip(np.rint(found), limits.min, limits.max)
-    return elements(found, wanted)
+        scaled = scaled / np.asarray(scaling.std)
+    if element_type.is_integer:
+        limits = np.iinfo(element_type.numpy)
+        scaled = np.clip(np.rint(scaled), limits.min, limits.max)
+    return elements(scaled, element_type)

@@ -1,4 +1,4 @@
-"""Inputs of a run: arrays, images, folders of both as batches, and what those are that are not given."""
+"""Inputs of a run: arrays, images, folders of both as batches, and generated values for the others."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FILLS = ("zeros", "ones", "random")
 
 
 def add_inputs(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments that say what inputs are."""
+    """Add the options that give the inputs and say how images are scaled."""
     parser.add_argument(
         "--input",
         action="append",
@@ -33,68 +33,75 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
         "ones, random[:SEED] or JSON numbers; once per input",
     )
     add_fill(parser)
-    for name, what in (("mean", "subtracted from"), ("std", "what divides")):
+    for name, verb in (("mean", "subtract N from"), ("std", "divide by N, after --mean,")):
         parser.add_argument(
             f"--{name}",
             type=arguments.numbers,
             metavar="N[,N...]",
-            help=f"{what} numbers of images, one for all channels or one each (default: {int(name == 'std')})",
+            help=f"{verb} the scaled pixel values; one number for all channels or one for each "
+            f"(default: {int(name == 'std')})",
         )
     parser.add_argument(
         "--scale",
         type=arguments.number,
         metavar="N",
-        help="times what the numbers of images, 0 to 255, are taken first (default: 1/255 for floats, 1 for integers)",
+        help="multiply pixel values (0 to 255) by N before --mean and --std (default: 1/255 for floats, 1 for "
+        "integers)",
     )
 
 
 def add_fill(parser: argparse.ArgumentParser) -> None:
-    """Adds ``--fill`` and ``--seed``."""
-    parser.add_argument("--fill", choices=FILLS, help="what inputs are that are not given")
+    """Add ``--fill`` and ``--seed``."""
+    parser.add_argument("--fill", choices=FILLS, help="generate every input that --input does not give")
     parser.add_argument(
-        "--seed", type=arguments.natural, metavar="N", help="of --fill random (default: 0; each next input has N + 1)"
+        "--seed",
+        type=arguments.natural,
+        metavar="N",
+        help="random seed of --fill random (default: 0); each further input uses the next number",
     )
 
 
 def fill_of(options: argparse.Namespace, default: str | None = None) -> Fill | None:
-    """What ``--fill`` and ``--seed`` say. Raises UsageError for a seed of nothing random."""
+    """Read ``--fill`` and ``--seed``. Raises UsageError for a seed without random inputs."""
     kind = options.fill or default
     if options.seed is not None and kind != "random":
-        raise UsageError("--seed is that of random numbers", remedy="--fill random")
+        raise UsageError("--seed applies only to random inputs", remedy="pass --fill random")
     return None if kind is None else Fill(kind, options.seed or 0)
 
 
 def read(options: argparse.Namespace, specs: Sequence[TensorSpec], sizes: Mapping[str, int]) -> list[Any]:
-    """One array per input, or a Folder; raises what ``read_inputs`` does."""
+    """Return one array or Folder for each input. Raises the same errors as ``read_inputs``."""
     scaled = [name for name in ("mean", "std", "scale") if getattr(options, name) is not None]
     paths = [Path(text.partition("@")[2]) for text in options.input if "@" in text]
     if scaled and not any(image_file.is_image(path) or path.is_dir() for path in paths):
-        raise UsageError(f"--{scaled[0]} is for images, of which there are none", remedy="--input NAME=@picture.png")
+        raise UsageError(
+            f"--{scaled[0]} applies only to images, and no input is one", remedy="pass --input NAME=@picture.png"
+        )
     reader = partial(_read, scaling=scaling_of(options))
     return read_inputs(options.input, specs, sizes, fill_of(options), reader)
 
 
 def scaling_of(options: argparse.Namespace) -> Scaling:
-    """What ``--scale``, ``--mean`` and ``--std`` say."""
+    """Read ``--scale``, ``--mean`` and ``--std``."""
     return Scaling(options.scale, options.mean or (), options.std or ())
 
 
-def _read(text: str, spec: TensorSpec, made: TensorSpec, scaling: Scaling) -> Any:
+def _read(text: str, spec: TensorSpec, concrete: TensorSpec, scaling: Scaling) -> Any:
     path = Path(text[1:])
     if text.startswith("@") and path.is_dir():
-        return Folder.open(path, spec, made)
+        return Folder.open(path, spec, concrete)
     if text.startswith("@") and image_file.is_image(path):
         if not path.is_file():
             raise FileNotFoundError(2, "no such file", str(path))
-        return fit(_image(path, spec, made, scaling), spec, text)
-    return read_value(text, spec, made)
+        return fit(_image(path, spec, concrete, scaling), spec, text)
+    return read_value(text, spec, concrete)
 
 
-def _image(path: Path, spec: TensorSpec, made: TensorSpec, scaling: Scaling) -> np.ndarray:
-    """One image: the whole input, or the only element of its batch."""
-    shape = made.shape
+def _image(path: Path, spec: TensorSpec, concrete: TensorSpec, scaling: Scaling) -> np.ndarray:
+    """Read one image as the whole input, or as the only element of its batch."""
+    shape = concrete.shape
     if len(shape) < 4:
         return images.read_image(path, images.layout_of(shape, spec.name), spec.dtype, scaling).reshape(shape)
     if shape[0] != 1 and not is_size(spec.shape[0]):
-        raise UsageError(f"input {spec.name!r} takes {shape[0]} images", remedy=f"--input {spec.name}=@folder")
+        raise UsageError(f"input {spec.name!r} takes {shape[0]} images", remedy=f"pass --input {spec.name}=@folder")
     return images.read_image(path, images.layout_of(shape[1:], spec.name), spec.dtype, scaling)[None]

@@ -1,4 +1,4 @@
-"""``graphc inspect``: what a model file holds, without running or compiling it."""
+"""``graphc inspect``: show the contents of a model file, without running or compiling it."""
 
 from __future__ import annotations
 
@@ -20,47 +20,45 @@ from graphc.models.model_graph import read_graph
 
 
 def _native_fields(prefix: str) -> tuple[Field, ...]:
-    """What is said of object code."""
+    """Return the fields of one native code."""
     return (
-        Field(f"{prefix}.triple", "string", "what it was made for", optional=True),
-        Field(f"{prefix}.cpu", "string", "what it was made for", optional=True),
-        Field(f"{prefix}.features[]", "string", "an instruction set extension that it uses", optional=True),
+        Field(f"{prefix}.triple", "string", "LLVM target triple that it was built for", optional=True),
+        Field(f"{prefix}.cpu", "string", "processor that it was built for", optional=True),
+        Field(f"{prefix}.features[]", "string", "an instruction set extension that it needs", optional=True),
         Field(f"{prefix}.arena", "integer", "scratch memory of a call", "B", optional=True),
         Field(f"{prefix}.code_bytes", "integer", "its size", "B", optional=True),
-        Field(f"{prefix}.chosen", "integer", "kernels in several versions", optional=True),
-        Field(f"{prefix}.versions.*", "string", "of graphc, llvmlite and LLVM, which made it", optional=True),
+        Field(f"{prefix}.chosen", "integer", "number of kernels that have several versions", optional=True),
+        Field(f"{prefix}.versions.*", "string", "versions of graphc, llvmlite and LLVM that built it", optional=True),
     )
 
 
 EXAMPLES = ("graphc inspect net.gcm",)
 JSON = (
     Field("path", "string", "the file"),
-    Field("bytes", "integer", "its size", "B"),
-    Field("sha256", "string", "its digest"),
+    Field("bytes", "integer", "size of the file", "B"),
+    Field("sha256", "string", "SHA-256 digest of the file"),
     *MODEL,
     Field("weights[].name", "string", "a parameter or state", optional=True),
     Field("weights[].dtype", "string", "its element type"),
     Field("weights[].shape", "array", "its shape"),
     Field("weights[].shape[]", "integer", "a size", optional=True),
-    Field("weights[].bytes", "integer", "what it takes", "B"),
-    Field("weights[].sha256", "string", "digest of its elements"),
-    Field("weight_bytes", "integer", "what all of them take", "B"),
-    Field("constant_bytes", "integer", "what constants of the graph take", "B"),
-    Field("ops.*", "integer", "how many nodes of each op there are"),
-    Field("native", "object or null", "the object code in the file, the first where there are several"),
+    Field("weights[].bytes", "integer", "its size", "B"),
+    Field("weights[].sha256", "string", "SHA-256 digest of its elements"),
+    Field("weight_bytes", "integer", "size of all weights", "B"),
+    Field("constant_bytes", "integer", "size of the constants of the graphs", "B"),
+    Field("ops.*", "integer", "number of nodes of each op"),
+    Field("native", "object or null", "the first native code in the file"),
     *(field for prefix in ("native", "natives[]") for field in _native_fields(prefix)),
 )
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
-    """Gives the command's parser its arguments."""
     parser.add_argument("model", metavar="FILE", help="a model file (.gcm), a .pt2 of torch.export, or an .onnx")
-    parser.add_argument("--json", action="store_true", help="print it as JSON")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Runs the command."""
     facts = collect(Path(options.model))
     if options.json:
         console.emit_json(facts)
@@ -70,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def collect(path: Path) -> dict[str, Any]:
-    """All facts about a file; it is read and verified as for a run. Raises ArtifactError and OSError."""
+    """Read and verify a file as for a run, and return the fields ``JSON``. Raises ArtifactError and OSError."""
     stored = exported.stored(str(path)) if exported.is_exported(path.name) else model_content.load(path)
     graphs = {spec.name: read_graph(stored, spec.name) for spec in stored.manifest.entries}
     ops = sum((count_ops(graphs[spec.name]) for spec in stored.manifest.public), Counter[str]())
@@ -117,14 +115,14 @@ def _native(code: Code) -> dict[str, Any]:
 
 
 def count_ops(graph: Graph) -> Counter[str]:
-    """How often the graph applies each op, sub-graphs included and literals aside."""
-    found: Counter[str] = Counter()
+    """Count the nodes of each op, including sub-graphs and excluding scalar literals."""
+    counts: Counter[str] = Counter()
     stack = [graph]
     while stack:
-        present = stack.pop()
-        found.update(n.op.name for n in present.nodes() if not (n.results and n.results[0].is_scalar_constant))
-        stack.extend(sub_graphs(present))
-    return found
+        current = stack.pop()
+        counts.update(n.op.name for n in current.nodes() if not (n.results and n.results[0].is_scalar_constant))
+        stack.extend(sub_graphs(current))
+    return counts
 
 
 def _text(facts: dict[str, Any]) -> str:
@@ -145,16 +143,16 @@ def _text(facts: dict[str, Any]) -> str:
 
 
 def _entries(facts: dict[str, Any]) -> list[list[str]]:
-    """What calls take and give; of several entries each with its name."""
-    found = []
+    """List inputs, outputs and dimensions of each entry, with its name if there are several."""
+    rows = []
     for entry in facts.get("entries", [facts]):
         if "entries" in facts:
-            found.append(["entry", entry["entry"]])
-        found += [["input", _type(s)] for s in entry["inputs"]]
-        found += [["output", _type(s)] for s in entry["outputs"]]
-        found += [["dimension", _dimension(d)] for d in entry.get("dims", ())]
-        found += [["only where", a] for a in entry.get("assumptions", ())]
-    return found
+            rows.append(["entry", entry["entry"]])
+        rows += [["input", _type(s)] for s in entry["inputs"]]
+        rows += [["output", _type(s)] for s in entry["outputs"]]
+        rows += [["dimension", _dimension(d)] for d in entry.get("dims", ())]
+        rows += [["only where", a] for a in entry.get("assumptions", ())]
+    return rows
 
 
 def _dimension(entry: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""``graphc ir``: the text of any stage between a model and its machine code."""
+"""``graphc ir``: print the text of any compiler stage between a model and its machine code."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ EXAMPLES = (
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
-    """Gives the command's parser its arguments."""
     compile.add_model_arguments(parser, "source")
     compile.add_passes_argument(parser)
     add_entry(parser)
@@ -27,29 +26,33 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         choices=(*TEXTS, *PASSES),
         default="traced",
         metavar="STAGE",
-        help=f"which text (default: traced): {', '.join(TEXTS)}; or what a pass leaves: {', '.join(PASSES)}",
+        help=f"stage to print (default: traced): {', '.join(TEXTS)}; or the graph after a pass: {', '.join(PASSES)}",
     )
     parser.add_argument(
         "--target",
         choices=arguments.machines(),
         default="host",
         metavar="NAME",
-        help=f"machine of scheduled, llvm, asm and cuda (default: host): {', '.join(arguments.machines())}",
+        help="machine that stages scheduled, llvm, asm and cuda are for (default: host): "
+        f"{', '.join(arguments.machines())}",
     )
-    arguments.add_device(parser, "the machine is a device")
-    parser.add_argument("--freeze", action="store_true", help="make weights constants, as when a model file is loaded")
+    arguments.add_device(parser, "compile for a device")
+    parser.add_argument(
+        "--freeze", action="store_true", help="turn weights into constants first, as loading a model file does"
+    )
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Runs the command."""
     machine = arguments.target_of(options)
     stages = sources.open_source(options, machine).stages(machine, options.freeze)
-    known = (*stages.names, *GRAPH_PASSES, *stages.program_passes)
-    if options.stage not in known:
+    names = (*stages.names, *GRAPH_PASSES, *stages.program_passes)
+    if options.stage not in names:
         raise console.UsageError(
             f"there is no stage {options.stage!r} for {options.device or options.target}",
-            remedy="--target sm_90" if options.stage in (*GPU_STAGES, *GPU_PASSES) else "without --target and --device",
+            remedy="pass --target sm_90"
+            if options.stage in (*GPU_STAGES, *GPU_PASSES)
+            else "leave out --target and --device",
         )
     with targets.compiling():
         console.emit(stages.text(options.stage))

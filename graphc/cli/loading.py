@@ -1,4 +1,4 @@
-"""The model that ``graphc run`` calls: a model file is loaded without what traces and compiles."""
+"""Load the model that ``graphc run`` calls, without importing the tracer or the compiler for a model file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from graphc.models.model_file import LoadedModel
 
 FOREIGN = (".pt2", ".onnx")
-"""Suffixes of files of other frameworks, which ``graphc/cli/exported.py`` reads."""
+"""Suffixes of other frameworks' files, which ``graphc/cli/exported.py`` reads."""
 
 load = deferred("graphc.models.model_file:load")
 load_foreign = deferred("graphc.cli.exported:load_model")
@@ -22,8 +22,11 @@ compiling = deferred("graphc.cli.targets:compiling")
 def load_model(
     text: str, trust: bool, target: str, device: str | None = None, weights: str | None = None
 ) -> LoadedModel:
-    """A model file, or the model in a file of another framework, that can be called; with other ``weights`` where a
-    file of such is named. Raises CompileFailure, and what ``graphc.load`` does for files."""
+    """Load a model file, or a file of another framework, as a callable model; ``weights`` names a file of other
+    weights.
+
+    Raises CompileFailure, and whatever ``graphc.load`` raises for files.
+    """
     try:
         if PurePath(text).suffix in FOREIGN:
             return load_foreign(text, trust, target, device, weights)

@@ -1,4 +1,4 @@
-"""The command ``graphc``: parses arguments, runs one command, and turns errors into messages and exit codes."""
+"""The command ``graphc``: parse arguments, run one command, and turn errors into messages and exit codes."""
 
 from __future__ import annotations
 
@@ -33,60 +33,62 @@ COMMANDS = {
     "compile": "trace a model and write it to a file",
     "run": "run a model file on arrays, images, or folders of them",
     "ir": "print a stage of the compiler",
-    "bench": "measure a model file, alone or beside others",
-    "profile": "show where the time of a model goes",
+    "bench": "measure how fast a model file runs, alone or compared with others",
+    "profile": "measure the time of each kernel of a model",
     "tune": "find the fastest register blocks for a model",
     "explain": "show what the compiler decided and why",
-    "check": "check every pass of compiling a model against what it means",
-    "inspect": "show what a model file holds",
+    "check": "check that every compiler pass preserves a model's results",
+    "inspect": "show the contents of a model file",
     "summary": "show the layers of a model",
-    "train": "train an entry of a model file on data in files",
-    "diff": "show what differs between two models",
-    "verify": "check that model files are whole",
+    "train": "train a model file on data in files",
+    "diff": "compare two models",
+    "verify": "check that model files are intact",
     "selftest": "run the sample calls of a model file",
     "viz": "draw the graph of a model",
     "view": "show a model on one page: layers, passes, kernels and their times",
     "cache": "list, measure or empty the cache of compiled programs",
-    "doctor": "show what of this machine can be used, and what is missing",
-    "completion": "print what a shell needs to complete commands and arguments",
+    "doctor": "check this machine: what graphc can use and what is missing",
+    "completion": "print a shell script that completes commands and arguments",
 }
-"""Each is a module of this package, which is loaded when the command is used. It has ``add_to(parser)``, which adds
-arguments and sets ``run``, the function from options to an exit code; ``EXAMPLES``, command lines as users type them;
-and, where there is ``--json``, ``JSON``, the fields that it prints (``graphc/cli/fields.py``)."""
+"""Purpose of each command. A command is a module of this package, which is imported when the command is used.
+
+The module has ``add_to(parser)``, which adds arguments and sets ``run``, the function from options to an exit code;
+``EXAMPLES``, command lines; and, if the command has ``--json``, ``JSON``, the fields that it prints
+(``graphc/cli/fields.py``)."""
 
 read_options = deferred("graphc.base.config:read")
 
 
 class Formatter(argparse.HelpFormatter):
-    """Help of which examples keep their lines."""
+    """Help formatter that keeps the line breaks of examples."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         return text if "\n" in text else super()._fill_text(text, width, indent)
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that names the command whose arguments are wrong, and what was meant; names are not abbreviated."""
+    """Parser that names the command whose arguments are wrong and suggests the right one; no abbreviations."""
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **{"allow_abbrev": False, "formatter_class": Formatter, **kwargs})
 
     def format_help(self) -> str:
-        """As of the base class, without the marks of code in descriptions."""
+        """Format the help without the double backquotes of descriptions."""
         return super().format_help().replace("``", "")
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:  # type: ignore[override]
-        """As of the base class, but what is not known is an error here and not in the parser above."""
-        found, unknown = super().parse_known_args(args, namespace)
+        """Parse as the base class does, but report unknown arguments here instead of in the parent parser."""
+        namespace, unknown = super().parse_known_args(args, namespace)
         if unknown:
             options = [name for action in self._actions for name in action.option_strings]
             meant = suggestions.option_meant(unknown[0], options)
-            self.error(f"unknown arguments: {' '.join(unknown)}" + (f"; {meant} exists" if meant else ""))
-        return found, unknown
+            self.error(f"unknown arguments: {' '.join(unknown)}" + (f"; did you mean {meant}?" if meant else ""))
+        return namespace, unknown
 
 
 def load_command(name: str) -> ModuleType:
-    """The module of a command. An interrupt while it loads ends the process."""
-    # NOTE: KeyboardInterrupt inside an import can come out of it as an ImportError.
+    """Import the module of a command. An interrupt during the import ends the process."""
+    # NOTE: an import can turn a KeyboardInterrupt into an ImportError.
     handler = signal.getsignal(signal.SIGINT)
     guarded = handler is signal.default_int_handler and threading.current_thread() is threading.main_thread()
     if guarded:
@@ -99,12 +101,12 @@ def load_command(name: str) -> ModuleType:
 
 
 def build_parser(used: str | None = None) -> argparse.ArgumentParser:
-    """The parser with all commands, of which the ``used`` one has its arguments."""
+    """Build the parser with all commands; only the ``used`` one gets its arguments."""
     parser = Parser(
         prog="graphc",
-        description="Compiles modules to native code and runs them.",
+        description="Compile neural networks to native code and run them.",
         epilog="Exit codes: 0 done, 1 internal error, 2 usage, 3 compile error, 4 damaged or foreign file, "
-        "5 inputs or weights that do not fit, 6 what was checked, expected or asserted is wrong, 130 interrupted.",
+        "5 inputs or weights do not fit the model, 6 a check, comparison or assertion failed, 130 interrupted.",
     )
     parser.add_argument("--version", action="version", version=f"graphc {VERSION}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=Parser)
@@ -119,19 +121,21 @@ def build_parser(used: str | None = None) -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command line; returns the exit code. Errors become messages on stderr, never a traceback
-    (GRAPHC_DEBUG=1 shows it)."""
+    """Run the command line and return the exit code.
+
+    Errors become messages on stderr; GRAPHC_DEBUG=1 adds the traceback.
+    """
     console.open_streams()
-    given = sys.argv[1:] if argv is None else argv
-    used = next((word for word in given if not word.startswith("-")), None)
+    words = sys.argv[1:] if argv is None else argv
+    used = next((word for word in words if not word.startswith("-")), None)
     try:
         parser = build_parser(used)
-        if not given:
+        if not words:
             parser.print_help(sys.stderr)
             return console.USAGE
-        if used not in COMMANDS and not {"-h", "--help", "--version"} & {*given}:
-            parser.error(suggestions.no_command(used, COMMANDS) if used else "no command is given")
-        options = parser.parse_args(given)
+        if used not in COMMANDS and not {"-h", "--help", "--version"} & {*words}:
+            parser.error(suggestions.no_command(used, COMMANDS) if used else "no command given")
+        options = parser.parse_args(words)
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else console.USAGE
     except BrokenPipeError:
@@ -146,7 +150,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return console.INTERRUPTED
     except BrokenPipeError:
         return _reader_is_gone()
-    # NOTE: whatever a command raises is reported, with a code of its own where it is known.
+    # NOTE: every error of a command is reported; known kinds have their own exit code.
     except Exception as error:
         if _debugging():
             sys.excepthook(type(error), error, error.__traceback__)
@@ -174,23 +178,25 @@ def _debugging() -> bool:
 
 
 def _report(error: Exception) -> int:
-    """Prints an error; returns its exit code."""
+    """Print an error and return its exit code."""
     if isinstance(error, GraphcError):
         console.complain(str(error))
         return exit_code(error)
     if isinstance(error, OSError):
-        place = f"{error.filename}: " if error.filename else ""
-        console.complain(f"{place}{error.strerror or error}")
+        location = f"{error.filename}: " if error.filename else ""
+        console.complain(f"{location}{error.strerror or error}")
         return console.USAGE
     if isinstance(error, MemoryError):
         console.complain(f"out of memory: {error}")
         return console.COMPILE
-    console.complain(f"internal error: {type(error).__name__}: {error}\n  try    GRAPHC_DEBUG=1 shows where")
+    console.complain(
+        f"internal error: {type(error).__name__}: {error}\n  try    set GRAPHC_DEBUG=1 to see the traceback"
+    )
     return console.INTERNAL
 
 
 def exit_code(error: GraphcError) -> int:
-    """The exit code of an error; what is raised while compiling comes as CompileFailure."""
+    """Return the exit code of an error. Errors while compiling arrive as CompileFailure."""
     if isinstance(error, UsageError | TargetError):
         return console.USAGE
     if isinstance(error, ArtifactError):

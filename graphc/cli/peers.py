@@ -1,4 +1,5 @@
-"""What a model is measured beside: ONNX Runtime, OpenVINO, PyTorch, another model file, figures of an earlier run."""
+"""Peers of ``graphc bench --compare``: ONNX Runtime, OpenVINO, PyTorch, another model file, figures of an earlier
+run."""
 
 from __future__ import annotations
 
@@ -26,34 +27,34 @@ LIBRARIES = ("onnxruntime", "openvino", "torch")
 
 
 class Peer(NamedTuple):
-    """Something that is called in turns with the model."""
+    """Runner that takes turns with the model."""
 
     name: str
     version: str
     callers: tuple[Callable[[], Any], ...]
-    """One for each caller at a time."""
+    """One call for each concurrent caller."""
     outputs: Callable[[], list[np.ndarray]]
-    """What a call gives, to be compared."""
+    """Outputs of a call, for comparison."""
 
 
 class Case(NamedTuple):
-    """The call that peers repeat."""
+    """The call that every peer repeats."""
 
     path: str
-    """The model."""
+    """Path of the model."""
     options: Any
     inputs: tuple[Any, ...]
     streams: int
 
 
 def open_peer(name: str, case: Case) -> Peer:
-    """The peer that ``--compare`` names. Raises UsageError where it is not installed or cannot run the model."""
+    """Open the peer that ``--compare`` names. Raises UsageError if it is not installed or cannot run the model."""
     if name in LIBRARIES:
         return _LIBRARIES[name](case)
     if not Path(name).is_file():
         raise UsageError(
-            f"--compare {name!r}: there is no such peer and no such file",
-            remedy=f"one of {', '.join(LIBRARIES)}, a model file, or a .json of bench --json",
+            f"--compare {name!r} is neither a known runner nor a file",
+            remedy=f"choose one of {', '.join(LIBRARIES)}, a model file, or a .json file of bench --json",
         )
     options = case.options
     with targets.compiling():
@@ -62,37 +63,43 @@ def open_peer(name: str, case: Case) -> Peer:
 
 
 def stored_figures(path: str, sizes: Mapping[str, int]) -> Mapping[str, float]:
-    """The figures of a call that ``graphc bench --json`` has printed into a file. Raises ArtifactError where it has
-    none for these sizes of named dimensions."""
+    """Read the figures of a call from the output of ``graphc bench --json`` in a file.
+
+    Raises ArtifactError if it has none for these sizes of named dimensions.
+    """
     try:
         facts = json.loads(Path(path).read_text(encoding="utf-8"))
         calls = facts.get("calls", [{"sizes": {}, "call": facts.get("call")}])
-        found = next(entry["call"] for entry in calls if not sizes or entry["sizes"] == dict(sizes))
-        return {name: float(found[name]) for name in ("p50", "p90", "p99", "throughput")}
+        figures = next(entry["call"] for entry in calls if not sizes or entry["sizes"] == dict(sizes))
+        return {name: float(figures[name]) for name in ("p50", "p90", "p99", "throughput")}
     except (ValueError, KeyError, TypeError, AttributeError, StopIteration):
-        told = f" for {dict(sizes)}" if sizes else ""
-        raise ArtifactError(f"{path} holds no figures{told}", remedy="a file of graphc bench --json") from None
+        condition = f" for {dict(sizes)}" if sizes else ""
+        raise ArtifactError(
+            f"{path} holds no figures{condition}", remedy="write the file with graphc bench --json"
+        ) from None
 
 
 def _library(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except ImportError:
-        raise UsageError(f"--compare {name}: it is not installed", remedy=f"install it: pip install {name}") from None
+        raise UsageError(
+            f"--compare {name}: the package is not installed", remedy=f"install it: pip install {name}"
+        ) from None
 
 
 def _onnx(case: Case, folder: str) -> Path:
-    """The model as a file of ONNX: itself, or written of its graph for the sizes of the call."""
+    """Return the model as an ONNX file: the model itself, or an export of its graph for the sizes of the call."""
     if Path(case.path).suffix == ".onnx":
         return Path(case.path)
-    source = sources.open_source(sources.asked(case.path, case.options.entry))
+    source = sources.open_source(sources.file_options(case.path, case.options.entry))
     assert source.graph is not None
     module = GraphModule(source.graph, {path: from_numpy(np.array(a)) for path, a in source.weights.items()})
     examples = [x if isinstance(x, int) else from_numpy(np.asarray(x)) for x in case.inputs]
-    place = Path(folder) / "model.onnx"
+    model_path = Path(folder) / "model.onnx"
     with targets.compiling():
-        export(module.eval(), *examples, path=str(place))
-    return place
+        export(module.eval(), *examples, path=str(model_path))
+    return model_path
 
 
 def _onnxruntime(case: Case) -> Peer:
@@ -110,7 +117,7 @@ def _onnxruntime(case: Case) -> Peer:
 def _openvino(case: Case) -> Peer:
     package: Any = _library("openvino")
     core = package.Core()
-    # NOTE: as it is by itself, it computes in bf16 where the processor can.
+    # NOTE: by default OpenVINO computes in bf16 on processors that have it.
     limits = {
         "INFERENCE_NUM_THREADS": get_num_threads() * case.streams,
         "NUM_STREAMS": case.streams,
@@ -127,8 +134,8 @@ def _openvino(case: Case) -> Peer:
 def _torch(case: Case) -> Peer:
     if Path(case.path).suffix != ".pt2":
         raise UsageError(
-            f"--compare torch: PyTorch runs .pt2 files, {case.path!r} is none",
-            remedy="a .pt2, or onnxruntime",
+            f"--compare torch runs .pt2 files, and {case.path!r} is not one",
+            remedy="compare a .pt2 file, or use --compare onnxruntime",
         )
     package: Any = _library("torch")
     package.set_num_threads(get_num_threads())
@@ -153,13 +160,15 @@ _LIBRARIES: dict[str, Callable[[Case], Peer]] = {
 }
 
 
-def largest_difference(found: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> float | None:
-    """The largest difference of two lists of outputs, as a share of the largest number; None where they do not have
-    the same shapes."""
-    if [x.shape for x in found] != [np.shape(x) for x in others]:
+def largest_difference(actual: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> float | None:
+    """Return the largest difference of two lists of outputs, relative to the largest number.
+
+    None if their shapes differ.
+    """
+    if [x.shape for x in actual] != [np.shape(x) for x in others]:
         return None
     shares = [0.0]
-    for a, b in zip(found, others, strict=True):
+    for a, b in zip(actual, others, strict=True):
         a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
         if a.size:
             shares.append(float(np.abs(a - b).max() / max(np.abs(b).max(), np.finfo(np.float32).tiny)))

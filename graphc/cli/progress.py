@@ -1,4 +1,4 @@
-"""A line on a terminal that tells how far a command is, gone when it is done."""
+"""Progress bar of a command on a terminal, cleared when the command ends."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from typing import Self
 from graphc.base import config
 
 PERIOD = 0.1
-"""Seconds between two changes of the line."""
+"""Least seconds between two updates of the line."""
 WIDTH = 24
 _CLEAR = "\r\x1b[K"
 
 
 class Progress:
-    """Counts steps of some kind up to a total; shown on stderr when that is a terminal and GRAPHC_PROGRESS is on."""
+    """Progress bar from 0 to ``total``, shown on stderr if that is a terminal and GRAPHC_PROGRESS is on."""
 
     def __init__(self, doing: str, total: float, unit: str = ""):
         self._doing, self._total, self._unit = doing, max(total, 1e-9), unit
-        self._start = self._told = time.monotonic()
-        self._shown = config.read().progress and sys.stderr is not None and sys.stderr.isatty()
+        self._start = self._drawn_at = time.monotonic()
+        self._visible = config.read().progress and sys.stderr is not None and sys.stderr.isatty()
 
     def line(self, done: float, note: str = "") -> str:
-        """The line when so much is done."""
+        """Return the text of the line when ``done`` of the total is reached."""
         share = min(max(done / self._total, 0.0), 1.0)
         bar = "#" * round(share * WIDTH)
         count = f"{done:.0f}/{self._total:.0f} {self._unit}" if self._unit else f"{share:4.0%}"
         spent = time.monotonic() - self._start
-        left = f", {spent / share - spent:.0f} s left" if share > 0.02 and spent > 1 else ""
-        return f"{self._doing} [{bar:<{WIDTH}}] {count}{left} {note}".rstrip()[:100]
+        estimate = f", {spent / share - spent:.0f} s left" if share > 0.02 and spent > 1 else ""
+        return f"{self._doing} [{bar:<{WIDTH}}] {count}{estimate} {note}".rstrip()[:100]
 
     def tell(self, done: float, note: str = "") -> None:
-        """So much is done."""
+        """Show ``done`` of the total, at most once in ``PERIOD`` seconds."""
         now = time.monotonic()
-        if self._shown and now - self._told >= PERIOD:
-            self._told = now
+        if self._visible and now - self._drawn_at >= PERIOD:
+            self._drawn_at = now
             self._write(_CLEAR + self.line(done, note))
 
     def _write(self, text: str) -> None:
@@ -44,11 +44,11 @@ class Progress:
             sys.stderr.write(text)
             sys.stderr.flush()
         except (OSError, ValueError):  # the terminal is gone
-            self._shown = False
+            self._visible = False
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if self._shown:
+        if self._visible:
             self._write(_CLEAR)

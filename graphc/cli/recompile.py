@@ -1,4 +1,4 @@
-"""What ``graphc compile`` does with a model file or the text of a graph: a model file with other native code."""
+"""``graphc compile`` for a model file or the text of a graph: write a model file with new native code."""
 
 from __future__ import annotations
 
@@ -27,44 +27,48 @@ _OF_TARGETS = ("input", "precision", "passes", "train", "opset", "golden", "devi
 
 
 def is_file(options: argparse.Namespace) -> bool:
-    """Whether the target is a model file, or the text of a graph as ``graphc ir`` prints it."""
+    """Check whether the target is a model file, or the text of a graph as ``graphc ir`` prints it."""
     path = Path(options.target)
     return path.is_file() and (path.suffix == GRAPH or is_container(path))
 
 
 def write(options: argparse.Namespace, machines: list[str]) -> ModelManifest:
-    """Writes the file, with code for machines of these names where ``--native`` asks for it. Raises UsageError for
-    arguments that only a model in Python has, ArtifactError and CompileFailure."""
+    """Write the model file, with native code for ``machines`` if ``--native`` is given.
+
+    Raises UsageError for options that only apply to a Python model, ArtifactError and CompileFailure.
+    """
     wrong = [name for name in _OF_TARGETS if getattr(options, name)]
     if options.weights and not options.target.endswith(GRAPH):
         wrong.append("weights")
     if wrong:
         raise console.UsageError(
-            f"--{wrong[0].replace('_', '-')} is for a model in Python, and {options.target} is none"
+            f"--{wrong[0].replace('_', '-')} applies only to a Python model, and {options.target} is a file"
         )
     if format_of(options.output) != GCM:
-        raise console.UsageError("files become model files and C libraries", remedy="-o net.gcm, or -o net.so")
+        raise console.UsageError(
+            "a compiled file can only become a model file or a C library", remedy="pass -o net.gcm or -o net.so"
+        )
     with targets.compiling():
-        built = machines_of(machines, strict_order=False, native=True) if options.native else []
+        machine_targets = machines_of(machines, strict_order=False, native=True) if options.native else []
         if not options.target.endswith(GRAPH):
-            return model_content.save(options.output, with_code(read_model(options.target), built))
+            return model_content.save(options.output, with_code(read_model(options.target), machine_targets))
         graph = _graph(Path(options.target))
         weights = _weights(graph, options.weights)
-        codes = [compile_graph(freeze(settle(graph), weights), target=target) for target in built]
+        codes = [compile_graph(freeze(settle(graph), weights), target=target) for target in machine_targets]
         return save_graph(graph, weights, options.output, native=codes)
 
 
 def _graph(path: Path) -> Graph:
-    """The graph of a text, with large constants in an .npz file beside it."""
-    beside = path.with_suffix(".npz")
-    data = read_npz(beside) if beside.is_file() else {}
+    """Parse the text of a graph; its large constants are in an .npz file of the same name."""
+    constants_path = path.with_suffix(".npz")
+    data = read_npz(constants_path) if constants_path.is_file() else {}
     return parse_graph(path.read_text(encoding="utf-8", errors="replace"), data)
 
 
 def _weights(graph: Graph, path: str | None) -> dict[str, np.ndarray]:
-    """The arrays of a graph's params and states, out of a file of weights."""
+    """Read the arrays of a graph's parameters and states from a weights file."""
     needed = [input_path(v) for v in graph.inputs if input_class(v) != "input"]
     if path is None and needed:
-        raise console.UsageError(f"@{graph.name} needs arrays for {', '.join(needed)}", remedy="--weights FILE")
+        raise console.UsageError(f"@{graph.name} needs arrays for {', '.join(needed)}", remedy="pass --weights FILE")
     tree = read_weights(path).tree if path is not None else {}
     return {name: np.asarray(tree[name]) for name in needed if name in tree}

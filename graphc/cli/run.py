@@ -1,8 +1,8 @@
-"""``graphc run``: a model file, graphc's own, of ``torch.export``, or of ONNX, on arrays, images, or folders of them.
+"""``graphc run``: run a model file (graphc, ``torch.export`` or ONNX) on arrays, images, or folders of them.
 
-Images become what the input's shape says, with Pillow: channels before rows or behind them (1, 3 or 4 of them), resized
-so that they cover it and cropped around the middle, their numbers divided by 255 for inputs of floats. A folder is a
-batch of its files in sorted order, in as many calls as the model's batch makes of it.
+Images need Pillow. The shape of the input chooses their layout: channels first or last (1, 3 or 4 of them). An image is
+resized to cover the input and cropped around its centre; for float inputs, pixel values are divided by 255. A folder is
+a batch of its files in sorted order, split into calls of the model's batch size.
 """
 
 from __future__ import annotations
@@ -31,13 +31,14 @@ from graphc.files.numpy_file import read_npz
 if TYPE_CHECKING:
     from graphc.models.model_file import LoadedModel
 
-asked, open_source = deferred("graphc.cli.sources:asked"), deferred("graphc.cli.sources:open_source")
+file_options = deferred("graphc.cli.sources:file_options")
+open_source = deferred("graphc.cli.sources:open_source")
 SHOWN = 16
-"""Most elements of an output that are printed one by one."""
+"""Largest number of elements of an output that is printed in full."""
 ROWS = 8
-"""Most rows whose best classes are printed."""
+"""Largest number of rows whose best classes are printed."""
 ATOL, RTOL = 1e-5, 1e-4
-"""By how much outputs may differ from expected ones: ``ATOL + RTOL * |expected|``."""
+"""Tolerance for expected outputs: ``ATOL + RTOL * |expected|``."""
 
 EXAMPLES = (
     "graphc run net.gcm --input x=@digit.npy --print-top 3",
@@ -49,11 +50,11 @@ EXAMPLES = (
 JSON = (
     Field("model", "string", "name of the model"),
     *spec_fields("outputs", "an output"),
-    Field("outputs[].values", "any", "its elements, nested; absent where they went to a file", optional=True),
-    Field("outputs[].files[]", "string", "where it was written", optional=True),
+    Field("outputs[].values", "any", "its elements, nested; absent if they were written to a file", optional=True),
+    Field("outputs[].files[]", "string", "a file that it was written to", optional=True),
     Field("outputs[].top[][].class", "integer", "one of the best classes of a row", optional=True),
     Field("outputs[].top[][].probability", "number", "its probability", optional=True),
-    Field("outputs[].top[][].score", "number", "its score, where these are no probabilities", optional=True),
+    Field("outputs[].top[][].score", "number", "its score, if the scores are not probabilities", optional=True),
     Field("files[]", "string", "the files of a folder, in the order of rows", optional=True),
     *comparison.JSON,
     *taps.JSON,
@@ -61,7 +62,6 @@ JSON = (
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
-    """Gives the command's parser its arguments."""
     parser.add_argument("model", metavar="FILE", help="a model file (.gcm), a .pt2 of torch.export, or an .onnx")
     inputs.add_inputs(parser)
     parser.add_argument(
@@ -70,7 +70,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=N",
-        help="size of a named dimension for what is made, and batch of a folder (default: the expected one)",
+        help="size of a named dimension: of generated inputs, and of the batches of a folder (default: the "
+        "model's expected size)",
     )
     add_entry(parser)
     parser.add_argument(
@@ -78,29 +79,36 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="[NAME=]FILE",
-        help="write an output as .npy; or all of them as .npz",
+        help="write one output to an .npy file, or all outputs to an .npz file",
     )
     parser.add_argument(
-        "--print-top", type=arguments.count, metavar="K", help="print the K best classes along the last dimension"
+        "--print-top",
+        type=arguments.count,
+        metavar="K",
+        help="print the K highest scores along the last dimension, with their classes",
     )
     parser.add_argument(
         "--expect",
         action="append",
         default=[],
         metavar="[NAME=]FILE",
-        help="compare an output with an .npy, or those that an .npz names; exit code 6 where one differs",
+        help="compare one output with an .npy file, or those named in an .npz file; exit code 6 if one differs",
     )
-    for name, default, what in (("atol", ATOL, "by how much"), ("rtol", RTOL, "by which share of the expected number")):
+    for name, default, kind in (("atol", ATOL, "absolute"), ("rtol", RTOL, "relative")):
         parser.add_argument(
             f"--{name}",
             type=arguments.tolerance,
             default=default,
             metavar="N",
-            help=f"{what} elements may differ (default: {default:g})",
+            help=f"{kind} tolerance of --expect (default: {default:g})",
         )
-    parser.add_argument("--weights", metavar="FILE", help="take these weights in the place of those of the file")
-    parser.add_argument("--taps", action="store_true", help="print statistics of what each module of the model makes")
-    parser.add_argument("--trust", action="store_true", help="run object code from the file (only from who you trust)")
+    parser.add_argument("--weights", metavar="FILE", help="use the weights of another file instead of the model's own")
+    parser.add_argument(
+        "--taps", action="store_true", help="print statistics of the output of each module of the model"
+    )
+    parser.add_argument(
+        "--trust", action="store_true", help="run object code from the file (only if you trust its author)"
+    )
     arguments.add_threads(parser)
     arguments.add_machine(parser)
     arguments.add_device(parser, "run on a device")
@@ -109,10 +117,10 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 
 
 class Outcome(NamedTuple):
-    """What a run gave."""
+    """Results of a run."""
 
     results: list[np.ndarray]
-    """The outputs, of bf16 as float32."""
+    """The outputs; bf16 ones as float32."""
     files: tuple[Path, ...] = ()
     """The files of a folder, one for each row."""
     expected: tuple[Comparison, ...] = ()
@@ -120,63 +128,64 @@ class Outcome(NamedTuple):
 
 
 def run(options: argparse.Namespace) -> int:
-    """Runs the command."""
     loaded = load_model(options.model, options.trust, options.machine, options.device, options.weights)
     model = entry_of(loaded, options.entry)
-    given = inputs.read(options, model.inputs, arguments.by_name(options.shape))
-    places = _places(options.output, model.outputs)
-    wanted = dict(_expected(options.expect, [spec.name for spec in model.outputs]))
-    outcome = _run(options, model, given)
+    values = inputs.read(options, model.inputs, arguments.by_name(options.shape))
+    files = _output_files(options.output, model.outputs)
+    expected = dict(_expected(options.expect, [spec.name for spec in model.outputs]))
+    outcome = _run(options, model, values)
     by_name = {spec.name: array for spec, array in zip(model.outputs, outcome.results, strict=True)}
-    compared = [compare_arrays(n, by_name[n], array, options.atol, options.rtol) for n, array in wanted.items()]
+    compared = [compare_arrays(n, by_name[n], array, options.atol, options.rtol) for n, array in expected.items()]
     outcome = outcome._replace(expected=tuple(compared))
-    for path, chosen in places.items():
+    for path, chosen in files.items():
         _write(path, {model.outputs[i].name: outcome.results[i] for i in chosen})
     if options.json:
-        console.emit_json(_as_json(model, outcome, places, options.print_top))
+        console.emit_json(_as_json(model, outcome, files, options.print_top))
     else:
-        _print(model, outcome, places, options.print_top)
+        _print(model, outcome, files, options.print_top)
     return console.OK if all(c.good for c in compared) else console.WRONG
 
 
-def _run(options: argparse.Namespace, model: LoadedModel, given: list[Any]) -> Outcome:
-    """Calls the model, once or for each chunk of a folder."""
-    folders = [x for x in given if isinstance(x, Folder)]
+def _run(options: argparse.Namespace, model: LoadedModel, values: list[Any]) -> Outcome:
+    """Call the model once, or once for each chunk of a folder."""
+    folders = [x for x in values if isinstance(x, Folder)]
     if not folders:
-        tapped = _tapped(options, given) if options.taps else ()
-        return Outcome([*map(numbers, model.run(given))], taps=tapped)
+        statistics = _taps(options, values) if options.taps else ()
+        return Outcome([*map(numbers, model.run(values))], taps=statistics)
     if options.taps:
-        raise console.UsageError("--taps is for one call", remedy="one file instead of a folder")
+        raise console.UsageError("--taps measures a single call", remedy="pass one file instead of a folder")
     names = [spec.name for spec in model.outputs]
     with Progress("running", count_of(folders), "files") as progress:
-        chunks = list(run_chunks(model.run, given, inputs.scaling_of(options), names, progress.tell))
-    return Outcome([numbers(np.concatenate(parts)) for parts in zip(*chunks, strict=True)], folders[0].files)
+        chunks = list(run_chunks(model.run, values, inputs.scaling_of(options), names, progress.tell))
+    return Outcome([numbers(np.concatenate(pieces)) for pieces in zip(*chunks, strict=True)], folders[0].files)
 
 
-def _tapped(options: argparse.Namespace, given: list[Any]) -> tuple[taps.Tap, ...]:
-    source = open_source(asked(options.model, options.entry))
+def _taps(options: argparse.Namespace, values: list[Any]) -> tuple[taps.Tap, ...]:
+    source = open_source(file_options(options.model, options.entry))
     assert source.graph is not None
-    return tuple(taps.tap(source.graph, source.weights, given))
+    return tuple(taps.tap(source.graph, source.weights, values))
 
 
 def _expected(texts: Sequence[str], names: Sequence[str]) -> Iterator[tuple[str, np.ndarray]]:
-    """Outputs with what they should be; raises UsageError, and what ``read_array`` does."""
-    seen = set()
+    """Yield each output's name with its expected array. Raises UsageError, and the errors of ``read_array``."""
+    done = set()
     for text in texts:
         name, equals, path = text.partition("=")
         if not equals or name not in names:
             name, path = "", text
-        found = {name: read_array(path)} if name or not path.endswith(".npz") else _read_all(path)
-        if list(found) == [""]:
+        arrays = {name: read_array(path)} if name or not path.endswith(".npz") else _read_all(path)
+        if list(arrays) == [""]:
             if len(names) != 1:
-                raise console.UsageError(f"--expect {text!r} names none of {', '.join(names)}", remedy="NAME=FILE.npy")
-            found = {names[0]: found[""]}
-        for one, array in found.items():
-            if one not in names or one in seen:
-                problem = "is expected twice" if one in seen else f"is no output, there are {', '.join(names)}"
-                raise console.UsageError(f"--expect {text!r}: {one!r} {problem}")
-            seen.add(one)
-            yield one, array
+                raise console.UsageError(
+                    f"--expect {text!r} names none of the outputs {', '.join(names)}", remedy="write NAME=FILE.npy"
+                )
+            arrays = {names[0]: arrays[""]}
+        for output, array in arrays.items():
+            if output not in names or output in done:
+                problem = "is given twice" if output in done else f"is not an output; there are {', '.join(names)}"
+                raise console.UsageError(f"--expect {text!r}: {output!r} {problem}")
+            done.add(output)
+            yield output, array
 
 
 def _read_all(path: str) -> dict[str, np.ndarray]:
@@ -185,9 +194,9 @@ def _read_all(path: str) -> dict[str, np.ndarray]:
     return read_npz(path)
 
 
-def _print(model: LoadedModel, outcome: Outcome, places: dict[Path, list[int]], count: int | None) -> None:
+def _print(model: LoadedModel, outcome: Outcome, files: dict[Path, list[int]], count: int | None) -> None:
     for i, (spec, array) in enumerate(zip(model.outputs, outcome.results, strict=True)):
-        written = "".join(f" -> {path}" for path, chosen in places.items() if i in chosen)
+        written = "".join(f" -> {path}" for path, chosen in files.items() if i in chosen)
         values = "" if written or count or array.size > SHOWN else f" = {_values(array)}"
         shape = TensorSpec(spec.name, spec.dtype, array.shape)
         console.emit(f"{spec.name}: {console.type_text(shape)}{written}{values}")
@@ -199,26 +208,28 @@ def _print(model: LoadedModel, outcome: Outcome, places: dict[Path, list[int]], 
         console.emit(taps.text(outcome.taps))
 
 
-def _places(texts: Sequence[str], specs: Sequence[TensorSpec]) -> dict[Path, list[int]]:
-    """Which outputs go to which file; raises UsageError."""
+def _output_files(texts: Sequence[str], specs: Sequence[TensorSpec]) -> dict[Path, list[int]]:
+    """Map each output file to the indices of the outputs to write to it. Raises UsageError."""
     names = [s.name for s in specs]
-    found: dict[Path, list[int]] = {}
+    indices_by_file: dict[Path, list[int]] = {}
     for text in texts:
         name, equals, path = text.partition("=")
         if not equals or name not in names:
             name, path = "", text
-        place = Path(path)
-        if place.suffix not in (".npy", ".npz"):
-            raise console.UsageError(f"--output {text!r} is no .npy or .npz file")
-        if not place.resolve().parent.is_dir():
-            raise console.UsageError(f"there is no folder {str(place.parent)!r} to write {place.name!r} to")
-        if place.suffix == ".npy" and not name and len(names) != 1:
-            raise console.UsageError(f"--output {text!r} names none of {', '.join(names)}", remedy="NAME=FILE.npy")
-        found.setdefault(place, []).extend([names.index(name)] if name else range(len(names)))
-    for place, chosen in found.items():
-        if len(set(chosen)) != len(chosen) or (place.suffix == ".npy" and len(chosen) != 1):
-            raise console.UsageError(f"--output {str(place)!r} is given twice")
-    return found
+        file = Path(path)
+        if file.suffix not in (".npy", ".npz"):
+            raise console.UsageError(f"--output {text!r} is not an .npy or .npz file")
+        if not file.resolve().parent.is_dir():
+            raise console.UsageError(f"there is no folder {str(file.parent)!r} to write {file.name!r} to")
+        if file.suffix == ".npy" and not name and len(names) != 1:
+            raise console.UsageError(
+                f"--output {text!r} names none of the outputs {', '.join(names)}", remedy="write NAME=FILE.npy"
+            )
+        indices_by_file.setdefault(file, []).extend([names.index(name)] if name else range(len(names)))
+    for file, chosen in indices_by_file.items():
+        if len(set(chosen)) != len(chosen) or (file.suffix == ".npy" and len(chosen) != 1):
+            raise console.UsageError(f"--output {str(file)!r} is given twice")
+    return indices_by_file
 
 
 def _write(path: Path, arrays: dict[str, np.ndarray]) -> None:
@@ -240,15 +251,15 @@ def _print_top(array: np.ndarray, count: int, files: Sequence[str]) -> None:
         for label, score in row:
             text = f"{score:8.2%}" if kind == "probability" else f"{score:10.6g}"
             console.emit(f"  {prefix}class {label:>4} {text}")
-    left = array.size // max(array.shape[-1] if array.ndim else 1, 1) - len(rows)
-    if left > 0:
-        console.emit(f"  ... and {left} rows more")
+    omitted = array.size // max(array.shape[-1] if array.ndim else 1, 1) - len(rows)
+    if omitted > 0:
+        console.emit(f"  ... and {omitted} more rows")
 
 
 def top(array: np.ndarray, count: int, limit: int = ROWS) -> tuple[str, list[list[tuple[int, float]]]]:
-    """(kind of the scores, the best classes with their scores, row by row of the first ``limit``).
+    """Return the kind of the scores, and the best classes with their scores for each of the first ``limit`` rows.
 
-    Logarithms of probabilities come out as probabilities; other scores as they are.
+    Logarithms of probabilities become probabilities; other scores are unchanged.
     """
     if not array.ndim or not array.size:
         return "score", []
@@ -270,11 +281,11 @@ def _are_probabilities(rows: np.ndarray) -> bool:
     return bool(rows.shape[1] > 1 and (rows >= 0).all() and (rows <= 1 + 1e-6).all() and sums_to_one)
 
 
-def _as_json(model: LoadedModel, outcome: Outcome, places: dict[Path, list[int]], count: Any) -> Any:
+def _as_json(model: LoadedModel, outcome: Outcome, output_files: dict[Path, list[int]], count: Any) -> Any:
     outputs = []
     for i, (spec, array) in enumerate(zip(model.outputs, outcome.results, strict=True)):
         entry: dict[str, Any] = console.spec_json(TensorSpec(spec.name, spec.dtype, array.shape))
-        files = [str(path) for path, chosen in places.items() if i in chosen]
+        files = [str(path) for path, chosen in output_files.items() if i in chosen]
         if files:
             entry["files"] = files
         else:
@@ -283,10 +294,10 @@ def _as_json(model: LoadedModel, outcome: Outcome, places: dict[Path, list[int]]
             kind, rows = top(array, count, len(outcome.files) or ROWS)
             entry["top"] = [[{"class": label, kind: score} for label, score in row] for row in rows]
         outputs.append(entry)
-    told: dict[str, Any] = {"model": model.name, "outputs": outputs}
-    for name, parts in (("expected", outcome.expected), ("taps", outcome.taps)):
-        if parts:
-            told[name] = [part.as_json() for part in parts]
+    facts: dict[str, Any] = {"model": model.name, "outputs": outputs}
+    for name, reports in (("expected", outcome.expected), ("taps", outcome.taps)):
+        if reports:
+            facts[name] = [report.as_json() for report in reports]
     if outcome.files:
-        told["files"] = [str(path) for path in outcome.files]
-    return told
+        facts["files"] = [str(path) for path in outcome.files]
+    return facts

@@ -1,4 +1,4 @@
-"""SOURCE arguments: a target, a model file, or the text of a graph or program, as the start of a compile."""
+"""SOURCE arguments: read a target, a model file, or the text of a graph or program, to be compiled."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ class Source:
     graph: Graph | None
     program: Program | None = None
     weights: dict[str, np.ndarray] = field(default_factory=dict)
-    """By qualified name; empty where they are not known."""
+    """Arrays by qualified name; empty if the file has none."""
     seconds: float = 0.0
-    """How long tracing took, or reading the file."""
+    """Seconds spent on tracing or on reading the file."""
     pipeline: tuple[Pass, ...] = PIPELINE
-    """What the graph goes through; passes of a user that come before are behind it."""
+    """Passes still to run on the graph; the user's first passes have already run."""
     free: frozenset[str] = frozenset()
-    """Paths of weights that are no constants when a model file is loaded, as some entry writes them."""
+    """Paths of weights that some entry writes, so that loading the model file does not make them constants."""
     module: Any = None
-    """The Module that was traced, where it is one."""
+    """The traced Module, or None if the target is a function or a file."""
 
     def stages(self, machine: Target | None = None, frozen: bool = False) -> Stages:
-        """The compile for a machine; ``frozen``: what the graph only reads becomes part of the code."""
+        """Return the compiler stages for a machine; ``frozen`` turns weights that no entry writes into constants."""
         if self.graph is None:
             return Stages(lowered=self.program, target=machine)
         constants = {path: array for path, array in self.weights.items() if path not in self.free}
@@ -59,22 +59,23 @@ class Source:
         return Stages(graph, target=machine, passes=self.pipeline)
 
 
-def asked(path: str, entry: str | None = None) -> argparse.Namespace:
-    """The options with which ``open_source`` reads a file, or an entry of it."""
+def file_options(path: str, entry: str | None = None) -> argparse.Namespace:
+    """Return the options with which ``open_source`` reads a file, or one entry of it."""
     return argparse.Namespace(source=path, input=[], weights=None, train=False, entry=entry)
 
 
 def open_source(options: argparse.Namespace, machine: Target | None = None, calls_python: bool = False) -> Source:
-    """What ``options.source`` names, a target together with ``--input``, ``--weights`` and ``--train``; a user's passes
-    that run first do so here, by the costs of the machine (None: this one). ``calls_python``: nothing is run, so that
-    the graph may call Python functions.
+    """Read what ``options.source`` names; a target is traced with ``--input``, ``--weights`` and ``--train``.
+
+    The user's first passes run here, with the cost model of ``machine`` (None: this machine). ``calls_python`` allows
+    the graph to call Python functions, since nothing will run it.
 
     Raises UsageError, TargetError, UserCodeError, ArtifactError, FileNotFoundError, CompileFailure.
     """
     path = Path(options.source)
     entry = getattr(options, "entry", None)
     if entry is not None and path.suffix != ".gcm":
-        raise console.UsageError("--entry names an entry of a .gcm file", remedy="without --entry")
+        raise console.UsageError("--entry names an entry of a .gcm file", remedy="leave out --entry")
     if exported.is_exported(path.name):
         start = time.perf_counter()
         with targets.compiling():
@@ -97,9 +98,9 @@ def open_source(options: argparse.Namespace, machine: Target | None = None, call
 
 
 def _extended(source: Source, passes: Arranged, machine: Target | None) -> Source:
-    """The source with passes of a user."""
+    """Add the user's passes to the source, and run the first ones."""
     if source.graph is None:
-        raise console.UsageError("--passes are passes on graphs, and a .gck file holds a lowered program")
+        raise console.UsageError("--passes run on graphs, and a .gck file holds a lowered program")
     graph = source.graph
     if passes.first:
         costs = (machine or host_target()).costs
@@ -122,8 +123,8 @@ def _from_file(path: Path, entry: str | None = None) -> Source:
         free = frozenset(t.name for t in stored.manifest.weights if t.free)
         return Source(settle(read_graph(stored, entry)), None, dict(stored.weights), free=free)
     text = path.read_text(encoding="utf-8", errors="replace")
-    beside = path.with_suffix(".npz")
-    data = read_npz(beside) if beside.is_file() else {}
+    constants_path = path.with_suffix(".npz")
+    data = read_npz(constants_path) if constants_path.is_file() else {}
     with targets.compiling():
         if path.suffix == ".gc":
             return Source(parse_graph(text, data))
@@ -131,9 +132,9 @@ def _from_file(path: Path, entry: str | None = None) -> Source:
 
 
 def example_arrays(stages: Stages, weights: dict[str, np.ndarray]) -> tuple[list[np.ndarray], dict[str, np.ndarray]]:
-    """Random inputs, and weights by path, random ones where they are not known."""
+    """Return random inputs, and weights by path; missing weights are random."""
     inputs: list[np.ndarray] = []
-    known = dict(weights)
+    filled_weights = dict(weights)
     for i, storage in enumerate(stages.scheduled.storages):
         if storage.cls in ("input", "param", "state", "weight"):
             type = storage.outside
@@ -141,5 +142,5 @@ def example_arrays(stages: Stages, weights: dict[str, np.ndarray]) -> tuple[list
             if storage.cls == "input":
                 inputs.append(random_array(spec, i))
             else:
-                known.setdefault(storage.path, random_array(spec, i))
-    return inputs, known
+                filled_weights.setdefault(storage.path, random_array(spec, i))
+    return inputs, filled_weights

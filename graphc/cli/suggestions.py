@@ -1,4 +1,4 @@
-"""What was meant by a command or an argument that does not exist."""
+"""Suggestions for misspelled commands and options."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from graphc.base.lazy import deferred
 
 close_matches = deferred("difflib:get_close_matches")
 LIKENESS = 0.7
-"""From which on a name that exists is taken for what was meant by one that does not (difflib's ratio)."""
+"""Least similarity (difflib's ratio) at which an existing option is suggested."""
 NEVER = ("--trust",)
-"""What must be asked for by who knows what it does: it runs code from a file."""
+"""Options that are never suggested: ``--trust`` runs code from a file, so users must know it before they ask for it."""
 ELSEWHERE = {
     "--batch": "--shape",
     "--benchmark_min_time": "--duration",
@@ -33,12 +33,12 @@ ELSEWHERE = {
     "--shapes": "--shape",
     "--warmUp": "--warmup",
 }
-"""What runners of models elsewhere call an option that commands of this one have (docs/runners.md)."""
+"""Options of other model runners, and the option here that does the same (docs/runners.md)."""
 
 
-def option_meant(given: str, options: Sequence[str]) -> str | None:
-    """The option that was meant by an argument; None where none is like it."""
-    name = given.partition("=")[0]
+def option_meant(argument: str, options: Sequence[str]) -> str | None:
+    """Return the option most similar to an unknown argument, or None if no option resembles it."""
+    name = argument.partition("=")[0]
     if not name.startswith("-"):
         return None
     name = f"--{name.lstrip('-')}"
@@ -47,11 +47,12 @@ def option_meant(given: str, options: Sequence[str]) -> str | None:
         return ELSEWHERE[name]
     starts = [option for option in usable if len(name) > 3 and option.startswith(name)]
     dashed = name.replace("_", "-").lower()
-    found = [option for option in usable if option == dashed] or starts or close_matches(name, usable, 1, LIKENESS)
-    return found[0] if found else None
+    matches = [option for option in usable if option == dashed] or starts or close_matches(name, usable, 1, LIKENESS)
+    return matches[0] if matches else None
 
 
-def no_command(given: str, commands: Iterable[str]) -> str:
-    """The message about a command that does not exist."""
-    found = close_matches(given, list(commands), 1, 0.6)
-    return f"there is no command {given!r}; " + (f"{found[0]} exists" if found else f"one of {', '.join(commands)}")
+def no_command(name: str, commands: Iterable[str]) -> str:
+    """Return the error message for an unknown command, with the closest existing one."""
+    matches = close_matches(name, list(commands), 1, 0.6)
+    suggestion = f"did you mean {matches[0]}?" if matches else f"choose one of {', '.join(commands)}"
+    return f"unknown command {name!r}; {suggestion}"

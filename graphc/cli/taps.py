@@ -1,4 +1,4 @@
-"""Statistics of intermediate values of a model file: what the last operation of each of its modules has made."""
+"""``graphc run --taps``: statistics of the last value that each module of a model file computes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from graphc.ir.graph.graph import Graph, Value
     from graphc.tracing.taps import Statistics
 
-# Most runs have none: what computes them is loaded when they are asked for.
+# Most runs have no --taps, so the modules that compute them are imported at their first use.
 compiling = deferred("graphc.cli.targets:compiling")
 compile = deferred("graphc.calls.function:compile")
 graph_module = deferred("graphc.calls.graph_module:GraphModule")
@@ -28,49 +28,49 @@ KINDS = "mean norm zeros range nan"
 
 
 class Tap(NamedTuple):
-    """A value of a call."""
+    """Statistics of one intermediate value of a call."""
 
     module: str
-    """The path of the module that made it."""
+    """Path of the module that computed the value."""
     dtype: str
     shape: tuple[int, ...]
     statistics: Statistics
 
     def as_json(self) -> dict[str, Any]:
-        """For JSON; None stands for what there is not."""
-        told = self.statistics
-        numbers = {"mean": told.mean, "std": told.std, "min": told.min, "max": told.max, "zeros": told.zeros}
+        """Return the fields of ``taps[]`` in ``JSON``; NaN and infinity become None."""
+        s = self.statistics
+        numbers = {"mean": s.mean, "std": s.std, "min": s.min, "max": s.max, "zeros": s.zeros}
         finite = {name: float(number) if np.isfinite(number) else None for name, number in numbers.items()}
         named = {"module": self.module, "dtype": self.dtype, "shape": list(self.shape)}
-        return {**named, **finite, "nonfinite": told.nonfinite}
+        return {**named, **finite, "nonfinite": s.nonfinite}
 
 
 JSON = (
     Field("taps[].module", "string", "path of a module", optional=True),
-    Field("taps[].dtype", "string", "element type of what it has made"),
+    Field("taps[].dtype", "string", "element type of its last value"),
     Field("taps[].shape", "array", "its shape"),
     Field("taps[].shape[]", "integer", "a size", optional=True),
     Field("taps[].mean", "number or null", "mean of its finite elements"),
-    Field("taps[].std", "number or null", "their deviation"),
-    Field("taps[].min", "number or null", "the smallest"),
-    Field("taps[].max", "number or null", "the largest"),
-    Field("taps[].zeros", "number or null", "the share of zeros"),
-    Field("taps[].nonfinite", "integer", "how many are NaN or infinite"),
+    Field("taps[].std", "number or null", "standard deviation of its finite elements"),
+    Field("taps[].min", "number or null", "the smallest finite element"),
+    Field("taps[].max", "number or null", "the largest finite element"),
+    Field("taps[].zeros", "number or null", "fraction of elements that are zero"),
+    Field("taps[].nonfinite", "integer", "number of elements that are NaN or infinite"),
 )
 
 
 def observed(graph: Graph) -> dict[str, Value]:
-    """By module path, in the order of the graph, the last value that each module makes."""
-    found: dict[str, Value] = {}
+    """Map each module's path to the last value computed in it, in the order of the graph."""
+    last_values: dict[str, Value] = {}
     for node in graph.nodes():
         if node.location.module and node.results:
-            found.pop(node.location.module, None)
-            found[node.location.module] = node.results[0]
-    return found
+            last_values.pop(node.location.module, None)
+            last_values[node.location.module] = node.results[0]
+    return last_values
 
 
 def tap(graph: Graph, weights: Mapping[str, np.ndarray], inputs: Sequence[Any]) -> list[Tap]:
-    """Runs a graph, whose outputs become the observed values, with copies of its states."""
+    """Run a graph whose outputs are replaced by the observed values, on copies of its states."""
     values = observed(graph)
     if not values:
         return []
@@ -78,9 +78,9 @@ def tap(graph: Graph, weights: Mapping[str, np.ndarray], inputs: Sequence[Any]) 
     module = graph_module(graph, {path: from_numpy(np.array(array)) for path, array in weights.items()})
     arguments = [x if isinstance(x, int) else from_numpy(np.asarray(x)) for x in inputs]
     with compiling(), no_grad():
-        found = compile(module)(*arguments)
+        results = compile(module)(*arguments)
     statistics = import_module("graphc.tracing.taps").Statistics
-    arrays = [numbers(x._data) for x in (found if isinstance(found, tuple) else (found,))]
+    arrays = [numbers(x._data) for x in (results if isinstance(results, tuple) else (results,))]
     return [
         Tap(name, value.dtype.name, array.shape, statistics.of(array, KINDS))
         for (name, value), array in zip(values.items(), arrays, strict=True)
@@ -88,11 +88,11 @@ def tap(graph: Graph, weights: Mapping[str, np.ndarray], inputs: Sequence[Any]) 
 
 
 def text(taps: Sequence[Tap]) -> str:
-    """A table."""
+    """Format a table with one row for each tap."""
     rows = [["module", "type", "mean", "std", "min", "max", "zeros", "not finite"]]
-    for found in taps:
-        told = found.statistics
-        shape = f"{found.dtype}[{','.join(map(str, found.shape))}]"
-        numbers = [f"{number:.4g}" for number in (told.mean, told.std, told.min, told.max)]
-        rows.append([found.module, shape, *numbers, f"{told.zeros:.1%}", str(told.nonfinite)])
+    for tap in taps:
+        s = tap.statistics
+        shape = f"{tap.dtype}[{','.join(map(str, tap.shape))}]"
+        numbers = [f"{number:.4g}" for number in (s.mean, s.std, s.min, s.max)]
+        rows.append([tap.module, shape, *numbers, f"{s.zeros:.1%}", str(s.nonfinite)])
     return console.table(rows)

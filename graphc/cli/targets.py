@@ -1,4 +1,4 @@
-"""TARGET arguments: ``file.py:Name`` or ``package.module:Name`` to a model that can be traced."""
+"""TARGET arguments: resolve ``file.py:Name`` or ``package.module:Name`` to a model that can be traced."""
 
 from __future__ import annotations
 
@@ -43,45 +43,51 @@ PASS_FORMS = "file.py:Name or package.module:Name, where Name is a pass, its cla
 
 
 def is_target(text: str) -> bool:
-    """Whether an argument is ``place:Name`` and not the path of an existing file."""
-    place, colon, name = text.rpartition(":")
-    return bool(colon and place and name) and not Path(text).exists()
+    """Check whether an argument is ``origin:Name`` and not the path of an existing file."""
+    origin, colon, name = text.rpartition(":")
+    return bool(colon and origin and name) and not Path(text).exists()
 
 
 def resolve(text: str) -> Callable[..., Any]:
-    """The model that TARGET names: a Module (classes and factories are called without arguments), or a function of
-    tensors. Raises TargetError when there is none, UserCodeError when the user's code raises."""
-    place, colon, name = text.rpartition(":")
-    if not colon or not place or not name:
-        remedy = f"{text}:Name, with the name of a Module class" if text.endswith(".py") else FORMS
+    """Return the model that TARGET names: a Module, or a function of tensors.
+
+    Module classes and factories are called without arguments. Raises TargetError for an unknown name,
+    UserCodeError if the user's code raises.
+    """
+    origin, colon, name = text.rpartition(":")
+    if not colon or not origin or not name:
+        remedy = f"write {text}:Name with the name of a Module class" if text.endswith(".py") else f"write {FORMS}"
         raise TargetError(f"{text!r} names no model", remedy=remedy)
-    return _build(_named(_import(place), text), text)
+    return _build(_named(_import(origin), text), text)
 
 
-def resolve_passes(texts: Sequence[str], beside: str = "") -> Arranged:
-    """The passes that ``--passes`` names: each ``place:Name`` is a pass, a class that makes one without arguments, or a
-    list of both. A file that also holds the model, the target ``beside``, has been run by then and is not run again.
+def resolve_passes(texts: Sequence[str], model_target: str = "") -> Arranged:
+    """Return the passes that ``--passes`` names.
 
-    Raises TargetError where there is none, UsageError for what is no pass, UserCodeError."""
-    found: list[Any] = []
+    Each ``origin:Name`` is a pass, a class that can be called without arguments to make one, or a list of both. A file
+    that also holds the model (``model_target``) has already been imported and is not imported again.
+
+    Raises TargetError for an unknown name, UsageError for any other object, UserCodeError.
+    """
+    passes: list[Any] = []
     for text in texts:
-        place, _, name = text.rpartition(":")
-        if not place or not name:
-            raise TargetError(f"{text!r} names no passes", remedy=PASS_FORMS)
-        known = place.endswith(".py") and place == beside.rpartition(":")[0]
-        named = _named(sys.modules[_module_name(Path(place))] if known else _import(place), text)
-        for one in named if isinstance(named, (list, tuple)) else (named,):
-            found.append(guarded(one, f"making {text}") if inspect.isclass(one) else one)
+        origin, _, name = text.rpartition(":")
+        if not origin or not name:
+            raise TargetError(f"{text!r} names no passes", remedy=f"write {PASS_FORMS}")
+        is_imported = origin.endswith(".py") and origin == model_target.rpartition(":")[0]
+        named = _named(sys.modules[_module_name(Path(origin))] if is_imported else _import(origin), text)
+        for step in named if isinstance(named, (list, tuple)) else (named,):
+            passes.append(guarded(step, f"making {text}") if inspect.isclass(step) else step)
     try:
-        arrange(found)
+        arrange(passes)
     except ArgumentError as error:
         raise UsageError(f"--passes: {error.what}", remedy=error.remedy) from None
-    return arrange([_Guarded.of(one) for one in found])
+    return arrange([_GuardedPass.of(step) for step in passes])
 
 
 @dataclass(frozen=True)
-class _Guarded:
-    """A pass of a user: needs, does and leaves what that does. What it raises and prints is user code's."""
+class _GuardedPass:
+    """The user's pass, run so that its errors are reported as user code's and its prints go to stderr."""
 
     name: str
     after: str
@@ -89,40 +95,40 @@ class _Guarded:
     step: Pass
 
     @staticmethod
-    def of(step: Pass) -> _Guarded:
-        return _Guarded(step.name, getattr(step, "after", ""), getattr(step, "costs", DEFAULT), step)
+    def of(step: Pass) -> _GuardedPass:
+        return _GuardedPass(step.name, getattr(step, "after", ""), getattr(step, "costs", DEFAULT), step)
 
     def run(self, graph: Graph) -> PassResult:
         return guarded(partial(with_costs(self.step, self.costs).run, graph), "run")
 
 
 def _named(module: ModuleType, text: str) -> Any:
-    """What ``place:Name`` names in the module of that place."""
-    place, _, name = text.rpartition(":")
-    found: Any = module
-    for part in name.split("."):
-        if not hasattr(found, part):
-            raise TargetError(f"{place} has no {name!r}", remedy=_suggest(module))
-        found = getattr(found, part)
-    return found
+    """Return the object that ``origin:Name`` names in the module of that origin."""
+    origin, _, name = text.rpartition(":")
+    value: Any = module
+    for attribute in name.split("."):
+        if not hasattr(value, attribute):
+            raise TargetError(f"{origin} has no {name!r}", remedy=_suggest(module))
+        value = getattr(value, attribute)
+    return value
 
 
-def _import(place: str) -> ModuleType:
-    return _import_file(Path(place)) if place.endswith(".py") else _import_module(place)
+def _import(origin: str) -> ModuleType:
+    return _import_file(Path(origin)) if origin.endswith(".py") else _import_module(origin)
 
 
 def _module_name(path: Path) -> str:
-    """The name under which the module of a file is known."""
+    """Return the name in ``sys.modules`` of a module imported from a file."""
     return f"graphc_target_{path.stem}"
 
 
 def _import_file(path: Path) -> ModuleType:
     if not path.is_file():
-        raise TargetError(f"there is no file {str(path)!r}", remedy=FORMS)
+        raise TargetError(f"there is no file {str(path)!r}", remedy=f"write {FORMS}")
     name = _module_name(path)
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise TargetError(f"{str(path)!r} cannot be imported", remedy=FORMS)
+        raise TargetError(f"{str(path)!r} cannot be imported", remedy=f"write {FORMS}")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     sys.path.insert(0, str(path.resolve().parent))
@@ -131,8 +137,8 @@ def _import_file(path: Path) -> ModuleType:
 
 
 def _import_module(name: str) -> ModuleType:
-    if not all(part.isidentifier() for part in name.split(".")):
-        raise TargetError(f"{name!r} is no module name", remedy=FORMS)
+    if not all(word.isidentifier() for word in name.split(".")):
+        raise TargetError(f"{name!r} is not a module name", remedy=f"write {FORMS}")
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
@@ -140,29 +146,29 @@ def _import_module(name: str) -> ModuleType:
     except UserCodeError as error:
         cause = error.__cause__
         if isinstance(cause, ModuleNotFoundError) and cause.name and name.startswith(cause.name):
-            raise TargetError(f"there is no module {cause.name!r}", remedy=FORMS) from cause
+            raise TargetError(f"there is no module {cause.name!r}", remedy=f"write {FORMS}") from cause
         raise
 
 
 def guarded(run: Callable[[], Any], doing: str) -> Any:
-    """Runs user code; what it raises, graphc's own errors aside, becomes a UserCodeError that names the line.
+    """Run user code; an error other than graphc's own becomes a UserCodeError that names the line.
 
-    What it prints goes to stderr, since stdout is for the command's data.
+    Its prints go to stderr, since stdout is for the command's data.
     """
     try:
         with redirect_stdout(sys.stderr):
             return run()
     except GraphcError:
         raise
-    # NOTE: code of the user raises what it likes.
+    # NOTE: user code can raise anything.
     except Exception as error:
         what = f"{doing}: {type(error).__name__}: {error}"
-        raise UserCodeError(what, origin=_place_of(error), remedy=_spelling(error)) from error
+        raise UserCodeError(what, origin=_location_of(error), remedy=_spelling(error)) from error
 
 
 @contextmanager
 def compiling() -> Iterator[None]:
-    """Turns errors of tracing and compiling into CompileFailure, so that they are told from errors of a call."""
+    """Turn errors of tracing and compiling into CompileFailure, to tell them from errors of a call."""
     try:
         yield
     except (ArtifactError, RealtimeError, TargetError, UserCodeError, UsageError):
@@ -172,57 +178,60 @@ def compiling() -> Iterator[None]:
 
 
 def _spelling(error: Exception) -> str | None:
-    """The name that was meant by an attribute that does not exist."""
+    """Suggest the attribute closest to the one missing in an AttributeError."""
     if not isinstance(error, AttributeError) or not error.name or error.obj is None:
         return None
-    return next(iter(difflib.get_close_matches(error.name, dir(error.obj), 1)), None)
+    match = next(iter(difflib.get_close_matches(error.name, dir(error.obj), 1)), None)
+    return f"write {match}" if match else None
 
 
-def _place_of(error: Exception) -> str | None:
-    """File and line of the last frame outside of graphc and the standard import machinery."""
+def _location_of(error: Exception) -> str | None:
+    """Return file and line of the last frame outside of graphc and the import machinery."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}"
     package = str(Path(__file__).resolve().parents[1])
-    place = None
+    location = None
     trace = error.__traceback__
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename
         if not file.startswith((package, "<frozen")):
-            place = f"{file}:{trace.tb_lineno}"
+            location = f"{file}:{trace.tb_lineno}"
         trace = trace.tb_next
-    return place
+    return location
 
 
 def _suggest(module: ModuleType) -> str:
     names = [n for n, v in vars(module).items() if isinstance(v, type) and issubclass(v, Module) and v is not Module]
     own = [n for n in names if vars(module)[n].__module__ == module.__name__]
-    return f"it has {', '.join(own or names)}" if names else FORMS
+    return f"choose one of {', '.join(own or names)}" if names else f"write {FORMS}"
 
 
-def _build(found: Any, text: str) -> Callable[..., Any]:
-    if isinstance(found, Module):
-        return found
-    if not callable(found):
-        raise TargetError(f"{text} is a {type(found).__name__}, which cannot be traced", remedy=FORMS)
-    needed = _required(found)
-    if isinstance(found, type):
-        if not issubclass(found, Module):
-            raise TargetError(f"{text} is no Module class", remedy=FORMS)
+def _build(named: Any, text: str) -> Callable[..., Any]:
+    if isinstance(named, Module):
+        return named
+    if not callable(named):
+        raise TargetError(f"{text} is a {type(named).__name__}, which cannot be traced", remedy=f"write {FORMS}")
+    needed = _required(named)
+    if isinstance(named, type):
+        if not issubclass(named, Module):
+            raise TargetError(f"{text} is not a Module class", remedy=f"write {FORMS}")
         if needed:
             what = ", ".join(needed)
             raise TargetError(
-                f"{text} needs arguments ({what})", remedy="a function without arguments that returns one"
+                f"{text} needs arguments ({what})", remedy="name a function without arguments that returns a model"
             )
     elif needed:
-        return found
-    model = guarded(found, f"building {text}")
+        return named
+    model = guarded(named, f"building {text}")
     if not callable(model):
-        raise TargetError(f"{text}() returned a {type(model).__name__}, which cannot be traced", remedy=FORMS)
+        raise TargetError(
+            f"{text}() returned a {type(model).__name__}, which cannot be traced", remedy=f"write {FORMS}"
+        )
     return model
 
 
 def _required(function: Callable[..., Any]) -> list[str]:
-    """Names of the positional parameters that have no default."""
+    """Return the names of the positional parameters without a default."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
@@ -232,41 +241,41 @@ def _required(function: Callable[..., Any]) -> list[str]:
 
 
 def examples(model: Callable[..., Any], texts: Sequence[str]) -> tuple[list[Any], Any]:
-    """Example tensors (zeros, of the expected sizes) and whole numbers in the order of the model's parameters, from
-    ``--input`` types, and the shapes with named dimensions, None where there are none.
+    """Return example inputs in the order of the model's parameters, and their shapes if some have named dimensions.
 
-    Raises UsageError for a name that ``forward`` does not have, one given twice, and one that is missing.
+    ``texts`` are ``--input`` types. Tensors are zeros of the expected sizes; integers are sizes. Raises UsageError for
+    a name that ``forward`` does not have, one given twice, and a missing one.
     """
     specs = parse_types(texts)
     function = model.forward if isinstance(model, Module) else model
     names = _positional(function)
     order = names or [s.name for s in specs]
-    given: dict[str, TensorSpec] = {}
+    specs_by_name: dict[str, TensorSpec] = {}
     for spec in specs:
         if spec.name not in order:
-            raise UsageError(f"the model has no input {spec.name!r}", remedy=f"one of {', '.join(order)}")
-        if spec.name in given:
+            raise UsageError(f"the model has no input {spec.name!r}", remedy=f"choose one of {', '.join(order)}")
+        if spec.name in specs_by_name:
             raise UsageError(f"--input {spec.name!r} is given twice")
-        given[spec.name] = spec
-    last = max((order.index(n) for n in [*given, *_required(function)] if n in order), default=-1)
-    missing = [n for n in order[: last + 1] if n not in given]
+        specs_by_name[spec.name] = spec
+    last = max((order.index(n) for n in [*specs_by_name, *_required(function)] if n in order), default=-1)
+    missing = [n for n in order[: last + 1] if n not in specs_by_name]
     if missing:
-        raise UsageError(f"no type for input {missing[0]!r}", remedy=f"--input {missing[0]}:f32[1,28]")
-    found = [given[n] for n in order[: last + 1]]
-    made = [_example(s) for s in specs_at(found, {})]
-    dims = [s.shape if s.equals is None else s.equals for s in found]
-    return made, dims if any(has_sizes(s.pattern) for s in found) else None
+        raise UsageError(f"no type for input {missing[0]!r}", remedy=f"pass --input {missing[0]}:f32[1,28]")
+    ordered = [specs_by_name[n] for n in order[: last + 1]]
+    tensors = [_example(s) for s in specs_at(ordered, {})]
+    dims = [s.shape if s.equals is None else s.equals for s in ordered]
+    return tensors, dims if any(has_sizes(s.pattern) for s in ordered) else None
 
 
 def _example(spec: TensorSpec) -> Any:
-    """Zeros, or of a whole number that is a size this."""
+    """Return a tensor of zeros, or the size for an integer input."""
     if spec.equals is not None:
         return spec.equals
     return from_numpy(np.zeros(spec.shape, BY_NAME[spec.dtype].numpy))
 
 
 def _positional(function: Callable[..., Any]) -> list[str]:
-    """Names of the positional parameters; empty when there may be any number of them."""
+    """Return the names of the positional parameters; an empty list if the function takes ``*args``."""
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
@@ -277,36 +286,37 @@ def _positional(function: Callable[..., Any]) -> list[str]:
 
 
 def load_weights(model: Callable[..., Any], options: argparse.Namespace) -> None:
-    """Copies the weights that ``--weights`` names into a module, and says what was found in the file.
+    """Copy the weights that ``--weights`` names into a module, and print notes on the file's contents.
 
-    Raises StateDictError when they do not fit (with ``--no-strict`` names that only one of the two has are left out),
-    ArtifactError for a damaged file, FileNotFoundError."""
+    Raises StateDictError if they do not fit (``--no-strict`` skips names that only one side has), ArtifactError for a
+    damaged file, FileNotFoundError.
+    """
     if not isinstance(model, Module):
-        raise UsageError("--weights needs a Module, the target is a function")
+        raise UsageError("--weights needs a Module, and the target is a function")
     if not Path(options.weights).exists():
         raise FileNotFoundError(2, "no such file", options.weights)
-    found = weights_for(model, options.weights, options.weights_entry)
-    for note in found.notes:
+    weights = weights_for(model, options.weights, options.weights_entry)
+    for note in weights.notes:
         say(f"note: {note}")
     try:
-        keys = model.load_state_dict(found.state, strict=not options.no_strict)
+        keys = model.load_state_dict(weights.state, strict=not options.no_strict)
     except StateDictError as error:
-        error.remedy = error.remedy and "--no-strict takes what fits by name"
+        error.remedy = error.remedy and "pass --no-strict to load only the names that fit"
         raise
-    _say_names(options.weights, "names that only the model has stay as constructed", keys.missing_keys)
-    _say_names(options.weights, "names that only the file has are left out", keys.unexpected_keys)
+    _say_names(options.weights, "names missing from the file keep their initial values", keys.missing_keys)
+    _say_names(options.weights, "names unknown to the model are ignored", keys.unexpected_keys)
 
 
-def _say_names(path: str, what: str, names: Sequence[str]) -> None:
+def _say_names(path: str, consequence: str, names: Sequence[str]) -> None:
     if names:
         more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-        say(f"note: {path}: {what}: {', '.join(map(repr, names[:_LISTED]))}{more}")
+        say(f"note: {path}: {consequence}: {', '.join(map(repr, names[:_LISTED]))}{more}")
 
 
 def is_random(text: str, model: Any) -> bool:
-    """Whether TARGET names what made ``model``, a module with parameters, and not the module itself."""
-    place, _, name = text.rpartition(":")
+    """Check whether TARGET names a class or factory that constructed ``model`` with random parameters."""
+    origin, _, name = text.rpartition(":")
     if not isinstance(model, Module) or not name or next(model.parameters(), None) is None:
         return False
-    module = sys.modules.get(_module_name(Path(place)) if place.endswith(".py") else place)
+    module = sys.modules.get(_module_name(Path(origin)) if origin.endswith(".py") else origin)
     return module is not None and _named(module, text) is not model

@@ -1,4 +1,4 @@
-"""``graphc train``: trains an entry of a model file on data in files, with checkpoints from which it goes on."""
+"""``graphc train``: train an entry of a model file on data in files, with checkpoints to resume from."""
 
 from __future__ import annotations
 
@@ -38,71 +38,129 @@ EXAMPLES = (
     "graphc train net.gcm --images images.gz --labels labels.gz --metrics metrics.jsonl --json -o trained.gcm",
 )
 JSON = (
-    Field("event", "string", "step, epoch, or done: each line of the output is an object of its own"),
+    Field("event", "string", "step, epoch, or done; each line of the output is one object"),
     Field("step", "integer", "steps so far"),
-    Field("epoch", "integer", "the epoch, from 1 on; of done, how many there were"),
-    Field("seconds", "number", "time of training so far, before an interruption too", "s"),
-    Field("path", "string", "of done: the file that was written", optional=True),
-    Field("*", "number or null", "loss, further numbers of the entry, valid.NAME measures of --valid", optional=True),
+    Field("epoch", "integer", "the epoch, counted from 1; for done, the number of epochs"),
+    Field("seconds", "number", "training time so far, including the time before an interruption", "s"),
+    Field("path", "string", "done only: the file that was written", optional=True),
+    Field(
+        "*",
+        "number or null",
+        "loss, other numbers that the entry returns, and valid.NAME measures of --valid",
+        optional=True,
+    ),
 )
 SHARE = 10
-"""Lines of measures in an epoch where nobody says otherwise."""
+"""Number of times that measures are printed in an epoch, without ``--log``."""
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
-    """Gives the command's parser its arguments."""
     parser.add_argument("model", metavar="FILE", help="a model file with an entry that trains")
-    parser.add_argument("--entry", metavar="NAME", help="which entry (default: train_step, or the one that trains)")
-    _add_data(parser)
-    parser.add_argument("--epochs", type=arguments.count, default=1, metavar="N", help="times that all data are used")
-    parser.add_argument("--batch", type=arguments.count, metavar="N", help="samples of a step (default: as exported)")
-    parser.add_argument("--shuffle", action="store_true", help="use the data in another order in each epoch")
-    parser.add_argument("--seed", type=arguments.natural, metavar="N", help="of the order and of random numbers")
-    parser.add_argument("--lr", type=arguments.number, metavar="X", help="learning rate (default: as exported)")
-    _add_leavings(parser)
     parser.add_argument(
-        "--set", type=_setting, action="append", default=[], metavar="NAME=X", help="another number of the optimizer"
+        "--entry", metavar="NAME", help="entry to train (default: train_step, or the only one that trains)"
     )
-    parser.add_argument("--keep-going", action="store_true", help="go on where the loss is no finite number")
-    parser.add_argument("--workers", type=arguments.natural, default=0, metavar="N", help="threads that read ahead")
-    parser.add_argument("--trust", action="store_true", help="run object code from the file (only from who you trust)")
+    _add_data(parser)
+    parser.add_argument(
+        "--epochs", type=arguments.count, default=1, metavar="N", help="number of passes over the data (default: 1)"
+    )
+    parser.add_argument("--batch", type=arguments.count, metavar="N", help="samples in one step (default: as exported)")
+    parser.add_argument("--shuffle", action="store_true", help="shuffle the data in each epoch")
+    parser.add_argument(
+        "--seed", type=arguments.natural, metavar="N", help="seed of the shuffling and of the model's random numbers"
+    )
+    parser.add_argument("--lr", type=arguments.number, metavar="X", help="learning rate (default: as exported)")
+    _add_outputs(parser)
+    parser.add_argument(
+        "--set",
+        type=_setting,
+        action="append",
+        default=[],
+        metavar="NAME=X",
+        help="set another number of the optimizer; may be given several times",
+    )
+    parser.add_argument("--keep-going", action="store_true", help="continue if the loss is not finite")
+    parser.add_argument(
+        "--workers",
+        type=arguments.natural,
+        default=0,
+        metavar="N",
+        help="number of threads that load data ahead (default: 0)",
+    )
+    parser.add_argument(
+        "--trust", action="store_true", help="run object code from the file (only if you trust its author)"
+    )
     arguments.add_threads(parser)
-    parser.add_argument("--json", action="store_true", help="print measures as JSON, one object in a line")
-    parser.add_argument("-o", "--output", required=True, metavar="FILE.gcm", help="the file with the trained weights")
+    parser.add_argument("--json", action="store_true", help="print measures as JSON, one object on each line")
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="FILE.gcm", help="model file to write, with the trained weights"
+    )
     parser.set_defaults(run=run)
 
 
 def _add_data(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", metavar="DATA", help=FORMS)
-    parser.add_argument("--columns", metavar="NAME=0..3,NAME=4", help="which columns of a table each input is")
-    parser.add_argument("--images", metavar="FILE", help="the first input, as an IDX or .npy file, beside --labels")
-    parser.add_argument("--labels", metavar="FILE", help="the second input")
-    parser.add_argument("--scale", type=arguments.number, metavar="X", help="factor (default: 1/255 of bytes)")
-    parser.add_argument("--mean", type=arguments.numbers, default=(), metavar="X,..", help="subtracted, by channel")
-    parser.add_argument("--std", type=arguments.numbers, default=(), metavar="X,..", help="divided by then")
-    parser.add_argument("--valid", metavar="DATA", help="data that are measured after each epoch")
-    parser.add_argument("--valid-entry", metavar="NAME", help="the entry that is measured (default: the first other)")
-    parser.add_argument("--measure", metavar="NAME,NAME", help=f"of {', '.join(MEASURES)}")
+    parser.add_argument("--columns", metavar="NAME=0..3,NAME=4", help="columns of the table that each input takes")
+    parser.add_argument("--images", metavar="FILE", help="data of the first input, an IDX or .npy file; needs --labels")
+    parser.add_argument(
+        "--labels", metavar="FILE", help="data of the second input, an IDX or .npy file; needs --images"
+    )
+    parser.add_argument(
+        "--scale",
+        type=arguments.number,
+        metavar="X",
+        help="multiply the data by X before --mean and --std (default: 1/255 for bytes)",
+    )
+    parser.add_argument(
+        "--mean",
+        type=arguments.numbers,
+        default=(),
+        metavar="X,..",
+        help="subtract X from the scaled data: one number, or one for each channel",
+    )
+    parser.add_argument(
+        "--std",
+        type=arguments.numbers,
+        default=(),
+        metavar="X,..",
+        help="then divide by X: one number, or one for each channel",
+    )
+    parser.add_argument("--valid", metavar="DATA", help="validation data, measured after each epoch")
+    parser.add_argument(
+        "--valid-entry",
+        metavar="NAME",
+        help="entry to measure on --valid (default: the first entry other than the trained one)",
+    )
+    parser.add_argument("--measure", metavar="NAME,NAME", help=f"measures of --valid: some of {', '.join(MEASURES)}")
 
 
-def _add_leavings(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--checkpoint", metavar="FOLDER", help="write checkpoints there")
-    parser.add_argument("--every", type=arguments.count, default=0, metavar="N", help="after N steps (default: epochs)")
-    parser.add_argument("--keep", type=arguments.count, default=3, metavar="K", help="keep the last ones (default: 3)")
-    parser.add_argument("--resume", action="store_true", help="go on from the newest checkpoint, if there is one")
+def _add_outputs(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--checkpoint", metavar="FOLDER", help="write checkpoints to this folder")
+    parser.add_argument(
+        "--every",
+        type=arguments.count,
+        default=0,
+        metavar="N",
+        help="write a checkpoint every N steps (default: after each epoch)",
+    )
+    parser.add_argument(
+        "--keep", type=arguments.count, default=3, metavar="K", help="keep the newest K checkpoints (default: 3)"
+    )
+    parser.add_argument("--resume", action="store_true", help="continue from the newest checkpoint, if there is one")
     parser.add_argument("--metrics", metavar="FILE", help="write measures to a .jsonl or .csv file")
-    parser.add_argument("--log", type=arguments.count, metavar="N", help="measures after N steps (default: 10 times)")
+    parser.add_argument(
+        "--log", type=arguments.count, metavar="N", help="print measures every N steps (default: 10 times in an epoch)"
+    )
 
 
 def _setting(text: str) -> tuple[str, float]:
     name, equals, value = text.partition("=")
     if not equals or not name:
-        raise argparse.ArgumentTypeError(f"{text!r} is no NAME=NUMBER")
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=NUMBER")
     return name, arguments.number(value)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Runs the command; INTERRUPTED after Ctrl-C, WRONG where the loss is no finite number."""
+    """Run the command; return INTERRUPTED after Ctrl-C, WRONG if the loss is not finite."""
     _check(options)
     stored = read_model(options.model)
     with targets.compiling():
@@ -120,48 +178,53 @@ def run(options: argparse.Namespace) -> int:
     with ExitStack() as stack:
         training = _training(options, model, step, data, order, stored.digest, stack)
         if not _resumed(options, training) and options.checkpoint and options.resume:
-            console.say(f"note: there is no checkpoint in {options.checkpoint}, so this is the begin")
+            console.say(f"note: there is no checkpoint in {options.checkpoint}, so training starts from the beginning")
         with targets.compiling():
             step.entry.prepare()
         return _train(options, training, step, stored, stack)
 
 
 def _check(options: argparse.Namespace) -> None:
-    """Raises UsageError for arguments that do not go together."""
+    """Raise UsageError for arguments that exclude or need each other."""
     pair = [options.images, options.labels]
     if bool(options.data) == any(pair) or any(pair) != all(pair):
-        raise console.UsageError("the data are given by --data, or by --images and --labels", remedy=f"--data {FORMS}")
+        raise console.UsageError(
+            "graphc train needs either --data, or --images and --labels", remedy=f"pass --data {FORMS}"
+        )
     if not options.checkpoint and (options.resume or options.every):
-        raise console.UsageError("--resume and --every are about checkpoints", remedy="--checkpoint FOLDER")
+        raise console.UsageError("--resume and --every need checkpoints", remedy="pass --checkpoint FOLDER")
     if not options.valid and (options.measure or options.valid_entry):
-        raise console.UsageError("--measure and --valid-entry are about other data", remedy="--valid DATA")
-    place = Path(options.output)
-    if place.suffix != ".gcm" or not place.resolve().parent.is_dir():
-        raise console.UsageError(f"{options.output!r} is no .gcm file in a folder that is there")
+        raise console.UsageError("--measure and --valid-entry need validation data", remedy="pass --valid DATA")
+    output = Path(options.output)
+    if output.suffix != ".gcm" or not output.resolve().parent.is_dir():
+        raise console.UsageError(f"--output {options.output!r} must be a .gcm file in an existing folder")
 
 
 def _pair(options: argparse.Namespace, step: EntryStep) -> str:
     if len(step.inputs) != 2:
-        raise console.UsageError("--images and --labels are two inputs", remedy="--data NAME=FILE,NAME=FILE")
+        raise console.UsageError(
+            f"--images and --labels are two inputs, and the entry has {len(step.inputs)}",
+            remedy="pass --data NAME=FILE,NAME=FILE",
+        )
     return f"{step.inputs[0].name}={options.images},{step.inputs[1].name}={options.labels}"
 
 
 def _data(options: argparse.Namespace, step: EntryStep, text: str, option: str, training: bool) -> NamedArrays:
-    """Data for the inputs of an entry; says what is converted."""
+    """Open the data for the inputs of an entry, and print a note on each conversion."""
     data = open_data(text, step.inputs, options.columns, training)
     for note in data.fit(step.inputs, Scaling(options.scale, options.mean, options.std)):
         console.say(f"note: {option} {note}")
     return data
 
 
-def _drops_last(batch: Any, count: int, wanted: int | None) -> bool:
-    """Whether the entry does not take what is left over at the end of an epoch."""
-    return not is_size(batch) or 0 < count % batch_size(batch, wanted) < bounds(batch)[0]
+def _drops_last(batch: Any, count: int, requested: int | None) -> bool:
+    """Check whether the entry cannot take the smaller batch at the end of an epoch."""
+    return not is_size(batch) or 0 < count % batch_size(batch, requested) < bounds(batch)[0]
 
 
 def _put_numbers(options: argparse.Namespace, step: EntryStep) -> None:
-    given = ([("lr", options.lr)] if options.lr is not None else []) + options.set
-    for name, value in given:
+    settings = ([("lr", options.lr)] if options.lr is not None else []) + options.set
+    for name, value in settings:
         step.put(name, value)
     if options.seed is not None:
         step.seed(options.seed)
@@ -178,15 +241,15 @@ def _training(
 ) -> Training:
     evaluate = None
     if options.valid:
-        held = _data(options, step, options.valid, "--valid", False)
+        validation_data = _data(options, step, options.valid, "--valid", False)
         measures = measures_named(options.measure) if options.measure else None
         entry = entry_to_evaluate(model, step.entry.name, options.valid_entry)
-        evaluate = Evaluation(entry, held, step.inputs, measures)
+        evaluate = Evaluation(entry, validation_data, step.inputs, measures)
     checkpoints = Checkpoints(options.checkpoint, options.keep) if options.checkpoint else None
     if checkpoints is not None:
         stack.callback(checkpoints.close)
     rules = Rules(options.epochs, options.every, options.log or max(len(order) // SHARE, 1), options.keep_going)
-    watcher = _Printed(options, step, evaluate, rules.epochs * len(order))
+    watcher = _Printer(options, step, evaluate, rules.epochs * len(order))
     settings = {
         "file": hashlib.sha256(digest).hexdigest(),
         "entry": step.entry.name,
@@ -212,24 +275,24 @@ def _training(
 
 
 def _resumed(options: argparse.Namespace, training: Training) -> bool:
-    """Goes on from a checkpoint where that is asked for; what is in the way otherwise is told."""
+    """Resume from a checkpoint if ``--resume`` is given; otherwise raise UsageError if the folder has checkpoints."""
     if options.resume:
-        found = training.resume()
-        if found:
-            console.say(f"going on after step {training.progress.step} of {training.steps}")
-        return found
+        is_resumed = training.resume()
+        if is_resumed:
+            console.say(f"resuming after step {training.progress.step} of {training.steps}")
+        return is_resumed
     steps = training.checkpoints.steps() if training.checkpoints is not None else []
     if steps:
         raise console.UsageError(
-            f"{options.checkpoint!r} holds checkpoints of a training, up to step {steps[-1]}",
-            remedy="--resume, or another folder",
+            f"{options.checkpoint!r} holds checkpoints of an earlier training, up to step {steps[-1]}",
+            remedy="pass --resume, or choose another folder",
         )
     return False
 
 
 def _train(options: argparse.Namespace, training: Training, step: EntryStep, stored: Any, stack: ExitStack) -> int:
     watcher = training.watcher
-    assert isinstance(watcher, _Printed)
+    assert isinstance(watcher, _Printer)
     watcher.begin(training.progress.step, stack)
     with _stoppable() as stopped:
         try:
@@ -241,10 +304,10 @@ def _train(options: argparse.Namespace, training: Training, step: EntryStep, sto
         watcher.end()
     progress = training.progress
     if not is_done:
-        kept = "nothing was kept, as there is no --checkpoint"
+        consequence = "nothing was saved, since --checkpoint was not given"
         if options.checkpoint:
-            kept = f"--resume goes on from {options.checkpoint}"
-        console.say(f"interrupted after step {progress.step} of {training.steps}; {kept}")
+            consequence = f"--resume continues from {options.checkpoint}"
+        console.say(f"interrupted after step {progress.step} of {training.steps}; {consequence}")
         return console.INTERRUPTED
     save_trained(stored, step.state(), options.output)
     watcher.done(progress, options.output)
@@ -253,26 +316,26 @@ def _train(options: argparse.Namespace, training: Training, step: EntryStep, sto
 
 @contextmanager
 def _stoppable() -> Iterator[Callable[[], bool]]:
-    """Inside, the first Ctrl-C lets the present step end, and a second one acts as always."""
-    asked = threading.Event()
+    """Let the first Ctrl-C finish the current step before training stops; the second one interrupts at once."""
+    stop_requested = threading.Event()
     if threading.current_thread() is not threading.main_thread():
-        yield asked.is_set
+        yield stop_requested.is_set
         return
     before = signal.getsignal(signal.SIGINT)
 
     def stop(*_: Any) -> None:
-        asked.set()
+        stop_requested.set()
         signal.signal(signal.SIGINT, before)
 
     signal.signal(signal.SIGINT, stop)
     try:
-        yield asked.is_set
+        yield stop_requested.is_set
     finally:
         signal.signal(signal.SIGINT, before)
 
 
-class _Printed(Watcher):
-    """Prints lines of measures, writes them to a file, and shows how far it is on a terminal."""
+class _Printer(Watcher):
+    """Print lines of measures, write them to a file, and show a progress bar on a terminal."""
 
     def __init__(self, options: argparse.Namespace, step: EntryStep, evaluate: Evaluation | None, steps: int):
         valid = [] if evaluate is None else [f"valid.{name}" for name in evaluate.names]
@@ -283,13 +346,13 @@ class _Printed(Watcher):
         self._bar: Bar | None = None
 
     def begin(self, step: int, stack: ExitStack) -> None:
-        """Opens the file of measures, of which lines up to a step stay, and the bar. Raises ArgumentError, OSError."""
+        """Open the metrics file, keeping its lines up to a step, and the bar. Raises ArgumentError, OSError."""
         if self._path:
             self._file = stack.enter_context(closing(MetricsFile(self._path, self.fields, step)))
         self._bar = Bar("training", self._steps, "steps")
 
     def end(self) -> None:
-        """Takes the bar away."""
+        """Clear the progress bar from the terminal."""
         if self._bar is not None:
             self._bar.__exit__(None, None, None)
 
@@ -316,7 +379,7 @@ class _Printed(Watcher):
         return "  ".join((*texts, f"{line['seconds']:.1f} s"))
 
     def done(self, progress: Progress, path: str) -> None:
-        """The training has come to its end."""
+        """Report the end of the training."""
         seconds = round(progress.seconds, 3)
         if self._as_json:
             facts = {"event": "done", "step": progress.step, "epoch": progress.epoch, "seconds": seconds, "path": path}

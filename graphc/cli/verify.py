@@ -1,4 +1,4 @@
-"""``graphc verify``: whether model files are whole: every digest, limit, graph and weight; nothing in them is run."""
+"""``graphc verify``: check every digest, limit, graph and weight of model files, without running anything in them."""
 
 from __future__ import annotations
 
@@ -16,36 +16,37 @@ EXAMPLES = (
     "graphc verify models/ --json",
 )
 JSON = (
-    Field("files[]", "object", "what was found in a file"),
+    Field("files[]", "object", "report on one file"),
     Field("files[].path", "string", "the file"),
-    Field("files[].good", "boolean", "whether nothing is wrong"),
-    Field("files[].problem", "string", "what is wrong; empty where the file is whole"),
-    Field("files[].warnings[]", "string", "what is allowed, and may not be what was meant", optional=True),
+    Field("files[].good", "boolean", "whether the file is intact"),
+    Field("files[].problem", "string", "what is wrong; empty if the file is intact"),
+    Field("files[].warnings[]", "string", "a valid but suspicious property", optional=True),
     Field("files[].entries[]", "object", "an entry", optional=True),
     Field("files[].entries[].name", "string", "its name"),
     Field("files[].entries[].nodes", "integer", "nodes of its graph"),
-    Field("files[].entries[].samples", "integer", "sample calls for a self test"),
-    Field("files[].entries[].natives[]", "object", "a native code", optional=True),
-    Field("files[].entries[].natives[].triple", "string", "the kind of machine that it is for"),
-    Field("files[].entries[].natives[].cpu", "string", "the processor that it is for"),
-    Field("files[].entries[].natives[].features[]", "string", "an extension that it needs", optional=True),
+    Field("files[].entries[].samples", "integer", "number of sample calls for graphc selftest"),
+    Field("files[].entries[].natives[]", "object", "one native code", optional=True),
+    Field("files[].entries[].natives[].triple", "string", "LLVM target triple that it was built for"),
+    Field("files[].entries[].natives[].cpu", "string", "processor that it was built for"),
+    Field(
+        "files[].entries[].natives[].features[]", "string", "an instruction set extension that it needs", optional=True
+    ),
     Field("files[].entries[].natives[].runs_here", "boolean", "whether this machine and this graphc can run it"),
-    Field("files[].entries[].natives[].why_not", "string", "why they cannot"),
-    Field("files[].weights", "integer", "parameters and states"),
+    Field("files[].entries[].natives[].why_not", "string", "why they cannot run it"),
+    Field("files[].weights", "integer", "number of parameters and states"),
     Field("files[].weight_bytes", "integer", "their size", unit="B"),
 )
 SUFFIX = ".gcm"
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
-    """Gives the command's parser its arguments."""
-    parser.add_argument("files", nargs="+", metavar="FILE", help="a model file, or a folder with model files below it")
-    parser.add_argument("--json", action="store_true", help="print it as JSON")
+    parser.add_argument("files", nargs="+", metavar="FILE", help="a model file, or a folder to search for model files")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Runs the command; DAMAGED where a file is not whole."""
+    """Run the command; return DAMAGED if a file is not intact."""
     reports = []
     for path in _paths(options.files):
         reports.append(report_of(path))
@@ -57,18 +58,18 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _paths(texts: list[str]) -> list[Path]:
-    """The files, and of folders all model files below, in order of their names."""
-    found: list[Path] = []
+    """List the files, and every model file below the folders, sorted by name."""
+    paths: list[Path] = []
     for text in texts:
         path = Path(text)
         if not path.is_dir():
-            found.append(path)
+            paths.append(path)
             continue
         below = sorted(p for p in path.rglob(f"*{SUFFIX}") if p.is_file())
         if not below:
             raise console.UsageError(f"there is no model file (*{SUFFIX}) below {text!r}")
-        found += below
-    return found
+        paths += below
+    return paths
 
 
 def _text(report: FileReport) -> str:
@@ -82,7 +83,7 @@ def _text(report: FileReport) -> str:
 
 
 def _natives(entries: list[dict[str, Any]]) -> str:
-    """What is said of native codes."""
+    """Summarize the native codes of all entries."""
     codes = [code for entry in entries for code in entry["natives"]]
     if not codes:
         return ""

@@ -1,4 +1,4 @@
-"""``graphc view``: one page that shows a model, its graph after every pass, and its kernels with their times."""
+"""``graphc view``: write an HTML page with a model, its graph after every pass, and its kernels with their times."""
 
 from __future__ import annotations
 
@@ -28,39 +28,46 @@ EXAMPLES = (
 JSON = (
     Field("path", "string", "the page"),
     Field("bytes", "integer", "its size", "B"),
-    Field("passes", "integer", "graphs that it shows: as traced, frozen, and after each pass"),
-    Field("nodes", "integer", "nodes of the graph that is compiled, weights and inputs among them"),
-    Field("kernels", "integer", "calls of kernels"),
+    Field("passes", "integer", "number of graphs on the page: as traced, frozen, and after each pass"),
+    Field("nodes", "integer", "nodes of the compiled graph, including weights and inputs"),
+    Field("kernels", "integer", "number of kernel calls"),
     Field("seconds", "number or null", "time of the whole call on one thread; null without times", "s"),
 )
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
-    """Gives the command's parser its arguments."""
     compile.add_model_arguments(parser, "source")
     compile.add_passes_argument(parser)
     add_entry(parser)
-    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="the page to write: net.html")
+    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="page to write: net.html")
     parser.add_argument(
-        "--profile", dest="times", action="store_true", default=True, help="measure the kernels (the default)"
+        "--profile",
+        dest="times",
+        action="store_true",
+        default=True,
+        help="measure the times of the kernels (the default)",
     )
     parser.add_argument(
-        "--no-times", dest="times", action="store_false", help="leave times out: equal models make equal pages"
+        "--no-times", dest="times", action="store_false", help="leave out times, so that equal models give equal pages"
     )
-    parser.add_argument("--seconds", type=arguments.seconds, default=2.0, help="about how long to measure (default: 2)")
+    parser.add_argument(
+        "--seconds", type=arguments.seconds, default=2.0, help="seconds to measure, approximately (default: 2)"
+    )
     parser.add_argument("--open", action="store_true", help="open the page in a browser")
     arguments.add_machine(parser)
-    parser.add_argument("--json", action="store_true", help="print what was written as JSON")
+    parser.add_argument("--json", action="store_true", help="print a report on the page as JSON")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Runs the command."""
-    place = Path(options.output)
-    if place.suffix not in (".html", ".htm"):
-        raise console.UsageError(f"{str(place)!r}: it writes a page", remedy="-o net.html; graphc viz draws an .svg")
-    if not place.resolve().parent.is_dir():
-        raise console.UsageError(f"there is no folder {str(place.parent)!r} to write {place.name!r} to")
+    output = Path(options.output)
+    if output.suffix not in (".html", ".htm"):
+        raise console.UsageError(
+            f"graphc view writes an .html page, not {str(output)!r}",
+            remedy="pass -o net.html; graphc viz draws an .svg",
+        )
+    if not output.resolve().parent.is_dir():
+        raise console.UsageError(f"there is no folder {str(output.parent)!r} to write {output.name!r} to")
     with targets.compiling():
         machine = running_target(options.machine)
     source = sources.open_source(options, machine, calls_python=not options.times)
@@ -68,16 +75,16 @@ def run(options: argparse.Namespace) -> int:
         raise console.UsageError("a .gck file holds a lowered program, which has no graph to show")
     with targets.compiling():
         data = _data(source, source.graph, machine, options)
-    with replacing(place) as file:
+    with replacing(output) as file:
         file.write(page(data).encode())
-    facts = _facts(place, data)
+    facts = _facts(output, data)
     if options.json:
         console.emit_json(facts)
     else:
-        told = f"{facts['passes']} passes, {facts['nodes']} nodes, {facts['kernels']} kernel calls"
-        console.emit(f"{place}: {told}, {console.bytes_text(facts['bytes'])}")
+        counts = f"{facts['passes']} passes, {facts['nodes']} nodes, {facts['kernels']} kernel calls"
+        console.emit(f"{output}: {counts}, {console.bytes_text(facts['bytes'])}")
     if options.open:
-        webbrowser.open(place.resolve().as_uri())
+        webbrowser.open(output.resolve().as_uri())
     return console.OK
 
 
@@ -94,9 +101,9 @@ def _data(source: sources.Source, graph: Graph, machine: Target, options: argpar
     return view_data(graph, source.weights, machine, source.pipeline, classes, measure if options.times else None)
 
 
-def _facts(place: Path, data: dict[str, Any]) -> dict[str, Any]:
-    """What the page shows, in a few numbers."""
+def _facts(output: Path, data: dict[str, Any]) -> dict[str, Any]:
+    """Count the graphs, nodes and kernels on the page."""
     last = data["graphs"][data["passes"][-1]["graph"]]
-    facts = {"path": str(place), "bytes": place.stat().st_size, "passes": len(data["passes"]), "nodes": len(last)}
+    facts = {"path": str(output), "bytes": output.stat().st_size, "passes": len(data["passes"]), "nodes": len(last)}
     spent = data["profile"] and data["profile"]["seconds"]
     return {**facts, "kernels": len(data["kernels"]), "seconds": spent}

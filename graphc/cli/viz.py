@@ -1,4 +1,4 @@
-"""``graphc viz``: the picture of a model's graph as SVG or as a page."""
+"""``graphc viz``: draw the graph of a model as an SVG or an HTML page."""
 
 from __future__ import annotations
 
@@ -24,32 +24,40 @@ EXAMPLES = (
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
-    """Gives the command's parser its arguments."""
     add_model_arguments(parser)
-    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="an .svg, or an .html with open groups")
-    parser.add_argument("--depth", type=int, metavar="N", help="draw modules that are nested so deep as one box")
-    parser.add_argument("--autograd", action="store_true", help="draw what autograd records instead (TARGET only)")
+    parser.add_argument(
+        "-o",
+        "--output",
+        required=True,
+        metavar="FILE",
+        help="picture to write: net.svg, or net.html with groups that open and close",
+    )
+    parser.add_argument("--depth", type=int, metavar="N", help="draw each module at nesting depth N as one box")
+    parser.add_argument(
+        "--autograd",
+        action="store_true",
+        help="draw the autograd graph of one call instead (only for a model in Python)",
+    )
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Runs the command."""
-    place = Path(options.output)
-    if place.suffix not in (".svg", ".html"):
-        raise console.UsageError(f"{str(place)!r}: there is no picture of that kind", remedy=".svg or .html")
+    output = Path(options.output)
+    if output.suffix not in (".svg", ".html"):
+        raise console.UsageError(f"{str(output)!r} is not a picture file", remedy="write to a .svg or .html file")
     if options.depth is not None and options.depth < 1:
         raise console.UsageError(f"--depth {options.depth} is below 1")
-    if not place.resolve().parent.is_dir():
-        raise console.UsageError(f"there is no folder {str(place.parent)!r} to write {place.name!r} to")
+    if not output.resolve().parent.is_dir():
+        raise console.UsageError(f"there is no folder {str(output.parent)!r} to write {output.name!r} to")
     subject, module = _subject(options)
-    picture(subject, place, module=module, depth=options.depth)
+    picture(subject, output, module=module, depth=options.depth)
     count = f"{len(subject)} nodes, " if isinstance(subject, Graph) else ""
-    console.emit(f"{place}: {count}{console.bytes_text(place.stat().st_size)}")
+    console.emit(f"{output}: {count}{console.bytes_text(output.stat().st_size)}")
     return console.OK
 
 
 def _subject(options: argparse.Namespace) -> tuple[Any, Any]:
-    """What is drawn, and the module that names the parameters in it."""
+    """Return the graph or tensor to draw, and the module that names its parameters."""
     path = Path(options.target)
     if not (targets.is_target(options.target) or exported.is_exported(options.target)):
         if options.autograd:
@@ -73,7 +81,7 @@ def _stored(path: Path) -> Graph:
         raise FileNotFoundError(2, "no such file", str(path))
     if path.suffix == ".gcm":
         return read_graph(model_content.load(path))
-    beside = path.with_suffix(".npz")
-    data = read_npz(beside) if beside.is_file() else {}
+    constants_path = path.with_suffix(".npz")
+    data = read_npz(constants_path) if constants_path.is_file() else {}
     with targets.compiling():
         return parse_graph(path.read_text(encoding="utf-8", errors="replace"), data)

@@ -61,7 +61,10 @@ def test_types_with_named_dimensions():
     assert [str(s) for s in specs] == ["x: f32[batch,time,8]", "mask: f32[batch,time]", "y: f32[16*side,2*time]"]
     assert [s.shape for s in specs_at(specs, {"batch": 3})] == [(3, 32, 8), (3, 32), (512, 64)]
     assert random_array(specs[0], 0).shape == (32, 32, 8)
-    for sizes, message in (({"side": 41}, "side is 41, outside of 1"), ({"depth": 1}, "no dimension 'depth'")):
+    for sizes, message in (
+        ({"side": 41}, "side is 41, out of its range 1"),
+        ({"depth": 1}, "unknown dimension 'depth'"),
+    ):
         with pytest.raises(UsageError, match=message):
             specs_at(specs, sizes)
 
@@ -71,7 +74,7 @@ def test_types_with_named_dimensions():
     [["x:f32[batch]"], ["x:f32[n=1..]"], ["x:f32[n=4..2]"], ["x:f32[n=1..4]", "y:f32[n=1..5]"], ["x:f32[2n]"]],
 )
 def test_dimensions_that_are_none(texts: list[str]):
-    with pytest.raises(UsageError, match="are no dimensions"):
+    with pytest.raises(UsageError, match="are not dimensions"):
         parse_types(texts)
 
 
@@ -89,7 +92,7 @@ def test_names_of_values():
     assert split_binding("zeros", ["x"]) == ("x", "zeros")
     with pytest.raises(UsageError, match="names no input"):
         split_binding("zeros", ["x", "y"])
-    with pytest.raises(ArgumentError, match="there is no input 'z'\n  try    one of x, y"):
+    with pytest.raises(ArgumentError, match="unknown input 'z'\n  try    choose one of x, y"):
         split_binding("z=1", ["x", "y"])
 
 
@@ -133,20 +136,20 @@ def test_arrays_of_files_are_rounded_to_bf16(tmp_path: Path):
 def test_whole_numbers_beyond_i64():
     spec = TensorSpec("x", "u64", (2,))
     assert read_value("[1, 18446744073709551615]", spec).tolist() == [1, 2**64 - 1]
-    with pytest.raises(DTypeError, match="no integers"):
+    with pytest.raises(DTypeError, match="not integers"):
         read_value("[-1, 18446744073709551615]", spec)
 
 
 @pytest.mark.parametrize(
     ("text", "spec", "error", "message"),
     [
-        ("nonsense", X, UsageError, "'nonsense' is no value"),
-        ("random:x", X, UsageError, "the seed is no number"),
+        ("nonsense", X, UsageError, "'nonsense' is not a value"),
+        ("random:x", X, UsageError, "the seed is not a number"),
         ("[1,2]", X, ShapeError, r"has shape \[2\], the model takes \[2, 3\]"),
-        ("[[1,2],[3]]", I, UsageError, "is no value"),
-        ('["a","b"]', I, DTypeError, "no numbers"),
-        ("[1.5, 2]", I, DTypeError, "no integers"),
-        ("null", S, DTypeError, "no numbers"),
+        ("[[1,2],[3]]", I, UsageError, "is not a value"),
+        ('["a","b"]', I, DTypeError, "not numbers"),
+        ("[1.5, 2]", I, DTypeError, "not integers"),
+        ("null", S, DTypeError, "not numbers"),
     ],
 )
 def test_wrong_values(text: str, spec: TensorSpec, error: type[Exception], message: str):
@@ -215,7 +218,7 @@ def test_all_inputs():
     found = read_inputs(["i=[3,4]", "x=ones"], [X, I])
     np.testing.assert_array_equal(found[0], np.ones((2, 3)))
     np.testing.assert_array_equal(found[1], [3, 4])
-    with pytest.raises(ArgumentError, match=r"no value for i: i64\[2\]\n  try    --input i=\[1,1\]; or --fill"):
+    with pytest.raises(ArgumentError, match=r"no value for i: i64\[2\]\n  try    pass --input i=\[1,1\], or --fill"):
         read_inputs(["x=ones"], [X, I])
     with pytest.raises(ArgumentError, match="given twice"):
         read_inputs(["x=ones", "x=zeros"], [X])
@@ -228,7 +231,7 @@ def test_inputs_that_are_missing_are_told_together_with_values_that_fit():
         read_inputs(["on=true"], specs)
     assert caught.value.what.startswith("no value for x: f32[1,3,8,8], ids: i64[1,4], t: f32[], pos: int = pos, h:")
     assert caught.value.remedy == (
-        "--input x=@picture.png --input ids=[[1,1,1,1]] --input t=0.5 --input pos=3 --input h=@h.npy; "
+        "pass --input x=@picture.png --input ids=[[1,1,1,1]] --input t=0.5 --input pos=3 --input h=@h.npy, "
         "or --fill random for all"
     )
     for value, spec in (("[[1,1,1,1]]", specs[1]), ("0.5", specs[2]), ("true", specs[3])):
@@ -252,7 +255,7 @@ def test_numbers_that_are_sizes():
     assert read_inputs(["x=ones", "pos=2", "stop=3", "last=zeros"], specs)[1:] == [2, 3, 0]
     with pytest.raises(ArgumentError, match="no value for pos: int = pos"):
         read_inputs(["x=ones", "last=7"], specs)
-    with pytest.raises(DTypeError, match="are no integers"):
+    with pytest.raises(DTypeError, match="are not integers"):
         read_inputs(["pos=2.5"], specs)
 
 

@@ -62,7 +62,7 @@ def test_elements_of_another_shape(tmp_path: Path):
 def test_folders_and_inputs_that_are_no_batches(tmp_path: Path):
     with pytest.raises(UsageError, match="has no images and no arrays"):
         folder_of(tmp_path / "empty", "x:f32[2,3]", 0)
-    with pytest.raises(UsageError, match="is one number, no batch"):
+    with pytest.raises(UsageError, match="is one number, not a batch"):
         folder_of(tmp_path / "number", "x:f32", 1)
 
 
@@ -74,5 +74,5 @@ def test_folders_of_different_numbers_of_files(tmp_path: Path):
 
 def test_outputs_without_a_batch(tmp_path: Path):
     folder = folder_of(tmp_path / "in", "x:f32[2,3]", 2)
-    with pytest.raises(UsageError, match=r"output 'y' has shape \[\], no batch of 2"):
+    with pytest.raises(UsageError, match=r"output 'y' has shape \[\], not a batch of 2"):
         list(run_chunks(lambda arrays: [np.float32(1)], [folder], Scaling(), ["y"], lambda done: None))

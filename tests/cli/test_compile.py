@@ -33,7 +33,7 @@ def test_native_code_is_refused_where_there_is_no_program_for_all_sizes(
     done = graphc("compile", f"{models}:Net", "--input", "x:f32[batch=1..64,6]", "-o", net, "--native")
     assert (
         done.code != console.OK
-        and "native code is one program for all sizes, which there is not: sizes differ" in done.err
+        and "--native needs one program for all sizes, and the model has none: sizes differ" in done.err
     )
     assert not compiled
 
@@ -72,7 +72,7 @@ def test_native_code_goes_into_the_file_when_asked_for(models: Path, tmp_path: P
         (["Sized", "--input", "x:f32[2,6]"], console.USAGE, "needs arguments (size)"),
         (["Net"], console.USAGE, "no type for input 'x'"),
         (["Net", "--input", "x:f32"], console.COMPILE, "inner dimensions|dimension"),
-        (["Net", "--input", "x:g32[2,6]"], console.USAGE, "no element type 'g32'"),
+        (["Net", "--input", "x:g32[2,6]"], console.USAGE, "unknown element type 'g32'"),
         (["Net", "--input", "y:f32[2,6]"], console.USAGE, "no input 'y'"),
         (["Net", "--input", "x:f32[2,7]"], console.COMPILE, "7"),
         (["Net", "--input", "x:f32[2,6]", "--weights", "missing.npz"], console.USAGE, "missing.npz: no such file"),
@@ -172,7 +172,7 @@ def test_weights_with_more_names_than_the_model_say_which_option_takes_them(
 
 def test_random_weights_are_told_when_they_are_written(models: Path, tmp_path: Path, graphc: Graphc):
     arguments = ["--input", "x:f32[2,6]", "-o", tmp_path / "n.gcm"]
-    note = "note: the weights in the file are the random ones of construction; --weights FILE takes others"
+    note = "note: the file holds the model's random initial weights; pass --weights FILE to use trained ones"
     for name in ("Net", "make"):
         assert note in graphc("compile", f"{models}:{name}", *arguments).err.splitlines()
     done = graphc("compile", f"{models}:Net", *arguments, "--json")
@@ -201,7 +201,7 @@ def test_commands_with_weights_take_what_fits_by_name(
     arguments = [command, f"{models}:Net", "--input", "x:f32[2,6]", "--weights", tmp_path / "w.npz"]
     arguments += more.get(command, [])
     refused = graphc(*arguments)
-    assert refused.code == console.MISMATCH and "--no-strict takes what fits by name" in refused.err
+    assert refused.code == console.MISMATCH and "pass --no-strict to load only the names that fit" in refused.err
     assert graphc(*arguments, "--no-strict").code == console.OK
 
 

@@ -37,7 +37,7 @@ def test_what_differs_is_named(tmp_path: Path, graphc: Graphc):
     a, b = pair(tmp_path)
     done = graphc("diff", a, b)
     assert done.code == console.WRONG
-    assert "weights: 1 of 2 equal\n  0.bias: different: 1 of 2 elements, at most 0.001 " in done.out
+    assert "weights: 1 of 2 equal\n  0.bias: different: 1 of 2 elements differ, by at most 0.001 " in done.out
     assert "graphs equal" in done.out and "outputs differ\n  output: different" in done.out
     assert done.out.endswith("different\n")
     assert graphc("diff", a, b, "--graph").code == console.OK

@@ -13,7 +13,7 @@ from graphc.cli.entry import entry_of
 def test_a_file_with_one_entry_calls_it_forward():
     model = SimpleNamespace()
     assert entry_of(model, None) is model and entry_of(model, "forward") is model
-    with pytest.raises(UsageError, match=r"no entry 'decode'\n  try    --entry forward"):
+    with pytest.raises(UsageError, match=r"no entry 'decode'\n  try    choose --entry forward"):
         entry_of(model, "decode")
 
 

@@ -47,7 +47,7 @@ def test_a_picture_becomes_what_the_input_takes(picture: Path, types: str, shape
 
 
 def test_one_picture_is_no_batch_of_two(picture: Path):
-    with pytest.raises(UsageError, match=r"takes 2 images\n  try    --input x=@folder"):
+    with pytest.raises(UsageError, match=r"takes 2 images\n  try    pass --input x=@folder"):
         read("x:f32[2,1,8,9]", "--input", f"x=@{picture}")
     with pytest.raises(UsageError, match="has no channels"):
         read("x:f32[1,7,8,9]", "--input", f"x=@{picture}")
@@ -56,7 +56,7 @@ def test_one_picture_is_no_batch_of_two(picture: Path):
 def test_scale_mean_and_std_are_those_of_pictures(picture: Path):
     arguments = ["--input", f"x=@{picture}", "--scale", "1", "--mean", "50", "--std", "0.5"]
     np.testing.assert_allclose(read("x:f32[8,9]", *arguments)[0], 2.0)
-    with pytest.raises(UsageError, match="--mean is for images, of which there are none"):
+    with pytest.raises(UsageError, match="--mean applies only to images, and no input is one"):
         read("x:f32[2]", "--input", "x=[1,2]", "--mean", "1")
 
 

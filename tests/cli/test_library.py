@@ -29,17 +29,17 @@ def test_a_library_is_made_of_a_model_file(models: Path, net: Path, tmp_path: Pa
     assert graphc("compile", net, "-o", path, "--weights-beside").code == console.OK
     assert path.exists() and path.with_suffix(".weights").exists()
     done = graphc("compile", net, "-o", path, "--input", "x:f32[2,6]")
-    assert done.code == console.USAGE and "--input is for models" in done.err
+    assert done.code == console.USAGE and "--input applies only to Python models" in done.err
 
 
 @pytest.mark.parametrize(
     ("output", "arguments", "message"),
     [
-        ("net.so", ["--native"], "--native is for no C library"),
-        ("net.so", ["--opset", "20"], "--opset is for no C library"),
-        ("net.gcm", ["--threads"], "--threads is for C libraries"),
-        ("net.gcm", ["--entry", "a"], "--entry is for C libraries"),
-        ("net.so", ["--emit", "so,dll"], "no file of the kind 'dll'"),
+        ("net.so", ["--native"], "--native does not apply to C libraries"),
+        ("net.so", ["--opset", "20"], "--opset does not apply to C libraries"),
+        ("net.gcm", ["--threads"], "--threads applies only to C libraries"),
+        ("net.gcm", ["--entry", "a"], "--entry applies only to C libraries"),
+        ("net.so", ["--emit", "so,dll"], "unknown kind of file 'dll'"),
     ],
 )
 def test_arguments_of_other_files_are_refused(

@@ -114,7 +114,7 @@ def test_a_fault_of_graphc_says_so(graphc: Graphc, net: Path, monkeypatch: pytes
     monkeypatch.setattr("graphc.cli.run.inputs.read", fault)
     done = graphc("run", net)
     assert done.code == console.INTERNAL
-    assert done.err == "error: internal error: RuntimeError: odd\n  try    GRAPHC_DEBUG=1 shows where\n"
+    assert done.err == "error: internal error: RuntimeError: odd\n  try    set GRAPHC_DEBUG=1 to see the traceback\n"
 
 
 def test_memory_errors_are_no_faults(graphc: Graphc, net: Path, monkeypatch: pytest.MonkeyPatch):
@@ -136,7 +136,7 @@ def test_tracebacks_are_shown_when_asked_for(capsys: pytest.CaptureFixture[str],
 def test_an_unknown_argument_names_the_one_that_was_meant(graphc: Graphc, net: Path):
     done = graphc("run", net, "--inputs", "x=ones")
     assert done.code == console.USAGE and done.err.startswith("usage: graphc run")
-    assert "unknown arguments: --inputs x=ones; --input exists" in done.err
+    assert "unknown arguments: --inputs x=ones; did you mean --input?" in done.err
 
 
 def test_an_argument_that_is_like_no_other_is_given_no_advice(graphc: Graphc, net: Path):
@@ -227,7 +227,7 @@ def test_without_a_command_all_are_listed(graphc: Graphc):
 
 def test_a_command_that_does_not_exist_names_one_that_does(graphc: Graphc):
     done = graphc("rum", "net.gcm")
-    assert done.code == console.USAGE and done.err.endswith("there is no command 'rum'; run exists\n")
+    assert done.code == console.USAGE and done.err.endswith("unknown command 'rum'; did you mean run?\n")
 
 
 def test_names_of_options_are_not_abbreviated(graphc: Graphc, net: Path):

@@ -46,7 +46,7 @@ def test_torch_runs_the_file_it_has_exported(tmp_path: Path):
 
 
 def test_torch_has_nothing_to_run_of_other_files(net: Path):
-    with pytest.raises(UsageError, match=r"PyTorch runs \.pt2 files, .* is none"):
+    with pytest.raises(UsageError, match=r"torch runs \.pt2 files, and .* is not one"):
         open_peer("torch", case_of(net))
 
 
@@ -56,10 +56,10 @@ def test_another_file(net: Path):
 
 
 def test_peers_that_are_not_there(net: Path, monkeypatch: pytest.MonkeyPatch):
-    with pytest.raises(UsageError, match="there is no such peer and no such file"):
+    with pytest.raises(UsageError, match="is neither a known runner nor a file"):
         open_peer("tensorrt", case_of(net))
     monkeypatch.setitem(__import__("sys").modules, "onnxruntime", None)
-    with pytest.raises(UsageError, match=r"it is not installed\n  try    install it: pip install onnxruntime"):
+    with pytest.raises(UsageError, match=r"the package is not installed\n  try    install it: pip install onnxruntime"):
         open_peer("onnxruntime", case_of(net))
     assert set(peers.LIBRARIES) == {"onnxruntime", "openvino", "torch"}
 

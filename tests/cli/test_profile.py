@@ -15,7 +15,7 @@ def test_table(net: Path, graphc: Graphc):
     done = graphc("profile", net, *SHORT)
     assert done.code == console.OK
     lines = done.out.splitlines()
-    assert lines[0].startswith("Net: ") and lines[1].startswith("kernels: ") and "one by one" in lines[1]
+    assert lines[0].startswith("Net: ") and lines[1].startswith("kernels: ") and " in all (" in lines[1]
     assert lines[2].startswith("clock: ") and lines[3].startswith("machine: peak ")
     assert lines[5].split()[:6] == ["call", "kernel", "kind", "time", "spread", "share"]
     assert any("contraction" in line and "fc" in line for line in lines)

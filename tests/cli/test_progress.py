@@ -46,7 +46,7 @@ def test_a_terminal_that_goes_away_is_no_error(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("GRAPHC_PROGRESS", "on")
     monkeypatch.setattr(progress, "PERIOD", 0.0)
     bar = Progress("running", 4)
-    bar._shown = True
+    bar._visible = True
     monkeypatch.setattr(sys, "stderr", stream)
     bar.tell(1)
-    assert not bar._shown
+    assert not bar._visible

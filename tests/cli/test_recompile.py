@@ -64,13 +64,13 @@ def test_the_text_of_a_graph_is_a_model_with_weights_of_a_file(pair: Path, tmp_p
 @pytest.mark.parametrize("argument", ["--precision int8", "--train", "--golden 1", "--weights w.npz"])
 def test_arguments_of_models_in_python_are_refused(pair: Path, tmp_path: Path, graphc: Graphc, argument: str):
     result = graphc("compile", pair, *argument.split(), "-o", tmp_path / "out.gcm")
-    assert result.code == 2 and f"{argument.split()[0]} is for a model in Python" in result.err
+    assert result.code == 2 and f"{argument.split()[0]} applies only to a Python model" in result.err
     assert not (tmp_path / "out.gcm").exists()
 
 
 def test_other_formats_are_refused(pair: Path, tmp_path: Path, graphc: Graphc):
     result = graphc("compile", pair, "-o", tmp_path / "net.onnx")
-    assert result.code == 2 and "files become model files and C libraries" in result.err
+    assert result.code == 2 and "a compiled file can only become a model file or a C library" in result.err
 
 
 def test_every_stage_goes_to_the_folder_that_is_named(pair: Path, tmp_path: Path, graphc: Graphc):

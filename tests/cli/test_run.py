@@ -67,16 +67,16 @@ def test_several_inputs_and_outputs(two: Path, tmp_path: Path, graphc: Graphc):
     ("values", "code", "message"),
     [
         ([], console.MISMATCH, "no value for x: f32[2,6]"),
-        (["y=zeros"], console.MISMATCH, "there is no input 'y'"),
+        (["y=zeros"], console.MISMATCH, "unknown input 'y'"),
         (["x=zeros", "x=ones"], console.MISMATCH, "given twice"),
         (["x=[1,2]"], console.MISMATCH, "has shape [2], the model takes [2, 6]"),
-        (["x=what"], console.USAGE, "is no value"),
+        (["x=what"], console.USAGE, "is not a value"),
         (["x=@missing.npy"], console.USAGE, "missing.npy: no such file"),
         (["x=@shape.npy"], console.MISMATCH, "has shape [6, 2]"),
         (["x=@type.npy"], console.MISMATCH, "element type float64, the model takes float32"),
         (["x=@damaged.npy"], console.DAMAGED, "the header of the .npy file"),
         (["x=@notes.txt"], console.USAGE, "notes.txt: no such file"),
-        (["x=@type.txt"], console.USAGE, "is no file of arrays"),
+        (["x=@type.txt"], console.USAGE, "is not an array file"),
         (["x=@empty"], console.USAGE, "has no images and no arrays"),
     ],
 )
@@ -117,7 +117,7 @@ def test_a_folder_is_a_batch(net: Path, folder: Path, tmp_path: Path, graphc: Gr
     facts = json.loads(graphc("run", net, "--input", f"x=@{folder}", "--json").out)
     assert facts["files"] == [str(folder / f"{i}.npy") for i in range(5)] and len(facts["outputs"][0]["values"]) == 5
     done = graphc("run", net, "--input", f"x=@{folder}", "--taps")
-    assert done.code == console.USAGE and "--taps is for one call" in done.err
+    assert done.code == console.USAGE and "--taps measures a single call" in done.err
 
 
 def test_outputs_are_compared_with_expected_ones(net: Path, x: Path, tmp_path: Path, graphc: Graphc):
@@ -147,9 +147,9 @@ def test_expected_outputs_have_names(two: Path, tmp_path: Path, graphc: Graphc, 
     assert graphc(*run, "sum=sum.npy").code == console.OK
     assert graphc(*run, "sum=all.npz:sum").code == console.OK
     for texts, message in (
-        (["sum.npy"], "names none of sum, pair.0, pair.1"),
-        (["other.npz"], "'other' is no output"),
-        (["all.npz", "--expect", "sum=sum.npy"], "is expected twice"),
+        (["sum.npy"], "names none of the outputs sum, pair.0, pair.1"),
+        (["other.npz"], "'other' is not an output"),
+        (["all.npz", "--expect", "sum=sum.npy"], "is given twice"),
         (["missing.npy"], "no such file"),
         (["missing.npz"], "no such file"),
         (["sum.txt"], "sum.txt: no such file"),
@@ -188,7 +188,7 @@ def test_what_is_not_given_is_filled_or_told_together(two: Path, graphc: Graphc)
     assert first == again != other
     done = graphc("run", two)
     assert done.code == console.MISMATCH and "no value for a: f32[3], b: f32[3]" in done.err
-    assert "--input a=[0.5,0.5,0.5] --input b=[0.5,0.5,0.5]; or --fill random for all" in done.err
+    assert "pass --input a=[0.5,0.5,0.5] --input b=[0.5,0.5,0.5], or --fill random for all" in done.err
     assert graphc("run", two, "--fill", "ones", "--seed", "1").code == console.USAGE
 
 
@@ -211,9 +211,9 @@ def test_an_index_out_of_range_is_an_error_and_no_output(tmp_path: Path, graphc:
 @pytest.mark.parametrize(
     ("outputs", "message"),
     [
-        (["y.txt"], "is no .npy or .npz file"),
+        (["y.txt"], "is not an .npy or .npz file"),
         (["no/folder.npy"], "there is no folder"),
-        (["y.npy"], "names none of sum, pair.0, pair.1"),
+        (["y.npy"], "names none of the outputs sum, pair.0, pair.1"),
         (["other=y.npy"], "names none of"),
         (["sum=y.npy", "pair.0=y.npy"], "is given twice"),
     ],

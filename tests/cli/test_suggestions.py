@@ -37,7 +37,7 @@ def test_running_code_from_a_file_is_never_proposed(given: str):
 
 
 def test_a_command_that_is_like_it_is_named():
-    assert no_command("benchmark", COMMANDS) == "there is no command 'benchmark'; bench exists"
+    assert no_command("benchmark", COMMANDS) == "unknown command 'benchmark'; did you mean bench?"
     assert "one of compile, run" in no_command("fly", COMMANDS)
 
 

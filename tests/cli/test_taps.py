@@ -24,7 +24,7 @@ class Two(nn.Module):
 def test_each_module_tells_of_what_it_has_made(tmp_path: Path):
     model, x = Two(), gc.randn(5, 3)
     gc.export(model, x, path=str(tmp_path / "two.gcm"), dims=[(gc.Dim("n", max=9),)])
-    source = sources.open_source(sources.asked(str(tmp_path / "two.gcm")))
+    source = sources.open_source(sources.file_options(str(tmp_path / "two.gcm")))
     assert source.graph is not None and list(observed(source.graph)) == ["first", "second"]
     found = tap(source.graph, source.weights, [x.numpy()])
     for name, told, array in zip(("first", "second"), found, (model.first(x), model(x)), strict=True):
@@ -38,5 +38,5 @@ def test_each_module_tells_of_what_it_has_made(tmp_path: Path):
 
 def test_a_function_has_no_modules(tmp_path: Path):
     gc.export(lambda x: x + 1, gc.ones(2), path=str(tmp_path / "f.gcm"))
-    source = sources.open_source(sources.asked(str(tmp_path / "f.gcm")))
+    source = sources.open_source(sources.file_options(str(tmp_path / "f.gcm")))
     assert source.graph is not None and tap(source.graph, source.weights, [np.ones(2, np.float32)]) == []

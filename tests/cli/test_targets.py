@@ -50,15 +50,15 @@ def test_files_find_their_neighbours(models: Path):
         ("models.py:", "names no model"),
         (":Net", "names no model"),
         ("missing.py:Net", "there is no file"),
-        ("models.py:Missing", r"has no 'Missing'\n  try    it has Net, Sized, Two"),
+        ("models.py:Missing", r"has no 'Missing'\n  try    choose one of Net, Sized, Two"),
         ("models.py:Nested.Missing", "has no 'Nested.Missing'"),
-        ("models.py:Sized", r"needs arguments \(size\)\n  try    a function without arguments"),
+        ("models.py:Sized", r"needs arguments \(size\)\n  try    name a function without arguments"),
         ("models.py:value", "is a int, which cannot be traced"),
         ("models.py:number", "returned a int"),
-        ("models.py:Nested", "is no Module class"),
+        ("models.py:Nested", "is not a Module class"),
         ("no_such_package_at_all:Net", "there is no module 'no_such_package_at_all'"),
-        ("not a name!:Net", "no module name"),
-        ("..:Net", "no module name"),
+        ("not a name!:Net", "not a module name"),
+        ("..:Net", "not a module name"),
     ],
 )
 def test_what_is_no_target(models: Path, monkeypatch: pytest.MonkeyPatch, name: str, message: str):
@@ -70,7 +70,7 @@ def test_what_is_no_target(models: Path, monkeypatch: pytest.MonkeyPatch, name: 
 def test_a_wrong_name_in_user_code_gets_the_right_one(models: Path):
     broken = models.with_name("misspelt.py")
     broken.write_text("from graphc import nn\nnet = nn.Liner(2, 2)\n")
-    with pytest.raises(UserCodeError, match=r"no attribute 'Liner'(.|\n)*\n  try    Linear"):
+    with pytest.raises(UserCodeError, match=r"no attribute 'Liner'(.|\n)*\n  try    write Linear"):
         targets.resolve(f"{broken}:net")
 
 
@@ -117,11 +117,11 @@ def test_examples_come_in_the_order_of_forward(models: Path):
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
-        (["a:f32[2]"], "no type for input 'b'\n  try    --input b:f32"),
+        (["a:f32[2]"], "no type for input 'b'\n  try    pass --input b:f32"),
         ([], "no type for input 'a'"),
-        (["a:f32[2]", "c:f32[2]"], "no input 'c'\n  try    one of a, b, scale"),
+        (["a:f32[2]", "c:f32[2]"], "no input 'c'\n  try    choose one of a, b, scale"),
         (["a:f32[2]", "a:f32[2]", "b:f32[2]"], "given twice"),
-        (["a"], "is no input type"),
+        (["a"], "is not an input type"),
     ],
 )
 def test_wrong_examples(models: Path, texts: list[str], message: str):
@@ -222,8 +222,8 @@ def test_names_that_only_one_has_are_told_where_they_are_left_out(
     load_weights(net, path, strict=False)
     assert net.fc.bias.tolist() == [1, 1, 1, 1]
     assert capsys.readouterr().err.splitlines() == [
-        f"note: {path}: names that only the model has stay as constructed: 'fc.weight'",
-        f"note: {path}: names that only the file has are left out: 'x', 'y'",
+        f"note: {path}: names missing from the file keep their initial values: 'fc.weight'",
+        f"note: {path}: names unknown to the model are ignored: 'x', 'y'",
     ]
 
 

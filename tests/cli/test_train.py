@@ -82,7 +82,7 @@ def test_a_training_that_is_killed_and_resumed_gives_the_same_bits(files: Path, 
     killed = subprocess.run(words, cwd=ROOT, capture_output=True, env={**os.environ, "GRAPHC_CACHE": "off"})
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     done = training(*common, "--checkpoint", files / "b", "--resume")
-    assert done.code == 0 and "going on after step 10 of 21" in done.err
+    assert done.code == 0 and "resuming after step 10 of 21" in done.err
     assert (files / "out.gcm").read_bytes() == (files / "whole.gcm").read_bytes()
     assert sorted(path.name for path in (files / "b").iterdir()) == [
         *(".lock", "step-000000018.npz", "step-000000020.npz", "step-000000021.npz")
@@ -90,21 +90,21 @@ def test_a_training_that_is_killed_and_resumed_gives_the_same_bits(files: Path, 
 
 
 def test_ctrl_c_leaves_a_checkpoint(files: Path, training: Graphc, monkeypatch: pytest.MonkeyPatch):
-    whole = train._Printed.step
+    whole = train._Printer.step
 
-    def interrupt(self: train._Printed, progress: object, loss: float) -> None:
+    def interrupt(self: train._Printer, progress: object, loss: float) -> None:
         whole(self, progress, loss)  # type: ignore[arg-type]
         if progress.step == 5:  # type: ignore[attr-defined]
             os.kill(os.getpid(), signal.SIGINT)
 
-    monkeypatch.setattr(train._Printed, "step", interrupt)
+    monkeypatch.setattr(train._Printer, "step", interrupt)
     before = signal.getsignal(signal.SIGINT)
     done = training("--checkpoint", files / "run", "--epochs", 2)
-    assert done.code == console.INTERRUPTED and "interrupted after step 5 of 14; --resume goes on" in done.err
+    assert done.code == console.INTERRUPTED and "interrupted after step 5 of 14; --resume continues" in done.err
     assert (files / "run" / "step-000000005.npz").exists() and not (files / "out.gcm").exists()
     assert signal.getsignal(signal.SIGINT) is before
     done = training("--epochs", 2)
-    assert done.code == console.INTERRUPTED and "nothing was kept" in done.err
+    assert done.code == console.INTERRUPTED and "nothing was saved" in done.err
 
 
 def test_a_folder_with_checkpoints_is_not_begun_again(files: Path, training: Graphc):
@@ -114,7 +114,7 @@ def test_a_folder_with_checkpoints_is_not_begun_again(files: Path, training: Gra
     done = training("--checkpoint", files / "run", "--resume", "--lr", 0.5)
     assert done.code == console.MISMATCH and "belongs to another training: lr None and not 0.5" in done.err
     longer = training("--checkpoint", files / "run", "--resume", "--epochs", 2)
-    assert longer.code == 0 and "going on after step 7 of 14" in longer.err
+    assert longer.code == 0 and "resuming after step 7 of 14" in longer.err
 
 
 def test_numbers_of_the_optimizer_are_set(files: Path, training: Graphc):
@@ -170,13 +170,13 @@ def test_batches_of_one_size_leave_the_rest_out(tmp_path: Path, graphc: Graphc):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "--data, or by --images and --labels"),
-        (["--images", "a.gz"], "--data, or by --images and --labels"),
+        ([], "--data, or --images and --labels"),
+        (["--images", "a.gz"], "--data, or --images and --labels"),
         (["--data", "none.npz", "--resume"], "--checkpoint FOLDER"),
         (["--data", "none.npz", "--measure", "mse"], "--valid DATA"),
         (["--data", "none.npz"], "no such file or folder of data"),
-        (["--data", "none.npz", "--epochs", "0"], "no positive number"),
-        (["--data", "none.npz", "--set", "lr"], "no NAME=NUMBER"),
+        (["--data", "none.npz", "--epochs", "0"], "not a positive integer"),
+        (["--data", "none.npz", "--set", "lr"], "not NAME=NUMBER"),
     ],
 )
 def test_arguments_that_do_not_go_together(words: list[str], message: str, files: Path, graphc: Graphc):
@@ -191,7 +191,7 @@ def test_files_that_cannot_be_trained(files: Path, graphc: Graphc):
     done = graphc("train", files / "net.gcm", "--entry", "infer", "--data", files / "train.npz", "-o", files / "o.gcm")
     assert done.code == console.MISMATCH and "writes no parameters" in done.err and "--entry train_step" in done.err
     done = graphc("train", files / "net.gcm", "--data", files / "train.npz", "-o", files / "out.onnx")
-    assert done.code == console.USAGE and "no .gcm file" in done.err
+    assert done.code == console.USAGE and "must be a .gcm file" in done.err
     np.savez(files / "other.npz", a=np.zeros(3))
     done = graphc("train", files / "net.gcm", "--data", files / "other.npz", "-o", files / "out.gcm")
     assert done.code == console.MISMATCH and "has no x, y" in done.err

@@ -1,4 +1,4 @@
-"""Watching a model while it runs: numbers from hooks, shown in a terminal, on a page or in TensorBoard."""
+"""Monitor a running model: statistics from hooks, shown in a terminal, on an HTML page or in TensorBoard."""
 
 from graphc.monitor.html import HtmlWriter
 from graphc.monitor.tensorboard import TensorBoardWriter

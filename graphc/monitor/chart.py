@@ -1,4 +1,4 @@
-"""Charts as SVG: lines over steps, and histograms over steps as a map of shades."""
+"""SVG charts: lines over steps, and histograms over steps as a heat map."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ _ROWS = 40
 
 
 def thin(steps: Sequence[int], values: Sequence[float], most: int = MOST_POINTS) -> list[tuple[int, float]]:
-    """At most about ``most`` of the points: where there are more, the smallest and largest of each stretch."""
+    """Reduce the points to about ``most`` at most: keep the smallest and largest of each segment."""
     points = list(zip(steps, values, strict=True))
     if len(points) <= most:
         return points
     size = -(-len(points) * 2 // most)
-    kept: list[tuple[int, float]] = []
+    thinned: list[tuple[int, float]] = []
     for start in range(0, len(points), size):
-        part = points[start : start + size]
-        extremes = {part.index(min(part, key=lambda p: p[1])), part.index(max(part, key=lambda p: p[1]))}
-        kept.extend(part[i] for i in sorted(extremes))
-    return kept
+        segment = points[start : start + size]
+        extremes = {segment.index(min(segment, key=lambda p: p[1])), segment.index(max(segment, key=lambda p: p[1]))}
+        thinned.extend(segment[i] for i in sorted(extremes))
+    return thinned
 
 
 def ticks(low: float, high: float, count: int = 4) -> list[float]:
-    """Round numbers between two limits; one alone where they are the same but for rounding."""
+    """Return round numbers between two limits, or one number if the limits are equal up to rounding."""
     if high - low <= 1e-9 * max(abs(low), abs(high)):
         return [low]
     rough = (high - low) / count
@@ -42,7 +42,7 @@ def ticks(low: float, high: float, count: int = 4) -> list[float]:
 
 
 class _Axes:
-    """Where a step and a value lie in the chart."""
+    """Mapping from steps and values to chart coordinates."""
 
     def __init__(self, steps: tuple[float, float], values: tuple[float, float]):
         self.steps = steps
@@ -57,14 +57,14 @@ class _Axes:
         return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * ((value - low) / (high - low) if high > low else 0.5)
 
     def draw(self) -> str:
-        parts = []
+        shapes = []
         for value in ticks(*self.values):
             y = self.y(value)
-            parts.append(f'<path class="grid" d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}"/>')
-            parts.append(f'<text x="{LEFT - 6}" y="{y + 3.5:.1f}" text-anchor="end">{value:.5g}</text>')
+            shapes.append(f'<path class="grid" d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}"/>')
+            shapes.append(f'<text x="{LEFT - 6}" y="{y + 3.5:.1f}" text-anchor="end">{value:.5g}</text>')
         for step in ticks(*self.steps):
-            parts.append(f'<text x="{self.x(step):.1f}" y="{HEIGHT - 6}" text-anchor="middle">{step:.7g}</text>')
-        return "".join(parts)
+            shapes.append(f'<text x="{self.x(step):.1f}" y="{HEIGHT - 6}" text-anchor="middle">{step:.7g}</text>')
+        return "".join(shapes)
 
 
 def _svg(content: str, label: str) -> str:
@@ -72,7 +72,7 @@ def _svg(content: str, label: str) -> str:
 
 
 def line_chart(name: str, steps: Sequence[int], values: Sequence[float]) -> str:
-    """A line through the finite values; it breaks where there are none."""
+    """Draw a line through the finite values, interrupted at the others."""
     points = thin(steps, values)
     finite = [v for _, v in points if math.isfinite(v)]
     low, high = min(finite, default=0.0), max(finite, default=1.0)
@@ -91,26 +91,26 @@ def line_chart(name: str, steps: Sequence[int], values: Sequence[float]) -> str:
 
 
 def histogram_chart(name: str, steps: Sequence[int], tables: Sequence[Histogram]) -> str:
-    """Columns of shades: the darker, the more of a step's values lie there."""
+    """Draw one column for each step; a darker cell holds more of the step's values."""
     chosen = range(0, len(tables), -(-len(tables) // 60))
     low, high = min(float(t.edges[0]) for t in tables), max(float(t.edges[-1]) for t in tables)
     axes = _Axes((steps[chosen[0]], steps[chosen[-1]]), (low, high))
     width = (WIDTH - LEFT - RIGHT) / len(chosen)
     rows = np.linspace(low, high, _ROWS + 1)
     cell = (HEIGHT - TOP - BOTTOM) / _ROWS
-    parts = []
+    shapes = []
     for column, index in enumerate(chosen):
         shares = _resample(tables[index], rows)
         for row in np.flatnonzero(shares):
-            parts.append(
+            shapes.append(
                 f'<rect x="{LEFT + column * width:.1f}" y="{HEIGHT - BOTTOM - (row + 1) * cell:.1f}" '
                 f'width="{width + 0.3:.1f}" height="{cell + 0.3:.1f}" fill-opacity="{shares[row]:.2f}"/>'
             )
-    return _svg(f'<g class="map">{"".join(parts)}</g>{axes.draw()}', name)
+    return _svg(f'<g class="map">{"".join(shapes)}</g>{axes.draw()}', name)
 
 
 def _resample(table: Histogram, rows: np.ndarray) -> np.ndarray:
-    """Counts of the table spread over other edges, as shares of the fullest."""
+    """Resample the counts of a histogram to other edges, as fractions of the largest count."""
     below = np.concatenate([[0], np.cumsum(table.counts)]).astype(float)
     counts = np.diff(np.interp(rows, table.edges, below))
     return np.round(counts / max(float(counts.max()), 1.0), 2)

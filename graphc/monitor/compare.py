@@ -1,4 +1,4 @@
-"""``compare``: two models, functions or training steps, or one and its compiled form, layer by layer."""
+"""``compare``: compare two models, functions or training steps, or one and its compiled form, layer by layer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from graphc.tracing.trace import modules_of
 
 
 class Comparison:
-    """The layers in the order in which they were called, and what the calls left behind."""
+    """Result of ``compare``: layers in the order of their calls, results, and side effects."""
 
     def __init__(
         self,
@@ -37,15 +37,15 @@ class Comparison:
     ):
         self.layers = layers
         self.unseen = list(unseen)
-        """Layers that are called in steps of loops or in branches of compiled code, where nobody sees them."""
+        """Layers called inside loops or branches of compiled code, which hooks cannot observe."""
         self.values = list(values)
-        """Results of functions, gradients (those of the last layer first), tensors and states that were changed."""
+        """Results of functions, gradients (last layer first), and tensors and states that were changed."""
         self.missing = list(missing)
-        """Layers that were called, and values that were there, in one of the two only."""
+        """Layers that only one of the two called, and values that only one of them has."""
 
     @property
     def first(self) -> Difference | None:
-        """The first layer, or value, that differs by more than the tolerance; None where all are the same."""
+        """First layer or value outside the tolerance, or None."""
         return next((layer for layer in [*self.layers, *self.values] if not layer.is_within), None)
 
     def __bool__(self) -> bool:
@@ -60,33 +60,47 @@ class Comparison:
         return "\n".join([head, *map(str, self.layers), *map(str, self.values), *missing, *unseen, end])
 
     def to_dict(self) -> dict[str, Any]:
-        """As numbers and texts, for JSON."""
+        """Return the comparison as numbers and strings, for JSON."""
         first = None if self.first is None else self.first.path
-        parts = {"layers": self.layers, "values": self.values}
+        differences = {"layers": self.layers, "values": self.values}
         lists = {"missing": self.missing, "unseen": self.unseen}
-        return {**{k: [d._asdict() for d in v] for k, v in parts.items()}, **lists, "first": first}
+        return {**{k: [d._asdict() for d in v] for k, v in differences.items()}, **lists, "first": first}
 
 
 def compare(
     model: Any, other: Any, *args: Any, tolerance: float | None = None, backward: bool = False, **kwargs: Any
 ) -> Comparison:
-    """Calls ``model(*args, **kwargs)`` and ``other`` with the same arguments and compares the outputs of their modules.
+    """Call ``model`` and ``other`` with the same arguments, and compare the outputs of their modules.
 
-    ``other`` is a compiled ``model``, or another model whose modules have the same paths (compiled or not), such as
-    one with other weights or another implementation of a layer. Both begin with the same random numbers, with
-    arguments of their own, and all that they have changed is put back. A layer differs where the largest difference,
-    divided by the largest element, is beyond ``tolerance``: by default 1e-4 for f32, 1e-10 for f64, and anything for
-    whole numbers.
+    Both calls start from the same random numbers and have their own copies of the arguments; changed state is
+    restored. Functions and training steps are compared too: the modules called, the results, the gradients (last
+    layer first), and the changed weights, buffers and states. Gradients that only one of the
+    two keeps are skipped. If ``model`` and ``other`` are the same compiled function or step, the first call runs its
+    Python code.
 
-    ``backward``: also the gradients of parameters and inputs, of a sum of the outputs with fixed random weights.
-    Functions and training steps, with their ``backward`` and updates, are compared too: the modules that they call,
-    then what they return, the gradients that they leave, the last layer first, and the weights, buffers and states
-    that they have changed; gradients that one of the two does not keep are left out. Where ``model`` and ``other`` are
-    one and the same compiled function or step, the first call runs its Python code.
+    In compiled code hooks observe the layers, so kernels are not fused across layers. Layers called inside loops are in
+    ``unseen``.
 
-    In compiled code the layers are seen by hooks, so its kernels are not fused across them; those that are called in
-    steps of loops are ``unseen``. Raises ShapeError where
-    the outputs of a layer have different shapes, ArgumentError where there is nothing to compare.
+    Args:
+        model: a Module, function or training step.
+        other: the compiled ``model``, or another model whose modules have the same paths.
+        args: arguments of the call.
+    tolerance: largest allowed difference, divided by the largest element (default: 1e-4 for f32, 1e-10 for f64, 0 for
+            integers).
+    backward: also compare the gradients of parameters and inputs, for a sum of the outputs with fixed random weights.
+        kwargs: keyword arguments of the call.
+
+    Returns:
+        The comparison; it is true if all layers and values agree.
+
+    Raises:
+        ShapeError: a layer's outputs have different shapes.
+        ArgumentError: the two have no layers or tensors in common.
+
+    Example::
+
+        report = graphc.compare(model, graphc.compile(model), x, backward=True)
+        assert report, report
     """
     check_tolerance(tolerance)
     is_python = model is other and not isinstance(model, Module)
@@ -94,40 +108,40 @@ def compare(
         if not callable(value):
             raise ArgumentError(f"compare: {name} is a {type(value).__name__}, not a Module or a function")
     names = _names(model)
-    first = _observed(model, names, args, kwargs, backward, is_python)
-    second = _observed(other, {**_names(other), **names}, args, kwargs, backward, False)
+    first = _observe(model, names, args, kwargs, backward, is_python)
+    second = _observe(other, {**_names(other), **names}, args, kwargs, backward, False)
     layers = [_layer(key, first.layers[key], second.layers[key], tolerance) for key in _both(first, second)]
     is_function, unseen = not (_is_model(model) and _is_model(other)), first.unseen | second.unseen
     if not layers and not unseen and (_is_model(model) or _is_model(other)):
-        raise ArgumentError("compare: the two models have no module of the same path that was called")
+        raise ArgumentError("compare: the two models called no module of the same path")
     different = [k for k in [*first.layers, *second.layers] if (k in first.layers) != (k in second.layers)]
     missing = [_path(key) for key in different if key[0] not in unseen]
     if _is_step(model) != _is_step(other):  # only one of the two has a loss that may be a layer
         missing = [name for name in missing if name.partition(".")[0] != "loss"]
     values, absent = _values(first, second, tolerance, is_function)
     if is_function and not layers and not values:
-        raise ArgumentError("compare: neither modules nor tensors are in what the functions do")
-    # NOTE: compiled training functions and steps do not keep gradients that an optimizer has used.
+        raise ArgumentError("compare: the functions call no modules and return no tensors")
+    # NOTE: compiled training functions and steps drop gradients after the optimizer's step.
     absent = [name for name in absent if backward or not name.startswith("gradient of ")]
     return Comparison(layers, values, [*missing, *absent], sorted(unseen))
 
 
 _Key = tuple[str, int, int]
-"""Path, number of the call, and number of the tensor."""
+"""Path of the module, index of the call, and index of the output tensor."""
 
 
-class _Observed(NamedTuple):
-    """What one of the two did."""
+class _Observation(NamedTuple):
+    """Observation of one of the two calls."""
 
     layers: dict[_Key, tuple[str, np.ndarray]]
     result: Contents
     before: list[Contents]
     after: list[Contents]
     unseen: set[str]
-    """Paths of layers that are called where compiled code calls no Python."""
+    """Paths of layers whose calls in compiled code run no Python hook."""
 
 
-def _both(first: _Observed, second: _Observed) -> list[_Key]:
+def _both(first: _Observation, second: _Observation) -> list[_Key]:
     return [key for key in first.layers if key in second.layers]
 
 
@@ -140,34 +154,34 @@ def _is_step(value: Any) -> bool:
 
 
 def _roots(value: Any) -> list[tuple[str, Any]]:
-    """The modules that a call reaches, with prefixes of their paths."""
+    """List the modules reachable from a call, with prefixes of their paths."""
     value = getattr(value, "_target", value)
     if _is_step(value):
         losses = modules_of(value.loss) if value.loss is not None else []
         return [*_roots(value.model), *((f"loss.{prefix}", module) for prefix, module in losses)]
-    found = [(prefix, getattr(m, "_target", m)) for prefix, m in modules_of(value)]
+    modules = [(prefix, getattr(m, "_target", m)) for prefix, m in modules_of(value)]
     if isinstance(value, Module):
-        return found
-    known = {id(inner) for _, m in found for inner in m.modules()}
-    more = [h for h in holders_of([("", value)]) if h.kind == MODULE and id(h.value) not in known]
-    if not found and len(more) == 1:
+        return modules
+    known_ids = {id(inner) for _, m in modules for inner in m.modules()}
+    more = [h for h in holders_of([("", value)]) if h.kind == MODULE and id(h.value) not in known_ids]
+    if not modules and len(more) == 1:
         return [("", more[0].value)]
-    return [*found, *((f"{h.name.removeprefix('.')}.", h.value) for h in more)]
+    return [*modules, *((f"{h.name.removeprefix('.')}.", h.value) for h in more)]
 
 
 def _names(value: Any) -> dict[int, tuple[Any, str]]:
-    """By identity the modules that a call reaches, and their paths."""
-    found: dict[int, tuple[Any, str]] = {}
+    """Map the identity of each module reachable from a call to the module and its path."""
+    paths: dict[int, tuple[Any, str]] = {}
     for prefix, root in _roots(value):
         for path, module in root.named_modules() if isinstance(root, Module) else ():
-            found.setdefault(id(module), (module, (prefix + path).removesuffix(".") if not path else prefix + path))
-    return found
+            paths.setdefault(id(module), (module, (prefix + path).removesuffix(".") if not path else prefix + path))
+    return paths
 
 
-def _observed(
+def _observe(
     call: Any, names: Mapping[int, tuple[Any, str]], args: Any, kwargs: Any, backward: bool, is_python: bool
-) -> _Observed:
-    """Calls it, with copies of the arguments, and puts back what it has changed."""
+) -> _Observation:
+    """Make one call with copies of the arguments, and restore all state it changes."""
     layers: dict[_Key, tuple[str, np.ndarray]] = {}
     calls: dict[str, int] = {}
     unseen: set[str] = set()
@@ -182,7 +196,7 @@ def _observed(
 
     holders = holders_of([("model", getattr(call, "_target", call)), *((p.strip("."), m) for p, m in _roots(call))])
     is_training = backward or not _is_model(call)
-    with _kept(holders), no_grad() if not is_training else enable_grad():
+    with _restored(holders), no_grad() if not is_training else enable_grad():
         leaves, nested = flatten((args, kwargs))
         own = [t.detach().clone().requires_grad_(t.requires_grad) for t in leaves]
         own_args, own_kwargs = unflatten(nested, own)
@@ -196,16 +210,18 @@ def _observed(
         finally:
             for handle in handles:
                 handle.remove()
-        given = [("input", f"input {i}", {"tensors": {}, "gradients": {"": t.grad}}) for i, t in enumerate(own)]
+        input_gradients = [
+            ("input", f"input {i}", {"tensors": {}, "gradients": {"": t.grad}}) for i, t in enumerate(own)
+        ]
         packer = Packer(lenient=True)
-        inputs = [(k, n, packer.pack(c, n)) for k, n, c in given if c["gradients"][""] is not None]
-        shown = ("result", "result", Packer(lenient=True).pack(result, "result"))
-        return _Observed(layers, shown, before, [*contents_of(holders), *inputs], unseen)
+        inputs = [(k, n, packer.pack(c, n)) for k, n, c in input_gradients if c["gradients"][""] is not None]
+        result_contents = ("result", "result", Packer(lenient=True).pack(result, "result"))
+        return _Observation(layers, result_contents, before, [*contents_of(holders), *inputs], unseen)
 
 
 @contextmanager
-def _kept(holders: Sequence[Holder]) -> Iterator[None]:
-    """Puts back what is changed inside: tensors, gradients, states, random numbers."""
+def _restored(holders: Sequence[Holder]) -> Iterator[None]:
+    """Restore tensors, gradients, states and random numbers after the block."""
     packer = Packer()
     with no_grad():
         numbers, saved = get_rng_state(), [packer.pack(h.contents(), h.name) for h in holders]
@@ -223,12 +239,12 @@ def _backward(result: Any) -> None:
     rng = np.random.default_rng(0)
     outputs = [t for t in flatten(result)[0] if t.requires_grad and t.dtype.is_floating_point]
     if not outputs:
-        raise ArgumentError("compare: no output has a gradient", remedy="backward=False")
+        raise ArgumentError("compare: no output has a gradient", remedy="pass backward=False")
     weights = [Tensor._wrap(rng.standard_normal(t.shape).astype(t.dtype.numpy)) for t in outputs]
     total: Any = None
     for output, weight in zip(outputs, weights, strict=True):
-        part = (output * weight.to(output.device)).sum()
-        total = part if total is None else total + part
+        term = (output * weight.to(output.device)).sum()
+        total = term if total is None else total + term
     total.backward()
 
 
@@ -247,24 +263,24 @@ def _layer(
 
 
 def _values(
-    first: _Observed, second: _Observed, tolerance: float | None, is_function: bool
+    first: _Observation, second: _Observation, tolerance: float | None, is_function: bool
 ) -> tuple[list[Difference], list[str]]:
-    """What functions return, and what the calls have left behind."""
+    """Compare the results of functions, and the contents of holders after the calls."""
     pairs = [(first.result, second.result)] if is_function else []
-    there = {(kind, name): number for number, (kind, name, _) in enumerate(second.after)}
+    index_of = {(kind, name): number for number, (kind, name, _) in enumerate(second.after)}
     by_kind: dict[str, list[int]] = {}
     for number, (kind, _, _) in enumerate(second.after):
         by_kind.setdefault(kind, []).append(number)
     used: dict[str, int] = {}
-    for one in first.after:
-        kind, name, _ = one
-        place = used.get(kind, 0)
-        used[kind] = place + 1
-        # NOTE: other objects with a state, such as schedules and steps, are of many classes: their order says nothing.
+    for contents in first.after:
+        kind, name, _ = contents
+        position = used.get(kind, 0)
+        used[kind] = position + 1
+        # NOTE: objects of kind STATE are of many classes (schedules, steps), so their order does not match them.
         others = by_kind.get(kind, []) if kind != STATE else []
-        number = there.get((kind, name), others[place] if place < len(others) else None)
+        number = index_of.get((kind, name), others[position] if position < len(others) else None)
         if number is not None:
-            pairs.append((one, second.after[number]))
+            pairs.append((contents, second.after[number]))
     before = {(kind, name): tree for kind, name, tree in first.before}
     values, missing = compared(pairs, tolerance, before)
     order = {f"gradient of {name}": -i for i, name in enumerate(_parameters(first.layers, first.after))}
@@ -275,12 +291,12 @@ def _values(
 
 
 def _parameters(layers: Mapping[_Key, Any], after: Sequence[Contents]) -> list[str]:
-    """Names of parameters in the order in which their modules were called."""
-    found: list[tuple[int, str]] = []
+    """List the names of parameters in the order in which their modules were called."""
+    ranked: list[tuple[int, str]] = []
     paths = list(dict.fromkeys(path for path, _, _ in layers))
     for kind, name, tree in after:
         if kind == MODULE:
             for key, _ in next(c for k, c in tree["dict"] if k == {"plain": "gradients"})["dict"]:
                 owner = key["plain"].rpartition(".")[0]
-                found.append((paths.index(owner) if owner in paths else -1, f"{name}.{key['plain']}"))
-    return [name for _, name in sorted(found, key=lambda pair: pair[0])]
+                ranked.append((paths.index(owner) if owner in paths else -1, f"{name}.{key['plain']}"))
+    return [name for _, name in sorted(ranked, key=lambda pair: pair[0])]

@@ -1,4 +1,4 @@
-"""What holders hold at one time, and how that differs from what they hold at another, value by value."""
+"""Snapshots of holders' contents, and their comparison value by value."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from graphc.monitor.packing import Packer, arrays_in
 from graphc.tape.grad_mode import no_grad
 
 Contents = tuple[str, str, Any]
-"""Kind and name of a holder, and its contents as a packed tree."""
+"""Kind and name of a holder, and its contents as a packed tree (``Packer``)."""
 
 
 def contents_of(holders: Sequence[Holder]) -> list[Contents]:
-    """The contents of holders; what one shares with another stands in the first of them."""
+    """Pack the contents of holders. A tensor that several holders share is stored with the first of them."""
     packer = Packer(lenient=True)
     with no_grad():
         return [(h.kind, h.name, packer.pack(h.contents(), h.name)) for h in holders]
@@ -28,9 +28,11 @@ def compared(
     tolerance: float | None,
     before: Mapping[tuple[str, str], Any] | None = None,
 ) -> tuple[list[Difference], list[str]]:
-    """All values that are in both contents of a pair, and the names of those that are in one only. Differences are
-    measured by the largest element of the kind: all gradients of a model, all its tensors. ``before`` are contents of
-    earlier: what has not changed since is left out then."""
+    """Compare the values in both contents of each pair, and list the names of values in one of them only.
+
+    Differences are relative to the largest element of the same kind: of all gradients of a model, or of all its
+    tensors. Values unchanged since ``before`` (earlier contents by kind and name) are skipped.
+    """
     values: list[Difference] = []
     missing: list[str] = []
     for (kind, name, one), (_, _, other) in pairs:
@@ -54,8 +56,8 @@ def _is_same(array: np.ndarray, before: np.ndarray) -> bool:
 
 
 def value_name(holder: str, key: str) -> str:
-    """The name of ``['gradients']['0.weight']`` of a holder."""
-    words = [part.strip("'") for part in key.removeprefix("[").removesuffix("]").split("][")] if key else []
+    """Return the display name of a key: ``['gradients']['0.weight']`` of ``net`` is ``gradient of net.0.weight``."""
+    words = [word.strip("'") for word in key.removeprefix("[").removesuffix("]").split("][")] if key else []
     if holder == "result" or not words:
         return holder + key
     rest = ".".join(words[1:])

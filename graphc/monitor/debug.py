@@ -1,4 +1,4 @@
-"""``debug``: a log of modules and ops, eager or compiled, that stops at the first NaN or at a named module."""
+"""``debug``: log modules and ops, eager or compiled, and stop at the first NaN or at a named module."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from graphc.base.errors import ArgumentError, NonFiniteError
 from graphc.ir.op import REGISTRY
 from graphc.monitor.call_log import CALL, GRADIENT, MODULE, NOTE, OP, CallLog, Event, Filter, matches
 from graphc.monitor.op_watch import OpDone, OpWatch
-from graphc.monitor.outermost_call import Begun, OutermostCall
+from graphc.monitor.outermost_call import OutermostCall, StepCall
 from graphc.monitor.recording import Recorder
 from graphc.monitor.stops import NAN, Stop, Stops
 from graphc.nn.compiled_hooks import observer
@@ -39,52 +39,65 @@ from graphc.tensors.tensor_base import refresh
 from graphc.tracing.trace import graph_name, is_tracing
 
 _COMPILED = (
-    "compiled code: its modules are seen, the ops inside of its kernels are not (debug(eager=True) runs its Python "
+    "compiled code: its modules are logged, the ops inside its kernels are not (debug(eager=True) runs its Python "
     "code; first_nan=True and graphc.compare look into the code itself)"
 )
 
 
 class _Running(NamedTuple):
-    """A module whose call has begun."""
+    """Module whose call is in progress."""
 
     module: Any
     event: Event
     start: float
     spent: float
-    """What logging had taken until then."""
+    """Seconds spent on logging before the call."""
 
 
 class debug:
-    """Writes down what happens while the block runs: every module and op, forward and backward.
+    """Log of every module and op that runs in a block, forward and backward.
 
     ``with graphc.debug():`` prints each call on stderr as it happens: modules as headings (path, class, inputs,
-    outputs), below them ops, with shapes, element types, ranges, counts of NaN and infinities, time in microseconds,
-    and the user's line; in the backward pass gradients of ops, with module and line of the op in the forward pass.
-    ``with graphc.debug(model, stream=False) as log:`` keeps them: iterate over ``log``, ``log.text()``,
-    ``log.to_dict()``. Paths are those in ``model``, or in the outermost module that is called.
+    outputs), their ops below them, with shapes, element types, ranges, counts of NaN and infinities, time in
+    microseconds, and the user's line. In the backward pass it prints the gradients of ops, with module and line of the
+    forward op. Iterate over the session, or call ``text()`` or ``to_dict()``, to read the log. As a decorator, each
+    call
+    of the function is a session.
 
-    ``ops=False``: modules only; ``backward=True``: gradients at modules, too. ``modules`` and ``names`` are patterns
-    (or several) of paths or classes of modules, and of names of ops: only what fits is logged. ``stream``: a file or
-    True, to print; as a default it is True where neither ``stop``, ``log`` nor ``record`` is given. ``log``: a file of
-    JSON lines. ``limit``: how many events are kept; the last ones are.
+    In compiled code hooks log the modules, so kernels are not fused across modules and each signature is compiled once
+    more; ops inside kernels are not logged. Other threads are not logged.
 
-    ``stop="nan"`` raises NonFiniteError at the first op, module or gradient that makes a NaN, or an infinity of finite
-    numbers, with the ranges of what went in. Any other ``stop`` is a pattern of paths or classes of modules, at whose
-    call StoppedError is raised; several may be given. ``on_stop`` is called with a ``Stop`` instead, which has the
-    tensors (``stop.inputs``, ``stop.outputs``, ``stop.module``, ``stop.event``); ``on_stop=breakpoint`` opens the
-    debugger. ``stop_at_nan=True`` is another form of ``stop="nan"``, ``stop_at`` one of patterns of modules.
+    Args:
+        model: log only modules inside ``model``, with their paths in it (default: paths in the outermost module).
+        ops: log ops too.
+        backward: also log gradients at modules.
+        modules: patterns of module paths or classes to log.
+        names: patterns of op names to log.
+        stop: ``"nan"`` raises NonFiniteError at the first op, module or gradient that makes a NaN, or an infinity from
+            finite numbers. Other values are patterns of module paths or classes; a matching call raises StoppedError.
+        on_stop: function called with a ``Stop`` instead of raising: ``stop.inputs``, ``stop.outputs``, ``stop.module``,
+            ``stop.event``. ``breakpoint`` opens the debugger.
+        eager: run the Python code of compiled functions, so that their ops are logged.
+        stream: a text file, or True for stderr, to print to; False prints nothing (default: True without ``stop``,
+            ``log`` and ``record``).
+        log: a file to write as lines of JSON.
+        limit: number of events to keep; the last ones are kept.
+        record: a file to write a recording to, which ``graphc.replay`` runs again, bit for bit, in another process. It
+            holds the first call of a function, module or compiled step in the block, with the contents of all modules,
+            optimizers, generators and tensors it refers to. With ``stop`` it is written only after a stop or an
+            error. Recording sets no hooks, so compiled code runs unchanged.
+        stop_at_nan: the same as ``stop="nan"``.
+        stop_at: the same as patterns in ``stop``.
 
-    In compiled code modules are seen by hooks, so its kernels are not fused across modules and the first call of each
-    signature is compiled once more; ops are not seen. With ``eager=True`` compiled functions run their Python code
-    while the block runs. What other threads do is not seen.
+    Raises:
+    ArgumentError: inside a function during its compilation; for arguments of the wrong kind; for patterns that match
+            nothing in ``model``; for values that cannot be recorded.
 
-    ``record="step.gcr"`` writes what is needed to run a step again, bit for bit, in another process: the first call of
-    a function, module or compiled step in the block (or, as a decorator, of the function), its arguments, and contents
-    of the modules, optimizers, generators and tensors that it refers to, before and after; ``graphc.replay`` reads it.
-    With ``stop`` it is written only where that was met or an error raised. No hooks are set then, so that compiled code
-    runs as ever. Raises ArgumentError for arguments that a file cannot hold.
+    Example::
 
-    Raises ArgumentError inside of a trace.
+        with graphc.debug(model, stream=False) as log:
+            model(x)
+        print(log.text())
     """
 
     def __init__(
@@ -108,45 +121,47 @@ class debug:
         stops = (*_several(stop, "stop"), *([NAN] if stop_at_nan else []), *_several(stop_at, "stop_at"))
         model = getattr(model, "_target", model)
         _check_model(model)
-        _check_places(stream, log, record)
+        _check_files(stream, log, record)
         if not isinstance(limit, int) or limit < 0:
-            raise ArgumentError(f"debug: limit must be a number of events from 0 on, got {limit!r}")
+            raise ArgumentError(f"debug: limit must be a number of events of at least 0, got {limit!r}")
         if on_stop is not None and not (callable(on_stop) and stops):
-            shown = "there is nothing to stop at" if callable(on_stop) else f"on_stop is no function: {on_stop!r}"
-            raise ArgumentError(f"debug: {shown}", remedy='stop="nan" or stop="a.path", with on_stop=breakpoint')
+            problem = "on_stop needs stop=" if callable(on_stop) else f"on_stop must be a function, got {on_stop!r}"
+            raise ArgumentError(f"debug: {problem}", remedy='pass stop="nan" or stop="a.path" with on_stop=breakpoint')
         self._model = model
         self._paths = {} if model is None else {id(m): name for name, m in model.named_modules()}
         self._ops, self._backward, self._eager = ops, backward, eager
         self._stops = Stops(stops, on_stop)
-        self._wanted = Filter(_several(modules, "modules"), _several(names, "names"))
+        self._filter = Filter(_several(modules, "modules"), _several(names, "names"))
         self._check_patterns(self._stops.modules, "to stop at")
-        self._check_patterns(self._wanted.modules, "to log")
-        for pattern in self._wanted.ops:
+        self._check_patterns(self._filter.modules, "to log")
+        for pattern in self._filter.ops:
             if not fnmatch.filter(REGISTRY, pattern):
                 near = difflib.get_close_matches(pattern, REGISTRY, 3)
-                remedy = f"{' or '.join(near)}, or a pattern" if near else "names of docs/ops.md, or a pattern"
+                remedy = (
+                    f"write {' or '.join(near)}, or a pattern" if near else "choose a name in docs/ops.md, or a pattern"
+                )
                 raise ArgumentError(f"debug: there is no op {pattern!r} to log", remedy=remedy)
         self._limit, self._file = limit, log
         self._stream = stream if stream is not None else not (stops or log or record)
         self._record = record
         self._recorder = None if record is None else Recorder(stops)
-        self._tap: OutermostCall | None = None
-        self._log = CallLog(limit, self._wanted, None, None)
+        self._outermost_call: OutermostCall | None = None
+        self._log = CallLog(limit, self._filter, None, None)
         self._exit: ExitStack | None = None
         self._is_decorator = False
         self._name = ""
-        """Of the call that is recorded, where it is not that of the function."""
+        """Name of the recorded call; empty for the name of the function."""
         self._watch: OpWatch | None = None
         self._running: list[_Running] = []
-        self._known: dict[int, tuple[Any, str]] = {}
-        """By identity modules that were called, and their paths."""
+        self._called: dict[int, tuple[Any, str]] = {}
+        """Modules that were called, and their paths, by identity."""
         self._unseen: dict[int, Any] = {}
-        """By identity modules whose calls nobody sees."""
+        """Modules whose calls cannot be observed, by identity."""
         self._spent = 0.0
         self._noted = False
 
     def _check_patterns(self, patterns: Sequence[str], purpose: str) -> None:
-        """Raises ArgumentError where no module of the model fits a pattern."""
+        """Raise ArgumentError for a pattern that matches no module of the model."""
         if self._model is None:
             return
         named = [(path, type(m).__name__) for path, m in self._model.named_modules()]
@@ -154,23 +169,25 @@ class debug:
             if not any(matches((pattern,), *names) for names in named):
                 raise ArgumentError(
                     f"debug: there is no module {pattern!r} {purpose}",
-                    remedy="a path of named_modules(), a class, or a pattern of these",
+                    remedy="write a path of named_modules(), a class, or a pattern of these",
                 )
 
     def __enter__(self) -> Self:
         if is_tracing():
-            raise ArgumentError("debug inside of a function that is compiled", remedy="debug around its call")
+            raise ArgumentError(
+                "debug cannot run inside a function that is being compiled", remedy="put debug around its call"
+            )
         if self._exit is not None:
-            raise ArgumentError("debug: this session is running already", remedy="another gc.debug(...)")
+            raise ArgumentError("debug: this session is running already", remedy="start another gc.debug(...)")
         stream = sys.stderr if self._stream is True else self._stream
         write = (lambda line: print(line, file=stream)) if stream else None
         with ExitStack() as stack:
             file = stack.enter_context(open(self._file, "w", encoding="utf-8")) if self._file is not None else None
-            self._log = CallLog(self._limit, self._wanted, write, file)
+            self._log = CallLog(self._limit, self._filter, write, file)
             stack.callback(self._log.flush)
             self._hook(stack)
             if self._eager:
-                # Shortcuts of compiled functions end with the epoch.
+                # A new epoch invalidates the fast paths of compiled functions.
                 mutation_epoch.note()
                 dispatch.AS_PYTHON[0] += 1
                 stack.callback(_no_longer_as_python)
@@ -180,13 +197,13 @@ class debug:
             self._exit = stack.pop_all()
         self._running, self._spent, self._noted = [], 0.0, False
         if self._recorder is not None and not self._is_decorator:
-            self._tap = OutermostCall(sys._getframe(1), self._begin_call, self._recorder.end)
-            self._tap.start()
+            self._outermost_call = OutermostCall(sys._getframe(1), self._begin_call, self._recorder.end)
+            self._outermost_call.start()
         return self
 
     def _hook(self, stack: ExitStack) -> None:
         if self._recorder is not None:
-            return  # hooks would change the kernels of compiled code, and with these its bits
+            return  # hooks would change the kernels of compiled code, and with them the bits of results
         handles = [
             register_module_forward_pre_hook(self._observer(self._begin)),
             register_module_forward_hook(self._observer(self._end)),
@@ -198,12 +215,12 @@ class debug:
 
     def _observer(self, method: Callable[..., Any]) -> Callable[..., Any]:
         def unseen(module: Any) -> None:
-            if id(module) not in self._unseen and self._is_wanted(module):
+            if id(module) not in self._unseen and self._is_logged(module):
                 self._unseen[id(module)] = module
-                shown = f"{self._path(module) or 'a module'} ({type(module).__name__})"
-                self._log.add(_note(f"{shown} is not seen: compiled code calls it in a loop or a branch", 0))
+                name = f"{self._path(module) or 'a module'} ({type(module).__name__})"
+                self._log.add(_note(f"{name} is not logged: compiled code calls it in a loop or a branch", 0))
 
-        return observer(lambda *given: method(*given), unseen)
+        return observer(lambda *args: method(*args), unseen)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -211,8 +228,8 @@ class debug:
         stack, self._exit = self._exit, None
         if stack is None:
             return
-        if self._tap is not None:
-            self._tap.stop()
+        if self._outermost_call is not None:
+            self._outermost_call.stop()
         stack.close()
         self._watch = None
         if self._recorder is not None:
@@ -223,7 +240,7 @@ class debug:
                 warnings.warn(f"debug: no module {pattern!r} was called to stop at", stacklevel=2)
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """As a decorator: each call of the function is a session of its own."""
+        """Decorate a function so that each call is a session."""
 
         @functools.wraps(function)
         def called(*args: Any, **kwargs: Any) -> Any:
@@ -234,10 +251,10 @@ class debug:
                     if recorder is None:
                         return function(*args, **kwargs)
                     name = self._name or graph_name(function)
-                    self._begin_call(Begun(name, args, kwargs, [(name, function)]))
-                    found = function(*args, **kwargs)
-                    recorder.end(found)
-                    return found
+                    self._begin_call(StepCall(name, args, kwargs, [(name, function)]))
+                    result = function(*args, **kwargs)
+                    recorder.end(result)
+                    return result
             finally:
                 self._is_decorator = False
 
@@ -245,47 +262,49 @@ class debug:
 
     # ---- recording
 
-    def _begin_call(self, begun: Begun) -> bool:
+    def _begin_call(self, call: StepCall) -> bool:
         assert self._recorder is not None
         with self._paused():
-            return self._recorder.begin(begun.name, begun.args, begun.kwargs, begun.refers)
+            return self._recorder.begin(call.name, call.args, call.kwargs, call.refers)
 
     def following(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
-        """As a decorator that looks at a call as one that is recorded is looked at, without writing it."""
+        """Decorate a function so that its calls are observed as in a recording, without writing a file."""
         self._recorder, self._name = Recorder(self._stops.patterns), name
         return self(function)
 
     @property
     def ops_seen(self) -> list[Any]:
-        """What a recording has of ops."""
+        """Return the ops of the recording."""
         return [] if self._recorder is None else self._recorder.ops
 
     def _write(self, recorder: Recorder, error: BaseException | None) -> None:
-        """Writes the recording: with ``stop`` where there is a reason; raises where the result is not finite."""
+        """Write the recording (with ``stop`` only after a stop or error). Raises NonFiniteError for a bad result."""
         if error is not None:
             recorder.fail(error)
-        what = self._bad(recorder) if error is None and self._stops.wants_finite else None
-        if what is not None:
-            recorder.fail(what)
-        ended = error is not None or what is not None
+        nonfinite = self._nonfinite_error(recorder) if error is None and self._stops.wants_finite else None
+        if nonfinite is not None:
+            recorder.fail(nonfinite)
+        ended = error is not None or nonfinite is not None
         if self._record is not None and (recorder.has_begun if ended else not self._stops.is_any):
             size = recorder.write(self._record)
             print(f"debug: recorded {recorder.name} in {os.fspath(self._record)}, {size:,} bytes", file=sys.stderr)
-        if what is not None:
-            raise what
+        if nonfinite is not None:
+            raise nonfinite
 
-    def _bad(self, recorder: Recorder) -> NonFiniteError | None:
-        found = recorder.bad()
-        if not found:
+    def _nonfinite_error(self, recorder: Recorder) -> NonFiniteError | None:
+        value = recorder.first_nonfinite()
+        if not value:
             return None
         call = f"graphc.replay({os.fspath(self._record or 'step.gcr')!r}, function, eager=True)"
-        return NonFiniteError(f"{recorder.name}: {found} is not finite after the call", remedy=f"{call} finds the op")
+        return NonFiniteError(
+            f"{recorder.name}: {value} is not finite after the call", remedy=f"run {call} to find the op"
+        )
 
-    # ---- what was logged
+    # ---- the log
 
     @property
     def events(self) -> list[Event]:
-        """Modules (when they end), ops and gradients, in the order in which they happened; the last ``limit`` ones."""
+        """Return the last ``limit`` events in order: modules (when they end), ops and gradients."""
         return list(self._log)
 
     def __iter__(self) -> Iterator[Event]:
@@ -295,17 +314,17 @@ class debug:
         return self.text(100)
 
     def text(self, last: int | None = None) -> str:
-        """The log as text, or its last entries."""
+        """Format the log, or its last ``last`` events, as text."""
         return self._log.text(last)
 
     def to_dict(self) -> dict[str, Any]:
-        """The log as numbers and texts, for JSON."""
+        """Return the log as numbers and strings, for JSON."""
         return {"count": self._log.count, "events": [e.to_dict() for e in self._log.entries]}
 
     # ---- modules
 
     def _path(self, module: Any) -> str:
-        """The path of a module in the model, or in the outermost one that runs."""
+        """Return the path of a module in the model, or in the outermost running module."""
         if self._model is not None and id(module) in self._paths:
             return self._paths[id(module)]
         scope = module_path.scope()
@@ -314,16 +333,16 @@ class debug:
         if not self._running:
             return ""
         root = self._running[0].module
-        known = {id(m): name for name, m in root.named_modules()}
+        paths = {id(m): name for name, m in root.named_modules()}
         caller = self._running[-1].event.path
-        return known.get(id(module), f"{caller}.{type(module).__name__}" if caller else type(module).__name__)
+        return paths.get(id(module), f"{caller}.{type(module).__name__}" if caller else type(module).__name__)
 
-    def _is_wanted(self, module: Any) -> bool:
+    def _is_logged(self, module: Any) -> bool:
         return self._model is None or id(module) in self._paths
 
     def _begin(self, module: Any, args: Any) -> None:
         now = time.perf_counter()
-        if not self._is_wanted(module):
+        if not self._is_logged(module):
             return
         scope = module_path.scope()
         is_eager = scope is not None and bool(scope.stack) and scope.stack[-1] is module
@@ -336,35 +355,35 @@ class debug:
             CALL, "forward", self._path(module), type(module).__name__, "", "", self._reports(tensors), (), 0.0,
             len(self._running),
         )  # fmt: skip
-        self._known[id(module)] = module, event.path
+        self._called[id(module)] = module, event.path
         self._log.add(event)
         self._running.append(_Running(module, event, time.perf_counter(), self._spent + time.perf_counter() - now))
         self._spent += time.perf_counter() - now
-        found = [p for p in self._stops.modules if matches((p,), event.path, event.module)]
-        if found:
-            self._stops.met.update(found)
+        patterns = [p for p in self._stops.modules if matches((p,), event.path, event.module)]
+        if patterns:
+            self._stops.met.update(patterns)
             with self._paused():
                 self._stops.at_module(event, module, tensors)
 
     def _unwind(self, module: Any, stack: Sequence[Any] | None) -> None:
-        """Forgets modules whose call an error has ended."""
-        kept = self._running
+        """Drop modules whose call an error has ended."""
+        running = self._running
         if stack is not None:
-            kept = [r for r in self._running if any(r.module is m for m in stack[:-1])]
+            running = [r for r in self._running if any(r.module is m for m in stack[:-1])]
         else:
-            again = next((i for i, r in enumerate(self._running) if r.module is module), len(self._running))
-            kept = self._running[:again]
-        self._running = kept
+            depth = next((i for i, r in enumerate(self._running) if r.module is module), len(self._running))
+            running = self._running[:depth]
+        self._running = running
 
     def _end(self, module: Any, args: Any, output: Any) -> None:
         now = time.perf_counter()
-        place = next((i for i in reversed(range(len(self._running))) if self._running[i].module is module), None)
-        if place is None:
+        depth = next((i for i in reversed(range(len(self._running))) if self._running[i].module is module), None)
+        if depth is None:
             return
-        begun, self._running = self._running[place], self._running[:place]
+        call, self._running = self._running[depth], self._running[:depth]
         outputs = _tensors(output)
-        seconds = max(0.0, now - begun.start - (self._spent - begun.spent))
-        event = begun.event._replace(kind=MODULE, outputs=self._reports(outputs), seconds=seconds)
+        seconds = max(0.0, now - call.start - (self._spent - call.spent))
+        event = call.event._replace(kind=MODULE, outputs=self._reports(outputs), seconds=seconds)
         self._log.add(event)
         self._spent += time.perf_counter() - now
         if self._stops.wants_finite:
@@ -372,28 +391,28 @@ class debug:
                 self._stops.after_module(event, module, _tensors(args), outputs)
 
     def _gradients(self, module: Any, grad_input: Any, grad_output: Any) -> None:
-        if not self._is_wanted(module):
+        if not self._is_logged(module):
             return
-        given, made = _tensors(grad_output), _tensors(grad_input)
+        inputs, outputs = _tensors(grad_output), _tensors(grad_input)
         name = type(module).__name__
-        path = self._known.get(id(module), (module, ""))[1]
-        event = Event(MODULE, "backward", path, name, "", "", self._reports(given), self._reports(made), 0.0)
+        path = self._called.get(id(module), (module, ""))[1]
+        event = Event(MODULE, "backward", path, name, "", "", self._reports(inputs), self._reports(outputs), 0.0)
         self._log.add(event)
         if self._stops.wants_finite:
             with self._paused():
-                self._stops.after_module(event, module, given, made)
+                self._stops.after_module(event, module, inputs, outputs)
 
     # ---- ops
 
     def after_op(self, done: OpDone) -> Callable[..., Any] | None:
-        """Takes an op in; returns what takes its gradient in."""
+        """Log an op, and return the function that logs its gradient."""
         now = time.perf_counter()
         scope = module_path.scope()
         module = scope.stack[-1] if scope is not None and scope.stack else None
-        if module is not None and not self._is_wanted(module):
+        if module is not None and not self._is_logged(module):
             return None
         if self._recorder is not None:
-            self._follow(scope.stack if scope is not None else ())
+            self._enter_modules(scope.stack if scope is not None else ())
         phase = "backward" if done.is_backward else "forward"
         event = Event(
             OP, phase, self._path(module) if module is not None else "", type(module).__name__ if module else "",
@@ -409,8 +428,8 @@ class debug:
             self._stops.after_op(event, done.operands, done.results, done.attrs)
         return functools.partial(self._after_gradient, event)
 
-    def _follow(self, stack: Sequence[Any]) -> None:
-        """Headings of modules without hooks: those whose call the op lies in."""
+    def _enter_modules(self, stack: Sequence[Any]) -> None:
+        """Log headings of the modules around an op, for recordings, which have no hooks."""
         same = 0
         while same < min(len(stack), len(self._running)) and self._running[same].module is stack[same]:
             same += 1
@@ -420,55 +439,57 @@ class debug:
             event = Event(CALL, "forward", self._path(module), name, "", "", (), (), 0.0, depth)
             self._log.add(event)
             self._running.append(_Running(module, event, 0.0, 0.0))
-            found = [p for p in self._stops.modules if matches((p,), event.path, event.module)]
-            if found:
-                self._stops.met.update(found)
+            patterns = [p for p in self._stops.modules if matches((p,), event.path, event.module)]
+            if patterns:
+                self._stops.met.update(patterns)
                 self._stops.at_module(event, module, ())
 
     def _after_gradient(self, forward: Event, inputs: Any, outputs: Any, seconds: float) -> None:
         if self._exit is None:
             return
-        given, made = _tensors(inputs), _tensors(outputs)
+        input_tensors, output_tensors = _tensors(inputs), _tensors(outputs)
         event = forward._replace(
-            kind=GRADIENT, phase="backward", inputs=self._reports(given), outputs=self._reports(made), seconds=seconds,
-            depth=0,
+            kind=GRADIENT, phase="backward", inputs=self._reports(input_tensors), outputs=self._reports(output_tensors),
+            seconds=seconds, depth=0,
         )  # fmt: skip
         if self._recorder is not None:
-            self._recorder.add(event, made)
+            self._recorder.add(event, output_tensors)
         if self._ops:
             self._log.add(event)
         if self._stops.wants_finite:
-            self._stops.after_gradient(event, forward, given, made)
+            self._stops.after_gradient(event, forward, input_tensors, output_tensors)
 
     def _reports(self, tensors: Sequence[Tensor]) -> tuple[ArrayReport, ...]:
         with self._paused():
             return tuple([report_of(on_host(refresh(t)._data)) for t in tensors])
 
     def _paused(self) -> Any:
-        """While this session computes something itself, ops are none of the program's."""
+        """Return a context in which ops of this session itself are not logged."""
         return nullcontext() if self._watch is None else self._watch.paused()
 
 
 def _check_model(model: Any) -> None:
     if model is None or isinstance(model, Module):
         return
-    shown = model.__name__ if isinstance(model, type) else type(model).__name__
+    name = model.__name__ if isinstance(model, type) else type(model).__name__
     inner = isinstance(getattr(model, "model", None), Module)
     raise ArgumentError(
-        f"debug: the model must be a Module, or a compiled one, got {'the class ' * isinstance(model, type)}{shown}",
-        remedy="its model: debug(step.model)" if inner else "debug() without a model",
+        f"debug: the model must be a Module, or a compiled one, got {'the class ' * isinstance(model, type)}{name}",
+        remedy="pass its model: debug(step.model)" if inner else "call debug() without a model",
     )
 
 
-def _check_places(stream: Any, *files: str | os.PathLike[str] | None) -> None:
-    """Raises ArgumentError where nothing can be written to, before anything runs."""
+def _check_files(stream: Any, *files: str | os.PathLike[str] | None) -> None:
+    """Raise ArgumentError before anything runs if the stream or a file cannot be written to."""
     if stream is not None and not isinstance(stream, bool) and not callable(getattr(stream, "write", None)):
-        raise ArgumentError(f"debug: stream must be a file, True or False, got {stream!r}", remedy="stream=sys.stdout")
+        raise ArgumentError(
+            f"debug: stream must be a file, True or False, got {stream!r}", remedy="pass stream=sys.stdout"
+        )
     for file in files:
         if file is None:
             continue
         if not isinstance(file, (str, os.PathLike)):
-            raise ArgumentError(f"debug: log and record are paths of files, got {file!r}")
+            raise ArgumentError(f"debug: log and record must be paths of files, got {file!r}")
         if not Path(file).absolute().parent.is_dir():
             raise ArgumentError(f"debug: there is no folder to write {os.fspath(file)!r} to")
 
@@ -477,12 +498,12 @@ def _no_longer_as_python() -> None:
     dispatch.AS_PYTHON[0] -= 1
 
 
-def _several(given: str | Sequence[str], argument: str) -> tuple[str, ...]:
-    found = (given,) if isinstance(given, str) else given
-    if not isinstance(found, Sequence) or not all(isinstance(p, str) for p in found):
+def _several(value: str | Sequence[str], argument: str) -> tuple[str, ...]:
+    patterns = (value,) if isinstance(value, str) else value
+    if not isinstance(patterns, Sequence) or not all(isinstance(p, str) for p in patterns):
         remedy = '"nan", a pattern of modules, or several' if argument == "stop" else "a pattern, or a list of patterns"
-        raise ArgumentError(f"debug: {argument} must be patterns, got {given!r}", remedy=f"{argument}={remedy}")
-    return tuple(found)
+        raise ArgumentError(f"debug: {argument} must be patterns, got {value!r}", remedy=f"pass {argument}={remedy}")
+    return tuple(patterns)
 
 
 def _note(text: str, depth: int) -> Event:

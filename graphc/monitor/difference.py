@@ -1,4 +1,4 @@
-"""How far two arrays are apart, and whether that is within what element types explain."""
+"""Difference of two arrays, and whether it is within the tolerance of their element type."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from graphc.base.errors import ArgumentError
 
 
 class Difference(NamedTuple):
-    """How two values of one name differ, such as the outputs of a module in two models."""
+    """Difference of two values with the same name, such as the outputs of a module in two models."""
 
     path: str
     module: str
-    """The class of the module that gave it; empty for other values."""
+    """Class of the module that returned the value; empty for other values."""
     shape: tuple[int, ...]
     absolute: float
-    """The largest difference; infinity where only one of the two is a finite number, or shapes differ."""
+    """Largest difference of two elements; infinity if only one of them is finite, or if shapes differ."""
     relative: float
-    """That, divided by the largest element."""
+    """``absolute`` divided by the largest element."""
     is_within: bool
-    """Whether the relative one is within the tolerance."""
+    """Whether ``relative`` is within the tolerance."""
     is_equal: bool
-    """Whether they have the same bits, and the same element type."""
+    """Whether both have the same element type and the same bits."""
 
     def __str__(self) -> str:
         name = f"{self.path or '(model)'} ({self.module})" if self.module else self.path
@@ -32,15 +32,16 @@ class Difference(NamedTuple):
 
 
 def check_tolerance(tolerance: float | None) -> None:
-    """Raises ArgumentError for what no difference can be within."""
+    """Raise ArgumentError unless the tolerance is None or a number of at least 0."""
     if tolerance is not None and not (isinstance(tolerance, (int, float)) and tolerance >= 0):
         raise ArgumentError(
-            f"tolerance must be a number from 0 on, got {tolerance!r}", remedy="1e-4, or None: by element type"
+            f"tolerance must be a number of at least 0, got {tolerance!r}",
+            remedy="pass 1e-4, or None for the default of each element type",
         )
 
 
 def largest(array: np.ndarray) -> float:
-    """The largest finite magnitude; 0 where there is none."""
+    """Return the largest finite magnitude, or 0 if no element is finite."""
     floating = np.issubdtype(array.dtype, np.floating)
     finite = np.abs((array[np.isfinite(array)] if floating else array).astype(np.float64))
     return float(finite.max()) if finite.size else 0.0
@@ -49,8 +50,12 @@ def largest(array: np.ndarray) -> float:
 def difference(
     path: str, module: str, a: np.ndarray, b: np.ndarray, tolerance: float | None, scale: float = 0.0
 ) -> Difference:
-    """Compares two arrays. The default tolerance is 1e-4 for f32, 1e-10 for f64, and 0 for whole numbers; ``scale`` is
-    what differences are divided by where the largest element is less."""
+    """Compare two arrays.
+
+    The default tolerance is 1e-10 if both are f64, 1e-4 for other floats, and 0 for integers. The relative difference
+    is
+    divided by the largest element of ``a`` or by ``scale``, whichever is larger.
+    """
     if a.shape != b.shape:
         return Difference(path, module, a.shape, float("inf"), float("inf"), False, False)
     is_equal = a.dtype == b.dtype and np.ascontiguousarray(a).tobytes() == np.ascontiguousarray(b).tobytes()
@@ -61,8 +66,8 @@ def difference(
     if bool(np.all(same)):
         return Difference(path, module, a.shape, 0.0, 0.0, True, is_equal)
     with np.errstate(all="ignore"):
-        apart = np.where(same, 0.0, np.abs(a.astype(np.float64) - b.astype(np.float64)))
-    absolute = float(np.nan_to_num(apart, nan=np.inf, posinf=np.inf).max())
+        distance = np.where(same, 0.0, np.abs(a.astype(np.float64) - b.astype(np.float64)))
+    absolute = float(np.nan_to_num(distance, nan=np.inf, posinf=np.inf).max())
     most = max(largest(a), scale)
     relative = absolute / most if most else float("inf")
     return Difference(path, module, a.shape, absolute, relative, relative <= limit, is_equal)

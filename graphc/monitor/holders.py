@@ -1,4 +1,4 @@
-"""What a step reads and writes besides its arguments: modules, optimizers, generators, found from a function."""
+"""State read and written by a step besides its arguments: modules, optimizers, generators, found from a function."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from graphc.tensors.tensor import Tensor
 MODULE, OPTIMIZER, GENERATOR, TENSOR, STATE = "module", "optimizer", "generator", "tensor", "state"
 _DEEPEST = 6
 _TRAINED = ("model", "loss", "optimizer")
-"""What compiled steps and schedules refer to."""
+"""Attributes to follow in graphc's own compiled steps and schedules."""
 _PLAIN = (str, bytes, int, float, bool, type(None), type)
 
 
 class Holder:
-    """An object whose contents a step may read and change."""
+    """Object whose contents a step may read and change."""
 
     def __init__(self, kind: str, name: str, value: Any):
         self.kind, self.name, self.value = kind, name, value
 
     def contents(self) -> dict[str, Any]:
-        """What it holds, as a tree of tensors, numbers and texts; tensors are not copied."""
+        """Return the contents as a tree of tensors, numbers and strings; tensors are not copied."""
         value = self.value
         if self.kind == MODULE:
             tensors = _tensors_of(value)
@@ -56,7 +56,7 @@ class Holder:
         return {"state": value.state_dict()}
 
     def restore(self, contents: Mapping[str, Any]) -> None:
-        """Makes it hold that again; raises ArgumentError for what does not fit."""
+        """Restore recorded contents. Raises ArgumentError for tensors of other names, shapes or element types."""
         value = self.value
         if self.kind == GENERATOR:
             value.set_state(contents["tensors"]["state"])
@@ -75,13 +75,13 @@ class Holder:
 
     def _fill(self, tensors: Mapping[str, Any], contents: Mapping[str, Any]) -> None:
         saved = contents["tensors"]
-        shapes = [{n: (t.dtype.name, tuple(t.shape)) for n, t in found.items()} for found in (tensors, saved)]
+        shapes = [{n: (t.dtype.name, tuple(t.shape)) for n, t in table.items()} for table in (tensors, saved)]
         if shapes[0] != shapes[1]:
             wrong = next(n for n in {**shapes[1], **shapes[0]} if shapes[0].get(n) != shapes[1].get(n))
             raise ArgumentError(
                 f"replay: {self.kind} {self.name!r} has {wrong!r} as {_text(shapes[0].get(wrong))}, and "
                 f"{_text(shapes[1].get(wrong))} was recorded",
-                remedy="the model of the recording: the same classes and sizes",
+                remedy="use the recorded model: the same classes and sizes",
             )
         with no_grad():
             for name, tensor in tensors.items():
@@ -103,32 +103,34 @@ def _params_of(optimizer: Any) -> list[Any]:
 
 
 def holders_of(roots: Iterable[tuple[str, Any]]) -> list[Holder]:
-    """Those that can be reached from named values: their closures, globals, attributes and elements. Modules without
-    tensors hold nothing; tensors of modules and optimizers belong to these."""
-    found: list[Holder] = []
-    seen: set[int] = set()
+    """Find the holders reachable from named values through closures, globals, attributes and elements.
+
+    Modules without tensors are skipped, and so are tensors that belong to a module or optimizer.
+    """
+    holders: list[Holder] = []
+    visited: set[int] = set()
     alive: list[Any] = []
 
     def visit(name: str, value: Any, depth: int) -> None:
-        if isinstance(value, _PLAIN) or id(value) in seen or depth > _DEEPEST:
+        if isinstance(value, _PLAIN) or id(value) in visited or depth > _DEEPEST:
             return
-        seen.add(id(value))
+        visited.add(id(value))
         alive.append(value)
         kind = _kind_of(value)
         if kind is not None:
-            found.append(Holder(kind, name, value))
-        for inner, part in _parts(name, value, kind):
-            visit(inner, part, depth + 1)
+            holders.append(Holder(kind, name, value))
+        for child_name, child in _children(name, value, kind):
+            visit(child_name, child, depth + 1)
 
     for name, value in roots:
         visit(name, value, 0)
-    # What stands first gives the names: of parameters the modules, of slots the optimizers.
-    found = sorted([h for h in found if h.kind != MODULE or _tensors_of(h.value)], key=_rank)
-    owned = {id(t) for h in found if h.kind == MODULE for t in _tensors_of(h.value).values()}
-    inner = {id(m) for h in found if h.kind == MODULE for n, m in h.value.named_modules() if n}
-    owned |= {id(p) for h in found if h.kind == OPTIMIZER for p in _params_of(h.value)}
-    owned |= {id(h.value.state) for h in found if h.kind == GENERATOR}
-    return [h for h in found if not ((h.kind == TENSOR and id(h.value) in owned) or id(h.value) in inner)]
+    # The first holder of a tensor names it: modules name parameters, optimizers name their slots.
+    holders = sorted([h for h in holders if h.kind != MODULE or _tensors_of(h.value)], key=_rank)
+    owned = {id(t) for h in holders if h.kind == MODULE for t in _tensors_of(h.value).values()}
+    inner = {id(m) for h in holders if h.kind == MODULE for n, m in h.value.named_modules() if n}
+    owned |= {id(p) for h in holders if h.kind == OPTIMIZER for p in _params_of(h.value)}
+    owned |= {id(h.value.state) for h in holders if h.kind == GENERATOR}
+    return [h for h in holders if not ((h.kind == TENSOR and id(h.value) in owned) or id(h.value) in inner)]
 
 
 def _rank(holder: Holder) -> int:
@@ -150,8 +152,8 @@ def _kind_of(value: Any) -> str | None:
     return STATE if callable(getattr(kind, "state_dict", None)) and hasattr(kind, "load_state_dict") else None
 
 
-def _parts(name: str, value: Any, kind: str | None) -> Iterator[tuple[str, Any]]:
-    """The named values that a value refers to."""
+def _children(name: str, value: Any, kind: str | None) -> Iterator[tuple[str, Any]]:
+    """Yield the named values to which a value refers."""
     if kind in (MODULE, OPTIMIZER, GENERATOR, TENSOR):
         return
     if getattr(value, "is_compiled", False):
@@ -160,17 +162,19 @@ def _parts(name: str, value: Any, kind: str | None) -> Iterator[tuple[str, Any]]
         yield name, value.__self__
         yield name, value.__func__
     elif isinstance(value, functools.partial):
-        yield from ((name, part) for part in (value.func, *value.args, *value.keywords.values()))
+        yield from ((name, child) for child in (value.func, *value.args, *value.keywords.values()))
     elif isinstance(value, FunctionType):
         if _is_of_user(value.__module__):
             yield from values_of(value)
     elif isinstance(value, Mapping):
-        yield from ((f"{name}[{key!r}]", part) for key, part in list(value.items()))
+        yield from ((f"{name}[{key!r}]", child) for key, child in list(value.items()))
     elif isinstance(value, (list, tuple)):
-        yield from ((f"{name}[{i}]", part) for i, part in enumerate(value))
+        yield from ((f"{name}[{i}]", child) for i, child in enumerate(value))
     elif hasattr(value, "__dict__"):
-        shown = _is_of_user(type(value).__module__)
-        yield from ((f"{name}.{key}", part) for key, part in list(vars(value).items()) if shown or key in _TRAINED)
+        is_followed = _is_of_user(type(value).__module__)
+        yield from (
+            (f"{name}.{key}", child) for key, child in list(vars(value).items()) if is_followed or key in _TRAINED
+        )
 
 
 def _is_of_user(module: str | None) -> bool:
@@ -179,7 +183,7 @@ def _is_of_user(module: str | None) -> bool:
 
 
 def values_of(function: FunctionType) -> Iterator[tuple[str, Any]]:
-    """The globals, free variables and defaults that a function refers to, by name."""
+    """Yield the names and values of a function's free variables, globals and defaults."""
     code = function.__code__
     cells = function.__closure__ or ()
     for name, cell in zip(code.co_freevars, cells, strict=True):
@@ -195,7 +199,7 @@ def values_of(function: FunctionType) -> Iterator[tuple[str, Any]]:
 
 
 def globals_of(code: CodeType, table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The globals that code refers to, functions inside of it too; of Python modules of the user what it names."""
+    """Yield the globals that code and its inner functions refer to; for the user's Python modules, their attributes."""
     for name in code.co_names:
         value = table.get(name)
         if isinstance(value, ModuleType):
@@ -209,29 +213,32 @@ def globals_of(code: CodeType, table: Mapping[str, Any]) -> Iterator[tuple[str, 
 
 
 def matched(recorded: Sequence[tuple[str, str]], present: Sequence[Holder]) -> list[Holder | None]:
-    """For each recorded holder (kind and name) the present one: by name, else in order where there are as many of that
-    kind. None where there is none of the kind ``state``, ``tensor`` or ``generator``; raises ArgumentError else."""
-    found: list[Holder | None] = []
+    """Match each recorded holder (kind and name) with a present one: by name, or in order if the counts are equal.
+
+    An unmatched holder of kind ``state``, ``tensor`` or ``generator`` becomes None; an unmatched module or optimizer
+    raises ArgumentError.
+    """
+    matches: list[Holder | None] = []
     for kind in dict.fromkeys(kind for kind, _ in recorded):
         names = [name for k, name in recorded if k == kind]
-        here = [h for h in present if h.kind == kind]
-        by_name = {h.name: h for h in here}
+        candidates = [h for h in present if h.kind == kind]
+        by_name = {h.name: h for h in candidates}
         if set(names) <= set(by_name):
-            found += [by_name[n] for n in names]
-        elif len(here) == len(names):
-            found += here
+            matches += [by_name[n] for n in names]
+        elif len(candidates) == len(names):
+            matches += candidates
         elif kind in (MODULE, OPTIMIZER):
             raise ArgumentError(
                 f"replay: {len(names)} {kind}s were recorded ({', '.join(names)}), and the function reaches "
-                f"{len(here)} ({', '.join(h.name for h in here) or 'none'})",
-                remedy=f"replay(..., {'model' if kind == MODULE else kind}=...), one or a list in this order",
+                f"{len(candidates)} ({', '.join(h.name for h in candidates) or 'none'})",
+                remedy=f"pass {'model' if kind == MODULE else kind}= to replay, one or a list in this order",
             )
         else:
-            found += [by_name.get(n) for n in names]
-    order = [place for kind in dict.fromkeys(k for k, _ in recorded) for place in _places(recorded, kind)]
-    by_place = dict(zip(order, found, strict=True))
-    return [by_place[i] for i in range(len(recorded))]
+            matches += [by_name.get(n) for n in names]
+    order = [i for kind in dict.fromkeys(k for k, _ in recorded) for i in _indices(recorded, kind)]
+    by_index = dict(zip(order, matches, strict=True))
+    return [by_index[i] for i in range(len(recorded))]
 
 
-def _places(recorded: Sequence[tuple[str, str]], kind: str) -> list[int]:
+def _indices(recorded: Sequence[tuple[str, str]], kind: str) -> list[int]:
     return [i for i, (k, _) in enumerate(recorded) if k == kind]

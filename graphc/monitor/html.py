@@ -1,4 +1,4 @@
-"""A page with everything that was watched, which needs no network and is renewed while the program runs."""
+"""HTML page with everything recorded by a monitor; it needs no network and is updated while the program runs."""
 
 from __future__ import annotations
 
@@ -27,14 +27,15 @@ _MOST_HISTOGRAMS = 240
 
 
 class HtmlWriter(Writer):
-    """Keeps what it takes and writes it as one page to ``path``, atomically, at most every ``seconds`` and at the end.
+    """Writer of one page to ``path``, written atomically at most every ``seconds`` and at the end.
 
-    While the program runs, the page loads itself again after as many seconds. The last image of each name is shown.
+    While the program runs, the page reloads itself after as many seconds. It shows the last image of each name. Raises
+    ArgumentError for negative ``seconds``.
     """
 
     def __init__(self, path: str | os.PathLike[str], seconds: float = 5.0, title: str = "monitor"):
         if seconds < 0:
-            raise ArgumentError(f"seconds are at least 0, got {seconds}")
+            raise ArgumentError(f"HtmlWriter: seconds must be at least 0, got {seconds}")
         self.path = os.fspath(path)
         self.seconds = seconds
         self.title = title
@@ -44,13 +45,12 @@ class HtmlWriter(Writer):
         self._written: float | None = None
 
     def scalar(self, name: str, value: float, step: int) -> None:
-        """Takes one number."""
         steps, values = self._scalars.setdefault(name, ([], []))
         steps.append(step)
         values.append(value)
 
     def histogram(self, name: str, value: Histogram, step: int) -> None:
-        """Takes one histogram; of very many, every other one is dropped."""
+        """Store one histogram; if there are more than 240 of a name, every other one is dropped."""
         steps, tables = self._tables.setdefault(name, ([], []))
         steps.append(step)
         tables.append(value)
@@ -58,16 +58,15 @@ class HtmlWriter(Writer):
             del steps[1::2], tables[1::2]
 
     def image(self, name: str, value: np.ndarray, step: int) -> None:
-        """Takes one image."""
         self._images[name] = (step, value)
 
     def flush(self) -> None:
-        """Writes the page, unless that was done a moment ago."""
+        """Write the page, unless the last write was less than ``seconds`` ago."""
         if self._written is None or time.monotonic() - self._written >= self.seconds:
             self._write(running=True)
 
     def close(self) -> None:
-        """Writes the page for the last time."""
+        """Write the final page, which does not reload itself."""
         self._write(running=False)
 
     def _write(self, running: bool) -> None:
@@ -76,8 +75,8 @@ class HtmlWriter(Writer):
         self._written = time.monotonic()
 
     def page(self, running: bool = False) -> str:
-        """The page; one that is ``running`` loads itself again."""
-        again = f'<meta http-equiv="refresh" content="{max(1, round(self.seconds))}">' if running else ""
+        """Return the page as HTML; if ``running``, it reloads itself."""
+        refresh = f'<meta http-equiv="refresh" content="{max(1, round(self.seconds))}">' if running else ""
         groups: dict[str, list[str]] = {}
         for name, (steps, values) in self._scalars.items():
             note = f"{values[-1]:.5g} at step {steps[-1]}"
@@ -91,7 +90,7 @@ class HtmlWriter(Writer):
             f'<h2>{escape(group)}</h2><div class="cards">{"".join(cards)}</div>' for group, cards in groups.items()
         )
         return (
-            f'<!doctype html><html lang="en"><head><meta charset="utf-8">{again}<title>{escape(self.title)}</title>'
+            f'<!doctype html><html lang="en"><head><meta charset="utf-8">{refresh}<title>{escape(self.title)}</title>'
             f"<style>{_STYLE}</style></head><body><h1>{escape(self.title)}</h1>{body}</body></html>\n"
         )
 

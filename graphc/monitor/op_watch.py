@@ -1,4 +1,4 @@
-"""Ops seen one by one: a dispatcher before the eager one that tells of each op, and of its gradient rule."""
+"""Dispatcher in front of the eager one that reports each op, and its gradient rule, to a watch."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from graphc.ir.op import OpDef
 
 
 class Watch(Protocol):
-    """Who is told."""
+    """Receiver of the ops."""
 
     def after_op(self, done: OpDone) -> Callable[..., Any] | None:
-        """After an op; what is returned is called after its gradient rule: ``(inputs, outputs, seconds)``."""
+        """Take an op. The returned function is called after its gradient rule with ``(inputs, outputs, seconds)``."""
         ...
 
 
 class OpDone(NamedTuple):
-    """An op that was applied."""
+    """Applied op, with its operands and results."""
 
     op: OpDef
     attrs: Mapping[str, Any]
@@ -30,32 +30,32 @@ class OpDone(NamedTuple):
     results: Sequence[Any]
     seconds: float
     is_backward: bool
-    """Whether a backward pass did it whose nodes are not told of."""
+    """Whether it ran in a backward pass whose nodes are not reported."""
     file: str
-    """The user's file."""
+    """File of the user's code that applied the op."""
     line: int
 
 
 class OpWatch:
-    """A dispatcher that does what another one does, and tells of it."""
+    """Dispatcher that forwards to another one and reports each op."""
 
     def __init__(self, inner: Any, watch: Watch, native: bool):
         self.inner = inner
         self.mode = inner.mode if native else "reference"
-        """``reference``: nothing is done natively, so that all ops are seen."""
+        """``reference`` disables native code, so that every op is reported."""
         self._watch = watch
         self.runs_python = not native
         """Whether compiled functions run their Python code."""
         self.is_paused = False
         self._in_rule = 0
-        """How many gradient rules are running one in the other."""
+        """Nesting depth of the gradient rules that are running."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Inside nothing is told of."""
+        """Report nothing inside the block."""
         before, self.is_paused = self.is_paused, True
         try:
             yield
@@ -63,26 +63,26 @@ class OpWatch:
             self.is_paused = before
 
     def apply(self, op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-        """Applies an op, and tells of it unless it is a part of a gradient rule that is told of as a whole."""
+        """Apply an op, and report it unless it belongs to a gradient rule, which is reported as a whole."""
         running = is_running()
         if not running:
-            self._in_rule = 0  # whatever an error has left
+            self._in_rule = 0  # an error in a rule leaves the depth above 0
         if self.is_paused or self._in_rule:
             return self.inner.apply(op, operands, attrs)
         start = time.perf_counter()
-        found = self.inner.apply(op, operands, attrs)
+        result = self.inner.apply(op, operands, attrs)
         seconds = time.perf_counter() - start
-        results = found if found.__class__ is tuple else (found,)
-        place = capture()
+        results = result if result.__class__ is tuple else (result,)
+        location = capture()
         with self.paused():
-            done = OpDone(op, attrs, operands, results, seconds, running, place.file, place.line)
+            done = OpDone(op, attrs, operands, results, seconds, running, location.file, location.line)
             after = self._watch.after_op(done)
         if after is not None:
-            self._follow(results, op, after)
-        return found
+            self._hook_gradient(results, op, after)
+        return result
 
-    def _follow(self, results: Sequence[Any], op: OpDef, after: Callable[..., Any]) -> None:
-        """Lets the node of an op, where it has one, tell of its gradient rule."""
+    def _hook_gradient(self, results: Sequence[Any], op: OpDef, after: Callable[..., Any]) -> None:
+        """Hook the gradient rule of an op's tape node, if it has one."""
         node = next((t._node for t in results if isinstance(t._node, OpNode) and t._node.op is op), None)
         if node is None:
             return

@@ -1,4 +1,4 @@
-"""The outermost call of a block: the first step that is called in it, with its arguments and its result."""
+"""Find the outermost call of a block: the first step called in it, with its arguments and its result."""
 
 from __future__ import annotations
 
@@ -16,44 +16,47 @@ from graphc.monitor.holders import globals_of
 _STANDARD = sysconfig.get_paths()["stdlib"] + os.sep
 
 
-class Begun(NamedTuple):
-    """A call that has begun."""
+class StepCall(NamedTuple):
+    """A step's call, seen when it starts."""
 
     name: str
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     refers: list[tuple[str, Any]]
-    """What its code refers to, by name."""
+    """Names and values that the code of the step refers to."""
 
 
 class OutermostCall:
-    """Watches the calls that one frame makes until ``begins`` takes one; ``ends`` gets its result (None after an
-    error). Python's profiling is used for it, and given back as soon as that call has ended."""
+    """Watch the calls that one frame makes until ``on_call`` accepts one; ``on_return`` gets its result (None after an
+    error).
 
-    def __init__(self, frame: FrameType, begins: Callable[[Begun], bool], ends: Callable[[Any], None]):
-        self._frame, self._begins, self._ends = frame, begins, ends
-        self._taken: FrameType | None = None
-        self._before: Any = None
-        self._runs = False
+    It uses ``sys.setprofile`` and restores the previous profile function as soon as that call ends.
+    """
+
+    def __init__(self, frame: FrameType, on_call: Callable[[StepCall], bool], on_return: Callable[[Any], None]):
+        self._frame, self._on_call, self._on_return = frame, on_call, on_return
+        self._step_frame: FrameType | None = None
+        self._previous_profile: Any = None
+        self._is_watching = False
 
     def start(self) -> None:
-        """Begins to watch."""
-        self._before, self._runs = sys.getprofile(), True
-        sys.setprofile(self._look)
+        """Start to watch calls."""
+        self._previous_profile, self._is_watching = sys.getprofile(), True
+        sys.setprofile(self._profile)
 
     def stop(self) -> None:
-        """Watches no longer; what watched before does again."""
-        if self._runs:
-            self._runs, self._taken = False, None
-            sys.setprofile(self._before)
+        """Stop watching, and restore the previous profile function."""
+        if self._is_watching:
+            self._is_watching, self._step_frame = False, None
+            sys.setprofile(self._previous_profile)
 
-    def _look(self, frame: FrameType, event: str, result: Any) -> None:
-        if event == "call" and self._taken is None and frame.f_back is self._frame and _may_be_step(frame):
-            if self._begins(_begun(frame)):
-                self._taken = frame
-        elif event == "return" and frame is self._taken:
+    def _profile(self, frame: FrameType, event: str, result: Any) -> None:
+        if event == "call" and self._step_frame is None and frame.f_back is self._frame and _may_be_step(frame):
+            if self._on_call(_step_call(frame)):
+                self._step_frame = frame
+        elif event == "return" and frame is self._step_frame:
             self.stop()
-            self._ends(result)
+            self._on_return(result)
 
 
 def _may_be_step(frame: FrameType) -> bool:
@@ -67,34 +70,32 @@ def _may_be_step(frame: FrameType) -> bool:
     return not is_of_package(code.co_filename) and not code.co_filename.startswith((_STANDARD, "<frozen"))
 
 
-def _begun(frame: FrameType) -> Begun:
-    code, values = frame.f_code, frame.f_locals
-    count = code.co_argcount
-    names = list(code.co_varnames[: count + code.co_kwonlyargcount])
-    rest = code.co_varnames[len(names) :]
+def _step_call(frame: FrameType) -> StepCall:
+    # NOTE: `names` are the positional parameters followed by the keyword-only ones.
+    names, varargs, varkw, values = inspect.getargvalues(frame)
+    code, count = frame.f_code, frame.f_code.co_argcount
     args = [values[name] for name in names[:count]]
     kwargs = {name: values[name] for name in names[count:]}
-    more = list(rest[: bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)])
-    if code.co_flags & inspect.CO_VARARGS:
-        args += values[more.pop(0)]
-    if more:
-        kwargs |= values[more.pop(0)]
+    if varargs:
+        args += values[varargs]
+    if varkw:
+        kwargs |= values[varkw]
     refers = []
     if not is_of_package(code.co_filename):
         refers += [(name, values[name]) for name in code.co_freevars if name in values]
         refers += globals_of(code, frame.f_globals)
     if names[:1] == ["self"] and count:
         owner = args.pop(0)
-        held = _name_of(owner, frame.f_back)
-        name = held if code.co_name == "__call__" else f"{held}.{code.co_name}"
-        return Begun(name, tuple(args), kwargs, [(held, owner), *refers])
-    return Begun(code.co_name, tuple(args), kwargs, refers)
+        owner_name = _name_of(owner, frame.f_back)
+        name = owner_name if code.co_name == "__call__" else f"{owner_name}.{code.co_name}"
+        return StepCall(name, tuple(args), kwargs, [(owner_name, owner), *refers])
+    return StepCall(code.co_name, tuple(args), kwargs, refers)
 
 
 def _name_of(value: Any, caller: FrameType | None) -> str:
-    """The variable of the caller that holds a value."""
+    """Return the caller's variable that holds the value, or the name of its class."""
     for table in (caller.f_locals, caller.f_globals) if caller is not None else ():
-        for name, found in table.items():
-            if found is value:
+        for name, candidate in table.items():
+            if candidate is value:
                 return name
     return type(value).__name__

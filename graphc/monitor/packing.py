@@ -1,4 +1,4 @@
-"""Values as trees that a file can hold, and back: tensors, arrays, numbers, texts, containers, and references."""
+"""Pack values into trees for a file, and unpack them: tensors, arrays, numbers, strings, containers."""
 
 from __future__ import annotations
 
@@ -17,22 +17,27 @@ _PLAIN = (str, int, float, bool, type(None))
 
 
 class Packer:
-    """Makes trees of values. The same tensor twice stays the same one; its elements are copied."""
+    """Packer of values into trees. Tensors are copied; a tensor that occurs twice is stored once."""
 
-    def __init__(self, known: Sequence[Any] = (), lenient: bool = False):
-        """``known`` are objects that stand in the file by themselves: they become references to their numbers.
-        ``lenient``: what cannot be held is a text."""
-        self._known = {id(value): i for i, value in enumerate(known) if not isinstance(value, Tensor)}
+    def __init__(self, referenced: Sequence[Any] = (), lenient: bool = False):
+        """Prepare to pack values; objects in ``referenced``, which the file stores separately, become their indices.
+
+        ``lenient`` packs an unsupported value as the name of its class instead of raising an error.
+        """
+        self._referenced = {id(value): i for i, value in enumerate(referenced) if not isinstance(value, Tensor)}
         self._lenient = lenient
-        self._seen: dict[int, tuple[Any, int]] = {}
+        self._packed: dict[int, tuple[Any, int]] = {}
 
-    def pack(self, value: Any, place: str) -> dict[str, Any]:
-        """A tree of dictionaries, lists, numbers, texts and arrays; raises ArgumentError, with the place, for a value
-        that cannot be held."""
-        if id(value) in self._known:
-            return {"known": self._known[id(value)]}
+    def pack(self, value: Any, name: str) -> dict[str, Any]:
+        """Pack a value into a tree of dictionaries, lists, numbers, strings and arrays.
+
+        ``name`` describes the value in errors. Raises ArgumentError for an unsupported value, DeviceError for a tensor
+        on a device.
+        """
+        if id(value) in self._referenced:
+            return {"known": self._referenced[id(value)]}
         if isinstance(value, Tensor):
-            return self._tensor(value, place)
+            return self._tensor(value, name)
         if type(value) in _PLAIN:
             return {"plain": value}
         if isinstance(value, np.ndarray) and value.dtype.kind in "?biufc":
@@ -42,42 +47,45 @@ class Packer:
         if isinstance(value, DType):
             return {"dtype": value.name}
         if isinstance(value, slice):
-            return {"slice": [self.pack(v, place) for v in (value.start, value.stop, value.step)]}
-        return self._container(value, place)
+            return {"slice": [self.pack(v, name) for v in (value.start, value.stop, value.step)]}
+        return self._container(value, name)
 
-    def _container(self, value: Any, place: str) -> dict[str, Any]:
+    def _container(self, value: Any, name: str) -> dict[str, Any]:
         if isinstance(value, Mapping):
-            return {"dict": [[self.pack(k, place), self.pack(v, f"{place}[{k!r}]")] for k, v in value.items()]}
+            return {"dict": [[self.pack(k, name), self.pack(v, f"{name}[{k!r}]")] for k, v in value.items()]}
         if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
             kind = "list" if isinstance(value, list) else "tuple"
-            return {kind: [self.pack(v, f"{place}[{i}]") for i, v in enumerate(value)]}
+            return {kind: [self.pack(v, f"{name}[{i}]") for i, v in enumerate(value)]}
         if self._lenient:
             return {"other": type(value).__name__}
         raise ArgumentError(
-            f"debug: {place} is a {type(value).__name__}, which cannot be recorded",
-            remedy="tensors, arrays, numbers, texts; tuples, lists and dictionaries of these; modules and optimizers",
+            f"debug: {name} is a {type(value).__name__}, which cannot be recorded",
+            remedy="use tensors, arrays, numbers, strings, containers of these, modules and optimizers",
         )
 
-    def _tensor(self, tensor: Tensor, place: str) -> dict[str, Any]:
-        if id(tensor) in self._seen:
-            return {"same": self._seen[id(tensor)][1]}
+    def _tensor(self, tensor: Tensor, name: str) -> dict[str, Any]:
+        if id(tensor) in self._packed:
+            return {"same": self._packed[id(tensor)][1]}
         data = refresh(tensor)._data
         if is_on_device(data):
-            raise DeviceError(f"debug: {place} is on {tensor.device}; steps of the host are recorded", remedy=".cpu()")
-        self._seen[id(tensor)] = tensor, len(self._seen)
-        # NOTE: a copy in C order would lose strides, on which the bits of products may depend.
+            raise DeviceError(
+                f"debug: {name} is on {tensor.device}; only steps of the host are recorded",
+                remedy="move it with .cpu()",
+            )
+        self._packed[id(tensor)] = tensor, len(self._packed)
+        # NOTE: a copy in C order would lose the strides, and the bits of products can depend on them.
         return {"tensor": data.copy(order="K"), "requires_grad": bool(tensor._requires_grad)}
 
 
 class Unpacker:
-    """Makes values of trees."""
+    """Unpacker of trees into values; ``referenced`` are the objects that indices refer to."""
 
-    def __init__(self, known: Sequence[Any] = ()):
-        self._known = known
+    def __init__(self, referenced: Sequence[Any] = ()):
+        self._referenced = referenced
         self._tensors: list[Tensor] = []
 
     def unpack(self, tree: Any) -> Any:
-        """The value; raises ArtifactError for a tree that ``Packer`` did not make."""
+        """Return the value of a tree. Raises ArtifactError for a tree that ``Packer`` did not make."""
         try:
             return self._unpack(tree)
         except (LookupError, TypeError, ValueError, AttributeError, StopIteration) as error:
@@ -91,15 +99,15 @@ class Unpacker:
         if kind == "dict":
             return {self._unpack(k): self._unpack(v) for k, v in content}
         if kind in ("list", "tuple"):
-            found = [self._unpack(v) for v in content]
-            return found if kind == "list" else tuple(found)
+            elements = [self._unpack(v) for v in content]
+            return elements if kind == "list" else tuple(elements)
         if kind == "slice":
             return slice(*[self._unpack(v) for v in content])
         return self._leaf(kind, content)
 
     def _leaf(self, kind: str, content: Any) -> Any:
         if kind == "known":
-            return self._known[content]
+            return self._referenced[content]
         if kind == "same":
             return self._tensors[content]
         if kind == "dtype":
@@ -119,18 +127,18 @@ class Unpacker:
 
 
 def arrays_in(tree: Any, name: str = "") -> dict[str, Any]:
-    """The arrays (and numbers) in a packed tree by the place that they have in the value."""
+    """Return the arrays and numbers in a packed tree by their path in the value, such as ``[0]['weight']``."""
     kind = next(iter(tree))
     content = tree[kind]
     if kind in ("tensor", "array", "number"):
         return {name: content}
     if kind == "plain" and type(content) in (int, float, bool):
         return {name: np.asarray(content)}
-    found: dict[str, Any] = {}
+    arrays: dict[str, Any] = {}
     if kind == "dict":
         for key, child in content:
-            found.update(arrays_in(child, f"{name}[{next(iter(key.values()))!r}]"))
+            arrays.update(arrays_in(child, f"{name}[{next(iter(key.values()))!r}]"))
     elif kind in ("list", "tuple"):
         for i, child in enumerate(content):
-            found.update(arrays_in(child, f"{name}[{i}]"))
-    return found
+            arrays.update(arrays_in(child, f"{name}[{i}]"))
+    return arrays

@@ -1,4 +1,4 @@
-"""Recordings of a step: all that a call depends on, what it gave and left behind, as one file."""
+"""Recordings of a step: the inputs and state of a call, its results and its side effects, in one file."""
 
 from __future__ import annotations
 
@@ -30,52 +30,55 @@ _FIELDS = ("name", "args", "kwargs", "holders", "random", "versions", "result", 
 
 
 class Recording(NamedTuple):
-    """What a file holds; values are packed trees."""
+    """Contents of a file; values are packed trees."""
 
     name: str
-    """Of what was called."""
+    """Name of the function that was called."""
     args: Any
     kwargs: Any
     holders: list[Any]
-    """Kind, name and contents before the call."""
+    """Kind, name and contents before the call, of each holder."""
     random: Any
     versions: dict[str, str]
     result: Any
     after: list[Any]
-    """Contents of the holders after the call."""
+    """Kind, name and contents after the call, of each holder."""
     error: str
-    """The error that ended the call; empty where none did."""
+    """Error that ended the call; empty if it succeeded."""
     ops: list[Any]
-    """Of each op that was seen: kind, name, module, line, digest and text of the results."""
+    """Kind, name, module, line, digest of the results and text of the results, for each op."""
     stop: list[str]
 
 
 class Recorder:
-    """Records one call."""
+    """Recorder of one call."""
 
     def __init__(self, stop: Sequence[str]):
         self._stop = list(stop)
         self.ops: list[Any] = []
-        """Of each op that was seen: see ``Recording``."""
+        """Ops as in ``Recording``."""
         self._holders: list[Holder] = []
-        self._begun: dict[str, Any] = {}
+        self._before: dict[str, Any] = {}
         self._after: dict[str, Any] = {}
         self.is_running = False
-        """Whether the call has begun and not ended."""
+        """Whether the call is in progress."""
 
     def begin(self, name: str, args: Any, kwargs: Mapping[str, Any], refers: Iterable[tuple[str, Any]]) -> bool:
-        """Takes down all that a call depends on; False for one that is no step: it has neither tensors among its
-        arguments nor anything that could learn. Raises ArgumentError for what cannot be recorded."""
+        """Record arguments, state, random generators and versions before a call.
+
+        Return False if the call is not a step: no argument is a tensor, and it refers to no module, optimizer or other
+        state. Raises ArgumentError for values that cannot be recorded.
+        """
         arguments = [("argument", a) for a in (*args, *kwargs.values())]
         holders = holders_of([*refers, *arguments])
-        given = {id(h.value) for h in holders_of(arguments) if h.kind == TENSOR}
-        holders = [h for h in holders if not (h.kind == TENSOR and id(h.value) in given)]
-        if not given and all(h.kind in (TENSOR, "generator") for h in holders):
+        argument_ids = {id(h.value) for h in holders_of(arguments) if h.kind == TENSOR}
+        holders = [h for h in holders if not (h.kind == TENSOR and id(h.value) in argument_ids)]
+        if not argument_ids and all(h.kind in (TENSOR, "generator") for h in holders):
             return False
         self._holders = holders
         packer = Packer([h.value for h in holders])
         with no_grad():
-            self._begun = {
+            self._before = {
                 "name": name,
                 "args": packer.pack(tuple(args), "argument "),
                 "kwargs": packer.pack(dict(kwargs), "argument "),
@@ -88,73 +91,75 @@ class Recorder:
         return True
 
     def add(self, event: Event, results: Sequence[Any]) -> None:
-        """Takes an op of the call down."""
+        """Record an op of the call."""
         if self.is_running:
-            self.ops.append(described(event, results))
+            self.ops.append(describe_op(event, results))
 
     def end(self, result: Any) -> None:
-        """Takes down what the call has given and left behind."""
+        """Record the result of the call and the contents of the holders after it."""
         if not self.is_running:
             return
         self.is_running = False
         self._after = after_call(self._holders, result)
 
     def fail(self, error: BaseException) -> None:
-        """Takes down the error that has ended the call."""
+        """Record the error that ended the call."""
         self.end(None)
-        if self._begun:
+        if self._before:
             self._after["error"] = f"{type(error).__name__}: {error}"
 
-    def bad(self) -> str:
-        """The first number of the result, and of what was left behind, that is not finite, where nothing was so
-        before."""
+    def first_nonfinite(self) -> str:
+        """Return the name of the first value made NaN or infinite by the call, or an empty string.
+
+        Values are the result, and those tensors after the call which were finite before it.
+        """
         if not self._after:
             return ""
-        before = {n for n, a in _named(self._begun["holders"]) if not _is_finite(a)}
-        found = [("the result", a) for a in _arrays(self._after["result"])]
-        found += [(n, a) for n, a in _named(self._after["holders"]) if n not in before]
-        return next((name for name, array in found if not _is_finite(array)), "")
+        before = {n for n, a in _named(self._before["holders"]) if not _is_finite(a)}
+        candidates = [("the result", a) for a in _arrays(self._after["result"])]
+        candidates += [(n, a) for n, a in _named(self._after["holders"]) if n not in before]
+        return next((name for name, array in candidates if not _is_finite(array)), "")
 
     def write(self, path: str | os.PathLike[str]) -> int:
-        """Writes the file, atomically; returns its size in bytes. Raises ArgumentError where no step was called."""
-        if not self._begun:
+        """Write the file atomically and return its size in bytes. Raises ArgumentError if no step was called."""
+        if not self._before:
             raise ArgumentError(
                 "debug: no step was called in the block, so there is nothing to record",
                 remedy="call a function of tensors or modules in the block, or gc.debug(record=...)(function)(x)",
             )
         after = self._after or {"result": {"plain": None}, "holders": []}
-        found = {**self._begun, "result": after["result"], "after": after["holders"], "ops": self.ops}
-        tensors, tree = split({"format": FORMAT, **found, "error": after.get("error", "")})
+        fields = {**self._before, "result": after["result"], "after": after["holders"], "ops": self.ops}
+        tensors, tree = split({"format": FORMAT, **fields, "error": after.get("error", "")})
         write_npz(path, {**tensors, _TREE: np.frombuffer(tree.encode(), np.uint8)})
         return os.path.getsize(path)
 
     @property
     def has_begun(self) -> bool:
-        """Whether a step was called."""
-        return bool(self._begun)
+        """Check whether a step was called."""
+        return bool(self._before)
 
     @property
     def name(self) -> str:
-        """What was called."""
-        return str(self._begun.get("name", ""))
+        """Name of the recorded step."""
+        return str(self._before.get("name", ""))
 
 
-def described(event: Event, results: Sequence[Any]) -> list[str]:
-    """What a recording keeps of an op."""
+def describe_op(event: Event, results: Sequence[Any]) -> list[str]:
+    """Return the row of an op in a recording."""
     digest = hashlib.sha256()
     for result in results:
         digest.update(np.ascontiguousarray(on_host(result._data)).tobytes())
-    shown = ", ".join(map(str, event.outputs))
+    results_text = ", ".join(map(str, event.outputs))
     kind = "" if event.kind == OP else event.kind
-    return [kind, event.op, event.place, event.line, digest.hexdigest()[:16], shown]
+    return [kind, event.op, event.place, event.line, digest.hexdigest()[:16], results_text]
 
 
 def after_call(holders: Sequence[Holder], result: Any) -> dict[str, Any]:
-    """Result and contents of the holders after a call, as packed trees."""
+    """Pack the result and the contents of the holders after a call."""
     with no_grad():
         return {
             "result": Packer([h.value for h in holders], lenient=True).pack(result, "the result"),
-            "holders": [list(found) for found in contents_of(holders)],
+            "holders": [list(contents) for contents in contents_of(holders)],
         }
 
 
@@ -163,7 +168,7 @@ def _arrays(tree: Any) -> list[np.ndarray]:
 
 
 def _named(holders: Sequence[Any]) -> list[tuple[str, np.ndarray]]:
-    return [(name + place, np.asarray(a)) for _, name, tree in holders for place, a in arrays_in(tree).items()]
+    return [(name + path, np.asarray(a)) for _, name, tree in holders for path, a in arrays_in(tree).items()]
 
 
 def _is_finite(array: np.ndarray) -> bool:
@@ -171,7 +176,7 @@ def _is_finite(array: np.ndarray) -> bool:
 
 
 def versions() -> dict[str, str]:
-    """What bits may depend on."""
+    """Return the versions on which the bits of results can depend."""
     return {
         "graphc": VERSION,
         "numpy": np.__version__,
@@ -181,7 +186,7 @@ def versions() -> dict[str, str]:
 
 
 def random_state() -> dict[str, Any]:
-    """The state of the generators of the process: graphc's, Python's and NumPy's."""
+    """Return the states of the global random generators of graphc, Python and NumPy."""
     kind, words, position, has_gauss, gauss = np.random.get_state()
     version, numbers, pending = random.getstate()
     return {
@@ -192,7 +197,7 @@ def random_state() -> dict[str, Any]:
 
 
 def set_random_state(state: Mapping[str, Any]) -> None:
-    """Sets the generators of the process; raises ArtifactError for what is no state of them."""
+    """Set the states of the global random generators. Raises ArtifactError for an invalid state."""
     with fits("states of random generators"):
         kind, words, position, has_gauss, gauss = state["numpy"]
         version, numbers, pending = state["python"]
@@ -202,32 +207,34 @@ def set_random_state(state: Mapping[str, Any]) -> None:
 
 
 def read(path: str | os.PathLike[str]) -> Recording:
-    """What is in a file. Nothing of it is executed; raises ArtifactError where it is damaged or no recording."""
+    """Read a recording, without executing anything in it. Raises ArtifactError for a damaged or other file."""
     arrays = read_npz(path)
-    place = os.fspath(path)
+    file = os.fspath(path)
     if _TREE not in arrays:
-        raise ArtifactError(f"{place} is no recording of a step", remedy="a file written by gc.debug(record=...)")
+        raise ArtifactError(
+            f"{file} is not a recording of a step", remedy="pass a file written by gc.debug(record=...)"
+        )
     tree = join(arrays, arrays.pop(_TREE).tobytes().decode("utf-8", "replace"))
     if not isinstance(tree, dict) or tree.get("format") != FORMAT or any(field not in tree for field in _FIELDS):
-        shown = tree.get("format") if isinstance(tree, dict) else None
-        raise ArtifactError(f"{place} is a recording of format {shown}; this graphc reads format {FORMAT}")
+        version = tree.get("format") if isinstance(tree, dict) else None
+        raise ArtifactError(f"{file} is a recording of format {version}; this graphc reads format {FORMAT}")
     recording = Recording(*(tree[field] for field in Recording._fields))
     wrong = next((name for name, is_right in _checks(recording) if not is_right), None)
     if wrong is not None:
-        raise ArtifactError(f"{place} is damaged: {wrong} of the recording cannot be read")
+        raise ArtifactError(f"{file} is damaged: {wrong} of the recording cannot be read")
     return recording
 
 
 def _checks(recording: Recording) -> Iterator[tuple[str, bool]]:
-    """Names of the parts of a recording, and whether they are built as ``Recorder`` builds them."""
+    """Yield the name of each field of a recording, and whether it has the structure that ``Recorder`` writes."""
     yield "the name", isinstance(recording.name, str)
     yield "the error", isinstance(recording.error, str)
-    for part, found in (("contents before", recording.holders), ("contents after", recording.after)):
-        yield part, isinstance(found, list) and all(_is_row(row, str, str, dict) for row in found)
+    for name, holders in (("contents before", recording.holders), ("contents after", recording.after)):
+        yield name, isinstance(holders, list) and all(_is_row(row, str, str, dict) for row in holders)
     yield "ops", isinstance(recording.ops, list) and all(_is_row(row, *[str] * 6) for row in recording.ops)
     yield "stops", isinstance(recording.stop, list) and _is_row(recording.stop, *[str] * len(recording.stop))
-    found = recording.versions
-    yield "versions", isinstance(found, dict) and _is_row(list(found.values()), *[str] * len(found))
+    table = recording.versions
+    yield "versions", isinstance(table, dict) and _is_row(list(table.values()), *[str] * len(table))
 
 
 def _is_row(row: Any, *kinds: type) -> bool:
@@ -235,21 +242,21 @@ def _is_row(row: Any, *kinds: type) -> bool:
 
 
 @contextmanager
-def fits(what: str) -> Iterator[None]:
-    """Makes ArtifactError of what a part of a file raises that is built in another way than it was written."""
+def fits(field: str) -> Iterator[None]:
+    """Turn errors of the block, raised by a malformed field of a recording, into ArtifactError."""
     try:
         yield
     except (LookupError, TypeError, ValueError, AttributeError, StopIteration) as error:
         if isinstance(error, GraphcError):
             raise
-        raise ArtifactError(f"the recording is damaged: {what}: {type(error).__name__}: {error}") from None
+        raise ArtifactError(f"the recording is damaged: {field}: {type(error).__name__}: {error}") from None
 
 
 def unpacked(recording: Recording, values: Sequence[Any]) -> tuple[Any, dict[str, Any], list[Any]]:
-    """Arguments, keyword arguments and contents of the holders; ``values`` are what the holders are now."""
+    """Unpack arguments, keyword arguments and contents of the holders; ``values`` are the present holders' objects."""
     unpacker = Unpacker(values)
     args, kwargs = unpacker.unpack(recording.args), unpacker.unpack(recording.kwargs)
     if not isinstance(args, tuple) or not isinstance(kwargs, dict):
-        raise ArtifactError("the recording is damaged: its arguments are no tuple and dictionary")
+        raise ArtifactError("the recording is damaged: its arguments are not a tuple and a dictionary")
     contents = [unpacker.unpack(tree) for _, _, tree in recording.holders]
     return args, kwargs, contents

@@ -1,4 +1,4 @@
-"""``replay``: a recorded step once more, and where it gives something else than it gave then."""
+"""``replay``: run a recorded step again, and report where its results differ from the recording."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from graphc.optim.optimizer import Optimizer
 
 
 class OpDifference(NamedTuple):
-    """The first op whose results differ."""
+    """First op whose results differ."""
 
     number: int
-    """How many ops were the same before it."""
+    """Number of equal ops before it."""
     recorded: str
     replayed: str
 
@@ -32,35 +32,35 @@ class OpDifference(NamedTuple):
 
 
 class Replay:
-    """What a replay gave, beside what was recorded."""
+    """Result of a replay, compared with the recording."""
 
     def __init__(
         self, recording: Recording, values: list[Difference], op: OpDifference | None, error: BaseException | None
     ):
         self.name = recording.name
         self.values = values
-        """Results, tensors and gradients after the call, each with the largest difference."""
+        """Largest difference of each result, and of each tensor and gradient after the call."""
         self.op = op
-        """The first op that differs; None where none does, or ops were not seen in both."""
+        """First op that differs; None if all are equal, or if one of the two runs did not record its ops."""
         self.recorded_error = recording.error
         self.error = error
-        """What the call has raised; of a stop ``error.stop`` has the tensors."""
+        """Error that the call raised; ``error.stop`` has the tensors of a stop."""
         self.result: Any = None
-        """What the call returned."""
+        """Result of the call."""
         self.log: debug | None = None
-        """The ops that were seen."""
+        """Log of the ops."""
         now = versions()
         self.notes = [f"{k}: recorded with {v}, now {now[k]}" for k, v in recording.versions.items() if now.get(k) != v]
-        """Versions that are others now."""
+        """Versions that differ from the recording's."""
 
     @property
     def is_equal(self) -> bool:
-        """Whether all values, and all ops that were seen in both, have the same bits."""
+        """Check whether all values, and all ops recorded in both runs, have the same bits."""
         return self.op is None and self._same_error() and all(v.is_equal for v in self.values)
 
     @property
     def first(self) -> Difference | None:
-        """The first value beyond the tolerance; None where there is none."""
+        """First value outside the tolerance, or None."""
         return next((v for v in self.values if not v.is_within), None)
 
     def __bool__(self) -> bool:
@@ -70,10 +70,10 @@ class Replay:
         return _first_line(self.recorded_error) == _first_line(_text(self.error))
 
     def __str__(self) -> str:
-        verdict = "the same bits as recorded" if self.is_equal else "not the same as recorded"
+        verdict = "the same bits as recorded" if self.is_equal else "different from the recording"
         if self.error is not None and not self._same_error():
             again = self.recorded_error.partition(":")[0] == type(self.error).__name__
-            verdict = f"raised {type(self.error).__name__}{' again, in another place' * again}"
+            verdict = f"raised {type(self.error).__name__}{' again, but elsewhere' * again}"
         lines = [f"{self.name}: {verdict}"]
         lines += [f"  {note}" for note in self.notes]
         if self.recorded_error or self.error is not None:
@@ -87,7 +87,7 @@ class Replay:
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """As numbers and texts, for JSON."""
+        """Return the comparison as numbers and strings, for JSON."""
         return {
             "name": self.name,
             "equal": self.is_equal,
@@ -110,34 +110,50 @@ def replay(
     on_stop: Callable[[Stop], Any] | None = None,
     tolerance: float | None = None,
 ) -> Replay:
-    """Runs a step that ``graphc.debug(record=path)`` has recorded once more, and compares.
+    """Run a step recorded by ``graphc.debug(record=path)`` again, and compare it with the recording.
 
-    ``function`` is what was called then, eager or compiled; it may live in another process. The modules, optimizers,
-    generators and tensors that it refers to get the contents that were recorded, and keep what the call leaves; they
-    are found by their names, or in order. ``model`` and ``optimizer`` say which ones (one or a list), where they are
-    not found in the function. Compared are the results, the tensors, gradients and states afterwards, and where both
-    calls showed their ops, each of these.
+    The modules, optimizers, generators and tensors that ``function`` refers to get their recorded contents, and keep
+    the
+    contents after the call. They are matched by name, or else in order. Nothing in the file is executed.
 
-    ``eager=True`` runs the Python code of compiled functions, so that ops are seen. ``stop`` and ``on_stop`` are as
-    those of ``debug``; as a default it stops as the recording did. What the call raises is ``error`` of the result
-    where an error was recorded too. ``tolerance``: as in ``graphc.compare``.
+    Args:
+        path: the recording.
+        function: the recorded function, eager or compiled; it may live in another process.
+        model: the Module or list of Modules to use, if they cannot be found from ``function``.
+        optimizer: the optimizer or list of optimizers, likewise.
+        eager: run the Python code of compiled functions, so that their ops are compared.
+        stop: as in ``debug`` (default: as in the recording).
+        on_stop: as in ``debug``.
+        tolerance: as in ``compare``.
 
-    Nothing of the file is executed. Raises ArtifactError where it is damaged, ArgumentError where it does not fit.
+    Returns:
+        The comparison of results, of tensors, gradients and states after the call, and of each op if both runs recorded
+        them. If the recorded call raised an error, an error of this call is in ``error``.
+
+    Raises:
+        ArtifactError: the file is damaged.
+        ArgumentError: the recording does not fit the function, model or optimizer.
+
+    Example::
+
+        with graphc.debug(record="step.gcr"):
+            train_step(x, y)
+        print(graphc.replay("step.gcr", train_step))
     """
     if not callable(function):
         raise ArgumentError(
-            f"replay: function must be what was called when the step was recorded, got {type(function).__name__}",
-            remedy="replay(path, train_step)",
+            f"replay: function must be the function that was recorded, got {type(function).__name__}",
+            remedy="call replay(path, train_step)",
         )
     check_tolerance(tolerance)
     recording = read(path)
-    given = [*_named("model", model), *_named("optimizer", optimizer)]
-    present = _reached(function, given)
+    named = [*_named("model", model), *_named("optimizer", optimizer)]
+    present = _reachable(function, named)
     kinds = [(kind, name) for kind, name, _ in recording.holders]
-    found = matched(kinds, present)
-    args, kwargs, contents = unpacked(recording, [None if h is None else h.value for h in found])
+    holders = matched(kinds, present)
+    args, kwargs, contents = unpacked(recording, [None if h is None else h.value for h in holders])
     for holder, content in sorted(
-        zip(found, contents, strict=True), key=lambda p: p[0] is None or p[0].kind != "state"
+        zip(holders, contents, strict=True), key=lambda p: p[0] is None or p[0].kind != "state"
     ):
         if holder is not None:
             with fits(f"contents of {holder.name}"):
@@ -148,32 +164,32 @@ def replay(
     values: list[Difference] = []
     missing: list[str] = []
     is_elsewhere = error is not None and _first_line(recording.error) != _first_line(_text(error))
-    if not is_elsewhere:  # what a call leaves that has ended in another place says nothing
+    if not is_elsewhere:  # after an error at another line the contents cannot be compared
         with fits("values after the call"):
-            values, missing = _compared(recording, found, result, tolerance)
-    done = Replay(recording, values, _first_op(recording.ops, session.ops_seen), error)
-    done.result, done.log = result, session
+            values, missing = _compare_after(recording, holders, result, tolerance)
+    report = Replay(recording, values, _first_op(recording.ops, session.ops_seen), error)
+    report.result, report.log = result, session
     if missing:
-        done.notes.append(f"in one of the recording and the replay only: {', '.join(missing)}")
-    return done
+        report.notes.append(f"in one of the recording and the replay only: {', '.join(missing)}")
+    return report
 
 
 def _named(name: str, value: Any) -> list[tuple[str, Any]]:
     if value is None:
         return []
-    several = value if isinstance(value, (list, tuple)) else [value]
-    for one in several:
-        if not isinstance(getattr(one, "_target", one), Module if name == "model" else Optimizer):
+    objects = value if isinstance(value, (list, tuple)) else [value]
+    for item in objects:
+        if not isinstance(getattr(item, "_target", item), Module if name == "model" else Optimizer):
             raise ArgumentError(
-                f"replay: {name} must be {'a Module' if name == 'model' else 'an Optimizer'}, or a list of some, got "
-                f"{type(one).__name__}"
+                f"replay: {name} must be {'a Module' if name == 'model' else 'an Optimizer'}, or a list of them, got "
+                f"{type(item).__name__}"
             )
-    return [(name if len(several) == 1 else f"{name}[{i}]", v) for i, v in enumerate(several)]
+    return [(name if len(objects) == 1 else f"{name}[{i}]", v) for i, v in enumerate(objects)]
 
 
-def _reached(function: Any, given: Sequence[tuple[str, Any]]) -> list[Holder]:
-    """What the function refers to; of the kinds that are given, those instead."""
-    chosen = holders_of(given)
+def _reachable(function: Any, named: Sequence[tuple[str, Any]]) -> list[Holder]:
+    """Return the named holders, and the holders of other kinds to which the function refers."""
+    chosen = holders_of(named)
     kinds = {h.kind for h in chosen}
     return [*chosen, *(h for h in holders_of([("function", function)]) if h.kind not in kinds)]
 
@@ -181,22 +197,22 @@ def _reached(function: Any, given: Sequence[tuple[str, Any]]) -> list[Holder]:
 def _call(function: Any, args: Any, kwargs: Any, may_fail: bool) -> tuple[Any, BaseException | None]:
     try:
         return function(*args, **kwargs), None
-    # NOTE: whatever the step raises: it was recorded because it did.
+    # NOTE: a recorded step may raise any error.
     except Exception as error:
         if not may_fail:
             raise
         return None, error
 
 
-def _compared(
-    recording: Recording, found: Sequence[Holder | None], result: Any, tolerance: float | None
+def _compare_after(
+    recording: Recording, holders: Sequence[Holder | None], result: Any, tolerance: float | None
 ) -> tuple[list[Difference], list[str]]:
-    """All values that there are in both, and the names of those that are not."""
-    now = after_call([h for h in found if h is not None], result)
+    """Compare the values after both calls, and list the names of values in one of them only."""
+    now = after_call([h for h in holders if h is not None], result)
     after = {(kind, name): tree for kind, name, tree in recording.after}
     pairs = [] if recording.error else [(("", "result", recording.result), ("", "result", now["result"]))]
     contents = iter(now["holders"])
-    for (kind, name, _), holder in zip(recording.holders, found, strict=True):
+    for (kind, name, _), holder in zip(recording.holders, holders, strict=True):
         if holder is not None:
             present = next(contents)
             if (kind, name) in after:
@@ -219,9 +235,9 @@ def _first_op(recorded: Sequence[Any], now: Sequence[Any]) -> OpDifference | Non
 
 
 def _op(described: Sequence[str]) -> str:
-    kind, op, place, line, _, shown = described
+    kind, op, module, line, _, results = described
     name = f"gradient of {op}" if kind else op
-    return f"{name}{f' in {place}' if place else ''} {line} -> {shown}"
+    return f"{name}{f' in {module}' if module else ''} {line} -> {results}"
 
 
 def _first_line(text: str) -> str:

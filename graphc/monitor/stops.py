@@ -1,4 +1,4 @@
-"""Where ``debug`` stops: at the first NaN or infinity, and at modules by name."""
+"""Stops of ``debug``: at the first NaN or infinity, and at modules by name."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from graphc.base.location import Location, package_files
 from graphc.monitor.call_log import GRADIENT, MODULE, OP, Event
 
 _COMPOSED = ("nn/functional/", "nn/modules/", "tensors/composite.py", "tensors/sampling.py")
-"""Files whose functions are made of several ops, some of which may be infinite on the way to a finite result."""
+"""Files of functions made of several ops, whose intermediate values may be infinite although the result is finite."""
 
 NAN = "nan"
-"""The word that asks for a stop at the first number that is not finite."""
+"""Value of ``stop`` for the first number that is not finite."""
 
 
 class Stop(NamedTuple):
-    """Where a session has stopped, with the tensors at hand."""
+    """Stop of a session, with the tensors at hand."""
 
     reason: str
-    """What is the matter, in one sentence."""
+    """Reason for the stop, in one sentence."""
     event: Event
     module: Any
-    """The module that is called; None of an op."""
+    """Module being called; None for an op."""
     inputs: tuple[Any, ...]
     outputs: tuple[Any, ...]
-    """Empty where a module begins."""
+    """Outputs; empty at the start of a module's call."""
     error: GraphcError
-    """What is raised where nothing else is asked for."""
+    """Error to raise without ``on_stop``."""
 
 
 class Stops:
-    """Looks at events, and stops."""
+    """Checks on events that stop the session."""
 
     def __init__(self, patterns: Sequence[str], on_stop: Callable[[Stop], Any] | None):
         self.wants_finite = NAN in patterns
@@ -44,25 +44,29 @@ class Stops:
         self.patterns = tuple(patterns)
         self.is_any = bool(patterns)
         self.met: set[str] = set()
-        """Those that were met."""
+        """Patterns that some module has matched."""
         self._on_stop = on_stop
         self._origins: dict[int, tuple[weakref.ref[Any], Event]] = {}
-        """By identity tensors that are not finite, with the op of a composed function that began it."""
+        """Tensors that are not finite, by identity, with the op of a composed function that produced the first one."""
 
     def at_module(self, event: Event, module: Any, inputs: Sequence[Any]) -> None:
-        """Stops where a module of a pattern begins."""
+        """Stop at the call of a module that matches a pattern."""
         reason = f"{event.place or event.module} is called"
         shown = ", ".join(map(str, event.inputs)) or "none"
-        error = StoppedError(f"debug: {reason}", where=f"inputs: {shown}", remedy="on_stop=breakpoint to look around")
+        error = StoppedError(
+            f"debug: {reason}", where=f"inputs: {shown}", remedy="pass on_stop=breakpoint to look at the tensors"
+        )
         self._stop(Stop(reason, event, module, tuple(inputs), (), error))
 
     def after_op(self, event: Event, operands: Sequence[Any], results: Sequence[Any], attrs: Mapping[str, Any]) -> None:
-        """Stops where an op makes a number that is not finite; within a function of several ops only where the result
-        of that function is not finite."""
+        """Stop at an op that makes a NaN or infinity.
+
+        Inside a function of several ops, stop only if the result of that function is not finite.
+        """
         if all(r.is_finite for r in event.outputs):
             return
         origin, is_inner = self._origin(operands), _is_composed()
-        if _begins(event) and not _asks_for_it(attrs):
+        if _is_origin(event) and not _has_nonfinite_attribute(attrs):
             origin = origin or event
             if not is_inner:
                 self._not_finite(origin, None, operands, results)
@@ -78,19 +82,19 @@ class Stops:
                 self._origins[id(result)] = weakref.ref(result), origin
 
     def after_module(self, event: Event, module: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        """Stops where a module makes numbers that are not finite of ones that are."""
-        if _begins(event) and event.inputs:
+        """Stop at a module that turns finite numbers into NaN or infinity."""
+        if _is_origin(event) and event.inputs:
             origin = self._origin(outputs)
             self._forget()
             self._not_finite(origin or event, module, inputs, outputs)
 
     def after_gradient(self, event: Event, forward: Event, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        """Stops where the gradient rule of an op makes a number that is not finite."""
-        if _begins(event):
+        """Stop at an op whose gradient rule makes a NaN or infinity."""
+        if _is_origin(event):
             self._not_finite(event, None, inputs, outputs, forward)
 
     def at_end(self) -> None:
-        """Stops where a number that is not finite has left a function of several ops and is there to the end."""
+        """Stop if a tensor from a function of several ops is not finite and still alive at the end."""
         for reference, event in list(self._origins.values()):
             tensor = reference()
             if tensor is not None:
@@ -103,25 +107,25 @@ class Stops:
 
     def _origin(self, tensors: Sequence[Any]) -> Event | None:
         for tensor in tensors:
-            found = self._origins.get(id(tensor))
-            if found is not None and found[0]() is tensor:
-                return found[1]
+            entry = self._origins.get(id(tensor))
+            if entry is not None and entry[0]() is tensor:
+                return entry[1]
         return None
 
     def _not_finite(
         self, event: Event, module: Any, inputs: Sequence[Any], outputs: Sequence[Any], forward: Event | None = None
     ) -> None:
-        made = " and ".join(str(r) for r in event.outputs if not r.is_finite)
-        given = ", ".join(map(str, event.inputs)) or "none"
+        nonfinite = " and ".join(str(r) for r in event.outputs if not r.is_finite)
+        inputs_text = ", ".join(map(str, event.inputs)) or "none"
         if event.kind == MODULE:
             what = "gradients of its outputs" if event.phase == "backward" else "inputs"
-            reason, where = f"{event.place} made {made} in its {event.phase} pass", f"{what}: {given}"
+            reason, where = f"{event.place} made {nonfinite} in its {event.phase} pass", f"{what}: {inputs_text}"
             where += _bad_weights(module)
         else:
             op = f"the gradient of {event.op}" if event.kind == GRADIENT else event.op
-            place = f" in {event.place}" if event.place else ""
-            reason = f"the first number that is not finite is made by {op}{place}, {event.phase}: {made}"
-            where = f"{'gradients of its results' if event.kind == GRADIENT else 'operands'}: {given}"
+            module_text = f" in {event.place}" if event.place else ""
+            reason = f"the first number that is not finite is made by {op}{module_text}, {event.phase}: {nonfinite}"
+            where = f"{'gradients of its results' if event.kind == GRADIENT else 'operands'}: {inputs_text}"
             if forward is not None:
                 where += f"; operands of {event.op}: {', '.join(map(str, forward.inputs))}"
         file, _, line = event.line.rpartition(":")
@@ -140,30 +144,30 @@ class Stops:
             self._on_stop(stop)
 
 
-def _begins(event: Event) -> bool:
-    """Whether a NaN begins here (no operand has one), or an infinity (all operands are finite)."""
+def _is_origin(event: Event) -> bool:
+    """Check whether an event produces the first NaN (no operand has one) or infinity (all operands are finite)."""
     if any(r.nans for r in event.outputs) and not any(r.nans for r in event.inputs):
         return bool(event.inputs) or event.kind != OP
     return any(r.infinities for r in event.outputs) and bool(event.inputs) and all(r.is_finite for r in event.inputs)
 
 
-def _asks_for_it(attrs: Mapping[str, Any]) -> bool:
-    """Whether an attribute of an op is an infinity or a NaN, such as what is padded with."""
+def _has_nonfinite_attribute(attrs: Mapping[str, Any]) -> bool:
+    """Check whether an attribute of an op is infinite or NaN, such as a padding value."""
     return any(isinstance(v, float) and not np.isfinite(v) for v in attrs.values())
 
 
 def _is_composed() -> bool:
-    """Whether the op that is applied now is a part of a function or layer of graphc that consists of several."""
+    """Check whether the current op belongs to a function or layer of graphc made of several ops."""
     return any(file.startswith(_COMPOSED) for file in package_files())
 
 
 def _bad_weights(module: Any) -> str:
-    """The parameters and buffers of a module itself that are not finite."""
+    """List parameters and buffers with NaN or infinity of a module itself, not of its children."""
     if module is None:
         return ""
     own = [*module.named_parameters(recurse=False), *module.named_buffers(recurse=False)]
-    found = [n for n, t in own if t.dtype.is_floating_point and not bool(np.isfinite(_array(t)).all())]
-    return f"; not finite: its {', '.join(found)}" if found else ""
+    bad_names = [n for n, t in own if t.dtype.is_floating_point and not bool(np.isfinite(_array(t)).all())]
+    return f"; not finite: its {', '.join(bad_names)}" if bad_names else ""
 
 
 def _array(tensor: Any) -> np.ndarray:

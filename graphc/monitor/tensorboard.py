@@ -13,7 +13,7 @@ from graphc.monitor.writer import Histogram, Writer, png
 
 
 class TensorBoardWriter(Writer):
-    """Writes to an event file in ``folder``, which ``tensorboard --logdir folder`` shows.
+    """Writer of an event file in ``folder``, shown by ``tensorboard --logdir folder``.
 
     Raises ArgumentError without the package.
     """
@@ -23,11 +23,9 @@ class TensorBoardWriter(Writer):
         self._writer = self._package.SummaryWriter(os.fspath(folder))
 
     def scalar(self, name: str, value: float, step: int) -> None:
-        """Writes one number."""
         self._writer.add_scalar(name, value, step)
 
     def histogram(self, name: str, value: Histogram, step: int) -> None:
-        """Writes one histogram."""
         self._writer.add_histogram_raw(
             name,
             min=float(value.edges[0]),
@@ -41,7 +39,6 @@ class TensorBoardWriter(Writer):
         )
 
     def image(self, name: str, value: np.ndarray, step: int) -> None:
-        """Writes one image."""
         summary = self._package.proto.summary_pb2.Summary
         height, width, _ = value.shape
         image = summary.Image(height=height, width=width, colorspace=3, encoded_image_string=png(value))
@@ -49,11 +46,9 @@ class TensorBoardWriter(Writer):
         self._writer.file_writer.add_summary(entry, step)
 
     def flush(self) -> None:
-        """Writes what is waiting."""
         self._writer.flush()
 
     def close(self) -> None:
-        """Closes the file."""
         self._writer.close()
 
 

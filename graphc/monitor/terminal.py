@@ -1,4 +1,4 @@
-"""A live table of numbers in the terminal, through the ``rich`` package (extra ``monitor``)."""
+"""Live table of numbers in the terminal, drawn by the ``rich`` package (extra ``monitor``)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _BARS = "▁▂▃▄▅▆▇█"
 
 
 class TerminalWriter(Writer):
-    """Shows the last value of every scalar with its smallest, its largest and its course, and histograms as bars.
+    """Writer of a table: last, smallest and largest value of every scalar, its recent course, and histograms as bars.
 
-    ``width`` is how many of the last values the course shows; ``console`` is rich's, by default the one of stderr, so
-    that stdout stays for data. The table is renewed in place on a terminal, and printed once at the end elsewhere.
-    Raises ArgumentError without the package.
+    ``width`` is the number of recent values in the course. ``console`` is a rich console, by default on stderr, since
+    stdout is for data. On a terminal the table is updated in place; otherwise it is printed once at the end. Raises
+    ArgumentError without the package.
     """
 
     def __init__(self, width: int = 24, console: Any = None):
@@ -33,27 +33,23 @@ class TerminalWriter(Writer):
         self._closed = False
 
     def scalar(self, name: str, value: float, step: int) -> None:
-        """Takes one number."""
         low, high = self._limits.get(name, (value, value))
         self._limits[name] = (min(low, value), max(high, value))
         self._courses.setdefault(name, deque(maxlen=self._width)).append(value)
         self._step = step
 
     def histogram(self, name: str, value: Histogram, step: int) -> None:
-        """Takes one histogram."""
         size = -(-len(value.counts) // self._width)
         groups = [float(value.counts[i : i + size].sum()) for i in range(0, len(value.counts), size)]
         self._bars[name] = f"{value.edges[0]:.3g} {bars(groups, 0.0)} {value.edges[-1]:.3g}"
 
     def flush(self) -> None:
-        """Renews the table."""
         if self._closed or not self._console.is_terminal:
             return
         self._live.start()
         self._live.update(self.render(), refresh=True)
 
     def close(self) -> None:
-        """Leaves the last table standing."""
         if self._closed:
             return
         self._closed = True
@@ -63,7 +59,7 @@ class TerminalWriter(Writer):
             self._console.print(self.render())
 
     def render(self) -> Any:
-        """The table, as rich prints it."""
+        """Return the current table as a rich renderable."""
         table = self._table(title=f"step {self._step}")
         for title in ("", "last", "min", "max"):
             table.add_column(title, justify="right" if title else "left", no_wrap=True)
@@ -71,13 +67,14 @@ class TerminalWriter(Writer):
         for name, course in self._courses.items():
             low, high = self._limits[name]
             table.add_row(name, f"{course[-1]:.3g}", f"{low:.3g}", f"{high:.3g}", bars(list(course)))
-        for name, shown in self._bars.items():
-            table.add_row(name, "", "", "", shown)
+        for name, bar_text in self._bars.items():
+            table.add_row(name, "", "", "", bar_text)
         return table
 
 
 def bars(values: list[float], low: float | None = None) -> str:
-    """A line of bars: the smallest value (or ``low``) lowest, the largest highest; a space where there is no number."""
+    """Draw values as one line of bars from the smallest value (or ``low``) to the largest; NaN and infinity are
+    spaces."""
     numbers = [v for v in values if abs(v) < float("inf")]
     bottom = min(numbers, default=0.0) if low is None else low
     height = max(numbers, default=0.0) - bottom

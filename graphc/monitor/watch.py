@@ -1,4 +1,4 @@
-"""Monitor: collects numbers about activations and gradients through hooks that change nothing."""
+"""Monitor: collect statistics of activations and gradients through hooks, without changing the model."""
 
 from __future__ import annotations
 
@@ -18,46 +18,62 @@ from graphc.tracing.taps import Statistics, tap, tap_gradient
 from graphc.tracing.trace import is_tracing
 
 
-class _Place:
-    """What taps have told of one tensor since the last step, and how it is shown."""
+class _TensorStatistics:
+    """Statistics of one tensor since the last step, and the names under which they are written."""
 
-    def __init__(self, name: str, shown: dict[str, str], nonfinite: str):
+    def __init__(self, name: str, fields: dict[str, str], nonfinite: str):
         self.name = name
-        """Of its histogram."""
-        self.shown = [(scalar, operator.attrgetter(field)) for scalar, field in shown.items()]
+        """Name of its histogram."""
+        self.scalars = [(scalar, operator.attrgetter(field)) for scalar, field in fields.items()]
         self.nonfinite = f"{nonfinite}/nonfinite"
-        self.seen: list[Statistics] = []
-        self.take: Callable[[Statistics], None] = self.seen.append
-        """A method of a list: hundreds of taps are taken in a step that takes milliseconds."""
+        self.calls: list[Statistics] = []
+        self.take: Callable[[Statistics], None] = self.calls.append
+        """Receiver of a tap. It is the list's own method, since a step of milliseconds takes hundreds of taps."""
 
-    def hand(self, writer: Writer, step: int, histograms: bool) -> None:
-        """Hands on the means over the calls of the step, and the last histogram."""
-        broken = [float(found.nonfinite) for found in self.seen if found.nonfinite]
+    def write(self, writer: Writer, step: int, histograms: bool) -> None:
+        """Write the means over the calls of the step, and the last histogram."""
+        broken = [float(call.nonfinite) for call in self.calls if call.nonfinite]
         if broken:
             writer.scalar(self.nonfinite, sum(broken) / len(broken), step)
-        seen = [found for found in self.seen if found.size > found.nonfinite]
-        if seen:
-            for name, field in self.shown:
-                writer.scalar(name, sum(map(field, seen)) / len(seen), step)
-        if histograms and self.seen[-1].size:
-            writer.histogram(self.name, histogram_of(self.seen[-1]), step)
+        finite = [call for call in self.calls if call.size > call.nonfinite]
+        if finite:
+            for name, field in self.scalars:
+                writer.scalar(name, sum(map(field, finite)) / len(finite), step)
+        if histograms and self.calls[-1].size:
+            writer.histogram(self.name, histogram_of(self.calls[-1]), step)
 
 
 class Monitor:
-    """Watches the outputs of modules, their gradients, and the gradients of parameters.
+    """Monitor of the outputs of modules, their gradients, and the gradients of parameters.
 
-    Forward hooks see what modules return, tensor hooks what gradients pass there and reach the parameters; no hook
-    returns anything, so the model computes what it would without them. Every ``every``-th step is watched, and
-    ``step()`` ends one: it hands to the writers, for each watched module, ``NAME/mean``, ``NAME/std``, ``NAME/zeros``
-    (the share of values that are 0), ``NAME/gradient`` (its norm), and for each parameter ``NAME/gradient``. Values
-    that are no finite numbers are counted in ``.../nonfinite``. With ``histograms``, every such tensor is also shown as
-    a histogram. ``names`` are patterns such as ``features.*`` of the modules to watch; by default these are all that
-    hold no others. ``classes`` puts the name of the class behind a module's, as in ``encoder.0 (Linear)/mean``.
+    Every ``every``-th step is watched. ``step()`` ends a step and writes, for each watched module, ``NAME/mean``,
+    ``NAME/std``, ``NAME/zeros`` (the fraction of zeros) and ``NAME/gradient`` (the norm of the gradient), and for each
+    parameter ``NAME/gradient``. ``.../nonfinite`` counts NaN and infinities. Hooks return nothing, so the model
+    computes
+    the same as without them. Compiled code is watched through extra kernels (taps, see docs/hooks.md).
 
-    Compiled code is watched too: kernels of its own compute the numbers, between the others (taps, see docs/hooks.md).
-    ``close`` brings back the code that watches nothing.
+    Args:
+        model: the module to watch.
+        writers: receivers of the numbers.
+        every: number of steps from one watched step to the next.
+        names: patterns of module paths such as ``features.*`` (default: every module without children).
+        histograms: also write a histogram of each watched tensor.
+        parameters: watch the gradients of parameters.
+        classes: append the class to a module's name, as in ``encoder.0 (Linear)/mean``.
 
-    A context manager: ``close`` takes the hooks off and closes the writers.
+    Raises:
+        ArgumentError: ``model`` is not a Module, or ``every`` is below 1.
+
+    As a context manager it closes itself: ``close`` removes the hooks, which brings back the unwatched compiled code,
+    and
+    closes the writers.
+
+    Example::
+
+        with Monitor(model, HtmlWriter("monitor.html"), every=10) as monitor:
+            for x, y in batches:
+                loss = train_step(x, y)
+                monitor.step(loss=loss)
     """
 
     def __init__(
@@ -71,21 +87,19 @@ class Monitor:
         classes: bool = False,
     ):
         if not isinstance(model, Module) or every < 1:
-            raise ArgumentError(
-                f"a monitor watches a Module every 1 or more steps, got {type(model).__name__}, {every}"
-            )
+            raise ArgumentError(f"Monitor needs a Module and every >= 1, got {type(model).__name__} and every={every}")
         self.writers = list(writers)
         self.every = every
         self.histograms = histograms
         self.steps = 0
-        """Steps that have ended."""
-        self._places: dict[str, _Place] = {}
+        """Number of steps that have ended."""
+        self._statistics: dict[str, _TensorStatistics] = {}
         self._handles: list[Any] = []
         for name, module in model.named_modules():
             if _is_watched(name, module, names):
                 kind = type(module).__name__
-                place = f"{name} ({kind})" if name and classes else name or kind
-                self._handles.append(module.register_forward_hook(self._forward_hook(place)))
+                label = f"{name} ({kind})" if name and classes else name or kind
+                self._handles.append(module.register_forward_hook(self._forward_hook(label)))
         for name, parameter in model.named_parameters() if parameters else ():
             if parameter.requires_grad and _is_watched(name, None, names):
                 self._handles.append(parameter.register_hook(self._gradient_hook(name)))
@@ -95,22 +109,22 @@ class Monitor:
     def _is_silent(self) -> bool:
         return self.steps % self.every != 0
 
-    def _kinds(self, wanted: str) -> str:
-        return "mean norm zeros histogram" if self.histograms else wanted
+    def _kinds(self, default: str) -> str:
+        return "mean norm zeros histogram" if self.histograms else default
 
-    def _activations(self, name: str) -> _Place:
+    def _activations(self, name: str) -> _TensorStatistics:
         values = f"{name}/values"
-        if values not in self._places:
-            self._places[values] = _Place(
+        if values not in self._statistics:
+            self._statistics[values] = _TensorStatistics(
                 name, {f"{name}/{field}": field for field in ("mean", "std", "zeros")}, values
             )
-        return self._places[values]
+        return self._statistics[values]
 
-    def _gradients(self, name: str) -> _Place:
+    def _gradients(self, name: str) -> _TensorStatistics:
         gradient = f"{name}/gradient"
-        if gradient not in self._places:
-            self._places[gradient] = _Place(gradient, {gradient: "norm"}, gradient)
-        return self._places[gradient]
+        if gradient not in self._statistics:
+            self._statistics[gradient] = _TensorStatistics(gradient, {gradient: "norm"}, gradient)
+        return self._statistics[gradient]
 
     def _forward_hook(self, name: str) -> Any:
         @traced_hook
@@ -120,9 +134,9 @@ class Monitor:
             tensors, structure = flatten(output)
             watched, kinds = list(tensors), self._kinds("norm")
             for i, tensor in enumerate(tensors):
-                place = name if len(tensors) == 1 else f"{name}.{i}"
-                tap(tensor, self._activations(place).take, self._kinds("mean zeros"))
-                watched[i] = tap_gradient(tensor, self._gradients(place).take, kinds)
+                label = name if len(tensors) == 1 else f"{name}.{i}"
+                tap(tensor, self._activations(label).take, self._kinds("mean zeros"))
+                watched[i] = tap_gradient(tensor, self._gradients(label).take, kinds)
             is_same = all(a is b for a, b in zip(tensors, watched, strict=True))
             return None if is_same else unflatten(structure, watched)
 
@@ -139,42 +153,44 @@ class Monitor:
     # ---- what the user adds
 
     def step(self, **scalars: Any) -> None:
-        """Ends a step: hands on what the hooks saw (the mean, where a module was called several times) and ``scalars``,
-        such as ``loss=loss``."""
+        """End a step: write the statistics (means over several calls of a module) and ``scalars`` such as
+        ``loss=loss``."""
         for name, value in scalars.items():
             self.scalar(name, value)
-        for place in self._places.values():
-            if place.seen and not self._is_silent():
+        for statistics in self._statistics.values():
+            if statistics.calls and not self._is_silent():
                 for writer in self.writers:
-                    place.hand(writer, self.steps, self.histograms)
-            place.seen.clear()
+                    statistics.write(writer, self.steps, self.histograms)
+            statistics.calls.clear()
         self.steps += 1
         for writer in self.writers:
             writer.flush()
 
     def scalar(self, name: str, value: Any) -> None:
-        """Hands on one number: a float, or a tensor with one element."""
+        """Write one number: a float, or a tensor with one element. Raises ArgumentError for other shapes."""
         number = values_of(value)
         if number.size != 1:
-            raise ArgumentError(f"{name!r} is no number but has shape {list(number.shape)}", remedy="its .mean()")
-        self._hand("scalar", name, float(number.reshape(())))
+            raise ArgumentError(
+                f"{name!r} is not a number, it has shape {list(number.shape)}", remedy="pass its .mean()"
+            )
+        self._write("scalar", name, float(number.reshape(())))
 
     def histogram(self, name: str, value: Any) -> None:
-        """Hands on the histogram of a tensor or array."""
-        self._hand("histogram", name, make_histogram(value))
+        """Write the histogram of a tensor or array."""
+        self._write("histogram", name, make_histogram(value))
 
     def image(self, name: str, value: Any) -> None:
-        """Hands on a picture: [height, width] or [channels, height, width] with 1 or 3 channels."""
-        self._hand("image", name, make_image(value))
+        """Write an image: [height, width], or [channels, height, width] with 1 or 3 channels."""
+        self._write("image", name, make_image(value))
 
-    def _hand(self, kind: str, name: str, value: Any) -> None:
+    def _write(self, kind: str, name: str, value: Any) -> None:
         for writer in self.writers:
             getattr(writer, kind)(name, value, self.steps)
 
     # ---- end
 
     def close(self) -> None:
-        """Takes the hooks off and closes the writers; a second call does nothing."""
+        """Remove the hooks and close the writers; a second call does nothing."""
         for handle in self._handles:
             handle.remove()
         for writer in self.writers:

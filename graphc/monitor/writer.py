@@ -1,4 +1,4 @@
-"""What a monitor hands on: numbers, histograms and images with their step, and who takes them."""
+"""Writers of a monitor's output: numbers, histograms and images, each with its step."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from graphc.tracing.taps import Statistics
 
 @dataclass(frozen=True)
 class Histogram:
-    """How many values lie between which edges."""
+    """Counts of values between edges."""
 
     edges: np.ndarray
     """f64[bins + 1], increasing."""
@@ -28,40 +28,40 @@ class Histogram:
     squares: float
     """Sum of their squares."""
     dropped: int
-    """How many were infinite or not a number, and are not counted."""
+    """Number of values that are infinite or NaN; they are not counted."""
 
     @property
     def count(self) -> int:
-        """How many values were counted."""
+        """Number of values counted."""
         return int(self.counts.sum())
 
 
 class Writer:
-    """Takes what a monitor saw. Every method does nothing here; writers override those they need."""
+    """Base of writers. Every method does nothing; subclasses override the ones they need."""
 
     def scalar(self, name: str, value: float, step: int) -> None:
-        """Takes one number."""
+        """Write one number of a step."""
 
     def histogram(self, name: str, value: Histogram, step: int) -> None:
-        """Takes one histogram."""
+        """Write one histogram of a step."""
 
     def image(self, name: str, value: np.ndarray, step: int) -> None:
-        """Takes one image, u8[height, width, 3]."""
+        """Write one image, u8[height, width, 3]."""
 
     def flush(self) -> None:
-        """Makes everything taken so far visible."""
+        """Make everything written so far visible."""
 
     def close(self) -> None:
-        """Ends the output; nothing is taken after it."""
+        """End the output. No other method is called afterwards."""
 
 
 def values_of(value: Any) -> np.ndarray:
-    """The values of a tensor, array or number."""
+    """Return the values of a tensor, array or number as a numpy array."""
     return np.asarray(value._values(force=True) if isinstance(value, Tensor) else value)
 
 
 def make_histogram(value: Any, bins: int = BINS) -> Histogram:
-    """The histogram of the finite values of a tensor or array."""
+    """Compute the histogram of the finite values of a tensor or array."""
     values = values_of(value).astype(np.float64).ravel()
     finite = values[np.isfinite(values)]
     counts, edges = np.histogram(finite, bins)
@@ -70,21 +70,22 @@ def make_histogram(value: Any, bins: int = BINS) -> Histogram:
     )
 
 
-def histogram_of(found: Statistics) -> Histogram:
-    """The histogram of a tensor of which a tap has told mean, norm and histogram."""
-    finite = found.size - found.nonfinite
-    low, high = (found.min, found.max) if finite else (0.0, 1.0)
+def histogram_of(statistics: Statistics) -> Histogram:
+    """Build a histogram from a tap's statistics, which must include mean, norm and histogram."""
+    finite = statistics.size - statistics.nonfinite
+    low, high = (statistics.min, statistics.max) if finite else (0.0, 1.0)
     if low == high:
         low, high = low - 0.5, high + 0.5
-    counts = np.array(found.histogram or (0,) * BINS, np.int64)
-    total = found.mean * finite if finite else 0.0
-    return Histogram(np.linspace(low, high, BINS + 1), counts, total, found.norm**2, found.nonfinite)
+    counts = np.array(statistics.histogram or (0,) * BINS, np.int64)
+    total = statistics.mean * finite if finite else 0.0
+    return Histogram(np.linspace(low, high, BINS + 1), counts, total, statistics.norm**2, statistics.nonfinite)
 
 
 def make_image(value: Any) -> np.ndarray:
-    """A picture u8[height, width, 3] of [height, width], or of 1 or 3 channels [c, height, width].
+    """Convert [height, width], or [channels, height, width] with 1 or 3 channels, to an image u8[height, width, 3].
 
-    Floats are scaled so that the smallest finite value is black and the largest white, unless all lie between 0 and 1.
+    Values other than u8 are scaled: the smallest finite value becomes black and the largest white; values between 0
+    and 1 are scaled from 0 (black) to 1 (white).
     Raises ShapeError for other shapes.
     """
     values = values_of(value)
@@ -110,7 +111,7 @@ def _scaled(values: np.ndarray) -> np.ndarray:
 
 
 def png(image: np.ndarray) -> bytes:
-    """An image u8[height, width, 3] as a PNG file."""
+    """Encode an image u8[height, width, 3] as a PNG file."""
     height, width, _ = image.shape
     rows = np.concatenate([np.zeros((height, 1), np.uint8), image.reshape(height, -1)], axis=1)
 

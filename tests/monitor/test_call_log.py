@@ -6,7 +6,7 @@ import io
 import json
 
 from graphc.base.array_report import ArrayReport
-from graphc.monitor.call_log import CALL, GRADIENT, MODULE, NOTE, OP, CallLog, Event, Filter, Text
+from graphc.monitor.call_log import CALL, GRADIENT, MODULE, NOTE, OP, CallLog, Event, Filter, LogText
 
 ONE = (ArrayReport("f32", (2,), 0.0, 1.0, 0, 0),)
 
@@ -27,8 +27,8 @@ BLOCK = [
 ]
 
 
-def log_of(events, limit=100, wanted=Filter(), **more):  # noqa: B008
-    log = CallLog(limit, wanted, more.get("write"), more.get("file"))
+def log_of(events, limit=100, filter=Filter(), **more):  # noqa: B008
+    log = CallLog(limit, filter, more.get("write"), more.get("file"))
     for one in events:
         log.add(one)
     log.flush()
@@ -63,14 +63,14 @@ def test_only_the_last_are_kept():
 
 
 def test_filters_by_module_and_by_op():
-    assert [e.path for e in log_of(BLOCK, wanted=Filter(("1",))).entries] == ["1", "1"]
-    assert {e.path for e in log_of(BLOCK, wanted=Filter(("Lin*",))).entries} == {"0"}
-    assert [e.op for e in log_of(BLOCK, wanted=Filter((), ("mat*",))) if e.op] == ["matmul", "matmul"]
-    assert not [e for e in log_of(BLOCK, wanted=Filter((), ("add",))) if e.op]
+    assert [e.path for e in log_of(BLOCK, filter=Filter(("1",))).entries] == ["1", "1"]
+    assert {e.path for e in log_of(BLOCK, filter=Filter(("Lin*",))).entries} == {"0"}
+    assert [e.op for e in log_of(BLOCK, filter=Filter((), ("mat*",))) if e.op] == ["matmul", "matmul"]
+    assert not [e for e in log_of(BLOCK, filter=Filter((), ("add",))) if e.op]
 
 
 def test_notes_and_headings_that_are_left_open():
     note = event(NOTE, op="compiled")
-    text = Text()
+    text = LogText()
     assert text.lines(note) == ["# compiled"]
     assert text.lines(event(CALL, "0", "Linear")) == [] and text.rest() == ["0 (Linear): f32[2] 0..1"]

@@ -285,7 +285,7 @@ def test_models_that_functions_reach_through_objects():
 @pytest.mark.parametrize("tolerance", [-1, "1e-3", float("nan")])
 def test_tolerances_are_numbers(tolerance):
     net = nn.Linear(2, 1)
-    with pytest.raises(ArgumentError, match="tolerance must be a number from 0 on"):
+    with pytest.raises(ArgumentError, match="tolerance must be a number of at least 0"):
         gc.compare(net, net, gc.ones(1, 2), tolerance=tolerance)
 
 

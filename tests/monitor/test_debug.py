@@ -167,7 +167,7 @@ def test_a_session_as_a_decorator_and_wrong_uses():
     assert [e.op for e in session] == ["exp"]
     with pytest.raises(ArgumentError, match="running already"), session, session:
         pass
-    with pytest.raises(ArgumentError, match="inside of a function that is compiled"):
+    with pytest.raises(ArgumentError, match="inside a function that is being compiled"):
         gc.compile(session(lambda x: x.exp()))(gc.ones(2))
 
 
@@ -176,13 +176,13 @@ def test_a_session_as_a_decorator_and_wrong_uses():
     [
         ({"model": 3}, "must be a Module, or a compiled one, got int"),
         ({"model": nn.Linear}, "got the class Linear"),
-        ({"limit": -1}, "limit must be a number of events from 0 on"),
-        ({"on_stop": print}, "there is nothing to stop at"),
-        ({"stop": "nan", "on_stop": 3}, "on_stop is no function: 3"),
+        ({"limit": -1}, "limit must be a number of events of at least 0"),
+        ({"on_stop": print}, "on_stop needs stop="),
+        ({"stop": "nan", "on_stop": 3}, "on_stop must be a function, got 3"),
         ({"names": "sofmax"}, "there is no op 'sofmax' to log"),
         ({"stream": 3}, "stream must be a file, True or False"),
         ({"log": "/no/such/folder/log.jsonl"}, "there is no folder to write '/no/such/folder/log.jsonl' to"),
-        ({"record": 5}, "log and record are paths of files, got 5"),
+        ({"record": 5}, "log and record must be paths of files, got 5"),
     ],
 )
 def test_wrong_arguments_are_refused_before_anything_runs(wrong, said):
@@ -196,7 +196,7 @@ def test_modules_to_log_are_those_of_the_model_and_steps_are_none():
         gc.debug(net, modules="lost")
     with pytest.raises(ArgumentError, match="got CompiledStep") as caught:
         gc.debug(gc.compile_step(net, nn.MSELoss(), gc.optim.SGD(net.parameters(), lr=0.1)))
-    assert caught.value.remedy == "its model: debug(step.model)"
+    assert caught.value.remedy == "pass its model: debug(step.model)"
 
 
 def test_hooks_that_only_look_do_not_warn():
@@ -215,6 +215,6 @@ def test_modules_in_steps_of_loops_are_said_not_to_be_seen():
 
     with gc.no_grad(), gc.debug(stream=False) as log:
         gc.compile(run)(gc.randn(4, 3))
-    assert "(Linear) is not seen: compiled code calls it in a loop or a branch" in log.text()
+    assert "(Linear) is not logged: compiled code calls it in a loop or a branch" in log.text()
     with gc.debug(ops=False, backward=True, stream=False):
         gc.trace(net, gc.ones(2, 3))

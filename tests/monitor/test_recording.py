@@ -75,7 +75,7 @@ def test_damaged_and_foreign_files(path, tmp_path):
         with contextlib.suppress(GraphcError):
             gc.replay(tmp_path / "spoiled.gcr", net)
     write_npz(tmp_path / "other.gcr", {"a": np.ones(2)})
-    with pytest.raises(ArtifactError, match="is no recording of a step"):
+    with pytest.raises(ArtifactError, match="is not a recording of a step"):
         gc.replay(tmp_path / "other.gcr", net)
 
 

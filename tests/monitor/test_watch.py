@@ -147,7 +147,7 @@ def test_numbers_histograms_and_images_of_the_user():
         monitor.histogram("weights", gc.ones(4))
         monitor.image("digit", gc.zeros(1, 3, 3))
         monitor.scalar("one", gc.tensor([[1.5]]))
-        with pytest.raises(ArgumentError, match="is no number"):
+        with pytest.raises(ArgumentError, match="is not a number"):
             monitor.scalar("two", gc.ones(2))
     assert memory.tables["weights", 0].count == 4
     assert memory.images["digit", 0].shape == (3, 3, 3)

@@ -1,1 +1,1 @@
-"""Models as C libraries: functions of C around native code, with header, demo and loader."""
+"""Models as C libraries: C functions around native code, with header, demo and loader."""

@@ -1,4 +1,4 @@
-"""``build_library``: a model to the files of a C library, without a toolchain."""
+"""``build_library``: compile a model to the files of a C library, without a toolchain."""
 
 from __future__ import annotations
 
@@ -42,31 +42,31 @@ from graphc.passes.pipeline import Arranged, arrange
 from graphc.passes.precision import check_precision
 
 KINDS = ("so", "a", "o", "h", "c", "py")
-"""What can be written: shared library, archive, object file, header, demo, loader. Each is a suffix."""
+"""Kinds of files, which are also their suffixes: shared library, archive, object file, header, demo, loader."""
 LARGEST_INSIDE = 1 << 30
-"""Bytes of weights that a library may hold: code reaches two gigabytes from where it is."""
+"""Largest size in bytes of weights inside a library: code addresses data within two gigabytes of itself."""
 
 
 @dataclass(frozen=True)
 class EntryFacts:
-    """What a caller has to know of an entry."""
+    """Properties of an entry for its callers."""
 
     function: str
-    """Its name in C."""
+    """Name of its C function."""
     arena: int | str
-    """Bytes of the arena of a call; the formula where it depends on named dimensions."""
+    """Bytes of the arena of a call; a formula if it depends on named dimensions."""
     nanoseconds: int
-    """Expected time of a call on one core, roughly."""
+    """Estimated time of a call on one core."""
 
 
 @dataclass(frozen=True)
 class Library:
-    """What has been built."""
+    """Result of ``build_library``: files, entries and sizes."""
 
     name: str
-    """What the names of its functions begin with."""
+    """Prefix of its function names."""
     files: Mapping[str, Path]
-    """By kind; ``weights`` where they lie in a file of their own."""
+    """Written files by kind; ``weights`` is present if they are in a separate file."""
     entries: Mapping[str, EntryFacts]
     context_bytes: int
     code_bytes: int
@@ -74,7 +74,7 @@ class Library:
     weight_bytes: int
     digest: str
     realtime: Mapping[str, RealtimeReport] = field(default_factory=dict)
-    """What was proven of each entry, if that was asked for."""
+    """Proof of each entry with ``realtime=True``; empty otherwise."""
 
 
 def build_library(
@@ -94,76 +94,99 @@ def build_library(
     dims: Any = None,
     **keyword_examples: Any,
 ) -> Library:
-    """Compiles a module or function, traced on examples as ``export`` does, entries by name (``gc.Entry``), or a model
-    file, to a C library.
+    """Compile a model to a C library.
 
-    ``path`` names one of the files, ``emit`` what is written under that name with other suffixes: ``so`` (a shared
-    library that needs libc alone), ``a``, ``o``, ``h`` (the header), ``c`` (a program that calls and measures it) and
-    ``py`` (``net_loader.py``, which needs numpy alone); the kind that ``path`` ends in and the header where nothing is
-    said. Functions begin with ``name``, by default the name of the file. ``entries`` are those of a file with several.
-    ``weights`` lie ``"inside"``, or ``"beside"`` in a file that the caller maps. One thread runs a call unless
-    ``threads``: then a pool of worker threads is part of the library, and ``NAME_set_threads`` says how many share a
-    call. ``target``, ``precision``, ``strict_order``, ``passes`` and ``dims`` are those of ``export``. ``realtime``
-    proves of each entry that it reaches no allocation, lock or system call, and tells what it takes.
+    Args:
+        model: a module or function, entries by name (``gc.Entry``), or the path of a model file.
+        examples: example arguments to trace ``model`` on, as for ``export``.
+        path: one of the files to write; its stem names the others.
+        emit: kinds of files to write: ``so`` (a shared library that needs libc only), ``a``, ``o``, ``h`` (the header),
+            ``c`` (a demo program, which also measures) and ``py`` (``net_loader.py``, which needs numpy only). Default:
+            the suffix of ``path``, and ``h``.
+        target: as for ``export``.
+        name: prefix of the functions (default: the name of the file).
+        entries: names of the entries of a model file to include (default: all).
+        weights: ``"inside"`` the library, or ``"beside"`` it in a file mapped by the caller.
+        threads: include a pool of worker threads; ``NAME_set_threads`` chooses how many share a call.
+        strict_order: as for ``export``.
+        realtime: prove the absence of allocations, locks and system calls for each entry, and report its costs.
+        precision: as for ``export``.
+        passes: as for ``export``.
+        dims: as for ``export``.
+        keyword_examples: example keyword arguments.
 
-    Raises what ``export`` raises; RealtimeError where the proof fails; CompileError where the model calls Python
-    functions, where there is no one program for all sizes of its dimensions, and for GPUs; ArgumentError for names that
-    C cannot have; OSError.
+    Returns:
+        The files, entries and sizes of the library.
+
+    Raises:
+        RealtimeError: a proof fails.
+    CompileError: the model calls Python functions, no single program serves all sizes of its dimensions, or the target
+            is a GPU; and the errors of ``export``.
+        ArgumentError: a name that C cannot have.
+        OSError: a file cannot be written.
+
+    Example::
+
+        library = graphc.build_library(model, graphc.zeros(1, 28), path="net.so", emit=("so", "h", "c"))
+        print(library.files["h"])
     """
-    place = Path(path)
-    kinds = _kinds(place, emit)
+    library_path = Path(path)
+    kinds = _kinds(library_path, emit)
     machine = _machine(strict_name(target) if strict_order else target)
     _check_choices(weights, threads, realtime, machine)
     check_precision(precision)
-    prefix = _prefix(place, name)
+    prefix = _prefix(library_path, name)
     stored = _content(model, examples, keyword_examples, dims, passes, precision, machine)
     sources = sources_of(stored, entries)
-    built = build(sources, changing(stored, sources), Choices(prefix, machine, target, weights, threads))
-    if weights == INSIDE and built.weights.nbytes > LARGEST_INSIDE:
+    library_code = build(sources, changing(stored, sources), Choices(prefix, machine, target, weights, threads))
+    if weights == INSIDE and library_code.weights.nbytes > LARGEST_INSIDE:
         raise CompileError(
-            f"the weights take {built.weights.nbytes} bytes, a library holds at most {LARGEST_INSIDE}",
-            remedy=f"weights={BESIDE!r}",
+            f"build_library: the weights take {library_code.weights.nbytes} bytes, a library holds at most "
+            f"{LARGEST_INSIDE}",
+            remedy=f"pass weights={BESIDE!r}",
         )
-    return _write(built, machine, place, kinds, realtime)
+    return _write(library_code, machine, library_path, kinds, realtime)
 
 
-def _kinds(place: Path, emit: Sequence[str] | None) -> tuple[str, ...]:
-    suffix = place.suffix[1:]
+def _kinds(path: Path, emit: Sequence[str] | None) -> tuple[str, ...]:
+    suffix = path.suffix[1:]
     if isinstance(emit, str):
         emit = emit.split(",")
-    found = tuple(emit) if emit is not None else tuple(dict.fromkeys((suffix or "so", "h")))
-    unknown = [kind for kind in found if kind not in KINDS]
-    if unknown or not found:
+    kinds = tuple(emit) if emit is not None else tuple(dict.fromkeys((suffix or "so", "h")))
+    unknown = [kind for kind in kinds if kind not in KINDS]
+    if unknown or not kinds:
         raise ArgumentError(
-            f"a library has no file of the kind {unknown[0]!r}" if unknown else "nothing is to be written",
-            remedy=f"of {', '.join(KINDS)}",
+            f"build_library: unknown kind of file {unknown[0]!r}" if unknown else "build_library: emit is empty",
+            remedy=f"choose from {', '.join(KINDS)}",
         )
-    return found
+    return kinds
 
 
 def _machine(target: str) -> Target:
     machine = target_named(target)
     if is_gpu(machine):
-        raise CompileError(f"a C library has no code for {machine.cpu}", remedy="target='host', or another CPU")
+        raise CompileError(
+            f"a C library cannot contain code for {machine.cpu}", remedy="pass target='host', or another CPU"
+        )
     if "linux" not in machine.triple:
-        raise CompileError(f"libraries are made for Linux, not for {machine.triple}")
+        raise CompileError(f"build_library supports Linux only, not {machine.triple}")
     return without_tiles(machine)
 
 
 def _check_choices(weights: str, threads: bool, realtime: bool, machine: Target) -> None:
     if threads and realtime:
-        raise ArgumentError("threads wait for each other, which realtime=True excludes", remedy="threads=False")
+        raise ArgumentError("threads wait for each other, which realtime=True forbids", remedy="pass threads=False")
     if weights not in (INSIDE, BESIDE):
-        raise ArgumentError(f"weights lie {INSIDE!r} or {BESIDE!r}, not {weights!r}")
+        raise ArgumentError(f"weights must be {INSIDE!r} or {BESIDE!r}, got {weights!r}")
     if threads and not machine.has_pool:
-        raise CompileError(f"there is no thread pool for {machine.triple}", remedy="threads=False")
+        raise CompileError(f"there is no thread pool for {machine.triple}", remedy="pass threads=False")
 
 
-def _prefix(place: Path, name: str | None) -> str:
+def _prefix(path: Path, name: str | None) -> str:
     if name is None:
-        return identifier(place.stem.removeprefix("lib"))
+        return identifier(path.stem.removeprefix("lib"))
     if name != identifier(name):
-        raise ArgumentError(f"functions of C cannot begin with {name!r}", remedy=f"name={identifier(name)!r}")
+        raise ArgumentError(f"C functions cannot have the prefix {name!r}", remedy=f"pass name={identifier(name)!r}")
     return name
 
 
@@ -176,25 +199,28 @@ def _content(
     precision: str | None,
     machine: Target,
 ) -> Artifact:
-    """What a model file holds, or would hold of a model."""
+    """Read a model file, or trace a model and return the contents of its model file."""
     if not isinstance(model, str | os.PathLike):
         arranged = passes if isinstance(passes, Arranged) else arrange(passes)
         return content_of(wanted_entries(model, examples, named, dims), None, arranged, precision, machine.costs)
     if examples or named or dims is not None or passes not in ((), Arranged()) or precision is not None:
-        raise ArgumentError(f"{os.fspath(model)} holds a graph with its types and weights", remedy="no examples")
+        raise ArgumentError(
+            f"{os.fspath(model)} holds a graph with its types and weights",
+            remedy="leave out examples, dims, passes and precision",
+        )
     return read_model(model)
 
 
-def _write(built: Built, machine: Target, place: Path, kinds: Sequence[str], realtime: bool) -> Library:
+def _write(built: Built, machine: Target, path: Path, kinds: Sequence[str], realtime: bool) -> Library:
     plan = built.plan
-    files = {kind: _file(place, kind) for kind in kinds}
-    weights = place.with_suffix(".weights")
+    files = {kind: _file(path, kind) for kind in kinds}
+    weights = path.with_suffix(".weights")
     code = joined([emit_functions(plan), declared_data(plan), *built.modules])
     reports = {entry.name: _proof(plan, entry, code, machine) for entry in plan.entries if realtime}
-    library = place.with_suffix(".so").name
+    library = path.with_suffix(".so").name
     texts = {
         "h": lambda: c_header(plan),
-        "c": lambda: c_demo(plan, place.stem, place.with_suffix(".h").name, library, weights.name),
+        "c": lambda: c_demo(plan, path.stem, path.with_suffix(".h").name, library, weights.name),
         "py": lambda: python_loader(plan, library, weights.name),
     }
     contents = {kind: texts[kind]().encode() for kind in kinds if kind in texts}
@@ -220,11 +246,12 @@ def _write(built: Built, machine: Target, place: Path, kinds: Sequence[str], rea
     )
 
 
-def _file(place: Path, kind: str) -> Path:
-    """Where a kind is written. Python would take ``net.so`` for the module that ``net.py`` shall be."""
-    if kind == "py" and place.suffix != ".py":
-        return place.with_name(f"{place.stem}_loader.py")
-    return place.with_suffix(f".{kind}")
+def _file(path: Path, kind: str) -> Path:
+    """Return the path of a kind of file. A loader ``net.py`` is avoided, since Python would import ``net.so``
+    instead."""
+    if kind == "py" and path.suffix != ".py":
+        return path.with_name(f"{path.stem}_loader.py")
+    return path.with_suffix(f".{kind}")
 
 
 def _proof(plan: LibraryPlan, entry: EntryPlan, code: Module, machine: Target) -> RealtimeReport:
@@ -239,7 +266,7 @@ def _facts(plan: LibraryPlan, entry: EntryPlan) -> EntryFacts:
 
 
 def _objects(built: Built, code: Module, machine: Target) -> list[bytes]:
-    """All object code of a library."""
+    """Compile all object files of a library."""
     plan = built.plan
     data = build_object(emit_data(plan) + machine.detection(plan.inner(MACHINE)), machine)
     if not plan.is_beside:
@@ -251,14 +278,14 @@ def _objects(built: Built, code: Module, machine: Target) -> list[bytes]:
 def _linked(
     objects: Sequence[bytes], plan: LibraryPlan, machine: Target, library: str, kinds: Sequence[str]
 ) -> dict[str, bytes]:
-    """What is made of the object code of a library, by kind."""
-    found, supply = {}, builtins_for(machine)
+    """Link the object code of a library to files by kind."""
+    contents, supply = {}, builtins_for(machine)
     if "so" in kinds:
-        found["so"] = link_shared(objects, plan.exports, soname=library, supply=supply)
+        contents["so"] = link_shared(objects, plan.exports, soname=library, supply=supply)
     if "o" in kinds or "a" in kinds:
-        whole = merge_objects(objects, {name: name for name in plan.exports}, supply=supply)
-        found |= {"o": whole, "a": write_archive({f"{plan.name}.o": whole})}
-    return {kind: found[kind] for kind in kinds if kind in found}
+        merged = merge_objects(objects, {name: name for name in plan.exports}, supply=supply)
+        contents |= {"o": merged, "a": write_archive({f"{plan.name}.o": merged})}
+    return {kind: contents[kind] for kind in kinds if kind in contents}
 
 
 def _code_bytes(code: bytes) -> int:

@@ -1,4 +1,4 @@
-"""The C program that shows how a library is called, and measures it."""
+"""Demo program in C that calls a library and measures it."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ _FORMATS = {
 
 
 def c_demo(plan: LibraryPlan, file: str, header: str, library: str, weights: str) -> str:
-    """Its text, for a file of that name without suffix; C99 and C++."""
+    """Return the program's text, valid C99 and C++; ``file`` is its file name without suffix."""
     names = {"name": plan.name, "upper": plan.upper, "alignment": ALIGNMENT, "weights": weights}
     dims = {n: d.hint for entry in plan.entries for n, d in zip(entry.dim_identifiers, entry.dims, strict=True)}
     options = [f" * --{name + '=N':12} size (default: {hint})" for name, hint in dims.items()]
@@ -165,8 +165,8 @@ def _entry(entry: EntryPlan, names: dict[str, Any]) -> str:
         f'    const int64_t {name}_size = number(count, arguments, "--{name}=", {d.hint});\n'
         for name, d in zip(entry.dim_identifiers, entry.dims, strict=True)
     )
-    known = {d: f"{name}_size" for name, d in zip(entry.dim_identifiers, entry.dims, strict=True)}
-    counts = [expression(a.count, known) for a in entry.arguments]
+    variables = {d: f"{name}_size" for name, d in zip(entry.dim_identifiers, entry.dims, strict=True)}
+    counts = [expression(a.count, variables) for a in entry.arguments]
     arrays, fills, prints = "", "", ""
     for argument, count in zip(entry.arguments, counts, strict=True):
         kind, name = argument.ctype, _array(argument)
@@ -178,16 +178,16 @@ def _entry(entry: EntryPlan, names: dict[str, Any]) -> str:
         prints += f'    printf("{argument.identifier}:");\n'
         prints += _loop(f"{count}) && (all || i < 8", f'printf(" {format}", {cast}{_array(argument)}[i]);')
         prints += '    printf("\\n");\n'
-    given = ", ".join(known.values())
-    passed = ["net", *known.values(), *map(_array, entry.arguments), "arena", "arena_size"]
+    sizes = ", ".join(variables.values())
+    passed = ["net", *variables.values(), *map(_array, entry.arguments), "arena", "arena_size"]
     call = f"{names['name']}_{entry.name}({', '.join(passed)})"
     return _ENTRY.substitute(
-        names, entry=entry.name, dims=dims, given=given, arrays=arrays, fills=fills, prints=prints, call=call
+        names, entry=entry.name, dims=dims, given=sizes, arrays=arrays, fills=fills, prints=prints, call=call
     )
 
 
 def _array(argument: Argument) -> str:
-    """Its variable, which is like no other one of the program."""
+    """Return the name of its variable, unique in the program."""
     return f"{argument.identifier}_data"
 
 
@@ -196,7 +196,7 @@ def _loop(count: str, body: str) -> str:
 
 
 def _random(argument: Argument) -> str:
-    """Numbers from -1 to 1, whole ones and bits of narrow floats that are 0 or 1."""
+    """Return a C expression for a random element: -1 to 1 for floats; 0 or 1 for integers, f16 and bf16."""
     dtype = BY_NAME[argument.spec.dtype]
     if dtype.kind == "f":
         return f"({argument.ctype})next() / 8388608 - 1"
@@ -206,15 +206,15 @@ def _random(argument: Argument) -> str:
 
 
 def expression(size: Any, names: dict[Dimension, str]) -> str:
-    """A size in C, of dimensions that are called so; ``floor_of`` divides what may be negative."""
+    """Format a size as a C expression of named variables; ``floor_of`` divides numbers that may be negative."""
     if not is_size(size):
         return str(int(size))
     assert type(size) is Size
-    parts = []
+    products = []
     for monomial, coefficient in size.terms:
         atoms = [_atom(atom, names) for atom, power in monomial for _ in range(power)]
-        parts.append(" * ".join([*([str(coefficient)] if coefficient != 1 or not atoms else []), *atoms]))
-    return " + ".join(parts)
+        products.append(" * ".join([*([str(coefficient)] if coefficient != 1 or not atoms else []), *atoms]))
+    return " + ".join(products)
 
 
 def _atom(atom: Atom, names: dict[Dimension, str]) -> str:

@@ -1,4 +1,4 @@
-"""The C header of a library."""
+"""C header of a library."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from graphc.files.container import ALIGNMENT
 from graphc.runtime.threads import MAX_THREADS
 
 _WIDTH = 100
-"""Columns of the text of comments."""
+"""Column limit of comments."""
 
 
 def c_header(plan: LibraryPlan) -> str:
-    """Its text: C99 and C++."""
+    """Return the header's text, valid C99 and C++."""
     guard = f"{plan.upper}_H"
-    parts = [
+    sections = [
         _title(plan),
         f"#ifndef {guard}\n#define {guard}\n\n#include <stddef.h>\n#include <stdint.h>\n",
         '#ifdef __cplusplus\nextern "C" {\n#endif\n',
@@ -36,11 +36,11 @@ def c_header(plan: LibraryPlan) -> str:
         _threads(plan) if plan.threads else "",
         f"#ifdef __cplusplus\n}}\n#endif\n\n#endif /* {guard} */",
     ]
-    return "\n".join(part for part in parts if part) + "\n"
+    return "\n".join(section for section in sections if section) + "\n"
 
 
 def _comment(*lines: str) -> str:
-    """Lines of text as one comment."""
+    """Format lines of text as one C comment."""
     safe = [line.replace("*/", "* /") for line in lines]
     if len(safe) == 1:
         return f"/* {safe[0]} */\n"
@@ -48,9 +48,9 @@ def _comment(*lines: str) -> str:
 
 
 def signature(entry: EntryPlan) -> str:
-    """An entry as messages write types: ``run(x: f32[1,4]) -> (output: f32[1,2])``."""
-    given, filled = (", ".join(str(a.spec) for a in part) for part in (entry.inputs, entry.outputs))
-    return f"{entry.name}({given}) -> ({filled})"
+    """Format an entry's types: ``run(x: f32[1,4]) -> (output: f32[1,2])``."""
+    inputs, outputs = (", ".join(str(a.spec) for a in arguments) for arguments in (entry.inputs, entry.outputs))
+    return f"{entry.name}({inputs}) -> ({outputs})"
 
 
 def _title(plan: LibraryPlan) -> str:
@@ -60,7 +60,8 @@ def _title(plan: LibraryPlan) -> str:
         *(signature(entry) for entry in plan.entries),
         "",
         *textwrap.wrap(
-            f"A context holds {_held(plan)}. The caller gives its memory, and that of an arena, which holds what a "
+            f"A context holds {_context_contents(plan)}. The caller gives its memory, and that of an arena, which "
+            "holds what a "
             f"call needs while it runs. No function allocates memory or writes to a global{_globals(plan)}. Arrays "
             "are dense and in C order, aligned as their types, and apart from each other, the context and the arena. "
             f"Threads may call at the same time, {_sharing(plan)}.",
@@ -71,7 +72,7 @@ def _title(plan: LibraryPlan) -> str:
     )
 
 
-def _held(plan: LibraryPlan) -> str:
+def _context_contents(plan: LibraryPlan) -> str:
     return "the states of the model, which calls write" if plan.states else "no states, for the model has none"
 
 
@@ -97,8 +98,8 @@ def _constants(plan: LibraryPlan) -> str:
     ]
     types = [f"    {p}_{name.upper()} = {number},\n" for name, number in TYPE_NUMBERS.items()]
     types[-1] = types[-1].replace(",", "", 1)
-    told = "Types of elements; a bool is a byte that is 0 or 1, f16 and bf16 are their bits."
-    lines += [_comment(told), "enum {\n", *types, "};\n\n"]
+    comment = "Types of elements; a bool is a byte that is 0 or 1, f16 and bf16 are their bits."
+    lines += [_comment(comment), "enum {\n", *types, "};\n\n"]
     lines += [
         _comment("Bytes of a context and of a saved state, and alignment of contexts and arenas."),
         f"#define {p}_CONTEXT_SIZE {plan.context_bytes}\n",
@@ -126,7 +127,7 @@ def _types(plan: LibraryPlan) -> str:
 
 def _library(plan: LibraryPlan) -> str:
     n = plan.name
-    parts = [
+    pieces = [
         _comment("Version of graphc, digest of code and weights, and the machine that the code is for."),
         f"const char *{n}_version(void);\nconst char *{n}_digest(void);\nconst char *{n}_target(void);\n\n",
         _comment("A code in words; never NULL."),
@@ -134,16 +135,16 @@ def _library(plan: LibraryPlan) -> str:
         f"size_t {n}_context_size(void);\n\n",
     ]
     if not plan.is_beside:
-        parts += [
+        pieces += [
             _comment(
                 "Makes a context in so many bytes of memory, with the states that the model has at first.",
                 "It holds no resource: its memory may be freed, and copied while no call uses it.",
             ),
             f"int {n}_init({n}_t *net, size_t size);\n",
         ]
-        return "".join(parts)
+        return "".join(pieces)
     size = HEADER_BYTES + plan.weight_bytes
-    parts += [
+    pieces += [
         f"#define {plan.upper}_WEIGHTS_SIZE {size}\n\n",
         _comment(
             "Makes a context in so many bytes of memory, with the states that the model has at first.",
@@ -155,19 +156,19 @@ def _library(plan: LibraryPlan) -> str:
         f"int {n}_open_weights(const char *path, const void **weights, size_t *size);\n",
         f"int {n}_close_weights(const void *weights, size_t size);\n",
     ]
-    return "".join(parts)
+    return "".join(pieces)
 
 
-def macro(plan: LibraryPlan, entry: EntryPlan, *parts: str) -> str:
-    """Name of a macro of an entry."""
-    return "_".join([plan.name, entry.name, *parts]).upper()
+def macro(plan: LibraryPlan, entry: EntryPlan, *words: str) -> str:
+    """Return the name of a macro of an entry."""
+    return "_".join([plan.name, entry.name, *words]).upper()
 
 
 def _entry(plan: LibraryPlan, entry: EntryPlan) -> str:
     n = plan.symbol(entry.name)
     lines = [f"{entry.name}: inputs and outputs.", ""]
-    lines += [f"  {_told(a)}" for a in entry.inputs]
-    lines += [f"  {_told(a)}, written" for a in entry.outputs]
+    lines += [f"  {_describe(a)}" for a in entry.inputs]
+    lines += [f"  {_describe(a)}, written" for a in entry.outputs]
     if entry.dims:
         lines += ["", "Sizes that each call says:"]
         lines += [
@@ -178,30 +179,30 @@ def _entry(plan: LibraryPlan, entry: EntryPlan) -> str:
     dims = ", ".join(f"int64_t {d}" for d in entry.dim_identifiers)
     writes = any(b.written for b in entry.manifest.of_class("param", "state"))
     lines += ["", "Writes states of the context." if writes else "Writes nothing of the context."]
-    parts = [_comment(*lines)]
+    pieces = [_comment(*lines)]
     for argument in entry.arguments:
         if argument.is_fixed:
-            parts.append(_macros(plan, entry, argument))
+            pieces.append(_macros(plan, entry, argument))
     if not is_size(entry.arena):
-        parts.append(f"#define {macro(plan, entry, 'ARENA_SIZE')} {entry.arena}\n")
-    parts += ["\n", f"extern const {plan.name}_tensor_t {n}_inputs[{len(entry.inputs) + 1}];\n"]
-    parts += [f"extern const {plan.name}_tensor_t {n}_outputs[{len(entry.outputs) + 1}];\n\n"]
+        pieces.append(f"#define {macro(plan, entry, 'ARENA_SIZE')} {entry.arena}\n")
+    pieces += ["\n", f"extern const {plan.name}_tensor_t {n}_inputs[{len(entry.inputs) + 1}];\n"]
+    pieces += [f"extern const {plan.name}_tensor_t {n}_outputs[{len(entry.outputs) + 1}];\n\n"]
     unfit = "; SIZE_MAX where sizes are out of range" if entry.dims else ""
-    parts += [_comment(f"Bytes of the arena of a call, aligned to {ALIGNMENT}{unfit}.")]
-    parts += [f"size_t {n}_arena_size({dims or 'void'});\n\n"]
-    parts.append(f"int {n}({', '.join(parameters(plan, entry))});\n")
-    return "".join(parts)
+    pieces += [_comment(f"Bytes of the arena of a call, aligned to {ALIGNMENT}{unfit}.")]
+    pieces += [f"size_t {n}_arena_size({dims or 'void'});\n\n"]
+    pieces.append(f"int {n}({', '.join(parameters(plan, entry))});\n")
+    return "".join(pieces)
 
 
-def _told(argument: Argument) -> str:
-    """``x: f32[1,28]``, with the name that the model has for it where C cannot call it so."""
+def _describe(argument: Argument) -> str:
+    """Describe an argument: ``x: f32[1,28]``, followed by the model's name for it if C needs another identifier."""
     spec = argument.spec
     same = argument.identifier == spec.name
     return f"{argument.identifier}: {spec.dtype}[{shape_text(spec)}]{'' if same else f' ({spec.name})'}"
 
 
 def parameters(plan: LibraryPlan, entry: EntryPlan) -> list[str]:
-    """Those of the function of an entry."""
+    """List the parameters of an entry's C function."""
     writes = any(b.written for b in entry.manifest.of_class("param", "state"))
     return [
         f"{'' if writes else 'const '}{plan.name}_t *net",

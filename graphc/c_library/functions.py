@@ -1,4 +1,4 @@
-"""LLVM text of the functions of a library: those of its entries, its contexts and its states."""
+"""LLVM text of a library's functions: its entries, contexts and states."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from graphc.files.container import ALIGNMENT
 from graphc.runtime.threads import MAX_THREADS
 
 WEIGHTS, RECORD, COUNT, SPIN = 8, 16, 24, 32
-"""Offsets in a context, behind its first word: address of the weights, then the record that entry.THREADS describes."""
+"""Offsets in a context after its first word: address of the weights, then the record that entry.THREADS describes."""
 SPIN_NS = 1_000_000
-"""How long workers look for work before they sleep, as in Python."""
+"""Nanoseconds that workers spin before they sleep, as in Python."""
 _O_RDONLY_CLOEXEC, _SEEK_END, _PROT_READ, _MAP_PRIVATE = 0o2000000, 2, 1, 2
-"""As Linux numbers them on x86-64, aarch64 and riscv64."""
+"""Values on Linux for x86-64, aarch64 and riscv64."""
 _NET: Parameter = ("ptr", "%net")
 _MEMCPY = "declare ptr @memcpy(ptr, ptr, i64)"
 Declarations = dict[str, Item]
 
 
 def emit_functions(plan: LibraryPlan) -> Module:
-    """The functions that the caller sees, and those that only they call."""
+    """Emit the exported functions, and the internal functions they call."""
     declarations: Declarations = {}
     functions = [_text(plan, name) for name in ("version", "digest", "target")]
     functions += [_number(plan, "context_size", plan.context_bytes), _number(plan, "state_size", _saved_bytes(plan))]
@@ -51,7 +51,7 @@ def emit_functions(plan: LibraryPlan) -> Module:
 
 
 def declared_data(plan: LibraryPlan) -> Module:
-    """What the functions need where another module defines the constants."""
+    """Declare the constants, which another module defines."""
     return Module(tuple(d.declaration for d in data_of(plan)))
 
 
@@ -110,19 +110,19 @@ def _init(plan: LibraryPlan, declarations: Declarations) -> Function:
 
 
 def _copy_initial(w: GuardedWriter, plan: LibraryPlan, weights: str) -> None:
-    """States become what they are at first."""
+    """Copy the initial states into the context."""
     if plan.state_bytes:
         w.declare("memcpy", _MEMCPY)
         source, states = w.offset(weights, plan.initial), w.offset("%net", CONTEXT_BYTES)
         w.do(f"call ptr @memcpy(ptr {states}, ptr {source}, i64 {plan.state_bytes})")
 
 
-def _require_header(w: GuardedWriter, plan: LibraryPlan, place: str, name: str, status: str) -> None:
-    """Returns a code unless the bytes at a place are a header of this library; they lie anywhere."""
+def _require_header(w: GuardedWriter, plan: LibraryPlan, address: str, name: str, status: str) -> None:
+    """Emit a check for the header of this library at an address of any alignment."""
     differing = "0"
     for offset in range(0, HEADER_BYTES, 8):
-        mine, given = w.offset(f"@{plan.inner(name)}", offset), w.offset(place, offset)
-        both = w.value(f"load i64, ptr {mine}, align 8"), w.value(f"load i64, ptr {given}, align 1")
+        expected, actual = w.offset(f"@{plan.inner(name)}", offset), w.offset(address, offset)
+        both = w.value(f"load i64, ptr {expected}, align 8"), w.value(f"load i64, ptr {actual}, align 1")
         differing = w.value(f"or i64 {differing}, {w.value(f'xor i64 {both[0]}, {both[1]}')}")
     w.require(w.equal("i64", differing, "0"), status)
 
@@ -140,10 +140,10 @@ _BUFFER: list[Parameter] = [_NET, ("ptr", "%buffer"), ("i64", "%size")]
 def _save_state(plan: LibraryPlan, declarations: Declarations) -> Function:
     w = GuardedWriter(declarations)
     _check_buffer(w, plan)
-    parts = [("%buffer", f"@{plan.inner('state_header')}", HEADER_BYTES)]
+    copies = [("%buffer", f"@{plan.inner('state_header')}", HEADER_BYTES)]
     if plan.state_bytes:
-        parts.append((w.offset("%buffer", HEADER_BYTES), w.offset("%net", CONTEXT_BYTES), plan.state_bytes))
-    for to, source, nbytes in parts:
+        copies.append((w.offset("%buffer", HEADER_BYTES), w.offset("%net", CONTEXT_BYTES), plan.state_bytes))
+    for to, source, nbytes in copies:
         w.do(f"call ptr @memcpy(ptr {to}, ptr {source}, i64 {nbytes})")
     return w.function(plan.symbol("save_state"), _BUFFER)
 
@@ -175,10 +175,10 @@ def _open_weights(plan: LibraryPlan, declarations: Declarations) -> Function:
     file = w.value(f"call i32 (ptr, i32, ...) @open(ptr %path, i32 {_O_RDONLY_CLOEXEC})")
     w.require(w.value(f"icmp sge i32 {file}, 0"), "ERROR_FILE")
     size = w.value(f"call i64 @lseek(i32 {file}, i64 0, i32 {_SEEK_END})")
-    place = w.value(f"call ptr @mmap(ptr null, i64 {size}, i32 {_PROT_READ}, i32 {_MAP_PRIVATE}, i32 {file}, i64 0)")
+    mapping = w.value(f"call ptr @mmap(ptr null, i64 {size}, i32 {_PROT_READ}, i32 {_MAP_PRIVATE}, i32 {file}, i64 0)")
     w.value(f"call i32 @close(i32 {file})")
-    w.require(w.differ("ptr", place, "inttoptr (i64 -1 to ptr)"), "ERROR_FILE")
-    w.store("ptr", place, "%weights")
+    w.require(w.differ("ptr", mapping, "inttoptr (i64 -1 to ptr)"), "ERROR_FILE")
+    w.store("ptr", mapping, "%weights")
     w.store("i64", size, "%size")
     return w.function(plan.symbol("open_weights"), [("ptr", "%path"), ("ptr", "%weights"), ("ptr", "%size")])
 
@@ -229,7 +229,7 @@ def _entry_functions(plan: LibraryPlan, entry: EntryPlan, declarations: Declarat
 
 
 def _sizes(plan: LibraryPlan, entry: EntryPlan, declarations: Declarations) -> Function:
-    """Checks the sizes of a call; writes those of the dimensions of the program, and the bytes of its arena."""
+    """Emit the function that checks a call's sizes and computes the program's dimensions and the bytes of its arena."""
     w = GuardedWriter(declarations)
     for dimension in entry.dims:
         w.within(register_of(dimension), dimension.low, dimension.high, "ERROR_SIZE")
@@ -239,13 +239,13 @@ def _sizes(plan: LibraryPlan, entry: EntryPlan, declarations: Declarations) -> F
         relation = {"==": "eq", "<=": "sle"}[assumed.relation]
         holds = w.value(f"icmp {relation} i64 {w.size(assumed.a)}, {w.size(assumed.b)}")
         w.require(w.equal("i1", holds, "true" if assumed.answer else "false"), "ERROR_SIZE")
-    given = {d.name for d in entry.dims}
+    model_dims = {d.name for d in entry.dims}
     for step in entry.solved:
         register = register_of(step.dimension)
-        if step.dimension.name not in given:
+        if step.dimension.name not in model_dims:
             rest = w.value(f"sub i64 {w.size(step.size)}, {w.size(step.rest)}")
-            left = w.value(f"srem i64 {rest}, {step.factor}")
-            w.require(w.equal("i64", left, "0"), "ERROR_SIZE")
+            remainder = w.value(f"srem i64 {rest}, {step.factor}")
+            w.require(w.equal("i64", remainder, "0"), "ERROR_SIZE")
             w.do(f"{register} = sdiv i64 {rest}, {step.factor}")
         w.within(register, step.dimension.low, step.dimension.high, "ERROR_SIZE")
     for pair in entry.equal:
@@ -258,10 +258,10 @@ def _sizes(plan: LibraryPlan, entry: EntryPlan, declarations: Declarations) -> F
 
 
 def _call_sizes(w: GuardedWriter, plan: LibraryPlan, entry: EntryPlan) -> tuple[str, str]:
-    """The code of ``_sizes`` and where it has written."""
+    """Emit a call of ``_sizes``; return the registers of its status code and of the words it wrote."""
     words = w.room(f"[{len(entry.manifest.dims) + 1} x i64]", 8)
-    given = ", ".join([*(f"i64 {register_of(d)}" for d in entry.dims), f"ptr {words}"])
-    return w.call(CODE, f"@{_sizes_name(plan, entry)}", given), words
+    arguments = ", ".join([*(f"i64 {register_of(d)}" for d in entry.dims), f"ptr {words}"])
+    return w.call(CODE, f"@{_sizes_name(plan, entry)}", arguments), words
 
 
 def _arena_size(plan: LibraryPlan, entry: EntryPlan) -> Function:
@@ -279,7 +279,7 @@ def _arena_size(plan: LibraryPlan, entry: EntryPlan) -> Function:
 
 
 def _run(plan: LibraryPlan, entry: EntryPlan, declarations: Declarations) -> Function:
-    """The function that runs a model: it checks what it is given, fills the table and calls the native entry."""
+    """Emit the function that runs an entry: check the arguments, fill the table of addresses, call the native entry."""
     w = GuardedWriter(declarations)
     w.require_context(plan.magic)
     arena, words = str(entry.arena), ""
@@ -292,8 +292,8 @@ def _run(plan: LibraryPlan, entry: EntryPlan, declarations: Declarations) -> Fun
     scratch = [("%arena", ALIGNMENT)] if is_size(entry.arena) or entry.arena else []
     w.require_pointers([*pointers, *scratch])
     w.require(w.value(f"icmp uge i64 %arena_size, {arena}"), "ERROR_MEMORY")
-    filled = {a.slot: r for r, a in zip(registers, entry.arguments, strict=True)} | {entry.arena_slot: "%arena"}
-    _fill(w, plan, entry, filled, words)
+    addresses = {a.slot: r for r, a in zip(registers, entry.arguments, strict=True)} | {entry.arena_slot: "%arena"}
+    _fill(w, plan, entry, addresses, words)
     w.do(f"call void @{entry.symbol}(ptr %table)")
     if entry.status_slot >= 0:
         w.require(w.equal("i8", w.load("i8", "%status"), "0"), "ERROR_INDEX")
@@ -307,26 +307,26 @@ def _run(plan: LibraryPlan, entry: EntryPlan, declarations: Declarations) -> Fun
     return w.function(plan.symbol(entry.name), parameters)
 
 
-def _fill(w: GuardedWriter, plan: LibraryPlan, entry: EntryPlan, filled: dict[int, str], words: str) -> None:
-    """Fills the table of the native entry; ``filled`` has addresses by word."""
+def _fill(w: GuardedWriter, plan: LibraryPlan, entry: EntryPlan, addresses: dict[int, str], words: str) -> None:
+    """Emit stores to the table of the native entry; ``addresses`` maps slots to addresses computed earlier."""
     w.room(f"[{entry.words} x ptr]", 16, "%table")
     weights = f"@{plan.inner('weights')}"
     if plan.is_beside and entry.constants:
         weights = w.load("ptr", w.offset("%net", WEIGHTS))
     for slot, offset in entry.constants:
-        filled[slot] = w.offset(weights, offset)
+        addresses[slot] = w.offset(weights, offset)
     for slot, offset in entry.states:
-        filled[slot] = w.offset("%net", offset)
+        addresses[slot] = w.offset("%net", offset)
     for argument in entry.numbers:
-        place = filled[argument.slot] = w.room("i64", 8)
-        w.store("i64", w.size(argument.spec.equals), place)
+        address = addresses[argument.slot] = w.room("i64", 8)
+        w.store("i64", w.size(argument.spec.equals), address)
     if entry.status_slot >= 0:
         w.room("i8", 1, "%status")
         w.store("i8", "0", "%status")
-        filled[entry.status_slot] = "%status"
+        addresses[entry.status_slot] = "%status"
     if entry.threaded:
-        filled[entry.words - 1] = w.offset("%net", RECORD)
-    for slot, address in sorted(filled.items()):
+        addresses[entry.words - 1] = w.offset("%net", RECORD)
+    for slot, address in sorted(addresses.items()):
         w.store("ptr", address, w.offset("%table", 8 * slot))
     for number in range(len(entry.manifest.dims)):
         size = w.load("i64", w.offset(words, 8 * number))

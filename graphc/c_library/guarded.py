@@ -1,4 +1,4 @@
-"""Writer of functions of a library: what does not hold ends them with a code, and sizes are computed where needed."""
+"""Writer of a library's LLVM functions, with checks that return a status code and with expressions of sizes."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from graphc.codegen.llvm.sizes import SizeWriter, register_of
 from graphc.files.container import ALIGNMENT
 
 CODE = "signext i32"
-"""Type of the functions that return a code."""
+"""Return type of functions that return a status code."""
 _SAFE = 2.0**62
-"""Sizes up to this are computed without overflow."""
+"""Largest size computed without overflow."""
 
 
 class GuardedWriter(Writer):
-    """Writes one function that returns a code."""
+    """Writer of one function that returns a status code."""
 
     def __init__(self, declarations: dict[str, Item]):
         super().__init__({})
@@ -31,22 +31,22 @@ class GuardedWriter(Writer):
         self._failures: dict[str, int] = {}
 
     def declare(self, name: str, text: str) -> None:
-        """Makes sure that a function of others is declared."""
+        """Declare an external function."""
         self.declarations[name] = text
 
     def room(self, kind: str, align: int, register: str = "") -> str:
-        """The address of memory on the stack, which is taken when the function begins."""
+        """Allocate stack memory at the start of the function, and return its address."""
         register = register or self._fresh("%room")
         self._lines.insert(1, f"  {register} = alloca {kind}, align {align}")
         return register
 
     def require(self, condition: str, status: str) -> None:
-        """Returns the code of a status unless the condition holds."""
+        """Emit a check that returns the code of ``status`` unless the condition holds."""
         self._failures[f"fail_{CODES[status]}"] = CODES[status]
         self.need(condition, f"fail_{CODES[status]}")
 
     def require_none(self, code: str) -> None:
-        """Returns a code that is not 0."""
+        """Emit a check that returns ``code`` unless it is 0."""
         good, bad = self._fresh("good"), self._fresh("bad")
         self.choose(self.equal("i32", code, "0"), good, bad)
         self.label(bad)
@@ -54,30 +54,30 @@ class GuardedWriter(Writer):
         self.label(good)
 
     def require_pointers(self, pointers: Sequence[tuple[str, int]]) -> None:
-        """Returns a code unless all pointers are some, each at a multiple of so many bytes."""
-        alike: dict[int, str] = {}
+        """Emit a check that no pointer is null and each is a multiple of its alignment in bytes."""
+        joined: dict[int, str] = {}
         for pointer, alignment in pointers:
             self.require(self.differ("ptr", pointer, "null"), "ERROR_NULL")
             number = self.value(f"ptrtoint ptr {pointer} to i64")
-            alike[alignment] = self.value(f"or i64 {alike[alignment]}, {number}") if alignment in alike else number
-        for alignment, both in alike.items():
+            joined[alignment] = self.value(f"or i64 {joined[alignment]}, {number}") if alignment in joined else number
+        for alignment, bits in joined.items():
             if alignment > 1:
-                low = self.value(f"and i64 {both}, {alignment - 1}")
+                low = self.value(f"and i64 {bits}, {alignment - 1}")
                 self.require(self.equal("i64", low, "0"), "ERROR_ALIGNMENT")
 
     def require_context(self, magic: int) -> None:
-        """Returns a code unless ``%net`` is a context of this library."""
+        """Emit a check that ``%net`` is a context of this library."""
         self.require_pointers([("%net", ALIGNMENT)])
         signed = magic - (1 << 64) if magic >> 63 else magic
         self.require(self.equal("i64", self.load("i64", "%net"), str(signed)), "ERROR_CONTEXT")
 
     def within(self, value: str, low: int, high: int, status: str) -> None:
-        """Returns a code unless the number lies between both."""
+        """Emit a check that ``low <= value <= high``."""
         self.require(self.value(f"icmp sge i64 {value}, {low}"), status)
         self.require(self.value(f"icmp sle i64 {value}, {high}"), status)
 
     def size(self, size: Any) -> str:
-        """A number, or the register of a size; those of dimensions are there."""
+        """Return a number, or the register of a computed size; the registers of dimensions must exist."""
         register = self._sizes.value(size)
         lines = self._sizes.lines
         for line in lines[self._written :]:
@@ -86,21 +86,21 @@ class GuardedWriter(Writer):
         return register
 
     def safe(self, size: Any) -> None:
-        """Returns a code where a size, or what it is computed from, could be too large for 64 bits."""
+        """Emit an overflow check: a size and its intermediate values must fit in 64 bits."""
         if is_size(size) and _largest(size) > _SAFE:
             good = self.value(f"fcmp ole double {self._magnitude(size)}, {_double(_SAFE)}")
             self.require(good, "ERROR_SIZE")
 
     def _magnitude(self, size: Any) -> str:
-        """A double that is no smaller than the size and all that it is computed from."""
+        """Emit an upper bound, as a double, of a size and all its intermediate values."""
         if not is_size(size):
             return _double(abs(int(size)))
         total = _double(0)
         for monomial, coefficient in size.terms:
-            part = _double(abs(coefficient))
+            product = _double(abs(coefficient))
             for atom in (a for a, power in monomial for _ in range(power)):
-                part = self.value(f"fmul double {part}, {self._atom(atom)}")
-            total = self.value(f"fadd double {total}, {part}")
+                product = self.value(f"fmul double {product}, {self._atom(atom)}")
+            total = self.value(f"fadd double {total}, {product}")
         return total
 
     def _atom(self, atom: Atom) -> str:
@@ -109,7 +109,7 @@ class GuardedWriter(Writer):
         return self._magnitude(atom.operand)
 
     def function(self, name: str, parameters: Sequence[tuple[str, str]], local: bool = False) -> Function:
-        """The function, which returns 0 here."""
+        """Finish the function with a return of 0, and return it."""
         self.give("i32", "0")
         for label, code in self._failures.items():
             self.label(label)
@@ -118,18 +118,18 @@ class GuardedWriter(Writer):
 
 
 def _largest(size: Any) -> float:
-    """What ``_magnitude`` is at most."""
+    """Return the largest value of ``_magnitude`` over the ranges of the dimensions."""
     if type(size) is not Size:
         return abs(float(size))
     total = 0.0
     for monomial, coefficient in size.terms:
-        part = abs(float(coefficient))
+        product = abs(float(coefficient))
         for atom, power in monomial:
-            part *= (float(atom.high) if isinstance(atom, Dimension) else _largest(atom.operand)) ** power
-        total += part
+            product *= (float(atom.high) if isinstance(atom, Dimension) else _largest(atom.operand)) ** power
+        total += product
     return total
 
 
 def _double(value: float) -> str:
-    """A number as LLVM writes doubles."""
+    """Format a number as an LLVM double."""
     return f"0x{struct.pack('>d', float(value)).hex()}"

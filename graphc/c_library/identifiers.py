@@ -1,4 +1,4 @@
-"""Names of models, entries, inputs and sizes as identifiers of C and C++."""
+"""Convert names of models, entries, inputs and sizes to C and C++ identifiers."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ _WORDS = """\
     struct switch template this thread_local throw true try typedef typeid typename typeof union unsigned using virtual
     void volatile wchar_t while xor xor_eq int32_t int64_t uint8_t int8_t size_t main linux unix errno NULL"""
 _RESERVED = frozenset(_WORDS.split())
-"""Words of C and C++, and names that headers give a meaning."""
+"""Keywords of C and C++, and names defined by common headers."""
 
 
 def identifier(name: str) -> str:
-    """The name with ``_`` for what no identifier of C has, and behind words of C and C++."""
-    made = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in name).strip("_") or "x"
-    if made[0].isdigit():
-        made = f"x{made}"
-    return f"{made}_" if made in _RESERVED else made
+    """Replace characters that C identifiers cannot have by ``_``, and append ``_`` to keywords."""
+    cleaned = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in name).strip("_") or "x"
+    if cleaned[0].isdigit():
+        cleaned = f"x{cleaned}"
+    return f"{cleaned}_" if cleaned in _RESERVED else cleaned
 
 
-def distinct(names: Iterable[str], taken: Iterable[str] = ()) -> list[str]:
-    """An identifier for each name: they differ in more than case and are none of ``taken``; later ones get a number."""
-    used, found = {name.lower() for name in taken}, []
+def distinct(names: Iterable[str], reserved: Iterable[str] = ()) -> list[str]:
+    """Return an identifier for each name, unique up to case and not in ``reserved``; later duplicates get a number."""
+    used, identifiers = {name.lower() for name in reserved}, []
     for name in names:
-        made = base = identifier(name)
+        candidate = base = identifier(name)
         number = 1
-        while made.lower() in used:
+        while candidate.lower() in used:
             number += 1
-            made = f"{base}_{number}"
-        used.add(made.lower())
-        found.append(made)
-    return found
+            candidate = f"{base}_{number}"
+        used.add(candidate.lower())
+        identifiers.append(candidate)
+    return identifiers

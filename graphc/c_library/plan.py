@@ -1,4 +1,4 @@
-"""What a library consists of, as plain records from which its code, header, demo and loader are written."""
+"""Plan of a library: records from which its code, header, demo and loader are written."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from graphc.files.model_manifest import AssumptionSpec
 from graphc.runtime.threads import MAX_THREADS
 
 INSIDE, BESIDE = "inside", "beside"
-"""Where the weights of a library lie: in its read-only data, or in a file that the caller maps."""
+"""Location of the weights: in the library's read-only data, or in a file that the caller maps."""
 HEADER_BYTES = 64
-"""Bytes before the content of a file of weights and of a saved state: magic, size, digest, and zeros."""
+"""Header size of a weights file and of a saved state, in bytes: magic, size, digest, and zeros."""
 CONTEXT_BYTES = 64
 """Bytes of a context before its states."""
 MACHINE = "has_instructions"
-"""Name of the function that tells whether the processor has what the code was built for."""
+"""Name of the function that checks whether the processor has the instructions of the code."""
 
 
 class Status(NamedTuple):
-    """What a function of a library returns."""
+    """Status code of a library's functions."""
 
     name: str
-    """Behind the prefix in the header."""
+    """Name in the header, without the prefix."""
     text: str
 
 
@@ -46,7 +46,7 @@ STATUSES = (
     Status("ERROR_THREADS", f"the number of threads is not 1 to {MAX_THREADS}"),
     Status("ERROR_MACHINE", "this processor lacks instructions that the library was built for"),
 )
-"""By code."""
+"""Statuses by code."""
 CODES = {status.name: code for code, status in enumerate(STATUSES)}
 
 C_TYPES = {
@@ -64,58 +64,58 @@ C_TYPES = {
     "f16": "uint16_t",
     "bf16": "uint16_t",
 }
-"""Of the elements of inputs and outputs; f16 and bf16 are their bits. New ones come last: see ``TYPE_NUMBERS``."""
+"""C type of each element type; f16 and bf16 are passed as their bits. Append new ones: see ``TYPE_NUMBERS``."""
 TYPE_NUMBERS = {name: number for number, name in enumerate(C_TYPES, 1)}
-"""What the tables of a library call element types."""
+"""Number of each element type in the tables of a library."""
 
 
 @dataclass(frozen=True)
 class Argument:
-    """An array that a call takes or fills."""
+    """Array read or written by a call."""
 
     spec: TensorSpec
-    """As the model has it: its sizes depend on the dimensions of the entry."""
+    """Name and type in the model; sizes are in the entry's dimensions."""
     identifier: str
-    """What C calls it."""
+    """Name in C."""
     slot: int
-    """Its word of the table."""
+    """Index in the table of addresses."""
 
     @property
     def ctype(self) -> str:
-        """Type of its elements in C."""
+        """Return the C type of its elements."""
         return C_TYPES[self.spec.dtype]
 
     @property
     def itemsize(self) -> int:
-        """Bytes of an element, at a multiple of which it must lie."""
+        """Return the size of an element in bytes, which is also the alignment of the array."""
         return BY_NAME[self.spec.dtype].itemsize
 
     @property
     def count(self) -> Any:
-        """How many elements it has; may be a size."""
+        """Return the number of elements, which may be a symbolic size."""
         return prod(self.spec.shape)
 
     @property
     def is_fixed(self) -> bool:
-        """Whether it has the same sizes in all calls."""
+        """Check whether all its sizes are numbers."""
         return not any(map(is_size, self.spec.shape))
 
 
 @dataclass(frozen=True)
 class Solved:
-    """How a dimension of the program follows from the sizes of the model: ``(size - rest) / factor``."""
+    """Equation for a dimension of the program: ``(size - rest) / factor``."""
 
     dimension: Dimension
     size: Any
-    """Of an input, in the dimensions of the model."""
+    """Size of an input, in the dimensions of the model."""
     factor: int
     rest: Any
-    """In dimensions of the program that were solved before."""
+    """Size in program dimensions solved earlier."""
 
 
 @dataclass(frozen=True)
 class Equal:
-    """Two sizes of an input that must be the same in each call: that of the model, and that of the program."""
+    """Two sizes of an input that must be equal in each call: one in model dimensions, one in program dimensions."""
 
     of_model: Any
     of_program: Any
@@ -123,71 +123,71 @@ class Equal:
 
 @dataclass(frozen=True)
 class EntryPlan:
-    """One function that runs a model."""
+    """Plan of one function that runs a model."""
 
     name: str
     symbol: str
-    """Of the native entry, hidden in the library."""
+    """Symbol of the native entry, hidden in the library."""
     manifest: Manifest
     inputs: tuple[Argument, ...]
-    """What each call gives; numbers that are sizes are left out."""
+    """Arrays passed to each call, without integer inputs that are sizes."""
     numbers: tuple[Argument, ...]
-    """Inputs that are sizes: the library fills them in."""
+    """Integer inputs that are sizes; the library computes them."""
     outputs: tuple[Argument, ...]
     dims: tuple[Dimension, ...]
     """Named dimensions of the model, each an argument of the function."""
     dim_identifiers: tuple[str, ...]
     assumptions: tuple[AssumptionSpec, ...]
     solved: tuple[Solved, ...]
-    """Each dimension of the program, in an order in which it can be solved."""
+    """Equation for each dimension of the program, in the order of solution."""
     equal: tuple[Equal, ...]
     constants: tuple[tuple[int, int], ...]
-    """(word of the table, offset in the weights) of each constant."""
+    """(table slot, offset in the weights) of each constant."""
     states: tuple[tuple[int, int], ...]
-    """(word of the table, offset in the context) of each state."""
+    """(table slot, offset in the context) of each state."""
     arena_slot: int
     status_slot: int
-    """Of the table; -1 where nothing is checked."""
+    """Table slot of the status byte; -1 if the program checks nothing."""
     threaded: bool
-    """Whether the last word of the table is the record of threads."""
+    """Whether the last slot of the table is the thread record."""
 
     @property
     def arena(self) -> Any:
-        """Bytes of the arena: a number, or a size of the dimensions of the program."""
+        """Return the size of the arena in bytes: a number, or a size in the program's dimensions."""
         return self.manifest.arena
 
     @property
     def words(self) -> int:
-        """Words of the table."""
+        """Return the number of slots of the table."""
         return len(self.manifest.buffers) + len(self.manifest.dims) + self.threaded
 
     @property
     def arguments(self) -> tuple[Argument, ...]:
-        """Inputs and outputs in the order of the function."""
+        """Return inputs and outputs in the order of the C function."""
         return (*self.inputs, *self.outputs)
 
 
 @dataclass(frozen=True)
 class StatePlan:
-    """A parameter or state that calls write."""
+    """Parameter or state that calls write."""
 
     spec: TensorSpec
     offset: int
-    """In the context."""
+    """Offset in the context, in bytes."""
 
 
 @dataclass(frozen=True)
 class LibraryPlan:
-    """Everything that texts and code of a library say."""
+    """Plan of a whole library."""
 
     name: str
-    """What its functions begin with."""
+    """Prefix of its functions."""
     entries: tuple[EntryPlan, ...]
     states: tuple[StatePlan, ...]
     state_bytes: int
-    """Of all states in the context, a multiple of ALIGNMENT."""
+    """Size of all states in the context, a multiple of ALIGNMENT."""
     initial: int
-    """Offset in the weights of what the states are at first."""
+    """Offset of the initial states in the weights."""
     weight_bytes: int
     weights: str
     """INSIDE or BESIDE."""
@@ -195,47 +195,47 @@ class LibraryPlan:
     target: TargetSpec
     target_name: str
     detected: bool
-    """Whether there is a function MACHINE."""
+    """Whether the library has the function MACHINE."""
     version: str
-    """Of graphc."""
+    """Version of graphc."""
     digest: bytes
-    """32 bytes of which another code or other weights have others."""
+    """SHA-256 digest of code and weights."""
     state_digest: bytes
-    """The same for names and types of the states."""
+    """SHA-256 digest of the names and types of the states."""
     weight_digest: bytes
-    """The same for the weights."""
+    """SHA-256 digest of the weights."""
 
     @property
     def upper(self) -> str:
-        """What its macros begin with."""
+        """Return the prefix of its macros."""
         return self.name.upper()
 
     @property
     def context_bytes(self) -> int:
-        """Bytes of a context."""
+        """Return the size of a context in bytes."""
         return CONTEXT_BYTES + self.state_bytes
 
     @property
     def is_beside(self) -> bool:
-        """Whether the weights are in a file of their own."""
+        """Check whether the weights are in a separate file."""
         return self.weights == BESIDE
 
     @cached_property
     def magic(self) -> int:
-        """The first word of a context."""
+        """Return the first word of a valid context: odd, and derived from the digest."""
         return int.from_bytes(self.digest[:8], "little") | 1
 
     def symbol(self, name: str) -> str:
-        """Of a function or table that the caller sees."""
+        """Return the symbol of an exported function or table."""
         return f"{self.name}_{name}"
 
     def inner(self, name: str) -> str:
-        """Of what only the library sees."""
+        """Return the symbol of an internal function or constant."""
         return f"{self.name}__{name}"
 
     @property
     def exports(self) -> tuple[str, ...]:
-        """The symbols that the caller sees, sorted."""
+        """Return the sorted exported symbols."""
         names = ["version", "digest", "target", "context_size", "init", "error_text"]
         names += [f"{entry.name}{end}" for entry in self.entries for end in ("", "_arena_size")]
         names += [f"{entry.name}_{table}" for entry in self.entries for table in ("inputs", "outputs")]
@@ -252,14 +252,14 @@ RESERVED = frozenset(
         *("set_threads", "forget_threads"),
     )
 )
-"""What no entry can be called."""
+"""Names that an entry cannot have."""
 
 
 def shape_text(spec: TensorSpec) -> str:
-    """Its sizes as the tables and the header write them: ``batch,28``."""
+    """Format a shape as in the tables and the header: ``batch,28``."""
     return ",".join(map(str, spec.shape))
 
 
 def number_or(size: Any, otherwise: int) -> int:
-    """A size that is the same in all calls, or what stands for others."""
+    """Return a constant size as an integer, and ``otherwise`` for a symbolic one."""
     return otherwise if is_size(size) else operator.index(size)

@@ -1,4 +1,4 @@
-"""The Python file that loads a library with numpy and ctypes alone."""
+"""Python file that loads a library with numpy and ctypes only."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ self.weights = np.memmap(f"{folder}/$weights", np.uint8, "r")
 
 
 def python_loader(plan: LibraryPlan, library: str, weights: str) -> str:
-    """Its text; ``library`` and ``weights`` are the names of the files beside it."""
+    """Return the file's text; ``library`` and ``weights`` are the names of files in the same folder."""
     init = (_BESIDE if plan.is_beside else _INSIDE).substitute(context=plan.context_bytes, weights=weights)
     return _TEXT.substitute(
         name=plan.name,
@@ -97,26 +97,29 @@ def python_loader(plan: LibraryPlan, library: str, weights: str) -> str:
 
 
 def _entry(entry: EntryPlan) -> str:
-    parts = [", ".join(f"{a.spec.name!r}: {_type(a)}" for a in part) for part in (entry.inputs, entry.outputs)]
+    types = [", ".join(f"{a.spec.name!r}: {_type(a)}" for a in group) for group in (entry.inputs, entry.outputs)]
     rules = ", ".join(f"{name!r}: {rule!r}" for name, rule in _rules(entry).items())
-    return f"ENTRIES[{entry.name!r}] = ({{{parts[0]}}}, {{{parts[1]}}}, {{{rules}}})"
+    return f"ENTRIES[{entry.name!r}] = ({{{types[0]}}}, {{{types[1]}}}, {{{rules}}})"
 
 
 def _type(argument: Argument) -> str:
     dtype = BY_NAME[argument.spec.dtype]
-    name = "uint16" if dtype is bfloat16 else dtype.numpy.name  # numpy alone has its bits
+    name = "uint16" if dtype is bfloat16 else dtype.numpy.name  # numpy has no bf16, so arrays hold its bits
     return repr((name, f"({''.join(f'{size}, ' for size in argument.spec.shape).rstrip()})"))
 
 
 def _rules(entry: EntryPlan) -> dict[str, str]:
-    """For each dimension, in the order of the arguments, how it follows from ``shapes`` and dimensions before it; one
-    that only a number tells is given by name, or follows from nothing."""
+    """Return, for each dimension in the order of the arguments, a rule that computes it from ``shapes`` and earlier
+    ones.
+
+    The rule of a dimension that no shape determines is its own name: the caller must pass it by keyword.
+    """
     arguments = [*entry.inputs, *entry.numbers]
-    found: dict[str, Any] = {}
+    rules: dict[str, Any] = {}
     patterns = ShapePatterns([a.spec.pattern for a in arguments], [a.spec.name for a in arguments])
     for (tensor, dim, _), dimension, factor, rest in patterns.steps:
         if type(patterns.shapes[tensor]) is not Number:
-            given = f"shapes[{arguments[tensor].spec.name!r}][{dim}]"
-            less = f"({given} - ({rest}))" if str(rest) != "0" else given
-            found[dimension.name] = less if factor == 1 else f"{less} // {factor}"
-    return {d.name: found.get(d.name, d.name) for d in entry.dims}
+            size = f"shapes[{arguments[tensor].spec.name!r}][{dim}]"
+            numerator = f"({size} - ({rest}))" if str(rest) != "0" else size
+            rules[dimension.name] = numerator if factor == 1 else f"{numerator} // {factor}"
+    return {d.name: rules.get(d.name, d.name) for d in entry.dims}

@@ -1,4 +1,4 @@
-"""Read-only data of a library: texts, tables and the block of weights, which passes through no assembler."""
+"""Read-only data of a library: strings, tables, and the block of weights, which bypasses the assembler."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from graphc.c_library.plan import (
 from graphc.files.container import ALIGNMENT
 
 STATE_MAGIC, WEIGHTS_MAGIC = b"\x89GCSTAT1", b"\x89GCWGHT1"
-"""First bytes of a saved state and of a file of weights."""
+"""First bytes of a saved state and of a weights file."""
 DIFFERS = -1
-"""What tables say of a size that depends on named dimensions."""
+"""Value in tables for a size that depends on named dimensions."""
 _TENSOR = "{ ptr, ptr, ptr, i32, i32 }"
 
 
 @dataclass(frozen=True)
 class Datum:
-    """A constant of a library."""
+    """Constant of a library."""
 
     symbol: str
     kind: str
-    """Its LLVM type."""
+    """LLVM type."""
     value: str
     align: int = 8
     exported: bool = False
@@ -41,29 +41,29 @@ class Datum:
 
     @property
     def declaration(self) -> str:
-        """What stands where another module defines it."""
+        """Return its LLVM declaration, for modules that do not define it."""
         return f"@{self.symbol} = external {'' if self.exported else 'hidden '}constant {self.kind}, align {self.align}"
 
     @property
     def definition(self) -> str:
-        """What defines it."""
+        """Return its LLVM definition."""
         section = f', section "{self.section}"' if self.section else ""
         visible = "" if self.exported else "hidden "
         return f"@{self.symbol} = {visible}constant {self.kind} {self.value}{section}, align {self.align}"
 
 
 def header(magic: bytes, nbytes: int, digest: bytes) -> bytes:
-    """What stands before so many bytes of content."""
+    """Return the header of ``nbytes`` of content."""
     return struct.pack("<8sQ32s", magic, nbytes, digest).ljust(HEADER_BYTES, b"\0")
 
 
 def weights_section(plan: LibraryPlan) -> str:
-    """The section of the weights that lie inside."""
+    """Return the name of the section that holds the weights."""
     return f".rodata.{plan.name}"
 
 
 def data_of(plan: LibraryPlan) -> list[Datum]:
-    """All constants of a library; the weights are zeros, see ``fill``."""
+    """List all constants of a library. The weights are zeros until ``fill`` writes them."""
     texts = {
         "text_version": plan.version,
         "text_digest": plan.digest.hex(),
@@ -71,41 +71,41 @@ def data_of(plan: LibraryPlan) -> list[Datum]:
         "text_unknown": "unknown code",
         **{f"text_{code}": status.text for code, status in enumerate(STATUSES)},
     }
-    found = [_text(plan.inner(name), text) for name, text in texts.items()]
+    constants = [_text(plan.inner(name), text) for name, text in texts.items()]
     pointers = ", ".join(f"ptr @{plan.inner(f'text_{code}')}" for code in range(len(STATUSES)))
-    found.append(Datum(plan.inner("texts"), f"[{len(STATUSES)} x ptr]", f"[{pointers}]"))
+    constants.append(Datum(plan.inner("texts"), f"[{len(STATUSES)} x ptr]", f"[{pointers}]"))
     heads = {"state_header": header(STATE_MAGIC, plan.state_bytes, plan.state_digest)}
     if plan.is_beside:
         heads["weights_header"] = header(WEIGHTS_MAGIC, plan.weight_bytes, plan.weight_digest)
-    found += [_bytes(plan.inner(name), head) for name, head in heads.items()]
+    constants += [_bytes(plan.inner(name), head) for name, head in heads.items()]
     for entry in plan.entries:
         for end, arguments in (("inputs", entry.inputs), ("outputs", entry.outputs)):
-            found += _table(plan, f"{entry.name}_{end}", arguments)
+            constants += _table(plan, f"{entry.name}_{end}", arguments)
     if not plan.is_beside:
         kind = f"[{plan.weight_bytes} x i8]"
-        place = weights_section(plan)
-        found.append(Datum(plan.inner("weights"), kind, "zeroinitializer", ALIGNMENT, section=place))
-    return found
+        section = weights_section(plan)
+        constants.append(Datum(plan.inner("weights"), kind, "zeroinitializer", ALIGNMENT, section=section))
+    return constants
 
 
 def emit_data(plan: LibraryPlan) -> str:
-    """LLVM text of the module that defines all constants."""
+    """Emit the LLVM text of the module that defines all constants."""
     return "\n".join([f'target triple = "{plan.target.triple}"', *(d.definition for d in data_of(plan)), ""])
 
 
 def _table(plan: LibraryPlan, name: str, arguments: Sequence[Argument]) -> list[Datum]:
-    """The records of inputs or outputs, one without a name behind them, and what they point to."""
-    found, records = [], []
+    """Build the table of inputs or outputs, which ends with a record without a name, and the constants it points to."""
+    constants, records = [], []
     for number, argument in enumerate(arguments):
         spec, inner = argument.spec, plan.inner(f"{name}_{number}")
         sizes = ", ".join(f"i64 {number_or(size, DIFFERS)}" for size in (*spec.shape, 0))
-        found += [_text(f"{inner}_name", spec.name), _text(f"{inner}_shape", shape_text(spec))]
-        found.append(Datum(f"{inner}_sizes", f"[{len(spec.shape) + 1} x i64]", f"[{sizes}]"))
-        places = ", ".join(f"ptr @{inner}_{part}" for part in ("name", "shape", "sizes"))
-        records.append(f"{_TENSOR} {{ {places}, i32 {TYPE_NUMBERS[spec.dtype]}, i32 {len(spec.shape)} }}")
+        constants += [_text(f"{inner}_name", spec.name), _text(f"{inner}_shape", shape_text(spec))]
+        constants.append(Datum(f"{inner}_sizes", f"[{len(spec.shape) + 1} x i64]", f"[{sizes}]"))
+        pointers = ", ".join(f"ptr @{inner}_{field}" for field in ("name", "shape", "sizes"))
+        records.append(f"{_TENSOR} {{ {pointers}, i32 {TYPE_NUMBERS[spec.dtype]}, i32 {len(spec.shape)} }}")
     records.append(f"{_TENSOR} zeroinitializer")
     kind = f"[{len(records)} x {_TENSOR}]"
-    return [*found, Datum(plan.symbol(name), kind, f"[{', '.join(records)}]", exported=True)]
+    return [*constants, Datum(plan.symbol(name), kind, f"[{', '.join(records)}]", exported=True)]
 
 
 def _text(symbol: str, text: str) -> Datum:
@@ -113,8 +113,8 @@ def _text(symbol: str, text: str) -> Datum:
 
 
 def _bytes(symbol: str, data: bytes, align: int = 8) -> Datum:
-    written = "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in data)
-    return Datum(symbol, f"[{len(data)} x i8]", f'c"{written}"', align)
+    escaped = "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in data)
+    return Datum(symbol, f"[{len(data)} x i8]", f'c"{escaped}"', align)
 
 
 _SECTION = struct.Struct("<IIQQQQIIQQ")
@@ -122,13 +122,15 @@ _SECTION = struct.Struct("<IIQQQQIIQQ")
 
 
 def fill(code: bytes, section: str, data: np.ndarray) -> bytes:
-    """An ELF64 object file with these bytes in a section of that name, which has as many. Raises CompileError where
-    there is no such section."""
+    """Return an ELF64 object file with ``data`` written into the section of this name and size.
+
+    Raises CompileError if there is no such section.
+    """
     (start,), (count, names) = struct.unpack_from("<Q", code, 40), struct.unpack_from("<HH", code, 60)
     headers = [_SECTION.unpack_from(code, start + number * _SECTION.size) for number in range(count)]
     texts = headers[names][4]
-    wanted = section.encode() + b"\0"
+    section_name = section.encode() + b"\0"
     for name, _, _, _, offset, size, *_ in headers:
-        if code.startswith(wanted, texts + name) and size == data.nbytes:
+        if code.startswith(section_name, texts + name) and size == data.nbytes:
             return b"".join([code[:offset], data.tobytes(), code[offset + size :]])
     raise CompileError(f"the object code has no section {section} of {data.nbytes} bytes")

@@ -1,4 +1,4 @@
-"""What a library is made of: the graphs of the entries of a model, as a model file holds them, each with its arrays."""
+"""Sources of a library: the graphs of a model's entries, as in a model file, each with its arrays."""
 
 from __future__ import annotations
 
@@ -17,39 +17,41 @@ from graphc.ir.graph.interpret import settle
 from graphc.models.model_graph import read_graph
 
 RUN = "run"
-"""What the entry of a model with one is called."""
+"""Name of the only entry of a model without entry names."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A graph that becomes one function of a library."""
+    """Graph that becomes one function of a library."""
 
     name: str
     graph: Graph
     spec: EntrySpec
-    """Its inputs, outputs, dimensions and assumptions."""
+    """Inputs, outputs, dimensions and assumptions of the graph."""
     weights: Mapping[str, np.ndarray]
-    """Params and states by path."""
+    """Parameters and states by path."""
 
     def frozen(self, changing: Collection[str]) -> Graph:
-        """The graph for the sizes for which it holds, with all arrays as constants but those that change."""
+        """Specialize the graph to its assumed sizes, with every array not in ``changing`` as a constant."""
         return freeze(settle(self.graph), {p: w for p, w in self.weights.items() if p not in changing})
 
 
 def sources_of(stored: Artifact, entries: Sequence[str] | None = None) -> list[Source]:
-    """One for each entry, or for those of these names; the only one of a model is called RUN where it has no name of
-    its own. Raises ArgumentError for a name that there is not."""
-    known = {spec.name: spec for spec in stored.manifest.public}
-    wanted = list(known) if entries is None else list(dict.fromkeys(entries))
-    unknown = [name for name in wanted if name not in known]
-    if unknown or not wanted:
-        what = f"the model has no entry {unknown[0]!r}" if unknown else "a library has at least one entry"
-        raise ArgumentError(what, remedy=f"of {', '.join(known)}")
-    called = {name: RUN if list(known) == [ENTRY] else name for name in wanted}
-    return [Source(called[name], read_graph(stored, name), known[name], stored.weights) for name in wanted]
+    """Return one source for each entry, or for the named entries.
+
+    The only entry of a model without entry names is called RUN. Raises ArgumentError for an unknown name.
+    """
+    specs = {spec.name: spec for spec in stored.manifest.public}
+    chosen = list(specs) if entries is None else list(dict.fromkeys(entries))
+    unknown = [name for name in chosen if name not in specs]
+    if unknown or not chosen:
+        what = f"the model has no entry {unknown[0]!r}" if unknown else "a library needs at least one entry"
+        raise ArgumentError(what, remedy=f"choose from {', '.join(specs)}")
+    called = {name: RUN if list(specs) == [ENTRY] else name for name in chosen}
+    return [Source(called[name], read_graph(stored, name), specs[name], stored.weights) for name in chosen]
 
 
 def changing(stored: Artifact, sources: Sequence[Source]) -> frozenset[str]:
-    """Paths of the params and states that some source writes, or that are constants of no program."""
+    """Return the paths of parameters and states that some source writes, or that are never constants."""
     written = (path for source in sources for path in source.spec.writes)
     return frozenset([*written, *(t.name for t in stored.manifest.weights if t.free)])

@@ -192,18 +192,18 @@ def test_models_that_a_library_cannot_hold_are_refused_by_name(tmp_path: Path):
 
     with pytest.raises(TraceError, match="measure"):
         build_library(Calls(), graphc.rand(3), path=tmp_path / "calls.so")
-    with pytest.raises(CompileError, match="no code for"):
+    with pytest.raises(CompileError, match="cannot contain code for"):
         build_library(NETS["policy"].model(), graphc.rand(1, 17), path=tmp_path / "p.so", target="sm_90")
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"emit": ("dll",)}, "no file of the kind 'dll'"),
-        ({"emit": ()}, "nothing is to be written"),
+        ({"emit": ("dll",)}, "unknown kind of file 'dll'"),
+        ({"emit": ()}, "emit is empty"),
         ({"weights": "elsewhere"}, "inside"),
-        ({"name": "int"}, "cannot begin with 'int'"),
-        ({"name": "two words"}, "cannot begin with 'two words'"),
+        ({"name": "int"}, "cannot have the prefix 'int'"),
+        ({"name": "two words"}, "cannot have the prefix 'two words'"),
         ({"precision": "f8"}, "f8"),
     ],
 )

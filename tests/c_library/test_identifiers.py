@@ -26,4 +26,4 @@ def test_a_name_becomes_an_identifier(name: str, wanted: str):
 
 
 def test_names_stay_different_in_any_case():
-    assert distinct(["x", "X", "x.0", "x_0", "net"], taken=["net"]) == ["x", "X_2", "x_0", "x_0_2", "net_2"]
+    assert distinct(["x", "X", "x.0", "x_0", "net"], reserved=["net"]) == ["x", "X_2", "x_0", "x_0_2", "net_2"]

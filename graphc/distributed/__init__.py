@@ -1,7 +1,7 @@
-"""Several processes that work together: ``mpiexec -n 4 python train.py``, where the script calls ``init()``.
+"""Data-parallel processes: ``mpiexec -n 4 python train.py``, where the script calls ``init()``.
 
-Collectives of all processes work on tensors, have gradients, and are parts of compiled code. One process without a
-launcher runs the same script. docs/distributed.md tells the whole.
+Collectives take tensors, have gradients, and work in compiled code. Without a launcher, the same script runs as one
+process. See docs/distributed.md.
 """
 
 from graphc.base.lazy import known_as

@@ -1,4 +1,4 @@
-"""Whether all processes mean the same: a difference is an error on all of them, and not a wait without an end."""
+"""Consistency check between processes: a difference raises an error on all of them instead of a deadlock."""
 
 from __future__ import annotations
 
@@ -9,30 +9,33 @@ from graphc.base.errors import DistributedError
 from graphc.distributed.group import Group
 
 SHOWN = 5
-"""Differences that a message lists."""
+"""Largest number of differences in a message."""
 
 
-def agree(group: Group, what: str, mine: Mapping[str, Any], remedy: str) -> None:
-    """Compares a table, whose order counts, with that of the other processes; all call it. Raises DistributedError on
-    all of them where one differs from that of process 0: the message names entries that only one has, or that differ,
-    with the ranks."""
-    tables = group.gather_objects(list(mine.items()))
-    different = [rank for rank, table in enumerate(tables) if table != tables[0]]
+def agree(group: Group, subject: str, table: Mapping[str, Any], remedy: str) -> None:
+    """Compare a table, including its order, with those of the other processes; all of them must call this.
+
+    ``subject`` names the table in messages. Raises DistributedError on all processes if a table differs from that of
+    rank 0; the message names the ranks and the entries that differ or are missing.
+    """
+    tables = group.gather_objects(list(table.items()))
+    different = [rank for rank, other in enumerate(tables) if other != tables[0]]
     if different:
         rank = different[0]
-        said = _differences(dict(tables[0]), dict(tables[rank])) or ["the same entries in another order"]
+        differences = _differences(dict(tables[0]), dict(tables[rank])) or ["the same entries in another order"]
         raise DistributedError(
-            f"{what} of rank{'s' * (len(different) > 1)} {_listed(different)} differ from those of rank 0: "
-            f"{'; '.join(said[:SHOWN])}" + (f"; {len(said) - SHOWN} more" if len(said) > SHOWN else ""),
+            f"{subject} of rank{'s' * (len(different) > 1)} {_format_ranks(different)} differ from those of rank 0: "
+            f"{'; '.join(differences[:SHOWN])}"
+            + (f"; {len(differences) - SHOWN} more" if len(differences) > SHOWN else ""),
             remedy=remedy,
         )
 
 
 def _differences(first: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
-    found = [f"{name} is missing" for name in first if name not in other]
-    found += [f"{name} is there only" for name in other if name not in first]
-    return found + [f"{n} is {other[n]}, not {first[n]}" for n in first if n in other and other[n] != first[n]]
+    differences = [f"{name} is missing" for name in first if name not in other]
+    differences += [f"{name} is there only" for name in other if name not in first]
+    return differences + [f"{n} is {other[n]}, not {first[n]}" for n in first if n in other and other[n] != first[n]]
 
 
-def _listed(ranks: Sequence[int]) -> str:
+def _format_ranks(ranks: Sequence[int]) -> str:
     return ", ".join(map(str, ranks))

@@ -1,4 +1,4 @@
-"""A thread that reduces arrays one after the other while this one computes."""
+"""Background thread that reduces arrays in order while the main thread computes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from graphc.distributed.group import Group
 
 
 class Pending:
-    """A reduction that was begun."""
+    """Handle of a reduction in progress."""
 
     def __init__(self, name: str, nbytes: int = 0):
         self.name, self.nbytes = name, nbytes
@@ -24,40 +24,39 @@ class Pending:
         self._error: BaseException | None = None
 
     def run(self, work: Callable[[], None]) -> None:
-        """Does the work and notes its end."""
+        """Run the reduction and record its end."""
         begin = time.perf_counter()
         try:
             work()
-        except BaseException as error:  # NOTE: raised by whoever waits
+        except BaseException as error:  # NOTE: `wait` raises it
             self._error = error
         finally:
             spans.note(spans.REDUCE, self.name, begin, self.nbytes)
             self._done.set()
 
     def wait(self) -> None:
-        """Returns when the result is there; raises what went wrong."""
+        """Wait for the result. Raises DistributedError if the reduction failed."""
         self.settle()
         self.check()
 
     def settle(self) -> None:
-        """Returns when nobody touches the arrays any more, whatever has become of them."""
+        """Wait until the reduction no longer uses the arrays, whether it succeeded or failed."""
         begin = time.perf_counter()
         self._done.wait()
         spans.note(spans.WAIT, self.name, begin, self.nbytes)
 
     def check(self) -> None:
-        """Raises what went wrong."""
+        """Raise DistributedError if the reduction failed."""
         if self._error is not None:
             raise _failure(self.name, self._error) from self._error
 
 
 def _failure(name: str, error: BaseException) -> DistributedError:
-    return DistributedError(f"the reduction of {name} has failed: {error}")
+    return DistributedError(f"the reduction of {name} failed: {error}")
 
 
 class Channel:
-    """Reductions with messages of their own, in the order in which they are begun: the same in all processes. All
-    processes make it together."""
+    """Queue of reductions with its own communicator. All processes create it together and use it in the same order."""
 
     def __init__(self, group: Group):
         self.group = group
@@ -66,27 +65,27 @@ class Channel:
         self._thread: threading.Thread | None = None
 
     def reduce(self, name: str, source: np.ndarray, result: np.ndarray) -> Pending:
-        """Begins ``result = sum of all sources``; neither may be touched until the end."""
+        """Start ``result = sum of all sources``; neither array may be used until the end."""
         pending = Pending(name, source.nbytes)
         spans.note(spans.START, name, time.perf_counter(), source.nbytes)
         work = self._communicator.all_reduce, (source, result, "sum")
         if self.group.size == 1:
             pending.run(lambda: work[0](*work[1]))
             return pending
-        if self._thread is None or not self._thread.is_alive():  # a process that was forked has no threads
+        if self._thread is None or not self._thread.is_alive():  # a forked process has no threads
             self._thread = threading.Thread(target=self._serve, name="graphc reductions", daemon=True)
             self._thread.start()
         self._queue.put((pending, work))
         return pending
 
     def reduce_now(self, name: str, source: np.ndarray, result: np.ndarray) -> None:
-        """The same by this thread, which has nothing left to compute; all that was begun must be done."""
+        """Reduce in this thread, which has nothing else to do. All reductions started before must be done."""
         self._communicator.purpose = name
         begin = time.perf_counter()
         spans.note(spans.START, name, begin, source.nbytes)
         try:
             self._communicator.all_reduce(source, result, "sum")
-        except Exception as error:  # NOTE: of whatever carries messages
+        except Exception as error:  # NOTE: the backend can raise any error
             raise _failure(name, error) from error
         finally:
             for kind in (spans.REDUCE, spans.WAIT):

@@ -1,4 +1,4 @@
-"""What a group of processes is asked for: collectives on arrays of the host, and one process alone."""
+"""Communicator protocol: collectives on host arrays; and its implementation for a single process."""
 
 from __future__ import annotations
 
@@ -11,112 +11,108 @@ import numpy as np
 from graphc.base.dtypes import bfloat16, float16, narrow, widen
 
 OPS = ("sum", "prod", "min", "max")
-"""What reductions combine elements by."""
+"""Reductions of a communicator."""
 
 
 class Communicator(Protocol):
-    """Collectives of ``size`` processes, of which this one has number ``rank``. All of them call the same ones in the
-    same order. Arrays are dense, of the same shape and type on all; those of complex numbers or of bf16 and f16 are
-    those of numpy. ``result`` of a reduction may be ``source``."""
+    """Collectives of ``size`` processes, of which this one is ``rank``.
+
+    All processes call the same collectives in the same order. Arrays are dense, with the same shape and type on all of
+    them, in numpy's layout for complex numbers, bf16 and f16. ``result`` of a reduction may be ``source``.
+    """
 
     name: str
     rank: int
     size: int
     purpose: str
-    """What the next collectives are for, which messages say; may be empty."""
+    """Purpose of the next collectives, for messages; may be empty."""
 
     def all_reduce(self, source: np.ndarray, result: np.ndarray, op: str) -> None:
-        """``result`` becomes the reduction of all sources, with the same bits on all processes."""
+        """Write the reduction of all sources to ``result``, with the same bits on all processes."""
         ...
 
     def reduce_scatter(self, source: np.ndarray, result: np.ndarray, op: str) -> None:
-        """``result`` becomes part ``rank`` of the reduction of the sources, cut along the first dimension."""
+        """Write part ``rank`` of the reduction of all sources, cut along the first dimension, to ``result``."""
         ...
 
     def all_gather(self, source: np.ndarray, result: np.ndarray) -> None:
-        """``result`` becomes the sources one behind the other, along the first dimension."""
+        """Write the sources, concatenated along the first dimension, to ``result``."""
         ...
 
     def broadcast(self, array: np.ndarray, root: int) -> None:
-        """``array`` becomes that of process ``root``."""
+        """Overwrite ``array`` with the array of rank ``root``."""
         ...
 
     def all_to_all(self, source: np.ndarray, result: np.ndarray) -> None:
-        """Part i of ``source`` along the first dimension goes to process i; ``result`` becomes what came, by sender."""
+        """Send part i of ``source`` along the first dimension to rank i; write the received parts to ``result`` by
+        sender."""
         ...
 
     def barrier(self) -> None:
-        """Returns when all have called it."""
+        """Return when all processes have called it."""
         ...
 
     def gather_objects(self, value: Any) -> list[Any]:
-        """The values of all processes, by rank; they are pickled."""
+        """Return the pickled values of all processes, by rank."""
         ...
 
     def duplicate(self) -> Communicator:
-        """The same processes with messages of their own, for another thread. All call it."""
+        """Return a communicator of the same processes with separate messages, for another thread. All must call it."""
         ...
 
     def abort(self, message: str) -> None:
-        """Ends all processes at once, with exit status 1; the message is on stderr."""
+        """Print the message on stderr and end all processes at once, with exit status 1."""
         ...
 
 
 def in_parts(array: np.ndarray, size: int) -> list[np.ndarray]:
-    """Views of the ``size`` equal parts along the first dimension."""
+    """Return views of ``size`` equal parts along the first dimension."""
     length = array.shape[0] // size
     return [array[i * length : (i + 1) * length] for i in range(size)]
 
 
 class Alone:
-    """One process: all collectives are copies."""
+    """Communicator of a single process: every collective is a copy."""
 
     name = "local"
     rank, size = 0, 1
     purpose = ""
 
     def all_reduce(self, source: np.ndarray, result: np.ndarray, op: str) -> None:
-        """See Communicator."""
         if result is not source:
             np.copyto(result, source)
 
     def reduce_scatter(self, source: np.ndarray, result: np.ndarray, op: str) -> None:
-        """See Communicator."""
         self.all_reduce(source, result, op)
 
     def all_gather(self, source: np.ndarray, result: np.ndarray) -> None:
-        """See Communicator."""
         np.copyto(result, source.reshape(result.shape))
 
     def broadcast(self, array: np.ndarray, root: int) -> None:
-        """See Communicator."""
+        """Do nothing, since this process is the root."""
 
     def all_to_all(self, source: np.ndarray, result: np.ndarray) -> None:
-        """See Communicator."""
         np.copyto(result, source)
 
     def barrier(self) -> None:
-        """See Communicator."""
+        """Do nothing, since there is no other process."""
 
     def gather_objects(self, value: Any) -> list[Any]:
-        """See Communicator."""
         return [value]
 
     def duplicate(self) -> Alone:
-        """See Communicator."""
         return self
 
     def abort(self, message: str) -> None:
-        """See Communicator."""
         raise SystemExit(message)
 
 
-_FOLDS: dict[str, Callable[..., Any]] = {"sum": np.add, "prod": np.multiply, "min": np.minimum, "max": np.maximum}
+_REDUCTIONS: dict[str, Callable[..., Any]] = {"sum": np.add, "prod": np.multiply, "min": np.minimum, "max": np.maximum}
 
 
-def folded(arrays: Sequence[np.ndarray], op: str) -> np.ndarray:
-    """The reduction of arrays, in their order; of f16 and bf16 computed in f32 and rounded once."""
+def reduce_arrays(arrays: Sequence[np.ndarray], op: str) -> np.ndarray:
+    """Reduce arrays in their order; f16 and bf16 are reduced in f32 and rounded once."""
     first = arrays[0]
     if first.dtype not in (float16.numpy, bfloat16.numpy):
-        return reduce(_FOLDS[op], arrays)
-    return narrow(reduce(_FOLDS[op], map(widen, arrays)), bfloat16 if first.dtype == bfloat16.numpy else float16)
+        return reduce(_REDUCTIONS[op], arrays)
+    return narrow(reduce(_REDUCTIONS[op], map(widen, arrays)), bfloat16 if first.dtype == bfloat16.numpy else float16)

@@ -1,4 +1,4 @@
-"""What ends all processes of a group where one of them fails: errors that nobody catches, waits in vain, early ends."""
+"""Guard of a group: end all processes if one of them raises an uncaught error, deadlocks, or ends early."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from socket import gethostname
 from typing import Any
 
 from graphc.distributed.interrupts import Interrupts
-from graphc.distributed.line import KEY_BYTES, Line, ask
+from graphc.distributed.line import KEY_BYTES, StatusServer, ask
 from graphc.distributed.mpi import Mpi
 from graphc.distributed.watchdog import Status, Watchdog
-from graphc.distributed.watched import Watched
+from graphc.distributed.watched import WatchedCommunicator
 
 _POLL = 0.005
-"""Seconds between two looks whether all scripts have ended."""
+"""Seconds between two checks whether all scripts have ended."""
 _guards: weakref.WeakSet[Guard] = weakref.WeakSet()
 
 
 class Guard:
-    """Guards one process of a group; all processes make it together.
+    """Guard of one process of a group; all processes create it together.
 
-    An error that nobody catches, in the script or in a thread, is printed with the number of the process and ends all
-    of them with exit status 1, as does a collective that some processes do not come to within ``timeout`` seconds, and
-    a script that ends while others wait for it. Processes that are forked afterwards do nothing of this.
+    It prints an uncaught error, in the script or in a thread, with the rank, and ends all processes with exit status 1.
+    It does the same for a collective that some processes do not enter within ``timeout`` seconds, and for a script that
+    ends while others wait for it. It does nothing in processes forked later.
     """
 
     def __init__(self, communicator: Mpi, timeout: float, check: bool):
@@ -39,17 +39,17 @@ class Guard:
         self._end = communicator.duplicate()
         key = communicator.gather_objects(secrets.token_bytes(KEY_BYTES))[0]
         hosts = communicator.gather_objects(gethostname())
-        self._family: list[Watched] = []
-        self.watched = Watched(communicator, self._family, check)
-        """The communicator whose collectives are watched."""
-        self._line = Line(lambda: self._watchdog.status(), key, near=len(set(hosts)) == 1)
-        addresses = communicator.gather_objects(self._line.address)
+        self._communicators: list[WatchedCommunicator] = []
+        self.watched = WatchedCommunicator(communicator, self._communicators, check)
+        """Communicator whose collectives are watched."""
+        self._status_server = StatusServer(lambda: self._watchdog.status(), key, near=len(set(hosts)) == 1)
+        addresses = communicator.gather_objects(self._status_server.address)
 
         def ask_rank(rank: int) -> Status | None:
             return ask(addresses[rank], key)
 
         self._interrupts = Interrupts()
-        self._watchdog = Watchdog(self._family, timeout, ask_rank, self.abort, self._interrupts.have_come)
+        self._watchdog = Watchdog(self._communicators, timeout, ask_rank, self.abort, self._interrupts.was_pressed)
         self._is_on = True
         self._hook, self._before = self._failed, sys.excepthook
         self._thread_hook, self._thread_before = self._thread_failed, threading.excepthook
@@ -58,14 +58,14 @@ class Guard:
         _guards.add(self)
 
     def close(self) -> None:
-        """The process is by itself from now on."""
+        """Leave the group, and stop guarding."""
         if self._is_on:
             self._stop()
             self._watchdog.close()
             atexit.unregister(self._leave)
 
     def abort(self, message: str) -> None:
-        """Ends all processes with a message."""
+        """End all processes with a message."""
         if self._is_on:
             with contextlib.suppress(OSError, ValueError):
                 sys.stdout.flush()
@@ -73,7 +73,7 @@ class Guard:
 
     def _stop(self) -> None:
         self._is_on = False
-        self._line.close()
+        self._status_server.close()
         self._interrupts.close()
         if sys.excepthook is self._hook:
             sys.excepthook = self._before
@@ -81,34 +81,37 @@ class Guard:
             threading.excepthook = self._thread_before
 
     def become_child(self) -> None:
-        """In a process that was forked: it is none of the group."""
+        """Disable the guard in a forked process, which does not belong to the group."""
         self._stop()
-        for watched in self._family:
+        for watched in self._communicators:
             watched.become_child()
 
     # ---- ends
 
     def _failed(self, kind: Any, value: Any, trace: Any) -> None:
-        """An error that the script does not catch."""
-        self._tell(lambda: self._before(kind, value, trace))
-        self.abort(f"rank {self._mpi.rank} has failed with {kind.__name__}: all {self._mpi.size} processes end")
+        """Handle an uncaught error of the script."""
+        self._print_with_rank(lambda: self._before(kind, value, trace))
+        self.abort(f"rank {self._mpi.rank} failed with {kind.__name__}: all {self._mpi.size} processes end")
 
     def _thread_failed(self, args: Any) -> None:
-        """An error that a thread does not catch; one that ends by SystemExit has not failed."""
-        self._tell(lambda: self._thread_before(args))
+        """Handle an uncaught error of a thread; SystemExit is not a failure."""
+        self._print_with_rank(lambda: self._thread_before(args))
         if not issubclass(args.exc_type, SystemExit):
             kind = args.exc_type.__name__
-            self.abort(f"rank {self._mpi.rank} has failed with {kind} in a thread: all {self._mpi.size} processes end")
+            self.abort(f"rank {self._mpi.rank} failed with {kind} in a thread: all {self._mpi.size} processes end")
 
-    def _tell(self, hook: Callable[[], object]) -> None:
-        """What the hook of before says, in one piece: others may write too. Whatever it raises, all processes end."""
-        said = io.StringIO()
-        with contextlib.suppress(Exception), contextlib.redirect_stderr(said):
+    def _print_with_rank(self, hook: Callable[[], object]) -> None:
+        """Print the output of the previous hook with the rank, in one write, since others may write too.
+
+        Errors of the hook are ignored, so that all processes end in any case.
+        """
+        output = io.StringIO()
+        with contextlib.suppress(Exception), contextlib.redirect_stderr(output):
             hook()
-        sys.stderr.write((f"rank {self._mpi.rank}: " if self._is_on and said.tell() else "") + said.getvalue())
+        sys.stderr.write((f"rank {self._mpi.rank}: " if self._is_on and output.tell() else "") + output.getvalue())
 
     def _leave(self) -> None:
-        """The script has ended: waits until all have, and the watchdog looks whether one waits in vain."""
+        """Wait at the end of the script until all scripts have ended, while the watchdog looks for deadlocks."""
         if not self._is_on:
             return
         self._watchdog.leave()

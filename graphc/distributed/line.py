@@ -1,4 +1,4 @@
-"""A line beside the collectives, over TCP, by which one process asks another what it is doing when messages stop."""
+"""Status queries over TCP, separate from the collectives: a process asks others for their activity in a deadlock."""
 
 from __future__ import annotations
 
@@ -13,32 +13,35 @@ from contextlib import suppress
 from typing import Any
 
 KEY_BYTES = 32
-"""Length of the key that the processes of one group share."""
+"""Length of the secret key of a group."""
 _NONCE_BYTES = 16
-_PATIENCE = 3.0
-"""Seconds for which a process waits for another one's answer: a computer answers in milliseconds, a process that was
-stopped or that holds Python's lock not at all."""
+_ANSWER_TIMEOUT = 3.0
+"""Seconds to wait for an answer. A live process answers in milliseconds; one that is stopped or holds the GIL does not
+answer at all."""
 _MOST_BYTES = 1 << 20
-"""No answer is longer."""
+"""Largest size of an answer."""
 
 
-class Line:
-    """A socket and a thread that answers each caller who knows the key with what ``status`` gives, as JSON."""
+class StatusServer:
+    """Server thread that sends the result of ``status`` as JSON to each caller who knows the key."""
 
     def __init__(self, status: Callable[[], Any], key: bytes, near: bool):
-        """``near``: all processes are on this machine, so that nobody else need reach it. Raises OSError."""
+        """Start the server; with ``near``, all processes are on this machine, and it accepts local connections only.
+
+        Raises OSError.
+        """
         self._status, self._key, self._process = status, key, os.getpid()
         self._socket = socket.create_server(("127.0.0.1" if near else "", 0), backlog=64)
         host = "127.0.0.1" if near else socket.gethostname()
         self.address: tuple[str, int] = (host, self._socket.getsockname()[1])
-        """Where the others ask."""
+        """Address for ``ask``."""
         threading.Thread(target=self._serve, name="graphc status", daemon=True).start()
 
     def close(self) -> None:
-        """Answers no more; also in a process that was forked, to which the thread did not come."""
+        """Stop answering; this also works in a forked process, which has no server thread."""
         if os.getpid() == self._process:
             with suppress(OSError):
-                self._socket.shutdown(socket.SHUT_RDWR)  # else the thread that waits would take one more caller
+                self._socket.shutdown(socket.SHUT_RDWR)  # otherwise the waiting thread would accept one more caller
         self._socket.close()
 
     def _serve(self) -> None:
@@ -50,12 +53,12 @@ class Line:
             with caller:
                 try:
                     self._answer(caller)
-                # NOTE: whoever calls may break off, or say anything; the next one is answered.
+                # NOTE: a caller may disconnect or send anything; the server goes on with the next one.
                 except OSError:
                     continue
 
     def _answer(self, caller: socket.socket) -> None:
-        caller.settimeout(_PATIENCE)
+        caller.settimeout(_ANSWER_TIMEOUT)
         nonce = secrets.token_bytes(_NONCE_BYTES)
         caller.sendall(nonce)
         if hmac.compare_digest(_received(caller, KEY_BYTES), hmac.digest(self._key, nonce, "sha256")):
@@ -63,18 +66,18 @@ class Line:
 
 
 def ask(address: tuple[str, int], key: bytes) -> Any:
-    """What the process at an address says; None where it does not answer."""
+    """Return the status of the process at an address, or None without an answer."""
     try:
-        with socket.create_connection(address, timeout=_PATIENCE) as line:
-            line.sendall(hmac.digest(key, _received(line, _NONCE_BYTES), "sha256"))
-            return json.loads(_received(line, _MOST_BYTES))
+        with socket.create_connection(address, timeout=_ANSWER_TIMEOUT) as connection:
+            connection.sendall(hmac.digest(key, _received(connection, _NONCE_BYTES), "sha256"))
+            return json.loads(_received(connection, _MOST_BYTES))
     except (OSError, ValueError):
         return None
 
 
-def _received(line: socket.socket, count: int) -> bytes:
-    """So many bytes, or fewer where the other one ends before."""
-    found = b""
-    while len(found) < count and (part := line.recv(count - len(found))):
-        found += part
-    return found
+def _received(connection: socket.socket, count: int) -> bytes:
+    """Receive ``count`` bytes, or fewer if the connection ends earlier."""
+    received = b""
+    while len(received) < count and (chunk := connection.recv(count - len(received))):
+        received += chunk
+    return received

@@ -1,4 +1,4 @@
-"""Collectives by MPI, through mpi4py: the only file that imports it."""
+"""Collectives by MPI, through mpi4py, which only this module imports."""
 
 from __future__ import annotations
 
@@ -17,19 +17,21 @@ import numpy as np
 
 from graphc.base.errors import DistributedError
 from graphc.base.installation import install_command
-from graphc.distributed.communicator import folded, in_parts
+from graphc.distributed.communicator import in_parts, reduce_arrays
 
 _LAUNCHERS = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK")
-"""Environment variables that tell processes which an MPI launcher has started."""
+"""Environment variables that MPI launchers set for their processes."""
 
 _STDERR = 2
-_HEARD = 0.2
-"""Seconds in which a launcher has read what a process said last."""
+_FLUSH_TIME = 0.2
+"""Seconds to wait until the launcher has read the last output of a process."""
 
 
 def is_launched() -> bool:
-    """Whether ``mpiexec`` or the like has started this process; what such a process starts in turn, as workers of a
-    loader, has the same environment and is none of its processes."""
+    """Check whether an MPI launcher started this process.
+
+    Its child processes, such as workers of a loader, have the same environment variables but were not launched.
+    """
     return multiprocessing.parent_process() is None and any(name in os.environ for name in _LAUNCHERS)
 
 
@@ -38,40 +40,42 @@ def _install_mpi() -> str:
 
 
 def library() -> Any:
-    """The module ``mpi4py.MPI``; raises DistributedError where there is none, or no MPI for it."""
+    """Return the module ``mpi4py.MPI``. Raises DistributedError without mpi4py or an MPI library."""
     try:
-        # NOTE: MPI would begin as soon as it is imported, while Python stands still, and would end in every process
-        # that was forked from this one.
+        # NOTE: by default, importing mpi4py initializes MPI while it holds the GIL, and finalizes it in every forked
+        # process too.
         rc = import_module("mpi4py").rc
         rc.initialize = rc.finalize = False
         return import_module("mpi4py.MPI")
     except ImportError:
         raise DistributedError(
-            "several processes need MPI, through mpi4py, which is not there", remedy=_install_mpi()
+            "several processes need MPI through mpi4py, which is not installed", remedy=_install_mpi()
         ) from None
     except RuntimeError as error:  # mpi4py without an MPI library
         raise DistributedError(f"mpi4py finds no MPI: {error}", remedy=_install_mpi()) from error
 
 
 def launched(timeout: float) -> Mpi:
-    """All processes that were started together; they are waited for. This process ends where some have not come within
-    ``timeout`` seconds."""
-    found = library()
-    if not found.Is_initialized():
-        _wait_until_all_processes_call_init(found, timeout)
-        atexit.register(_finalize, found, os.getpid())
-    if found.Query_thread() < found.THREAD_MULTIPLE:
+    """Return the communicator of all launched processes, after all have called it.
+
+    This process ends if some of them do not within ``timeout`` seconds.
+    """
+    module = library()
+    if not module.Is_initialized():
+        _wait_until_all_processes_call_init(module, timeout)
+        atexit.register(_finalize, module, os.getpid())
+    if module.Query_thread() < module.THREAD_MULTIPLE:
         raise DistributedError(
-            "this MPI does not let several threads communicate (MPI_THREAD_MULTIPLE)",
-            remedy="initialise MPI by graphc.distributed.init() alone, or another build of MPI",
+            "this MPI does not support communication by several threads (MPI_THREAD_MULTIPLE)",
+            remedy="initialize MPI only through graphc.distributed.init(), or install another MPI",
         )
-    return Mpi(found.COMM_WORLD, found)
+    return Mpi(module.COMM_WORLD, module)
 
 
 def _wait_until_all_processes_call_init(library: Any, timeout: float) -> None:
-    """Begins MPI, which returns when all have begun it; ends the process, with status 1, after ``timeout`` seconds."""
-    # NOTE: no other thread of Python runs meanwhile, so that only faulthandler can end the process. What it prints is
-    # the name of this function.
+    """Initialize MPI, which waits for all processes; end this process with status 1 after ``timeout`` seconds."""
+    # NOTE: MPI holds the GIL meanwhile, so only faulthandler can end the process. Its traceback prints the name of
+    # this function.
     faulthandler.dump_traceback_later(timeout, exit=True, file=_STDERR)
     try:
         library.Init_thread(library.THREAD_MULTIPLE)
@@ -80,13 +84,13 @@ def _wait_until_all_processes_call_init(library: Any, timeout: float) -> None:
 
 
 def _finalize(library: Any, process: int) -> None:
-    """Ends MPI with the process that began it, and not with one that was forked from it."""
+    """Finalize MPI in the process that initialized it, and not in forked ones."""
     if os.getpid() == process and not library.Is_finalized():
         library.Finalize()
 
 
 def _with_errors(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method whose errors of MPI are those of graphc."""
+    """Wrap a method so that errors of MPI become DistributedError."""
 
     @wraps(method)
     def call(self: Mpi, *arguments: Any) -> Any:
@@ -94,8 +98,8 @@ def _with_errors(method: Callable[..., Any]) -> Callable[..., Any]:
             return method(self, *arguments)
         except self._library.Exception as error:
             raise DistributedError(
-                f"{method.__name__} has failed in MPI: {error}",
-                remedy="the same collectives, with the same shapes and types, on all ranks: "
+                f"{method.__name__} failed in MPI: {error}",
+                remedy="call the same collectives, with the same shapes and types, on all ranks: "
                 "GRAPHC_DISTRIBUTED_CHECK=1 compares them",
             ) from error
 
@@ -103,7 +107,7 @@ def _with_errors(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Mpi:
-    """One process of an MPI communicator."""
+    """Communicator of processes connected by MPI."""
 
     name = "mpi"
     purpose = ""
@@ -115,71 +119,62 @@ class Mpi:
 
     @_with_errors
     def all_reduce(self, source: np.ndarray, result: np.ndarray, op: str) -> None:
-        """See Communicator."""
-        if _is_known(source):
-            given = self._library.IN_PLACE if source is result else source
-            self._comm.Allreduce(given, result, self._ops[op])
+        if _is_native(source):
+            send_buffer = self._library.IN_PLACE if source is result else source
+            self._comm.Allreduce(send_buffer, result, self._ops[op])
         else:
-            np.copyto(result, self._folded(source, op))
+            np.copyto(result, self._reduce_locally(source, op))
 
-    def _folded(self, source: np.ndarray, op: str) -> np.ndarray:
-        """The reduction of elements for which MPI has no type, in the order of ranks."""
-        parts = np.empty((self.size, *source.shape), source.dtype)
-        self.all_gather(source, parts)
-        return folded(list(parts), op)
+    def _reduce_locally(self, source: np.ndarray, op: str) -> np.ndarray:
+        """Gather and reduce elements of a type that MPI does not have, in the order of ranks."""
+        gathered = np.empty((self.size, *source.shape), source.dtype)
+        self.all_gather(source, gathered)
+        return reduce_arrays(list(gathered), op)
 
     @_with_errors
     def reduce_scatter(self, source: np.ndarray, result: np.ndarray, op: str) -> None:
-        """See Communicator."""
-        if _is_known(source):
+        if _is_native(source):
             self._comm.Reduce_scatter_block(source, result, self._ops[op])
         else:
-            np.copyto(result, in_parts(self._folded(source, op), self.size)[self.rank])
+            np.copyto(result, in_parts(self._reduce_locally(source, op), self.size)[self.rank])
 
     @_with_errors
     def all_gather(self, source: np.ndarray, result: np.ndarray) -> None:
-        """See Communicator."""
         self._comm.Allgather(_bytes(source), _bytes(result))
 
     @_with_errors
     def broadcast(self, array: np.ndarray, root: int) -> None:
-        """See Communicator."""
         self._comm.Bcast(_bytes(array), root)
 
     @_with_errors
     def all_to_all(self, source: np.ndarray, result: np.ndarray) -> None:
-        """See Communicator."""
         self._comm.Alltoall(_bytes(source), _bytes(result))
 
     @_with_errors
     def barrier(self) -> None:
-        """See Communicator."""
         self._comm.Barrier()
 
     @_with_errors
     def gather_objects(self, value: Any) -> list[Any]:
-        """See Communicator."""
         return self._comm.allgather(value)
 
     @_with_errors
     def duplicate(self) -> Mpi:
-        """See Communicator."""
         return Mpi(self._comm.Dup(), self._library)
 
     def begin_barrier(self) -> Callable[[], bool]:
-        """Begins a barrier; gives a function that tells whether all processes have come."""
+        """Start a barrier, and return a function that checks whether all processes have entered it."""
         return self._comm.Ibarrier().Test
 
     def abort(self, message: str) -> None:
-        """See Communicator."""
         print(message, file=sys.stderr, flush=True)
-        # NOTE: the launcher of MPICH drops what it has not yet read when it is told to end all.
-        time.sleep(_HEARD)
+        # NOTE: when MPICH's launcher is told to abort, it drops output that it has not read yet.
+        time.sleep(_FLUSH_TIME)
         self._library.COMM_WORLD.Abort(1)
 
 
-def _is_known(array: np.ndarray) -> bool:
-    """Whether MPI can compute with such elements: numbers of at least 32 bits, and whole ones."""
+def _is_native(array: np.ndarray) -> bool:
+    """Check whether MPI can reduce the elements: integers, and floats or complex numbers of at least 32 bits."""
     return array.dtype.kind in "iu" or (array.dtype.kind in "fc" and array.dtype != np.float16)
 
 

@@ -1,4 +1,4 @@
-"""When reductions were begun, done and waited for: recorded while somebody asks."""
+"""Timeline of reductions: when they are started, run and waited for, recorded inside ``timeline()``."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 START, REDUCE, WAIT = "start", "reduce", "wait"
-"""What a span is: a bucket is handed over, a thread reduces it, the thread that computes asks for the result."""
+"""Kinds of spans: a bucket is queued, a thread reduces it, the computing thread waits for the result."""
 _spans: list[Span] | None = None
 
 
 class Span(NamedTuple):
-    """What one thread did for a while."""
+    """Activity of one thread over a period."""
 
     kind: str
     name: str
-    """That of the bucket."""
+    """Name of the bucket."""
     begin: float
     """Seconds of ``time.perf_counter``."""
     end: float
@@ -26,8 +26,7 @@ class Span(NamedTuple):
 
 @contextmanager
 def timeline() -> Iterator[list[Span]]:
-    """While the block runs, what all threads of this process do for reductions is added to the list that it gives, each
-    span at its end."""
+    """Return a list that collects the spans of all threads of this process inside the block, each at its end."""
     global _spans
     before, _spans = _spans, []
     try:
@@ -37,6 +36,6 @@ def timeline() -> Iterator[list[Span]]:
 
 
 def note(kind: str, name: str, begin: float, nbytes: int) -> None:
-    """Adds what ends now, if somebody asks."""
+    """Record a span that ends now, if a timeline is active."""
     if _spans is not None:
         _spans.append(Span(kind, name, begin, time.perf_counter(), nbytes))

@@ -1,4 +1,4 @@
-"""Ranks as threads of one process: what tests run on without MPI, with the same interface."""
+"""Ranks as threads of one process, with the interface of a communicator: tests use them in place of MPI."""
 
 from __future__ import annotations
 
@@ -10,105 +10,99 @@ from typing import Any
 import numpy as np
 
 from graphc.base.errors import DistributedError
-from graphc.distributed.communicator import folded, in_parts
+from graphc.distributed.communicator import in_parts, reduce_arrays
 from graphc.distributed.group import Group, using
 
 
-class _Gone(DistributedError):
-    """Another rank has failed before, which tells why."""
+class _RankLost(DistributedError):
+    """Another rank has failed before, and its error says why."""
 
 
 class _Meeting:
-    """Where the threads exchange what they have."""
+    """Barrier at which the threads exchange their values."""
 
-    def __init__(self, size: int, patience: float):
-        self.barrier = threading.Barrier(size, timeout=patience)
-        self.given: list[Any] = [None] * size
+    def __init__(self, size: int, timeout: float):
+        self.barrier = threading.Barrier(size, timeout=timeout)
+        self.values: list[Any] = [None] * size
         self.next: _Meeting | None = None
 
     def wait(self) -> None:
         try:
             self.barrier.wait()
         except threading.BrokenBarrierError:
-            raise _Gone("another rank has ended, or does not come to this collective") from None
+            raise _RankLost("another rank has ended, or does not come to this collective") from None
 
 
 class Threads:
-    """One rank among threads."""
+    """Communicator of one rank among threads."""
 
     name = "threads"
     purpose = ""
 
-    def __init__(self, rank: int, size: int, meeting: _Meeting, patience: float):
+    def __init__(self, rank: int, size: int, meeting: _Meeting, timeout: float):
         self.rank, self.size = rank, size
-        self._meeting, self._patience = meeting, patience
+        self._meeting, self._timeout = meeting, timeout
 
     def _exchange(self, value: Any, use: Callable[[list[Any]], None]) -> None:
         meeting = self._meeting
-        meeting.given[self.rank] = value
+        meeting.values[self.rank] = value
         meeting.wait()
-        use([*meeting.given])
-        meeting.wait()  # nobody changes what the others still read
+        use([*meeting.values])
+        meeting.wait()  # no thread changes its value while the others read it
 
     def all_reduce(self, source: np.ndarray, result: np.ndarray, op: str) -> None:
-        """See Communicator."""
-        found: list[np.ndarray] = []
-        self._exchange(source, lambda given: found.append(folded(given, op)))
-        np.copyto(result, found[0])
+        reduced: list[np.ndarray] = []
+        self._exchange(source, lambda values: reduced.append(reduce_arrays(values, op)))
+        np.copyto(result, reduced[0])
 
     def reduce_scatter(self, source: np.ndarray, result: np.ndarray, op: str) -> None:
-        """See Communicator."""
-        whole = np.empty_like(source)
-        self.all_reduce(source, whole, op)
-        np.copyto(result, in_parts(whole, self.size)[self.rank])
+        reduced = np.empty_like(source)
+        self.all_reduce(source, reduced, op)
+        np.copyto(result, in_parts(reduced, self.size)[self.rank])
 
     def all_gather(self, source: np.ndarray, result: np.ndarray) -> None:
-        """See Communicator."""
-        self._exchange(source, lambda given: np.copyto(result, np.concatenate(given).reshape(result.shape)))
+        self._exchange(source, lambda values: np.copyto(result, np.concatenate(values).reshape(result.shape)))
 
     def broadcast(self, array: np.ndarray, root: int) -> None:
-        """See Communicator."""
-        self._exchange(array, lambda given: None if root == self.rank else np.copyto(array, given[root]))
+        self._exchange(array, lambda values: None if root == self.rank else np.copyto(array, values[root]))
 
     def all_to_all(self, source: np.ndarray, result: np.ndarray) -> None:
-        """See Communicator."""
 
-        def use(given: list[np.ndarray]) -> None:
-            for part, other in zip(in_parts(result, self.size), given, strict=True):
-                np.copyto(part, in_parts(other, self.size)[self.rank])
+        def use(values: list[np.ndarray]) -> None:
+            for target, other in zip(in_parts(result, self.size), values, strict=True):
+                np.copyto(target, in_parts(other, self.size)[self.rank])
 
         self._exchange(source, use)
 
     def barrier(self) -> None:
-        """See Communicator."""
         self._meeting.wait()
 
     def gather_objects(self, value: Any) -> list[Any]:
-        """See Communicator."""
-        found: list[Any] = []
-        self._exchange(value, found.extend)
-        return found
+        gathered: list[Any] = []
+        self._exchange(value, gathered.extend)
+        return gathered
 
     def duplicate(self) -> Threads:
-        """See Communicator."""
-        meetings = self.gather_objects(_Meeting(self.size, self._patience))
-        return Threads(self.rank, self.size, meetings[0], self._patience)
+        meetings = self.gather_objects(_Meeting(self.size, self._timeout))
+        return Threads(self.rank, self.size, meetings[0], self._timeout)
 
     def abort(self, message: str) -> None:
-        """See Communicator."""
         self._meeting.barrier.abort()
 
 
-def run(size: int, function: Callable[[int], Any], patience: float = 30.0) -> list[Any]:
-    """What ``function(rank)`` returns in each of ``size`` threads that are a group. The first error of one is raised;
-    the others end at their next collective, and all that wait longer than ``patience`` seconds for the others."""
-    meeting = _Meeting(size, patience)
+def run(size: int, function: Callable[[int], Any], timeout: float = 30.0) -> list[Any]:
+    """Call ``function(rank)`` in each of ``size`` threads that form a group, and return the results by rank.
+
+    If a thread fails, the others end at their next collective, and its error is raised. A thread also fails if it waits
+    longer than ``timeout`` seconds for the others.
+    """
+    meeting = _Meeting(size, timeout)
 
     def one(rank: int) -> Any:
         try:
-            with using(Group(Threads(rank, size, meeting, patience))):
+            with using(Group(Threads(rank, size, meeting, timeout))):
                 return function(rank)
-        # NOTE: whatever ends a rank, or the others would wait for it; it is raised again.
+        # NOTE: any error must break the barrier, or the others would wait for this rank.
         except BaseException:
             meeting.barrier.abort()
             raise
@@ -117,5 +111,5 @@ def run(size: int, function: Callable[[int], Any], patience: float = 30.0) -> li
         futures = [pool.submit(one, rank) for rank in range(size)]
     errors = [e for f in futures if (e := f.exception()) is not None]
     if errors:
-        raise next((e for e in errors if not isinstance(e, _Gone)), errors[0])
+        raise next((e for e in errors if not isinstance(e, _RankLost)), errors[0])
     return [f.result() for f in futures]

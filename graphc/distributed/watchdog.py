@@ -1,4 +1,4 @@
-"""A thread that looks now and then whether this process waits for others in vain, and says what each of them does."""
+"""Watchdog thread: detect collectives that hang, and report what every process is doing."""
 
 from __future__ import annotations
 
@@ -9,76 +9,80 @@ from typing import Any
 
 from graphc.base.errors import DistributedError
 from graphc.base.location import line_of_thread
-from graphc.distributed.watched import Call, Watched, listed
+from graphc.distributed.watched import Call, WatchedCommunicator, format_ranks
 
-_LOOKS = 1.0
-"""Seconds between two looks, or a quarter of the timeout where that is less."""
-_ENDED = 3.0
-"""Seconds after which it is sure that nothing of a script that has ended is on its way any more."""
-_ASKING = 30.0
-"""Seconds after which no further process is asked."""
+_POLL_INTERVAL = 1.0
+"""Seconds between two checks, or a quarter of the timeout if that is less."""
+_DRAIN_TIME = 3.0
+"""Seconds after the end of a script within which all its messages have arrived."""
+_ASK_TIMEOUT = 30.0
+"""Seconds after which no further process is queried."""
 _GRACE = 5.0
-"""Seconds for which a process leaves the message to one with a smaller number, beside those in which that one asks."""
+"""Seconds, in addition to ``_ASK_TIMEOUT``, for which a process leaves the report to one with a smaller rank."""
 
 Status = Mapping[str, Any]
-"""What a process says of itself: ``ended``, whether its script has; ``at``, the line that its main thread is at;
-``calls``, for each communicator the number and the text of the last collective, whether it is in it, and for how many
-seconds."""
+"""Status of a process. ``ended``: whether its script has ended; ``at``: the line of its main thread; ``calls``: for
+each
+communicator the number and description of the last collective, whether it is in progress, and its age in seconds."""
 
 
 class Watchdog:
-    """Watches the collectives of one process."""
+    """Watchdog of the collectives of one process."""
 
     def __init__(
         self,
-        family: list[Watched],
+        communicators: list[WatchedCommunicator],
         timeout: float,
         ask: Callable[[int], Status | None],
         abort: Callable[[str], None],
         interrupted: Callable[[], bool] = lambda: False,
     ):
-        """``ask`` gives the status of another process, or None where it does not answer; ``interrupted`` tells whether
-        Ctrl-C has come since it was asked last."""
-        self._family, self._timeout, self._ask, self._abort = family, timeout, ask, abort
+        """Start the thread.
+
+        ``ask`` returns the status of another rank, or None without an answer; ``interrupted`` checks whether Ctrl-C was
+        pressed since its last call.
+        """
+        self._communicators, self._timeout, self._ask, self._abort = communicators, timeout, ask, abort
         self._interrupted = interrupted
-        self.rank, self.size = family[0].rank, family[0].size
+        self.rank, self.size = communicators[0].rank, communicators[0].size
         self._main = threading.main_thread().ident or 0
-        self._left: float | None = None
+        self._ended_at: float | None = None
         self._closed = threading.Event()
         threading.Thread(target=self._watch, name="graphc watchdog", daemon=True).start()
 
     def status(self) -> Status:
-        """What this process does."""
+        """Return the status of this process."""
         calls = []
-        for watched in [*self._family]:
+        for watched in [*self._communicators]:
             call = watched.last
             calls.append(None if call is None else [call.number, str(call), watched.is_in, _age(call)])
-        return {"ended": self._left is not None, "at": str(line_of_thread(self._main)), "calls": calls}
+        return {"ended": self._ended_at is not None, "at": str(line_of_thread(self._main)), "calls": calls}
 
     def leave(self) -> None:
-        """The script has ended: there will be no collective any more."""
-        self._left = time.monotonic()
+        """Note that the script has ended and will call no more collectives."""
+        self._ended_at = time.monotonic()
 
     def close(self) -> None:
-        """Ends the thread, soon."""
+        """Tell the thread to end."""
         self._closed.set()
 
     def _watch(self) -> None:
-        pause = min(_LOOKS, self._timeout / 4)
+        pause = min(_POLL_INTERVAL, self._timeout / 4)
         while not self._closed.wait(pause):
             if self._interrupted():
                 self._end_interrupted(pause)
-            for channel, watched in enumerate([*self._family]):
+            for channel, watched in enumerate([*self._communicators]):
                 call = watched.last
                 if call is not None and watched.is_in and _age(call) > self._timeout:
                     self._overdue(channel, call)
-            if self._left is not None and time.monotonic() - self._left > _ENDED:
+            if self._ended_at is not None and time.monotonic() - self._ended_at > _DRAIN_TIME:
                 self._look_back()
 
     def _end_interrupted(self, pause: float) -> None:
-        """After Ctrl-C: ends all processes where the script goes on waiting, and so sees nothing of it."""
+        """End all processes after Ctrl-C if the script keeps waiting in a collective, where it cannot see the
+        signal."""
         waiting = [
-            (c, w.last) for c, w in enumerate(self._family) if w.last and w.is_in and w.last.thread == self._main
+            (c, w.last) for c, w in enumerate(self._communicators) if w.last and w.is_in and w.last.thread == self._main
         ]
         self._closed.wait(pause)
         for channel, call in waiting:
@@ -88,11 +92,11 @@ class Watchdog:
     # ---- a collective that takes too long
 
     def _overdue(self, channel: int, call: Call) -> None:
-        """Ends all processes with a message, unless the collective comes to its end, or another process does so."""
+        """End all processes with a message, unless the collective ends or a process with a smaller rank does so."""
         answers: dict[int, Status | None] = {}
         start = time.monotonic()
         for rank in range(self.size):
-            if rank != self.rank and time.monotonic() - start < _ASKING:
+            if rank != self.rank and time.monotonic() - start < _ASK_TIMEOUT:
                 answers[rank] = self._ask(rank)
                 if rank < self.rank and self._is_with(answers[rank], channel, call) and self._ends(channel, call):
                     return
@@ -100,79 +104,86 @@ class Watchdog:
             self._abort(f"rank {self.rank}: {self._message(answers, channel, call)}")
 
     def _is_in(self, channel: int, call: Call) -> bool:
-        watched = self._family[channel]
+        watched = self._communicators[channel]
         return watched.is_in and watched.last is call and not self._closed.is_set()
 
     def _ends(self, channel: int, call: Call) -> bool:
-        """Whether the collective ends while another process asks around."""
-        self._closed.wait(_GRACE + _ASKING)
+        """Check whether the collective ends while a process with a smaller rank queries the others."""
+        self._closed.wait(_GRACE + _ASK_TIMEOUT)
         return not self._is_in(channel, call)
 
     def _is_with(self, status: Status | None, channel: int, call: Call) -> bool:
-        found = _call(status, channel)
-        return found is not None and found[:3] == [call.number, str(call), True]
+        other = _call(status, channel)
+        return other is not None and other[:3] == [call.number, str(call), True]
 
     def _message(self, answers: Mapping[int, Status | None], channel: int, call: Call) -> DistributedError:
-        here = [rank for rank, status in answers.items() if self._is_with(status, channel, call)]
-        said = [f"rank {rank} {_does(status, channel)}" for rank, status in sorted(answers.items()) if rank not in here]
-        unasked = [rank for rank in range(self.size) if rank not in answers and rank != self.rank]
-        said += [f"{listed(unasked)} {'were' if len(unasked) > 1 else 'was'} not asked"] if unasked else []
-        here = sorted([*here, self.rank])
+        waiting = [rank for rank, status in answers.items() if self._is_with(status, channel, call)]
+        others = [
+            f"rank {rank} {_activity(status, channel)}"
+            for rank, status in sorted(answers.items())
+            if rank not in waiting
+        ]
+        not_asked = [rank for rank in range(self.size) if rank not in answers and rank != self.rank]
+        others += (
+            [f"{format_ranks(not_asked)} {'were' if len(not_asked) > 1 else 'was'} not asked"] if not_asked else []
+        )
+        waiting = sorted([*waiting, self.rank])
         return DistributedError(
-            f"collective {call.number}, {call}, has waited for {_age(call):.0f} s: {listed(here)} "
-            f"{'are' if len(here) > 1 else 'is'} in it" + "".join(f"; {one}" for one in said),
-            origin=_place(call, self._main),
-            remedy="the same collectives in the same order on all ranks (GRAPHC_DISTRIBUTED_CHECK=1 compares them), "
-            "or a longer init(timeout=) where one rank works for long",
+            f"collective {call.number}, {call}, has waited for {_age(call):.0f} s: {format_ranks(waiting)} "
+            f"{'are' if len(waiting) > 1 else 'is'} in it" + "".join(f"; {text}" for text in others),
+            origin=_user_line(call, self._main),
+            remedy="call the same collectives in the same order on all ranks (GRAPHC_DISTRIBUTED_CHECK=1 compares "
+            "them), "
+            "or pass a longer init(timeout=) if one rank computes for long",
         )
 
     # ---- a script that has ended before the others
 
     def _look_back(self) -> None:
-        """Ends all processes with a message where one waits for a collective that this one has not come to."""
+        """End all processes with a message if one waits for a collective that this script has not called."""
         for rank in range(self.size):
             status = None if rank == self.rank else self._ask(rank)
             if status is None:
                 continue
             if rank < self.rank and status["ended"]:
                 return
-            for channel, found in enumerate(status["calls"]):
-                if found is not None and found[2] and found[3] > _ENDED and found[0] > self._done(channel):
+            for channel, other in enumerate(status["calls"]):
+                if other is not None and other[2] and other[3] > _DRAIN_TIME and other[0] > self._done(channel):
                     error = DistributedError(
-                        f"the script of rank {self.rank} has ended after collective {self._done(channel)}; rank {rank} "
-                        f"waits in collective {found[0]}, {found[1]}, at {status['at']}",
-                        remedy="as many batches on all ranks, as a DistributedSampler gives them",
+                        f"the script of rank {self.rank} ended after collective {self._done(channel)}; rank {rank} "
+                        f"waits in collective {other[0]}, {other[1]}, at {status['at']}",
+                        remedy="use the same number of batches on all ranks, for example with DistributedSampler",
                     )
                     self._abort(str(error))
 
     def _done(self, channel: int) -> int:
-        call = self._family[channel].last if channel < len(self._family) else None
+        call = self._communicators[channel].last if channel < len(self._communicators) else None
         return 0 if call is None else call.number
 
 
 def _age(call: Call) -> float:
-    return time.monotonic() - call.begun
+    return time.monotonic() - call.started
 
 
 def _call(status: Status | None, channel: int) -> list[Any] | None:
     return None if status is None or channel >= len(status["calls"]) else status["calls"][channel]
 
 
-def _place(call: Call, main: int) -> str:
-    """The line of the user that waits: that of the thread of the call, or else of the script."""
+def _user_line(call: Call, main: int) -> str:
+    """Return the user's line that waits: in the main thread of the script, which may differ from the call's thread."""
     return (line_of_thread(call.thread) if call.thread == main else line_of_thread(main)).describe()
 
 
-def _does(status: Status | None, channel: int) -> str:
-    """What a process does that is not in the collective."""
+def _activity(status: Status | None, channel: int) -> str:
+    """Describe the activity of a process outside the collective."""
     if status is None:
-        return "does not answer: it is dead, or stopped, or in code that does not let Python run"
+        return "does not answer: it has died, is stopped, or runs code that holds Python's GIL"
     if status["ended"]:
         return "has ended its script"
     busy = [f for f in [_call(status, channel), *status["calls"]] if f is not None and f[2]]
     if busy:
         number, text, _, _ = busy[0]
-        return f"is in another one, {text}, number {number}, at {status['at']}"
-    found = _call(status, channel)
-    before = "it was in none before" if found is None else f"the last one was {found[0]}, {found[1]}"
-    return f"is in none ({before}), but at {status['at'] or 'no line of its script'}"
+        return f"is in another collective, {text}, number {number}, at {status['at']}"
+    last = _call(status, channel)
+    history = "it has called none" if last is None else f"its last one was {last[0]}, {last[1]}"
+    return f"is in no collective ({history}), but at {status['at'] or 'no line of its script'}"

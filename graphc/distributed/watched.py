@@ -1,4 +1,4 @@
-"""Collectives that leave a note of themselves: which one a process is in, and whether all processes mean the same."""
+"""Communicator that records its current collective, and checks that all processes call the same one."""
 
 from __future__ import annotations
 
@@ -16,84 +16,77 @@ from graphc.distributed.communicator import Communicator
 
 
 class Call(NamedTuple):
-    """One collective that was begun."""
+    """One collective, recorded when it starts."""
 
     number: int
-    """Its place in the order of those of one communicator, from 1."""
+    """Position among the collectives of one communicator, from 1."""
     name: str
     purpose: str
-    """What it is for; may be empty."""
+    """Purpose of the collective; may be empty."""
     shape: tuple[int, ...] | None
     dtype: np.dtype | None
     detail: str
-    """The reduction, or the process that sends."""
-    begun: float
-    """In seconds of ``time.monotonic``."""
+    """Name of the reduction, or the sending rank."""
+    started: float
+    """Start in seconds of ``time.monotonic``."""
     thread: int
 
     def __str__(self) -> str:
         array = "" if self.shape is None else f"{_type(self.dtype)}{list(self.shape)}"
-        what = ", ".join(part for part in (self.purpose, array) if part)
-        return self.name + (f" of {what}" if what else "") + (f" ({self.detail})" if self.detail else "")
+        subject = ", ".join(text for text in (self.purpose, array) if text)
+        return self.name + (f" of {subject}" if subject else "") + (f" ({self.detail})" if self.detail else "")
 
 
-class Watched:
-    """A communicator that notes each collective before it begins and when it has ended. With ``check`` the processes
-    first compare what they are about to call: a difference is a DistributedError on all of them."""
+class WatchedCommunicator:
+    """Communicator that records the start and end of each collective.
 
-    def __init__(self, communicator: Communicator, family: list[Watched], check: bool = False):
-        """``family``: all that come from one communicator, to which this one is added."""
+    With ``check`` the processes first compare their calls; a difference raises DistributedError on all of them.
+    """
+
+    def __init__(self, communicator: Communicator, family: list[WatchedCommunicator], check: bool = False):
+        """Wrap a communicator, and add this one to ``family``: all duplicates of one communicator."""
         self._communicator: Any = communicator
         self._family, self._check = family, check
         self.name, self.rank, self.size = communicator.name, communicator.rank, communicator.size
         self.purpose = ""
         self.last: Call | None = None
-        """The collective that was begun last."""
+        """Collective that started last."""
         self.is_in = False
-        """Whether it has not ended yet."""
+        """Whether ``last`` is still in progress."""
         self._number = 0
         family.append(self)
 
     def all_reduce(self, source: np.ndarray, result: np.ndarray, op: str) -> None:
-        """See Communicator."""
         self._note("all_reduce", source, op, lambda: self._communicator.all_reduce(source, result, op))
 
     def reduce_scatter(self, source: np.ndarray, result: np.ndarray, op: str) -> None:
-        """See Communicator."""
         self._note("reduce_scatter", source, op, lambda: self._communicator.reduce_scatter(source, result, op))
 
     def all_gather(self, source: np.ndarray, result: np.ndarray) -> None:
-        """See Communicator."""
         self._note("all_gather", source, "", lambda: self._communicator.all_gather(source, result))
 
     def broadcast(self, array: np.ndarray, root: int) -> None:
-        """See Communicator."""
         self._note("broadcast", array, f"from rank {root}", lambda: self._communicator.broadcast(array, root))
 
     def all_to_all(self, source: np.ndarray, result: np.ndarray) -> None:
-        """See Communicator."""
         self._note("all_to_all", source, "", lambda: self._communicator.all_to_all(source, result))
 
     def barrier(self) -> None:
-        """See Communicator."""
         self._note("barrier", None, "", lambda: self._communicator.barrier())
 
     def gather_objects(self, value: Any) -> list[Any]:
-        """See Communicator."""
         return self._note("gather_objects", None, "", lambda: self._communicator.gather_objects(value))
 
-    def duplicate(self) -> Watched:
-        """See Communicator."""
+    def duplicate(self) -> WatchedCommunicator:
         copy = self._note("duplicate", None, "", lambda: self._communicator.duplicate())
-        return Watched(copy, self._family, self._check)
+        return WatchedCommunicator(copy, self._family, self._check)
 
     def abort(self, message: str) -> None:
-        """See Communicator."""
         self._communicator.abort(message)
 
     def become_child(self) -> None:
-        """In a process that was forked: collectives are errors."""
-        self._communicator, self._check = _Elsewhere(self.rank, self.size), False
+        """Make collectives raise DistributedError, in a forked process."""
+        self._communicator, self._check = _ForkedCommunicator(self.rank, self.size), False
 
     def _note(self, name: str, array: np.ndarray | None, detail: str, collective: Callable[[], Any]) -> Any:
         self._number += 1
@@ -110,42 +103,44 @@ class Watched:
             self.is_in = False
 
     def _compare(self, call: Call) -> None:
-        """Raises DistributedError on all processes where one calls something else."""
+        """Raise DistributedError on all processes if one calls another collective."""
         calls = self._communicator.gather_objects((str(call), str(capture())))
         if all(text == calls[0][0] for text, _ in calls):
             return
         ranks: dict[tuple[str, str], list[int]] = {}
-        for rank, told in enumerate(calls):
-            ranks.setdefault(told, []).append(rank)
-        said = [f"{text} on {listed(who)}{f', at {line}' if line else ''}" for (text, line), who in ranks.items()]
+        for rank, description in enumerate(calls):
+            ranks.setdefault(description, []).append(rank)
+        texts = [
+            f"{text} on {format_ranks(who)}{f', at {line}' if line else ''}" for (text, line), who in ranks.items()
+        ]
         raise DistributedError(
-            f"collective {call.number} is not the same on all ranks: {'; '.join(said)}",
+            f"collective {call.number} is not the same on all ranks: {'; '.join(texts)}",
             origin=capture().describe(),
-            remedy="the same collectives, in the same order, with the same shapes and types on all ranks",
+            remedy="call the same collectives, in the same order, with the same shapes and types on all ranks",
         )
 
 
 def _type(dtype: np.dtype | None) -> str:
-    """graphc's name of an element type, as ``f32``; numpy's where it has none."""
+    """Return graphc's name of an element type, such as ``f32``, or else numpy's."""
     try:
         return layout_of(np.dtype(dtype)).name
     except DTypeError:
         return str(dtype)
 
 
-def listed(ranks: list[int]) -> str:
-    """Numbers of processes as a text: ``rank 1``, ``ranks 0, 2``."""
+def format_ranks(ranks: list[int]) -> str:
+    """Format ranks: ``rank 1``, ``ranks 0, 2``."""
     return f"rank{'s' * (len(ranks) > 1)} {', '.join(map(str, ranks))}"
 
 
-class _Elsewhere:
-    """The communicator of a process that was forked from one of a group: it has none."""
+class _ForkedCommunicator:
+    """Communicator of a forked process, which does not belong to the group: every collective is an error."""
 
     def __init__(self, rank: int, size: int):
         self.rank, self.size = rank, size
 
     def __getattr__(self, name: str) -> Any:
         raise DistributedError(
-            f"{name}: this process was forked from rank {self.rank} of {self.size}, and is none of them",
-            remedy="collectives in the process that called init() alone; workers of loaders give batches",
+            f"{name}: this process was forked from rank {self.rank} of {self.size} and does not belong to the group",
+            remedy="call collectives only in the process that called init(); workers of loaders return batches",
         )

@@ -174,7 +174,7 @@ def test_what_cannot_be_is_said():
     x, z = gc.ones(3, 2), gc.ones(2, dtype=gc.complex64)
     with pytest.raises(ArgumentError, match="no reduction 'median'"):
         dist.all_reduce(x, "median")
-    with pytest.raises(DTypeError, match="mean of i64"):
+    with pytest.raises(DTypeError, match="i64 has no mean"):
         dist.reduced(gc.tensor([1]), "mean")
     with pytest.raises(DTypeError, match="no order"):
         dist.reduced(z, "max")
@@ -184,9 +184,9 @@ def test_what_cannot_be_is_said():
         dist.broadcast(x, src=1)
     with pytest.raises(ShapeError, match="has no dimension 2"):
         dist.all_gather(x, dim=2)
-    with pytest.raises(ArgumentError, match="no list of 1 tensors"):
+    with pytest.raises(ArgumentError, match="must be a list of 1 tensors"):
         dist.all_gather([x, x], x)
-    with pytest.raises(ArgumentError, match="parts of other sizes"):
+    with pytest.raises(ArgumentError, match="parts of unequal sizes"):
         dist.all_to_all_single(x, x, [1, 2])
     with pytest.raises(ArgumentError, match="all processes are one group"):
         dist.all_reduce(x, group="another")

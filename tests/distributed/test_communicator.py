@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphc.distributed.communicator import OPS, Alone, folded, in_parts
+from graphc.distributed.communicator import OPS, Alone, in_parts, reduce_arrays
 
 GIVEN = np.arange(6, dtype=np.float32).reshape(2, 3)
 
@@ -40,13 +40,13 @@ def test_an_end_has_a_status_and_a_message():
 
 def test_reductions_are_computed_in_the_order_of_ranks():
     given = [np.float32([number, -1.0]) for number in (2, 3, 4)]
-    found = {op: folded(given, op).tolist() for op in OPS}
+    found = {op: reduce_arrays(given, op).tolist() for op in OPS}
     assert found == {"sum": [9, -3], "prod": [24, -1], "min": [2, -1], "max": [4, -1]}
 
 
 def test_short_floats_are_rounded_once():
     given = [np.float16([x]) for x in (2048.0, 1.0, 1.0)]
-    assert folded(given, "sum").tolist() == [2050.0]
+    assert reduce_arrays(given, "sum").tolist() == [2050.0]
 
 
 def test_parts_are_views_along_the_first_dimension():

@@ -37,12 +37,12 @@ def test_a_process_without_a_launcher_is_one_by_itself():
 
 @pytest.mark.parametrize("timeout", [0, -1.0, math.nan])
 def test_a_timeout_that_is_no_number_of_seconds_is_refused(timeout: float):
-    with pytest.raises(ArgumentError, match="is no number of seconds\n  try    timeout=600"):
+    with pytest.raises(ArgumentError, match=r"must be a positive number of seconds, got .*\n  try    pass timeout=600"):
         distributed.init(timeout=timeout)
 
 
 def test_a_backend_that_does_not_exist_is_refused():
-    with pytest.raises(ArgumentError, match="there is no backend 'nfs'\n  try    auto, mpi, nccl, local"):
+    with pytest.raises(ArgumentError, match="there is no backend 'nfs'\n  try    choose one of auto, mpi, nccl, local"):
         distributed.init("nfs")
 
 

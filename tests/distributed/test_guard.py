@@ -22,14 +22,14 @@ def test_an_error_in_one_ends_all(kind: str):
     assert found.returncode != 0
     assert "rank 1: " in found.stderr
     assert "ValueError: a batch that is none" in found.stderr
-    assert "rank 1 has failed with ValueError" in found.stderr
+    assert "rank 1 failed with ValueError" in found.stderr
     assert " has [" not in found.stdout
 
 
 def test_a_script_that_ends_before_the_others_come_to_an_end_ends_all():
     found = fail("ends_early")
     assert found.returncode != 0
-    assert "the script of rank 1 has ended after collective 1; rank 0 waits in collective 2, all_reduce" in found.stderr
+    assert "the script of rank 1 ended after collective 1; rank 0 waits in collective 2, all_reduce" in found.stderr
 
 
 def test_scripts_that_end_together_end_as_they_say():
@@ -40,10 +40,15 @@ def test_a_wait_in_vain_ends_all_and_says_what_the_others_do():
     found = fail("stays_away", ranks=3, timeout=1.0)
     assert found.returncode != 0
     first = "rank 0: collective 2, all_reduce of f32[4] (sum), has waited for" in found.stderr
-    other = "rank 2 is in another one, barrier" if first else "rank 0 is in another one, all_reduce of f32[4] (sum)"
+    other = (
+        "rank 2 is in another collective, barrier"
+        if first
+        else "rank 0 is in another collective, all_reduce of f32[4] (sum)"
+    )
     assert first or "rank 2: collective 2, barrier, has waited for" in found.stderr  # whose second is over before
     assert (
-        "rank 1 is in none (the last one was 1, gather_objects), but at tests/distributed/failing.py:" in found.stderr
+        "rank 1 is in no collective (its last one was 1, gather_objects), but at tests/distributed/failing.py:"
+        in found.stderr
     )
     assert f"{other}, number 2, at tests/distributed/failing.py:" in found.stderr
     assert "from   tests/distributed/failing.py:" in found.stderr

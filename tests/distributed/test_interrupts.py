@@ -20,12 +20,12 @@ def as_before() -> Iterator[None]:
 
 def test_ctrl_c_is_noted_once():
     notes = Interrupts()
-    assert not notes.have_come()
+    assert not notes.was_pressed()
     with pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
-    assert notes.have_come() and not notes.have_come()
+    assert notes.was_pressed() and not notes.was_pressed()
     notes.close()
-    assert not notes.have_come()
+    assert not notes.was_pressed()
     assert signal.set_wakeup_fd(-1) == -1
 
 
@@ -35,6 +35,6 @@ def test_who_is_told_of_signals_already_goes_on_being_told():
         mine.setblocking(False)
         signal.set_wakeup_fd(mine.fileno())
         notes = Interrupts()
-        assert not notes.have_come()
+        assert not notes.was_pressed()
         notes.close()
         assert signal.set_wakeup_fd(-1) == mine.fileno()

@@ -51,7 +51,7 @@ ONE = np.ones(2)
     ],
 )
 def test_errors_of_mpi_are_named(name: str, arguments: tuple[Any, ...]):
-    with pytest.raises(DistributedError, match="has failed in MPI: Message truncated") as caught:
+    with pytest.raises(DistributedError, match="failed in MPI: Message truncated") as caught:
         getattr(Mpi(Communicator(), LIBRARY), name)(*arguments)
     assert "GRAPHC_DISTRIBUTED_CHECK=1" in str(caught.value)
     assert isinstance(caught.value.__cause__, Refusal)

@@ -56,7 +56,7 @@ def test_an_error_that_all_raise_is_not_hidden_by_those_who_wait():
 
 def test_a_thread_that_does_not_come_is_waited_for_so_long_only():
     with pytest.raises(DistributedError, match="does not come to this collective"):
-        threads.run(2, lambda number: barrier() if number else None, patience=0.05)
+        threads.run(2, lambda number: barrier() if number else None, timeout=0.05)
 
 
 def test_a_duplicate_has_messages_of_its_own():

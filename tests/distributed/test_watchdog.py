@@ -14,7 +14,7 @@ import pytest
 from graphc.distributed import watchdog
 from graphc.distributed.communicator import Alone
 from graphc.distributed.watchdog import Watchdog
-from graphc.distributed.watched import Watched
+from graphc.distributed.watched import WatchedCommunicator
 
 
 class Stuck(Alone):
@@ -39,7 +39,7 @@ SAME = status(1, "all_reduce of f32[2] (sum)", True)
 def watch(answers: dict[int, Any], rank: int = 0, timeout: float = 0.1) -> Iterator[tuple[Watchdog, list[str], Stuck]]:
     """A watchdog of a process, what the others answer, and the messages with which it has ended all."""
     stuck, said, family = Stuck(rank, len(answers) + 1), [], []
-    watched = Watched(stuck, family)
+    watched = WatchedCommunicator(stuck, family)
     dog: Watchdog
 
     def end(message: str) -> None:
@@ -68,12 +68,15 @@ def first(said: list[str]) -> str:
 @pytest.mark.parametrize(
     ("answers", "text"),
     [
-        ({1: SAME, 2: None}, "ranks 0, 1 are in it; rank 2 does not answer: it is dead, or stopped"),
-        ({1: status(1, "barrier", True)}, "rank 0 is in it; rank 1 is in another one, barrier, number 1, at a.py:7"),
-        ({1: status(1, "barrier", False)}, "rank 1 is in none (the last one was 1, barrier), but at a.py:7"),
+        ({1: SAME, 2: None}, "ranks 0, 1 are in it; rank 2 does not answer: it has died, is stopped"),
+        (
+            {1: status(1, "barrier", True)},
+            "rank 0 is in it; rank 1 is in another collective, barrier, number 1, at a.py:7",
+        ),
+        ({1: status(1, "barrier", False)}, "rank 1 is in no collective (its last one was 1, barrier), but at a.py:7"),
         (
             {1: {"ended": False, "at": "a.py:7", "calls": [None]}},
-            "rank 1 is in none (it was in none before), but at a.py:7",
+            "rank 1 is in no collective (it has called none), but at a.py:7",
         ),
         ({1: status(0, "barrier", False, ended=True)}, "rank 1 has ended its script"),
     ],
@@ -94,7 +97,7 @@ def test_a_collective_that_ends_in_time_is_no_matter():
 
 def test_the_message_is_left_to_the_process_with_the_smallest_number(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(watchdog, "_GRACE", 0.5)
-    monkeypatch.setattr(watchdog, "_ASKING", 0.5)
+    monkeypatch.setattr(watchdog, "_ASK_TIMEOUT", 0.5)
     with watch({0: SAME, 2: None}, rank=1) as (_, said, _):
         time.sleep(0.5)
         assert not said
@@ -102,22 +105,20 @@ def test_the_message_is_left_to_the_process_with_the_smallest_number(monkeypatch
 
 
 def test_a_script_that_has_ended_looks_for_others_that_wait(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(watchdog, "_ENDED", 0.1)
+    monkeypatch.setattr(watchdog, "_DRAIN_TIME", 0.1)
     answers = {1: status(7, "all_gather of i8[3]", True)}
     with watch(answers, timeout=50.0) as (dog, said, _):
         dog.leave()
         found = first(said)
-    assert (
-        "the script of rank 0 has ended after collective 1; rank 1 waits in collective 7, all_gather of i8[3]" in found
-    )
+    assert "the script of rank 0 ended after collective 1; rank 1 waits in collective 7, all_gather of i8[3]" in found
 
 
 @pytest.mark.parametrize(
     "other", [status(7, "barrier", False), status(1, "barrier", True), status(7, "barrier", True, 0.0)]
 )
 def test_a_script_that_has_ended_waits_for_others_that_go_on(other: Any, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(watchdog, "_ENDED", 0.1)
-    monkeypatch.setattr(watchdog, "_LOOKS", 0.05)
+    monkeypatch.setattr(watchdog, "_DRAIN_TIME", 0.1)
+    monkeypatch.setattr(watchdog, "_POLL_INTERVAL", 0.05)
     with watch({1: other}, timeout=50.0) as (dog, said, _):
         dog.leave()
         time.sleep(0.5)
@@ -125,8 +126,8 @@ def test_a_script_that_has_ended_waits_for_others_that_go_on(other: Any, monkeyp
 
 
 def test_the_status_names_the_line_of_the_script_and_each_communicator():
-    family: list[Watched] = []
-    whole = Watched(Alone(), family)
+    family: list[WatchedCommunicator] = []
+    whole = WatchedCommunicator(Alone(), family)
     whole.barrier()
     whole.duplicate()
     dog = Watchdog(family, 600.0, lambda rank: None, lambda message: None)
@@ -138,9 +139,9 @@ def test_the_status_names_the_line_of_the_script_and_each_communicator():
 
 
 def test_ctrl_c_ends_a_script_that_waits_and_so_does_not_see_it(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(watchdog, "_LOOKS", 0.05)
+    monkeypatch.setattr(watchdog, "_POLL_INTERVAL", 0.05)
     stuck, said, family, presses = Stuck(0, 2), [], [], [True]
-    watched = Watched(stuck, family)
+    watched = WatchedCommunicator(stuck, family)
 
     def end(message: str) -> None:
         said.append(message)

@@ -12,7 +12,7 @@ from graphc.distributed import threads
 from graphc.distributed.channel import Channel
 from graphc.distributed.communicator import Alone
 from graphc.distributed.group import Group, group
-from graphc.distributed.watched import Watched, listed
+from graphc.distributed.watched import WatchedCommunicator, format_ranks
 
 
 class Slow(Alone):
@@ -28,7 +28,7 @@ class Slow(Alone):
 
 def test_a_collective_is_noted_before_it_begins_and_when_it_has_ended():
     slow = Slow()
-    watched = Watched(slow, [])
+    watched = WatchedCommunicator(slow, [])
     assert watched.last is None and not watched.is_in
     thread = threading.Thread(target=watched.barrier)
     thread.start()
@@ -41,7 +41,7 @@ def test_a_collective_is_noted_before_it_begins_and_when_it_has_ended():
 
 
 def test_an_error_ends_a_collective():
-    watched = Watched(Alone(), [])
+    watched = WatchedCommunicator(Alone(), [])
     with pytest.raises(ValueError, match="reshape"):
         watched.all_gather(np.ones(3), np.ones(4))
     assert not watched.is_in
@@ -60,15 +60,15 @@ def test_an_error_ends_a_collective():
     ],
 )
 def test_a_collective_says_what_it_is(call, text: str):
-    watched = Watched(Alone(), [])
+    watched = WatchedCommunicator(Alone(), [])
     call(Group(watched))
     assert str(watched.last) == text
 
 
 def test_duplicates_are_of_the_family_and_have_numbers_of_their_own():
     def ranks(rank: int) -> list[str]:
-        family: list[Watched] = []
-        whole = Group(Watched(group().communicator, family))
+        family: list[WatchedCommunicator] = []
+        whole = Group(WatchedCommunicator(group().communicator, family))
         whole.barrier()
         Channel(whole).reduce("bucket 0", np.ones(2), np.ones(2)).wait()
         return [f"{watched.last.number} {watched.last}" for watched in family if watched.last]
@@ -78,7 +78,7 @@ def test_duplicates_are_of_the_family_and_have_numbers_of_their_own():
 
 def watching(check: bool) -> Group:
     """The group of this thread, watched."""
-    return Group(Watched(group().communicator, [], check))
+    return Group(WatchedCommunicator(group().communicator, [], check))
 
 
 def test_the_same_collectives_pass_the_comparison():
@@ -110,12 +110,12 @@ def test_a_difference_is_an_error_on_all_of_them(other, text: str):
 
 
 def test_a_process_that_was_forked_has_no_collectives():
-    watched = Watched(Alone(), [])
+    watched = WatchedCommunicator(Alone(), [])
     watched.become_child()
     with pytest.raises(DistributedError, match="all_reduce: this process was forked from rank 0 of 1"):
         Group(watched).all_reduce(np.ones(2))
 
 
 def test_ranks_are_listed():
-    assert listed([1]) == "rank 1"
-    assert listed([0, 2]) == "ranks 0, 2"
+    assert format_ranks([1]) == "rank 1"
+    assert format_ranks([0, 2]) == "ranks 0, 2"

@@ -72,7 +72,7 @@ _MODULES = {
     "graphc.autograd.gradcheck": ("gradcheck", "gradgradcheck"),
     "graphc.tape.node": ("Node",),
 }
-# Loaded at first use, to keep the import of graphc short.
+# Imported at first use, to keep the import of graphc fast.
 __getattr__ = exports(
     __name__,
     globals(),

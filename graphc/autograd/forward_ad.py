@@ -1,4 +1,4 @@
-"""The import path that users know for forward mode: dual numbers and their levels."""
+"""PyTorch's import path of forward mode: dual numbers and their levels."""
 
 from graphc.eager.forward_ad import UnpackedDualTensor, dual_level, make_dual, unpack_dual
 

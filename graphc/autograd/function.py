@@ -1,4 +1,4 @@
-"""The import path that users know for custom functions with a gradient of their own."""
+"""PyTorch's import path of custom functions with their own gradient."""
 
 from graphc.eager.function import Function, once_differentiable
 

@@ -1,4 +1,4 @@
-"""Checks of gradients against finite differences, for functions of f64 tensors."""
+"""Check gradients against finite differences, for functions of f64 tensors."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ Many = Tensor | Sequence[Any]
 
 def _results(function: Callable[..., Any], inputs: Sequence[Any]) -> list[Tensor]:
     output = function(*inputs)
-    found = list(output) if isinstance(output, (tuple, list)) else [output]
-    return [t for t in found if isinstance(t, Tensor) and t.dtype.is_differentiable]
+    results = list(output) if isinstance(output, (tuple, list)) else [output]
+    return [t for t in results if isinstance(t, Tensor) and t.dtype.is_differentiable]
 
 
 def _values(function: Callable[..., Any], inputs: Sequence[Any]) -> list[np.ndarray]:
@@ -30,16 +30,17 @@ def _values(function: Callable[..., Any], inputs: Sequence[Any]) -> list[np.ndar
 
 
 def _numerical(function: Callable[..., Any], inputs: Sequence[Any], tensor: Tensor, eps: float) -> list[np.ndarray]:
-    """For each result the matrix of central differences: rows are elements of ``tensor``, columns of the result."""
+    """Return a matrix of central differences for each result: rows are elements of ``tensor``, columns of the
+    result."""
     data = tensor.detach().numpy()
     rows: list[list[np.ndarray]] = []
-    for place in np.ndindex(*data.shape):
-        kept = data[place]
-        data[place] = kept + eps
+    for index in np.ndindex(*data.shape):
+        original = data[index]
+        data[index] = original + eps
         above = _values(function, inputs)
-        data[place] = kept - eps
+        data[index] = original - eps
         below = _values(function, inputs)
-        data[place] = kept
+        data[index] = original
         rows.append([((a - b) / (2 * eps)).reshape(-1) for a, b in zip(above, below, strict=True)])
     count = len(_values(function, inputs))
     return [np.array([row[i] for row in rows]) for i in range(count)]
@@ -47,11 +48,11 @@ def _numerical(function: Callable[..., Any], inputs: Sequence[Any], tensor: Tens
 
 def _analytical(result: Tensor, tensor: Tensor) -> np.ndarray:
     rows = []
-    for place in np.ndindex(*result.shape):
+    for index in np.ndindex(*result.shape):
         seed = np.zeros(result.shape, result.dtype.numpy)
-        seed[place] = 1
-        (found,) = grad(result, tensor, Tensor._wrap(seed), retain_graph=True, materialize_grads=True)
-        rows.append(found.detach().numpy().reshape(-1).copy())
+        seed[index] = 1
+        (gradient,) = grad(result, tensor, Tensor._wrap(seed), retain_graph=True, materialize_grads=True)
+        rows.append(gradient.detach().numpy().reshape(-1).copy())
     return np.array(rows).reshape(result.numel(), tensor.numel()).T
 
 
@@ -67,24 +68,24 @@ def gradcheck(
     check_batched_grad: bool = False,
     check_forward_ad: bool = False,
 ) -> bool:
-    """Whether the gradients of ``func`` agree with central differences of step ``eps``.
+    """Check whether the gradients of ``func`` agree with central differences of step ``eps``.
 
-    Two backward passes must agree up to ``nondet_tol``. With ``check_forward_ad`` forward mode must agree with the
-    differences, too, and with ``check_batched_grad`` the gradients of a batch of weights (``vmap``) with those of
-    single ones. ``inputs`` that require gradients must be f64, or complex128, of which both parts are moved. Raises
-    GradientError on a difference, or returns False.
+    Two backward passes must agree up to ``nondet_tol``. With ``check_forward_ad``, forward mode must agree with the
+    differences too. With ``check_batched_grad``, ``vmap`` over a batch of weights must agree with single backward
+    passes. Inputs that require gradients must be f64, or complex128, whose real and imaginary parts are varied. Raises
+    GradientError on a difference, or returns False without ``raise_exception``; raises ArgumentError for wrong inputs.
     """
-    func, given = _on_parts(func, (inputs,) if isinstance(inputs, Tensor) else tuple(inputs))
-    tensors = [(i, t) for i, t in enumerate(given) if isinstance(t, Tensor) and t.requires_grad]
+    func, all_inputs = _on_parts(func, (inputs,) if isinstance(inputs, Tensor) else tuple(inputs))
+    tensors = [(i, t) for i, t in enumerate(all_inputs) if isinstance(t, Tensor) and t.requires_grad]
     if not tensors:
         raise ArgumentError("gradcheck needs an input that requires gradients")
     for i, tensor in tensors:
         if tensor.dtype is not float64:
             raise ArgumentError(f"gradcheck: input {i} is {tensor.dtype.name}, finite differences need f64")
     try:
-        _check(func, given, tensors, eps, (rtol, atol), nondet_tol, check_forward_ad)
+        _check(func, all_inputs, tensors, eps, (rtol, atol), nondet_tol, check_forward_ad)
         if check_batched_grad:
-            _check_batched(func, given, tensors, (rtol, atol))
+            _check_batched(func, all_inputs, tensors, (rtol, atol))
     except _Difference:
         if raise_exception:
             raise
@@ -93,73 +94,75 @@ def gradcheck(
 
 
 def _on_parts(func: Callable[..., Any], inputs: tuple[Any, ...]) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """The same of real tensors: complex ones that require gradients, and complex results, are pairs of parts."""
+    """Convert a function to real tensors: complex inputs that require gradients, and complex results, become pairs."""
     pairs = {i for i, t in enumerate(inputs) if isinstance(t, Tensor) and t.requires_grad and t.dtype.is_complex}
     split = tuple(view_as_real(t).detach().clone().requires_grad_() if i in pairs else t for i, t in enumerate(inputs))
 
-    def function(*given: Any) -> Any:
-        found = func(*[view_as_complex(t) if i in pairs else t for i, t in enumerate(given)])
-        results = found if isinstance(found, (tuple, list)) else [found]
+    def function(*values: Any) -> Any:
+        output = func(*[view_as_complex(t) if i in pairs else t for i, t in enumerate(values)])
+        results = output if isinstance(output, (tuple, list)) else [output]
         return [view_as_real(t) if isinstance(t, Tensor) and t.dtype.is_complex else t for t in results]
 
     return function, split
 
 
 class _Difference(GradientError):
-    """What a check has found; other errors are those of the function under test."""
+    """Difference detected by a check, as opposed to an error of the function under test."""
 
 
-def _forward(function: Callable[..., Any], inputs: Sequence[Any], at: int) -> list[np.ndarray]:
-    """For each result the matrix of tangents: rows are elements of input ``at``, columns of the result."""
-    tensor = inputs[at]
+def _forward(function: Callable[..., Any], inputs: Sequence[Any], number: int) -> list[np.ndarray]:
+    """Return a matrix of tangents for each result: rows are elements of input ``number``, columns of the result."""
+    tensor = inputs[number]
     rows: list[list[np.ndarray]] = []
-    for place in np.ndindex(*tensor.shape):
+    for index in np.ndindex(*tensor.shape):
         direction = np.zeros(tensor.shape)
-        direction[place] = 1
+        direction[index] = 1
         with dual_level() as level:
             dual = make_dual(tensor, Tensor._wrap(direction))
-            found = [unpack_dual(r, level=level) for r in _results(function, [*inputs[:at], dual, *inputs[at + 1 :]])]
-        rows.append([(zeros_like(p) if t is None else t).detach().numpy().reshape(-1) for p, t in found])
+            duals = [
+                unpack_dual(r, level=level) for r in _results(function, [*inputs[:number], dual, *inputs[number + 1 :]])
+            ]
+        rows.append([(zeros_like(p) if t is None else t).detach().numpy().reshape(-1) for p, t in duals])
     return [np.array(columns) for columns in zip(*rows, strict=True)]
 
 
 def _check(
     func: Callable[..., Any],
-    given: Any,
+    all_inputs: Any,
     tensors: Any,
     eps: float,
-    near: tuple[float, float],
+    tolerances: tuple[float, float],
     nondet_tol: float,
     forward: bool,
 ) -> None:
     for i, tensor in tensors:
-        numerical = _numerical(func, given, tensor, eps)
-        for o, pushed in enumerate(_forward(func, given, i) if forward else ()):
-            if not np.allclose(pushed, numerical[o], *near, equal_nan=True):
+        numerical = _numerical(func, all_inputs, tensor, eps)
+        for o, pushed in enumerate(_forward(func, all_inputs, i) if forward else ()):
+            if not np.allclose(pushed, numerical[o], *tolerances, equal_nan=True):
                 worst = float(np.max(np.abs(pushed - numerical[o])))
                 raise _Difference(
                     f"tangent of result {o} for input {i} differs from finite differences by up to {worst:.3g}\n"
                     f"finite differences:\n{numerical[o]}\ntangents:\n{pushed}"
                 )
-        for o, result in enumerate(_results(func, given)):
+        for o, result in enumerate(_results(func, all_inputs)):
             analytical = _analytical(result, tensor) if result.requires_grad else np.zeros_like(numerical[o])
             expected = numerical[o].reshape(analytical.shape)
-            if not np.allclose(analytical, expected, *near, equal_nan=True):
+            if not np.allclose(analytical, expected, *tolerances, equal_nan=True):
                 worst = float(np.max(np.abs(analytical - expected)))
                 raise _Difference(
                     f"gradient of result {o} for input {i} differs from finite differences by up to {worst:.3g}\n"
                     f"finite differences:\n{expected}\ngradient:\n{analytical}"
                 )
-            again = _analytical(result, tensor) if result.requires_grad else analytical
-            if not np.allclose(analytical, again, 0.0, nondet_tol, equal_nan=True):
-                worst = float(np.max(np.abs(analytical - again)))
+            repeated = _analytical(result, tensor) if result.requires_grad else analytical
+            if not np.allclose(analytical, repeated, 0.0, nondet_tol, equal_nan=True):
+                worst = float(np.max(np.abs(analytical - repeated)))
                 raise _Difference(
                     f"two backward passes give gradients of result {o} for input {i} that differ by up to {worst:.3g}"
                 )
 
 
-def _check_batched(func: Callable[..., Any], given: Any, tensors: Any, near: tuple[float, float]) -> None:
-    for o, result in enumerate(_results(func, given)):
+def _check_batched(func: Callable[..., Any], all_inputs: Any, tensors: Any, tolerances: tuple[float, float]) -> None:
+    for o, result in enumerate(_results(func, all_inputs)):
         if not result.requires_grad or not result.numel():
             continue
         seeds = Tensor._wrap(np.eye(result.numel()).reshape(result.numel(), *result.shape))
@@ -170,7 +173,7 @@ def _check_batched(func: Callable[..., Any], given: Any, tensors: Any, near: tup
 
             batched = vmap(row)(seeds).detach().numpy().reshape(result.numel(), -1).T
             single = _analytical(result, tensor)
-            if not np.allclose(batched, single, *near, equal_nan=True):
+            if not np.allclose(batched, single, *tolerances, equal_nan=True):
                 worst = float(np.max(np.abs(batched - single)))
                 raise _Difference(
                     f"batched gradient of result {o} for input {i} differs from single ones by up to {worst:.3g}"
@@ -187,21 +190,21 @@ def gradgradcheck(
     raise_exception: bool = True,
     nondet_tol: float = 0.0,
 ) -> bool:
-    """As gradcheck, for the gradients of the gradients."""
-    given = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
-    wanted = [i for i, t in enumerate(given) if isinstance(t, Tensor) and t.requires_grad]
-    results = [r for r in _results(func, given) if r.requires_grad]
+    """Check the gradients of the gradients of ``func``, with the arguments and errors of ``gradcheck``."""
+    all_inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    differentiable = [i for i, t in enumerate(all_inputs) if isinstance(t, Tensor) and t.requires_grad]
+    results = [r for r in _results(func, all_inputs) if r.requires_grad]
     rng = np.random.default_rng(0)
     seeds = [Tensor._wrap(rng.standard_normal(r.shape)).requires_grad_() for r in results]
 
     def gradients(*arguments: Any) -> tuple[Any, ...]:
-        inner, weights = arguments[: len(given)], list(arguments[len(given) :])
+        inner, weights = arguments[: len(all_inputs)], list(arguments[len(all_inputs) :])
         outputs = [r for r in _results(func, inner) if r.requires_grad]
-        return grad(outputs, [inner[i] for i in wanted], weights, create_graph=True, materialize_grads=True)
+        return grad(outputs, [inner[i] for i in differentiable], weights, create_graph=True, materialize_grads=True)
 
     return gradcheck(
         gradients,
-        (*given, *seeds),
+        (*all_inputs, *seeds),
         eps=eps,
         atol=atol,
         rtol=rtol,

@@ -1,4 +1,4 @@
-"""The autograd graph as users see it: nodes, edges of tensors, and hooks on several tensors at once."""
+"""Public view of the autograd graph: nodes, gradient edges of tensors, and hooks on several tensors."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ __all__ = ["GradientEdge", "Node", "get_gradient_edge", "register_multi_grad_hoo
 
 
 class GradientEdge(NamedTuple):
-    """Where the gradient of a tensor goes."""
+    """Node that receives the gradient of a tensor, and the number of the tensor among its outputs."""
 
     node: Node
     output_nr: int
 
 
 def get_gradient_edge(tensor: Any) -> GradientEdge:
-    """The node and output number that receive the gradient of ``tensor``."""
+    """Return the node and output number that receive the gradient of ``tensor``."""
     return GradientEdge(*edge_of(refresh(front().local(tensor))))
 
 
 class saved_tensors_hooks:
-    """Inside, tensors that are saved for a backward pass are kept as what ``pack_hook(tensor)`` returns.
+    """Replace each tensor saved for a backward pass inside the block by the result of ``pack_hook(tensor)``.
 
-    ``unpack_hook`` gets that back when the tensor is needed, once for each gradient rule, and returns a tensor of the
-    same shape and element type. All operands and results of a recorded operation are saved, also those that its rule
-    turns out not to read; only what it reads is unpacked. In-place writes to what was packed are not noticed. Both
-    hooks run without recording. The innermost pair counts.
+    When a gradient rule reads the tensor, ``unpack_hook`` gets the packed value and returns a tensor of the same shape
+    and element type, once for each rule. All operands and results of a recorded operation are packed, even unused
+    ones. In-place writes to packed tensors are not detected. Both hooks run without recording. Only the innermost pair
+    of hooks is used.
     """
 
     def __init__(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]):
@@ -49,13 +49,13 @@ class saved_tensors_hooks:
 
 
 class MultiHandle:
-    """Removes the hooks that were set on several tensors."""
+    """Handle of hooks on several tensors."""
 
     def __init__(self, handles: Sequence[RemovableHandle]):
         self._handles = tuple(handles)
 
     def remove(self) -> None:
-        """Removes all of them; a second call does nothing."""
+        """Remove all of the hooks; a second call does nothing."""
         for handle in self._handles:
             handle.remove()
 
@@ -67,37 +67,40 @@ class MultiHandle:
 
 
 def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[[Any], None], *, mode: str = "all") -> MultiHandle:
-    """``all``: ``fn(gradients)`` runs once per backward pass, when the gradients of all tensors that it reaches are
-    known (None for the others). ``any``: ``fn(gradient)`` runs when the first one is known. Each tensor must require
-    gradients."""
+    """Register a hook on the gradients of several tensors, each of which must require gradients.
+
+    ``mode="all"`` calls ``fn(gradients)`` once in each backward pass, when all gradients of tensors that the pass
+    reaches are known (None for the others). ``mode="any"`` calls ``fn(gradient)`` with the first known gradient. Raises
+    ArgumentError for another mode.
+    """
     if mode not in ("all", "any"):
-        raise ArgumentError(f"register_multi_grad_hook: mode is 'all' or 'any', got {mode!r}")
+        raise ArgumentError(f"register_multi_grad_hook: mode must be 'all' or 'any', got {mode!r}")
     hooks = _MultiHook([get_gradient_edge(t).node for t in tensors], fn, mode)
     return MultiHandle([t.register_hook(hooks.hook_of(i)) for i, t in enumerate(tensors)])
 
 
 class _MultiHook:
-    """The gradients of one pass that are known so far."""
+    """Gradients of the current backward pass."""
 
     def __init__(self, nodes: Sequence[Node], fn: Callable[[Any], None], mode: str):
         self.nodes, self.fn, self.mode = tuple(nodes), fn, mode
         self.running: Any = None
-        self.found: list[Any] = []
+        self.gradients: list[Any] = []
         self.missing = 0
 
     def hook_of(self, i: int) -> Callable[[Any], None]:
-        """The hook of tensor ``i``."""
+        """Return the hook of tensor ``i``."""
 
         def hook(gradient: Any) -> None:
             if self.running is not current_pass():
                 self.running = current_pass()
-                self.found = [None] * len(self.nodes)
+                self.gradients = [None] * len(self.nodes)
                 self.missing = sum(self.running.will_run(n) for n in self.nodes)
                 if self.mode == "any":
                     self.fn(gradient)
-            self.found[i] = gradient
+            self.gradients[i] = gradient
             self.missing -= 1
             if self.missing == 0 and self.mode == "all":
-                self.fn(self.found)
+                self.fn(self.gradients)
 
         return hook

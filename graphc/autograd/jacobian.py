@@ -1,4 +1,4 @@
-"""Whole derivatives of functions: Jacobians in forward and reverse mode, and Hessians."""
+"""Full derivative matrices of functions: Jacobians in forward and reverse mode, and Hessians."""
 
 from __future__ import annotations
 
@@ -21,32 +21,35 @@ from graphc.tracing.trace import is_tracing
 
 
 def _bases(tensors: Sequence[Any]) -> list[Any]:
-    """For each tensor a batch of tensors of its shape: together, entry k is 1 at the k-th element of all of them and 0
-    elsewhere."""
+    """Return a basis batch for each tensor: in entry k, the k-th element of all tensors together is 1 and the rest are
+    0."""
     sizes = [prod(t.shape) for t in tensors]
-    found, first = [], 0
+    batches, first = [], 0
     for tensor, size in zip(tensors, sizes, strict=True):
         rows = np.zeros((sum(sizes), size), tensor.dtype.numpy)
         rows[first : first + size] = np.eye(size)
-        found.append(beside(front().constant(rows.reshape(sum(sizes), *tensor.shape)), tensor))
+        batches.append(beside(front().constant(rows.reshape(sum(sizes), *tensor.shape)), tensor))
         first += size
-    return found
+    return batches
 
 
-def _parts(batch: Any, like: Sequence[Any]) -> list[Any]:
-    """A batch cut into the entries that belong to each of the tensors ``like``."""
-    found, first = [], 0
+def _split_batch(batch: Any, like: Sequence[Any]) -> list[Any]:
+    """Split a batch into the entries of the elements of each tensor in ``like``."""
+    slices, first = [], 0
     for tensor in like:
-        found.append(batch[first : first + prod(tensor.shape)])
+        slices.append(batch[first : first + prod(tensor.shape)])
         first += prod(tensor.shape)
-    return found
+    return slices
 
 
 def _each(
     function: Callable[..., Any], batches: Sequence[Any], like: Sequence[Any], chunk_size: int | None = None
 ) -> Any:
-    """``function`` of every entry of the batches, its results stacked: by vmap in a trace. Eagerly one after the other,
-    so that the function may ask for values. Without entries, there are empty batches of tensors ``like``."""
+    """Apply ``function`` to every entry of the batches, and stack the results.
+
+    A trace uses vmap; eager mode uses a loop, so that the function may read values. Empty batches give empty batches of
+    the shapes of ``like``.
+    """
     if not batches or not batches[0].shape[0]:
         return [beside(front().constant(np.empty((0, *x.shape), x.dtype.numpy)), x) for x in like]
     if is_tracing():
@@ -56,7 +59,7 @@ def _each(
 
 
 def _split(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Any, argnums: Any) -> tuple[Any, list[Any]]:
-    """The function of the chosen arguments alone, and those."""
+    """Return the function of the chosen arguments only, and the chosen arguments."""
     chosen = selected(argnums, args)
 
     def of_chosen(*values: Any) -> Any:
@@ -75,12 +78,12 @@ def jacrev(
     has_aux: bool = False,
     chunk_size: int | None = None,
 ) -> Callable[..., Any]:
-    """A function that returns the Jacobian of ``func`` with respect to argument ``argnums`` (a tuple for several).
+    """Return a function that computes the Jacobian of ``func`` by argument ``argnums`` (a tuple for several).
 
-    For every tensor that the function returns, nested as it returns them, there is one tensor of shape
-    ``output.shape + input.shape`` per tensor of the argument, nested as in the argument. With ``has_aux`` the function
-    returns (output, anything), and the result is (Jacobian, anything). One backward pass per element of the output; in
-    a trace, one for all, or for ``chunk_size`` elements at a time.
+    The result is nested like the output of ``func`` and, inside, like the argument, with one tensor of shape
+    ``output.shape + input.shape`` for each pair. With ``has_aux``, ``func`` returns (output, anything), and the result
+    is (Jacobian, anything). Eager mode runs one backward pass for each element of the output; a trace runs one batched
+    pass for all, or one for each ``chunk_size`` elements.
     """
     check_chunk_size("jacrev", chunk_size)
 
@@ -95,11 +98,11 @@ def jacrev(
             return flatten(pull(unflatten(outer, weights)))[0]
 
         pulled = _each(row, _bases(results), inputs, chunk_size)
-        found: list[list[Any]] = [[] for _ in results]
+        blocks_of_results: list[list[Any]] = [[] for _ in results]
         for rows, x in zip(pulled, inputs, strict=True):
-            for blocks, part, result in zip(found, _parts(rows, results), results, strict=True):
-                blocks.append(reshape(part, shape=(*result.shape, *x.shape)))
-        jacobian = unflatten(outer, [_tree(blocks, inner, argnums) for blocks in found])
+            for blocks, block, result in zip(blocks_of_results, _split_batch(rows, results), results, strict=True):
+                blocks.append(reshape(block, shape=(*result.shape, *x.shape)))
+        jacobian = unflatten(outer, [_tree(blocks, inner, argnums) for blocks in blocks_of_results])
         return (jacobian, *extra) if has_aux else jacobian
 
     return wrapped
@@ -111,37 +114,43 @@ def _tree(blocks: Sequence[Any], inner: Structure, argnums: int | Sequence[int])
 
 
 def jacfwd(func: Callable[..., Any], argnums: int | Sequence[int] = 0, *, has_aux: bool = False) -> Callable[..., Any]:
-    """As ``jacrev``, in forward mode: a call of ``func`` per element of the arguments; in a trace, one for all."""
+    """Return the function of ``jacrev``, computed in forward mode.
+
+    Eager mode calls ``func`` once for each element of the arguments; a trace calls it once for all.
+    """
 
     @functools.wraps(func, updated=())
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         of_chosen, primals = _split(func, args, kwargs, argnums)
         inputs, inner = flatten(tuple(primals))
-        seen: list[Any] = []
+        outputs: list[Any] = []
 
         def push(*tangents: Any) -> list[Any]:
             output, pushed, *extra = jvp(of_chosen, primals, unflatten(inner, tangents), has_aux=has_aux)
-            seen[:] = [*flatten(output), *extra]
+            outputs[:] = [*flatten(output), *extra]
             return flatten(pushed)[0]
 
         if not any(prod(x.shape) for x in inputs):
             raise ArgumentError("jacfwd needs an argument that has elements")
         columns = _each(push, _bases(inputs), ())
-        _, outer, *extra = seen
-        found = [[_last(part, x) for part, x in zip(_parts(column, inputs), inputs, strict=True)] for column in columns]
-        jacobian = unflatten(outer, [_tree(blocks, inner, argnums) for blocks in found])
+        _, outer, *extra = outputs
+        blocks_of_results = [
+            [_last(block, x) for block, x in zip(_split_batch(column, inputs), inputs, strict=True)]
+            for column in columns
+        ]
+        jacobian = unflatten(outer, [_tree(blocks, inner, argnums) for blocks in blocks_of_results])
         return (jacobian, *extra) if has_aux else jacobian
 
     return wrapped
 
 
 def _last(columns: Any, x: Any) -> Any:
-    """The first dimension, which counts the elements of ``x``, as last ones of the shape of ``x``."""
+    """Move the first dimension, over the elements of ``x``, to the end, and give it the shape of ``x``."""
     rank = len(columns.shape)
     turned = transpose(columns, permutation=(*range(1, rank), 0))
     return reshape(turned, shape=(*columns.shape[1:], *x.shape))
 
 
 def hessian(func: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
-    """A function that returns the second derivatives of ``func``, as ``jacfwd`` of ``jacrev``."""
+    """Return a function that computes the second derivatives of ``func``, as ``jacfwd`` of ``jacrev``."""
     return jacfwd(jacrev(func, argnums), argnums)

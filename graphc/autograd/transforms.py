@@ -1,4 +1,4 @@
-"""Function transforms: the gradient of a function as a function, eagerly and under trace."""
+"""Function transforms: functions that compute derivatives of a function, in eager mode and in traces."""
 
 from __future__ import annotations
 
@@ -21,15 +21,19 @@ from graphc.tensors.tensor_base import edge_of, front, refresh
 
 
 def _fresh(tensor: Tensor) -> Tensor:
-    """A tensor of the same value that requires gradients; connected to ``tensor`` where that is recorded."""
+    """Return a tensor of the same value that requires gradients, connected to ``tensor`` if recording is on."""
     if not tensor.dtype.is_differentiable:
-        raise DTypeError(f"a gradient needs floating-point arguments, got {tensor.dtype.name}", remedy="tensor.float()")
+        raise DTypeError(
+            f"a gradient needs floating-point arguments, got {tensor.dtype.name}", remedy="pass tensor.float()"
+        )
     return front().own(reshape(tensor, shape=tensor.shape)).requires_grad_()
 
 
 def _without_history(tensor: Tensor, stop: bool) -> Tensor:
-    """As detach(), but with tangents, which lose their history too. Without ``stop`` a trace takes no note of it, so
-    that the graph can be differentiated by whoever applies it."""
+    """Detach a tensor and its tangents.
+
+    Without ``stop``, a trace does not record the detach, so that its graph can be differentiated later.
+    """
     here = refresh(front().local(tensor))
     traced = not isinstance(here._data, np.ndarray)
     result = Tensor._wrap(here._data) if traced and not stop else tensor.detach()
@@ -39,7 +43,7 @@ def _without_history(tensor: Tensor, stop: bool) -> Tensor:
 
 
 def selected(argnums: int | Sequence[int], args: tuple[Any, ...]) -> tuple[int, ...]:
-    """The numbers of the arguments that ``argnums`` names, none of them negative; raises ArgumentError."""
+    """Return the non-negative argument numbers in ``argnums``. Raises ArgumentError for one out of range."""
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
     for n in numbers:
         if not -len(args) <= n < len(args):
@@ -48,11 +52,11 @@ def selected(argnums: int | Sequence[int], args: tuple[Any, ...]) -> tuple[int, 
 
 
 class _Call:
-    """One call of a function with some of its arguments made variables."""
+    """Call of a function with some arguments as variables to differentiate by."""
 
     def __init__(self, function: Callable[..., Any], argnums: int | Sequence[int], args: Any, kwargs: Any):
         self.create_graph = is_grad_enabled()
-        """Whether what surrounds this call is recorded, so that the gradient itself may be differentiated."""
+        """Whether the surrounding code is recorded, so that the gradient itself must be differentiable."""
         chosen = selected(argnums, args)
         self.trees: list[tuple[int, Structure]] = []
         self.leaves: list[Tensor] = []
@@ -69,8 +73,8 @@ class _Call:
             self.output = function(*replaced, **kwargs)
 
     def gradients(self, outputs: Sequence[Tensor], weights: Sequence[Any] | None, keep: bool = False) -> list[Any]:
-        """One tree of gradients per chosen argument."""
-        found = engine.grad(
+        """Compute one tree of gradients for each chosen argument."""
+        flat = engine.grad(
             outputs,
             self.leaves,
             weights,
@@ -81,25 +85,25 @@ class _Call:
         trees = []
         at = 0
         for count, structure in self.trees:
-            trees.append(unflatten(structure, found[at : at + count]))
+            trees.append(unflatten(structure, flat[at : at + count]))
             at += count
         return trees
 
     def scalar(self, output: Any) -> Any:
-        """The output, which must be one number with a gradient."""
+        """Return the output if it is one number; raise GradientError otherwise."""
         if not isinstance(output, Tensor) or output.numel() != 1:
-            shown = list(output.shape) if isinstance(output, Tensor) else type(output).__name__
-            raise GradientError(f"grad needs a function that returns one number, got {shown}", remedy="graphc.vjp")
+            actual = list(output.shape) if isinstance(output, Tensor) else type(output).__name__
+            raise GradientError(f"grad needs a function that returns one number, got {actual}", remedy="use graphc.vjp")
         return output
 
-    def nothing(self) -> Tensor:
-        """A number that depends on all variables with gradient 0."""
+    def zero(self) -> Tensor:
+        """Return a 0 that depends on all variables with gradient 0."""
         with enable_grad():
-            parts = [(leaf * 0).sum().float() for leaf in self.leaves]
-            return functools.reduce(operator.add, parts)
+            terms = [(leaf * 0).sum().float() for leaf in self.leaves]
+            return functools.reduce(operator.add, terms)
 
     def finished(self, tree: Any) -> Any:
-        """Results as the caller gets them: with history only where it leads to a tensor of the surroundings."""
+        """Drop the history of results, unless it leads to a tensor of the surrounding code."""
         leaves, structure = flatten(tree)
         if self.create_graph and _reaches_others(leaves, [edge_of(leaf)[0] for leaf in self.leaves]):
             return tree
@@ -107,17 +111,17 @@ class _Call:
 
 
 def _reaches_others(results: Sequence[Tensor], own: Sequence[Node]) -> bool:
-    """Whether the graph behind ``results`` and their tangents ends at a leaf that is not among ``own``."""
-    every = list(results)
-    for tensor in every:
-        every += (tensor._tangents or {}).values()
-    stack = [t._node for t in every if t._node is not None]
-    seen: set[int] = set()
+    """Check whether the graph of ``results`` and their tangents reaches a leaf other than ``own``."""
+    tensors = list(results)
+    for tensor in tensors:
+        tensors += (tensor._tangents or {}).values()
+    stack = [t._node for t in tensors if t._node is not None]
+    visited: set[int] = set()
     while stack:
         node = stack.pop()
-        if id(node) in seen:
+        if id(node) in visited:
             continue
-        seen.add(id(node))
+        visited.add(id(node))
         if isinstance(node, AccumulateGrad) and not any(node is n for n in own):
             return True
         stack.extend(edge[0] for edge in node.edges if edge is not None)
@@ -127,10 +131,11 @@ def _reaches_others(results: Sequence[Tensor], own: Sequence[Node]) -> bool:
 def value_and_grad(
     func: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
-    """A function that returns (value, gradient) of ``func``, which returns one number.
+    """Return a function that computes (value, gradient) of ``func``, which returns one number.
 
-    The gradient is with respect to argument ``argnums`` (a tuple for several): a tensor, or nested containers of them
-    in the argument's structure. With ``has_aux`` the function returns (number, anything), and so does the value.
+    The gradient is by argument ``argnums`` (a tuple for several), and has the argument's structure: a tensor or nested
+    containers of tensors. With ``has_aux``, ``func`` returns (number, anything), and so does the value. Raises
+    GradientError if ``func`` returns anything else, ArgumentError for a wrong ``argnums``.
     """
 
     @functools.wraps(func, updated=())
@@ -138,24 +143,29 @@ def value_and_grad(
         call = _Call(func, argnums, args, kwargs)
         value = call.output
         if has_aux and not (isinstance(value, tuple) and len(value) == 2):
-            raise ArgumentError("with has_aux the function returns (number, anything)")
+            raise ArgumentError("with has_aux the function must return (number, anything)")
         result = call.scalar(value[0] if has_aux else value)
-        trees = call.gradients([result if result.requires_grad else call.nothing()], None)
+        trees = call.gradients([result if result.requires_grad else call.zero()], None)
         return call.finished((value, trees[0] if isinstance(argnums, int) else tuple(trees)))
 
     return wrapped
 
 
 def grad(func: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """A function that returns the gradient of ``func``, which returns one number; see ``value_and_grad``.
+    """Return a function that computes the gradient of ``func``, which returns one number; see ``value_and_grad``.
 
     With ``has_aux`` it returns (gradient, anything).
+
+    Example::
+
+        derivative = graphc.func.grad(lambda x: (x**2).sum())
+        derivative(graphc.tensor([1.0, 2.0]))  # tensor([2., 4.])
     """
-    both = value_and_grad(func, argnums, has_aux)
+    value_and_gradient = value_and_grad(func, argnums, has_aux)
 
     @functools.wraps(func, updated=())
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        value, gradient = both(*args, **kwargs)
+        value, gradient = value_and_gradient(*args, **kwargs)
         return (gradient, value[1]) if has_aux else gradient
 
     return wrapped
@@ -164,12 +174,12 @@ def grad(func: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bo
 def grad_and_value(
     func: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
-    """As ``value_and_grad``, but what it returns is (gradient, value)."""
-    both = value_and_grad(func, argnums, has_aux)
+    """Return a function that computes (gradient, value) of ``func``; see ``value_and_grad``."""
+    value_and_gradient = value_and_grad(func, argnums, has_aux)
 
     @functools.wraps(func, updated=())
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        return both(*args, **kwargs)[::-1]
+        return value_and_gradient(*args, **kwargs)[::-1]
 
     return wrapped
 
@@ -177,57 +187,62 @@ def grad_and_value(
 def jvp(
     func: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], *, has_aux: bool = False
 ) -> tuple[Any, ...]:
-    """(output, tangent): the directional derivative of ``function(*primals)`` along ``tangents``, which are nested as
-    the primals are. With ``has_aux`` the function returns (output, anything), and the anything comes third.
+    """Return (output, tangent), with the directional derivative of ``func(*primals)`` along ``tangents``.
 
-    Forward mode: one pass that takes tangents along. Raises ArgumentError, ShapeError and DTypeError for tangents that
-    do not fit, GradientError for a custom Function without jvp.
+    Tangents are nested like the primals. The derivative is computed by a single pass in forward mode. With ``has_aux``,
+    ``func`` returns (output, anything), and the result is (output, tangent, anything). Raises ArgumentError, ShapeError
+    or DTypeError for unsuitable tangents, GradientError for a custom Function without jvp.
     """
     variables, structure = flatten(tuple(primals))
-    given, shape = flatten(tuple(tangents))
+    directions, shape = flatten(tuple(tangents))
     if shape != structure or not variables:
         raise ArgumentError("the tangents of jvp must be tensors nested as the primals are")
     with dual_level() as level:
-        duals = [make_dual(x, t, level=level) for x, t in zip(variables, given, strict=True)]
+        duals = [make_dual(x, t, level=level) for x, t in zip(variables, directions, strict=True)]
         output, extra = _with_aux(func(*unflatten(structure, duals)), has_aux)
         results, nested = flatten(output)
         pairs = [unpack_dual(r, level=level) for r in results]
         pushed = [zeros_like(r) if t is None else t for r, t in pairs]
-    shown = unflatten(nested, [r for r, _ in pairs]), unflatten(nested, pushed)
-    return (*shown, extra) if has_aux else shown
+    result = unflatten(nested, [r for r, _ in pairs]), unflatten(nested, pushed)
+    return (*result, extra) if has_aux else result
 
 
 def _with_aux(result: Any, has_aux: bool) -> tuple[Any, Any]:
     if not has_aux:
         return result, None
     if not (isinstance(result, tuple) and len(result) == 2):
-        raise ArgumentError("with has_aux the function returns (output, anything)")
+        raise ArgumentError("with has_aux the function must return (output, anything)")
     return result
 
 
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
-    """(output, pull): ``pull(weights)``, with weights in the structure of the output, gives a tuple with the gradient
-    of each primal. With ``has_aux`` the function returns (output, anything), and the anything comes third."""
+    """Return (output, pull), where ``pull(weights)`` returns a tuple with the gradient of each primal.
+
+    Weights have the structure of the output. With ``has_aux``, ``func`` returns (output, anything), and the result is
+    (output, pull, anything).
+    """
     call = _Call(func, tuple(range(len(primals))), primals, {})
     output, extra = _with_aux(call.output, has_aux)
     results, structure = flatten(output)
 
     def pull(weights: Any) -> tuple[Any, ...]:
-        given, shape = flatten(weights)
+        cotangents, shape = flatten(weights)
         if shape != structure:
             raise ArgumentError("the weights of vjp must be nested as the output of the function is")
-        pairs = [(r, w) for r, w in zip(results, given, strict=True) if r.requires_grad]
+        pairs = [(r, w) for r, w in zip(results, cotangents, strict=True) if r.requires_grad]
         if not pairs:
-            return call.finished(tuple(call.gradients([call.nothing()], None, keep=True)))
+            return call.finished(tuple(call.gradients([call.zero()], None, keep=True)))
         return call.finished(tuple(call.gradients([r for r, _ in pairs], [w for _, w in pairs], keep=True)))
 
-    shown = call.finished(output)
-    return (shown, pull, extra) if has_aux else (shown, pull)
+    value = call.finished(output)
+    return (value, pull, extra) if has_aux else (value, pull)
 
 
 def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
-    """(output, push): ``push(*tangents)``, with tangents nested as the primals, is the tangent of the output, that of
-    ``jvp``. The function is called once, here; ``push`` is the reverse of its reverse."""
+    """Return (output, push), where ``push(*tangents)`` computes the tangent of the output, as ``jvp`` does.
+
+    Tangents are nested like the primals. ``func`` is called once, here; ``push`` differentiates its reverse pass.
+    """
     output, pull = vjp(func, *primals)
     results, structure = flatten(output)
     _, shape = flatten(tuple(primals))
@@ -236,19 +251,19 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
         pulled = flatten(pull(unflatten(structure, weights)))[0]
 
     def push(*tangents: Any) -> Any:
-        given, nested = flatten(tuple(tangents))
+        directions, nested = flatten(tuple(tangents))
         if nested != shape:
             raise ArgumentError("the tangents of linearize must be tensors nested as the primals are")
-        pairs = [(p, t) for p, t in zip(pulled, given, strict=True) if p.requires_grad]
+        pairs = [(p, t) for p, t in zip(pulled, directions, strict=True) if p.requires_grad]
         if not pairs:
             return unflatten(structure, [zeros_like(r.detach()) for r in results])
-        found = engine.grad(
+        pushed = engine.grad(
             [p for p, _ in pairs],
             weights,
             [t for _, t in pairs],
             retain_graph=True,
             materialize_grads=True,
         )
-        return unflatten(structure, list(found))
+        return unflatten(structure, list(pushed))
 
     return output, push

@@ -26,7 +26,7 @@ class Nccl:
     """Collectives for arrays on one GPU of this process (a CudaDevice).
 
     All processes create it together, each with its own GPU. Results are new arrays. A collective runs on its own
-        stream, after the work submitted to the device before it and before later work; the host does not wait.
+    stream, after the work submitted to the device before it and before later work; the host does not wait.
     """
 
     def __init__(self, host: Communicator, device: Any):

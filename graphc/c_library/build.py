@@ -98,30 +98,21 @@ def build_library(
 
     Args:
         model: a module or function, entries by name (``gc.Entry``), or the path of a model file.
-        examples: example arguments to trace ``model`` on, as for ``export``.
+        examples, keyword_examples: example arguments to trace ``model`` on, as for ``export``.
         path: one of the files to write; its stem names the others.
-        emit: kinds of files to write: ``so`` (a shared library that needs libc only), ``a``, ``o``, ``h`` (the header),
-            ``c`` (a demo program, which also measures) and ``py`` (``net_loader.py``, which needs numpy only). Default:
-            the suffix of ``path``, and ``h``.
-        target: as for ``export``.
+        emit: kinds of files: ``so`` (a shared library that needs libc only), ``a``, ``o``, ``h`` (the header), ``c`` (a
+            demo) and ``py`` (a loader that needs numpy only). Default: the suffix of ``path``, and ``h``.
         name: prefix of the functions (default: the name of the file).
         entries: names of the entries of a model file to include (default: all).
         weights: ``"inside"`` the library, or ``"beside"`` it in a file mapped by the caller.
         threads: include a pool of worker threads; ``NAME_set_threads`` chooses how many share a call.
-        strict_order: as for ``export``.
         realtime: prove the absence of allocations, locks and system calls for each entry, and report its costs.
-        precision: as for ``export``.
-        passes: as for ``export``.
-        dims: as for ``export``.
-        keyword_examples: example keyword arguments.
-
-    Returns:
-        The files, entries and sizes of the library.
+        target, strict_order, precision, passes, dims: as for ``export``.
 
     Raises:
         RealtimeError: a proof fails.
-    CompileError: the model calls Python functions, no single program serves all sizes of its dimensions, or the target
-            is a GPU; and the errors of ``export``.
+        CompileError: the model calls Python functions, no single program serves all sizes of its dimensions, or the
+            target is a GPU; and the errors of ``export``.
         ArgumentError: a name that C cannot have.
         OSError: a file cannot be written.
 

@@ -1,5 +1,4 @@
-"""Peers of ``graphc bench --compare``: ONNX Runtime, OpenVINO, PyTorch, another model file, figures of an earlier
-run."""
+"""Peers of ``graphc bench --compare``: ONNX Runtime, OpenVINO, PyTorch, other model files, figures of earlier runs."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""``graphc selftest``: run the sample calls of a model file with freshly compiled code and with each native code in
-it."""
+"""``graphc selftest``: run the sample calls of a model file with new code and with each native code in it."""
 
 from __future__ import annotations
 

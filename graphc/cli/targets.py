@@ -51,8 +51,8 @@ def is_target(text: str) -> bool:
 def resolve(text: str) -> Callable[..., Any]:
     """Return the model that TARGET names: a Module, or a function of tensors.
 
-    Module classes and factories are called without arguments. Raises TargetError for an unknown name,
-    UserCodeError if the user's code raises.
+    Module classes and factories are called without arguments. Raises TargetError for an unknown name, UserCodeError if
+    the user's code raises.
     """
     origin, colon, name = text.rpartition(":")
     if not colon or not origin or not name:

@@ -114,7 +114,7 @@ def init(backend: str = "auto", *, timeout: float | None = None) -> Group:
 
     Args:
         backend: ``"auto"`` uses MPI if a launcher started this process and otherwise this process alone; ``"mpi"`` and
-    ``"local"`` choose one of them. ``"nccl"`` is ``"mpi"``, and requires NCCL, which tensors on GPUs use anyway.
+            ``"local"`` choose one of them. ``"nccl"`` is ``"mpi"`` and requires NCCL, which tensors on GPUs use anyway.
         timeout: seconds to wait for a process (default: GRAPHC_DISTRIBUTED_TIMEOUT, or 600).
 
     Returns:
@@ -209,9 +209,8 @@ def init_process_group(
     """Call ``init``, with PyTorch's name and arguments.
 
     The launcher has chosen the processes, so ``gloo``, ``mpi``, ``nccl`` and ``init_method="env://"`` all mean the
-    group
-    that it started. ``timeout`` is a timedelta or a number of seconds. Raises ArgumentError for arguments that describe
-    another group.
+    group that it started. ``timeout`` is a timedelta or a number of seconds. Raises ArgumentError for arguments that
+    describe another group.
     """
     name = "auto" if backend in (None, "gloo", "nccl", "cpu:gloo,cuda:nccl") else backend
     launched = init("auto" if name == "mpi" and not mpi.is_launched() else name, timeout=_seconds(timeout))

@@ -22,8 +22,8 @@ _GRACE = 5.0
 
 Status = Mapping[str, Any]
 """Status of a process. ``ended``: whether its script has ended; ``at``: the line of its main thread; ``calls``: for
-each
-communicator the number and description of the last collective, whether it is in progress, and its age in seconds."""
+each communicator the number and description of the last collective, whether it is in progress, and its age in
+seconds."""
 
 
 class Watchdog:

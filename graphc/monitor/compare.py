@@ -72,11 +72,10 @@ def compare(
 ) -> Comparison:
     """Call ``model`` and ``other`` with the same arguments, and compare the outputs of their modules.
 
-    Both calls start from the same random numbers and have their own copies of the arguments; changed state is
-    restored. Functions and training steps are compared too: the modules called, the results, the gradients (last
-    layer first), and the changed weights, buffers and states. Gradients that only one of the
-    two keeps are skipped. If ``model`` and ``other`` are the same compiled function or step, the first call runs its
-    Python code.
+    Both calls start from the same random numbers and have their own copies of the arguments; changed state is restored.
+    Functions and training steps are compared too: the modules called, the results, the gradients (last layer first),
+    and the changed weights, buffers and states. Gradients that only one of the two keeps are skipped. If ``model`` and
+    ``other`` are the same compiled function or step, the first call runs its Python code.
 
     In compiled code hooks observe the layers, so kernels are not fused across layers. Layers called inside loops are in
     ``unseen``.
@@ -85,9 +84,10 @@ def compare(
         model: a Module, function or training step.
         other: the compiled ``model``, or another model whose modules have the same paths.
         args: arguments of the call.
-    tolerance: largest allowed difference, divided by the largest element (default: 1e-4 for f32, 1e-10 for f64, 0 for
-            integers).
-    backward: also compare the gradients of parameters and inputs, for a sum of the outputs with fixed random weights.
+        tolerance: largest allowed difference, divided by the largest element (default: 1e-4 for f32, 1e-10 for f64, 0
+            for integers).
+        backward: also compare the gradients of parameters and inputs, for a sum of the outputs with fixed random
+            weights.
         kwargs: keyword arguments of the call.
 
     Returns:

@@ -61,8 +61,7 @@ class debug:
     outputs), their ops below them, with shapes, element types, ranges, counts of NaN and infinities, time in
     microseconds, and the user's line. In the backward pass it prints the gradients of ops, with module and line of the
     forward op. Iterate over the session, or call ``text()`` or ``to_dict()``, to read the log. As a decorator, each
-    call
-    of the function is a session.
+    call of the function is a session.
 
     In compiled code hooks log the modules, so kernels are not fused across modules and each signature is compiled once
     more; ops inside kernels are not logged. Other threads are not logged.
@@ -90,8 +89,8 @@ class debug:
         stop_at: the same as patterns in ``stop``.
 
     Raises:
-    ArgumentError: inside a function during its compilation; for arguments of the wrong kind; for patterns that match
-            nothing in ``model``; for values that cannot be recorded.
+        ArgumentError: inside a function during its compilation; for arguments of the wrong kind; for patterns that
+            match nothing in ``model``; for values that cannot be recorded.
 
     Example::
 

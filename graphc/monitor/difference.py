@@ -53,8 +53,7 @@ def difference(
     """Compare two arrays.
 
     The default tolerance is 1e-10 if both are f64, 1e-4 for other floats, and 0 for integers. The relative difference
-    is
-    divided by the largest element of ``a`` or by ``scale``, whichever is larger.
+    is divided by the largest element of ``a`` or by ``scale``, whichever is larger.
     """
     if a.shape != b.shape:
         return Difference(path, module, a.shape, float("inf"), float("inf"), False, False)

@@ -113,31 +113,23 @@ def replay(
     """Run a step recorded by ``graphc.debug(record=path)`` again, and compare it with the recording.
 
     The modules, optimizers, generators and tensors that ``function`` refers to get their recorded contents, and keep
-    the
-    contents after the call. They are matched by name, or else in order. Nothing in the file is executed.
+    the contents after the call. They are matched by name, or else in order. Nothing in the file is executed.
 
     Args:
         path: the recording.
         function: the recorded function, eager or compiled; it may live in another process.
-        model: the Module or list of Modules to use, if they cannot be found from ``function``.
-        optimizer: the optimizer or list of optimizers, likewise.
+        model, optimizer: the objects to use, or lists of them, if they cannot be found from ``function``.
         eager: run the Python code of compiled functions, so that their ops are compared.
-        stop: as in ``debug`` (default: as in the recording).
-        on_stop: as in ``debug``.
+        stop, on_stop: as in ``debug`` (default: as in the recording).
         tolerance: as in ``compare``.
-
-    Returns:
-        The comparison of results, of tensors, gradients and states after the call, and of each op if both runs recorded
-        them. If the recorded call raised an error, an error of this call is in ``error``.
 
     Raises:
         ArtifactError: the file is damaged.
         ArgumentError: the recording does not fit the function, model or optimizer.
+        Exception: any error of ``function``, unless the recording has one; then it is ``error`` of the result.
 
     Example::
 
-        with graphc.debug(record="step.gcr"):
-            train_step(x, y)
         print(graphc.replay("step.gcr", train_step))
     """
     if not callable(function):
@@ -152,12 +144,7 @@ def replay(
     kinds = [(kind, name) for kind, name, _ in recording.holders]
     holders = matched(kinds, present)
     args, kwargs, contents = unpacked(recording, [None if h is None else h.value for h in holders])
-    for holder, content in sorted(
-        zip(holders, contents, strict=True), key=lambda p: p[0] is None or p[0].kind != "state"
-    ):
-        if holder is not None:
-            with fits(f"contents of {holder.name}"):
-                holder.restore(content)
+    _restore(holders, contents)
     set_random_state(recording.random)
     session = debug(stop=recording.stop if stop is None else stop, on_stop=on_stop, eager=eager, stream=False)
     result, error = _call(session.following(function, recording.name), args, kwargs, bool(recording.error))
@@ -172,6 +159,16 @@ def replay(
     if missing:
         report.notes.append(f"in one of the recording and the replay only: {', '.join(missing)}")
     return report
+
+
+def _restore(holders: Sequence[Holder | None], contents: Sequence[Any]) -> None:
+    """Restore the recorded contents of the matched holders, those of kind ``state`` first."""
+    for holder, content in sorted(
+        zip(holders, contents, strict=True), key=lambda p: p[0] is None or p[0].kind != "state"
+    ):
+        if holder is not None:
+            with fits(f"contents of {holder.name}"):
+                holder.restore(content)
 
 
 def _named(name: str, value: Any) -> list[tuple[str, Any]]:

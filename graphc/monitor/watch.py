@@ -49,8 +49,7 @@ class Monitor:
     Every ``every``-th step is watched. ``step()`` ends a step and writes, for each watched module, ``NAME/mean``,
     ``NAME/std``, ``NAME/zeros`` (the fraction of zeros) and ``NAME/gradient`` (the norm of the gradient), and for each
     parameter ``NAME/gradient``. ``.../nonfinite`` counts NaN and infinities. Hooks return nothing, so the model
-    computes
-    the same as without them. Compiled code is watched through extra kernels (taps, see docs/hooks.md).
+    computes the same as without them. Compiled code is watched through extra kernels (taps, see docs/hooks.md).
 
     Args:
         model: the module to watch.
@@ -65,8 +64,7 @@ class Monitor:
         ArgumentError: ``model`` is not a Module, or ``every`` is below 1.
 
     As a context manager it closes itself: ``close`` removes the hooks, which brings back the unwatched compiled code,
-    and
-    closes the writers.
+    and closes the writers.
 
     Example::
 

@@ -84,9 +84,8 @@ def histogram_of(statistics: Statistics) -> Histogram:
 def make_image(value: Any) -> np.ndarray:
     """Convert [height, width], or [channels, height, width] with 1 or 3 channels, to an image u8[height, width, 3].
 
-    Values other than u8 are scaled: the smallest finite value becomes black and the largest white; values between 0
-    and 1 are scaled from 0 (black) to 1 (white).
-    Raises ShapeError for other shapes.
+    Values other than u8 are scaled: the smallest finite value becomes black and the largest white; values between 0 and
+    1 are scaled from 0 (black) to 1 (white). Raises ShapeError for other shapes.
     """
     values = values_of(value)
     if values.ndim == 2:

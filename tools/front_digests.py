@@ -118,7 +118,7 @@ def programs(count: int = RANDOM_PROGRAMS) -> Iterator[Program]:
 
 def guard_text(guard: Any) -> str:
     """Return what a guard is about and where its value was read; lines inside graphc are left out."""
-    place = re.sub(rf"{re.escape(PACKAGE_ROOT)}/\S+", "graphc", str(guard.place))
+    place = re.sub(rf"{re.escape(PACKAGE_ROOT)}/\S+", "graphc", str(guard.read_at))
     place = place.replace(Path(PACKAGE_ROOT).parent.as_posix(), "")
     return re.sub(r"0x[0-9a-f]+", "0x", f"{guard.title} ({place})" if place else guard.title)
 

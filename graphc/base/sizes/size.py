@@ -1,7 +1,7 @@
 """Symbolic sizes: exact integer expressions of named dimensions, in one normal form.
 
-The graph keeps them as sizes, so that one program serves all calls. ``base.sizes.symbolic`` has the numbers that a trace
-records and evaluates in Python before each call.
+The graph keeps them as sizes, so that one program serves all calls. ``base.sizes.symbolic`` has the numbers that a
+trace records and evaluates in Python before each call.
 """
 
 from __future__ import annotations

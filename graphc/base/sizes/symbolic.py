@@ -1,7 +1,7 @@
 """Symbolic numbers: Python numbers whose value differs from call to call, and a log of computations with them.
 
-A NumberRecord evaluates them in Python before each call, so any function of numbers is allowed. ``base.sizes.size`` has the
-sizes, integer expressions in a normal form that stay symbolic in the compiled program.
+A NumberRecord evaluates them in Python before each call, so any function of numbers is allowed. ``base.sizes.size``
+has the sizes, integer expressions in a normal form that stay symbolic in the compiled program.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class AutoDims:
     def __init__(self, name: str, function: Callable[..., Any], names: Sequence[str] = ()):
         """``name`` names the function in messages. ``names`` are its arguments where they differ from its signature."""
         self._name = name
-        self._titles = functools.partial(Dims.titles, function, parameter_names=names)
+        self._titles = functools.partial(Dims.titles, function, names=names)
         self._forms: dict[Any, _Learned] = {}
         self.changes = 0
         """Number of changes to the dimensions. While it stays the same, equal shapes have equal patterns."""

@@ -31,15 +31,15 @@ class DevicePlacement:
         self._programs: dict[Any, Any] = {}
         self._lock = Lock()
 
-    def check(self, place: device) -> None:
+    def check(self, target: device) -> None:
         """Raise DeviceError where the device cannot be used."""
-        if place != CPU:
-            device_named(str(place))
+        if target != CPU:
+            device_named(str(target))
 
-    def put(self, array: Any, place: device) -> Any:
+    def put(self, array: Any, target: device) -> Any:
         """Return a copy on a device."""
         # NOTE: copy between two devices through the host, since peer access between GPUs is not checked.
-        return on_host(array) if place.type == "cpu" else from_host(device_named(str(place)), on_host(array))
+        return on_host(array) if target.type == "cpu" else from_host(device_named(str(target)), on_host(array))
 
     def compute(self, op: OpDef, attrs: Mapping[str, Any], arrays: Sequence[Any]) -> Any:
         """Return a view where the op makes one, else the results of its program."""

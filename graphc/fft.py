@@ -1,6 +1,6 @@
 """PyTorch's import path for discrete Fourier transforms."""
 
-from graphc.tensors.fourier import (
+from graphc.tensors.spectra.fourier import (
     fft,
     fft2,
     fftfreq,

@@ -50,17 +50,17 @@ from graphc.tensors import (
     functions,
     limits,
     printing,
-    short_time,
     sources,
     typed,
-    windows,
 )
 from graphc.tensors.complex_numbers import *  # noqa: F403
 from graphc.tensors.copies import *  # noqa: F403
 from graphc.tensors.creation import *  # noqa: F403
 from graphc.tensors.free_functions import *  # noqa: F403
 from graphc.tensors.functions import *  # noqa: F403
-from graphc.tensors.generator import (
+from graphc.tensors.limits import *  # noqa: F403
+from graphc.tensors.printing import *  # noqa: F403
+from graphc.tensors.random.generator import (
     Generator,
     default_generator,
     get_rng_state,
@@ -69,13 +69,12 @@ from graphc.tensors.generator import (
     seed,
     set_rng_state,
 )
-from graphc.tensors.limits import *  # noqa: F403
-from graphc.tensors.printing import *  # noqa: F403
-from graphc.tensors.short_time import *  # noqa: F403
 from graphc.tensors.sources import *  # noqa: F403
+from graphc.tensors.spectra import short_time, windows
+from graphc.tensors.spectra.short_time import *  # noqa: F403
+from graphc.tensors.spectra.windows import *  # noqa: F403
 from graphc.tensors.tensor import Tensor, is_tensor
 from graphc.tensors.typed import *  # noqa: F403
-from graphc.tensors.windows import *  # noqa: F403
 
 assert dispatcher.EAGER
 __all__ = [

@@ -1,6 +1,6 @@
 """PyTorch's import path for random state."""
 
-from graphc.tensors.generator import (
+from graphc.tensors.random.generator import (
     default_generator,
     fork_rng,
     get_rng_state,

@@ -6,7 +6,7 @@ import numpy as np
 
 import graphc
 from graphc.fft import __all__ as names
-from graphc.tensors import fourier
+from graphc.tensors.spectra import fourier
 
 
 def test_it_hands_on_what_lies_elsewhere():

@@ -7,7 +7,7 @@ from typing import Any
 
 from graphc.array_api.array import standard
 from graphc.base.dtypes import dtype_of
-from graphc.tensors import fourier
+from graphc.tensors.spectra import fourier
 from graphc.tensors.tensor import Tensor
 
 

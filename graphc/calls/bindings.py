@@ -18,8 +18,8 @@ from graphc.guards.facts import Table, broken
 from graphc.guards.watch_words import Words
 from graphc.runtime.arena import aligned
 from graphc.tensors.creation import get_default_device, get_default_dtype
-from graphc.tensors.generator import PATH as RANDOM
 from graphc.tensors.journal import note_write
+from graphc.tensors.random.generator import PATH as RANDOM
 from graphc.tensors.tensor import Tensor
 
 _VALUES = methodcaller("values")

@@ -36,7 +36,7 @@ from graphc.passes.pipeline import arrange
 from graphc.passes.precision import check_precision
 from graphc.tape.grad_mode import enable_grad, is_grad_enabled
 from graphc.tape.tangents import only
-from graphc.tensors.generator import UNCERTAIN, drawn
+from graphc.tensors.random.generator import UNCERTAIN, drawn
 from graphc.tensors.structure import Structure, check_static, flatten, shape_of
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import refresh

@@ -13,7 +13,7 @@ from typing import Any
 from graphc.base.device import device as device_of
 from graphc.base.errors import ArgumentError, MemoryLimitError
 from graphc.runtime import devices
-from graphc.tensors import generator
+from graphc.tensors.random import generator
 
 
 def is_available() -> bool:

@@ -14,7 +14,7 @@ from graphc.compiler.native_call import unchanged
 from graphc.guards.facts import Account, ClassOf, Entry, Fact, SpecialMethods
 from graphc.ir.graph.graph import input_class, input_path
 from graphc.runtime.host_calls import serving
-from graphc.tensors.generator import PATH as RANDOM
+from graphc.tensors.random.generator import PATH as RANDOM
 from graphc.tensors.share import SameShare
 from graphc.tracing.trace import Traced, is_module
 

@@ -26,8 +26,8 @@ from graphc.ops.autodiff import split_forward_backward, vjp_graph
 from graphc.passes.scans import MergeScans
 from graphc.steps.step import CompiledStep
 from graphc.tape.grad_mode import enable_grad
-from graphc.tensors.generator import get_rng_state, set_rng_state
 from graphc.tensors.placement import on_host
+from graphc.tensors.random.generator import get_rng_state, set_rng_state
 from graphc.tensors.structure import flatten
 from graphc.tensors.tensor import Tensor
 from graphc.tracing.dims import Dims

@@ -24,7 +24,7 @@ from graphc.ops import elementwise as ew
 from graphc.ops.branch import cond as cond_op
 from graphc.ops.check import check_true, limits_of
 from graphc.tape.grad_mode import no_grad
-from graphc.tensors.generator import own_step
+from graphc.tensors.random.generator import own_step
 from graphc.tensors.structure import Structure, flatten, unflatten
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front, refresh

@@ -22,7 +22,7 @@ from graphc.ops.loop import scan as scan_op
 from graphc.ops.loop import steps
 from graphc.ops.shape import concat
 from graphc.tape.grad_mode import no_grad
-from graphc.tensors.generator import own_step
+from graphc.tensors.random.generator import own_step
 from graphc.tensors.structure import Structure, flatten, unflatten
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front, refresh

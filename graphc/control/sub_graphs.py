@@ -14,7 +14,7 @@ from graphc.ir.types import TensorType
 from graphc.ops import dispatch
 from graphc.passes.checks import integer_ranges, is_inside
 from graphc.tape.grad_mode import no_grad
-from graphc.tensors.generator import PATH
+from graphc.tensors.random.generator import PATH
 from graphc.tensors.structure import Structure, flatten, unflatten
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front, refresh

@@ -22,7 +22,7 @@ from graphc.control.sub_graphs import (
 from graphc.ir.op import Trait
 from graphc.ops.index import iota
 from graphc.ops.while_loop import while_loop as while_op
-from graphc.tensors.generator import own_step
+from graphc.tensors.random.generator import own_step
 from graphc.tensors.structure import flatten, unflatten
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front

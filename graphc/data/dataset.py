@@ -13,7 +13,7 @@ import numpy as np
 
 from graphc.base.errors import ArgumentError, IndexRangeError, ShapeError
 from graphc.tensors.creation import as_tensor, randperm
-from graphc.tensors.generator import Generator
+from graphc.tensors.random.generator import Generator
 from graphc.tensors.tensor import Tensor
 
 

@@ -20,7 +20,7 @@ from graphc.data.dataset import IterableDataset
 from graphc.data.fetch import END, Fetcher, WorkerInfo, enter_worker
 from graphc.data.processes import Task, Workers
 from graphc.data.sampler import BatchSampler, RandomSampler, SequentialSampler, generator_of
-from graphc.tensors.generator import Generator
+from graphc.tensors.random.generator import Generator
 
 THREAD = "thread"
 """Value of ``multiprocessing_context`` for worker threads."""

@@ -22,7 +22,7 @@ import numpy as np
 from graphc.base.errors import WorkerError
 from graphc.data.batch_transport import portable, receive, send
 from graphc.data.fetch import END, Fetcher, WorkerInfo, enter_worker
-from graphc.tensors.generator import manual_seed
+from graphc.tensors.random.generator import manual_seed
 
 _DONE, _ENDED, _FAILED = "done", "ended", "failed"
 _STOP_TIMEOUT = 5.0

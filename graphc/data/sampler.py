@@ -12,7 +12,7 @@ import numpy as np
 from graphc.base.errors import ArgumentError
 from graphc.distributed.group import group
 from graphc.tensors.creation import randperm
-from graphc.tensors.generator import Generator, default_generator
+from graphc.tensors.random.generator import Generator, default_generator
 
 
 class Sampler:

@@ -21,7 +21,8 @@ from graphc.distributions.transforms import (
 )
 from graphc.ops import exact
 from graphc.tape.grad_mode import no_grad
-from graphc.tensors import composite, sampling
+from graphc.tensors import composite
+from graphc.tensors.random import sampling
 from graphc.tensors.tensor import Tensor
 
 

@@ -17,10 +17,11 @@ from graphc.distributions.distribution import (
 )
 from graphc.ops import elementwise as ew
 from graphc.tape.grad_mode import no_grad
-from graphc.tensors import composite, sampling
+from graphc.tensors import composite
 from graphc.tensors.creation import arange, full_like, poisson, zeros_like
 from graphc.tensors.free_functions import multinomial
 from graphc.tensors.limits import finfo
+from graphc.tensors.random import sampling
 from graphc.tensors.tensor import Tensor
 
 

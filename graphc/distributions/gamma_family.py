@@ -15,10 +15,11 @@ from graphc.distributions.constraints import Constraint
 from graphc.distributions.distribution import Distribution, ExponentialFamily, broadcast_all
 from graphc.ops import elementwise as ew
 from graphc.ops import exact, gamma
-from graphc.tensors import composite, sampling
+from graphc.tensors import composite
 from graphc.tensors.creation import arange, full_like
 from graphc.tensors.limits import finfo
 from graphc.tensors.methods import shaping
+from graphc.tensors.random import sampling
 from graphc.tensors.tensor import Tensor
 
 

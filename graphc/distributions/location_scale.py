@@ -15,8 +15,8 @@ from graphc.distributions.distribution import (
     broadcast_all,
 )
 from graphc.ops import elementwise as ew
-from graphc.tensors import sampling
 from graphc.tensors.creation import full_like, zeros_like
+from graphc.tensors.random import sampling
 from graphc.tensors.tensor import Tensor
 
 

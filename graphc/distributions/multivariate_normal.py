@@ -11,7 +11,7 @@ from graphc.distributions import constraints
 from graphc.distributions.constraints import Constraint
 from graphc.distributions.distribution import LOG_2_PI, Distribution, either
 from graphc.linalg.systems import cholesky, inv, solve_triangular
-from graphc.tensors import sampling
+from graphc.tensors.random import sampling
 from graphc.tensors.tensor import Tensor
 
 

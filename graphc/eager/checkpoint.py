@@ -13,8 +13,8 @@ from graphc.ir.graph.graph import Value
 from graphc.tape.grad_mode import enable_grad, is_grad_enabled
 from graphc.tape.node import Node
 from graphc.tape.saved import saving
-from graphc.tensors.generator import default_generator
 from graphc.tensors.journal import Journal
+from graphc.tensors.random.generator import default_generator
 from graphc.tensors.tensor import Tensor
 
 

@@ -17,8 +17,8 @@ from graphc.monitor.packing import Packer, Unpacker
 from graphc.nn.compiled_hooks import observer
 from graphc.nn.module import Module
 from graphc.tape.grad_mode import enable_grad, no_grad
-from graphc.tensors.generator import get_rng_state, set_rng_state
 from graphc.tensors.placement import on_host
+from graphc.tensors.random.generator import get_rng_state, set_rng_state
 from graphc.tensors.structure import flatten, unflatten
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import refresh

@@ -12,7 +12,7 @@ from graphc.base.errors import ArgumentError
 from graphc.nn.module import Module
 from graphc.optim.optimizer import Optimizer
 from graphc.tape.grad_mode import no_grad
-from graphc.tensors.generator import Generator
+from graphc.tensors.random.generator import Generator
 from graphc.tensors.tensor import Tensor
 
 MODULE, OPTIMIZER, GENERATOR, TENSOR, STATE = "module", "optimizer", "generator", "tensor", "state"

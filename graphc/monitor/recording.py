@@ -21,8 +21,8 @@ from graphc.monitor.contents import contents_of
 from graphc.monitor.holders import TENSOR, Holder, holders_of
 from graphc.monitor.packing import Packer, Unpacker, arrays_in
 from graphc.tape.grad_mode import no_grad
-from graphc.tensors.generator import default_generator
 from graphc.tensors.placement import on_host
+from graphc.tensors.random.generator import default_generator
 
 FORMAT = 1
 _TREE = "graphc.recording"

@@ -14,9 +14,10 @@ import numpy as np
 
 from graphc.base.dtypes import float32, float64
 from graphc.base.errors import ArgumentError, AttributeValueError
-from graphc.tensors import creation, windows
+from graphc.tensors import creation
+from graphc.tensors.spectra import windows
+from graphc.tensors.spectra.windows import cosines, make_window
 from graphc.tensors.tensor import Tensor
-from graphc.tensors.windows import cosines, make_window
 
 _NUTTALL = (0.3635819, 0.4891775, 0.1365995, 0.0106411)
 """Nuttall, Some windows with very good sidelobe behavior, 1981: four terms with the lowest side lobes."""

@@ -13,8 +13,8 @@ from graphc.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from graphc.steps.step_options import DynamicScale, StepOptions
 from graphc.steps.step_reductions import Reductions
 from graphc.tape.grad_mode import no_grad
-from graphc.tensors.generator import get_rng_state, set_rng_state
 from graphc.tensors.placement import is_on_device
+from graphc.tensors.random.generator import get_rng_state, set_rng_state
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
 from graphc.tracing.trace import modules_of

@@ -30,11 +30,11 @@ from graphc.ops import dispatch
 from graphc.ops import elementwise as ew
 from graphc.ops.index import iota
 from graphc.ops.math import pow as power
-from graphc.tensors import sampling
 from graphc.tensors.methods.conversion import type_named
 from graphc.tensors.open_numbers import counted, filled_with, is_given, spaced, tensor_of
 from graphc.tensors.out import with_hints
 from graphc.tensors.placement import is_elsewhere, is_on_device, on_host, placement
+from graphc.tensors.random import sampling
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import BY_NUMPY, converted, expose, front, need_tensor, too_large
 

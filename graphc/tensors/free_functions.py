@@ -15,10 +15,10 @@ from graphc.ops import elementwise as ew
 from graphc.ops import exact
 from graphc.ops.check import check_true
 from graphc.ops.define import common_type
-from graphc.tensors import sampling
 from graphc.tensors.methods import algebra, selection, shaping
 from graphc.tensors.methods.arithmetic import product
 from graphc.tensors.out import with_hints
+from graphc.tensors.random import sampling
 from graphc.tensors.tensor import Tensor
 
 

@@ -9,7 +9,7 @@ import pytest
 import graphc
 from graphc.codegen.machine.target import host_target
 from graphc.ops import exact
-from graphc.tensors import sampling
+from graphc.tensors.random import sampling
 from tests import native
 from tests.ops.test_every_op import BACKENDS, run_eagerly, sample_graph
 

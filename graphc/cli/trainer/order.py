@@ -10,7 +10,7 @@ import numpy as np
 from graphc.base.errors import ArgumentError
 from graphc.data.sampler import BatchSampler, Sampler
 from graphc.tensors.creation import randperm
-from graphc.tensors.generator import Generator
+from graphc.tensors.random.generator import Generator
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from graphc.interop.aten.registry import rule
 from graphc.tensors import complex_numbers as numbers
-from graphc.tensors import fourier, functions
+from graphc.tensors import functions
+from graphc.tensors.spectra import fourier
 from graphc.tensors.tensor import Tensor
 
 for _name in ("angle", "complex", "imag", "polar", "real", "view_as_complex", "view_as_real"):

@@ -38,7 +38,7 @@ from graphc.ops.state import state_write
 from graphc.runtime import threads
 from graphc.runtime.call_sizes import REMEMBERED, CallSizes
 from graphc.runtime.tensor_call import ARGUMENT, MADE, OBJECT, SAME, Input, Output
-from graphc.tensors.generator import PATH as GENERATOR
+from graphc.tensors.random.generator import PATH as GENERATOR
 from graphc.tensors.structure import NumberTensor
 from graphc.tensors.tensor import Tensor
 from graphc.tracing.trace import Traced, trace_function

@@ -8,7 +8,8 @@ from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops import reduce
 from graphc.ops.index import iota
-from graphc.tensors import composite, sampling
+from graphc.tensors import composite
+from graphc.tensors.random import sampling
 from graphc.tensors.tensor import Tensor
 
 

@@ -14,7 +14,7 @@ from graphc.ops import exact, shape
 from graphc.ops import math as mathematics
 from graphc.ops.define import as_type
 from graphc.tape.grad_mode import is_grad_enabled
-from graphc.tensors import composite, indexing, sampling
+from graphc.tensors import composite, indexing
 from graphc.tensors.methods.algebra import Algebra
 from graphc.tensors.methods.arithmetic import Arithmetic, operand
 from graphc.tensors.methods.elementary import Elementary
@@ -22,6 +22,7 @@ from graphc.tensors.methods.numbers import Numbers
 from graphc.tensors.methods.ordering import Ordering
 from graphc.tensors.methods.selection import Selection
 from graphc.tensors.methods.shaping import Shaping, filling
+from graphc.tensors.random import sampling
 from graphc.tensors.tensor_base import TensorBase, converted, front
 from graphc.tensors.views import change_shape
 

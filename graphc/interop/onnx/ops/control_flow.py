@@ -19,7 +19,7 @@ from graphc.interop.onnx.registry import op
 from graphc.interop.onnx.values import Value
 from graphc.tensors.creation import arange
 from graphc.tensors.free_functions import stack
-from graphc.tensors.generator import own_step
+from graphc.tensors.random.generator import own_step
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
 from graphc.tracing.tracer import Tracer

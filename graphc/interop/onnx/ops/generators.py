@@ -18,7 +18,7 @@ from graphc.interop.onnx.values import MOST_KNOWN, Value
 from graphc.ops import dispatch
 from graphc.tensors import creation
 from graphc.tensors.free_functions import where
-from graphc.tensors.generator import Generator
+from graphc.tensors.random.generator import Generator
 from graphc.tensors.tensor import Tensor
 
 

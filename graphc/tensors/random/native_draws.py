@@ -13,8 +13,8 @@ from graphc.base.dtypes import DType, float32
 from graphc.base.lazy import deferred
 from graphc.base.sizes.size import LARGEST
 from graphc.ops import dispatch
-from graphc.tensors.generator import default_generator
 from graphc.tensors.placement import is_on_device
+from graphc.tensors.random.generator import default_generator
 from graphc.tensors.repeated import is_watched
 from graphc.tensors.tensor_base import front
 

@@ -12,8 +12,8 @@ from graphc.ops import shape
 from graphc.ops.complex import view_as_real
 from graphc.ops.fourier import bins_of
 from graphc.ops.index import gather
-from graphc.tensors import fourier
 from graphc.tensors.creation import ones
+from graphc.tensors.spectra import fourier
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front, need_tensor
 

@@ -9,7 +9,7 @@ import graphc
 from graphc import nn
 from graphc.calls.function import Compiled
 from graphc.eager.dispatcher import references
-from graphc.tensors import native_draws, sampling
+from graphc.tensors.random import native_draws, sampling
 
 DRAWS = {
     "uniform": lambda: graphc.rand(3, 70),

@@ -16,9 +16,9 @@ from graphc.ops.index import iota
 from graphc.ops.random import random_bits
 from graphc.ops.random import uniform as uniform_24
 from graphc.ops.state import stop_gradient
-from graphc.tensors.generator import default_generator
-from graphc.tensors.native_draws import ArgumentGenerator, drawn_natively, with_stream
 from graphc.tensors.placement import beside, is_on_device
+from graphc.tensors.random.generator import default_generator
+from graphc.tensors.random.native_draws import ArgumentGenerator, drawn_natively, with_stream
 from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.share import current
 

@@ -11,7 +11,7 @@ import graphc
 from graphc import nn
 from graphc.base import module_path
 from graphc.errors import ArgumentError, TraceError
-from graphc.tensors.generator import Generator, stream_of
+from graphc.tensors.random.generator import Generator, stream_of
 
 
 class Drawer:

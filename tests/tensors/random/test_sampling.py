@@ -7,7 +7,7 @@ import pytest
 
 import graphc
 from graphc.errors import ArgumentError, DTypeError
-from graphc.tensors import sampling
+from graphc.tensors.random import sampling
 
 N = 50_000
 

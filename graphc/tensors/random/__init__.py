@@ -1,0 +1,1 @@
+"""Random numbers: generators, draws of tensors, and draws by compiled programs."""

@@ -1,0 +1,1 @@
+"""Spectra of tensors: Fourier transforms, short-time transforms, and window functions."""

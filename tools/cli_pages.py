@@ -1,7 +1,7 @@
 """Generate docs/cli/, a page for each command, the list of them in docs/cli.md, and what shells complete.
 
 ``python tools/cli_pages.py`` prints them, ``--write`` stores them, ``--check`` exits 1 when the stored ones are old.
-All is read from the parsers, the examples and the fields that each module of graphc/cli has.
+All is read from the parsers, the examples and the fields that each module of graphc/cli/commands has.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ def load_command(name: str) -> ModuleType:
     if guarded:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
-        return import_module(f"graphc.cli.{name}")
+        return import_module(f"graphc.cli.commands.{name}")
     finally:
         if guarded:
             signal.signal(signal.SIGINT, handler)

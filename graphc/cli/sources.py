@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from graphc.cli import compile, console, exported, targets
+from graphc.cli import console, exported, targets
 from graphc.cli.arrays import random_array
+from graphc.cli.commands import compile
 from graphc.cli.entry import check_entry
 from graphc.codegen.machine.target import Target, host_target
 from graphc.compiler.freeze import freeze

@@ -10,8 +10,9 @@ from types import ModuleType
 import pytest
 
 from graphc.cli import arguments as cli_arguments
-from graphc.cli import console, profile
+from graphc.cli import console
 from graphc.cli.arguments import count, seconds, threads
+from graphc.cli.commands import profile
 from graphc.codegen.machine.target import host_target, named_targets, target_named
 from graphc.compiler import stages
 from graphc.models import model_programs

@@ -111,7 +111,7 @@ def test_a_fault_of_graphc_says_so(graphc: Graphc, net: Path, monkeypatch: pytes
     def fault(*_: object) -> None:
         raise RuntimeError("odd")
 
-    monkeypatch.setattr("graphc.cli.run.inputs.read", fault)
+    monkeypatch.setattr("graphc.cli.commands.run.inputs.read", fault)
     done = graphc("run", net)
     assert done.code == console.INTERNAL
     assert done.err == "error: internal error: RuntimeError: odd\n  try    set GRAPHC_DEBUG=1 to see the traceback\n"
@@ -121,7 +121,7 @@ def test_memory_errors_are_no_faults(graphc: Graphc, net: Path, monkeypatch: pyt
     def exhausted(*_: object) -> None:
         raise MemoryError("1 EiB")
 
-    monkeypatch.setattr("graphc.cli.run.inputs.read", exhausted)
+    monkeypatch.setattr("graphc.cli.commands.run.inputs.read", exhausted)
     assert graphc("run", net) == (console.COMPILE, "", "error: out of memory: 1 EiB\n")
 
 

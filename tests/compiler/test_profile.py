@@ -10,7 +10,7 @@ import pytest
 
 import graphc as gc
 from graphc import nn
-from graphc.cli.profile import text
+from graphc.cli.commands.profile import text
 from graphc.codegen.llvm.entry import emit_stamped
 from graphc.codegen.llvm.stamps import LEAD, stamp_count
 from graphc.codegen.machine.target import target_named

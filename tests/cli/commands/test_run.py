@@ -12,7 +12,7 @@ import pytest
 import graphc as gc
 from graphc import nn
 from graphc.cli import console
-from graphc.cli.run import top
+from graphc.cli.commands.run import top
 from graphc.models.model_file import load
 from tests.cli.conftest import Graphc
 

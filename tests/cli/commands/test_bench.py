@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from graphc.cli import console
-from graphc.cli.bench import measure
+from graphc.cli.commands.bench import measure
 from graphc.cli.latency import Pace
 from tests.cli.conftest import Graphc
 

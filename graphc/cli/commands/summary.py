@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from graphc.cli import console, exported, targets
-from graphc.cli.compile import add_model_arguments, prepare
+from graphc.cli.commands.compile import add_model_arguments, prepare
 from graphc.cli.fields import Field
 from graphc.models.model_summary import summary
 from graphc.nn.module import Module

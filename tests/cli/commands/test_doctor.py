@@ -9,7 +9,8 @@ import pytest
 
 import graphc as gc
 from graphc.base.errors import DeviceError
-from graphc.cli import console, doctor
+from graphc.cli import console
+from graphc.cli.commands import doctor
 from graphc.runtime.profile import Machine
 from tests.cli.conftest import Graphc
 

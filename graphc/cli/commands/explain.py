@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 
-from graphc.cli import arguments, compile, console, sources, targets
+from graphc.cli import arguments, console, sources, targets
+from graphc.cli.commands import compile
 from graphc.cli.entry import add_entry
 from graphc.cli.fields import Field, below
 from graphc.compiler.explain import explain

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from graphc.cli import arguments, compile, console, sources, targets
+from graphc.cli import arguments, console, sources, targets
+from graphc.cli.commands import compile
+from graphc.cli.commands.explain import CALL
 from graphc.cli.entry import add_entry
-from graphc.cli.explain import CALL
 from graphc.cli.fields import Field, below
 from graphc.compiler.profile import KernelTime, Profile, profile
 from graphc.compiler.ready import running_target

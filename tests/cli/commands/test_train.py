@@ -14,7 +14,8 @@ import pytest
 
 import graphc as gc
 from graphc import nn
-from graphc.cli import console, train
+from graphc.cli import console
+from graphc.cli.commands import train
 from tests.cli.conftest import Graphc, Result
 from tests.cli.field_check import mismatches
 from tests.cli.trained import make_data, make_trainable

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from graphc.cli import console
-from graphc.cli.view import JSON
+from graphc.cli.commands.view import JSON
 from tests.cli.conftest import Graphc
 from tests.cli.field_check import mismatches
 

@@ -12,7 +12,7 @@ import pytest
 import graphc as gc
 from graphc import nn
 from graphc.cli import console
-from graphc.cli.inspect import count_ops
+from graphc.cli.commands.inspect import count_ops
 from graphc.files import model_content
 from graphc.ir.graph.parse import parse_graph
 from tests.cli.conftest import Graphc

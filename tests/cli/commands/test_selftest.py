@@ -11,7 +11,8 @@ import pytest
 
 import graphc as gc
 from graphc import nn
-from graphc.cli import console, selftest
+from graphc.cli import console
+from graphc.cli.commands import selftest
 from graphc.files import model_content
 from tests.cli.conftest import Graphc
 from tests.cli.field_check import mismatches

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from graphc.base.errors import CompileError
-from graphc.cli import compile, console, targets
+from graphc.cli import console, targets
+from graphc.cli.commands import compile
 from graphc.files import model_content
 from graphc.models.model_file import load
 from tests.cli.conftest import Graphc

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from graphc.cli import arguments, compile, console, sources, targets
+from graphc.cli import arguments, console, sources, targets
+from graphc.cli.commands import compile
 from graphc.cli.entry import add_entry
 from graphc.compiler.stages import GPU_PASSES, GPU_STAGES, GRAPH_PASSES, PROGRAM_PASSES, STAGES
 

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from graphc.cli import completion
+from graphc.cli.commands import completion
 from graphc.cli.main import COMMANDS
 from tests.cli.conftest import Graphc
 

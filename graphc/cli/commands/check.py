@@ -10,8 +10,9 @@ import numpy as np
 from graphc.checks.check_case import CheckCase, is_case, load_case
 from graphc.checks.check_parts import check_model_passes, checked_part
 from graphc.checks.pass_check import Part, PassReport
-from graphc.cli import compile, console, exported, sources, targets
+from graphc.cli import console, exported, sources, targets
 from graphc.cli.arrays import random_array
+from graphc.cli.commands import compile
 from graphc.cli.entry import add_entry
 from graphc.cli.fields import Field
 from graphc.files.manifest import TensorSpec

@@ -10,7 +10,7 @@ from typing import Any
 
 from graphc.base.sizes.size import hint
 from graphc.cli import console, exported
-from graphc.cli.compile import MODEL, describe
+from graphc.cli.commands.compile import MODEL, describe
 from graphc.cli.fields import Field
 from graphc.files import model_content
 from graphc.files.model_content import Artifact, Code

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import graphc as gc
 from graphc import nn
-from graphc.cli import console, verify
+from graphc.cli import console
+from graphc.cli.commands import verify
 from tests.cli.conftest import Graphc
 from tests.cli.field_check import mismatches
 

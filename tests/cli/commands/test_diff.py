@@ -10,7 +10,8 @@ import pytest
 
 import graphc as gc
 from graphc import nn
-from graphc.cli import console, diff
+from graphc.cli import console
+from graphc.cli.commands import diff
 from tests.cli.conftest import Graphc
 from tests.cli.field_check import mismatches
 from tests.cli.trained import make_data, make_trainable

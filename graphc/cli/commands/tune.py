@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from graphc.cli import arguments, compile, console, sources, targets
+from graphc.cli import arguments, console, sources, targets
+from graphc.cli.commands import compile
 from graphc.cli.fields import Field
 from graphc.compiler import cache
 from graphc.compiler.progress import shown

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from graphc.cli import console, exported, targets
-from graphc.cli.compile import add_model_arguments, prepare
+from graphc.cli.commands.compile import add_model_arguments, prepare
 from graphc.files import model_content
 from graphc.files.numpy_file import read_npz
 from graphc.ir.graph.graph import Graph

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from graphc.cli import console
-from graphc.cli.tune import text
+from graphc.cli.commands.tune import text
 from graphc.compiler.tuning import TunedKernel, Tuning
 from tests.cli.conftest import Graphc
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from graphc.base.errors import CompileError
-from graphc.cli import arguments, compile, console, sources, targets
+from graphc.cli import arguments, console, sources, targets
+from graphc.cli.commands import compile
 from graphc.cli.entry import add_entry
 from graphc.cli.fields import Field
 from graphc.codegen.machine.target import Target

@@ -31,7 +31,9 @@ from graphc.ir.graph.text import collect_data, print_graph
 from graphc.ir.types import TensorType
 from graphc.lowering.program import lower_graph
 from graphc.nn import functional as F
-from graphc.ops import dispatch, elementwise, matrix_product
+from graphc.ops import dispatch
+from graphc.ops.contraction import matrix_product
+from graphc.ops.pointwise import elementwise
 from graphc.passes.pipeline import optimize
 
 DEFAULT = ("policy_b1", "net_b1", "minilm_b1_t128", "resnet50_b1", "train_policy_b256", "train_gpt_b8_t128")

@@ -14,8 +14,8 @@ from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value, input_class, inp
 from graphc.ir.graph.interpret import Reemitter
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch
-from graphc.ops.index import iota
-from graphc.ops.shape import filled
+from graphc.ops.movement.shape import filled
+from graphc.ops.selection.index import iota
 
 BATCH, TIME = Dim("batch", 1, 64, hint=8), Dim("time", 1, 128, hint=32)
 PRIMES = {37: BATCH, 53: TIME}

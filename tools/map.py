@@ -30,7 +30,7 @@ stand in the order of `tools/floors.py`, from what everything stands on to the c
 READING = (
     ("examples/mnist.py", "What a user writes: a model, a training step, an exported file."),
     (
-        "graphc/ops/elementwise.py",
+        "graphc/ops/pointwise/elementwise.py",
         "What an op is: one `define` with type rule, reference, gradient, kernel rule, samples.",
     ),
     ("graphc/ops/dispatch.py", "The one door: what computes at once or records is decided here."),

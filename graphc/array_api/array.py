@@ -10,9 +10,10 @@ from typing import Any
 from graphc.array_api import promotion
 from graphc.base.errors import AttributeValueError, IndexRangeError
 from graphc.base.sizes.dims import common_shape
-from graphc.ops import elementary, shape
-from graphc.ops import elementwise as ew
-from graphc.ops import math as mathematics
+from graphc.ops.movement import shape
+from graphc.ops.pointwise import elementary
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.pointwise import math as mathematics
 from graphc.tensors import indexing
 from graphc.tensors.methods.arithmetic import operand, product
 from graphc.tensors.methods.inplace import write

@@ -9,8 +9,8 @@ import numpy as np
 from graphc.array_api.array import standard
 from graphc.base.dtypes import dtype_of
 from graphc.base.errors import ArgumentError, AttributeValueError, ShapeError
-from graphc.ops import elementwise as ew
-from graphc.ops.index import iota
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.selection.index import iota
 from graphc.tensors import creation
 from graphc.tensors.free_functions import meshgrid as grid
 from graphc.tensors.tensor import Tensor

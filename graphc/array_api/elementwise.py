@@ -11,12 +11,12 @@ import numpy as np
 from graphc.array_api import promotion
 from graphc.array_api.array import broadcast_together, floor_divided, remainder_of, standard
 from graphc.base.dtypes import DType, limits
-from graphc.ops import elementary
-from graphc.ops import elementwise as ew
-from graphc.ops import math as mathematics
 from graphc.ops.define import as_type
-from graphc.ops.shape import zeros_like
-from graphc.ops.state import stop_gradient, straight_through
+from graphc.ops.effects.state import stop_gradient, straight_through
+from graphc.ops.movement.shape import zeros_like
+from graphc.ops.pointwise import elementary
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.pointwise import math as mathematics
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import need_tensor
 from graphc.tracing.host import opaque

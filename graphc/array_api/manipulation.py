@@ -8,7 +8,7 @@ from graphc.array_api import promotion
 from graphc.array_api.array import broadcast_together, standard
 from graphc.base.errors import ArgumentError, AttributeValueError, IndexRangeError, ShapeError
 from graphc.base.sizes.dims import common_shape, dim_of, dims_of
-from graphc.ops import shape as shapes
+from graphc.ops.movement import shape as shapes
 from graphc.tensors.methods.shaping import concatenate, stacked
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import need_tensor

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from graphc.array_api import promotion
 from graphc.array_api.array import broadcast_together, standard
 from graphc.base.errors import ShapeError
-from graphc.ops import elementwise as ew
-from graphc.ops import reduce
-from graphc.ops.parts_of_complex import conjugate
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.pointwise.parts_of_complex import conjugate
+from graphc.ops.reduction import reduce
 from graphc.tensors.methods import algebra
 from graphc.tensors.methods.arithmetic import product
 from graphc.tensors.tensor import Tensor

@@ -10,7 +10,7 @@ from graphc.array_api import promotion
 from graphc.array_api.array import standard
 from graphc.base.errors import ArgumentError, AttributeValueError
 from graphc.base.sizes.dims import dim_of
-from graphc.ops import elementwise as ew
+from graphc.ops.pointwise import elementwise as ew
 from graphc.tensors import indexing
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front, need_tensor

@@ -10,7 +10,8 @@ from graphc.array_api.array import standard
 from graphc.base.dtypes import uint64
 from graphc.base.errors import ArgumentError
 from graphc.base.sizes.dims import dim_of, dims_of
-from graphc.ops import reduce, shape
+from graphc.ops.movement import shape
+from graphc.ops.reduction import reduce
 from graphc.tensors import composite
 from graphc.tensors.methods.shaping import concatenate
 from graphc.tensors.tensor import Tensor

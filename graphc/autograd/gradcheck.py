@@ -12,7 +12,7 @@ from graphc.base.errors import ArgumentError, GradientError
 from graphc.control.vmap import vmap
 from graphc.eager.engine import grad
 from graphc.eager.forward_ad import dual_level, make_dual, unpack_dual
-from graphc.ops.shape import zeros_like
+from graphc.ops.movement.shape import zeros_like
 from graphc.tensors.complex_numbers import view_as_complex, view_as_real
 from graphc.tensors.tensor import Tensor
 

@@ -12,7 +12,7 @@ import numpy as np
 from graphc.autograd.transforms import jvp, selected, vjp
 from graphc.base.errors import ArgumentError
 from graphc.control.vmap import check_chunk_size, vmap
-from graphc.ops.shape import reshape, transpose
+from graphc.ops.movement.shape import reshape, transpose
 from graphc.tensors.methods.shaping import stacked
 from graphc.tensors.placement import beside
 from graphc.tensors.structure import Structure, flatten, unflatten

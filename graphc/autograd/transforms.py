@@ -12,7 +12,7 @@ import numpy as np
 from graphc.base.errors import ArgumentError, DTypeError, GradientError
 from graphc.eager import engine
 from graphc.eager.forward_ad import dual_level, make_dual, unpack_dual
-from graphc.ops.shape import reshape, zeros_like
+from graphc.ops.movement.shape import reshape, zeros_like
 from graphc.tape.grad_mode import enable_grad, is_grad_enabled
 from graphc.tape.node import AccumulateGrad, Node
 from graphc.tensors.structure import Structure, flatten, unflatten

@@ -12,7 +12,7 @@ from graphc.ir.graph.graph import INPUT, Node
 from graphc.ir.graph.interpret import live_nodes
 from graphc.ir.op import Trait
 from graphc.ops.autodiff import stops_gradient
-from graphc.ops.control import has_all_tangents
+from graphc.ops.flow.control import has_all_tangents
 from graphc.tape.grad_mode import is_grad_enabled
 from graphc.tape.tangents import has_tangents
 from graphc.tensors.structure import flatten, unflatten

@@ -15,7 +15,7 @@ from graphc.ir.graph.graph import Graph
 from graphc.ir.types import TensorType
 from graphc.ops.define import as_type
 from graphc.ops.dispatch import GraphDispatcher, use
-from graphc.ops.state import state_write
+from graphc.ops.effects.state import state_write
 from graphc.runtime.arena import address_of
 
 Type = tuple[DType, tuple[int, ...]]

@@ -15,7 +15,7 @@ from graphc.calls.function import Compiled
 from graphc.calls.in_place import InPlace, Norm, addresses
 from graphc.calls.update import Update, is_plain
 from graphc.nn.clip_grad import norm_of
-from graphc.ops import elementwise as ew
+from graphc.ops.pointwise import elementwise as ew
 from graphc.tape.grad_mode import is_inference_mode_enabled
 from graphc.tape.tangents import USED, levels
 from graphc.tensors import composite

@@ -16,10 +16,10 @@ from graphc.checks.op_derivatives import array_type, check_derivatives
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import Graph, Value
 from graphc.ir.op import ErrorSample, OpDef, Sample, Trait
-from graphc.ops.complex import view_as_complex, view_as_real
 from graphc.ops.define import OpFunction
 from graphc.ops.dispatch import GraphDispatcher, use
-from graphc.ops.elementwise import cast
+from graphc.ops.pointwise.complex import view_as_complex, view_as_real
+from graphc.ops.pointwise.elementwise import cast
 from graphc.ops.rules import show
 from graphc.tensors.tensor import Tensor
 

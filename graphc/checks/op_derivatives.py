@@ -12,8 +12,9 @@ from graphc.ir.graph.build import constant
 from graphc.ir.graph.graph import Graph, Node, Value
 from graphc.ir.graph.interpret import evaluate
 from graphc.ir.types import TensorType
-from graphc.ops import dispatch, elementwise
-from graphc.ops.reduce import sum_to
+from graphc.ops import dispatch
+from graphc.ops.pointwise import elementwise
+from graphc.ops.reduction.reduce import sum_to
 
 STEP = 1e-6
 """Step of central differences of numbers around 1, where rounding and truncation errors are about equal."""

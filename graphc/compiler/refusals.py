@@ -12,7 +12,7 @@ from graphc.base.errors import GraphcError, IndexRangeError
 from graphc.ir.graph.graph import Graph, Node, Value, input_class, input_path
 from graphc.ir.graph.interpret import Evaluator, Reemitter, live_nodes
 from graphc.ir.op import Trait
-from graphc.ops.host import interpreting
+from graphc.ops.effects.host import interpreting
 from graphc.runtime.host_calls import current
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from graphc.base.errors import ArgumentError, DTypeError, ShapeError
 from graphc.base.sizes.size import is_size
 from graphc.control.scan import scan
-from graphc.ops.shape import concat
+from graphc.ops.movement.shape import concat
 from graphc.tensors.structure import flatten, unflatten
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front

@@ -20,9 +20,9 @@ from graphc.control.sub_graphs import (
 from graphc.ir.graph.graph import Graph, Value
 from graphc.ir.op import Trait
 from graphc.ops import dispatch
-from graphc.ops import elementwise as ew
-from graphc.ops.branch import cond as cond_op
-from graphc.ops.check import check_true, limits_of
+from graphc.ops.effects.check import check_true, limits_of
+from graphc.ops.flow.branch import cond as cond_op
+from graphc.ops.pointwise import elementwise as ew
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors.random.generator import own_step
 from graphc.tensors.structure import Structure, flatten, unflatten

@@ -11,9 +11,9 @@ from graphc.eager import checkpoint as eager
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import Graph
 from graphc.ops import dispatch
-from graphc.ops.checkpoint import checkpoint as checkpoint_op
-from graphc.ops.checkpoint import kept_values
-from graphc.ops.state import untracked
+from graphc.ops.effects.state import untracked
+from graphc.ops.flow.checkpoint import checkpoint as checkpoint_op
+from graphc.ops.flow.checkpoint import kept_values
 from graphc.tape.grad_mode import is_grad_enabled, no_grad
 from graphc.tensors.structure import flatten, unflatten
 from graphc.tensors.tensor import Tensor

@@ -18,9 +18,9 @@ from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import Graph
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch
-from graphc.ops.loop import scan as scan_op
-from graphc.ops.loop import steps
-from graphc.ops.shape import concat
+from graphc.ops.flow.loop import scan as scan_op
+from graphc.ops.flow.loop import steps
+from graphc.ops.movement.shape import concat
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors.random.generator import own_step
 from graphc.tensors.structure import Structure, flatten, unflatten

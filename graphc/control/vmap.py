@@ -15,7 +15,7 @@ from graphc.ir.types import TensorType
 from graphc.ops import dispatch
 from graphc.ops.batch import Entry, spread
 from graphc.ops.batching import run_batched
-from graphc.ops.shape import concat, transpose
+from graphc.ops.movement.shape import concat, transpose
 from graphc.passes.base import held_graphs
 from graphc.tape.tangents import has_tangents
 from graphc.tensors.structure import Branch, Leaf, Structure, flatten, unflatten

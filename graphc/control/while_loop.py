@@ -20,8 +20,8 @@ from graphc.control.sub_graphs import (
     unshared,
 )
 from graphc.ir.op import Trait
-from graphc.ops.index import iota
-from graphc.ops.while_loop import while_loop as while_op
+from graphc.ops.flow.while_loop import while_loop as while_op
+from graphc.ops.selection.index import iota
 from graphc.tensors.random.generator import own_step
 from graphc.tensors.structure import flatten, unflatten
 from graphc.tensors.tensor import Tensor

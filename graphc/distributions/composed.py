@@ -19,7 +19,7 @@ from graphc.distributions.transforms import (
     Transform,
     extreme,
 )
-from graphc.ops import exact
+from graphc.ops.pointwise import exact
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors import composite
 from graphc.tensors.random import sampling

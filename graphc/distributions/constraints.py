@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from graphc.linalg.systems import cholesky_ex
-from graphc.ops import elementwise as ew
-from graphc.ops import math as mathematics
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.pointwise import math as mathematics
 from graphc.tensors.tensor import Tensor
 
 

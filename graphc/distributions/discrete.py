@@ -15,7 +15,7 @@ from graphc.distributions.distribution import (
     clamped,
     either,
 )
-from graphc.ops import elementwise as ew
+from graphc.ops.pointwise import elementwise as ew
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors import composite
 from graphc.tensors.creation import arange, full_like, poisson, zeros_like

@@ -13,8 +13,8 @@ from graphc.base.errors import ShapeError
 from graphc.distributions import constraints
 from graphc.distributions.constraints import Constraint
 from graphc.distributions.distribution import Distribution, ExponentialFamily, broadcast_all
-from graphc.ops import elementwise as ew
-from graphc.ops import exact, gamma
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.pointwise import exact, gamma
 from graphc.tensors import composite
 from graphc.tensors.creation import arange, full_like
 from graphc.tensors.limits import finfo

@@ -14,7 +14,7 @@ from graphc.distributions.gamma_family import Beta, Dirichlet, Gamma
 from graphc.distributions.location_scale import Cauchy, Exponential, Gumbel, HalfNormal, Laplace, Normal, Uniform
 from graphc.distributions.multivariate_normal import MultivariateNormal, log_determinant, mahalanobis
 from graphc.linalg.systems import solve_triangular
-from graphc.ops import elementwise as ew
+from graphc.ops.pointwise import elementwise as ew
 from graphc.tensors import composite
 from graphc.tensors.tensor import Tensor
 

@@ -14,7 +14,7 @@ from graphc.distributions.distribution import (
     ExponentialFamily,
     broadcast_all,
 )
-from graphc.ops import elementwise as ew
+from graphc.ops.pointwise import elementwise as ew
 from graphc.tensors.creation import full_like, zeros_like
 from graphc.tensors.random import sampling
 from graphc.tensors.tensor import Tensor

@@ -12,7 +12,7 @@ from graphc.distributions.distribution import EULER, Distribution, broadcast_all
 from graphc.distributions.gamma_family import Gamma
 from graphc.distributions.location_scale import Exponential
 from graphc.distributions.transforms import AffineTransform, ExpTransform, PowerTransform
-from graphc.ops import elementwise as ew
+from graphc.ops.pointwise import elementwise as ew
 from graphc.tensors.creation import ones_like
 from graphc.tensors.tensor import Tensor
 

@@ -15,7 +15,7 @@ from graphc.base.sizes.dims import common_shape
 from graphc.distributions import constraints
 from graphc.distributions.constraints import Constraint
 from graphc.distributions.distribution import summed
-from graphc.ops import elementwise as ew
+from graphc.ops.pointwise import elementwise as ew
 from graphc.tensors import composite
 from graphc.tensors.creation import arange, ones_like, zeros_like
 from graphc.tensors.limits import finfo

@@ -19,8 +19,9 @@ from graphc.eager.record import record
 from graphc.ir.graph.build import describe
 from graphc.ir.op import OpDef, Trait
 from graphc.ir.types import TensorType
-from graphc.ops import dispatch, shape
+from graphc.ops import dispatch
 from graphc.ops.define import element, no_tensor
+from graphc.ops.movement import shape
 from graphc.ops.narrow import is_narrow
 from graphc.ops.prepared import bound
 from graphc.tape.grad_mode import is_grad_enabled, is_inference_mode_enabled

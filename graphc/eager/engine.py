@@ -12,9 +12,9 @@ import numpy as np
 
 from graphc.base.autocast_state import suspended
 from graphc.base.errors import ArgumentError, DeviceError, GradientError, GraphcError, ShapeError
-from graphc.ops import elementwise as ew
 from graphc.ops.autodiff import complex_loss
-from graphc.ops.shape import concat, filled, reshape, zeros_like
+from graphc.ops.movement.shape import concat, filled, reshape, zeros_like
+from graphc.ops.pointwise import elementwise as ew
 from graphc.tape.grad_mode import enable_grad, is_anomaly_check_nan_enabled, is_anomaly_enabled, no_grad
 from graphc.tape.node import AccumulateGrad, Edge, Node, run_hooks
 from graphc.tensors.placement import beside, is_elsewhere, is_on_device, on_host, place_of

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from graphc.base.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from graphc.eager import engine
 from graphc.ir.op import OpDef
-from graphc.ops.reduce import sum_to
-from graphc.ops.shape import filled, reshape
+from graphc.ops.movement.shape import filled, reshape
+from graphc.ops.reduction.reduce import sum_to
 from graphc.tape.grad_mode import enable_grad, is_grad_enabled
 from graphc.tape.tangents import USED, levels, only, set_tangent, tangent_of
 from graphc.tensors.placement import beside, following_rules, is_on_device

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from graphc.base.errors import ArgumentError, GradientError
 from graphc.eager.forward_ad import propagate_by
 from graphc.eager.record import Saved, Snapshot, real
-from graphc.ops.reduce import sum_to
-from graphc.ops.shape import filled, zeros_like
+from graphc.ops.movement.shape import filled, zeros_like
+from graphc.ops.reduction.reduce import sum_to
 from graphc.tape.grad_mode import is_grad_enabled, no_grad
 from graphc.tape.node import Edge, Node, freed
 from graphc.tape.tangents import has_tangents, only

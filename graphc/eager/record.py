@@ -11,7 +11,7 @@ from graphc.base.dtypes import DType
 from graphc.base.errors import GradientError
 from graphc.ir.op import OpDef, Trait
 from graphc.ops import dispatch
-from graphc.ops.reduce import sum_to
+from graphc.ops.reduction.reduce import sum_to
 from graphc.tape.grad_mode import is_anomaly_enabled, no_grad
 from graphc.tape.node import Edge, Node, freed, next_sequence
 from graphc.tape.saved import saving

@@ -261,8 +261,8 @@ class OpDef:
     memory."""
     complex: OnParts | Callable[..., Any] | None = None
     """Rule for complex operands, written in ops: ``complex(*operands, **attrs)`` -> result. Complex operands and
-    results are ``ops.parts_of_complex.Complex``, which ops on them accept. An ``OnParts`` derives the rule from the op.
-    VIEW ops without a rule treat the parts alike."""
+    results are ``ops.pointwise.parts_of_complex.Complex``, which ops on them accept. An ``OnParts`` derives the rule
+    from the op. VIEW ops without a rule treat the parts alike."""
     decompose: Callable[..., Any] | None = None
     """``decompose(*operands, **attrs)`` -> result(s) in simpler ops, or None for an application that is simple
     enough."""

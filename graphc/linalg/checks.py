@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.base.errors import ConditionError, DTypeError, ShapeError
-from graphc.ops import elementwise as ew
-from graphc.ops import shape
-from graphc.ops.check import check_true
+from graphc.ops.effects.check import check_true
+from graphc.ops.movement import shape
+from graphc.ops.pointwise import elementwise as ew
 from graphc.tensors.tensor_base import need_tensor
 
 LinAlgError = ConditionError

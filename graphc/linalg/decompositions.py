@@ -12,9 +12,9 @@ from graphc.base.dtypes import DType
 from graphc.base.errors import GradientError
 from graphc.eager.function import Function
 from graphc.linalg.checks import LinAlgError, need_matrix
-from graphc.ops import elementwise as ew
-from graphc.ops import factors
-from graphc.ops.shape import filled
+from graphc.ops.factorization import factors
+from graphc.ops.movement.shape import filled
+from graphc.ops.pointwise import elementwise as ew
 from graphc.tensors.methods.algebra import diag_embed
 from graphc.tensors.tensor import Tensor
 from graphc.tracing.host import opaque

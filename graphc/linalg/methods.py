@@ -16,7 +16,7 @@ from graphc.linalg.spectra import svd as svd_of
 from graphc.linalg.systems import cholesky as cholesky_of
 from graphc.linalg.systems import det, inv, logdet, lu_factor_ex, permutation, slogdet, solve_triangular, triangles
 from graphc.linalg.systems import lu_solve as solve_by_lu
-from graphc.ops.factors import rows_to
+from graphc.ops.factorization.factors import rows_to
 from graphc.tensors.tensor import Tensor
 
 

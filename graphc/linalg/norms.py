@@ -11,8 +11,8 @@ from graphc.base.sizes.dims import Dims, dim_of, dims_of
 from graphc.linalg.checks import need_matrix, need_square
 from graphc.linalg.spectra import svdvals
 from graphc.linalg.systems import inv_ex
-from graphc.ops import elementwise as ew
-from graphc.ops import shape
+from graphc.ops.movement import shape
+from graphc.ops.pointwise import elementwise as ew
 from graphc.tensors import composite
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import need_tensor

@@ -7,7 +7,7 @@ from typing import Any
 from graphc.base.sizes.size import is_size
 from graphc.ops import dispatch
 from graphc.ops.define import OpFunction
-from graphc.ops.shape import filled
+from graphc.ops.movement.shape import filled
 from graphc.tracing.host import opaque
 
 NATIVE_ROWS = 64

@@ -13,11 +13,13 @@ from graphc.base.errors import ArgumentError, AttributeValueError, ShapeError
 from graphc.base.sizes.dims import common_shape, dim_of
 from graphc.linalg.checks import expanded, identity, need_square
 from graphc.linalg.systems import inv, solve
-from graphc.ops import dispatch, reduce, shape
-from graphc.ops import elementwise as ew
-from graphc.ops.matrix_product import matmul as product
-from graphc.ops.parts_of_complex import conjugate
-from graphc.ops.state import straight_through
+from graphc.ops import dispatch
+from graphc.ops.contraction.matrix_product import matmul as product
+from graphc.ops.effects.state import straight_through
+from graphc.ops.movement import shape
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.pointwise.parts_of_complex import conjugate
+from graphc.ops.reduction import reduce
 from graphc.tensors.free_functions import cat, where
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import need_tensor

@@ -11,12 +11,13 @@ from typing import Any
 from graphc.base.errors import ShapeError
 from graphc.linalg.checks import expanded, identity, need_float, need_matrix
 from graphc.linalg.results import GeqrfResult
-from graphc.ops import elementary, reduce
-from graphc.ops import elementwise as ew
-from graphc.ops import math as mathematics
-from graphc.ops.index import iota
-from graphc.ops.parts_of_complex import named
-from graphc.ops.state import straight_through
+from graphc.ops.effects.state import straight_through
+from graphc.ops.pointwise import elementary
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.pointwise import math as mathematics
+from graphc.ops.pointwise.parts_of_complex import named
+from graphc.ops.reduction import reduce
+from graphc.ops.selection.index import iota
 from graphc.tensors import composite
 from graphc.tensors.free_functions import stack
 from graphc.tensors.tensor import Tensor

@@ -13,9 +13,11 @@ from graphc.linalg import decompositions, place
 from graphc.linalg.checks import expanded, need_float, need_matrix, need_square
 from graphc.linalg.results import EighResult, EigResult, LstsqResult, QRResult, SVDResult
 from graphc.linalg.systems import solve_triangular
-from graphc.ops import dispatch, eigen, orthogonal, reduce
-from graphc.ops import elementwise as ew
-from graphc.ops.state import straight_through
+from graphc.ops import dispatch
+from graphc.ops.effects.state import straight_through
+from graphc.ops.factorization import eigen, orthogonal
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.reduction import reduce
 from graphc.tensors import composite
 from graphc.tensors.free_functions import cat
 from graphc.tensors.tensor import Tensor

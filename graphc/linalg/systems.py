@@ -20,11 +20,13 @@ from graphc.linalg.results import (
     SlogdetResult,
     SolveExResult,
 )
-from graphc.ops import dispatch, factors, reduce
-from graphc.ops import elementwise as ew
-from graphc.ops import math as mathematics
-from graphc.ops.index import iota
-from graphc.ops.state import straight_through
+from graphc.ops import dispatch
+from graphc.ops.effects.state import straight_through
+from graphc.ops.factorization import factors
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.pointwise import math as mathematics
+from graphc.ops.reduction import reduce
+from graphc.ops.selection.index import iota
 from graphc.tensors import composite
 from graphc.tensors.tensor import Tensor
 

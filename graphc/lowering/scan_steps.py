@@ -10,8 +10,8 @@ from graphc.ir.graph.graph import CONSTANT, INPUT, Graph, Node, Value
 from graphc.ir.graph.interpret import Reemitter
 from graphc.ir.kernel.index import Axis, Index, as_index
 from graphc.ir.kernel.statements import Program
-from graphc.ops.shape import reshape
-from graphc.ops.state import state_write
+from graphc.ops.effects.state import state_write
+from graphc.ops.movement.shape import reshape
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from graphc.base.errors import ShapeError
-from graphc.ops.statistics import BINS
+from graphc.ops.reduction.statistics import BINS
 from graphc.tensors.tensor import Tensor
 from graphc.tracing.taps import Statistics
 

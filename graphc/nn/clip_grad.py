@@ -9,10 +9,10 @@ import numpy as np
 
 from graphc.base.dtypes import float32
 from graphc.base.errors import GradientError, ShapeError
-from graphc.ops import elementwise as ew
-from graphc.ops import math as mathematics
 from graphc.ops.define import as_type, common_type
-from graphc.ops.shape import concat, reshape
+from graphc.ops.movement.shape import concat, reshape
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.pointwise import math as mathematics
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors import composite
 from graphc.tensors.native import NativeLoop, native_loop

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphc.base.errors import AttributeValueError, ShapeError
-from graphc.ops import elementwise as ew
+from graphc.ops.pointwise import elementwise as ew
 from graphc.tensors.creation import from_numpy
 from graphc.tensors.tensor import Tensor
 

@@ -13,10 +13,10 @@ from graphc.ir.graph.graph import CONSTANT, INPUT, Graph, Node, Value, input_cla
 from graphc.ir.graph.interpret import Reemitter, live_nodes
 from graphc.ir.op import Trait
 from graphc.ops.dispatch import GraphDispatcher, use
-from graphc.ops.elementwise import add
-from graphc.ops.reduce import sum_to
-from graphc.ops.shape import broadcast_to, zeros_like
-from graphc.ops.state import stop_gradient, untracked
+from graphc.ops.effects.state import stop_gradient, untracked
+from graphc.ops.movement.shape import broadcast_to, zeros_like
+from graphc.ops.pointwise.elementwise import add
+from graphc.ops.reduction.reduce import sum_to
 
 Seed = Callable[[Graph, Value], Value]
 """``seed(graph, output)`` emits the gradient of an output into a graph."""

@@ -19,9 +19,9 @@ from graphc.ir.types import TensorType
 from graphc.ops import dispatch
 from graphc.ops.batch import Entry, spread
 from graphc.ops.dispatch import GraphDispatcher
-from graphc.ops.elementwise import mul
-from graphc.ops.reduce import sum as add_up
-from graphc.ops.shape import concat, reshape, slice
+from graphc.ops.movement.shape import concat, reshape, slice
+from graphc.ops.pointwise.elementwise import mul
+from graphc.ops.reduction.reduce import sum as add_up
 
 
 def apply_batched(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> tuple[Any, ...]:

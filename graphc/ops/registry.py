@@ -2,46 +2,14 @@
 
 from __future__ import annotations
 
-from graphc.ops import (
-    bits,
-    branch,
-    check,
-    checkpoint,
-    complex,
-    control,
-    convolution,
-    eigen,
-    elementary,
-    elementwise,
-    exact,
-    factors,
-    fourier,
-    gamma,
-    host,
-    index,
-    loop,
-    masked_product,
-    math,
-    matrix_product,
-    nibble_product,
-    order,
-    orthogonal,
-    parts,
-    random,
-    reduce,
-    shape,
-    size,
-    slice_update,
-    sorting,
-    special,
-    state,
-    statistics,
-    strided,
-    tap,
-    while_loop,
-    window,
-    winograd,
-)
+from graphc.ops.contraction import convolution, fourier, masked_product, matrix_product, nibble_product, winograd
+from graphc.ops.effects import check, host, random, state, tap
+from graphc.ops.factorization import eigen, factors, orthogonal
+from graphc.ops.flow import branch, checkpoint, control, loop, while_loop
+from graphc.ops.movement import parts, shape, size, slice_update, strided
+from graphc.ops.pointwise import bits, complex, elementary, elementwise, exact, gamma, math, special
+from graphc.ops.reduction import reduce, statistics, window
+from graphc.ops.selection import index, order, sorting
 
 FAMILIES = (
     elementwise,

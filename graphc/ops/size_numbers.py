@@ -49,7 +49,7 @@ def _node(value: Any) -> Any:
     """Return the number as i64 or f64."""
     if is_size(value):
         # Imported here, because the definition of the op imports this module.
-        return import_module("graphc.ops.size").size(value=value)
+        return import_module("graphc.ops.movement.size").size(value=value)
     if not isinstance(value, SizeNumber) or value.function not in _OPS:
         return dispatch.current().scalar(float(value), float64)
     return dispatch.apply(REGISTRY[_OPS[value.function]], tuple(_wide(x) for x in value.operands), {})

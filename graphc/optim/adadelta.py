@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Unpack
 
 from graphc.base.errors import AttributeValueError
-from graphc.ops import math as mathematics
+from graphc.ops.pointwise import math as mathematics
 from graphc.optim.optimizer import (
     Group,
     ImplementationOptions,

@@ -8,8 +8,8 @@ from typing import Any, Unpack
 import numpy as np
 
 from graphc.base.errors import AttributeValueError
-from graphc.ops import elementwise as ew
-from graphc.ops import math as mathematics
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.pointwise import math as mathematics
 from graphc.optim.optimizer import Group, ImplementationOptions, Optimizer, State, is_zero, step_counter, zeros_like
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Unpack
 
-from graphc.ops import math as mathematics
+from graphc.ops.pointwise import math as mathematics
 from graphc.optim.optimizer import (
     Group,
     ImplementationOptions,

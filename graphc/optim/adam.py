@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Unpack
 
-from graphc.ops import elementwise as ew
-from graphc.ops import math as mathematics
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.pointwise import math as mathematics
 from graphc.optim.moments import Moments, bias_correction, inverse_root
 from graphc.optim.optimizer import Group, ImplementationOptions, State, decayed_gradient, step_counter, zeros_like
 from graphc.tensors.tensor import Tensor

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Unpack
 
-from graphc.ops import elementwise as ew
+from graphc.ops.pointwise import elementwise as ew
 from graphc.optim.moments import Moments, bias_correction
 from graphc.optim.optimizer import Group, ImplementationOptions, State, decayed_gradient, step_counter, zeros_like
 from graphc.tensors.tensor import Tensor

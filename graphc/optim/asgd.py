@@ -7,8 +7,8 @@ from typing import Any, Unpack
 import numpy as np
 
 from graphc.base.dtypes import elements
-from graphc.ops import elementwise as ew
-from graphc.ops import math as mathematics
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.pointwise import math as mathematics
 from graphc.optim.optimizer import Group, ImplementationOptions, Optimizer, State, decayed_gradient, step_counter
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from graphc.base.errors import ArgumentError, GradientError
-from graphc.ops import elementwise as ew
+from graphc.ops.pointwise import elementwise as ew
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors import structure
 from graphc.tensors.tensor import Tensor

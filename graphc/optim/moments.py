@@ -6,7 +6,7 @@ import math
 from typing import Any, ClassVar
 
 from graphc.base.errors import AttributeValueError
-from graphc.ops import math as mathematics
+from graphc.ops.pointwise import math as mathematics
 from graphc.optim.optimizer import Group, Optimizer, State, is_zero, step_counter, zeros_like
 from graphc.tensors.tensor import Tensor
 

@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from graphc.base.errors import AttributeValueError, ShapeError
-from graphc.ops import elementwise as ew
-from graphc.ops import math as mathematics
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.pointwise import math as mathematics
 from graphc.optim.optimizer import Group, Optimizer, State, is_zero, zeros_like
 from graphc.tensors.tensor import Tensor
 

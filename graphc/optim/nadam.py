@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from graphc.ops import math as mathematics
+from graphc.ops.pointwise import math as mathematics
 from graphc.optim.moments import Moments, bias_correction, decayed
 from graphc.optim.optimizer import Group, ImplementationOptions, State
 from graphc.tensors.tensor import Tensor

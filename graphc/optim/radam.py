@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, Unpack
 
-from graphc.ops import elementwise as ew
-from graphc.ops import math as mathematics
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.pointwise import math as mathematics
 from graphc.optim.moments import Moments, bias_correction, decayed
 from graphc.optim.optimizer import Group, ImplementationOptions, State
 from graphc.tensors.tensor import Tensor

@@ -14,7 +14,7 @@ import numpy as np
 from graphc.base.errors import ArgumentError, AttributeValueError
 from graphc.nn.module import Module
 from graphc.nn.modules.normalization import _BatchNorm, _InstanceNorm
-from graphc.ops import elementwise as ew
+from graphc.ops.pointwise import elementwise as ew
 from graphc.optim.optimizer import Optimizer
 from graphc.optim.schedule import LRScheduler
 from graphc.tape.grad_mode import no_grad

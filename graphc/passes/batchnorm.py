@@ -12,11 +12,11 @@ from graphc.codegen.machine.costs import DEFAULT, Costs, RewriteCosts
 from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value
 from graphc.ir.graph.rewrite import Rule, apply_rules
 from graphc.ir.op import Trait
-from graphc.ops.convolution import conv
+from graphc.ops.contraction.convolution import conv
+from graphc.ops.contraction.matrix_product import matmul
 from graphc.ops.dispatch import GraphDispatcher, use
-from graphc.ops.elementwise import add, div, mul, sub
-from graphc.ops.matrix_product import matmul
-from graphc.ops.shape import broadcast_to, reshape
+from graphc.ops.movement.shape import broadcast_to, reshape
+from graphc.ops.pointwise.elementwise import add, div, mul, sub
 from graphc.passes.base import PassResult
 from graphc.passes.call_invariant import is_call_invariant, leaf_classes
 from graphc.passes.operand_access import is_widening

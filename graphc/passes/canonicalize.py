@@ -17,13 +17,14 @@ from graphc.codegen.machine.costs import DEFAULT, Costs
 from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value
 from graphc.ir.graph.rewrite import Rule, apply_rules
 from graphc.ir.op import Trait
-from graphc.ops import elementwise as e
-from graphc.ops import math as mathematics
-from graphc.ops import reduce, shape
+from graphc.ops.contraction.matrix_product import matmul
 from graphc.ops.define import OpFunction
 from graphc.ops.dispatch import GraphDispatcher, use
-from graphc.ops.matrix_product import matmul
-from graphc.ops.size import size
+from graphc.ops.movement import shape
+from graphc.ops.movement.size import size
+from graphc.ops.pointwise import elementwise as e
+from graphc.ops.pointwise import math as mathematics
+from graphc.ops.reduction import reduce
 from graphc.passes.base import PassResult
 from graphc.passes.zero_signs import is_unseen
 

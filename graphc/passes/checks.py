@@ -13,8 +13,8 @@ from graphc.base.sizes.size import always, bounds, is_size
 from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value
 from graphc.ir.graph.interpret import Reemitter
 from graphc.ir.op import Bounds, Trait
-from graphc.ops.check import NOT_FINITE, holds, limits_of
-from graphc.ops.host import FAILED
+from graphc.ops.effects.check import NOT_FINITE, holds, limits_of
+from graphc.ops.effects.host import FAILED
 from graphc.passes.base import PassResult
 
 

@@ -10,11 +10,12 @@ from graphc.base.dtypes import int64
 from graphc.base.sizes.size import always, is_size
 from graphc.ir.graph.graph import Graph, Node, Value
 from graphc.ir.types import row_major_strides
-from graphc.ops import dispatch, shape
+from graphc.ops import dispatch
 from graphc.ops.dispatch import GraphDispatcher, use
-from graphc.ops.elementwise import add, cast, mul
-from graphc.ops.index import iota, scatter, scatter_add, scatter_extreme, scatter_product
-from graphc.ops.slice_update import slice_index, slice_stops, update_slice
+from graphc.ops.movement import shape
+from graphc.ops.movement.slice_update import slice_index, slice_stops, update_slice
+from graphc.ops.pointwise.elementwise import add, cast, mul
+from graphc.ops.selection.index import iota, scatter, scatter_add, scatter_extreme, scatter_product
 from graphc.passes.updates import unmoved, updated
 
 _AT_INDICES = frozenset(f.op for f in (scatter, scatter_add, scatter_extreme, scatter_product))

@@ -8,11 +8,12 @@ import numpy as np
 
 from graphc.base.sizes.size import is_one
 from graphc.ir.graph.graph import CONSTANT, Graph, Value
-from graphc.ops import elementwise as e
-from graphc.ops import math, shape
+from graphc.ops.contraction.masked_product import masked_matmul
+from graphc.ops.contraction.matrix_product import matmul
 from graphc.ops.dispatch import GraphDispatcher, use
-from graphc.ops.masked_product import masked_matmul
-from graphc.ops.matrix_product import matmul
+from graphc.ops.movement import shape
+from graphc.ops.pointwise import elementwise as e
+from graphc.ops.pointwise import math
 from graphc.passes.base import PassResult
 
 LONGEST_SEARCH = 16

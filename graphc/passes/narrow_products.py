@@ -11,9 +11,9 @@ from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import Graph, Node, Value
 from graphc.ir.graph.rewrite import Rule, apply_rules
 from graphc.ir.op import Trait
+from graphc.ops.contraction.matrix_product import bf16_pairs
 from graphc.ops.dispatch import GraphDispatcher, use
-from graphc.ops.matrix_product import bf16_pairs
-from graphc.ops.shape import pad
+from graphc.ops.movement.shape import pad
 from graphc.passes.base import PassResult
 
 SMALLEST = 1 << 16

@@ -9,8 +9,9 @@ from graphc.base.sizes.size import always, is_size
 from graphc.codegen.machine.costs import DEFAULT, Costs
 from graphc.ir.graph.graph import Graph, Node, Value
 from graphc.ir.types import TensorType
-from graphc.ops import elementwise, shape
 from graphc.ops.dispatch import GraphDispatcher, use
+from graphc.ops.movement import shape
+from graphc.ops.pointwise import elementwise
 from graphc.passes.base import PassResult
 from graphc.passes.dce import DeadCodeElimination
 

@@ -16,17 +16,18 @@ from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value, input_class, inp
 from graphc.ir.graph.interpret import Reemitter
 from graphc.ir.op import Trait
 from graphc.ir.types import TensorType
-from graphc.ops import elementwise as e
-from graphc.ops import math, reduce
-from graphc.ops.convolution import conv
+from graphc.ops.contraction.convolution import conv
+from graphc.ops.contraction.matrix_product import bf16_pairs, i8_quads, matmul, quad_matmul
+from graphc.ops.contraction.nibble_product import GROUP, nibble_matmul, nibble_quad_matmul, nibble_scales, store_nibbles
+from graphc.ops.contraction.nibble_product import NIBBLES as STEPS
 from graphc.ops.dispatch import GraphDispatcher, use
-from graphc.ops.elementwise import cast, mul
-from graphc.ops.index import gather
-from graphc.ops.loop import scan
-from graphc.ops.matrix_product import bf16_pairs, i8_quads, matmul, quad_matmul
-from graphc.ops.nibble_product import GROUP, nibble_matmul, nibble_quad_matmul, nibble_scales, store_nibbles
-from graphc.ops.nibble_product import NIBBLES as STEPS
-from graphc.ops.shape import broadcast_to, flip, pad, reshape, slice, transpose
+from graphc.ops.flow.loop import scan
+from graphc.ops.movement.shape import broadcast_to, flip, pad, reshape, slice, transpose
+from graphc.ops.pointwise import elementwise as e
+from graphc.ops.pointwise import math
+from graphc.ops.pointwise.elementwise import cast, mul
+from graphc.ops.reduction import reduce
+from graphc.ops.selection.index import gather
 
 PRECISIONS = {
     "bf16": bfloat16,

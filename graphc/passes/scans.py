@@ -11,8 +11,8 @@ from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import Graph, Node, Value
 from graphc.ir.graph.interpret import copy, live_nodes
 from graphc.ir.op import Trait
-from graphc.ops.control import inline
 from graphc.ops.dispatch import GraphDispatcher, current, use
+from graphc.ops.flow.control import inline
 from graphc.passes.base import Pass, PassResult, held_graphs, with_costs
 from graphc.passes.cse import CommonSubexpressionElimination
 

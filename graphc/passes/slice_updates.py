@@ -11,9 +11,10 @@ import numpy as np
 from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value
 from graphc.ir.graph.interpret import copy
 from graphc.ir.op import Trait
-from graphc.ops import elementwise, shape
 from graphc.ops.dispatch import GraphDispatcher, use
-from graphc.ops.slice_update import update_slice
+from graphc.ops.movement import shape
+from graphc.ops.movement.slice_update import update_slice
+from graphc.ops.pointwise import elementwise
 from graphc.passes.base import PassResult
 from graphc.passes.dce import DeadCodeElimination
 from graphc.passes.lifted_updates import SliceRegion, content_before, lift_updates, tiled

@@ -12,9 +12,9 @@ from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value
 from graphc.ir.graph.interpret import Reemitter
 from graphc.ir.op import Attrs, Trait
 from graphc.ir.types import TensorType
-from graphc.ops.complex import interleaved, parts, view_as_complex, view_as_real
 from graphc.ops.dispatch import GraphDispatcher, use
-from graphc.ops.parts_of_complex import Complex, PartsDispatcher, apply_to_parts
+from graphc.ops.pointwise.complex import interleaved, parts, view_as_complex, view_as_real
+from graphc.ops.pointwise.parts_of_complex import Complex, PartsDispatcher, apply_to_parts
 from graphc.passes.base import PassResult, held_graphs
 
 

@@ -15,10 +15,16 @@ from graphc.codegen.machine.costs import DEFAULT, Costs, RewriteCosts
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value
 from graphc.ir.graph.rewrite import Rule, apply_rules
+from graphc.ops.contraction.matrix_product import matmul
+from graphc.ops.contraction.winograd import (
+    tiles_of,
+    transform_weights,
+    winograd_input,
+    winograd_output,
+    winograd_weight,
+)
 from graphc.ops.dispatch import GraphDispatcher, use
-from graphc.ops.matrix_product import matmul
-from graphc.ops.shape import pad
-from graphc.ops.winograd import tiles_of, transform_weights, winograd_input, winograd_output, winograd_weight
+from graphc.ops.movement.shape import pad
 from graphc.passes.base import PassResult
 from graphc.passes.call_invariant import is_call_invariant
 

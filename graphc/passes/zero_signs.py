@@ -6,8 +6,8 @@ import numpy as np
 
 from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value
 from graphc.ir.op import Trait, ZeroSign
-from graphc.ops import elementwise as e
-from graphc.ops import shape
+from graphc.ops.movement import shape
+from graphc.ops.pointwise import elementwise as e
 
 LONGEST_SEARCH = 32
 """Nodes to visit before the sign counts as observable; the readers of a norm or a softmax need fewer."""

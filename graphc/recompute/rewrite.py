@@ -9,7 +9,7 @@ from typing import Any
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import CONSTANT, INPUT, Graph, Node, Value, input_class
 from graphc.ir.graph.interpret import Reemitter
-from graphc.ops.checkpoint import later
+from graphc.ops.flow.checkpoint import later
 
 
 def recompute(

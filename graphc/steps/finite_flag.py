@@ -11,11 +11,11 @@ from graphc.base.sizes.size import hint
 from graphc.ir.graph.graph import Graph, Node, Value
 from graphc.ir.graph.interpret import live_nodes
 from graphc.ir.op import Trait
-from graphc.ops import elementwise as ew
-from graphc.ops import math as mathematics
-from graphc.ops.check import NOT_FINITE, check_true
-from graphc.ops.checkpoint import later
 from graphc.ops.dispatch import use
+from graphc.ops.effects.check import NOT_FINITE, check_true
+from graphc.ops.flow.checkpoint import later
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.pointwise import math as mathematics
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors.tensor import Tensor
 from graphc.tracing.tracer import Tracer

@@ -15,7 +15,7 @@ from graphc.calls.machine import is_device
 from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value, input_class, input_path
 from graphc.ir.graph.interpret import Evaluator, Interpreter, solved_sizes
 from graphc.ir.op import Trait
-from graphc.ops.host import interpreting
+from graphc.ops.effects.host import interpreting
 from graphc.runtime.host_calls import current
 from graphc.steps.finite_flag import Guarded
 from graphc.steps.state_rounds import CALLS

@@ -12,11 +12,11 @@ from graphc.calls.bindings import Slot
 from graphc.ir.graph.graph import Graph, Value, input_path
 from graphc.ir.types import TensorType
 from graphc.nn.clip_grad import norm_of
-from graphc.ops import elementwise as ew
-from graphc.ops import math as mathematics
 from graphc.ops.define import as_type
 from graphc.ops.dispatch import GraphDispatcher, use
-from graphc.ops.shape import broadcast_to, filled
+from graphc.ops.movement.shape import broadcast_to, filled
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.pointwise import math as mathematics
 from graphc.steps.step_options import DynamicScale, StepOptions
 from graphc.steps.step_state import StepState
 from graphc.tensors import composite

@@ -10,10 +10,10 @@ from graphc.base.errors import ArgumentError, GradientError, ShapeError
 from graphc.eager import engine
 from graphc.nn.clip_grad import norm_of
 from graphc.nn.parallel.reducer import reduced_by_graph
-from graphc.ops import elementwise as ew
-from graphc.ops import math as mathematics
 from graphc.ops.define import as_type
-from graphc.ops.shape import filled
+from graphc.ops.movement.shape import filled
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.pointwise import math as mathematics
 from graphc.steps.step_forward import forward_and_loss
 from graphc.steps.step_gradients import accumulated
 from graphc.steps.step_options import DynamicScale, StepOptions

@@ -13,9 +13,9 @@ from graphc.distributed.channel import Channel
 from graphc.ir.types import TensorType
 from graphc.nn.parallel import DistributedDataParallel
 from graphc.nn.parallel.buckets import Bucket
-from graphc.ops import elementwise as ew
-from graphc.ops.checkpoint import later
-from graphc.ops.shape import concat
+from graphc.ops.flow.checkpoint import later
+from graphc.ops.movement.shape import concat
+from graphc.ops.pointwise import elementwise as ew
 from graphc.runtime.host_calls import OPEN
 from graphc.steps.step_options import StepOptions
 from graphc.tensors.tensor import Tensor

@@ -10,7 +10,7 @@ from graphc.calls.bindings import Slot
 from graphc.ir.graph.graph import Graph, Value
 from graphc.ir.op import Trait
 from graphc.ir.types import TensorType
-from graphc.ops import elementwise as ew
+from graphc.ops.pointwise import elementwise as ew
 from graphc.optim.settings import GroupRule
 from graphc.tensors.tensor import Tensor
 from graphc.tracing.tracer import Tracer

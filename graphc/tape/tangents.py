@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from graphc.ops.shape import zeros_like
+from graphc.ops.movement.shape import zeros_like
 
 levels: ContextVar[tuple[int, ...]] = ContextVar("graphc_forward_levels", default=())
 """Open levels, outermost first; operations propagate tangents of these."""

@@ -6,9 +6,9 @@ from typing import Any
 
 from graphc.base.dtypes import float32, float64
 from graphc.base.errors import DTypeError
-from graphc.ops import complex as parts
-from graphc.ops import elementwise as ew
-from graphc.ops import math as mathematics
+from graphc.ops.pointwise import complex as parts
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.pointwise import math as mathematics
 from graphc.tensors.out import with_hints
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import need_tensor

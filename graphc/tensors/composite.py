@@ -11,13 +11,13 @@ from graphc.base.dtypes import DType, float32, int64, limits
 from graphc.base.errors import ArgumentError, DTypeError
 from graphc.base.sizes.dims import Dims, dim_of, dims_of
 from graphc.base.sizes.size import is_size
-from graphc.ops import complex as parts
-from graphc.ops import elementwise as ew
-from graphc.ops import math as mathematics
-from graphc.ops import reduce
 from graphc.ops.define import common_type
-from graphc.ops.shape import reshape
-from graphc.ops.state import stop_gradient
+from graphc.ops.effects.state import stop_gradient
+from graphc.ops.movement.shape import reshape
+from graphc.ops.pointwise import complex as parts
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.pointwise import math as mathematics
+from graphc.ops.reduction import reduce
 from graphc.tensors.mixed import in_f32
 from graphc.tensors.repeated import compiled_when_repeated
 

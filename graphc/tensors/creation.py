@@ -27,9 +27,9 @@ from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, S
 from graphc.base.sizes.dims import common_shape, has_sizes, new_shape
 from graphc.base.sizes.size import is_size
 from graphc.ops import dispatch
-from graphc.ops import elementwise as ew
-from graphc.ops.index import iota
-from graphc.ops.math import pow as power
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.pointwise.math import pow as power
+from graphc.ops.selection.index import iota
 from graphc.tensors.methods.conversion import type_named
 from graphc.tensors.open_numbers import counted, filled_with, is_given, spaced, tensor_of
 from graphc.tensors.out import with_hints

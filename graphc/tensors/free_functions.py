@@ -11,10 +11,10 @@ import numpy as np
 from graphc.base.dtypes import bool_, dtype_of, int64
 from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
 from graphc.base.sizes.dims import common_shape, new_shape, numpy_names
-from graphc.ops import elementwise as ew
-from graphc.ops import exact
-from graphc.ops.check import check_true
 from graphc.ops.define import common_type
+from graphc.ops.effects.check import check_true
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.pointwise import exact
 from graphc.tensors.methods import algebra, selection, shaping
 from graphc.tensors.methods.arithmetic import product
 from graphc.tensors.out import with_hints

@@ -15,10 +15,19 @@ from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, I
 from graphc.base.sizes.dims import common_shape, dim_of, same_sizes
 from graphc.base.sizes.size import is_one, is_size
 from graphc.ir.types import row_major_strides
-from graphc.ops import dispatch, shape
-from graphc.ops import elementwise as ew
-from graphc.ops.check import check_index, check_range
-from graphc.ops.index import gather, gathered_shape, iota, row_major_places, scatter, scatter_add, scatter_extreme
+from graphc.ops import dispatch
+from graphc.ops.effects.check import check_index, check_range
+from graphc.ops.movement import shape
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.selection.index import (
+    gather,
+    gathered_shape,
+    iota,
+    row_major_places,
+    scatter,
+    scatter_add,
+    scatter_extreme,
+)
 from graphc.tape.grad_mode import is_grad_enabled
 from graphc.tape.tangents import USED
 from graphc.tensors import routes

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from graphc.base.autocast_state import autocast_dtype, suspended
 from graphc.base.dtypes import DType, float32, promote
-from graphc.ops import elementwise as ew
+from graphc.ops.pointwise import elementwise as ew
 from graphc.tensors.tensor_base import TensorBase
 
 F = TypeVar("F", bound=Callable[..., Any])

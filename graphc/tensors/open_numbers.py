@@ -7,9 +7,9 @@ from typing import Any
 from graphc.base.dtypes import DType, dtype_of, fitted, float64, int64, python_scalar_type
 from graphc.base.sizes.symbolic import is_symbolic
 from graphc.base.values import is_open
-from graphc.ops import elementwise as ew
-from graphc.ops.index import iota
-from graphc.ops.shape import concat, filled, reshape
+from graphc.ops.movement.shape import concat, filled, reshape
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.selection.index import iota
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import TensorBase, front
 

@@ -15,12 +15,12 @@ import numpy as np
 
 from graphc.base.dtypes import float32, float64
 from graphc.base.errors import AttributeValueError
-from graphc.ops import elementary, gamma, special
-from graphc.ops import elementwise as ew
-from graphc.ops import math as mathematics
 from graphc.ops.define import common_type
-from graphc.ops.quadrature import column, gauss_legendre, row, sum_last
-from graphc.ops.state import stop_gradient
+from graphc.ops.effects.state import stop_gradient
+from graphc.ops.pointwise import elementary, gamma, special
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.pointwise import math as mathematics
+from graphc.ops.pointwise.quadrature import column, gauss_legendre, row, sum_last
 from graphc.tensors.tensor_base import TensorBase, need_tensor
 
 if TYPE_CHECKING:

@@ -29,9 +29,9 @@ from graphc.base.errors import ArgumentError, DTypeError, GradientError
 from graphc.base.memory_format import channels_last, channels_last_3d, check_format, layout, strided
 from graphc.base.public import call, path_of, resolve
 from graphc.base.sizes.dims import has_sizes, new_shape, numpy_names
-from graphc.ops import elementwise as ew
-from graphc.ops import shape
-from graphc.ops.state import stop_gradient
+from graphc.ops.effects.state import stop_gradient
+from graphc.ops.movement import shape
+from graphc.ops.pointwise import elementwise as ew
 from graphc.tensors.methods.arithmetic import Arithmetic
 from graphc.tensors.methods.calculus import Calculus
 from graphc.tensors.methods.conversion import Conversion

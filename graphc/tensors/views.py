@@ -10,7 +10,7 @@ import numpy as np
 from graphc.base import mutation_epoch
 from graphc.base.dtypes import bool_
 from graphc.base.errors import GradientError
-from graphc.ops import elementwise as ew
+from graphc.ops.pointwise import elementwise as ew
 from graphc.tape import tangents
 from graphc.tape.grad_mode import is_grad_enabled, set_grad_enabled
 from graphc.tensors.tensor_base import Steps, View, bump, check_writable, front, refresh

@@ -11,9 +11,9 @@ from graphc.eager.function import reduced
 from graphc.ir.graph.graph import Graph, Value
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch
-from graphc.ops import elementwise as ew
-from graphc.ops.shape import filled
-from graphc.ops.state import stop_gradient
+from graphc.ops.effects.state import stop_gradient
+from graphc.ops.movement.shape import filled
+from graphc.ops.pointwise import elementwise as ew
 from graphc.tape.grad_mode import is_grad_enabled, no_grad
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import refresh
@@ -76,7 +76,7 @@ class _CustomCall:
         self.forward.graph.set_outputs([*values, *saved])
         attrs = {"forward": self.forward.graph, "backward": self.backward.graph, "results": len(values)}
         # Imported here: the samples of this module are graphs, and graphs load networkx.
-        call = import_module("graphc.ops.control").call
+        call = import_module("graphc.ops.flow.control").call
         outputs = self.tracer.apply(call.op, self.forward.origins, attrs)
         outputs = list(outputs if isinstance(outputs, tuple) else (outputs,))[: len(values)]
         finished = [self._finish(r, outputs.pop(0)) if isinstance(r, Tensor) else r for r in results]

@@ -22,11 +22,11 @@ from graphc.guards.attributes import not_recording, recorder
 from graphc.ir.graph.graph import Graph, Value
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch
-from graphc.ops import elementwise as ew
-from graphc.ops.check import check_true
 from graphc.ops.dispatch import GraphDispatcher
-from graphc.ops.host import FAILED, TOKEN, host_call, text_of
-from graphc.ops.shape import filled
+from graphc.ops.effects.check import check_true
+from graphc.ops.effects.host import FAILED, TOKEN, host_call, text_of
+from graphc.ops.movement.shape import filled
+from graphc.ops.pointwise import elementwise as ew
 from graphc.tape.grad_mode import enable_grad, is_grad_enabled, no_grad
 from graphc.tape.hooks import call_hook
 from graphc.tape.node import AccumulateGrad, Node, nodes_behind
@@ -114,7 +114,7 @@ def call_python(
     host.start(tracer)
     if site.differentiated:
         # Imported here: the samples of this module are graphs, and graphs load networkx.
-        call = import_module("graphc.ops.control").call
+        call = import_module("graphc.ops.flow.control").call
         attrs = {**site.graphs(host), "results": 1 + len(results), "ordered": True}
         outputs = tracer.apply(call.op, (host.token, *tensors), attrs)
     else:
@@ -170,7 +170,7 @@ def watch_gradients(
     forward.set_outputs([forward.add_input(t, f"x{i}") for i, t in enumerate((TOKEN, *types))])
     gradients = [backward.add_input(t, f"g{i}") for i, t in enumerate((TOKEN, *types))]
     backward.set_outputs(_emit(backward, gradients, site.attrs(host, site.forward, types, types)))
-    call = import_module("graphc.ops.control").call
+    call = import_module("graphc.ops.flow.control").call
     attrs = {"forward": forward, "backward": backward, "results": 1 + len(types), "ordered": True}
     host.token, *outputs = tracer.apply(call.op, (host.token, *chosen), attrs)
     remaining = iter(outputs)

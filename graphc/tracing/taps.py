@@ -9,9 +9,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphc.ops import dispatch
-from graphc.ops.host import host_call
-from graphc.ops.shape import concat, reshape
-from graphc.ops.statistics import FIELDS, ROW, USUAL, gradient_slots, gradient_tap, kinds_of, row_of, statistics
+from graphc.ops.effects.host import host_call
+from graphc.ops.movement.shape import concat, reshape
+from graphc.ops.reduction.statistics import (
+    FIELDS,
+    ROW,
+    USUAL,
+    gradient_slots,
+    gradient_tap,
+    kinds_of,
+    row_of,
+    statistics,
+)
 from graphc.tape.grad_mode import is_grad_enabled, no_grad
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import refresh

@@ -28,9 +28,9 @@ from graphc.ir.graph.interpret import live_nodes
 from graphc.ir.op import OpDef, Trait
 from graphc.ir.types import TensorType
 from graphc.ops.define import as_type
-from graphc.ops.shape import reshape
+from graphc.ops.effects.state import state_write, straight_through, untracked
+from graphc.ops.movement.shape import reshape
 from graphc.ops.size_numbers import number_of_sizes
-from graphc.ops.state import state_write, straight_through, untracked
 from graphc.tape.grad_mode import is_grad_enabled, no_grad
 from graphc.tape.tangents import USED, has_tangents
 from graphc.tensors.placement import OnOneDevice

@@ -83,7 +83,7 @@ def test_ops_asked_for_by_name_are_found(path: str, line: str, count: int):
     ],
 )
 def test_ops_that_are_compared_are_found(path: str, line: str, count: int):
-    source = f"from graphc.ops import shape as s\nfrom graphc.ops.shape import pad\n{line}\n"
+    source = f"from graphc.ops import shape as s\nfrom graphc.ops.movement.shape import pad\n{line}\n"
     assert len(house.ops_by_identity([Module(path, source)])) == count
 
 
@@ -125,7 +125,7 @@ def test_families_of_processors_are_found_outside_of_their_room(path: str, line:
 
 def test_imports_at_run_time_against_the_floors_are_found():
     upward = Module("graphc/ir/graph/x.py", 'f = deferred("graphc.nn.module:Module")\n')
-    downward = Module("graphc/nn/x.py", 'f = deferred("graphc.ops.shape:reshape")\n')
+    downward = Module("graphc/nn/x.py", 'f = deferred("graphc.ops.movement.shape:reshape")\n')
     documented = Module("graphc/ir/graph/x.py", '"""graphc.nn.module"""\n')
     built = Module("graphc/ir/graph/x.py", 'f = deferred(f"graphc.nn.functional:{name}")\n')
     assert [len(house.late_edges([m])) for m in (upward, downward, documented, built)] == [1, 0, 0, 1]

@@ -26,9 +26,9 @@ def source(path: str, *lines: str) -> Source:
     ("path", "line", "floor"),
     [
         ("graphc/base/errors.py", "from graphc.ir.graph import graph", "base"),
-        ("graphc/ir/graph/graph.py", "from graphc.ops.math import exp", "ir.graph"),
+        ("graphc/ir/graph/graph.py", "from graphc.ops.pointwise.math import exp", "ir.graph"),
         ("graphc/ir/graph/graph.py", "from graphc.ir.kernel.nest import Nest", "ir.graph"),
-        ("graphc/ops/math.py", "import graphc.passes", "ops"),
+        ("graphc/ops/pointwise/math.py", "import graphc.passes", "ops"),
         ("graphc/codegen/llvm/emit.py", "from graphc.fusion.vertical import fuse", "codegen.llvm"),
         ("graphc/codegen/llvm/emit.py", "from graphc.ops import define", "codegen.llvm"),
         ("graphc/codegen/schedule/lanes/choose.py", "from graphc.codegen.llvm import emit", "codegen.schedule.lanes"),

@@ -7,7 +7,7 @@ from graphc.calls.bound_program import GivenProgram, build
 from graphc.ir.graph.graph import Graph
 from graphc.ir.types import TensorType
 from graphc.ops.dispatch import GraphDispatcher, use
-from graphc.ops.elementwise import add
+from graphc.ops.pointwise.elementwise import add
 
 
 def test_params_may_be_others_in_each_call():

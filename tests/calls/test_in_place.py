@@ -5,7 +5,7 @@ import numpy as np
 import graphc
 from graphc.base.dtypes import float32
 from graphc.calls.in_place import InPlace, Norm, addresses, can_be_written
-from graphc.ops import elementwise as ew
+from graphc.ops.pointwise import elementwise as ew
 from graphc.tensors import composite
 
 

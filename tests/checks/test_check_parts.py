@@ -24,7 +24,7 @@ from graphc.ir.graph.graph import Graph
 from graphc.ir.kernel.statements import Let, Loop, Program, Stmt
 from graphc.ir.op import REGISTRY
 from graphc.nn import functional as F
-from graphc.ops.elementwise import mul
+from graphc.ops.pointwise.elementwise import mul
 from graphc.passes.base import PassResult
 from graphc.passes.canonicalize import Canonicalize
 from graphc.passes.cse import CommonSubexpressionElimination

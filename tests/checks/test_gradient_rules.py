@@ -8,7 +8,7 @@ import pytest
 from graphc.checks.gradient_rules import gradient_fault, may_compare, wrong_rule
 from graphc.ir.graph.parse import parse_graph
 from graphc.ir.op import REGISTRY
-from graphc.ops.elementwise import mul
+from graphc.ops.pointwise.elementwise import mul
 from tests.compiler.graphs import arguments, mlp
 
 HELD = """

@@ -11,9 +11,9 @@ import graphc as gc
 from graphc.errors import ArgumentError, DTypeError, GradientError, GraphcError, ShapeError, VerifyError
 from graphc.ir.op import Attr, ErrorSample, Halo, Sample, Trait
 from graphc.ir.types import TensorType
-from graphc.ops import elementwise as e
-from graphc.ops import state
-from graphc.ops.elementwise import ELEMENTWISE, lowered, mul
+from graphc.ops.effects import state
+from graphc.ops.pointwise import elementwise as e
+from graphc.ops.pointwise.elementwise import ELEMENTWISE, lowered, mul
 from graphc.ops.rules import elementwise
 
 pytestmark = pytest.mark.usefixtures("own_ops")

@@ -13,8 +13,8 @@ from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import evaluate
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch
-from graphc.ops import elementwise as e
-from graphc.ops.state import stop_gradient
+from graphc.ops.effects.state import stop_gradient
+from graphc.ops.pointwise import elementwise as e
 
 
 def test_gradients_of_several_uses_add_up_and_those_of_broadcast_operands_are_summed():

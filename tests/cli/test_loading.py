@@ -39,6 +39,7 @@ def test_a_file_is_a_model(net: Path):
 
 
 def test_what_runs_a_file_needs_no_modules_to_trace():
-    program = "import sys, graphc.cli.commands.run; print([m for m in ('graphc.nn', 'graphc.cli.targets') if m in sys.modules])"
+    modules = "[m for m in ('graphc.nn', 'graphc.cli.targets') if m in sys.modules]"
+    program = f"import sys, graphc.cli.commands.run; print({modules})"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

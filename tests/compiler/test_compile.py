@@ -21,9 +21,9 @@ from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import Evaluator, evaluate
 from graphc.ir.graph.parse import parse_graph
 from graphc.ir.types import TensorType
+from graphc.ops.contraction.matrix_product import matmul
 from graphc.ops.dispatch import GraphDispatcher, use
-from graphc.ops.host import host_call
-from graphc.ops.matrix_product import matmul
+from graphc.ops.effects.host import host_call
 from tests.architecture.scan import ROOT
 from tests.compiler.graphs import arguments, counter, lookup, mlp
 from tests.native import priced

@@ -25,8 +25,8 @@ from graphc.models.model_trace import snapshot
 from graphc.nn import functional as F
 from graphc.ops import dispatch
 from graphc.ops.dispatch import GraphDispatcher
-from graphc.ops.host import host_call
-from graphc.ops.math import exp
+from graphc.ops.effects.host import host_call
+from graphc.ops.pointwise.math import exp
 
 
 class Block(nn.Module):

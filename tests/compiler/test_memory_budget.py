@@ -12,10 +12,10 @@ from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import evaluate
 from graphc.ir.types import TensorType
 from graphc.ops.autodiff import vjp_graph
+from graphc.ops.contraction.matrix_product import matmul
 from graphc.ops.dispatch import GraphDispatcher, use
-from graphc.ops.math import sin, tanh
-from graphc.ops.matrix_product import matmul
-from graphc.ops.reduce import sum as add_up
+from graphc.ops.pointwise.math import sin, tanh
+from graphc.ops.reduction.reduce import sum as add_up
 
 
 @pytest.mark.parametrize(

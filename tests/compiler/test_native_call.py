@@ -13,7 +13,8 @@ from graphc.compiler.compile import compile_graph, load_compiled
 from graphc.errors import CompileError
 from graphc.ir.graph.graph import Graph
 from graphc.ir.types import TensorType
-from graphc.ops import dispatch, elementwise
+from graphc.ops import dispatch
+from graphc.ops.pointwise import elementwise
 from graphc.runtime import fast_call
 from graphc.runtime.call import Executable
 

@@ -12,9 +12,9 @@ from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import evaluate
 from graphc.ir.types import TensorType
 from graphc.ops.autodiff import split_forward_backward, vjp_graph
+from graphc.ops.contraction.matrix_product import matmul
 from graphc.ops.dispatch import GraphDispatcher, use
-from graphc.ops.math import sin, tanh
-from graphc.ops.matrix_product import matmul
+from graphc.ops.pointwise.math import sin, tanh
 
 _X = np.random.default_rng(0).standard_normal((16, 16)) / 4
 

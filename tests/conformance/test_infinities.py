@@ -22,7 +22,7 @@ from graphc.ir.graph.build import constant
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import copy
 from graphc.ir.types import TensorType
-from graphc.ops.convolution import conv, conv_grad_input
+from graphc.ops.contraction.convolution import conv, conv_grad_input
 from graphc.ops.dispatch import GraphDispatcher, apply, use
 from graphc.passes.pipeline import optimize
 from tools.nets.zero_products import native_products, only_spread

@@ -13,7 +13,7 @@ from graphc import nn, optim
 from graphc.compiler.stages import Stages
 from graphc.control.scan import scan
 from graphc.errors import ArgumentError, ShapeError, TraceError
-from graphc.ops.loop import scan as scan_op
+from graphc.ops.flow.loop import scan as scan_op
 
 
 def tensor(*shape: int, seed: int = 0, grad: bool = False) -> graphc.Tensor:

@@ -17,12 +17,12 @@ from tests.architecture.test_tree import FREE_FILES, FREE_FOLDERS
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ["README.md", "CONTRIBUTING.md", *sorted(p.relative_to(ROOT).as_posix() for p in ROOT.glob("docs/**/*.md"))]
 ROOTS = (ROOT, ROOT / "graphc", ROOT / "tests")
-"""Folders to which paths are relative: ``graphc/ops/shape.py``, or ``ops/shape.py`` for short."""
+"""Folders to which paths are relative: ``graphc/ops/movement/shape.py``, or ``ops/movement/shape.py`` for short."""
 OF_CODE = [
     "CONTRIBUTING.md",
     *(f"docs/{name}.md" for name in ("architecture", "glossary", "grammar", "calls", "threads", "artifact")),
 ]
-"""Pages on which ``ops.shape`` is a module of graphc; on others it may be a variable."""
+"""Pages on which ``ops.movement.shape`` is a module of graphc; on others it may be a variable."""
 
 _CODE = re.compile(r"`([^`\n]+)`")
 _PATH = re.compile(r"\.?\w+(/[\w.]+)*/?")
@@ -82,14 +82,14 @@ def test_modules_and_what_they_hold_are_there(page: str):
 
 
 def test_what_is_not_there_is_noticed():
-    assert missing_paths("`graphc/ops/shape.py` `ops/shape.py` `a/b` `ops/` `net.py`") == []
+    assert missing_paths("`graphc/ops/movement/shape.py` `ops/movement/shape.py` `a/b` `ops/` `net.py`") == []
     assert missing_paths("`graphc/ops/shapes.py` `ops/shapes.py` `graphc/opus` `opus/`") == [
         "graphc/ops/shapes.py",
         "ops/shapes.py",
         "graphc/opus",
         "opus/",
     ]
-    assert missing_names("`ops.shape` `graphc.ops.shape.pad` `ops.shape.pad(x)` `a.b`") == []
+    assert missing_names("`ops.movement.shape` `graphc.ops.movement.shape.pad` `ops.movement.shape.pad(x)` `a.b`") == []
     assert missing_names("`ops.shapes` `ops.shape.pads`") == ["ops.shapes", "ops.shape.pads"]
 
 

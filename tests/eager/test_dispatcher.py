@@ -21,8 +21,9 @@ from graphc.errors import ArgumentError, GradientError, GraphcError, ShapeError,
 from graphc.ir.graph.graph import Graph
 from graphc.ir.op import REGISTRY
 from graphc.nn import functional as F
-from graphc.ops import dispatch, shape
-from graphc.ops import elementwise as ew
+from graphc.ops import dispatch
+from graphc.ops.movement import shape
+from graphc.ops.pointwise import elementwise as ew
 from graphc.tape import grad_mode
 from graphc.tensors.tensor_base import BY_NUMPY
 from tests.architecture.scan import ROOT

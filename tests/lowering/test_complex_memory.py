@@ -13,8 +13,8 @@ from graphc.ir.kernel.verify import verify_program
 from graphc.ir.types import TensorType
 from graphc.lowering.program import lower_graph
 from graphc.ops.dispatch import GraphDispatcher, use
-from graphc.ops.elementwise import mul
-from graphc.ops.state import state_write
+from graphc.ops.effects.state import state_write
+from graphc.ops.pointwise.elementwise import mul
 from graphc.passes.pipeline import optimize
 from tests.tensors.against_torch import numbers
 

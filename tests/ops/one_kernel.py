@@ -22,8 +22,8 @@ from graphc.ir.kernel.verify import verify_kernel
 from graphc.ir.op import Attrs, OpDef, Trait, Types
 from graphc.ir.types import TensorType, row_major_strides
 from graphc.ops import dispatch
-from graphc.ops.complex import view_as_complex, view_as_real
-from graphc.ops.loop import run_steps, scan
+from graphc.ops.flow.loop import run_steps, scan
+from graphc.ops.pointwise.complex import view_as_complex, view_as_real
 from graphc.passes.split_complex import SplitComplex
 
 

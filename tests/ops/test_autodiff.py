@@ -12,10 +12,14 @@ from graphc.ir.graph.graph import Graph, input_class
 from graphc.ir.graph.interpret import Evaluator, bind, evaluate
 from graphc.ir.op import REGISTRY
 from graphc.ir.types import TensorType
-from graphc.ops import elementwise, index, math, reduce, shape, state, tap
 from graphc.ops.autodiff import pushforward_graph, split_forward_backward, vjp_graph
+from graphc.ops.contraction.matrix_product import matmul
 from graphc.ops.dispatch import GraphDispatcher, use
-from graphc.ops.matrix_product import matmul
+from graphc.ops.effects import state, tap
+from graphc.ops.movement import shape
+from graphc.ops.pointwise import elementwise, math
+from graphc.ops.reduction import reduce
+from graphc.ops.selection import index
 from graphc.passes.pipeline import optimize
 from tests.named_graphs import MODELS, some_sizes
 from tests.named_graphs import arrays_for as named_arrays_for

@@ -10,7 +10,9 @@ from graphc.errors import ArgumentError, VerifyError
 from graphc.ir.graph.graph import Graph
 from graphc.ir.op import REGISTRY, Attr, Trait
 from graphc.ir.types import TensorType
-from graphc.ops import define, elementwise, math, shape
+from graphc.ops import define
+from graphc.ops.movement import shape
+from graphc.ops.pointwise import elementwise, math
 from tests.ops.apply import traced
 
 

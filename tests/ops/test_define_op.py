@@ -14,7 +14,7 @@ from graphc.errors import ArgumentError, ArtifactError, ShapeError, VerifyError
 from graphc.ir.kernel.statements import Bound
 from graphc.ir.op import REGISTRY, Attr, Halo, Trait
 from graphc.ir.types import TensorType
-from graphc.ops.elementwise import ELEMENTWISE, lowered, mul
+from graphc.ops.pointwise.elementwise import ELEMENTWISE, lowered, mul
 from graphc.ops.rules import elementwise
 from graphc.passes.pipeline import optimize
 

@@ -13,7 +13,8 @@ from graphc.errors import ShapeError
 from graphc.ir.graph.graph import Graph
 from graphc.ir.op import REGISTRY
 from graphc.ir.types import TensorType
-from graphc.ops import dispatch, elementwise
+from graphc.ops import dispatch
+from graphc.ops.pointwise import elementwise
 
 LOCATION = Location("fc1", "model.py", 12)
 

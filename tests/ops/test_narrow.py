@@ -24,9 +24,11 @@ from graphc.ir.graph.parse import parse_graph
 from graphc.ir.graph.text import print_graph
 from graphc.ir.op import REGISTRY, Trait
 from graphc.ir.types import TensorType
-from graphc.ops import elementwise as ew
-from graphc.ops import math, reduce, shape
 from graphc.ops.dispatch import GraphDispatcher, use
+from graphc.ops.movement import shape
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.pointwise import math
+from graphc.ops.reduction import reduce
 from tests.native import TARGETS, check_native, target_or_skip
 
 HALVES = (float16, bfloat16)

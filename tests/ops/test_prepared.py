@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from graphc.ir.op import REGISTRY
-from graphc.ops import shape
+from graphc.ops.movement import shape
 from graphc.ops.prepared import Prepared, bound
 
 ARRAY = np.arange(6.0).reshape(2, 3)

@@ -17,8 +17,8 @@ from graphc.ir.graph.interpret import bind, evaluate
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch
 from graphc.ops.define import as_type, element
-from graphc.ops.elementwise import mul
-from graphc.ops.shape import filled
+from graphc.ops.movement.shape import filled
+from graphc.ops.pointwise.elementwise import mul
 
 BATCH, TIME = Dim("batch", 1, 64), Dim("time", 2, 512)
 SIZES = {"batch": 7, "time": 300}

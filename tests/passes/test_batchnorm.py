@@ -14,12 +14,12 @@ from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import copy
 from graphc.ir.graph.verify import verify_graph
 from graphc.ir.types import TensorType
-from graphc.ops.convolution import conv
+from graphc.ops.contraction.convolution import conv
+from graphc.ops.contraction.matrix_product import matmul
 from graphc.ops.dispatch import GraphDispatcher, use
-from graphc.ops.elementwise import add, div, mul, sub
-from graphc.ops.math import rsqrt, sqrt
-from graphc.ops.matrix_product import matmul
-from graphc.ops.shape import reshape
+from graphc.ops.movement.shape import reshape
+from graphc.ops.pointwise.elementwise import add, div, mul, sub
+from graphc.ops.pointwise.math import rsqrt, sqrt
 from graphc.passes.batchnorm import BatchNormFolding
 from graphc.passes.fold import ConstantFolding
 from tests.passes.check_pass import check_equal, check_pass

@@ -17,14 +17,15 @@ from graphc.ir.graph.interpret import copy, evaluate
 from graphc.ir.graph.rewrite import apply_rules
 from graphc.ir.op import REGISTRY, Trait
 from graphc.ir.types import TensorType
-from graphc.ops import elementwise as e
-from graphc.ops import math as m
-from graphc.ops import reduce, shape
-from graphc.ops.convolution import conv
+from graphc.ops.contraction.convolution import conv
+from graphc.ops.contraction.matrix_product import matmul
 from graphc.ops.define import OpFunction
 from graphc.ops.dispatch import GraphDispatcher, use
-from graphc.ops.matrix_product import matmul
-from graphc.ops.size import size
+from graphc.ops.movement import shape
+from graphc.ops.movement.size import size
+from graphc.ops.pointwise import elementwise as e
+from graphc.ops.pointwise import math as m
+from graphc.ops.reduction import reduce
 from graphc.passes.canonicalize import RULES
 
 Build = Callable[..., Value]

@@ -6,8 +6,8 @@ import pytest
 
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import Graph
-from graphc.ops.control import call
-from graphc.ops.host import TOKEN
+from graphc.ops.effects.host import TOKEN
+from graphc.ops.flow.control import call
 from graphc.passes.dce import DeadCodeElimination
 from tests.passes.check_pass import check_pass
 

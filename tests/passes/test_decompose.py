@@ -13,7 +13,7 @@ from graphc.ir.graph.interpret import copy, evaluate
 from graphc.ir.graph.verify import verify_graph
 from graphc.ir.op import REGISTRY, Trait
 from graphc.ir.types import TensorType
-from graphc.ops.loop import scan
+from graphc.ops.flow.loop import scan
 from graphc.passes.decompose import Decompose
 from tests.passes.check_pass import check_equal, check_pass
 from tests.passes.graph_text import graph_of

@@ -7,10 +7,10 @@ from graphc.ir.graph.graph import Graph
 from graphc.ir.types import TensorType
 from graphc.lowering.program import lower_graph
 from graphc.ops.dispatch import GraphDispatcher, use
-from graphc.ops.elementwise import add, mul
-from graphc.ops.host import host_call
-from graphc.ops.math import exp
-from graphc.ops.shape import concat
+from graphc.ops.effects.host import host_call
+from graphc.ops.movement.shape import concat
+from graphc.ops.pointwise.elementwise import add, mul
+from graphc.ops.pointwise.math import exp
 from graphc.passes.laid_out import laid_out, starts
 
 

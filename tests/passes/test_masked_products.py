@@ -8,7 +8,7 @@ import graphc as gc
 from graphc.ir.graph.interpret import copy
 from graphc.ir.op import Trait
 from graphc.nn import functional as F
-from graphc.ops.masked_product import masked_matmul
+from graphc.ops.contraction.masked_product import masked_matmul
 from graphc.passes.masked_products import MaskedProducts
 from graphc.passes.pipeline import optimize
 from tests.passes.check_pass import check_equal, check_pass

@@ -15,12 +15,15 @@ from graphc.ir.graph.interpret import bind, evaluate
 from graphc.ir.graph.text import print_graph
 from graphc.ir.graph.verify import verify_graph
 from graphc.ir.types import TensorType
-from graphc.ops import elementwise, math, reduce, shape, state
 from graphc.ops.autodiff import vjp_graph
-from graphc.ops.convolution import conv
+from graphc.ops.contraction.convolution import conv
+from graphc.ops.contraction.matrix_product import matmul
 from graphc.ops.dispatch import GraphDispatcher, use
-from graphc.ops.matrix_product import matmul
-from graphc.ops.window import max_pool
+from graphc.ops.effects import state
+from graphc.ops.movement import shape
+from graphc.ops.pointwise import elementwise, math
+from graphc.ops.reduction import reduce
+from graphc.ops.reduction.window import max_pool
 from graphc.passes.base import PassResult
 from graphc.passes.dce import DeadCodeElimination
 from graphc.passes.pipeline import PIPELINE, optimize

@@ -18,14 +18,14 @@ from graphc.ir.graph.parse import parse_graph
 from graphc.ir.graph.text import collect_data, print_graph
 from graphc.ir.graph.verify import verify_graph
 from graphc.ir.types import TensorType
-from graphc.ops import elementwise as e
-from graphc.ops import shape
-from graphc.ops.convolution import conv
+from graphc.ops.contraction.convolution import conv
+from graphc.ops.contraction.matrix_product import matmul
 from graphc.ops.dispatch import GraphDispatcher, use
-from graphc.ops.index import gather
-from graphc.ops.loop import scan
-from graphc.ops.matrix_product import matmul
-from graphc.ops.state import state_write
+from graphc.ops.effects.state import state_write
+from graphc.ops.flow.loop import scan
+from graphc.ops.movement import shape
+from graphc.ops.pointwise import elementwise as e
+from graphc.ops.selection.index import gather
 from graphc.passes.pipeline import optimize
 from graphc.passes.precision import PRECISIONS, SMALLEST, Narrow, narrow_weights
 from tests.native import TARGETS, check_native, target_or_skip

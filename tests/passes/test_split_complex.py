@@ -15,9 +15,9 @@ from graphc.ir.graph.text import print_graph
 from graphc.ir.graph.verify import verify_graph
 from graphc.ir.types import TensorType
 from graphc.ops.dispatch import GraphDispatcher, use
-from graphc.ops.elementwise import add, mul
-from graphc.ops.math import exp
-from graphc.ops.order import rank
+from graphc.ops.pointwise.elementwise import add, mul
+from graphc.ops.pointwise.math import exp
+from graphc.ops.selection.order import rank
 from graphc.passes.split_complex import SplitComplex
 from tests.tensors.against_torch import numbers
 

@@ -7,11 +7,11 @@ from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import Evaluator
 from graphc.ir.op import Trait
 from graphc.ir.types import TensorType
+from graphc.ops.contraction.matrix_product import matmul
 from graphc.ops.dispatch import GraphDispatcher, use
-from graphc.ops.elementwise import mul, sub
-from graphc.ops.host import host_call
-from graphc.ops.matrix_product import matmul
-from graphc.ops.state import state_write
+from graphc.ops.effects.host import host_call
+from graphc.ops.effects.state import state_write
+from graphc.ops.pointwise.elementwise import mul, sub
 from graphc.passes.update_order import EarlyCalls, EarlyUpdates
 
 _TYPE = TensorType(float64, (3, 3))

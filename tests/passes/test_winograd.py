@@ -19,7 +19,7 @@ from graphc.ir.graph.build import constant
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import copy
 from graphc.ir.types import TensorType
-from graphc.ops.convolution import conv
+from graphc.ops.contraction.convolution import conv
 from graphc.ops.dispatch import GraphDispatcher, use
 from graphc.passes.pipeline import optimize
 from graphc.passes.winograd import Winograd

@@ -6,11 +6,11 @@ from graphc.base.dtypes import float32
 from graphc.codegen.machine.target import host_target
 from graphc.ir.graph.graph import Graph
 from graphc.ir.types import TensorType
+from graphc.ops.contraction.matrix_product import matmul
 from graphc.ops.dispatch import GraphDispatcher, use
-from graphc.ops.elementwise import mul
-from graphc.ops.math import exp, sin, tanh
-from graphc.ops.matrix_product import matmul
-from graphc.ops.reduce import sum as add_up
+from graphc.ops.pointwise.elementwise import mul
+from graphc.ops.pointwise.math import exp, sin, tanh
+from graphc.ops.reduction.reduce import sum as add_up
 from graphc.passes.cse import CommonSubexpressionElimination
 from graphc.recompute.cut import LEVELS, Recomputation, Second, _thin_borders
 from graphc.recompute.lifetimes import Lifetimes

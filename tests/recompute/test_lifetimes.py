@@ -5,11 +5,11 @@ from graphc.codegen.schedule.memory.liveness import intervals, peak
 from graphc.ir.graph.graph import Graph
 from graphc.ir.types import TensorType
 from graphc.lowering.program import lower_graph
+from graphc.ops.contraction.matrix_product import matmul
 from graphc.ops.dispatch import GraphDispatcher, use
-from graphc.ops.elementwise import add
-from graphc.ops.math import tanh
-from graphc.ops.matrix_product import matmul
-from graphc.ops.shape import transpose
+from graphc.ops.movement.shape import transpose
+from graphc.ops.pointwise.elementwise import add
+from graphc.ops.pointwise.math import tanh
 from graphc.recompute.lifetimes import Lifetimes, Span, profile
 
 

@@ -6,9 +6,9 @@ from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import live_nodes
 from graphc.ir.types import TensorType
 from graphc.ops.autodiff import vjp_graph
+from graphc.ops.contraction.matrix_product import matmul
 from graphc.ops.dispatch import GraphDispatcher, use
-from graphc.ops.math import sin, tanh
-from graphc.ops.matrix_product import matmul
+from graphc.ops.pointwise.math import sin, tanh
 from graphc.passes.pipeline import optimize
 from graphc.recompute.cut import LEVELS, Second
 from graphc.recompute.residuals import ResidualRecomputation, TwoParts

@@ -8,11 +8,11 @@ from graphc.ir.graph.interpret import evaluate
 from graphc.ir.graph.verify import verify_graph
 from graphc.ir.types import TensorType
 from graphc.lowering.program import lower_graph
+from graphc.ops.contraction.matrix_product import matmul
 from graphc.ops.dispatch import GraphDispatcher, use
-from graphc.ops.elementwise import mul
-from graphc.ops.math import exp, sin
-from graphc.ops.matrix_product import matmul
-from graphc.ops.shape import transpose
+from graphc.ops.movement.shape import transpose
+from graphc.ops.pointwise.elementwise import mul
+from graphc.ops.pointwise.math import exp, sin
 from graphc.passes.dce import DeadCodeElimination
 from graphc.passes.pipeline import optimize
 from graphc.recompute.rewrite import recompute

@@ -14,10 +14,10 @@ from graphc.calls.bound_program import build
 from graphc.ir.graph.graph import Graph
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch
-from graphc.ops import elementwise as ew
-from graphc.ops.check import check_true
 from graphc.ops.dispatch import GraphDispatcher
-from graphc.ops.host import host_call
+from graphc.ops.effects.check import check_true
+from graphc.ops.effects.host import host_call
+from graphc.ops.pointwise import elementwise as ew
 from graphc.runtime import host_calls
 
 SPEC = ((4, 3), np.dtype(np.float32))

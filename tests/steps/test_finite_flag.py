@@ -12,10 +12,10 @@ from graphc.compiler.stages import Stages
 from graphc.ir.graph.graph import Graph
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch
-from graphc.ops import elementwise as ew
+from graphc.ops.contraction.matrix_product import matmul
 from graphc.ops.dispatch import GraphDispatcher
-from graphc.ops.matrix_product import matmul
-from graphc.ops.state import state_write
+from graphc.ops.effects.state import state_write
+from graphc.ops.pointwise import elementwise as ew
 from graphc.passes.pipeline import optimize
 from graphc.steps.finite_flag import append_check
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import graphc
-from graphc.ops import elementwise
+from graphc.ops.pointwise import elementwise
 from tools import front_digests as front
 from tools.front_digests import Program
 

@@ -12,7 +12,7 @@ from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import Evaluator, evaluate
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch
-from graphc.ops import elementwise as ew
+from graphc.ops.pointwise import elementwise as ew
 from graphc.tensors.tensor import Tensor
 from graphc.tracing.tracer import Tracer
 

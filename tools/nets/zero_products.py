@@ -15,7 +15,7 @@ import numpy as np
 
 import graphc
 from graphc.eager.dispatcher import EAGER
-from graphc.ops.convolution import conv_grad_input
+from graphc.ops.contraction.convolution import conv_grad_input
 
 
 def _decomposed(g: np.ndarray, weight: np.ndarray, **attrs: Any) -> np.ndarray:

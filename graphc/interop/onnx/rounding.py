@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from graphc.base.dtypes import float32, float64, int32, int64
 from graphc.interop.onnx.elements import Element
-from graphc.ops import bits
-from graphc.ops import elementwise as ew
-from graphc.ops import math as mathematics
-from graphc.ops.state import straight_through
+from graphc.ops.effects.state import straight_through
+from graphc.ops.pointwise import bits
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.pointwise import math as mathematics
 from graphc.tensors.tensor import Tensor
 
 

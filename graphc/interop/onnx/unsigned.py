@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from graphc.base.dtypes import DType, float64, int64
-from graphc.ops import elementwise as ew
+from graphc.ops.pointwise import elementwise as ew
 from graphc.tensors.tensor import Tensor
 
 _TOP = -(1 << 63)

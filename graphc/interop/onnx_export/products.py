@@ -12,8 +12,8 @@ from graphc.base.sizes.size import is_size
 from graphc.interop.onnx_export.shaping import expanded, reshaped
 from graphc.interop.onnx_export.writer import Rule, Writer, is_small, unsupported
 from graphc.ir.graph.graph import Node
-from graphc.ops.parts import parts_of
-from graphc.ops.window import lowest
+from graphc.ops.movement.parts import parts_of
+from graphc.ops.reduction.window import lowest
 
 
 def transposed(w: Writer, x: str, rank: int) -> str:

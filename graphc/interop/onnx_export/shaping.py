@@ -13,7 +13,7 @@ from graphc.base.sizes.size import bounds, is_size
 from graphc.interop.onnx_export.sizes import same
 from graphc.interop.onnx_export.writer import Rule, Writer, unsupported
 from graphc.ir.graph.graph import Node
-from graphc.ops.strided import strided_view
+from graphc.ops.movement.strided import strided_view
 
 Shape = Sequence[Any]
 END = np.iinfo(np.int64).max

@@ -34,7 +34,7 @@ from graphc.interop.torch.weights import Weights
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import Graph, Value
 from graphc.ir.graph.interpret import Reemitter, assumed, settle
-from graphc.ops.state import state_write
+from graphc.ops.effects.state import state_write
 from graphc.runtime import threads
 from graphc.runtime.call_sizes import REMEMBERED, CallSizes
 from graphc.runtime.tensor_call import ARGUMENT, MADE, OBJECT, SAME, Input, Output

@@ -8,8 +8,8 @@ from typing import Any
 
 from graphc.base.errors import AttributeValueError, ShapeError
 from graphc.base.sizes.dims import extent_of
-from graphc.ops import elementwise as ew
-from graphc.ops import math as mathematics
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.pointwise import math as mathematics
 from graphc.tensors import composite
 from graphc.tensors.mixed import in_f32
 from graphc.tensors.repeated import compiled_when_repeated

@@ -9,9 +9,10 @@ from graphc.base.dtypes import int32
 from graphc.base.errors import AttributeValueError, ShapeError
 from graphc.base.sizes.size import is_size, root
 from graphc.nn.functional.dropout import dropout
-from graphc.ops import elementwise as ew
-from graphc.ops import index, matrix_product
-from graphc.ops import shape as shapes
+from graphc.ops.contraction import matrix_product
+from graphc.ops.movement import shape as shapes
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.selection import index
 from graphc.tensors import composite
 from graphc.tensors.mixed import product
 from graphc.tensors.repeated import compiled_when_repeated

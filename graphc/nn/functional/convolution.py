@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from graphc.base.errors import AttributeValueError, ShapeError
 from graphc.nn.functional.spatial import IntOrInts, Ints, Pairs, batched, per_dimension, symmetric, unbatched
-from graphc.ops import convolution, shape
+from graphc.ops.contraction import convolution
+from graphc.ops.movement import shape
 from graphc.tensors.mixed import product
 from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from graphc.base.sizes.dims import dims_of
-from graphc.ops import elementwise as ew
-from graphc.ops import reduce
-from graphc.ops.shape import broadcast_to, concat
+from graphc.ops.movement.shape import broadcast_to, concat
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.reduction import reduce
 from graphc.tensors import composite
 from graphc.tensors.mixed import in_f32
 from graphc.tensors.repeated import compiled_when_repeated

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from graphc.base.errors import AttributeValueError, ShapeError
-from graphc.ops import elementwise as ew
+from graphc.ops.pointwise import elementwise as ew
 from graphc.tensors.random import sampling
 from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor

@@ -9,7 +9,8 @@ import numpy as np
 
 from graphc.base.errors import AttributeValueError, ShapeError
 from graphc.nn.functional.spatial import Ints, batched, per_dimension, unbatched
-from graphc.ops import index, shape
+from graphc.ops.movement import shape
+from graphc.ops.selection import index
 from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front

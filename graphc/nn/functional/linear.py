@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from graphc.base.errors import ShapeError
-from graphc.ops import elementwise as ew
-from graphc.ops import matrix_product
+from graphc.ops.contraction import matrix_product
+from graphc.ops.pointwise import elementwise as ew
 from graphc.tensors.mixed import product
 from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor

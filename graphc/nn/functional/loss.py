@@ -10,10 +10,12 @@ import numpy as np
 from graphc.base.dtypes import int64
 from graphc.base.errors import AttributeValueError, DTypeError, ShapeError
 from graphc.nn.functional.activation import logsigmoid
-from graphc.ops import elementary, index, reduce
-from graphc.ops import elementwise as ew
-from graphc.ops import math as mathematics
 from graphc.ops.define import no_tensor
+from graphc.ops.pointwise import elementary
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.pointwise import math as mathematics
+from graphc.ops.reduction import reduce
+from graphc.ops.selection import index
 from graphc.tensors import composite
 from graphc.tensors.indexing import require
 from graphc.tensors.mixed import loss

@@ -10,9 +10,9 @@ import numpy as np
 from graphc.base.errors import AttributeValueError, ShapeError
 from graphc.base.lazy import deferred
 from graphc.nn.functional.loss import reduction_of
-from graphc.ops import elementwise as ew
-from graphc.ops import math as mathematics
-from graphc.ops import shape as shapes
+from graphc.ops.movement import shape as shapes
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.pointwise import math as mathematics
 from graphc.tensors import composite
 from graphc.tensors.indexing import require
 from graphc.tensors.mixed import loss

@@ -11,7 +11,7 @@ from graphc.base.errors import AttributeValueError, ShapeError
 from graphc.base.lazy import deferred
 from graphc.nn.functional.linear import linear
 from graphc.nn.functional.loss import cross_entropy, reduced, reduction_of
-from graphc.ops import elementwise as ew
+from graphc.ops.pointwise import elementwise as ew
 from graphc.tensors.free_functions import cat
 from graphc.tensors.tensor import Tensor
 

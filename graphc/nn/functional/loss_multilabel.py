@@ -8,9 +8,9 @@ from graphc.base.errors import AttributeValueError, DTypeError, ShapeError
 from graphc.nn.functional.activation import logsigmoid
 from graphc.nn.functional.distance import pairwise_distance
 from graphc.nn.functional.loss import reduced, reduction_of
-from graphc.ops import elementwise as ew
-from graphc.ops import index
-from graphc.ops.reduce import any as any_of
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.reduction.reduce import any as any_of
+from graphc.ops.selection import index
 from graphc.tensors import composite
 from graphc.tensors.indexing import require
 from graphc.tensors.mixed import loss

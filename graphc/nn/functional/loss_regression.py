@@ -7,8 +7,8 @@ import warnings
 from graphc.base.errors import AttributeValueError
 from graphc.nn.functional.distance import cosine_similarity, pairwise_distance
 from graphc.nn.functional.loss import reduced, reduction_of
-from graphc.ops import elementwise as ew
-from graphc.ops import math as mathematics
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.pointwise import math as mathematics
 from graphc.tensors import composite
 from graphc.tensors.mixed import loss
 from graphc.tensors.native import native_after_compiled

@@ -10,9 +10,9 @@ from graphc.base.errors import AttributeValueError, ShapeError
 from graphc.base.sizes.size import root
 from graphc.nn.functional.dropout import dropout
 from graphc.nn.functional.linear import linear
-from graphc.ops import elementwise as ew
-from graphc.ops import matrix_product
-from graphc.ops import shape as shapes
+from graphc.ops.contraction import matrix_product
+from graphc.ops.movement import shape as shapes
+from graphc.ops.pointwise import elementwise as ew
 from graphc.tensors import composite
 from graphc.tensors.tensor import Tensor
 

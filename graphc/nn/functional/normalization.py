@@ -8,10 +8,10 @@ from math import prod
 
 from graphc.base.errors import AttributeValueError, ShapeError
 from graphc.base.sizes.size import is_size
-from graphc.ops import elementwise as ew
-from graphc.ops import math as mathematics
-from graphc.ops import reduce
-from graphc.ops import shape as shapes
+from graphc.ops.movement import shape as shapes
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.pointwise import math as mathematics
+from graphc.ops.reduction import reduce
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors import composite
 from graphc.tensors.mixed import in_f32

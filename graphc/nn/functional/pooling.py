@@ -13,12 +13,13 @@ import numpy as np
 from graphc.base.dtypes import float64, int64
 from graphc.base.errors import AttributeValueError, DTypeError, ShapeError
 from graphc.nn.functional.spatial import IntOrInts, Ints, Pairs, batched, per_dimension, unbatched
-from graphc.ops import elementwise as ew
-from graphc.ops import math as mathematics
-from graphc.ops import shape, window
-from graphc.ops.index import gather
-from graphc.ops.parts import part_sum, parts_of
-from graphc.ops.sliding import Sliding
+from graphc.ops.movement import shape
+from graphc.ops.movement.parts import part_sum, parts_of
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.pointwise import math as mathematics
+from graphc.ops.reduction import window
+from graphc.ops.reduction.sliding import Sliding
+from graphc.ops.selection.index import gather
 from graphc.tensors import composite
 from graphc.tensors.placement import beside
 from graphc.tensors.repeated import compiled_when_repeated

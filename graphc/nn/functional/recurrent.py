@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from graphc.base.errors import ShapeError
 from graphc.base.lazy import deferred
 from graphc.nn.functional.linear import linear
-from graphc.ops import elementwise as ew
-from graphc.ops import math as mathematics
-from graphc.ops import matrix_product
-from graphc.ops.shape import concat
+from graphc.ops.contraction import matrix_product
+from graphc.ops.movement.shape import concat
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.pointwise import math as mathematics
 from graphc.tensors import composite
 from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor

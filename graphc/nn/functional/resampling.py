@@ -11,9 +11,11 @@ import numpy as np
 from graphc.base.dtypes import DType, float32, float64, int32, int64, uint8
 from graphc.base.errors import DTypeError
 from graphc.base.sizes.dims import has_sizes
-from graphc.ops import dispatch, index, reduce
-from graphc.ops import elementwise as ew
-from graphc.ops import math as mathematics
+from graphc.ops import dispatch
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.pointwise import math as mathematics
+from graphc.ops.reduction import reduce
+from graphc.ops.selection import index
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors import composite
 from graphc.tensors.placement import beside

@@ -12,9 +12,10 @@ import numpy as np
 
 from graphc.base.dtypes import float64, int64
 from graphc.base.errors import AttributeValueError, ShapeError
-from graphc.ops import elementwise as ew
-from graphc.ops import index, matrix_product
-from graphc.ops import math as mathematics
+from graphc.ops.contraction import matrix_product
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.pointwise import math as mathematics
+from graphc.ops.selection import index
 from graphc.tape.grad_mode import is_grad_enabled
 from graphc.tensors import composite
 from graphc.tensors.placement import beside

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from graphc.base.errors import AttributeValueError
 from graphc.nn.functional.activation import celu, elu, hardtanh, leaky_relu, relu, selu
-from graphc.ops import elementwise as ew
-from graphc.ops import math as mathematics
-from graphc.ops import reduce
-from graphc.ops.index import iota
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.pointwise import math as mathematics
+from graphc.ops.reduction import reduce
+from graphc.ops.selection.index import iota
 from graphc.tensors import composite
 from graphc.tensors.random import sampling
 from graphc.tensors.tensor import Tensor

@@ -8,8 +8,9 @@ import numpy as np
 
 from graphc.base.dtypes import int64
 from graphc.base.errors import AttributeValueError, DTypeError, ShapeError
-from graphc.ops import elementwise as ew
-from graphc.ops import index, reduce
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.reduction import reduce
+from graphc.ops.selection import index
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors import composite
 from graphc.tensors.indexing import require

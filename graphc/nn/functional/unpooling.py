@@ -10,9 +10,9 @@ import numpy as np
 
 from graphc.base.errors import ArgumentError, AttributeValueError, ShapeError
 from graphc.nn.functional.spatial import IntOrInts, Ints, batched, per_dimension, unbatched
-from graphc.ops import elementwise as ew
-from graphc.ops import math as mathematics
-from graphc.ops.shape import concat
+from graphc.ops.movement.shape import concat
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.pointwise import math as mathematics
 from graphc.tensors.creation import rand
 from graphc.tensors.placement import beside
 from graphc.tensors.tensor import Tensor

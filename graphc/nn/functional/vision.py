@@ -15,10 +15,10 @@ from graphc.nn.functional.pooling import adaptive_avg_pool1d, adaptive_avg_pool2
 from graphc.nn.functional.resampling import nearest, weighted
 from graphc.nn.functional.spatial import per_dimension
 from graphc.nn.functional.volume import adaptive_avg_pool3d
-from graphc.ops import elementwise as ew
-from graphc.ops import index
-from graphc.ops import math as mathematics
-from graphc.ops import shape as shapes
+from graphc.ops.movement import shape as shapes
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.pointwise import math as mathematics
+from graphc.ops.selection import index
 from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front

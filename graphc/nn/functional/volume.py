@@ -21,9 +21,9 @@ from graphc.nn.functional.pooling import (
     output_sizes,
 )
 from graphc.nn.functional.spatial import IntOrInts, batched, per_dimension, unbatched
-from graphc.ops import elementwise as ew
-from graphc.ops import math as mathematics
-from graphc.ops import shape
+from graphc.ops.movement import shape
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.pointwise import math as mathematics
 from graphc.tensors.mixed import product
 from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor

@@ -9,8 +9,8 @@ from graphc.base.errors import AttributeValueError, ShapeError
 from graphc.nn.module import Module
 from graphc.nn.modules.container import ModuleList, Sequential
 from graphc.nn.modules.linear import Linear
-from graphc.ops import elementwise as ew
-from graphc.ops.shape import concat
+from graphc.ops.movement.shape import concat
+from graphc.ops.pointwise import elementwise as ew
 from graphc.tensors import composite
 from graphc.tensors.indexing import require
 from graphc.tensors.tensor import Tensor

@@ -13,7 +13,7 @@ from graphc.nn.functional.recurrent import STEPS, State, recurrent_cell, recurre
 from graphc.nn.module import Module
 from graphc.nn.packed_sequence import PackedSequence, packed_data, padded_data, running, sizes_of
 from graphc.nn.parameter import Parameter, empty_parameter
-from graphc.ops.shape import concat
+from graphc.ops.movement.shape import concat
 from graphc.tensors.creation import from_numpy
 from graphc.tensors.tensor import Tensor
 

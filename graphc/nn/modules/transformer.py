@@ -17,9 +17,9 @@ from graphc.nn.modules.container import ModuleList
 from graphc.nn.modules.dropout import Dropout
 from graphc.nn.modules.linear import Linear
 from graphc.nn.modules.normalization import LayerNorm
-from graphc.ops import elementwise as ew
-from graphc.ops import index
-from graphc.ops import shape as shapes
+from graphc.ops.movement import shape as shapes
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.selection import index
 from graphc.tensors.tensor import Tensor
 
 Activation = str | Callable[[Tensor], Tensor]

@@ -11,7 +11,7 @@ from typing import Any
 from graphc.base.errors import ArgumentError
 from graphc.eager.dispatcher import EAGER
 from graphc.nn.module import Module
-from graphc.ops.shape import concat
+from graphc.ops.movement.shape import concat
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import edge_of, front
 

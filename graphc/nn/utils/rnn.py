@@ -16,8 +16,8 @@ from graphc.nn.packed_sequence import (
     running,
     sizes_of,
 )
-from graphc.ops import shape
-from graphc.ops.shape import concat
+from graphc.ops.movement import shape
+from graphc.ops.movement.shape import concat
 from graphc.tensors.creation import from_numpy
 from graphc.tensors.tensor import Tensor
 

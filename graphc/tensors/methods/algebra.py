@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, IndexRangeError, ShapeError
 from graphc.base.sizes.dims import common_shape, common_size, dim_of
-from graphc.ops import elementwise as ew
-from graphc.ops import math as mathematics
-from graphc.ops import reduce, shape
-from graphc.ops.index import iota
-from graphc.ops.matrix_product import matmul
-from graphc.ops.parts_of_complex import conjugate
+from graphc.ops.contraction.matrix_product import matmul
+from graphc.ops.movement import shape
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.pointwise import math as mathematics
+from graphc.ops.pointwise.parts_of_complex import conjugate
+from graphc.ops.reduction import reduce
+from graphc.ops.selection.index import iota
 from graphc.tensors import composite
 from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor_base import TensorBase, front, need_tensor

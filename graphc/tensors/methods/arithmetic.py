@@ -10,11 +10,12 @@ from graphc.base.dtypes import DType, int64
 from graphc.base.errors import ArgumentError, AttributeValueError, GraphcError, ShapeError
 from graphc.base.lazy import deferred
 from graphc.base.sizes.dims import Dims, dim_of, dims_of
-from graphc.ops import elementwise as ew
-from graphc.ops import math as mathematics
-from graphc.ops import reduce, shape
+from graphc.ops.contraction.matrix_product import matmul
 from graphc.ops.define import Scalar, common_type
-from graphc.ops.matrix_product import matmul
+from graphc.ops.movement import shape
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.pointwise import math as mathematics
+from graphc.ops.reduction import reduce
 from graphc.tape.grad_mode import is_grad_enabled
 from graphc.tensors import composite
 from graphc.tensors.methods.algebra import Algebra, scaled_sum

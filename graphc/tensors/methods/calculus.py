@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from graphc.base.errors import ArgumentError, AttributeValueError, IndexRangeError, ShapeError
 from graphc.base.sizes.dims import common_shape, dim_of, dims_of
-from graphc.ops import elementwise as ew
-from graphc.ops import shape
+from graphc.ops.movement import shape
+from graphc.ops.pointwise import elementwise as ew
 from graphc.tensors import composite
 from graphc.tensors.methods.ordering import Ordering
 from graphc.tensors.tensor_base import TensorBase

@@ -11,7 +11,7 @@ import numpy as np
 from graphc.base.dtypes import bfloat16, bool_, dtype_of, float16, float32, float64, int8, int16, int32, int64, uint8
 from graphc.base.errors import GradientError, UnsupportedError
 from graphc.base.lazy import deferred
-from graphc.ops import elementwise as ew
+from graphc.ops.pointwise import elementwise as ew
 from graphc.tensors.placement import is_on_device, place_of
 from graphc.tensors.tensor_base import TensorBase, expose, front, warn_of_lost_parts
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from graphc.base.dtypes import largest_finite
 from graphc.base.errors import ArgumentError
-from graphc.ops import elementary, special
-from graphc.ops import elementwise as ew
-from graphc.ops import math as mathematics
 from graphc.ops.define import as_type, common_type
+from graphc.ops.pointwise import elementary, special
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.pointwise import math as mathematics
 from graphc.tensors import composite, special_functions
 from graphc.tensors.tensor_base import TensorBase
 

@@ -9,10 +9,11 @@ import numpy as np
 
 from graphc.base.dtypes import fitted, float32
 from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
-from graphc.ops import elementwise as ew
-from graphc.ops import exact, shape
-from graphc.ops import math as mathematics
 from graphc.ops.define import as_type
+from graphc.ops.movement import shape
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.pointwise import exact
+from graphc.ops.pointwise import math as mathematics
 from graphc.tape.grad_mode import is_grad_enabled
 from graphc.tensors import composite, indexing
 from graphc.tensors.methods.algebra import Algebra

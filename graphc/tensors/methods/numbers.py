@@ -8,13 +8,13 @@ from graphc.base.dtypes import float32, int32, int64
 from graphc.base.errors import DTypeError
 from graphc.base.lazy import deferred
 from graphc.base.sizes.dims import common_shape
-from graphc.ops import elementwise as ew
-from graphc.ops import math as mathematics
-from graphc.ops import reduce
-from graphc.ops.bits import bitcast
 from graphc.ops.define import as_type, common_type
-from graphc.ops.shape import broadcast_to
-from graphc.ops.state import stop_gradient, straight_through
+from graphc.ops.effects.state import stop_gradient, straight_through
+from graphc.ops.movement.shape import broadcast_to
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.pointwise import math as mathematics
+from graphc.ops.pointwise.bits import bitcast
+from graphc.ops.reduction import reduce
 from graphc.tensors import composite
 from graphc.tensors.tensor_base import TensorBase
 

@@ -11,12 +11,14 @@ import numpy as np
 from graphc.base.dtypes import DType, int32, int64, limits
 from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, IndexRangeError, ShapeError
 from graphc.base.sizes.dims import Dims, dim_of, dims_of, extent_of
-from graphc.ops import elementwise as ew
-from graphc.ops import math as mathematics
-from graphc.ops import order, reduce, shape
-from graphc.ops.index import gather, iota
-from graphc.ops.sorting import argsort
-from graphc.ops.state import stop_gradient, straight_through
+from graphc.ops.effects.state import stop_gradient, straight_through
+from graphc.ops.movement import shape
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.pointwise import math as mathematics
+from graphc.ops.reduction import reduce
+from graphc.ops.selection import order
+from graphc.ops.selection.index import gather, iota
+from graphc.ops.selection.sorting import argsort
 from graphc.tape.grad_mode import is_grad_enabled
 from graphc.tensors import composite, indexing
 from graphc.tensors.repeated import compiled_when_repeated

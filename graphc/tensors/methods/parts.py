@@ -9,10 +9,10 @@ import numpy as np
 
 from graphc.base.dtypes import bool_, complex64, complex128, float32
 from graphc.base.errors import DTypeError
-from graphc.ops import complex as parts
-from graphc.ops import elementwise as ew
-from graphc.ops import math as mathematics
-from graphc.ops.parts_of_complex import conjugate
+from graphc.ops.pointwise import complex as parts
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.pointwise import math as mathematics
+from graphc.ops.pointwise.parts_of_complex import conjugate
 from graphc.tensors.tensor_base import TensorBase, front
 
 if TYPE_CHECKING:

@@ -13,11 +13,11 @@ from graphc.base.device import device as device_of
 from graphc.base.dtypes import dtype_of, int64, uint8
 from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, IndexRangeError, ShapeError
 from graphc.base.sizes.dims import common_shape, dim_of, extent_of, new_shape, sizes_of
-from graphc.ops import elementwise as ew
-from graphc.ops import shape
 from graphc.ops.define import as_type, common_type
-from graphc.ops.index import gather, iota, scatter, scatter_add, scatter_extreme, scatter_product
-from graphc.ops.reduce import sum_to
+from graphc.ops.movement import shape
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.reduction.reduce import sum_to
+from graphc.ops.selection.index import gather, iota, scatter, scatter_add, scatter_extreme, scatter_product
 from graphc.tensors import composite, indexing
 from graphc.tensors.methods import algebra, ordering
 from graphc.tensors.repeated import compiled_when_repeated

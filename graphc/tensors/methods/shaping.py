@@ -15,12 +15,14 @@ from graphc.base.dtypes import DType, fitted, int64
 from graphc.base.errors import ArgumentError, AttributeValueError, IndexRangeError, RecompileWarning, ShapeError
 from graphc.base.sizes.dims import common_shape, dim_of, extent_of, same_sizes, sizes_of, view_shape
 from graphc.base.sizes.size import always, is_size
-from graphc.ops import bits, dispatch, shape
-from graphc.ops import elementwise as ew
+from graphc.ops import dispatch
 from graphc.ops.define import as_type, common_type
-from graphc.ops.index import gather, iota
-from graphc.ops.parts_of_complex import conjugate
-from graphc.ops.strided import as_strided
+from graphc.ops.movement import shape
+from graphc.ops.movement.strided import as_strided
+from graphc.ops.pointwise import bits
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.pointwise.parts_of_complex import conjugate
+from graphc.ops.selection.index import gather, iota
 from graphc.tensors import indexing
 from graphc.tensors.methods.selection import Selection, concatenated, expanded
 from graphc.tensors.repeated import compiled_when_repeated

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from graphc.base.dtypes import elements, int64, limits
 from graphc.base.errors import AttributeValueError, DTypeError, ShapeError
 from graphc.base.sizes.dims import dim_of
-from graphc.ops import elementwise as ew
-from graphc.ops import math as mathematics
-from graphc.ops import reduce, shape
-from graphc.ops.index import gather, iota, scatter_add
+from graphc.ops.movement import shape
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.pointwise import math as mathematics
+from graphc.ops.reduction import reduce
+from graphc.ops.selection.index import gather, iota, scatter_add
 from graphc.tensors.methods.ordering import Extreme, Ordering, not_empty, shared_by_ties, shares_of, take_along
 from graphc.tensors.tensor_base import TensorBase, front
 

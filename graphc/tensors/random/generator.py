@@ -14,7 +14,7 @@ from graphc.base import module_path
 from graphc.base.errors import ArgumentError
 from graphc.base.public import reduced
 from graphc.ops import dispatch
-from graphc.ops import elementwise as ew
+from graphc.ops.pointwise import elementwise as ew
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors.journal import USED, note_write
 from graphc.tensors.tensor_base import bump, expose, front

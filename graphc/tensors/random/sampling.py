@@ -8,14 +8,17 @@ from typing import Any
 
 from graphc.base.dtypes import DType, bfloat16, float32, float64, int32, int64
 from graphc.base.errors import ArgumentError, DTypeError
-from graphc.ops import dispatch, exact, reduce, shape
-from graphc.ops import elementwise as ew
-from graphc.ops import math as mathematics
-from graphc.ops.complex import complex
-from graphc.ops.index import iota
-from graphc.ops.random import random_bits
-from graphc.ops.random import uniform as uniform_24
-from graphc.ops.state import stop_gradient
+from graphc.ops import dispatch
+from graphc.ops.effects.random import random_bits
+from graphc.ops.effects.random import uniform as uniform_24
+from graphc.ops.effects.state import stop_gradient
+from graphc.ops.movement import shape
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.pointwise import exact
+from graphc.ops.pointwise import math as mathematics
+from graphc.ops.pointwise.complex import complex
+from graphc.ops.reduction import reduce
+from graphc.ops.selection.index import iota
 from graphc.tensors.placement import beside, is_on_device
 from graphc.tensors.random.generator import default_generator
 from graphc.tensors.random.native_draws import ArgumentGenerator, drawn_natively, with_stream

@@ -16,10 +16,10 @@ import numpy as np
 from graphc.base.dtypes import DType
 from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, IndexRangeError
 from graphc.base.sizes.dims import dim_of
-from graphc.ops import elementwise as ew
-from graphc.ops import shape
-from graphc.ops.fourier import bins_of, dft, irdft, rdft
-from graphc.ops.parts_of_complex import conjugate
+from graphc.ops.contraction.fourier import bins_of, dft, irdft, rdft
+from graphc.ops.movement import shape
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.pointwise.parts_of_complex import conjugate
 from graphc.tensors import creation
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import need_tensor

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
-from graphc.ops import elementwise as ew
-from graphc.ops import shape
-from graphc.ops.complex import view_as_real
-from graphc.ops.fourier import bins_of
-from graphc.ops.index import gather
+from graphc.ops.contraction.fourier import bins_of
+from graphc.ops.movement import shape
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.pointwise.complex import view_as_real
+from graphc.ops.selection.index import gather
 from graphc.tensors.creation import ones
 from graphc.tensors.spectra import fourier
 from graphc.tensors.tensor import Tensor

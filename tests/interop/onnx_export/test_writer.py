@@ -15,8 +15,8 @@ from graphc.interop.onnx_export.table import RULES
 from graphc.interop.onnx_export.writer import Model, Writer
 from graphc.ir.graph.graph import Graph
 from graphc.nn import functional as F
-from graphc.ops import elementwise as ew
 from graphc.ops.define_op import define_op
+from graphc.ops.pointwise import elementwise as ew
 from tests.interop.onnx_export.runtimes import check, onnx
 
 

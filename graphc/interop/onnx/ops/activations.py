@@ -8,7 +8,7 @@ from typing import Any
 from graphc.interop.onnx.registry import MICROSOFT, op
 from graphc.interop.onnx.values import Value
 from graphc.nn import functional as F
-from graphc.ops import elementwise as ew
+from graphc.ops.pointwise import elementwise as ew
 from graphc.tensors import functions
 from graphc.tensors.creation import arange
 from graphc.tensors.tensor import Tensor

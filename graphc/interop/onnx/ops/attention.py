@@ -16,7 +16,8 @@ from graphc.interop.onnx.values import Value
 from graphc.nn import functional as F
 from graphc.nn.functional.attention import share_heads
 from graphc.nn.functional.recurrent import scan
-from graphc.ops import convolution, index
+from graphc.ops.contraction import convolution
+from graphc.ops.selection import index
 from graphc.tensors import composite
 from graphc.tensors.free_functions import cat, matmul
 from graphc.tensors.tensor import Tensor

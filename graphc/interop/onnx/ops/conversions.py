@@ -16,7 +16,7 @@ from graphc.interop.onnx.rounding import rounded, rounds
 from graphc.interop.onnx.unsigned import as_real, of_real
 from graphc.interop.onnx.values import Value, settled
 from graphc.interop.onnx.widths import narrowed
-from graphc.ops import bits
+from graphc.ops.pointwise import bits
 from graphc.tensors.creation import from_numpy
 from graphc.tensors.tensor import Tensor
 

@@ -13,7 +13,8 @@ from graphc.interop.onnx.ops.places import linear_at
 from graphc.interop.onnx.ops.windows import Window, padded, pairs, split, window_of
 from graphc.interop.onnx.registry import op
 from graphc.nn.functional.convolution import add_bias
-from graphc.ops import convolution, index
+from graphc.ops.contraction import convolution
+from graphc.ops.selection import index
 from graphc.tensors.creation import from_numpy
 from graphc.tensors.free_functions import matmul
 from graphc.tensors.tensor import Tensor

@@ -14,7 +14,7 @@ from graphc.interop.onnx.elements import STRING, UINT64
 from graphc.interop.onnx.registry import op, same
 from graphc.interop.onnx.values import Value
 from graphc.nn import functional as F
-from graphc.ops import elementwise as ew
+from graphc.ops.pointwise import elementwise as ew
 from graphc.tensors import free_functions, functions
 from graphc.tensors.creation import zeros_like
 from graphc.tensors.tensor import Tensor

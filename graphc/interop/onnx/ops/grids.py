@@ -10,7 +10,7 @@ from graphc.base.errors import AttributeValueError
 from graphc.interop.onnx.ops.places import counting, linear_at, rows_at
 from graphc.interop.onnx.registry import op
 from graphc.nn import functional as F
-from graphc.ops import index
+from graphc.ops.selection import index
 from graphc.tensors.creation import ones
 from graphc.tensors.free_functions import matmul, stack
 from graphc.tensors.tensor import Tensor

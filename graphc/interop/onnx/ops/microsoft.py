@@ -12,7 +12,7 @@ from graphc.interop.onnx.ops.normalization import layer_norm, layer_normalizatio
 from graphc.interop.onnx.ops.recurrent import ACTIVATIONS
 from graphc.interop.onnx.registry import MICROSOFT, op
 from graphc.nn import functional as F
-from graphc.ops import index
+from graphc.ops.selection import index
 from graphc.tensors.tensor import Tensor
 
 op("GridSample", domain=MICROSOFT)(grid_sample)

@@ -12,7 +12,7 @@ from graphc.interop.onnx.ops.rotary import rotated
 from graphc.interop.onnx.registry import MICROSOFT, op
 from graphc.interop.onnx.values import Value
 from graphc.nn.functional.linear import linear
-from graphc.ops import index
+from graphc.ops.selection import index
 from graphc.tensors.free_functions import cat, stack
 from graphc.tensors.tensor import Tensor
 

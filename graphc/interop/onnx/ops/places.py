@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphc.base.dtypes import int64
-from graphc.ops import index
+from graphc.ops.selection import index
 from graphc.tensors.tensor import Tensor
 
 

@@ -11,7 +11,8 @@ from graphc.base.dtypes import float64, int64
 from graphc.interop.onnx.ops.windows import Window, padded, window_of
 from graphc.interop.onnx.registry import op
 from graphc.nn.functional.spatial import Pairs
-from graphc.ops import index, window
+from graphc.ops.reduction import window
+from graphc.ops.selection import index
 from graphc.tensors.creation import ones
 from graphc.tensors.tensor import Tensor
 

@@ -10,7 +10,7 @@ from graphc.interop.onnx.elements import FLOAT, UINT8, Element, element_of_code
 from graphc.interop.onnx.registry import MICROSOFT, op
 from graphc.interop.onnx.rounding import rounded, rounds
 from graphc.interop.onnx.values import Value
-from graphc.ops import elementwise as ew
+from graphc.ops.pointwise import elementwise as ew
 from graphc.tensors import functions
 from graphc.tensors.tensor import Tensor
 

@@ -10,7 +10,7 @@ from graphc.interop.onnx.ops.quantization import dequantized, quantized, real
 from graphc.interop.onnx.registry import MICROSOFT, op
 from graphc.interop.onnx.values import Value
 from graphc.nn import functional as F
-from graphc.ops import elementwise as ew
+from graphc.ops.pointwise import elementwise as ew
 from graphc.tensors import free_functions as free
 from graphc.tensors import functions
 from graphc.tensors.tensor import Tensor

@@ -11,7 +11,7 @@ from graphc.interop.onnx.registry import op
 from graphc.nn import functional as F
 from graphc.nn.functional.linear import linear
 from graphc.nn.functional.recurrent import State, recurrent_layer, scan
-from graphc.ops import index
+from graphc.ops.selection import index
 from graphc.tensors.free_functions import cat, stack
 from graphc.tensors.tensor import Tensor
 

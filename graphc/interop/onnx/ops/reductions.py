@@ -10,8 +10,8 @@ from graphc.base.dtypes import DType, bool_, float32, limits
 from graphc.interop.onnx import unsigned
 from graphc.interop.onnx.elements import UINT64
 from graphc.interop.onnx.registry import op
-from graphc.ops import elementwise as ew
-from graphc.ops import reduce
+from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.reduction import reduce
 from graphc.tensors import functions
 from graphc.tensors.creation import full
 from graphc.tensors.tensor import Tensor

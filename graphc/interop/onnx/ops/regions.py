@@ -11,7 +11,7 @@ import numpy as np
 from graphc.interop.onnx.ops.places import linear_at, rows_at
 from graphc.interop.onnx.registry import MICROSOFT, op
 from graphc.interop.onnx.values import Value
-from graphc.ops import index
+from graphc.ops.selection import index
 from graphc.tensors.tensor import Tensor
 
 

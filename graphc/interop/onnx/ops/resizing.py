@@ -15,7 +15,7 @@ from graphc.base.sizes.size import always, is_size
 from graphc.interop.onnx.registry import op
 from graphc.nn.functional.resampling import of_sizes
 from graphc.nn.functional.vision import pad
-from graphc.ops import index
+from graphc.ops.selection import index
 from graphc.tensors.tensor import Tensor
 
 

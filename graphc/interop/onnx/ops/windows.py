@@ -8,7 +8,7 @@ from typing import Any
 
 from graphc.base.errors import AttributeValueError
 from graphc.nn.functional.spatial import Ints, Pairs
-from graphc.ops import shape
+from graphc.ops.movement import shape
 from graphc.tensors.tensor import Tensor
 
 

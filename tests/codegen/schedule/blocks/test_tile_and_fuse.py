@@ -24,10 +24,10 @@ from graphc.ir.kernel.verify import verify_program
 from graphc.ir.types import TensorType
 from graphc.lowering.program import lower_graph
 from graphc.nn import functional as F
+from graphc.ops.contraction.matrix_product import matmul
 from graphc.ops.dispatch import GraphDispatcher, use
-from graphc.ops.host import host_call
-from graphc.ops.matrix_product import matmul
-from graphc.ops.shape import concat
+from graphc.ops.effects.host import host_call
+from graphc.ops.movement.shape import concat
 from graphc.passes.pipeline import optimize
 from graphc.runtime.host_calls import running
 from tests.end_to_end.random_graphs import random_graphs

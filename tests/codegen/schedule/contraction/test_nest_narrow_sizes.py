@@ -16,10 +16,10 @@ from graphc.ir.graph.build import constant
 from graphc.ir.graph.graph import Graph, Value
 from graphc.ir.kernel.map import Names
 from graphc.ir.types import TensorType
+from graphc.ops.contraction.matrix_product import i8_quads, matmul, quad_matmul
+from graphc.ops.contraction.nibble_product import GROUP, nibble_matmul, nibble_quad_matmul, store_nibbles
 from graphc.ops.dispatch import GraphDispatcher, use
-from graphc.ops.elementwise import cast
-from graphc.ops.matrix_product import i8_quads, matmul, quad_matmul
-from graphc.ops.nibble_product import GROUP, nibble_matmul, nibble_quad_matmul, store_nibbles
+from graphc.ops.pointwise.elementwise import cast
 from tests.codegen.sized import check_schedule
 from tests.native import lowered
 

@@ -9,8 +9,8 @@ from graphc.base.sizes.named_dims import Dim
 from graphc.codegen.machine.target import target_named
 from graphc.ir.graph.graph import Graph
 from graphc.ir.types import TensorType
+from graphc.ops.contraction.matrix_product import matmul
 from graphc.ops.dispatch import GraphDispatcher, use
-from graphc.ops.matrix_product import matmul
 from tests.codegen.sized import check_schedule
 from tests.native import lowered
 

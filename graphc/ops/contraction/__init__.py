@@ -1,0 +1,1 @@
+"""Ops that are sums of products: matrix products, convolutions, Fourier transforms."""

@@ -1,0 +1,1 @@
+"""Ops that factorize matrices: Cholesky, LU, QR, eigenvalues."""

@@ -1,0 +1,1 @@
+"""Ops of control flow: branches, loops, calls of subgraphs, checkpoints."""

@@ -1,0 +1,111 @@
+"""``while_loop``: apply a sub-graph to values repeatedly, as long as another one returns true."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.base.dtypes import bool_, float32, float64
+from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, GradientError
+from graphc.ir.graph.graph import Graph
+from graphc.ir.graph.interpret import Evaluator
+from graphc.ir.op import Attr, Attrs, ErrorSample, OpDef, Sample, Trait, Types
+from graphc.ir.types import TensorType
+from graphc.ops import dispatch
+from graphc.ops.batch import Entry
+from graphc.ops.define import define
+from graphc.ops.dispatch import GraphDispatcher
+from graphc.ops.pointwise import elementwise
+from graphc.ops.rules import check_type
+from graphc.ops.samples import array
+
+_REMEDY = "return values of the same types from the step"
+
+
+def _infer(*operands: TensorType, test: Graph, body: Graph, carries: int) -> Types:
+    if not 0 < carries <= len(operands):
+        raise AttributeValueError(f"while_loop: {carries} carries of {len(operands)} operands")
+    for graph in (test, body):
+        if len(graph.inputs) != len(operands):
+            raise ArgumentError(f"while_loop: {len(operands)} operands for a graph with {len(graph.inputs)} arguments")
+        for i, (type, value) in enumerate(zip(operands, graph.inputs, strict=True)):
+            check_type(f"while_loop: operand {i}", type, value.type, _REMEDY)
+    if [v.type for v in test.outputs] != [TensorType(bool_)]:
+        raise DTypeError("while_loop: the condition is not one bool", remedy="return a comparison of single elements")
+    if len(body.outputs) != carries:
+        raise ArgumentError(f"while_loop: a step gives {len(body.outputs)} values for {carries} carries")
+    for i, (after, before) in enumerate(zip(body.outputs, operands, strict=False)):
+        check_type(f"while_loop: new carry {i}", after.type, before, _REMEDY)
+    return operands[:carries]
+
+
+def _reference(*operands: np.ndarray, test: Graph, body: Graph, carries: int) -> tuple[np.ndarray, ...]:
+    present, rest = list(operands[:carries]), operands[carries:]
+    while Evaluator().run(test, [*present, *rest])[0]:
+        present = list(Evaluator().run(body, [*present, *rest]))
+    return tuple(np.array(a) for a in present)
+
+
+def _gradient(g: Any, result: Any, *operands: Any, **attrs: Any) -> tuple[Any, ...]:
+    raise GradientError(
+        "while_loop: the gradient of a loop without a bound would have to keep values of any number of steps",
+        remedy="use while_loop(..., max_steps=N), which saves the values of N steps, or fori_loop with integer bounds",
+    )
+
+
+def _batched(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
+    if not any(e.batched for e in operands):
+        return dispatch.apply(op, [e.value for e in operands], attrs)
+    raise ArgumentError(
+        "vmap: the entries of a batch may take different numbers of steps of a while_loop",
+        remedy="use while_loop(..., max_steps=N), or a loop whose state is the entire batch",
+    )
+
+
+# ---- samples
+
+
+def _halving(type: TensorType) -> dict[str, Any]:
+    """Build a loop that adds b to a and shrinks the limit while a is below it."""
+    test, body = Graph("test"), Graph("body")
+    for graph in (test, body):
+        a, limit, b = (graph.add_input(type, name) for name in ("a", "limit", "b"))
+        with dispatch.use(GraphDispatcher(graph)):
+            results = (
+                [elementwise.add(a, b), elementwise.mul(limit, 0.75)] if graph is body else [elementwise.lt(a, limit)]
+            )
+        graph.set_outputs(results)
+    return {"test": test, "body": body, "carries": 2}
+
+
+_T, _F = TensorType(float64), TensorType(float32)
+
+while_loop = define(
+    "while_loop",
+    "The carries for which the condition is first false; each step computes new carries from the previous ones. "
+    "Operands after the carries are the same in all steps.",
+    "*operands",
+    _infer,
+    attrs=[
+        Attr("test", "graph", "the condition, computed from the carries and the other operands"),
+        Attr("body", "graph", "the next carries"),
+        Attr("carries", "int", "how many operands each step passes to the next one"),
+    ],
+    reference=_reference,
+    vjp=_gradient,
+    traits=Trait.PURE | Trait.WHILE,
+    runs=lambda attrs: (attrs["body"], 8),
+    batch=_batched,
+    samples=lambda: [
+        Sample((array(0.5, "float64"), array(10.0, "float64"), array(1.5, "float64")), _halving(_T), False),
+        Sample((array(9.0, "float64"), array(1.0, "float64"), array(1.5, "float64")), _halving(_T), False),
+    ],
+    error_samples=(
+        ErrorSample((_T, _T), "2 operands for a graph with 3", _halving(_T), ArgumentError),
+        ErrorSample((_F, _F, _F), "operand 0 is f32, not f64", _halving(_T), DTypeError),
+        ErrorSample((_T, _T, _T), "4 carries of 3", {**_halving(_T), "carries": 4}, AttributeValueError),
+        ErrorSample((_T, _T, _T), "gives 2 values for 1", {**_halving(_T), "carries": 1}, ArgumentError),
+    ),
+)

@@ -1,0 +1,1 @@
+"""Ops that only rearrange elements: shapes, views, slices, joins, sizes."""

@@ -1,0 +1,1 @@
+"""Ops of single elements: arithmetic, mathematics, complex numbers, bits."""

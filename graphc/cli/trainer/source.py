@@ -19,7 +19,7 @@ from graphc.files.manifest import TensorSpec
 from graphc.files.numpy_file import read_npy, read_npz
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
-FORMS = "pass FILE.npz, FILE.csv, FOLDER with a folder of pictures for each class, or NAME=FILE,NAME=FILE"
+FORMS = "FILE.npz, FILE.csv, FOLDER with a folder of pictures for each class, or NAME=FILE,NAME=FILE"
 _BINDINGS = re.compile(r"\s*[A-Za-z_][\w.]*=[^,]+(,\s*[A-Za-z_][\w.]*=[^,]+)*\s*")
 _RANGE = re.compile(r"(\d+)\.\.(\d+)")
 _DIGITS = "train-images-idx3-ubyte"
@@ -48,7 +48,7 @@ def open_data(
         return NamedArrays(read_npz(path), text)
     if path.suffix.lower() in DELIMITERS:
         return NamedArrays(_table(path, columns, inputs), text)
-    raise ArgumentError(f"{text!r} has no arrays by name", remedy=FORMS)
+    raise ArgumentError(f"{text!r} has no arrays by name", remedy=f"pass {FORMS}")
 
 
 def _bindings(text: str, option: str) -> dict[str, str]:

@@ -8,37 +8,30 @@ from graphc.interop.onnx.ops import (
     control_flow,
     conversions,
     convolutions,
-    detection,
     elementwise,
-    features,
     generators,
-    grids,
-    images,
     indexing,
-    integer_products,
     losses,
-    microsoft,
-    microsoft_attention,
     normalization,
     orders,
     pooling,
     products,
-    quantization,
-    quantized,
     recurrent,
     reductions,
-    regions,
-    resizing,
-    rotary,
     sequences,
     shapes,
     signal,
     sizes,
     slicing,
-    texts,
     training,
-    trees,
 )
+from graphc.interop.onnx.ops.classical import features, texts, trees
+from graphc.interop.onnx.ops.microsoft import attention as microsoft_attention
+from graphc.interop.onnx.ops.microsoft import extensions as microsoft
+from graphc.interop.onnx.ops.microsoft import rotary
+from graphc.interop.onnx.ops.quantized import integer_products, quantization
+from graphc.interop.onnx.ops.quantized import linear as quantized
+from graphc.interop.onnx.ops.vision import detection, grids, images, regions, resizing
 from graphc.interop.onnx.registry import TABLE, find
 
 __all__ = ["FAMILIES", "TABLE", "find"]

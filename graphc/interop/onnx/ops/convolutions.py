@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphc.base.errors import AttributeValueError
-from graphc.interop.onnx.ops.places import linear_at
+from graphc.interop.onnx.ops.vision.places import linear_at
 from graphc.interop.onnx.ops.windows import Window, padded, pairs, split, window_of
 from graphc.interop.onnx.registry import op
 from graphc.nn.functional.convolution import add_bias

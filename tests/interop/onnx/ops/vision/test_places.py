@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import graphc as gc
-from graphc.interop.onnx.ops.places import counting, linear_at, rows_at
+from graphc.interop.onnx.ops.vision.places import counting, linear_at, rows_at
 
 IMAGE = np.arange(24.0, dtype=np.float32).reshape(2, 2, 2, 3)
 

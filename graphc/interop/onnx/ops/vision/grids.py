@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphc.base.errors import AttributeValueError
-from graphc.interop.onnx.ops.places import counting, linear_at, rows_at
+from graphc.interop.onnx.ops.vision.places import counting, linear_at, rows_at
 from graphc.interop.onnx.registry import op
 from graphc.nn import functional as F
 from graphc.ops.selection import index

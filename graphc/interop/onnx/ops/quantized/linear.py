@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from graphc.interop.onnx.elements import Element
-from graphc.interop.onnx.ops.quantization import dequantized, quantized, real
+from graphc.interop.onnx.ops.quantized.quantization import dequantized, quantized, real
 from graphc.interop.onnx.registry import MICROSOFT, op
 from graphc.interop.onnx.values import Value
 from graphc.nn import functional as F

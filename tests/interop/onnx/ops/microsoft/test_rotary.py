@@ -8,7 +8,7 @@ import pytest
 onnx = pytest.importorskip("onnx")
 
 import graphc as gc  # noqa: E402
-from graphc.interop.onnx.ops.rotary import rotated  # noqa: E402
+from graphc.interop.onnx.ops.microsoft.rotary import rotated  # noqa: E402
 from tests.interop.onnx.one_node import check, floats  # noqa: E402
 
 ANGLES = np.outer(np.arange(9), 1 / 10 ** np.arange(4)).astype(np.float32)

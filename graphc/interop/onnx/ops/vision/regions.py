@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.interop.onnx.ops.places import linear_at, rows_at
+from graphc.interop.onnx.ops.vision.places import linear_at, rows_at
 from graphc.interop.onnx.registry import MICROSOFT, op
 from graphc.interop.onnx.values import Value
 from graphc.ops.selection import index

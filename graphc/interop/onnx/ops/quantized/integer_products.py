@@ -13,7 +13,7 @@ from typing import Any
 from graphc.base.dtypes import DType, float32, float64, int32
 from graphc.base.sizes.size import is_size
 from graphc.interop.onnx.elements import FLOAT, INT32, UINT8, Element
-from graphc.interop.onnx.ops.quantization import along, dynamic_steps, real, stepped
+from graphc.interop.onnx.ops.quantized.quantization import along, dynamic_steps, real, stepped
 from graphc.interop.onnx.ops.windows import padded, window_of
 from graphc.interop.onnx.registry import MICROSOFT, op
 from graphc.interop.onnx.values import Value

@@ -9,7 +9,7 @@ onnx = pytest.importorskip("onnx")
 
 import graphc as gc  # noqa: E402
 from graphc.base.errors import AttributeValueError, ShapeError  # noqa: E402
-from graphc.interop.onnx.ops.resizing import COORDINATES, NEAREST  # noqa: E402
+from graphc.interop.onnx.ops.vision.resizing import COORDINATES, NEAREST  # noqa: E402
 from tests.interop.onnx.one_node import check, floats, model_of, needs_runtime  # noqa: E402
 
 IMAGE = floats(2, 3, 9, 8)

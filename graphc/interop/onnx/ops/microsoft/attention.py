@@ -8,7 +8,7 @@ from typing import Any
 from graphc.base.errors import UnsupportedError
 from graphc.base.sizes.size import always
 from graphc.interop.onnx.ops.attention import Scoring, attend, causal_mask, heads_apart, heads_together, rows_written
-from graphc.interop.onnx.ops.rotary import rotated
+from graphc.interop.onnx.ops.microsoft.rotary import rotated
 from graphc.interop.onnx.registry import MICROSOFT, op
 from graphc.interop.onnx.values import Value
 from graphc.nn.functional.linear import linear

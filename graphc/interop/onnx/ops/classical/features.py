@@ -10,7 +10,7 @@ import numpy as np
 from graphc.base.errors import AttributeValueError, UnsupportedError
 from graphc.interop.onnx.elements import FLOAT, INT64, Element, element_of_array
 from graphc.interop.onnx.graph import TensorAttribute
-from graphc.interop.onnx.ops.texts import texts_of
+from graphc.interop.onnx.ops.classical.texts import texts_of
 from graphc.interop.onnx.registry import op
 from graphc.interop.onnx.values import Value
 from graphc.nn import functional as F

@@ -7,9 +7,9 @@ from typing import Any
 
 from graphc.base.errors import UnsupportedError
 from graphc.interop.onnx.ops.convolutions import conv
-from graphc.interop.onnx.ops.grids import grid_sample
 from graphc.interop.onnx.ops.normalization import layer_norm, layer_normalization, rms_norm, statistics
 from graphc.interop.onnx.ops.recurrent import ACTIVATIONS
+from graphc.interop.onnx.ops.vision.grids import grid_sample
 from graphc.interop.onnx.registry import MICROSOFT, op
 from graphc.nn import functional as F
 from graphc.ops.selection import index

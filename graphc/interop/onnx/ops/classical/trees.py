@@ -11,7 +11,7 @@ import numpy as np
 from graphc.base.errors import ArtifactError, AttributeValueError
 from graphc.interop.onnx.elements import FLOAT
 from graphc.interop.onnx.graph import TensorAttribute
-from graphc.interop.onnx.ops.features import DOMAIN, labelled, post_transformed
+from graphc.interop.onnx.ops.classical.features import DOMAIN, labelled, post_transformed
 from graphc.interop.onnx.registry import op
 from graphc.interop.onnx.values import Value
 from graphc.tensors.creation import from_numpy

@@ -1,0 +1,1 @@
+"""ONNX operators of classical machine learning: trees, features, texts."""

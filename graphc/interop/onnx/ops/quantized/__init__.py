@@ -1,0 +1,1 @@
+"""ONNX operators on quantized tensors: scales, products of integers."""

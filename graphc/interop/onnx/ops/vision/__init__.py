@@ -1,0 +1,1 @@
+"""ONNX operators of images: resizing, grids, regions, detection."""

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
         utils,
         version,
     )
-    from graphc.autograd.jacobian import hessian, jacfwd, jacrev
     from graphc.autograd.transforms import grad, jvp, value_and_grad, vjp
     from graphc.c_library.build import build_library
     from graphc.calls.function import compile
@@ -75,6 +74,7 @@ if TYPE_CHECKING:
         pi,
         short,
     )
+    from graphc.func.jacobian import hessian, jacfwd, jacrev
     from graphc.interop.from_torch import from_torch
     from graphc.interop.onnx.module import from_onnx
     from graphc.interop.pt2.program import from_pt2
@@ -194,7 +194,7 @@ _LATER = {
     "func": "graphc.func",
     "get_num_threads": "graphc.runtime.threads:get_num_threads",
     "grad": "graphc.autograd.transforms:grad",
-    "hessian": "graphc.autograd.jacobian:hessian",
+    "hessian": "graphc.func.jacobian:hessian",
     "hooks": "graphc.hooks",
     "chain_matmul": "graphc.linalg.methods:chain_matmul",
     "linalg": "graphc.linalg",
@@ -202,8 +202,8 @@ _LATER = {
     "pca_lowrank": "graphc.linalg.methods:pca_lowrank",
     "svd_lowrank": "graphc.linalg.methods:svd_lowrank",
     "is_tracing": "graphc.tracing.trace:is_tracing",
-    "jacfwd": "graphc.autograd.jacobian:jacfwd",
-    "jacrev": "graphc.autograd.jacobian:jacrev",
+    "jacfwd": "graphc.func.jacobian:jacfwd",
+    "jacrev": "graphc.func.jacobian:jacrev",
     "jvp": "graphc.autograd.transforms:jvp",
     "load": "graphc.models.saved_file:load",
     "load_case": "graphc.checks.check_case:load_case",

@@ -71,34 +71,36 @@ FLOORS: dict[str, tuple[str, ...]] = {
     # What users write with.
     "tape": ("base", "ops"),
     "tensors": ("base", "ir", "ops", "tape"),
-    "eager": ("base", "ir", "ir.graph", "ops", "tape", "tensors"),
-    "tracing": ("base", "guards", "ir", "ir.graph", "ops", "tape", "tensors", "eager"),
-    "control": ("base", "ir", "ir.graph", "ops", "passes", "tape", "tensors", "eager", "tracing"),
-    "autograd": ("base", "ops", "tape", "tensors", "eager", "tracing", "control"),
+    "autograd": ("base", "ir", "ir.graph", "ops", "tape", "tensors"),
+    "eager": ("base", "ir", "ir.graph", "ops", "tape", "tensors", "autograd"),
+    "tracing": ("base", "guards", "ir", "ir.graph", "ops", "tape", "tensors", "autograd", "eager"),
+    "control": ("base", "ir", "ir.graph", "ops", "passes", "tape", "tensors", "autograd", "tracing"),
     # Several processes: collectives on arrays, and on tensors.
-    "distributed": ("base", "runtime", "tensors", "eager", "tracing"),
+    "distributed": ("base", "runtime", "tensors", "autograd", "tracing"),
     # Matrices: native code for small ones, calls of numpy for large ones.
-    "linalg": ("base", "ops", "tensors", "eager", "tracing"),
+    "linalg": ("base", "ops", "tensors", "autograd", "tracing"),
     "array_api": ("base", "ops", "tensors", "tracing", "linalg"),
-    "nn": ("base", "guards", "ir", "ops", "tape", "tensors", "eager", "tracing", "distributed", "linalg"),
+    "nn": ("base", "guards", "ir", "ops", "tape", "tensors", "autograd", "eager", "tracing", "distributed", "linalg"),
     "optim": ("base", "guards", "ir", "ops", "tape", "tensors", "tracing", "distributed", "nn"),
+    # Functions of functions: Jacobians, Hessians, gradient checks.
+    "func": ("base", "ops", "tape", "tensors", "autograd", "tracing", "control", "nn"),
     "distributions": ("base", "ops", "tape", "tensors", "linalg"),
     "signal": ("base", "tensors"),
     "data": ("base", "files", "tensors", "distributed"),
     "checkpoints": ("base", "files", "tape", "tensors", "distributed", "nn"),
-    "monitor": ("base", "files", "ir", "ops", "tape", "tensors", "eager", "tracing", "nn", "optim", "checkpoints"),
+    "monitor": ("base", "files", "ir", "ops", "tape", "tensors", "autograd", "tracing", "nn", "optim", "checkpoints"),
     # Functions that are compiled when they are called, training steps, model files.
     "calls": (
         *("base", "files", "guards", "ir", "ir.graph", "ops", "codegen.machine", "passes", "runtime", "compiler"),
-        *("tape", "tensors", "eager", "tracing", "nn", "optim"),
+        *("tape", "tensors", "autograd", "tracing", "nn", "optim"),
     ),
     "steps": (
-        *("base", "guards", "ir", "ir.graph", "ops", "passes", "runtime", "compiler", "tape", "tensors", "eager"),
+        *("base", "guards", "ir", "ir.graph", "ops", "passes", "runtime", "compiler", "tape", "tensors", "autograd"),
         *("tracing", "distributed", "nn", "optim", "calls"),
     ),
     "models": (
         *("base", "files", "ir", "ir.graph", "ops", "codegen.machine", "passes", "runtime", "compiler", "tape"),
-        *("tensors", "eager", "tracing", "nn", "calls", "steps"),
+        *("tensors", "autograd", "tracing", "nn", "calls", "steps"),
     ),
     # The same computation in two ways: what compiles knows nothing of it.
     "checks": (
@@ -112,18 +114,18 @@ FLOORS: dict[str, tuple[str, ...]] = {
     ),
     # Models and tensors of other frameworks. A table says what each ATen operator is here, whoever wrote the graph.
     "interop": ("base", "tensors", "nn"),
-    "interop.aten": ("base", "tape", "tensors", "tracing", "control", "autograd", "linalg", "nn", "checks", "interop"),
+    "interop.aten": ("base", "tape", "tensors", "autograd", "tracing", "control", "linalg", "nn", "checks", "interop"),
     "interop.pt2": ("base", "files", "tensors", "nn", "interop", "interop.aten"),
     "interop.torch": (
         *("base", "files", "ir.graph", "ops", "runtime", "compiler", "tensors", "tracing", "nn", "calls", "checks"),
         *("interop", "interop.aten"),
     ),
-    "interop.onnx": ("base", "ops", "tape", "tensors", "eager", "tracing", "control", "nn", "interop"),
+    "interop.onnx": ("base", "ops", "tape", "tensors", "autograd", "tracing", "control", "nn", "interop"),
     "interop.onnx_export": ("base", "files", "ir", "ir.graph", "ops", "tensors", "tracing", "nn", "calls", "models"),
     # Pictures of graphs, and pages that show what became of a graph on its way to kernels.
     "pages": (
         *("base", "files", "ir", "ir.kernel", "ir.graph", "codegen.machine", "passes", "compiler", "tape", "tensors"),
-        *("eager",),
+        *("autograd",),
     ),
     "cli": (
         *("base", "files", "ir.kernel", "ir.graph", "codegen.machine", "passes", "codegen.cuda", "runtime"),
@@ -144,6 +146,7 @@ LATE_EDGES: dict[tuple[str, str], str] = {
     ("tensors", "linalg"): "methods of tensors that PyTorch has for matrices",
     ("tensors", "array_api"): "NumPy's protocols and the array API ask a tensor for its namespace",
     ("tensors", "calls"): "eager code that repeats is compiled, and so are random draws",
+    ("autograd", "func"): "`graphc.autograd` hands on functional and gradcheck under PyTorch's import path",
     ("distributed", "optim"): "`graphc.distributed` hands on its optimizers under PyTorch's import path",
     ("distributed", "checkpoints"): "`graphc.distributed` hands on its checkpoints under PyTorch's import path",
     ("nn", "calls"): "`Module.compile` is a method",
@@ -165,7 +168,6 @@ FRONT_DOOR = frozenset(
         "errors",
         "fft",
         "front",
-        "func",
         "hooks",
         "public",
         "random",

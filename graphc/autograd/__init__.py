@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from graphc.base.lazy import exports, known_as
 
 if TYPE_CHECKING:
-    from graphc.autograd import functional, graph
-    from graphc.autograd.gradcheck import gradcheck, gradgradcheck
+    from graphc.autograd import forward_ad, functional, graph
+    from graphc.autograd.engine import backward, grad
+    from graphc.autograd.function import Function, Variable, once_differentiable
     from graphc.autograd.graph import GradientEdge, get_gradient_edge
-    from graphc.eager import forward_ad
-    from graphc.eager.engine import backward, grad
-    from graphc.eager.function import Function, Variable, once_differentiable
     from graphc.tape.grad_mode import (
         detect_anomaly,
         enable_grad,
@@ -26,6 +25,9 @@ if TYPE_CHECKING:
         set_grad_enabled,
     )
     from graphc.tape.node import Node
+
+    gradcheck: Callable[..., bool]
+    gradgradcheck: Callable[..., bool]
 
 __all__ = [
     "Function",
@@ -54,8 +56,8 @@ __all__ = [
 ]
 
 _MODULES = {
-    "graphc.eager.engine": ("backward", "grad"),
-    "graphc.eager.function": ("Function", "Variable", "once_differentiable"),
+    "graphc.autograd.engine": ("backward", "grad"),
+    "graphc.autograd.function": ("Function", "Variable", "once_differentiable"),
     "graphc.autograd.graph": ("GradientEdge", "get_gradient_edge"),
     "graphc.tape.grad_mode": (
         "detect_anomaly",
@@ -69,7 +71,7 @@ _MODULES = {
         "no_grad",
         "set_grad_enabled",
     ),
-    "graphc.autograd.gradcheck": ("gradcheck", "gradgradcheck"),
+    "graphc.func.gradcheck": ("gradcheck", "gradgradcheck"),
     "graphc.tape.node": ("Node",),
 }
 # Imported at first use, to keep the import of graphc fast.

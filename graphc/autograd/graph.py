@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from graphc.autograd.engine import current_pass
 from graphc.base.errors import ArgumentError
-from graphc.eager.engine import current_pass
 from graphc.tape.hooks import RemovableHandle, note_traced
 from graphc.tape.node import Node
 from graphc.tape.saved import saving

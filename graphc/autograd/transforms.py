@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from graphc.autograd import engine
+from graphc.autograd.forward_ad import dual_level, make_dual, unpack_dual
 from graphc.base.errors import ArgumentError, DTypeError, GradientError
-from graphc.eager import engine
-from graphc.eager.forward_ad import dual_level, make_dual, unpack_dual
 from graphc.ops.movement.shape import reshape, zeros_like
 from graphc.tape.grad_mode import enable_grad, is_grad_enabled
 from graphc.tape.node import AccumulateGrad, Node

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from graphc.autograd.record import Snapshot
 from graphc.base.errors import GradientError
 from graphc.base.host_function import HostFunction
 from graphc.calls.bindings import Binding
@@ -21,7 +22,6 @@ from graphc.calls.derivative import (
     record,
 )
 from graphc.calls.device_binding import DeviceBinding
-from graphc.eager.record import Snapshot
 from graphc.runtime.host_calls import serving
 from graphc.tape.grad_mode import is_grad_enabled
 from graphc.tape.node import AccumulateGrad, Edge, Node, freed

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from graphc.autograd.forward_ad import propagate_by
+from graphc.autograd.record import Snapshot
 from graphc.base.errors import GradientError
 from graphc.base.locks import Lock
 from graphc.calls.bound_program import GivenProgram, build
-from graphc.eager.forward_ad import propagate_by
-from graphc.eager.record import Snapshot
 from graphc.ir.graph.graph import Graph
 from graphc.ops.autodiff import pullback_graph, pushforward_graph
 from graphc.passes.base import Pass

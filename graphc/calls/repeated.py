@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from graphc.autograd.engine import grad
+from graphc.autograd.record import Snapshot
 from graphc.base import config
 from graphc.base.dtypes import dtype_of
 from graphc.base.errors import GraphcError
@@ -18,8 +20,6 @@ from graphc.calls.backward import Call, CompiledNode
 from graphc.calls.bound_program import BoundProgram, not_native
 from graphc.calls.function import Compiled
 from graphc.calls.variant import Variant
-from graphc.eager.engine import grad
-from graphc.eager.record import Snapshot
 from graphc.ir.graph.graph import INPUT, Value
 from graphc.ir.op import Trait
 from graphc.ops import dispatch

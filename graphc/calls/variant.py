@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from graphc.autograd.record import Snapshot
 from graphc.base.errors import GradientError, TraceError
 from graphc.base.sizes.size import hint
 from graphc.calls.backward import Backward, Call, CompiledNode, Higher
@@ -34,7 +35,6 @@ from graphc.compiler.cache import Entry
 from graphc.compiler.freeze import freeze, watch
 from graphc.compiler.memory_report import MemoryReport
 from graphc.compiler.residual_budget import split_within
-from graphc.eager.record import Snapshot
 from graphc.files.manifest import PREPACKED, Recipe
 from graphc.guards.attributes import set_again
 from graphc.ir.graph.graph import Graph, input_path

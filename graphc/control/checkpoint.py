@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from graphc.autograd import checkpoint as eager
 from graphc.base.errors import ArgumentError
 from graphc.control.sub_graphs import as_they_were, taken_checks
-from graphc.eager import checkpoint as eager
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import Graph
 from graphc.ops import dispatch

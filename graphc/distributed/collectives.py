@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from graphc.autograd.function import Function
 from graphc.base.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from graphc.distributed.communicator import OPS
 from graphc.distributed.group import check_group
 from graphc.distributed.group import group as here
-from graphc.eager.function import Function
 from graphc.tensors.free_functions import cat, stack
 from graphc.tensors.placement import is_on_device
 from graphc.tensors.tensor import Tensor

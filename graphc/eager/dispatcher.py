@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from graphc.autograd import engine
+from graphc.autograd.forward_ad import propagate
+from graphc.autograd.record import record
 from graphc.base import config, mutation_epoch
 from graphc.base.device import device
 from graphc.base.dtypes import SMALL, DType, rounded, zero_dimensional
 from graphc.base.errors import ArgumentError, DeviceError, GradientError, GraphcError, TraceError
-from graphc.eager import engine
-from graphc.eager.forward_ad import propagate
-from graphc.eager.record import record
 from graphc.ir.graph.build import describe
 from graphc.ir.op import OpDef, Trait
 from graphc.ir.types import TensorType

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from graphc.autograd.function import Function
 from graphc.base.dtypes import DType
 from graphc.base.errors import GradientError
-from graphc.eager.function import Function
 from graphc.linalg.checks import LinAlgError, need_matrix
 from graphc.ops.factorization import factors
 from graphc.ops.movement.shape import filled

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from graphc.autograd.record import Snapshot
 from graphc.base.errors import ArgumentError
 from graphc.calls.backward import Backward, Call, CompiledNode, Higher
 from graphc.calls.bindings import Binding
 from graphc.calls.derivative import Derivative
 from graphc.calls.machine import is_device
-from graphc.eager.record import Snapshot
 from graphc.files.model_content import StoredEntry
 from graphc.files.model_manifest import BACKWARD, FORWARD
 from graphc.ir.graph.graph import input_class, input_path

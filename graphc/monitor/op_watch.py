@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 
+from graphc.autograd.engine import is_running
+from graphc.autograd.record import OpNode
 from graphc.base.location import capture
-from graphc.eager.engine import is_running
-from graphc.eager.record import OpNode
 from graphc.ir.op import OpDef
 
 

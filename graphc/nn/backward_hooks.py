@@ -6,10 +6,10 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from graphc.autograd.function import Function
 from graphc.base import module_path
 from graphc.base.errors import HookError, TraceError
 from graphc.base.location import capture
-from graphc.eager.function import Function
 from graphc.nn.compiled_hooks import runs_at_calls, watched
 from graphc.tape.grad_mode import is_grad_enabled
 from graphc.tape.hooks import call_hook

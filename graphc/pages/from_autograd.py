@@ -6,8 +6,8 @@ import bisect
 from collections.abc import Iterable
 from typing import Any
 
+from graphc.autograd.record import OpNode
 from graphc.base.errors import ArgumentError
-from graphc.eager.record import OpNode
 from graphc.pages.diagram import SOURCE, Box, Builder, Diagram
 from graphc.pages.from_graph import class_names, kind_of
 from graphc.tape.node import AccumulateGrad, Node

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from graphc.autograd import engine
 from graphc.base import module_path
 from graphc.base.errors import ArgumentError, GradientError, ShapeError
-from graphc.eager import engine
 from graphc.nn.clip_grad import norm_of
 from graphc.nn.parallel.reducer import reduced_by_graph
 from graphc.ops.define import as_type

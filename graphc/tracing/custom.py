@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
+from graphc.autograd.function import reduced
 from graphc.base.errors import GradientError, TraceError, ValueNeededError
-from graphc.eager.function import reduced
 from graphc.ir.graph.graph import Graph, Value
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from graphc.autograd import engine
 from graphc.base import module_path
 from graphc.base.dtypes import float32
 from graphc.base.errors import ArgumentError, DTypeError, GradientError, ShapeError, TraceError
 from graphc.base.host_function import HostFunction, Spec
 from graphc.base.location import capture
 from graphc.base.sizes.size import is_size
-from graphc.eager import engine
 from graphc.guards.attributes import not_recording, recorder
 from graphc.ir.graph.graph import Graph, Value
 from graphc.ir.types import TensorType

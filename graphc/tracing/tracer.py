@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from graphc.autograd import engine
+from graphc.autograd.forward_ad import propagate
+from graphc.autograd.record import record
 from graphc.base import module_path
 from graphc.base.dtypes import DType
 from graphc.base.errors import TraceError, ValueNeededError
@@ -18,10 +21,7 @@ from graphc.base.sizes.size import is_size
 from graphc.base.sizes.symbolic import NumberRecord, is_symbolic, place_of
 from graphc.base.sizes.symbolic import value as value_of
 from graphc.base.values import is_open
-from graphc.eager import engine
 from graphc.eager.dispatcher import check_tensors, escaped
-from graphc.eager.forward_ad import propagate
-from graphc.eager.record import record
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import CONSTANT, INPUT, Graph, Node, Value
 from graphc.ir.graph.interpret import live_nodes

@@ -84,7 +84,7 @@ print([m for m in ("networkx", "llvmlite", "graphc.codegen", "graphc.passes") if
 def test_public_names_do_not_depend_on_the_order_of_imports():
     code = """
 import graphc.tensors.tensor, graphc.tracing.trace
-import graphc.calls.function, graphc.eager.engine, graphc.models.model_summary, graphc.pages.show
+import graphc.calls.function, graphc.autograd.engine, graphc.models.model_summary, graphc.pages.show
 import graphc
 print(callable(graphc.tensor), callable(graphc.trace), callable(graphc.compile), graphc.autograd.Function.__name__)
 print(callable(graphc.summary), callable(graphc.picture))

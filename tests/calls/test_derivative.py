@@ -5,8 +5,9 @@ import pytest
 
 import graphc
 from graphc import nn
-from graphc.autograd import functional, grad, gradcheck, gradgradcheck
+from graphc.autograd import grad, gradcheck, gradgradcheck
 from graphc.errors import GradientError
+from graphc.func import functional
 
 F64 = graphc.float64
 

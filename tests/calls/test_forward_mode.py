@@ -10,9 +10,9 @@ import pytest
 
 import graphc
 from graphc import func, nn
-from graphc.autograd import functional
 from graphc.calls.function import Compiled
 from graphc.errors import GradientError
+from graphc.func import functional
 from graphc.tensors.structure import flatten
 
 F64 = graphc.float64

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from graphc.autograd import engine
 from graphc.base.dtypes import bfloat16, elements, numbers
 from graphc.base.errors import DistributedError, GradientError
 from graphc.distributed.channel import Channel, Pending
 from graphc.distributed.group import Group
-from graphc.eager import engine
 from graphc.nn.parallel.buckets import Bucket
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors.placement import on_host

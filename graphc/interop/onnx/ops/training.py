@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from graphc.autograd.engine import grad
 from graphc.base.errors import AttributeValueError
-from graphc.eager.engine import grad
 from graphc.interop.onnx.call import Call
 from graphc.interop.onnx.graph import ABSENT, Node, OnnxGraph, Port, captured
 from graphc.interop.onnx.registry import op

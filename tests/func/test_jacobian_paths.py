@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import graphc
 from graphc import func
-from graphc.autograd import jacobian, transforms
+from graphc.autograd import transforms
+from graphc.func import jacobian
 
 
 def test_passes_on_the_same_functions():

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from graphc.autograd.engine import grad
+from graphc.autograd.forward_ad import dual_level, make_dual, unpack_dual
 from graphc.base.dtypes import float64
 from graphc.base.errors import ArgumentError, GradientError
 from graphc.control.vmap import vmap
-from graphc.eager.engine import grad
-from graphc.eager.forward_ad import dual_level, make_dual, unpack_dual
 from graphc.ops.movement.shape import zeros_like
 from graphc.tensors.complex_numbers import view_as_complex, view_as_real
 from graphc.tensors.tensor import Tensor

@@ -1,8 +1,8 @@
 """PyTorch's import path for function transforms: derivatives, and modules as functions of parameters."""
 
-from graphc.autograd.jacobian import hessian, jacfwd, jacrev
 from graphc.autograd.transforms import grad, grad_and_value, jvp, linearize, vjp
 from graphc.control.vmap import vmap
+from graphc.func.jacobian import hessian, jacfwd, jacrev
 from graphc.nn.utils.stateless import functional_call, stack_module_state
 
 __all__ = [

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import graphc
-from graphc.eager.record import OpNode, Saved, Snapshot, real
+from graphc.autograd.record import OpNode, Saved, Snapshot, real
 from graphc.errors import GradientError
 
 

@@ -134,5 +134,5 @@ def test_in_a_trace_all_rows_are_computed_at_once():
 
 @pytest.mark.parametrize("size", [0, 1.5, "all", True])
 def test_chunks_have_a_size(size: object):
-    with pytest.raises(AttributeValueError, match="jacrev: chunk_size is None or at least 1"):
+    with pytest.raises(AttributeValueError, match="jacrev: chunk_size must be None or at least 1"):
         graphc.jacrev(lambda x: x**2, chunk_size=size)  # type: ignore[arg-type]  # pyright: ignore

@@ -6,9 +6,9 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from graphc.autograd.record import Deferred, Snapshot
 from graphc.base import module_path
 from graphc.base.errors import GradientError
-from graphc.eager.record import Deferred, Snapshot
 from graphc.ir.graph.graph import Value
 from graphc.tape.grad_mode import enable_grad, is_grad_enabled
 from graphc.tape.node import Node

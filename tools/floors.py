@@ -152,8 +152,6 @@ LATE_EDGES: dict[tuple[str, str], str] = {
     ("nn", "calls"): "`Module.compile` is a method",
     ("models", "interop.onnx_export"): "`export` writes ONNX where the path ends in .onnx",
     ("interop", "interop.torch"): "`from_torch` is public where PyTorch is not installed",
-    ("cli", "interop.pt2"): "commands read files of torch.export",
-    ("cli", "interop.onnx"): "commands read ONNX files",
 }
 """Packages that a package names in a text and imports when it needs them, against the floors, each with the reason. Any
 other such edge is an error (`tools.house`)."""

@@ -25,7 +25,7 @@ from graphc.ir.op import REGISTRY
 from graphc.ops import registry
 from graphc.ops.define import OpFunction
 from tools import plain_english
-from tools.floors import FRONT_DOOR, LATE_EDGES, floor_of, imports_allowed
+from tools.floors import FLOORS, FRONT_DOOR, LATE_EDGES, floor_of
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "graphc"
@@ -317,8 +317,8 @@ def _families(module: Module) -> Iterator[Place]:
 
 
 def late_edges(modules: Sequence[Module]) -> list[Place]:
-    """Modules of a package that may not be imported here, but are named in a text that is imported at run time:
-    ``deferred("graphc.x:y")``, ``import_module("graphc.x")``. `tools.floors.LATE_EDGES` lists exceptions."""
+    """Return the texts that name a module of a higher package, to import it at run time: ``deferred("graphc.x:y")``,
+    ``import_module("graphc.x")``. `tools.floors.LATE_EDGES` lists those that are allowed."""
     return [
         Place(module.path, line, f"{here} imports {there} at run time")
         for module in modules
@@ -336,11 +336,12 @@ def unused_late_edges(modules: Sequence[Module]) -> list[Place]:
 
 
 def _late_edges(module: Module) -> Iterator[tuple[int, str, str]]:
-    """Line, package of the module and package that it names, for each text that names a module of a package which may
-    not be imported here."""
+    """Yield line, package of the module and package that it names, for each text that names a module of a higher
+    package."""
     here = floor_of(module.name)
     if here is None:
         return
+    order = list(FLOORS)
     documented = {id(n.value) for n in module.nodes if isinstance(n, ast.Expr)}
     for node in module.nodes:
         if not isinstance(node, ast.Constant) or not isinstance(node.value, str) or id(node) in documented:
@@ -352,7 +353,7 @@ def _late_edges(module: Module) -> Iterator[tuple[int, str, str]]:
             there = floor_of(target[1])
         except KeyError:
             continue
-        if there is not None and not imports_allowed(here, there):
+        if there is not None and order.index(there) > order.index(here):
             yield node.lineno, here, there
 
 

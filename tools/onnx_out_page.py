@@ -21,7 +21,7 @@ if __name__ == "__main__":
 from graphc.base.dtypes import layout_of  # noqa: E402  (the tool runs from a checkout)
 from graphc.interop.onnx_export import control, elementwise, products, shaping  # noqa: E402
 from graphc.interop.onnx_export.export import graph_record  # noqa: E402
-from graphc.interop.onnx_export.layers import Entry  # noqa: E402
+from graphc.interop.onnx_export.layers import LayerRule  # noqa: E402
 from graphc.interop.onnx_export.table import ENTRIES, RULES  # noqa: E402
 from graphc.ir.graph.build import emit  # noqa: E402
 from graphc.ir.graph.graph import Graph  # noqa: E402
@@ -64,7 +64,7 @@ def build_page() -> str:
     return text
 
 
-def _row(entry: Entry) -> str:
+def _row(entry: LayerRule) -> str:
     if entry.users:
         return f"| {entry.users} | {entry.operator} | {entry.since} | {entry.condition} |"
     module, name = entry.function.__module__, entry.function.__qualname__

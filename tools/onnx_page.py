@@ -19,7 +19,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
 
 import graphc  # noqa: E402  (the tool runs from a checkout)
-from graphc.interop.onnx.registry import Entry  # noqa: E402
+from graphc.interop.onnx.registry import OperatorEntry  # noqa: E402
 from graphc.interop.onnx.table import FAMILIES, TABLE  # noqa: E402
 from graphc.nn import functional  # noqa: E402
 from tools import pages  # noqa: E402
@@ -57,7 +57,7 @@ def build_page() -> str:
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
-def computed_by(entry: Entry) -> str:
+def computed_by(entry: OperatorEntry) -> str:
     """What computes an operator: a function of graphc or of Python, or a rule with what it says."""
     function: Any = entry.rule
     module, name = str(getattr(function, "__module__", "")), str(getattr(function, "__qualname__", ""))

@@ -22,7 +22,7 @@ class _Origin(Node):
     """Placeholder for the history of an argument while the function runs again."""
 
 
-class _Argument:
+class _TensorArgument:
     """A tensor argument of the function."""
 
     def __init__(self, tensor: Any):
@@ -86,8 +86,8 @@ class _Frame:
     def __init__(self, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]):
         self.function = function
         self.title = getattr(function, "__name__", type(function).__name__)
-        self.args = [_Argument(a) if isinstance(a, Tensor) else a for a in args]
-        self.kwargs = {k: _Argument(a) if isinstance(a, Tensor) else a for k, a in kwargs.items()}
+        self.args = [_TensorArgument(a) if isinstance(a, Tensor) else a for a in args]
+        self.kwargs = {k: _TensorArgument(a) if isinstance(a, Tensor) else a for k, a in kwargs.items()}
         scope = module_path.scope()
         self.scope = None if scope is None else scope.continued()
         self.journal = Journal()
@@ -129,8 +129,8 @@ class _Frame:
     def rerun(self) -> None:
         """Fill the slots still in use."""
         self.position = 0
-        args = [a.restore() if isinstance(a, _Argument) else a for a in self.args]
-        kwargs = {k: a.restore() if isinstance(a, _Argument) else a for k, a in self.kwargs.items()}
+        args = [a.restore() if isinstance(a, _TensorArgument) else a for a in self.args]
+        kwargs = {k: a.restore() if isinstance(a, _TensorArgument) else a for k, a in self.kwargs.items()}
         scope = None if self.scope is None else self.scope.continued()
         token = saving.set((self._repack, lambda tensor: tensor))
         try:

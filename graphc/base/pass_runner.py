@@ -62,7 +62,7 @@ class Outcome(NamedTuple, Generic[T]):
 
 
 @dataclass(frozen=True)
-class Runner(Generic[P, T]):
+class PipelineRunner(Generic[P, T]):
     """Functions by which one pipeline applies, verifies and prints."""
 
     run: Callable[[P, T], Outcome[T]]

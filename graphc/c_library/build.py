@@ -26,7 +26,7 @@ from graphc.codegen.link.reader import read_object
 from graphc.codegen.link.relocatable import merge_objects
 from graphc.codegen.link.shared import link_shared
 from graphc.codegen.llvm.build import build_object
-from graphc.codegen.llvm.module import Module, joined
+from graphc.codegen.llvm.module import LlvmModule, joined
 from graphc.codegen.llvm.thread_pool import emit_pool
 from graphc.codegen.machine.cuda.facts import is_gpu
 from graphc.codegen.machine.target import Target, target_named, without_tiles
@@ -245,7 +245,7 @@ def _file(path: Path, kind: str) -> Path:
     return path.with_suffix(f".{kind}")
 
 
-def _proof(plan: LibraryPlan, entry: EntryPlan, code: Module, machine: Target) -> RealtimeReport:
+def _proof(plan: LibraryPlan, entry: EntryPlan, code: LlvmModule, machine: Target) -> RealtimeReport:
     function, arena = plan.symbol(entry.name), None if is_size(entry.arena) else int(entry.arena)
     data = [datum.symbol for datum in data_of(plan)]
     return prove_modules([code], machine, function, name=function, arena=arena, data=data)
@@ -256,7 +256,7 @@ def _facts(plan: LibraryPlan, entry: EntryPlan) -> EntryFacts:
     return EntryFacts(plan.symbol(entry.name), arena, entry.manifest.nanoseconds)
 
 
-def _objects(built: Built, code: Module, machine: Target) -> list[bytes]:
+def _objects(built: Built, code: LlvmModule, machine: Target) -> list[bytes]:
     """Compile all object files of a library."""
     plan = built.plan
     data = build_object(emit_data(plan) + machine.detection(plan.inner(MACHINE)), machine)

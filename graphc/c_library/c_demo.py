@@ -8,7 +8,7 @@ from typing import Any
 from graphc.base.dtypes import BY_NAME, bits_of, element
 from graphc.base.sizes.size import Size, bounds, is_size
 from graphc.base.sizes.size_terms import Atom, Dimension
-from graphc.c_library.plan import Argument, EntryPlan, LibraryPlan
+from graphc.c_library.plan import EntryPlan, LibraryArgument, LibraryPlan
 from graphc.files.container import ALIGNMENT
 
 _HEAD = Template("""\
@@ -186,7 +186,7 @@ def _entry(entry: EntryPlan, names: dict[str, Any]) -> str:
     )
 
 
-def _array(argument: Argument) -> str:
+def _array(argument: LibraryArgument) -> str:
     """Return the name of its variable, unique in the program."""
     return f"{argument.identifier}_data"
 
@@ -195,7 +195,7 @@ def _loop(count: str, body: str) -> str:
     return f"    for (i = 0; i < ({count}); i++) {{\n        {body}\n    }}\n"
 
 
-def _random(argument: Argument) -> str:
+def _random(argument: LibraryArgument) -> str:
     """Return a C expression for a random element: -1 to 1 for floats; 0 or 1 for integers, f16 and bf16."""
     dtype = BY_NAME[argument.spec.dtype]
     if dtype.kind == "f":

@@ -9,8 +9,8 @@ from graphc.c_library.plan import (
     HEADER_BYTES,
     STATUSES,
     TYPE_NUMBERS,
-    Argument,
     EntryPlan,
+    LibraryArgument,
     LibraryPlan,
     shape_text,
 )
@@ -194,7 +194,7 @@ def _entry(plan: LibraryPlan, entry: EntryPlan) -> str:
     return "".join(pieces)
 
 
-def _describe(argument: Argument) -> str:
+def _describe(argument: LibraryArgument) -> str:
     """Describe an argument: ``x: f32[1,28]``, followed by the model's name for it if C needs another identifier."""
     spec = argument.spec
     same = argument.identifier == spec.name
@@ -214,7 +214,7 @@ def parameters(plan: LibraryPlan, entry: EntryPlan) -> list[str]:
     ]
 
 
-def _macros(plan: LibraryPlan, entry: EntryPlan, argument: Argument) -> str:
+def _macros(plan: LibraryPlan, entry: EntryPlan, argument: LibraryArgument) -> str:
     name = macro(plan, entry, argument.identifier)
     sizes = shape_text(argument.spec).replace(",", ", ")
     shape = f"#define {name}_SHAPE {{{sizes}}}\n" if sizes else ""

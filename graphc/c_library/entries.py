@@ -17,16 +17,16 @@ from graphc.c_library.plan import (
     CONTEXT_BYTES,
     MACHINE,
     RESERVED,
-    Argument,
     EntryPlan,
     Equal,
+    LibraryArgument,
     LibraryPlan,
     Solved,
     StatePlan,
 )
-from graphc.c_library.sources import Source
+from graphc.c_library.sources import LibrarySource
 from graphc.codegen.llvm.entry import ENTRY, emit_module
-from graphc.codegen.llvm.module import Module, prefixed
+from graphc.codegen.llvm.module import LlvmModule, prefixed
 from graphc.codegen.machine.target import Target
 from graphc.compiler.compile import describe, watched
 from graphc.compiler.ready import target_spec
@@ -55,11 +55,11 @@ class Choices:
 class Compiled:
     """Compiled entry, before its constants and states have offsets."""
 
-    source: Source
+    source: LibrarySource
     program: Program
     manifest: Manifest
     constants: np.ndarray
-    module: Module
+    module: LlvmModule
     threaded: bool
 
 
@@ -68,13 +68,13 @@ class Built:
     """Compiled entries and plan of a library, before its own functions are emitted."""
 
     plan: LibraryPlan
-    modules: tuple[Module, ...]
+    modules: tuple[LlvmModule, ...]
     """Modules of the programs, with distinct prefixes."""
     weights: np.ndarray
     """Bytes of the constants of all entries, followed by the initial states."""
 
 
-def compile_source(source: Source, changing: Collection[str], choices: Choices) -> Compiled:
+def compile_source(source: LibrarySource, changing: Collection[str], choices: Choices) -> Compiled:
     """Compile a source without polls for interrupts, and for a single thread unless ``choices.threads``.
 
     Raises CompileError if it calls Python functions, or if no single program serves all sizes of its dimensions.
@@ -104,7 +104,7 @@ def compile_source(source: Source, changing: Collection[str], choices: Choices) 
     return Compiled(source, program, manifest, constants, module, bool(execution.threads.chunked))
 
 
-def build(sources: Sequence[Source], changing: Collection[str], choices: Choices) -> Built:
+def build(sources: Sequence[LibrarySource], changing: Collection[str], choices: Choices) -> Built:
     """Compile all sources and plan their library; parameters and states in ``changing`` are stored in contexts."""
     name, target = choices.name, choices.target
     _check_names(sources, name)
@@ -148,7 +148,7 @@ def build(sources: Sequence[Source], changing: Collection[str], choices: Choices
     return Built(plan, modules, data)
 
 
-def _check_names(sources: Sequence[Source], name: str) -> None:
+def _check_names(sources: Sequence[LibrarySource], name: str) -> None:
     for source in sources:
         if not source.name.isidentifier() or not source.name.isascii() or source.name in RESERVED:
             raise ArgumentError(
@@ -158,7 +158,7 @@ def _check_names(sources: Sequence[Source], name: str) -> None:
             )
 
 
-def _arrays(sources: Iterable[Source]) -> Mapping[str, np.ndarray]:
+def _arrays(sources: Iterable[LibrarySource]) -> Mapping[str, np.ndarray]:
     """Return parameters and states of all sources by path; entries share arrays of the same path."""
     return {path: array for source in sources for path, array in source.weights.items()}
 
@@ -236,7 +236,7 @@ def _entry(
     arrays = [(spec, buffer) for spec, buffer in inputs if spec.equals is None]
     names = distinct((spec.name for spec, _ in [*arrays, *outputs]), (*reserved, *dims))
     arguments = [
-        Argument(spec, name, slots[buffer.name])
+        LibraryArgument(spec, name, slots[buffer.name])
         for (spec, buffer), name in zip([*arrays, *outputs], names, strict=True)
     ]
     solved, equal = _relations(compiled)
@@ -245,7 +245,7 @@ def _entry(
         f"{library}__{source.name}_{ENTRY}",
         manifest,
         tuple(arguments[: len(arrays)]),
-        tuple(Argument(spec, "", slots[buffer.name]) for spec, buffer in inputs if spec.equals is not None),
+        tuple(LibraryArgument(spec, "", slots[buffer.name]) for spec, buffer in inputs if spec.equals is not None),
         tuple(arguments[len(arrays) :]),
         model.dims,
         tuple(dims),

@@ -15,8 +15,8 @@ from graphc.c_library.plan import (
     LibraryPlan,
 )
 from graphc.c_library.sections import data_of
-from graphc.codegen.door.writer import Writer
-from graphc.codegen.llvm.module import Function, Item, Module, Parameter
+from graphc.codegen.door.writer import NativeWriter
+from graphc.codegen.llvm.module import Function, Item, LlvmModule, Parameter
 from graphc.codegen.llvm.sizes import register_of
 from graphc.codegen.llvm.thread_pool import RESET, RUN
 from graphc.files.container import ALIGNMENT
@@ -33,7 +33,7 @@ _MEMCPY = "declare ptr @memcpy(ptr, ptr, i64)"
 Declarations = dict[str, Item]
 
 
-def emit_functions(plan: LibraryPlan) -> Module:
+def emit_functions(plan: LibraryPlan) -> LlvmModule:
     """Emit the exported functions, and the internal functions they call."""
     declarations: Declarations = {}
     functions = [_text(plan, name) for name in ("version", "digest", "target")]
@@ -47,12 +47,12 @@ def emit_functions(plan: LibraryPlan) -> Module:
     for entry in plan.entries:
         functions += _entry_functions(plan, entry, declarations)
     head = f'target triple = "{plan.target.triple}"\n'
-    return Module((head, *declarations.values(), "", *functions))
+    return LlvmModule((head, *declarations.values(), "", *functions))
 
 
-def declared_data(plan: LibraryPlan) -> Module:
+def declared_data(plan: LibraryPlan) -> LlvmModule:
     """Declare the constants, which another module defines."""
-    return Module(tuple(d.declaration for d in data_of(plan)))
+    return LlvmModule(tuple(d.declaration for d in data_of(plan)))
 
 
 def _saved_bytes(plan: LibraryPlan) -> int:
@@ -71,7 +71,7 @@ def _number(plan: LibraryPlan, name: str, number: int) -> Function:
 
 
 def _error_text(plan: LibraryPlan) -> Function:
-    w = Writer({})
+    w = NativeWriter({})
     w.need(w.value(f"icmp ult i32 %code, {len(STATUSES)}"), "unknown")
     number = w.value("zext i32 %code to i64")
     w.give("ptr", w.item("ptr", f"@{plan.inner('texts')}", number))

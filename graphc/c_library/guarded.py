@@ -9,7 +9,7 @@ from typing import Any
 from graphc.base.sizes.size import Size, is_size
 from graphc.base.sizes.size_terms import Atom, Dimension
 from graphc.c_library.plan import CODES
-from graphc.codegen.door.writer import Writer
+from graphc.codegen.door.writer import NativeWriter
 from graphc.codegen.llvm.module import Function, Item
 from graphc.codegen.llvm.sizes import SizeWriter, register_of
 from graphc.files.container import ALIGNMENT
@@ -20,7 +20,7 @@ _SAFE = 2.0**62
 """Largest size computed without overflow."""
 
 
-class GuardedWriter(Writer):
+class GuardedWriter(NativeWriter):
     """Writer of one function that returns a status code."""
 
     def __init__(self, declarations: dict[str, Item]):

@@ -70,7 +70,7 @@ TYPE_NUMBERS = {name: number for number, name in enumerate(C_TYPES, 1)}
 
 
 @dataclass(frozen=True)
-class Argument:
+class LibraryArgument:
     """Array read or written by a call."""
 
     spec: TensorSpec
@@ -129,11 +129,11 @@ class EntryPlan:
     symbol: str
     """Symbol of the native entry, hidden in the library."""
     manifest: Manifest
-    inputs: tuple[Argument, ...]
+    inputs: tuple[LibraryArgument, ...]
     """Arrays passed to each call, without integer inputs that are sizes."""
-    numbers: tuple[Argument, ...]
+    numbers: tuple[LibraryArgument, ...]
     """Integer inputs that are sizes; the library computes them."""
-    outputs: tuple[Argument, ...]
+    outputs: tuple[LibraryArgument, ...]
     dims: tuple[Dimension, ...]
     """Named dimensions of the model, each an argument of the function."""
     dim_identifiers: tuple[str, ...]
@@ -162,7 +162,7 @@ class EntryPlan:
         return len(self.manifest.buffers) + len(self.manifest.dims) + self.threaded
 
     @property
-    def arguments(self) -> tuple[Argument, ...]:
+    def arguments(self) -> tuple[LibraryArgument, ...]:
         """Return inputs and outputs in the order of the C function."""
         return (*self.inputs, *self.outputs)
 

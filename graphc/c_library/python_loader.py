@@ -7,7 +7,7 @@ from typing import Any
 
 from graphc.base.dtypes import BY_NAME, bfloat16
 from graphc.base.sizes.shape_patterns import Number, ShapePatterns
-from graphc.c_library.plan import CODES, HEADER_BYTES, Argument, EntryPlan, LibraryPlan
+from graphc.c_library.plan import CODES, HEADER_BYTES, EntryPlan, LibraryArgument, LibraryPlan
 from graphc.files.container import ALIGNMENT
 
 _TEXT = Template('''\
@@ -102,7 +102,7 @@ def _entry(entry: EntryPlan) -> str:
     return f"ENTRIES[{entry.name!r}] = ({{{types[0]}}}, {{{types[1]}}}, {{{rules}}})"
 
 
-def _type(argument: Argument) -> str:
+def _type(argument: LibraryArgument) -> str:
     dtype = BY_NAME[argument.spec.dtype]
     name = "uint16" if dtype is bfloat16 else dtype.numpy.name  # numpy has no bf16, so arrays hold its bits
     return repr((name, f"({''.join(f'{size}, ' for size in argument.spec.shape).rstrip()})"))

@@ -13,7 +13,7 @@ from graphc.c_library.plan import (
     HEADER_BYTES,
     STATUSES,
     TYPE_NUMBERS,
-    Argument,
+    LibraryArgument,
     LibraryPlan,
     number_or,
     shape_text,
@@ -93,7 +93,7 @@ def emit_data(plan: LibraryPlan) -> str:
     return "\n".join([f'target triple = "{plan.target.triple}"', *(d.definition for d in data_of(plan)), ""])
 
 
-def _table(plan: LibraryPlan, name: str, arguments: Sequence[Argument]) -> list[Datum]:
+def _table(plan: LibraryPlan, name: str, arguments: Sequence[LibraryArgument]) -> list[Datum]:
     """Build the table of inputs or outputs, which ends with a record without a name, and the constants it points to."""
     constants, records = [], []
     for number, argument in enumerate(arguments):

@@ -21,7 +21,7 @@ RUN = "run"
 
 
 @dataclass(frozen=True)
-class Source:
+class LibrarySource:
     """Graph that becomes one function of a library."""
 
     name: str
@@ -36,7 +36,7 @@ class Source:
         return freeze(settle(self.graph), {p: w for p, w in self.weights.items() if p not in changing})
 
 
-def sources_of(stored: Artifact, entries: Sequence[str] | None = None) -> list[Source]:
+def sources_of(stored: Artifact, entries: Sequence[str] | None = None) -> list[LibrarySource]:
     """Return one source for each entry, or for the named entries.
 
     The only entry of a model without entry names is called RUN. Raises ArgumentError for an unknown name.
@@ -48,10 +48,10 @@ def sources_of(stored: Artifact, entries: Sequence[str] | None = None) -> list[S
         what = f"the model has no entry {unknown[0]!r}" if unknown else "a library needs at least one entry"
         raise ArgumentError(what, remedy=f"choose from {', '.join(specs)}")
     called = {name: RUN if list(specs) == [ENTRY] else name for name in chosen}
-    return [Source(called[name], read_graph(stored, name), specs[name], stored.weights) for name in chosen]
+    return [LibrarySource(called[name], read_graph(stored, name), specs[name], stored.weights) for name in chosen]
 
 
-def changing(stored: Artifact, sources: Sequence[Source]) -> frozenset[str]:
+def changing(stored: Artifact, sources: Sequence[LibrarySource]) -> frozenset[str]:
     """Return the paths of parameters and states that some source writes, or that are never constants."""
     written = (path for source in sources for path in source.spec.writes)
     return frozenset([*written, *(t.name for t in stored.manifest.weights if t.free)])

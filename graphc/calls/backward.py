@@ -14,7 +14,7 @@ from graphc.calls.bindings import Binding
 from graphc.calls.bound_program import GivenProgram
 from graphc.calls.derivative import (
     Derivative,
-    Operand,
+    DerivativeOperand,
     gradient_operands,
     no_copy,
     no_host_calls,
@@ -73,7 +73,7 @@ def _fresh(array: Any) -> Tensor:
     return tensor
 
 
-class Call:
+class RecordedCall:
     """The arguments of one call of a compiled function, kept for second derivatives."""
 
     __slots__ = ("arrays", "counters", "sizes", "tangents", "versions")
@@ -87,12 +87,12 @@ class Call:
         self.tangents: Mapping[int, Any] = {}
         """Tangents of the tensors, by index."""
 
-    def operand(self, number: int, edge: Edge | None, name: str) -> Operand:
+    def operand(self, number: int, edge: Edge | None, name: str) -> DerivativeOperand:
         """Return one of the tensors as an operand. Raise GradientError where it was written to since."""
         counter, array = self.counters[number], self.arrays[number]
         tangents = self.tangents.get(number)
         if counter is None:
-            return Operand(array, edge, tangents)
+            return DerivativeOperand(array, edge, tangents)
         if counter[0] != self.versions[number]:
             raise GradientError(
                 f"a tensor needed for the gradient was modified by an in-place operation: an argument or parameter of "
@@ -101,7 +101,7 @@ class Call:
             )
         tensor = Tensor._wrap(array)
         tensor._counter, tensor._tangents = counter, tangents
-        return Operand.of(tensor, edge, f"an argument of the compiled {name}")
+        return DerivativeOperand.of(tensor, edge, f"an argument of the compiled {name}")
 
 
 class Higher:
@@ -115,7 +115,12 @@ class Higher:
         self.order, self.sources, self.refused = tuple(order), tuple(sources), refused
 
     def record(
-        self, call: Call, edges: Sequence[Any], needed: Sequence[bool], grads: Sequence[Any], gradients: list[Any]
+        self,
+        call: RecordedCall,
+        edges: Sequence[Any],
+        needed: Sequence[bool],
+        grads: Sequence[Any],
+        gradients: list[Any],
     ) -> list[Any]:
         """Record the needed ``gradients`` on the autograd tape, and return them with None for the others.
 
@@ -143,7 +148,7 @@ class CompiledNode(Node):
     """The backward pass of one call of a compiled function."""
 
     chooses = is_compiled = True
-    call: Call | None = None
+    call: RecordedCall | None = None
     """The arguments of the function."""
 
     def __init__(

@@ -13,7 +13,7 @@ from graphc.calls.bindings import Binding, Slot
 from graphc.calls.device_binding import DeviceBinding, DeviceProgram
 from graphc.calls.machine import HOST, compile_on, load_on
 from graphc.compiler.native_call import native
-from graphc.guards.watch_words import Watch
+from graphc.guards.watch_words import WatchTable
 from graphc.ir.graph.graph import Graph, Value, input_class
 from graphc.passes.base import Pass
 from graphc.passes.pipeline import PIPELINE
@@ -29,7 +29,7 @@ def build(graph: Graph, passes: Sequence[Pass] = PIPELINE, machine: str = HOST) 
     return load_on(compile_on(graph, machine, passes), machine)
 
 
-def bind(program: Any, binding: Binding, words: Watch, results: int) -> BoundProgram | DeviceProgram:
+def bind(program: Any, binding: Binding, words: WatchTable, results: int) -> BoundProgram | DeviceProgram:
     """Bind a program to its params and states. The caller gets the first ``results`` outputs."""
     if isinstance(binding, DeviceBinding):
         return DeviceProgram(program, binding, results)
@@ -52,7 +52,7 @@ def bound_values(graph: Graph, program: Executable) -> list[Value]:
 class BoundProgram:
     """A program bound to its params and states, called natively where possible."""
 
-    def __init__(self, program: Executable, binding: Binding, words: Watch, single: bool = False):
+    def __init__(self, program: Executable, binding: Binding, words: WatchTable, single: bool = False):
         """A native call requires that ``words`` are unchanged."""
         self.program = program
         self.binding = binding

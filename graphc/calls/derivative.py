@@ -83,7 +83,7 @@ class Derivative:
         return self._calls.run(arrays, (), given_sizes)
 
 
-class Operand(NamedTuple):
+class DerivativeOperand(NamedTuple):
     """An operand of a derivative: an array, and the target of its gradient."""
 
     held: Any
@@ -93,16 +93,16 @@ class Operand(NamedTuple):
     """Tangents of the tensor, by level."""
 
     @staticmethod
-    def of(tensor: Any, edge: Edge | None, whose: str) -> Operand:
+    def of(tensor: Any, edge: Edge | None, whose: str) -> DerivativeOperand:
         """Return an operand for a tensor as it is now."""
-        return Operand(Snapshot(tensor, None, whose), edge, tensor._tangents)
+        return DerivativeOperand(Snapshot(tensor, None, whose), edge, tensor._tangents)
 
     def array(self) -> Any:
         """Return the array. Raise GradientError where it was written to since."""
         return self.held.check() if isinstance(self.held, Snapshot) else self.held
 
 
-def record(derivative: Derivative, operands: Sequence[Operand], results: Sequence[Any], sizes: Any) -> None:
+def record(derivative: Derivative, operands: Sequence[DerivativeOperand], results: Sequence[Any], sizes: Any) -> None:
     """Record results of a derivative on the autograd tape, where an operand is recorded."""
     if not any([o.edge is not None for o in operands]):
         return
@@ -112,7 +112,9 @@ def record(derivative: Derivative, operands: Sequence[Operand], results: Sequenc
         result._node, result._index, result._requires_grad = node, i, True
 
 
-def push_through(derivative: Derivative, operands: Sequence[Operand], results: Sequence[Any], sizes: Any) -> None:
+def push_through(
+    derivative: Derivative, operands: Sequence[DerivativeOperand], results: Sequence[Any], sizes: Any
+) -> None:
     """Propagate tangents from the operands of a derivative to its results, at all open levels."""
     if not USED[0] or all(not o.tangents for o in operands):
         return
@@ -146,10 +148,10 @@ class DerivativeNode(Node):
 
     chooses = True
 
-    def __init__(self, derivative: Derivative, operands: Sequence[Operand], count: int, sizes: Any):
+    def __init__(self, derivative: Derivative, operands: Sequence[DerivativeOperand], count: int, sizes: Any):
         super().__init__()
         self.derivative = derivative
-        self.operands: Sequence[Operand] | None = operands
+        self.operands: Sequence[DerivativeOperand] | None = operands
         self.edges = tuple([o.edge for o in operands])
         self.count = count
         self.sizes = sizes
@@ -187,9 +189,11 @@ class DerivativeNode(Node):
         self.operands = None
 
 
-def gradient_operands(gradients: Sequence[Any], name: str) -> list[Operand]:
+def gradient_operands(gradients: Sequence[Any], name: str) -> list[DerivativeOperand]:
     """Return incoming gradients as operands of the next derivative."""
-    return [Operand.of(g, edge_of(g) if g._requires_grad else None, f"a gradient of {name}") for g in gradients]
+    return [
+        DerivativeOperand.of(g, edge_of(g) if g._requires_grad else None, f"a gradient of {name}") for g in gradients
+    ]
 
 
 def _where(result: Any, array: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 from graphc.base.errors import GradientError
 from graphc.calls.backward import CompiledNode
-from graphc.calls.derivative import Derivative, Operand, push_through
+from graphc.calls.derivative import Derivative, DerivativeOperand, push_through
 from graphc.ir.graph.graph import INPUT, Node
 from graphc.ir.graph.interpret import live_nodes
 from graphc.ir.op import Trait
@@ -60,7 +60,7 @@ class TangentCall:
         """``tensors`` are the inputs of the graph. ``written`` has a flag for each: whether the call writes to it."""
         self.derivative, self.tensors, self.sizes = derivative, tensors, sizes
         self._written = written
-        self._operands: list[Operand] = []
+        self._operands: list[DerivativeOperand] = []
 
     @property
     def moves(self) -> bool:
@@ -76,10 +76,12 @@ class TangentCall:
             return False
         for tensor, written in zip(self.tensors, self._written, strict=True):
             if written:
-                self._operands.append(Operand(tensor._data.copy()))
+                self._operands.append(DerivativeOperand(tensor._data.copy()))
             else:
                 edge = edge_of(tensor) if tensor._requires_grad else None
-                self._operands.append(Operand.of(tensor, edge, f"an argument of the compiled {self.derivative.name}"))
+                self._operands.append(
+                    DerivativeOperand.of(tensor, edge, f"an argument of the compiled {self.derivative.name}")
+                )
         return True
 
     def give(self, result: Any) -> Any:

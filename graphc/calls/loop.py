@@ -46,7 +46,7 @@ class _Silent:
         """Ignore a new program."""
 
 
-class Loop:
+class CompiledLoop:
     """Implementation of tensors.native.NativeLoop."""
 
     def __init__(self) -> None:
@@ -176,4 +176,4 @@ def _clamped(x: Any, limit: Any) -> Any:
     return composite.clamp(x, ew.neg(limit), limit)
 
 
-use_native_loop(Loop())
+use_native_loop(CompiledLoop())

@@ -11,7 +11,7 @@ from graphc.base.device import KINDS, device
 from graphc.base.errors import ArgumentError
 from graphc.base.lazy import deferred
 from graphc.codegen.machine.target import STRICT, Target
-from graphc.compiler.cache import Entry
+from graphc.compiler.cache import CacheEntry
 from graphc.compiler.ready import running_target
 from graphc.runtime.devices import device_named
 
@@ -72,7 +72,7 @@ def compile_on(graph: Graph, machine: str, passes: Sequence[Pass] | None = None)
     return _compile_graph(graph, target=running_target(machine), **options)
 
 
-def load_on(compiled: Entry, machine: str) -> Any:
+def load_on(compiled: CacheEntry, machine: str) -> Any:
     """Load compiled code: as an Executable, or as a DeviceExecutable with the same interface."""
     return _load_on_device(compiled, device_named(machine)) if is_device(machine) else _load_compiled(compiled)
 

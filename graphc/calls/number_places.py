@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from graphc.base.errors import ArgumentError
 from graphc.base.location import raised_at
 from graphc.base.sizes.symbolic import Number, NumberRecord
-from graphc.guards.facts import Entry
+from graphc.guards.facts import DictEntry
 from graphc.guards.number_reads import NumberRead, ReadPlace, TraceNumbers, changed_numbers
 from graphc.ops import dispatch
 from graphc.ops.define import element
@@ -222,7 +222,7 @@ class NumberInputs:
     @property
     def are_watched(self) -> bool:
         """Whether watched memory words reveal each change of a number in an attribute."""
-        return all([isinstance(fact, Entry) for fact, _ in self._reads])
+        return all([isinstance(fact, DictEntry) for fact, _ in self._reads])
 
     def tensors(self, dynamic: DynamicValues) -> list[Tensor] | None:
         """Return the program's inputs for these numbers and those in attributes, as scalar tensors.

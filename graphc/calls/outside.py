@@ -11,7 +11,7 @@ from graphc.base.host_function import HostFunction
 from graphc.base.values import key_of
 from graphc.calls.bindings import DefaultType, ModuleHooks, Modules, Sharing, Slot, TensorHooks
 from graphc.compiler.native_call import unchanged
-from graphc.guards.facts import Account, ClassOf, Entry, Fact, SpecialMethods
+from graphc.guards.facts import Account, ClassOf, DictEntry, Fact, SpecialMethods
 from graphc.ir.graph.graph import input_class, input_path
 from graphc.runtime.host_calls import serving
 from graphc.tensors.random.generator import PATH as RANDOM
@@ -35,7 +35,7 @@ class Outside:
         self._watched = [f for f in facts if not (isinstance(f, ClassOf) and f.counted)]
         self._watched += [*_attributes_of_tensors(traced), *every.tables()]
         numbers = [read.fact for read in reads.numbers.reads.values()]
-        self._moving = [fact.table for fact in numbers if isinstance(fact, Entry)]
+        self._moving = [fact.table for fact in numbers if isinstance(fact, DictEntry)]
         self._methods = [f for f in facts if isinstance(f, SpecialMethods)]
         self._reads: list[Any] = [
             f for f in (*facts, *numbers) if hasattr(f, "now") and not isinstance(f, SpecialMethods)
@@ -120,9 +120,9 @@ _FIELDS = frozenset({"dtype", "persistent"})
 """Names without a leading underscore that the library sets on tensors."""
 
 
-def _attributes_of_tensors(traced: Traced) -> Iterator[Entry]:
+def _attributes_of_tensors(traced: Traced) -> Iterator[DictEntry]:
     """Yield facts about users' attributes on tensors outside. Reads of tensors are too frequent to record."""
     for tensor in [argument.tensor for argument in (*traced.arguments, *traced.constants)]:
         for name in vars(tensor):
             if name[0] != "_" and name not in _FIELDS:
-                yield Entry(vars(tensor), name, f"attribute {name!r} of a tensor", crowded=True)
+                yield DictEntry(vars(tensor), name, f"attribute {name!r} of a tensor", crowded=True)

@@ -11,7 +11,7 @@ import numpy as np
 from graphc.base.locks import Lock
 
 
-class Source(NamedTuple):
+class WeightVersion(NamedTuple):
     """A weight's array at one version."""
 
     array: np.ndarray
@@ -32,7 +32,7 @@ class Prepacked:
 
     __slots__ = ("__weakref__", "array", "sources")
 
-    def __init__(self, array: np.ndarray, sources: Sequence[Source]):
+    def __init__(self, array: np.ndarray, sources: Sequence[WeightVersion]):
         self.array = array
         self.sources = tuple(sources)
         """The weights. Their arrays stay alive here, so that ``id`` identifies them in the cache's keys."""
@@ -42,7 +42,7 @@ _cache: weakref.WeakValueDictionary[Hashable, Prepacked] = weakref.WeakValueDict
 _lock = Lock()
 
 
-def find(recipe: Hashable, sources: Sequence[Source]) -> Prepacked | None:
+def find(recipe: Hashable, sources: Sequence[WeightVersion]) -> Prepacked | None:
     """Return the array packed by a recipe from these sources at these versions, or None where no program holds one.
 
     None also for an empty recipe, and for memory with uncounted writes: neither is ever shared.
@@ -83,7 +83,7 @@ def prepared(
     recipe, true where the cache has the result already; it returns an array for each.
     """
     # A binding's counters go on after the arrays: those of weights of which it only makes narrow copies.
-    weights = [Source(*fields) for fields in zip(arrays, counters, versions, strict=False)]
+    weights = [WeightVersion(*fields) for fields in zip(arrays, counters, versions, strict=False)]
     sources = [[weights[i] for i in indices] for _, indices in recipes]
     cached = [find(recipe, needed) for (recipe, _), needed in zip(recipes, sources, strict=True)]
     if all(cached):

@@ -16,7 +16,7 @@ from graphc.base.dtypes import dtype_of
 from graphc.base.errors import GraphcError
 from graphc.base.sizes.named_dims import Dim
 from graphc.base.sizes.size import LARGEST
-from graphc.calls.backward import Call, CompiledNode
+from graphc.calls.backward import CompiledNode, RecordedCall
 from graphc.calls.bound_program import BoundProgram, not_native
 from graphc.calls.function import Compiled
 from graphc.calls.variant import Variant
@@ -36,7 +36,7 @@ class RepeatedNode(CompiledNode):
     """The backward pass of one such call."""
 
     is_compiled = False
-    program: Program
+    program: RepeatedProgram
 
     def name(self) -> str:
         """Return the function's name in the style of ops' nodes."""
@@ -54,7 +54,7 @@ class RepeatedNode(CompiledNode):
             super().release()
 
 
-class Program:
+class RepeatedProgram:
     """One function with one signature as native code."""
 
     def __init__(self, variant: Variant, calls: BoundProgram, function: Callable[..., Any], structure: Structure):
@@ -98,12 +98,14 @@ class Program:
         node = RepeatedNode(variant.backward, edges, residuals, saved, types, None)
         node.on_device = self._on_device
         node.program = self
-        node.call = Call(arrays, [t._counter for t in tensors], None)
+        node.call = RecordedCall(arrays, [t._counter for t in tensors], None)
         for i, result in enumerate(results):
             if variant.differentiable[i]:
                 result._node, result._index, result._requires_grad = node, i, True
 
-    def pulled(self, call: Call, edges: Sequence[Any], grads: Sequence[Any], needed: Sequence[bool]) -> list[Any]:
+    def pulled(
+        self, call: RecordedCall, edges: Sequence[Any], grads: Sequence[Any], needed: Sequence[bool]
+    ) -> list[Any]:
         """Compute the needed gradients by operations: run the function once more."""
         name = self._variant.name
         tensors = []
@@ -145,7 +147,7 @@ def program(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
         return None
     if any(map(_is_of_an_argument, variant.traced.graph.outputs)):
         return None
-    return Program(variant, variant.calls, function, structure).run
+    return RepeatedProgram(variant, variant.calls, function, structure).run
 
 
 def sized_program(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -12,7 +12,7 @@ import numpy as np
 from graphc.autograd.record import Snapshot
 from graphc.base.errors import GradientError, TraceError
 from graphc.base.sizes.size import hint
-from graphc.calls.backward import Backward, Call, CompiledNode, Higher
+from graphc.calls.backward import Backward, CompiledNode, Higher, RecordedCall
 from graphc.calls.bindings import (
     Binding,
     Frozen,
@@ -31,7 +31,7 @@ from graphc.calls.number_places import NumberInputs
 from graphc.calls.outside import Outside
 from graphc.calls.plan import Plan, plan_of
 from graphc.calls.sized_traces import Sizes, structure_at, value_at
-from graphc.compiler.cache import Entry
+from graphc.compiler.cache import CacheEntry
 from graphc.compiler.freeze import freeze, watch
 from graphc.compiler.memory_report import MemoryReport
 from graphc.compiler.residual_budget import split_within
@@ -148,7 +148,7 @@ class Variant:
         if isinstance(self.calls, BoundProgram):
             self.calls.single = self.single and len(graph.outputs) == 1
 
-    def _binding(self, prepacking: Entry | None) -> Binding:
+    def _binding(self, prepacking: CacheEntry | None) -> Binding:
         paths = [spec.path for spec in self.program.bound]
         if prepacking is not None:
             return self._prepacked_binding(paths, load_on(prepacking, self._machine))
@@ -424,7 +424,7 @@ class Variant:
                 result._node, result._index, result._requires_grad = node, i, True
         return node
 
-    def _call(self, leaves: Sequence[Any], arguments: Sequence[Any], early: Sequence[tuple[int, Any]]) -> Call:
+    def _call(self, leaves: Sequence[Any], arguments: Sequence[Any], early: Sequence[tuple[int, Any]]) -> RecordedCall:
         """Return the arrays of this call and their version counters, for second derivatives."""
         bound = tuple([t._data for t in self.binding.tensors()])
         previous, counters = self._counters
@@ -437,7 +437,7 @@ class Variant:
             copied = {len(arguments) + i: array for i, array in early}
             arrays = [copied.get(i, array) for i, array in enumerate(arrays)]
         sizes = self._sizes_of(leaves) if self.program.manifest.dims else None
-        return Call(arrays, [*[t._counter for t in leaves], *counters], sizes)
+        return RecordedCall(arrays, [*[t._counter for t in leaves], *counters], sizes)
 
 
 class Weights(NamedTuple):

@@ -27,7 +27,7 @@ class Found(NamedTuple):
     """Messages about the chosen entry and the changes of its names."""
 
 
-class _Entry(NamedTuple):
+class _Candidate(NamedTuple):
     """Dictionary with names and tensors in a checkpoint."""
 
     path: str
@@ -37,7 +37,7 @@ class _Entry(NamedTuple):
 class _Fit(NamedTuple):
     """Entry compared with a model after removing prefix ``strip`` from its names and adding ``add``."""
 
-    entry: _Entry
+    entry: _Candidate
     strip: str = ""
     add: str = ""
     bare: bool = False
@@ -125,7 +125,7 @@ def detached(state: Mapping[str, Any]) -> StateDict:
 # ---- the entries of a checkpoint
 
 
-def _entries(tree: Any) -> Iterator[_Entry]:
+def _entries(tree: Any) -> Iterator[_Candidate]:
     """Yield the dictionaries with names and tensors in a tree, breadth first; optimizer states are skipped."""
     visited: set[int] = set()
     level: list[tuple[str, Any]] = [("", tree)]
@@ -133,7 +133,7 @@ def _entries(tree: Any) -> Iterator[_Entry]:
         level = [(path, value) for path, value in level if _is_new(value, visited)]
         for path, value in level:
             if isinstance(value, dict) and any(isinstance(k, str) and isinstance(v, Tensor) for k, v in value.items()):
-                yield _Entry(path, value)
+                yield _Candidate(path, value)
         level = [child for path, value in level for child in _children(path, value)]
 
 
@@ -155,8 +155,8 @@ def _is_entry(key: Any, value: Any) -> bool:
     return isinstance(key, str) and (isinstance(value, Tensor) or key.endswith(EXTRA_STATE))
 
 
-def _list(items: Sequence[_Entry | _Fit]) -> str:
-    names = [one.path if isinstance(one, _Entry) else one.place for one in items]
+def _list(items: Sequence[_Candidate | _Fit]) -> str:
+    names = [one.path if isinstance(one, _Candidate) else one.place for one in items]
     texts = [repr(name) if name else "the file itself" for name in names]
     return ", ".join(texts[:_LISTED]) + (f" and {len(texts) - _LISTED} more" if len(texts) > _LISTED else "")
 
@@ -169,7 +169,7 @@ def _no_state(tree: Any, source: str) -> ArtifactError:
     )
 
 
-def _no_name(expected: Mapping[str, Any], entries: list[_Entry], source: str) -> StateDictError:
+def _no_name(expected: Mapping[str, Any], entries: list[_Candidate], source: str) -> StateDictError:
     first = list(entries[0].values)
     where = "the file" if len(entries) == 1 and not entries[0].path else _list(entries)
     return StateDictError(
@@ -186,7 +186,7 @@ def _some(names: Iterable[str]) -> str:
 # ---- matching of names
 
 
-def _fits(entry: _Entry, expected: frozenset[str]) -> list[_Fit]:
+def _fits(entry: _Candidate, expected: frozenset[str]) -> list[_Fit]:
     """Return the prefix changes of an entry that give the most names of the model."""
     keys = [key for key, value in entry.values.items() if _is_entry(key, value)]
     most, prefix_pairs = _prefixes(keys, expected)
@@ -230,7 +230,7 @@ def _rank(fit: _Fit, expected: Mapping[str, Any]) -> tuple[int, int, int]:
     return names, shapes, -others
 
 
-def _found(fit: _Fit, entries: list[_Entry]) -> Found:
+def _found(fit: _Fit, entries: list[_Candidate]) -> Found:
     values = fit.entry.values
     state = StateDict()
     for key, value in values.items():

@@ -24,7 +24,7 @@ class Name(NamedTuple):
     name: str
 
 
-class Call(NamedTuple):
+class PickledCall(NamedTuple):
     """Object as the result of a function call."""
 
     function: Name
@@ -43,7 +43,7 @@ class PickleWriter:
     ``describe`` returns the Call that creates an object other than the plain ones, or None if it cannot be saved.
     """
 
-    def __init__(self, describe: Callable[[Any], Call | None]):
+    def __init__(self, describe: Callable[[Any], PickledCall | None]):
         self.describe = describe
         self.out = bytearray(b"\x80\x02")
         self.memo: dict[int, int] = {}
@@ -146,7 +146,7 @@ class PickleWriter:
     def _write_name(self, value: Name, path: Any) -> None:
         self.out += f"c{value.module}\n{value.name}\n".encode()
 
-    def _write_call(self, value: Call, path: tuple[Any, ...]) -> None:
+    def _write_call(self, value: PickledCall, path: tuple[Any, ...]) -> None:
         self._write_name(value.function, path)
         self._write_tuple(value.arguments, path)
         self.out += b"R"
@@ -166,7 +166,7 @@ _WRITERS: tuple[tuple[Any, Callable[[PickleWriter, Any, tuple[Any, ...]], None]]
     (float, PickleWriter._write_float),
     (str, PickleWriter._write_text),
     (Name, PickleWriter._write_name),
-    (Call, PickleWriter._write_call),
+    (PickledCall, PickleWriter._write_call),
     (Persistent, PickleWriter._write_persistent),
     (list, PickleWriter._write_list),
     (tuple, PickleWriter._write_tuple),

@@ -41,14 +41,14 @@ def load_pt(path: str | os.PathLike[str]) -> Any:
         if is_legacy(head):
             return read_legacy(name)
         with Archive(path) as archive:
-            return _Reader(archive).load()
+            return _ArchiveReader(archive).load()
     except ArtifactError as error:
         if not error.what.startswith(name):
             error.what = f"{name}: {error.what}"
         raise
 
 
-class _Reader:
+class _ArchiveReader:
     """Reader of one archive: its prefix, and the storages read so far."""
 
     def __init__(self, archive: Archive):

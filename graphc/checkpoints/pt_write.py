@@ -14,7 +14,7 @@ import numpy as np
 
 from graphc.base.dtypes import bfloat16, float16
 from graphc.base.errors import ArgumentError
-from graphc.checkpoints.pickle_writer import Call, Name, Persistent, PickleWriter
+from graphc.checkpoints.pickle_writer import Name, Persistent, PickledCall, PickleWriter
 from graphc.checkpoints.pt_objects import may_repeat
 from graphc.files.container import ALIGNMENT, replacing
 from graphc.nn.parameter import Parameter
@@ -54,7 +54,7 @@ def save(obj: Any, path: str | os.PathLike[str]) -> None:
     arrays = {id(value): _array(value) for value in _tensors(obj)}
     views, storages = _share_storages(arrays)
 
-    def describe(value: Any) -> Call | None:
+    def describe(value: Any) -> PickledCall | None:
         return _described(value, views[id(value)]) if id(value) in views else None
 
     data = PickleWriter(describe).dump(obj)
@@ -111,7 +111,7 @@ def _array(value: Tensor | np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(array).reshape(array.shape) if odd else array
 
 
-def _described(value: Any, view: _View) -> Call:
+def _described(value: Any, view: _View) -> PickledCall:
     """Return the call that rebuilds a tensor from its storage."""
     storage, array = view.storage, view.array
     kind = Name("torch", _STORAGES[array.dtype])
@@ -120,10 +120,10 @@ def _described(value: Any, view: _View) -> Call:
     parameter = isinstance(value, Parameter)
     reference = Persistent(("storage", kind, storage.key, "cpu", storage.elements.size))
     arguments = (reference, view.offset, tuple(array.shape), strides, needs and not parameter, OrderedDict())
-    tensor = Call(Name("torch._utils", "_rebuild_tensor_v2"), arguments)
+    tensor = PickledCall(Name("torch._utils", "_rebuild_tensor_v2"), arguments)
     if not parameter:
         return tensor
-    return Call(Name("torch._utils", "_rebuild_parameter"), (tensor, needs, OrderedDict()))
+    return PickledCall(Name("torch._utils", "_rebuild_parameter"), (tensor, needs, OrderedDict()))
 
 
 # ---- storages

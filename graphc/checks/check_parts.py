@@ -14,11 +14,11 @@ from graphc.calls.bound_program import bound_values
 from graphc.calls.function import Compiled
 from graphc.checks.check_case import GRADIENT, write_case, wrong_by
 from graphc.checks.gradient_rules import gradient_fault, may_compare
-from graphc.checks.pass_check import Fault, Part, PassLine, PassReport, Reference, check_part, joined
+from graphc.checks.pass_check import CheckedGraph, Fault, PassLine, PassReport, Reference, check_part, joined
 from graphc.checks.pass_faults import described, last_node, made_small, place_of
 from graphc.compiler.freeze import graph_arguments
 from graphc.compiler.pass_points import Point, evaluated
-from graphc.compiler.progress import Progress, shown
+from graphc.compiler.progress import CompilationProgress, shown
 from graphc.ir.graph.graph import Graph, Value, input_class, input_path
 from graphc.ir.graph.interpret import settle
 from graphc.models.model_trace import snapshot
@@ -49,20 +49,20 @@ def check_model_passes(
     with shown(name) as progress:
         graphs = _step_parts(model, examples) if step else _model_parts(model, examples, gradients, dims)
         for item in graphs:
-            if isinstance(item, Part):
+            if isinstance(item, CheckedGraph):
                 reports.append(_checked(item, progress, folder))
             else:
                 reports.append(PassReport(item[0].lines, tuple(_written(fault, folder) for fault in item[1])))
     return joined(reports)
 
 
-def checked_part(graph_part: Part, folder: Any = None) -> PassReport:
+def checked_part(graph_part: CheckedGraph, folder: Any = None) -> PassReport:
     """Check every pass of compiling one graph on given arguments. Write a file for each fault to ``folder``."""
     with shown(graph_part.graph.name) as progress:
         return _checked(graph_part, progress, folder)
 
 
-def _checked(graph_part: Part, progress: Progress, folder: Any) -> PassReport:
+def _checked(graph_part: CheckedGraph, progress: CompilationProgress, folder: Any) -> PassReport:
     report, first = check_part(graph_part, tell=lambda text: progress.tell(f"checking {graph_part.name}, {text}"))
     if first is None:
         return report
@@ -70,7 +70,7 @@ def _checked(graph_part: Part, progress: Progress, folder: Any) -> PassReport:
     return PassReport(report.lines, (_fault(graph_part, first, folder),))
 
 
-def _fault(graph_part: Part, first: tuple[Point, Graph, str], folder: Any) -> Fault:
+def _fault(graph_part: CheckedGraph, first: tuple[Point, Graph, str], folder: Any) -> Fault:
     """Reduce the first fault of a graph to a small one, and locate the wrong node."""
     point, before, what = first
     wrong = wrong_by(point, graph_part.passes)
@@ -102,7 +102,9 @@ def _arguments(name: str, traced: Traced, graph: Graph, arrays: list[np.ndarray]
     return tuple(np.array(a) for a in graph_arguments(graph, traced.state(), arrays))
 
 
-def _model_parts(model: Any, examples: Sequence[Any], gradients: bool, dims: Any) -> Iterator[Part | RuleResult]:
+def _model_parts(
+    model: Any, examples: Sequence[Any], gradients: bool, dims: Any
+) -> Iterator[CheckedGraph | RuleResult]:
     try:
         traced = snapshot(model, examples, dims=dims)
     except GraphcError:
@@ -113,7 +115,7 @@ def _model_parts(model: Any, examples: Sequence[Any], gradients: bool, dims: Any
         return
     examples, arrays = _example_arrays(examples, dims, model)
     graph = settle(traced.graph)
-    yield Part("forward", graph, _arguments("the forward pass", traced, graph, arrays))
+    yield CheckedGraph("forward", graph, _arguments("the forward pass", traced, graph, arrays))
     if not gradients:
         return
     with enable_grad():
@@ -125,7 +127,7 @@ def _model_parts(model: Any, examples: Sequence[Any], gradients: bool, dims: Any
 
 def _gradient_parts(
     traced: Traced, graph: Graph, arguments: tuple[np.ndarray, ...], leaves: Sequence[Tensor]
-) -> Iterator[Part | RuleResult]:
+) -> Iterator[CheckedGraph | RuleResult]:
     inputs = {v.name: v for v in graph.inputs}
     sources = [v for v, leaf in zip(traced.inputs, leaves, strict=False) if leaf._requires_grad]
     sources += [a.value for a in traced.arguments if a.tensor._requires_grad]
@@ -142,7 +144,7 @@ def _gradient_parts(
     random = np.random.default_rng(3)
     seeds = [_seed(random, outputs[i]) for i in chosen]
     joint_arguments = (*arguments, *seeds)
-    yield Part("gradients", joint, joint_arguments)
+    yield CheckedGraph("gradients", joint, joint_arguments)
     split = split_forward_backward(joint, len(graph.inputs), len(graph.outputs))
     first = evaluated(split.forward, arguments)
     saved = [arguments[i] for i in split.kept]
@@ -150,8 +152,8 @@ def _gradient_parts(
     yield _split_line(
         joint, joint_arguments, first, evaluated(split.backward, backward_arguments)[0], len(graph.outputs)
     )
-    yield Part("split forward", split.forward, arguments)
-    yield Part("split backward", split.backward, backward_arguments)
+    yield CheckedGraph("split forward", split.forward, arguments)
+    yield CheckedGraph("split backward", split.backward, backward_arguments)
 
 
 def _seed(random: np.random.Generator, output: np.ndarray) -> np.ndarray:
@@ -191,7 +193,7 @@ def _split_line(
 # ---- training functions and steps
 
 
-def training_part(function: Any, examples: Sequence[Any], dims: Any) -> Part | None:
+def training_part(function: Any, examples: Sequence[Any], dims: Any) -> CheckedGraph | None:
     """Return the graph of a function that trains, with the arguments of its second call, when momentum is not 0.
 
     Write to no tensor. Return None for functions without training.
@@ -211,7 +213,7 @@ def training_part(function: Any, examples: Sequence[Any], dims: Any) -> Part | N
     first = [state[bound[v]] if v in bound else next(arrays) for v in graph.inputs]
     written = evaluated(graph, first)[1]
     second = [written.get(bound[v], a) if v in bound else a for v, a in zip(graph.inputs, first, strict=True)]
-    return Part("training", graph, tuple(np.array(a) for a in second))
+    return CheckedGraph("training", graph, tuple(np.array(a) for a in second))
 
 
 class _Recorder:
@@ -235,7 +237,7 @@ class _Recorder:
         return self.calls.run(arguments)
 
 
-def _step_parts(step: CompiledStep, examples: Sequence[Any]) -> Iterator[Part]:
+def _step_parts(step: CompiledStep, examples: Sequence[Any]) -> Iterator[CheckedGraph]:
     """Return the graph of a step with the arguments of a call after an update, when momentum is not 0.
 
     A copy of model and optimizer makes the calls. With accumulation, also return the graph of the calls that only add
@@ -267,4 +269,4 @@ def _step_parts(step: CompiledStep, examples: Sequence[Any]) -> Iterator[Part]:
         graph = settle(program.graph)
         arrays = iter(recorder.given)
         arguments = [next(arrays) if input_class(v) == "input" else state[input_path(v)] for v in graph.inputs]
-        yield Part("step" if program.updates else "accumulation", graph, tuple(np.array(a) for a in arguments))
+        yield CheckedGraph("step" if program.updates else "accumulation", graph, tuple(np.array(a) for a in arguments))

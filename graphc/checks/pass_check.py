@@ -205,7 +205,7 @@ def is_allowed(actual: np.ndarray, narrow: np.ndarray, wide: np.ndarray) -> bool
 
 
 @dataclass(frozen=True)
-class Part:
+class CheckedGraph:
     """One compiled graph, with the arguments of a call."""
 
     name: str
@@ -215,7 +215,7 @@ class Part:
 
 
 def check_part(
-    checked_part: Part, target: Target | None = None, tell: Tell = lambda text: None
+    checked_part: CheckedGraph, target: Target | None = None, tell: Tell = lambda text: None
 ) -> tuple[PassReport, Any]:
     """Return the lines of one part and its first fault, as (point, graph before, description) or None."""
     checker = _PassChecker(checked_part, target or host_target(), tell)
@@ -224,7 +224,7 @@ def check_part(
 
 
 class _PassChecker:
-    def __init__(self, checked_part: Part, target: Target, tell: Tell):
+    def __init__(self, checked_part: CheckedGraph, target: Target, tell: Tell):
         self.part, self.target, self.tell = checked_part, target, tell
         self.arguments = [np.ascontiguousarray(a).reshape(np.shape(a)) for a in checked_part.arguments]
         self.reference = Reference(checked_part.graph, self.arguments)

@@ -33,7 +33,7 @@ Test = Callable[[Graph, Arguments], bool]
 
 
 @dataclass(frozen=True)
-class Fault:
+class CompilerFault:
     """A fault of the compiler on a graph."""
 
     what: str
@@ -42,7 +42,7 @@ class Fault:
     """The invariant of the reduction: the class of the exception, or ``wrong``."""
 
 
-def fault_of(graph: Graph, arguments: Arguments = None) -> Fault | None:
+def fault_of(graph: Graph, arguments: Arguments = None) -> CompilerFault | None:
     """Return the fault of compiling a graph or, with arguments, of its native code; None without a fault."""
     try:
         if arguments is None:
@@ -51,8 +51,8 @@ def fault_of(graph: Graph, arguments: Arguments = None) -> Fault | None:
         report = check_native(graph, arguments)
     # NOTE: any exception of the compilation, or of the compiled code, is the fault.
     except Exception as error:
-        return Fault(f"{type(error).__name__}: {error}", _kind(error))
-    return None if report.good else Fault(f"native code is wrong: {str(report).strip()}", "wrong")
+        return CompilerFault(f"{type(error).__name__}: {error}", _kind(error))
+    return None if report.good else CompilerFault(f"native code is wrong: {str(report).strip()}", "wrong")
 
 
 def _kind(error: Exception) -> str:
@@ -213,7 +213,7 @@ def replay(text: str, file: str, count: int) -> int:
     return int(fault is not None)
 
 
-def report(graph: Graph, arguments: Arguments, fault: Fault) -> Path:
+def report(graph: Graph, arguments: Arguments, fault: CompilerFault) -> Path:
     """Reduce a failing graph, and write the reproduction script."""
 
     def fails(candidate: Graph, arguments_now: Arguments) -> bool:
@@ -234,7 +234,7 @@ def compile_reported(graph: Graph) -> CompiledGraph:
     # NOTE: any other exception is a fault of the compiler, and is reported.
     except Exception as error:
         what = error.what if isinstance(error, GraphcError) else f"{type(error).__name__}: {error}"
-        path = report(graph, None, Fault(what, _kind(error)))
+        path = report(graph, None, CompilerFault(what, _kind(error)))
         raise CompileError(
             f"{what}; {path} reproduces it",
             where=getattr(error, "where", None),

@@ -9,7 +9,7 @@ import numpy as np
 from graphc.cli.fields import Field
 
 
-class Comparison(NamedTuple):
+class OutputComparison(NamedTuple):
     """Differences of one output from the expected one."""
 
     name: str
@@ -69,16 +69,16 @@ JSON = (
 )
 
 
-def compare_arrays(name: str, actual: np.ndarray, expected: np.ndarray, atol: float, rtol: float) -> Comparison:
+def compare_arrays(name: str, actual: np.ndarray, expected: np.ndarray, atol: float, rtol: float) -> OutputComparison:
     """Compare an output with the expected array.
 
     Elements may differ by ``atol + rtol * |expected|``; NaN equals NaN, infinity equals infinity.
     """
     if actual.shape != expected.shape:
         verdict = f"has shape {list(actual.shape)}, expected is {list(expected.shape)}"
-        return Comparison(name, actual.size, actual.size, None, other_shape=verdict)
+        return OutputComparison(name, actual.size, actual.size, None, other_shape=verdict)
     if not actual.size:
-        return Comparison(name, 0, 0, None)
+        return OutputComparison(name, 0, 0, None)
     a, b = actual.astype(np.float64), expected.astype(np.float64)
     with np.errstate(all="ignore"):
         distance = np.abs(a - b)
@@ -91,4 +91,4 @@ def compare_arrays(name: str, actual: np.ndarray, expected: np.ndarray, atol: fl
     same = np.all(np.isneginf(excess))
     location = int(np.argmax(np.abs(b))) if same else int(np.argmax(excess))
     worst = tuple(int(i) for i in np.unravel_index(location, actual.shape))
-    return Comparison(name, actual.size, beyond, worst, float(a[worst]), float(b[worst]))
+    return OutputComparison(name, actual.size, beyond, worst, float(a[worst]), float(b[worst]))

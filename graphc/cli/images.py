@@ -15,7 +15,7 @@ from graphc.cli.trainer.conversion import Scaling
 from graphc.files.image_file import MODES, read_pixels
 
 
-class Layout(NamedTuple):
+class ImageLayout(NamedTuple):
     """Layout of one image in an array."""
 
     height: int
@@ -27,24 +27,24 @@ class Layout(NamedTuple):
     """Whether the array has no channel dimension."""
 
 
-def layout_of(shape: Sequence[int], name: str = "input") -> Layout:
+def layout_of(shape: Sequence[int], name: str = "input") -> ImageLayout:
     """Return the layout of one image in an input without its batch dimension: ``[H,W]``, ``[C,H,W]`` or ``[H,W,C]``.
 
     ``C`` is 1, 3 or 4. Raises UsageError for other shapes.
     """
     if len(shape) == 2:
-        return Layout(shape[0], shape[1], 1, first=True, plain=True)
+        return ImageLayout(shape[0], shape[1], 1, first=True, plain=True)
     if len(shape) == 3 and shape[0] in MODES:
-        return Layout(shape[1], shape[2], shape[0], first=True, plain=False)
+        return ImageLayout(shape[1], shape[2], shape[0], first=True, plain=False)
     if len(shape) == 3 and shape[2] in MODES:
-        return Layout(shape[0], shape[1], shape[2], first=False, plain=False)
+        return ImageLayout(shape[0], shape[1], shape[2], first=False, plain=False)
     raise UsageError(
         f"input {name!r} takes {list(shape)} for each image, which has no channels",
         remedy="give an .npy file, or use a model with an input such as [1,3,224,224], [1,224,224,3] or [1,28,28]",
     )
 
 
-def read_image(path: Path, layout: Layout, dtype: str, scaling: Scaling) -> np.ndarray:
+def read_image(path: Path, layout: ImageLayout, dtype: str, scaling: Scaling) -> np.ndarray:
     """Read one image as an array of this layout.
 
     The image is rotated as its metadata says, converted to the number of channels, resized to cover the input, cropped

@@ -55,7 +55,7 @@ _FIRST = "first_"
 
 
 @dataclass(frozen=True)
-class OnDevice:
+class DeviceCode:
     """The additional parts of a program for a device."""
 
     plan: DevicePlan
@@ -65,7 +65,7 @@ class OnDevice:
 
 
 @dataclass(frozen=True)
-class Entry:
+class CacheEntry:
     """A compiled program in the cache."""
 
     manifest: Manifest
@@ -73,9 +73,9 @@ class Entry:
     """Object code; a cubin for a GPU, empty for a device that compiles the text."""
     constants: np.ndarray
     """The constant block, as bytes."""
-    prepacking: Entry | None = field(default=None, kw_only=True)
+    prepacking: CacheEntry | None = field(default=None, kw_only=True)
     """Program that runs once for many calls: its outputs are params of this one, whose paths begin with PREPACKED."""
-    on_device: OnDevice | None = field(default=None, kw_only=True)
+    on_device: DeviceCode | None = field(default=None, kw_only=True)
     """Set for programs of a device."""
 
 
@@ -98,7 +98,7 @@ class Cache:
         """Limit on the bytes of all entries together."""
         self._usable: bool | None = None
 
-    def get(self, key: str, target: TargetSpec, build: Callable[[], Entry]) -> tuple[Entry, bool]:
+    def get(self, key: str, target: TargetSpec, build: Callable[[], CacheEntry]) -> tuple[CacheEntry, bool]:
         """Return the entry of a key and True, or build and store one, and return it and False.
 
         Of several threads and processes with the same key at the same time, one builds.
@@ -114,7 +114,7 @@ class Cache:
             self.store(key, built)
             return built, False
 
-    def load(self, key: str, target: TargetSpec) -> Entry | None:
+    def load(self, key: str, target: TargetSpec) -> CacheEntry | None:
         """Return the entry of a key, or None. Remove an entry that cannot be trusted."""
         path = self.path(key)
         try:
@@ -132,7 +132,7 @@ class Cache:
             os.utime(path)
         return entry
 
-    def store(self, key: str, entry: Entry) -> None:
+    def store(self, key: str, entry: CacheEntry) -> None:
         """Store an entry. Remove the least recently used ones beyond the limit."""
         sections_of_entry = {_KEY: key.encode(), **_sections(entry)}
         size = sum(len(content) for content in sections_of_entry.values())
@@ -320,7 +320,7 @@ def _check_parents(folder: Path) -> None:
             raise ArtifactError(f"{parent}, which contains {folder}, belongs to another user")
 
 
-def _sections(entry: Entry) -> dict[str, Any]:
+def _sections(entry: CacheEntry) -> dict[str, Any]:
     """Return an entry as named bytes."""
     sections = {"manifest": to_json(entry.manifest), "constants": entry.constants, "object": entry.object}
     if entry.on_device is not None:
@@ -330,7 +330,7 @@ def _sections(entry: Entry) -> dict[str, Any]:
     return sections
 
 
-def _read(path: Path, key: str) -> Entry:
+def _read(path: Path, key: str) -> CacheEntry:
     sections = read_sections(path)
     if sections.pop(_KEY, np.empty(0, np.uint8)).tobytes() != key.encode():
         raise ArtifactError(f"{path}: the entry belongs to another key")
@@ -341,7 +341,7 @@ def _read(path: Path, key: str) -> Entry:
     entry = _entry(path, sections)
     if names == on_device:
         plan: DevicePlan = from_json(DevicePlan, sections["plan"].tobytes())
-        return replace(entry, on_device=OnDevice(plan, _text(path, sections["text"])))
+        return replace(entry, on_device=DeviceCode(plan, _text(path, sections["text"])))
     return replace(entry, prepacking=_entry(path, sections, _FIRST)) if names == first else entry
 
 
@@ -352,11 +352,11 @@ def _text(path: Path, section: np.ndarray) -> str:
         raise ArtifactError(f"{path}: its text is not valid UTF-8: {error}") from None
 
 
-def _entry(path: Path, sections: dict[str, np.ndarray], prefix: str = "") -> Entry:
+def _entry(path: Path, sections: dict[str, np.ndarray], prefix: str = "") -> CacheEntry:
     manifest: Manifest = from_json(Manifest, sections[f"{prefix}manifest"].tobytes())
     if sections[f"{prefix}constants"].size != manifest.constants:
         raise ArtifactError(f"{path}: the constant block has the wrong size")
-    return Entry(manifest, sections[f"{prefix}object"].tobytes(), sections[f"{prefix}constants"])
+    return CacheEntry(manifest, sections[f"{prefix}object"].tobytes(), sections[f"{prefix}constants"])
 
 
 def _remove(path: Path) -> None:

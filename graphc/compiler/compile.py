@@ -48,7 +48,7 @@ _GRAPHS = ("traced", "optimized")
 
 
 @dataclass(frozen=True)
-class CompiledGraph(cache.Entry):
+class CompiledGraph(cache.CacheEntry):
     """Native code for a graph, all data for calling it, and the stages of its compilation."""
 
     stages: Stages
@@ -103,14 +103,14 @@ def watched(stages: Stages) -> Iterator[None]:
         yield
 
 
-def _prepacking(stages: Stages) -> cache.Entry:
+def _prepacking(stages: Stages) -> cache.CacheEntry:
     manifest, constants = describe(stages.scheduled, stages.target)
     recipe_of = recipes(stages.scheduled)
     buffers = [
         replace(b, path=str(recipe_of[b.name])) if b.cls == "output" and b.name in recipe_of else b
         for b in manifest.buffers
     ]
-    return cache.Entry(replace(manifest, buffers=tuple(buffers)), stages.object, constants)
+    return cache.CacheEntry(replace(manifest, buffers=tuple(buffers)), stages.object, constants)
 
 
 @contextmanager
@@ -125,7 +125,7 @@ def _without_collector() -> Iterator[None]:
             gc.enable()
 
 
-def load_compiled(compiled: cache.Entry) -> Executable:
+def load_compiled(compiled: cache.CacheEntry) -> Executable:
     """Load code into this process. Raise CompileError when it was built for another kind of machine."""
     program = load_ready(compiled)
     if program.status_slot >= 0 and isinstance(compiled, CompiledGraph) and compiled.stages.has_graph:

@@ -165,7 +165,7 @@ _watch = _Watch()
 os.register_at_fork(after_in_child=_watch.after_fork)
 
 
-class Comparison:
+class ContentComparison:
     """Contents compared together."""
 
     def __init__(self, contents: Sequence[Content]):

@@ -73,7 +73,7 @@ def compile_stages_for(stages: Stages, device: Device) -> CompiledGraph:
         manifest, constants = manifest_of(stages.scheduled, ENTRY, stages.target)
         plan = plan_launches(stages.scheduled, stages.source, manifest, stages.execution.products)
         code = _binary(stages, device)
-        return CompiledGraph(manifest, code, constants, stages, on_device=cache.OnDevice(plan, stages.source.text))
+        return CompiledGraph(manifest, code, constants, stages, on_device=cache.DeviceCode(plan, stages.source.text))
 
 
 def _check(program: Program, device: Device) -> None:
@@ -98,7 +98,7 @@ def target_of(device: Device) -> Target:
     return replace(target, features=f"+{TF32}") if config.read().tf32 else target
 
 
-def load_on_device(compiled: cache.Entry, device: Device, records: bool = True) -> DeviceExecutable:
+def load_on_device(compiled: cache.CacheEntry, device: Device, records: bool = True) -> DeviceExecutable:
     """Load code onto its device."""
     if compiled.on_device is None:
         raise CompileError(f"{compiled.manifest.name} was compiled for the CPU, not for {device.name}")

@@ -10,7 +10,7 @@ from graphc.base.sizes.size import hint, is_size
 from graphc.codegen.machine.cuda.facts import is_gpu
 from graphc.codegen.schedule.estimate.kernel_facts import KernelFacts, Vectorization, kernel_facts
 from graphc.codegen.schedule.memory.liveness import intervals, peak
-from graphc.compiler.explain_device import PATHS, OnDevice, run_of
+from graphc.compiler.explain_device import PATHS, KernelExecution, run_of
 from graphc.compiler.stages import Stages
 from graphc.fusion.vertical import FusionPlan, fuse
 from graphc.ir.graph.graph import Graph, Node
@@ -57,7 +57,7 @@ class KernelReport:
     """Iterations of the loops around the call, outermost first: steps of a scan, or blocks (blocks.tile_and_fuse)."""
     versions: int = 1
     """Number of nests, of which a call runs one, by its sizes. ``schedule`` describes the one for expected sizes."""
-    device: OnDevice | None = None
+    device: KernelExecution | None = None
     """Its execution on a GPU; None on a CPU."""
     home: str = ""
     """Path of the module that its time counts for: that of its first product, else of its last op."""
@@ -145,7 +145,7 @@ def _held(graph: Graph) -> tuple[str, ...]:
     return tuple(f"%{v.name}: {hint(v.type.nbytes)} bytes" for v in values)
 
 
-def _on_device(report: KernelReport, execution: OnDevice) -> KernelReport:
+def _on_device(report: KernelReport, execution: KernelExecution) -> KernelReport:
     return replace(report, schedule=str(execution), device=execution)
 
 

@@ -22,7 +22,7 @@ in shared memory, a block or a warp per row, a thread per iteration, one block.
 
 
 @dataclass(frozen=True)
-class OnDevice:
+class KernelExecution:
     """The execution of one call of a kernel, for the expected sizes."""
 
     path: str
@@ -39,7 +39,7 @@ class OnDevice:
         return f"{PATHS[self.path]}: {self.blocks} blocks of {self.threads} threads, {self.shared} shared bytes"
 
 
-def run_of(stages: Stages, call: Call) -> OnDevice:
+def run_of(stages: Stages, call: Call) -> KernelExecution:
     """Return the execution of a call."""
     program = stages.scheduled
     kernel, launch = program.kernel(call.kernel), stages.source.launches[call.kernel]
@@ -47,7 +47,7 @@ def run_of(stages: Stages, call: Call) -> OnDevice:
     path = "library" if call.kernel in stages.execution.products else _path(kernel)
     # The launch allocates dynamic bytes for buffers whose size the kernel's text does not state.
 
-    return OnDevice(path, hint(call.size(launch.grid)), launch.threads, max(static, launch.dynamic))
+    return KernelExecution(path, hint(call.size(launch.grid)), launch.threads, max(static, launch.dynamic))
 
 
 def _path(kernel: Kernel) -> str:

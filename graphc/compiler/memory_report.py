@@ -15,7 +15,7 @@ _LINES = 40
 
 
 @dataclass(frozen=True)
-class Part:
+class ModuleMemory:
     """Values of one module."""
 
     module: str
@@ -36,9 +36,9 @@ class MemoryReport:
     before: int
     """Bytes without a budget."""
     after: int
-    kept: tuple[Part, ...] = ()
+    kept: tuple[ModuleMemory, ...] = ()
     """Values in memory from the forward to the backward pass, largest first."""
-    again: tuple[Part, ...] = ()
+    again: tuple[ModuleMemory, ...] = ()
     """Values computed again in the backward pass, largest first."""
 
     @property
@@ -77,12 +77,12 @@ def report_of(
     )
 
 
-def _parts(nodes: Iterable[Node], recomputation: Recomputation, priced: bool) -> tuple[Part, ...]:
+def _parts(nodes: Iterable[Node], recomputation: Recomputation, priced: bool) -> tuple[ModuleMemory, ...]:
     by_module: dict[str, list[Node]] = {}
     for node in dict.fromkeys(nodes):
         by_module.setdefault(node.location.module, []).append(node)
     groups = [
-        Part(
+        ModuleMemory(
             module,
             tuple(sorted({n.op.name for n in members})),
             sum(hint(r.type.nbytes) for n in members for r in n.results),
@@ -93,7 +93,7 @@ def _parts(nodes: Iterable[Node], recomputation: Recomputation, priced: bool) ->
     return tuple(sorted(groups, key=lambda group: (-group.nbytes, group.module)))
 
 
-def _table(groups: Sequence[Part], time: Callable[[Part], str]) -> list[str]:
+def _table(groups: Sequence[ModuleMemory], time: Callable[[ModuleMemory], str]) -> list[str]:
     lines = []
     for group in groups[:_LINES]:
         lines.append(

@@ -12,7 +12,7 @@ from graphc.base import config
 from graphc.base.errors import CompileError
 from graphc.base.lazy import deferred
 from graphc.compiler.ready import small_object
-from graphc.guards.watch_words import Watch
+from graphc.guards.watch_words import WatchTable
 from graphc.runtime import fast_call, tensor_call
 from graphc.runtime.call import Executable
 
@@ -56,7 +56,7 @@ def native(
     fallback: Callable[..., Any],
     kind: type | None = list,
     gate: fast_call.Gate | None = None,
-    watch: Watch | None = None,
+    watch: WatchTable | None = None,
     apart: bool = False,
 ) -> Callable[..., Any]:
     """Return a native callable (see ``Caller.bind``); ``fallback`` itself without native calls."""
@@ -64,7 +64,7 @@ def native(
     return fallback if factory is None else factory.bind(program, bound, fallback, kind, gate, watch, apart)
 
 
-def unchanged(watch: Watch) -> Callable[[], bool]:
+def unchanged(watch: WatchTable) -> Callable[[], bool]:
     """Return a callable that tells whether all words of a watch are unchanged, native where possible."""
     factory = caller()
     return watch.same if factory is None else factory.same(watch)

@@ -14,7 +14,7 @@ from graphc.codegen.llvm.entry import emit_stamped
 from graphc.codegen.llvm.stamps import STAMPS, stamp_count
 from graphc.codegen.machine.probe import PEAK, emit_peak, flops_per_round
 from graphc.codegen.machine.target import Target, host_target
-from graphc.compiler.cache import Entry
+from graphc.compiler.cache import CacheEntry
 from graphc.compiler.compile import describe, load_compiled
 from graphc.compiler.explain import KernelReport, explain
 from graphc.compiler.ready import target_spec
@@ -130,7 +130,7 @@ def load_stamped(stages: Stages, each: bool = True) -> Executable:
     manifest, constants = describe(program, stages.target)
     stamped = replace(manifest, buffers=(*manifest.buffers, _stamps(program, manifest, each)))
     code = build_object(emit_stamped(program, stages.target, stages.execution, each), stages.target)
-    return load_compiled(Entry(stamped, code, constants))
+    return load_compiled(CacheEntry(stamped, code, constants))
 
 
 def _stamps(program: Program, manifest: Manifest, each: bool) -> BufferSpec:

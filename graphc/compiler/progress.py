@@ -15,7 +15,7 @@ DELAY, PERIOD = 1.0, 0.25
 _CLEAR = "\r\x1b[K"
 
 
-class Progress:
+class CompilationProgress:
     """The name and the present stage of a compilation."""
 
     def __init__(self, name: str):
@@ -55,9 +55,9 @@ class Progress:
 
 
 @contextmanager
-def shown(name: str) -> Iterator[Progress]:
+def shown(name: str) -> Iterator[CompilationProgress]:
     """Show the progress of the block on stderr, if it is a terminal and GRAPHC_PROGRESS is on."""
-    progress = Progress(name)
+    progress = CompilationProgress(name)
     if not (config.read().progress and sys.stderr is not None and sys.stderr.isatty()):
         yield progress
         return

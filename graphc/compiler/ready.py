@@ -55,8 +55,8 @@ def find_or_build(
     disk: cache.Cache | None,
     target: Target | None,
     key_inputs: Iterable[str | bytes | np.ndarray],
-    build: Callable[[], cache.Entry],
-) -> tuple[cache.Entry, bool]:
+    build: Callable[[], cache.CacheEntry],
+) -> tuple[cache.CacheEntry, bool]:
     """Return the cached program for these parts and True, or build one and return it and False.
 
     ``target`` defaults to this machine; ``disk`` is None without a cache.
@@ -70,7 +70,7 @@ def find_or_build(
     return disk.get(cache.key_of(spec, key_inputs), spec, build)
 
 
-def load_ready(compiled: cache.Entry) -> Executable:
+def load_ready(compiled: cache.CacheEntry) -> Executable:
     """Load code into this process. Raise CompileError when it was built for another kind of machine."""
     manifest = compiled.manifest
     reason = runs_here(manifest.target)
@@ -94,9 +94,9 @@ def small_object(name: str, emit: Callable[[Target], str], *key_inputs: str, qui
     """
     target = host_target()
 
-    def build() -> cache.Entry:
+    def build() -> cache.CacheEntry:
         manifest = Manifest(name, name, (), 0, 0, target_spec(target), cache.versions())
-        return cache.Entry(manifest, _build_object(emit(target), target, quick), np.zeros(0, np.uint8))
+        return cache.CacheEntry(manifest, _build_object(emit(target), target, quick), np.zeros(0, np.uint8))
 
     key = ("small object", name, str(quick), *key_inputs)
     return find_or_build(cache.current(), target, key, build)[0].object

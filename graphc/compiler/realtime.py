@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from graphc.base.errors import RealtimeError
 from graphc.base.sizes.size import is_size
 from graphc.codegen.llvm.entry import ENTRY, emit_module
-from graphc.codegen.llvm.module import Module
+from graphc.codegen.llvm.module import LlvmModule
 from graphc.codegen.machine.cuda.facts import is_gpu
 from graphc.codegen.machine.target import Target
 from graphc.codegen.proof.leaves import LEAVES
@@ -84,7 +84,7 @@ class RealtimeReport:
         return f"unbounded by this analysis: {len(self.unbounded)} of {loops} loops ({where})"
 
 
-def realtime_module(stages: Stages) -> Module:
+def realtime_module(stages: Stages) -> LlvmModule:
     """Return the module of a program without threads and without polls of Ctrl-C.
 
     Raise RealtimeError for GPUs, and for a program that calls Python, by name.
@@ -116,7 +116,7 @@ def prove_realtime(stages: Stages) -> RealtimeReport:
 
 
 def prove_modules(
-    modules: Sequence[Module | str],
+    modules: Sequence[LlvmModule | str],
     target: Target,
     entry: str,
     *,

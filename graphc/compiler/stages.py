@@ -14,7 +14,7 @@ from graphc.base.pass_runner import SEEN, PassRun
 from graphc.codegen.cuda.emit import CudaSource, emit_cuda
 from graphc.codegen.llvm.build import build_object, emit_assembly
 from graphc.codegen.llvm.entry import emit_module
-from graphc.codegen.llvm.module import Module
+from graphc.codegen.llvm.module import LlvmModule
 from graphc.codegen.machine.cuda.facts import is_gpu
 from graphc.codegen.machine.target import Target, host_target
 from graphc.codegen.schedule.base import Context, ProgramPass, Scheduled
@@ -192,7 +192,7 @@ class Stages:
         return self.module.text
 
     @cached_property
-    def module(self) -> Module:
+    def module(self) -> LlvmModule:
         """The functions of the program."""
         return self._timed("llvm", emit_module, self.scheduled, self.target, self.execution)
 

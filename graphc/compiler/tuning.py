@@ -89,7 +89,7 @@ def tune(
     blocks = find_blocks(stages.lowered, stages.target)
     bench = _Bench(stages, inputs, weights, seconds)
     most = min(candidates, max((len(b.labels) for b in blocks.values()), default=1))
-    trials: list[_Trial] = []
+    trials: list[_TuningTrial] = []
     for number in range(most):
         tell(f"building candidate {number + 1} of {most}")
         trials.append(bench.trial({b.key: b.labels[number] for b in blocks.values() if number < len(b.labels)}))
@@ -114,7 +114,7 @@ def tune(
 
 
 @dataclass
-class _Trial:
+class _TuningTrial:
     """A program with one choice for each kernel."""
 
     program: Program
@@ -140,21 +140,21 @@ class _Bench:
     def __init__(self, stages: Stages, inputs: Sequence[np.ndarray], weights: Mapping[str, np.ndarray], seconds: float):
         self.stages, self.inputs, self.weights, self.seconds = stages, inputs, weights, seconds
 
-    def trial(self, chosen: Mapping[str, str]) -> _Trial:
+    def trial(self, chosen: Mapping[str, str]) -> _TuningTrial:
         """Build the program with these choices."""
         stages = Stages(lowered=self.stages.lowered, target=self.stages.target, tuned=chosen)
         executable = load_stamped(stages)
         bound = tuple(np.array(self.weights[spec.path]) for spec in executable.bound)
         count = len(stages.scheduled.calls)
-        return _Trial(stages.scheduled, executable, bound, np.full(count, np.inf))
+        return _TuningTrial(stages.scheduled, executable, bound, np.full(count, np.inf))
 
-    def time(self, trial: _Trial) -> None:
+    def time(self, trial: _TuningTrial) -> None:
         """Time a program once more."""
         times = time_calls(trial.executable, self.inputs, trial.bound, self.seconds, ROUNDS, quantile=0.0)
         trial.calls = np.minimum(trial.calls, times.calls)
 
 
-def _decide(name: str, blocks: Blocks, trials: Sequence[_Trial]) -> TunedKernel:
+def _decide(name: str, blocks: Blocks, trials: Sequence[_TuningTrial]) -> TunedKernel:
     """Return the fastest candidate of a kernel, or the estimate's choice where none is clearly faster."""
     timed = list(zip(blocks.labels, (trial.of(name) for trial in trials), strict=False))
     estimated, spent = timed[0]

@@ -13,7 +13,7 @@ from graphc.ir.graph.graph import Graph
 from graphc.ir.op import Trait
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch
-from graphc.ops.batch import Entry, spread
+from graphc.ops.batch import BatchedOperand, spread
 from graphc.ops.batching import run_batched
 from graphc.ops.movement.shape import concat, transpose
 from graphc.passes.base import held_graphs
@@ -83,7 +83,7 @@ def vmap(
             writes = [(c, refresh(c.image)._data) for c in tracer.written()]
         tracer.graph.set_outputs([*results, *(value for _, value in writes)])
         _check_random(tracer.graph, randomness)
-        arguments = [*entries, *(Entry(t, False) for t in tracer.origins)]
+        arguments = [*entries, *(BatchedOperand(t, False) for t in tracer.origins)]
         outputs = run_batched(tracer.graph, size, arguments, randomness == "different")
         for (entry, _), output in zip(writes, outputs[len(results) :], strict=True):
             _write_back(entry, output)
@@ -98,7 +98,7 @@ def _is_variable(tensor: Tensor) -> bool:
     return tensor.requires_grad or has_tangents((tensor,))
 
 
-def _example(tracer: Tracer, entry: Entry, i: int) -> Tensor:
+def _example(tracer: Tracer, entry: BatchedOperand, i: int) -> Tensor:
     image = Tensor._wrap(tracer.graph.add_input(TensorType(entry.value.dtype, entry.shape), f"x{i}"))
     image._requires_grad = _is_variable(entry.value)
     return image
@@ -139,18 +139,18 @@ def _matched(structure: Structure, dims: Any, what: str) -> list[int | None]:
     return [d for child, dim in zip(structure.children, inner, strict=True) for d in _matched(child, dim, what)]
 
 
-def _entries(leaves: Sequence[Tensor], dims: Sequence[int | None]) -> tuple[list[Entry], int]:
+def _entries(leaves: Sequence[Tensor], dims: Sequence[int | None]) -> tuple[list[BatchedOperand], int]:
     """Move the batch dimension of all leaves to the front; return them with the batch size."""
     entries, sizes = [], set()
     for leaf, dim in zip(leaves, dims, strict=True):
         if dim is None:
-            entries.append(Entry(leaf, False))
+            entries.append(BatchedOperand(leaf, False))
             continue
         if not leaf.shape:
             raise ShapeError("vmap: a tensor without dimensions has no batch", remedy="pass in_dims=None for it")
         axis = dim_of(dim, leaf.ndim)
         sizes.add(leaf.shape[axis])
-        entries.append(Entry(_moved(leaf, axis, 0), True))
+        entries.append(BatchedOperand(_moved(leaf, axis, 0), True))
     if not sizes:
         raise AttributeValueError(
             "vmap: no argument is batched", remedy="give at least one tensor an in_dims other than None"
@@ -181,7 +181,7 @@ def _check_random(graph: Graph, randomness: str) -> None:
             )
 
 
-def _write_back(entry: Captured, output: Entry) -> None:
+def _write_back(entry: Captured, output: BatchedOperand) -> None:
     """Write to a tensor from outside; raise TraceError if the entries wrote different values."""
     if output.batched:
         raise TraceError(
@@ -198,7 +198,7 @@ def _out_dims_of(structure: Structure, out_dims: Any, count: int) -> list[int | 
     return leaf_dims
 
 
-def _placed(output: Entry, dim: int | None, size: int) -> Any:
+def _placed(output: BatchedOperand, dim: int | None, size: int) -> Any:
     if dim is None:
         if output.batched:
             raise AttributeValueError("vmap: out_dims is None for a result that differs between the entries")

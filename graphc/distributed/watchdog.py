@@ -9,7 +9,7 @@ from typing import Any
 
 from graphc.base.errors import DistributedError
 from graphc.base.location import line_of_thread
-from graphc.distributed.watched import Call, WatchedCommunicator, format_ranks
+from graphc.distributed.watched import CollectiveCall, WatchedCommunicator, format_ranks
 
 _POLL_INTERVAL = 1.0
 """Seconds between two checks, or a quarter of the timeout if that is less."""
@@ -91,7 +91,7 @@ class Watchdog:
 
     # ---- a collective that takes too long
 
-    def _overdue(self, channel: int, call: Call) -> None:
+    def _overdue(self, channel: int, call: CollectiveCall) -> None:
         """End all processes with a message, unless the collective ends or a process with a smaller rank does so."""
         answers: dict[int, Status | None] = {}
         start = time.monotonic()
@@ -103,20 +103,20 @@ class Watchdog:
         if self._is_in(channel, call):
             self._abort(f"rank {self.rank}: {self._message(answers, channel, call)}")
 
-    def _is_in(self, channel: int, call: Call) -> bool:
+    def _is_in(self, channel: int, call: CollectiveCall) -> bool:
         watched = self._communicators[channel]
         return watched.is_in and watched.last is call and not self._closed.is_set()
 
-    def _ends(self, channel: int, call: Call) -> bool:
+    def _ends(self, channel: int, call: CollectiveCall) -> bool:
         """Check whether the collective ends while a process with a smaller rank queries the others."""
         self._closed.wait(_GRACE + _ASK_TIMEOUT)
         return not self._is_in(channel, call)
 
-    def _is_with(self, status: Status | None, channel: int, call: Call) -> bool:
+    def _is_with(self, status: Status | None, channel: int, call: CollectiveCall) -> bool:
         other = _call(status, channel)
         return other is not None and other[:3] == [call.number, str(call), True]
 
-    def _message(self, answers: Mapping[int, Status | None], channel: int, call: Call) -> DistributedError:
+    def _message(self, answers: Mapping[int, Status | None], channel: int, call: CollectiveCall) -> DistributedError:
         waiting = [rank for rank, status in answers.items() if self._is_with(status, channel, call)]
         others = [
             f"rank {rank} {_activity(status, channel)}"
@@ -161,7 +161,7 @@ class Watchdog:
         return 0 if call is None else call.number
 
 
-def _age(call: Call) -> float:
+def _age(call: CollectiveCall) -> float:
     return time.monotonic() - call.started
 
 
@@ -169,7 +169,7 @@ def _call(status: Status | None, channel: int) -> list[Any] | None:
     return None if status is None or channel >= len(status["calls"]) else status["calls"][channel]
 
 
-def _user_line(call: Call, main: int) -> str:
+def _user_line(call: CollectiveCall, main: int) -> str:
     """Return the user's line that waits: in the main thread of the script, which may differ from the call's thread."""
     return (line_of_thread(call.thread) if call.thread == main else line_of_thread(main)).describe()
 

@@ -15,7 +15,7 @@ from graphc.base.location import capture
 from graphc.distributed.communicator import Communicator
 
 
-class Call(NamedTuple):
+class CollectiveCall(NamedTuple):
     """One collective, recorded when it starts."""
 
     number: int
@@ -49,7 +49,7 @@ class WatchedCommunicator:
         self._family, self._check = family, check
         self.name, self.rank, self.size = communicator.name, communicator.rank, communicator.size
         self.purpose = ""
-        self.last: Call | None = None
+        self.last: CollectiveCall | None = None
         """Collective that started last."""
         self.is_in = False
         """Whether ``last`` is still in progress."""
@@ -91,7 +91,7 @@ class WatchedCommunicator:
     def _note(self, name: str, array: np.ndarray | None, detail: str, collective: Callable[[], Any]) -> Any:
         self._number += 1
         shape, dtype = (None, None) if array is None else (array.shape, array.dtype)
-        self.last = call = Call(
+        self.last = call = CollectiveCall(
             self._number, name, self.purpose, shape, dtype, detail, time.monotonic(), threading.get_ident()
         )
         self.is_in = True
@@ -102,7 +102,7 @@ class WatchedCommunicator:
         finally:
             self.is_in = False
 
-    def _compare(self, call: Call) -> None:
+    def _compare(self, call: CollectiveCall) -> None:
         """Raise DistributedError on all processes if one calls another collective."""
         calls = self._communicator.gather_objects((str(call), str(capture())))
         if all(text == calls[0][0] for text, _ in calls):

@@ -46,7 +46,7 @@ _PLANS = 20_000
 """Largest number of cached plans."""
 
 
-class Plan:
+class ExecutionPlan:
     """Execution plan of an op for given operand types and attributes, after its type rule has accepted them."""
 
     __slots__ = ("aliases", "attrs", "compute", "has_context", "is_quiet", "op", "scalars", "steps", "views")
@@ -82,7 +82,7 @@ class EagerDispatcher:
     def __init__(self, mode: str = "auto") -> None:
         self.mode = mode
         """``reference`` computes every op by its reference; ``auto`` may choose another implementation."""
-        self._plans: dict[Any, Plan | None] = {}
+        self._plans: dict[Any, ExecutionPlan | None] = {}
         self._contexts: list[Context] = []
 
     def set_mode(self, mode: str) -> None:
@@ -132,7 +132,7 @@ class EagerDispatcher:
             self._note(plan, operands, (result,), records)
         return result
 
-    def _note(self, plan: Plan, operands: Sequence[Any], results: tuple[Any, ...], records: bool) -> None:
+    def _note(self, plan: ExecutionPlan, operands: Sequence[Any], results: tuple[Any, ...], records: bool) -> None:
         """Make the results part of the autograd graph, and propagate tangents."""
         if VOLATILE[0] and any_volatile(operands, results):
             records = False
@@ -141,7 +141,7 @@ class EagerDispatcher:
         if USED[0] and has_tangents(operands):
             propagate(plan.op, plan.attrs, operands, results)
 
-    def _compute(self, plan: Plan, arrays: list[Any]) -> Any:
+    def _compute(self, plan: ExecutionPlan, arrays: list[Any]) -> Any:
         try:
             if plan.is_quiet:
                 return plan.compute(*arrays)
@@ -171,7 +171,7 @@ class EagerDispatcher:
 
     def _new_plan(
         self, function: Any, operands: Sequence[Any], attrs: Mapping[str, Any], key: list[Any]
-    ) -> Plan | None:
+    ) -> ExecutionPlan | None:
         """Run the op's type rule, once for each combination of types and attributes. Return None where element types
         must be promoted first."""
         plan = self._plan_for(function, operands, attrs)
@@ -181,7 +181,7 @@ class EagerDispatcher:
             self._plans[tuple(key)] = plan
         return plan
 
-    def _plan_for(self, function: Any, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Plan | None:
+    def _plan_for(self, function: Any, operands: Sequence[Any], attrs: Mapping[str, Any]) -> ExecutionPlan | None:
         if function.__class__ is OpDef:
             if any([t.__class__ in _PYTHON for t in operands]):
                 check_tensors(function, operands)
@@ -195,7 +195,9 @@ class EagerDispatcher:
             return None
         plan = self._checked(function.op, promoted, attrs)
         scalars = [(i, p.dtype) for i, (p, t) in enumerate(zip(promoted, operands, strict=True)) if p is not t]
-        return Plan(function.op, plan.attrs, self._implementation(function.op), [(i, d, d.numpy) for i, d in scalars])
+        return ExecutionPlan(
+            function.op, plan.attrs, self._implementation(function.op), [(i, d, d.numpy) for i, d in scalars]
+        )
 
     def _promoted(self, function: Any, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         """Promote the operands to one element type by ops, then call; raise ArgumentError for other objects than
@@ -204,7 +206,9 @@ class EagerDispatcher:
             return function.applied(operands, attrs)
         return self.call(*_of_one_type(function, operands), attrs)
 
-    def _with_scalars(self, plan: Plan, operands: Sequence[Any], arrays: list[Any], records: bool) -> Sequence[Any]:
+    def _with_scalars(
+        self, plan: ExecutionPlan, operands: Sequence[Any], arrays: list[Any], records: bool
+    ) -> Sequence[Any]:
         """Replace Python scalars by arrays. Return the operands, with tensors for the scalars where autograd needs
         them."""
         for i, dtype, numpy in plan.scalars:
@@ -234,14 +238,14 @@ class EagerDispatcher:
         self._note(plan, operands, results, any([t._requires_grad for t in operands]))
         return results if output.__class__ is tuple else results[0]
 
-    def _checked(self, op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Plan:
+    def _checked(self, op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> ExecutionPlan:
         try:
             full = op.normalize(attrs)
             op.result_types(tuple([TensorType(t.dtype, t.shape) for t in operands]), full)
         except GraphcError as error:
             error.where = error.where or describe(op, operands, attrs)
             raise
-        return Plan(op, full, self._implementation(op))
+        return ExecutionPlan(op, full, self._implementation(op))
 
     def _implementation(self, op: OpDef) -> Callable[..., Any]:
         """Return the implementation of the op. Today this is its reference in every mode; another one may only be
@@ -250,14 +254,14 @@ class EagerDispatcher:
             raise GraphcError(f"op {op.name} cannot run eagerly")
         return op.reference
 
-    def _wrap(self, array: Any, plan: Plan, arrays: list[np.ndarray]) -> Tensor:
+    def _wrap(self, array: Any, plan: ExecutionPlan, arrays: list[np.ndarray]) -> Tensor:
         if array.__class__ is not np.ndarray:
             array = array if is_on_device(array) else np.asarray(array)
         elif plan.views and array.base is not None and any([np.may_share_memory(array, a) for a in arrays]):
             array = array.copy()
         return self.constant(array)
 
-    def _alias(self, plan: Plan, operand: Tensor, result: Tensor) -> None:
+    def _alias(self, plan: ExecutionPlan, operand: Tensor, result: Tensor) -> None:
         """Make ``result`` a view of ``operand`` where they share memory, or where it has no elements."""
         if not result._data.size or _share_memory(result._data, operand._data):
             become_view(result, operand, plan.steps, plan.op.detaches)

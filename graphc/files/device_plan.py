@@ -94,11 +94,11 @@ class DevicePlan:
         used = {argument.buffer for launch in self.launches for argument in launch.arguments}
         _require(used <= names, f"there is no buffer {', '.join(sorted(used - names))[:200]}")
 
-    def steps(self, sizes: Mapping[Dimension, int] | None = None) -> tuple[list[Step], int]:
+    def steps(self, sizes: Mapping[Dimension, int] | None = None) -> tuple[list[PlannedLaunch], int]:
         """Return all single launches in order for sizes of the dimensions, and the number of checked ones."""
         indices = {b.name: i for i, b in enumerate(self.manifest.buffers)}
         values = dict(sizes or {})
-        launches: list[Step] = []
+        launches: list[PlannedLaunch] = []
         checked = 0
         for position, iteration in _runs(self.launches, values):
             launches.append(_step(self.launches[position], indices, values, iteration))
@@ -108,7 +108,7 @@ class DevicePlan:
 
 
 @dataclass(frozen=True)
-class Step:
+class PlannedLaunch:
     """Single launch with known sizes."""
 
     kernel: str
@@ -128,12 +128,12 @@ class Step:
 
 def _step(
     launch: LaunchSpec, indices: Mapping[str, int], values: dict[Dimension, int], iteration: Mapping[str, int]
-) -> Step:
+) -> PlannedLaunch:
     addresses = []
     for argument in launch.arguments:
         moved = sum(at(step.nbytes, values) * iteration[step.loop] for step in argument.steps)
         addresses.append((indices[argument.buffer], at(argument.offset, values) + moved))
-    return Step(
+    return PlannedLaunch(
         launch.kernel,
         launch.symbol,
         at(launch.grid, values),

@@ -21,9 +21,9 @@ from graphc.guards.facts import (
     ClassAttribute,
     ClassOf,
     Content,
-    Entry,
-    Function,
-    Slot,
+    DictEntry,
+    FunctionCode,
+    SlotAttribute,
     SpecialMethods,
     class_entry,
 )
@@ -96,9 +96,9 @@ class Reads:
         self._meet(owner, read_at)
         fields = _fields_of(owner)
         if isinstance(class_entry(type(owner), name), _SLOTS):
-            self.facts[key] = Slot(owner, name, read_at)
+            self.facts[key] = SlotAttribute(owner, name, read_at)
         elif fields is not None:
-            self.facts[key] = Entry(fields, name, f"attribute {name!r} of {type(owner).__name__}", read_at)
+            self.facts[key] = DictEntry(fields, name, f"attribute {name!r} of {type(owner).__name__}", read_at)
         if fields is None or name not in fields:
             self._note_class(type(owner), name, read_at)
         self.reach(value, read_at)
@@ -219,7 +219,7 @@ class Reads:
             self._codes[inner] = None
         read_at = f"{code.co_filename}:{code.co_firstlineno}"
         for function in outside:
-            self.facts[("function", id(function))] = Function(function, read_at)
+            self.facts[("function", id(function))] = FunctionCode(function, read_at)
             for value in (function.__defaults__, function.__kwdefaults__):
                 self.reach(value, read_at)
             for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
@@ -259,7 +259,7 @@ class Reads:
     def _note_entry(self, table: dict[str, Any], name: str, title: str, read_at: str) -> Any:
         key = ("entry", id(table), name)
         if key not in self.facts:
-            self.facts[key] = Entry(table, name, title, read_at, crowded=True)
+            self.facts[key] = DictEntry(table, name, title, read_at, crowded=True)
             self.reach(self.facts[key].value, read_at)
         return self.facts[key].value
 
@@ -289,7 +289,7 @@ class Reads:
         return faults
 
     def _undo(self, key: Any, fact: Any) -> list[str]:
-        if isinstance(fact, Entry) and id(fact.table) in self._before and fact.now() is not fact.value:
+        if isinstance(fact, DictEntry) and id(fact.table) in self._before and fact.now() is not fact.value:
             return []  # an attribute of an object, which _undo_entries restores
         reason = fact.why()
         if hasattr(fact, "restore"):

@@ -11,7 +11,7 @@ import numpy as np
 
 from graphc.base.mutation_epoch import EPOCH
 from graphc.base.values import CONTAINERS, DEEPEST, is_immutable, key_of, parts_of
-from graphc.guards.watch_words import Watch, Words, word_at
+from graphc.guards.watch_words import WatchTable, Words, word_at
 
 MISSING = type("missing", (), {"__repr__": lambda self: "none"})()
 
@@ -79,7 +79,7 @@ class _Read:
         return f"{self.title}: {shown}" + (f" (read at {self.read_at})" if self.read_at else "")
 
 
-class Entry(_Read):
+class DictEntry(_Read):
     """The value of a dictionary entry, or its absence: a global variable, or an attribute of an object."""
 
     def __init__(self, table: dict[Any, Any], name: Any, title: str, read_at: str = "", crowded: bool = False):
@@ -102,7 +102,7 @@ class Entry(_Read):
             self.table[self.name] = self.value
 
 
-class Table(Entry):
+class Table(DictEntry):
     """The identity of an object's member dictionary; the mutation epoch counts changes of its content."""
 
     def __init__(self, fields: dict[Any, Any], name: str, title: str, read_at: str = ""):
@@ -208,7 +208,7 @@ class ClassOf(_Read):
         return words.class_of(self.owner)
 
 
-class Slot(_Read):
+class SlotAttribute(_Read):
     """An attribute the class stores in a slot, outside of any dictionary."""
 
     def __init__(self, owner: Any, name: str, read_at: str = ""):
@@ -247,7 +247,7 @@ class Content(_Read):
         return watch_inside(self.value, words)
 
 
-class Function(_Read):
+class FunctionCode(_Read):
     """The code and the defaults of a function that ran."""
 
     def __init__(self, function: Any, read_at: str = ""):
@@ -304,7 +304,7 @@ class _Still(NamedTuple):
     """The table of watched words."""
     offset: int
     """Index of the dictionary's version word in the table."""
-    entries: list[tuple[Entry, Any]]
+    entries: list[tuple[DictEntry, Any]]
     """Each fact with the value that held last."""
 
     def moves(self) -> bool:
@@ -318,7 +318,7 @@ class _Still(NamedTuple):
         return True
 
 
-def _python_same(watch: Watch) -> Callable[[], bool]:
+def _python_same(watch: WatchTable) -> Callable[[], bool]:
     return watch.same
 
 
@@ -330,7 +330,7 @@ class Account:
         counted: Iterable[Fact],
         watched: Iterable[Watched],
         always: Iterable[Fact] = (),
-        make_same: Callable[[Watch], Callable[[], bool]] = _python_same,
+        make_same: Callable[[WatchTable], Callable[[], bool]] = _python_same,
         moving: Iterable[dict[Any, Any]] = (),
     ):
         """Collect the facts.
@@ -342,7 +342,7 @@ class Account:
         self.counted = tuple(counted)
         self.watched = tuple(watched)
         self.always = tuple(always)
-        self.words = Watch()
+        self.words = WatchTable()
         """Memory words that are unchanged while ``watched`` hold."""
         self._moving = list({id(table): table for table in moving}.values())
         self._still: list[_Still] = []
@@ -401,8 +401,8 @@ class Account:
         self._is_complete = is_complete
         return True
 
-    def _entries_in(self, table: dict[Any, Any]) -> list[tuple[Entry, Any]]:
-        return [(f, f.now()) for f in self.watched if isinstance(f, Entry) and f.table is table and not f.crowded]
+    def _entries_in(self, table: dict[Any, Any]) -> list[tuple[DictEntry, Any]]:
+        return [(f, f.now()) for f in self.watched if isinstance(f, DictEntry) and f.table is table and not f.crowded]
 
     def why(self) -> list[str]:
         """Describe all changes."""

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from graphc.base.sizes.symbolic import KINDS, NumberRecord, value
-from graphc.guards.facts import Entry, Fact, Slot, class_entry
+from graphc.guards.facts import DictEntry, Fact, SlotAttribute, class_entry
 
 
 class ReadPlace(NamedTuple):
@@ -52,7 +52,7 @@ class TraceNumbers:
 
     def read(self, owner: Any, name: str, number: Any, fact: Fact | None) -> Any:
         """Return the value the trace receives on its first read of a number attribute; ``fact`` describes it."""
-        if not self.opened or type(number) not in KINDS or not isinstance(fact, (Entry, Slot)):
+        if not self.opened or type(number) not in KINDS or not isinstance(fact, (DictEntry, SlotAttribute)):
             return number
         location = ReadPlace(id(owner), name, fact.title)
         if location not in self.opened or fact.value is not number or _is_computed(owner, fact):
@@ -72,15 +72,15 @@ class TraceNumbers:
                 value(number_read.symbol)
 
 
-def _is_computed(owner: Any, fact: Entry | Slot) -> bool:
+def _is_computed(owner: Any, fact: DictEntry | SlotAttribute) -> bool:
     """Return whether the class overrides an attribute of the object's dictionary."""
-    return isinstance(fact, Entry) and hasattr(type(class_entry(type(owner), fact.name)), "__set__")
+    return isinstance(fact, DictEntry) and hasattr(type(class_entry(type(owner), fact.name)), "__set__")
 
 
 def changed_numbers(facts: Mapping[Any, Fact]) -> Iterator[ReadPlace]:
     """Yield the attributes whose numbers have changed since the trace, but not their types."""
     for key, fact in facts.items():
-        if isinstance(fact, (Entry, Slot)) and type(fact.value) in KINDS and isinstance(key[0], int):
+        if isinstance(fact, (DictEntry, SlotAttribute)) and type(fact.value) in KINDS and isinstance(key[0], int):
             same_type = type(fact.now()) is type(fact.value)
             if same_type and not fact.holds():
                 yield ReadPlace(key[0], key[1], fact.title)

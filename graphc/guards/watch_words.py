@@ -22,7 +22,7 @@ _WORD = 8
 """Bytes."""
 
 
-class Watch(ctypes.Structure):
+class WatchTable(ctypes.Structure):
     """Table of words as native code reads it: their number, then the address and the expected content of each."""
 
     _fields_ = (
@@ -51,7 +51,7 @@ class Watch(ctypes.Structure):
         return all(word_at(table[i]) == table[i + 1] for i in range(1, len(table), 2))
 
 
-class Layout(NamedTuple):
+class ObjectLayout(NamedTuple):
     """Offsets of words in objects, in bytes; None if this interpreter has no such word."""
 
     ob_type: int | None
@@ -70,7 +70,7 @@ class Layout(NamedTuple):
     """Version of a class: each change of the class or a base clears it, the next attribute lookup sets a new one."""
 
 
-NOTHING = Layout(None, None, None, None, None, None, None)
+NOTHING = ObjectLayout(None, None, None, None, None, None, None)
 
 
 def word_at(address: int) -> int:
@@ -184,7 +184,7 @@ def _address_in(table: dict[Any, Any], entries: int, name: Any, value: Any) -> i
 
 
 @cache
-def layout() -> Layout:
+def layout() -> ObjectLayout:
     """Return the layout of objects in this interpreter; all None if it is not 64-bit CPython with the GIL."""
     is_supported = (
         sys.implementation.name == "cpython"
@@ -194,7 +194,7 @@ def layout() -> Layout:
     )
     if not is_supported:
         return NOTHING
-    result = Layout(
+    result = ObjectLayout(
         _ob_type(), _ob_ref(), _function_fields(), _list_fields(), _ma_version_tag(), None, _tp_version_tag()
     )
     return result._replace(dict_fields=_dict_fields())

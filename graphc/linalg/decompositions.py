@@ -20,7 +20,7 @@ from graphc.tensors.tensor import Tensor
 from graphc.tracing.host import opaque
 
 
-class Rule(NamedTuple):
+class MatrixFunction(NamedTuple):
     """A matrix function of numpy with its gradient."""
 
     name: str
@@ -42,7 +42,7 @@ class Rule(NamedTuple):
 
 class _ByNumpy(Function):
     @staticmethod
-    def forward(ctx: Any, rule: Rule, *tensors: Any) -> Any:
+    def forward(ctx: Any, rule: MatrixFunction, *tensors: Any) -> Any:
         try:
             arrays = rule.forward(*[t.detach().numpy() for t in tensors])
         except np.linalg.LinAlgError as error:
@@ -60,7 +60,7 @@ class _ByNumpy(Function):
         return None, *ctx.rule.gradient(grads, saved[: ctx.count], saved[ctx.count :])
 
 
-def apply(rule: Rule, *tensors: Any) -> tuple[Any, ...]:
+def apply(rule: MatrixFunction, *tensors: Any) -> tuple[Any, ...]:
     """Return the differentiable results of a rule. Raise DTypeError for types other than floating point or complex,
     ShapeError for non-matrices, LinAlgError if the result does not exist."""
     need_matrix(rule.name, tensors[0])
@@ -69,7 +69,7 @@ def apply(rule: Rule, *tensors: Any) -> tuple[Any, ...]:
     return opaque(function, results=partial(_results_like, rule))(*tensors)
 
 
-def _results_like(rule: Rule, *tensors: Any) -> tuple[Any, ...]:
+def _results_like(rule: MatrixFunction, *tensors: Any) -> tuple[Any, ...]:
     shapes = rule.shapes(*[tuple(t.shape) for t in tensors])
     return tuple([filled(0, t, s) for t, s in zip(rule.dtypes(tensors[0].dtype), shapes, strict=True)])
 
@@ -141,9 +141,11 @@ def _pseudo_inverse_gradient(grads: Sequence[Any], operands: Sequence[Any], resu
     return result, *[None for _ in tolerances]
 
 
-EIGEN_OF_ANY = Rule("eig", np.linalg.eig, _eigen_of_any_gradient, lambda x: (x[:-1], x), "cc")
-PSEUDO_INVERSE = Rule(
+EIGEN_OF_ANY = MatrixFunction("eig", np.linalg.eig, _eigen_of_any_gradient, lambda x: (x[:-1], x), "cc")
+PSEUDO_INVERSE = MatrixFunction(
     "pinv", _pseudo_inverse, _pseudo_inverse_gradient, lambda x, *tolerances: ((*x[:-2], x[-1], x[-2]),), "m"
 )
-SINGULAR = Rule("svd", partial(np.linalg.svd, full_matrices=False), _singular_gradient, _singular_shapes, "mrm")
-SINGULAR_FULL = Rule("svd", np.linalg.svd, _no_gradient, partial(_singular_shapes, full=True), "mrm")
+SINGULAR = MatrixFunction(
+    "svd", partial(np.linalg.svd, full_matrices=False), _singular_gradient, _singular_shapes, "mrm"
+)
+SINGULAR_FULL = MatrixFunction("svd", np.linalg.svd, _no_gradient, partial(_singular_shapes, full=True), "mrm")

@@ -24,7 +24,7 @@ _PLAIN = frozenset({np.ndarray, bool, int, float})
 """Types of arguments that are no tensors. Others may be."""
 
 
-class Recorder(Protocol):
+class CallRecorder(Protocol):
     """Runs an entry and records the call on the autograd tape."""
 
     def run(self, inputs: Sequence[Any]) -> list[Any]:
@@ -40,7 +40,7 @@ class ModelCall:
         spec: EntrySpec,
         program: Any,
         state: ModelState,
-        recorder: Callable[[], Recorder | None] | None = None,
+        recorder: Callable[[], CallRecorder | None] | None = None,
         derived: Mapping[str, np.ndarray] = MappingProxyType({}),
     ):
         """``program`` is an Executable, a DeviceExecutable or ProgramsBySizes. ``recorder`` creates a runner of calls

@@ -17,7 +17,7 @@ VJP = "vjp"
 """Name of the joint entry, which returns outputs and gradients. With several entries, suffix of the entry's name."""
 
 
-class Part(NamedTuple):
+class DerivativeGraph(NamedTuple):
     """A graph that becomes an entry of its own."""
 
     name: str
@@ -29,7 +29,7 @@ class Derived(NamedTuple):
     """The additions of an entry's derivative to a file."""
 
     spec: DerivativeSpec
-    parts: tuple[Part, ...]
+    parts: tuple[DerivativeGraph, ...]
 
 
 def derive(entry: TracedEntry, alone: bool) -> Derived | None:
@@ -52,9 +52,9 @@ def derive(entry: TracedEntry, alone: bool) -> Derived | None:
         split.residuals, saved_inputs, differentiated.outputs, differentiated.inputs, differentiated.params
     )
     graphs = [
-        Part(VJP if alone else f"{entry.name}_{VJP}", joint, _structure(entry, sources)),
-        Part(f"{entry.name}.{FORWARD}", split.forward),
-        Part(f"{entry.name}.{BACKWARD}", split.backward),
+        DerivativeGraph(VJP if alone else f"{entry.name}_{VJP}", joint, _structure(entry, sources)),
+        DerivativeGraph(f"{entry.name}.{FORWARD}", split.forward),
+        DerivativeGraph(f"{entry.name}.{BACKWARD}", split.backward),
     ]
     return Derived(spec, tuple(graphs))
 

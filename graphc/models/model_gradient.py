@@ -9,7 +9,7 @@ import numpy as np
 
 from graphc.autograd.record import Snapshot
 from graphc.base.errors import ArgumentError
-from graphc.calls.backward import Backward, Call, CompiledNode, Higher
+from graphc.calls.backward import Backward, CompiledNode, Higher, RecordedCall
 from graphc.calls.bindings import Binding
 from graphc.calls.derivative import Derivative
 from graphc.calls.machine import is_device
@@ -102,7 +102,7 @@ class RecordedCalls:
         sizes = self._sizes([t._data for t in tensors]) if self._gives_sizes else None
         return CompiledNode(self._backward, edges, residuals, saved, types, sizes)
 
-    def _call(self, tensors: Sequence[Tensor], uses: Sequence[np.ndarray], arrays: Sequence[Any]) -> Call:
+    def _call(self, tensors: Sequence[Tensor], uses: Sequence[np.ndarray], arrays: Sequence[Any]) -> RecordedCall:
         """Return the arrays of this call and their version counters, for second derivatives."""
         free = [path in self.state.tensors and path not in self.spec.writes for path in self.spec.uses]
         counters = [
@@ -110,7 +110,7 @@ class RecordedCalls:
             for path, is_free in zip(self.spec.uses, free, strict=True)
         ]
         sizes = self._sizes(arrays) if self._forward.manifest.dims else None
-        return Call([*arrays, *uses], [*(t._counter for t in tensors), *counters], sizes)
+        return RecordedCall([*arrays, *uses], [*(t._counter for t in tensors), *counters], sizes)
 
     def _sizes(self, arrays: Sequence[Any]) -> Mapping[str, int]:
         """Return the sizes of named dimensions in a call, by the programs' names."""

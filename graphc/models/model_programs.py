@@ -138,7 +138,7 @@ class Programs:
         first = code.prepacking
         return Live(load_ready(code), None if first is None else load_ready(first), seconds)
 
-    def _found(self, making: _Making) -> tuple[cache.Entry, Mapping[str, float]]:
+    def _found(self, making: _Making) -> tuple[cache.CacheEntry, Mapping[str, float]]:
         """Return the code, from the cache or compiled here, and its seconds. Raise _NoProgram."""
         disk = cache.current()
         # NOTE: the file's digest is the key, so that a lookup need not read the graphs. It is not enough for a user's
@@ -199,7 +199,7 @@ class _Making:
         """Return the parts of the cache key that come from the graph. Raise _NoProgram."""
         return self._of_graph(lambda graph: key_parts(Stages(graph, target=self.target)))
 
-    def build(self) -> cache.Entry:
+    def build(self) -> cache.CacheEntry:
         """Compile the code. Raise _NoProgram."""
         return self._of_graph(self._compile)
 

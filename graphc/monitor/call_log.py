@@ -13,7 +13,7 @@ from graphc.base.array_report import ArrayReport
 CALL, MODULE, OP, GRADIENT, NOTE = "call", "module", "op", "gradient", "note"
 
 
-class Event(NamedTuple):
+class LogEntry(NamedTuple):
     """Entry of a log."""
 
     kind: str
@@ -73,9 +73,9 @@ class LogText:
     """Formatter of events as lines: a module is a heading above its events, or a single line without any."""
 
     def __init__(self) -> None:
-        self._heading: Event | None = None
+        self._heading: LogEntry | None = None
 
-    def lines(self, event: Event) -> list[str]:
+    def lines(self, event: LogEntry) -> list[str]:
         """Return the lines added by an event."""
         before, self._heading = self._heading, None
         space = "  " * event.depth
@@ -89,7 +89,7 @@ class LogText:
             return [*self._headed(before), f"{space}-> {event.place}: {end}"]
         return [*self._headed(before), f"{space}{event}"]
 
-    def _headed(self, heading: Event | None) -> list[str]:
+    def _headed(self, heading: LogEntry | None) -> list[str]:
         return [] if heading is None else ["  " * heading.depth + str(heading)]
 
     def rest(self) -> list[str]:
@@ -106,7 +106,7 @@ class Filter(NamedTuple):
     ops: tuple[str, ...] = ()
     """Patterns of names of ops; empty keeps all."""
 
-    def keeps(self, event: Event) -> bool:
+    def keeps(self, event: LogEntry) -> bool:
         """Check whether the log keeps an event."""
         if event.kind == NOTE:
             return True
@@ -125,13 +125,13 @@ class CallLog:
 
     def __init__(self, limit: int, filter: Filter, write: Callable[[str], Any] | None, file: Any):
         """Keep the last ``limit`` events; ``write`` gets lines of text, the text file ``file`` lines of JSON."""
-        self.entries: deque[Event] = deque(maxlen=limit)
+        self.entries: deque[LogEntry] = deque(maxlen=limit)
         self.count = 0
         """Number of events so far."""
         self._filter, self._write, self._file = filter, write, file
         self._text = LogText()
 
-    def add(self, event: Event) -> None:
+    def add(self, event: LogEntry) -> None:
         """Add an event and write it, unless the filter drops it."""
         if not self._filter.keeps(event):
             return
@@ -160,5 +160,5 @@ class CallLog:
         missing = self.count - len(shown)
         return "\n".join([f"... {missing} events before", *lines] if missing else lines)
 
-    def __iter__(self) -> Iterator[Event]:
+    def __iter__(self) -> Iterator[LogEntry]:
         return (e for e in self.entries if e.kind not in (CALL, NOTE))

@@ -19,7 +19,7 @@ from graphc.base import module_path, mutation_epoch
 from graphc.base.array_report import ArrayReport, report_of
 from graphc.base.errors import ArgumentError, NonFiniteError
 from graphc.ir.op import REGISTRY
-from graphc.monitor.call_log import CALL, GRADIENT, MODULE, NOTE, OP, CallLog, Event, Filter, matches
+from graphc.monitor.call_log import CALL, GRADIENT, MODULE, NOTE, OP, CallLog, Filter, LogEntry, matches
 from graphc.monitor.op_watch import OpDone, OpWatch
 from graphc.monitor.outermost_call import OutermostCall, StepCall
 from graphc.monitor.recording import Recorder
@@ -48,7 +48,7 @@ class _Running(NamedTuple):
     """Module whose call is in progress."""
 
     module: Any
-    event: Event
+    event: LogEntry
     start: float
     spent: float
     """Seconds spent on logging before the call."""
@@ -302,11 +302,11 @@ class debug:
     # ---- the log
 
     @property
-    def events(self) -> list[Event]:
+    def events(self) -> list[LogEntry]:
         """Return the last ``limit`` events in order: modules (when they end), ops and gradients."""
         return list(self._log)
 
-    def __iter__(self) -> Iterator[Event]:
+    def __iter__(self) -> Iterator[LogEntry]:
         return iter(self._log)
 
     def __str__(self) -> str:
@@ -350,7 +350,7 @@ class debug:
             self._noted = True
             self._log.add(_note(_COMPILED, len(self._running)))
         tensors = _tensors(args)
-        event = Event(
+        event = LogEntry(
             CALL, "forward", self._path(module), type(module).__name__, "", "", self._reports(tensors), (), 0.0,
             len(self._running),
         )  # fmt: skip
@@ -395,7 +395,7 @@ class debug:
         inputs, outputs = _tensors(grad_output), _tensors(grad_input)
         name = type(module).__name__
         path = self._called.get(id(module), (module, ""))[1]
-        event = Event(MODULE, "backward", path, name, "", "", self._reports(inputs), self._reports(outputs), 0.0)
+        event = LogEntry(MODULE, "backward", path, name, "", "", self._reports(inputs), self._reports(outputs), 0.0)
         self._log.add(event)
         if self._stops.wants_finite:
             with self._paused():
@@ -413,7 +413,7 @@ class debug:
         if self._recorder is not None:
             self._enter_modules(scope.stack if scope is not None else ())
         phase = "backward" if done.is_backward else "forward"
-        event = Event(
+        event = LogEntry(
             OP, phase, self._path(module) if module is not None else "", type(module).__name__ if module else "",
             done.op.name, f"{done.file}:{done.line}" if done.file else "", self._reports(done.operands),
             self._reports(done.results), done.seconds, len(self._running),
@@ -435,7 +435,7 @@ class debug:
         self._running = self._running[:same]
         for module in stack[same:]:
             name, depth = type(module).__name__, len(self._running)
-            event = Event(CALL, "forward", self._path(module), name, "", "", (), (), 0.0, depth)
+            event = LogEntry(CALL, "forward", self._path(module), name, "", "", (), (), 0.0, depth)
             self._log.add(event)
             self._running.append(_Running(module, event, 0.0, 0.0))
             patterns = [p for p in self._stops.modules if matches((p,), event.path, event.module)]
@@ -443,7 +443,7 @@ class debug:
                 self._stops.met.update(patterns)
                 self._stops.at_module(event, module, ())
 
-    def _after_gradient(self, forward: Event, inputs: Any, outputs: Any, seconds: float) -> None:
+    def _after_gradient(self, forward: LogEntry, inputs: Any, outputs: Any, seconds: float) -> None:
         if self._exit is None:
             return
         input_tensors, output_tensors = _tensors(inputs), _tensors(outputs)
@@ -505,8 +505,8 @@ def _several(value: str | Sequence[str], argument: str) -> tuple[str, ...]:
     return tuple(patterns)
 
 
-def _note(text: str, depth: int) -> Event:
-    return Event(NOTE, "forward", "", "", text, "", (), (), 0.0, depth)
+def _note(text: str, depth: int) -> LogEntry:
+    return LogEntry(NOTE, "forward", "", "", text, "", (), (), 0.0, depth)
 
 
 def _tensors(value: Any) -> list[Tensor]:

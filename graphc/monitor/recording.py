@@ -16,7 +16,7 @@ from graphc.base.errors import ArgumentError, ArtifactError, GraphcError
 from graphc.base.version import VERSION
 from graphc.checkpoints.tree import join, split
 from graphc.files.numpy_file import read_npz, write_npz
-from graphc.monitor.call_log import OP, Event
+from graphc.monitor.call_log import OP, LogEntry
 from graphc.monitor.contents import contents_of
 from graphc.monitor.holders import TENSOR, Holder, holders_of
 from graphc.monitor.packing import Packer, Unpacker, arrays_in
@@ -90,7 +90,7 @@ class Recorder:
         self.ops, self._after, self.is_running = [], {}, True
         return True
 
-    def add(self, event: Event, results: Sequence[Any]) -> None:
+    def add(self, event: LogEntry, results: Sequence[Any]) -> None:
         """Record an op of the call."""
         if self.is_running:
             self.ops.append(describe_op(event, results))
@@ -144,7 +144,7 @@ class Recorder:
         return str(self._before.get("name", ""))
 
 
-def describe_op(event: Event, results: Sequence[Any]) -> list[str]:
+def describe_op(event: LogEntry, results: Sequence[Any]) -> list[str]:
     """Return the row of an op in a recording."""
     digest = hashlib.sha256()
     for result in results:

@@ -10,7 +10,7 @@ import numpy as np
 
 from graphc.base.errors import GraphcError, NonFiniteError, StoppedError
 from graphc.base.location import Location, package_files
-from graphc.monitor.call_log import GRADIENT, MODULE, OP, Event
+from graphc.monitor.call_log import GRADIENT, MODULE, OP, LogEntry
 
 _COMPOSED = ("nn/functional/", "nn/modules/", "tensors/composite.py", "tensors/sampling.py")
 """Files of functions made of several ops, whose intermediate values may be infinite although the result is finite."""
@@ -24,7 +24,7 @@ class Stop(NamedTuple):
 
     reason: str
     """Reason for the stop, in one sentence."""
-    event: Event
+    event: LogEntry
     module: Any
     """Module being called; None for an op."""
     inputs: tuple[Any, ...]
@@ -46,10 +46,10 @@ class Stops:
         self.met: set[str] = set()
         """Patterns that some module has matched."""
         self._on_stop = on_stop
-        self._origins: dict[int, tuple[weakref.ref[Any], Event]] = {}
+        self._origins: dict[int, tuple[weakref.ref[Any], LogEntry]] = {}
         """Tensors that are not finite, by identity, with the op of a composed function that produced the first one."""
 
-    def at_module(self, event: Event, module: Any, inputs: Sequence[Any]) -> None:
+    def at_module(self, event: LogEntry, module: Any, inputs: Sequence[Any]) -> None:
         """Stop at the call of a module that matches a pattern."""
         reason = f"{event.place or event.module} is called"
         shown = ", ".join(map(str, event.inputs)) or "none"
@@ -58,7 +58,9 @@ class Stops:
         )
         self._stop(Stop(reason, event, module, tuple(inputs), (), error))
 
-    def after_op(self, event: Event, operands: Sequence[Any], results: Sequence[Any], attrs: Mapping[str, Any]) -> None:
+    def after_op(
+        self, event: LogEntry, operands: Sequence[Any], results: Sequence[Any], attrs: Mapping[str, Any]
+    ) -> None:
         """Stop at an op that makes a NaN or infinity.
 
         Inside a function of several ops, stop only if the result of that function is not finite.
@@ -81,14 +83,14 @@ class Stops:
             if not report.is_finite:
                 self._origins[id(result)] = weakref.ref(result), origin
 
-    def after_module(self, event: Event, module: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+    def after_module(self, event: LogEntry, module: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         """Stop at a module that turns finite numbers into NaN or infinity."""
         if _is_origin(event) and event.inputs:
             origin = self._origin(outputs)
             self._forget()
             self._not_finite(origin or event, module, inputs, outputs)
 
-    def after_gradient(self, event: Event, forward: Event, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+    def after_gradient(self, event: LogEntry, forward: LogEntry, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         """Stop at an op whose gradient rule makes a NaN or infinity."""
         if _is_origin(event):
             self._not_finite(event, None, inputs, outputs, forward)
@@ -105,7 +107,7 @@ class Stops:
     def _forget(self) -> None:
         self._origins.clear()
 
-    def _origin(self, tensors: Sequence[Any]) -> Event | None:
+    def _origin(self, tensors: Sequence[Any]) -> LogEntry | None:
         for tensor in tensors:
             entry = self._origins.get(id(tensor))
             if entry is not None and entry[0]() is tensor:
@@ -113,7 +115,12 @@ class Stops:
         return None
 
     def _not_finite(
-        self, event: Event, module: Any, inputs: Sequence[Any], outputs: Sequence[Any], forward: Event | None = None
+        self,
+        event: LogEntry,
+        module: Any,
+        inputs: Sequence[Any],
+        outputs: Sequence[Any],
+        forward: LogEntry | None = None,
     ) -> None:
         nonfinite = " and ".join(str(r) for r in event.outputs if not r.is_finite)
         inputs_text = ", ".join(map(str, event.inputs)) or "none"
@@ -144,7 +151,7 @@ class Stops:
             self._on_stop(stop)
 
 
-def _is_origin(event: Event) -> bool:
+def _is_origin(event: LogEntry) -> bool:
     """Check whether an event produces the first NaN (no operand has one) or infinity (all operands are finite)."""
     if any(r.nans for r in event.outputs) and not any(r.nans for r in event.inputs):
         return bool(event.inputs) or event.kind != OP

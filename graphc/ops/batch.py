@@ -12,7 +12,7 @@ from graphc.ir.op import REGISTRY, Attrs, OpDef
 from graphc.ops import dispatch
 
 
-class Entry(NamedTuple):
+class BatchedOperand(NamedTuple):
     """An operand of a batched application."""
 
     value: Any
@@ -25,19 +25,19 @@ class Entry(NamedTuple):
         return tuple(self.value.shape[1:] if self.batched else self.value.shape)
 
 
-BatchRule = Callable[[OpDef, int, Sequence[Entry], Attrs], Any]
+BatchRule = Callable[[OpDef, int, Sequence[BatchedOperand], Attrs], Any]
 """``rule(op, size of the batch, operands, attributes)`` returns the batched result, or a tuple of them, or None to
 apply the op to one entry after the other."""
 
 
-def spread(entry: Entry, size: int) -> Any:
+def spread(entry: BatchedOperand, size: int) -> Any:
     """Return the operand with a batch dimension, repeated if it had none."""
     if entry.batched:
         return entry.value
     return dispatch.apply(REGISTRY["broadcast_to"], (entry.value,), {"shape": (size, *entry.value.shape)})
 
 
-def leading(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
+def leading(op: OpDef, size: int, operands: Sequence[BatchedOperand], attrs: Attrs) -> Any:
     """Apply a batching rule for ops that accept any number of leading dimensions."""
     return dispatch.apply(op, [spread(e, size) for e in operands], attrs)
 
@@ -46,7 +46,7 @@ def shifted(**moved: Callable[[Any], Any]) -> BatchRule:
     """Return a batching rule for ops that change only in their attributes: ``moved[attribute]`` maps the old value to
     the new one."""
 
-    def rule(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
+    def rule(op: OpDef, size: int, operands: Sequence[BatchedOperand], attrs: Attrs) -> Any:
         new = {name: moved[name](value) if name in moved else value for name, value in attrs.items()}
         return leading(op, size, operands, new)
 

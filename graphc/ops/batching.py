@@ -17,14 +17,14 @@ from graphc.ir.graph.interpret import Interpreter, live_nodes
 from graphc.ir.op import Attrs, OpDef, Trait
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch
-from graphc.ops.batch import Entry, spread
+from graphc.ops.batch import BatchedOperand, spread
 from graphc.ops.dispatch import GraphDispatcher
 from graphc.ops.movement.shape import concat, reshape, slice
 from graphc.ops.pointwise.elementwise import mul
 from graphc.ops.reduction.reduce import sum as add_up
 
 
-def apply_batched(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> tuple[Any, ...]:
+def apply_batched(op: OpDef, size: int, operands: Sequence[BatchedOperand], attrs: Attrs) -> tuple[Any, ...]:
     """Return the batched results of an op."""
     if op.has(Trait.ELEMENTWISE):
         results = _elementwise(op, operands, attrs)
@@ -34,7 +34,7 @@ def apply_batched(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs)
     return results if isinstance(results, tuple) else (results,)
 
 
-def _one_by_one(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> tuple[Any, ...]:
+def _one_by_one(op: OpDef, size: int, operands: Sequence[BatchedOperand], attrs: Attrs) -> tuple[Any, ...]:
     rows = []
     for i in range(size):
         values = [_row(e.value, i) if e.batched else e.value for e in operands]
@@ -50,7 +50,7 @@ def _row(value: Any, i: int) -> Any:
     return reshape(entry, shape=rest)
 
 
-def _elementwise(op: OpDef, operands: Sequence[Entry], attrs: Attrs) -> Any:
+def _elementwise(op: OpDef, operands: Sequence[BatchedOperand], attrs: Attrs) -> Any:
     """Insert dimensions of size 1 after the batch, so that entries of different ranks broadcast as without it."""
     rank = max(len(e.shape) for e in operands)
     values = [
@@ -67,16 +67,16 @@ class _Batched(Interpreter):
         self.size = size
         self.draws = draws
 
-    def apply(self, node: Node, operands: list[Any]) -> Sequence[Entry]:
+    def apply(self, node: Node, operands: list[Any]) -> Sequence[BatchedOperand]:
         """Apply one node's op, batched if an operand is."""
         if node not in self.live:
-            return [Entry(None, False)] * len(node.results)
+            return [BatchedOperand(None, False)] * len(node.results)
         if node.op is CONSTANT:
-            return [Entry(constant(node.attrs["value"]), False)]
+            return [BatchedOperand(constant(node.attrs["value"]), False)]
         if any(e.batched for e in operands) or (self.draws and node.op.has(Trait.RANDOM)):
-            return [Entry(v, True) for v in apply_batched(node.op, self.size, operands, node.attrs)]
+            return [BatchedOperand(v, True) for v in apply_batched(node.op, self.size, operands, node.attrs)]
         results = dispatch.apply(node.op, [e.value for e in operands], node.attrs)
-        return [Entry(v, False) for v in (results if isinstance(results, tuple) else (results,))]
+        return [BatchedOperand(v, False) for v in (results if isinstance(results, tuple) else (results,))]
 
     def run(self, graph: Graph, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """Return the outputs as entries; skip nodes that neither outputs nor checks need."""
@@ -92,7 +92,9 @@ def constant(array: np.ndarray) -> Any:
     return dispatch.apply(CONSTANT, (), {"value": array})
 
 
-def run_batched(graph: Graph, size: int, arguments: Sequence[Entry], draws: bool = False) -> tuple[Entry, ...]:
+def run_batched(
+    graph: Graph, size: int, arguments: Sequence[BatchedOperand], draws: bool = False
+) -> tuple[BatchedOperand, ...]:
     """Return the outputs of a graph for a batch of arguments, applied under the active dispatcher.
 
     With ``draws``, random numbers differ between the entries of the batch.
@@ -110,7 +112,7 @@ def batched_graph(graph: Graph, size: int, batched: Sequence[bool], wanted: Sequ
     entries = []
     for value, more in zip(graph.inputs, batched, strict=True):
         shape = (size, *value.shape) if more else value.shape
-        entries.append(Entry(target.add_input(TensorType(value.dtype, shape), value.name), more))
+        entries.append(BatchedOperand(target.add_input(TensorType(value.dtype, shape), value.name), more))
     with dispatch.use(GraphDispatcher(target)):
         entries_out = run_batched(graph, size, entries)
         outputs = []

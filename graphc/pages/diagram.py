@@ -26,13 +26,13 @@ class Box:
 
 
 @dataclass(eq=False)
-class Group:
+class BoxGroup:
     """Group of boxes and inner groups."""
 
     label: str
     path: tuple[str, ...]
-    parent: Group | None = None
-    members: list[int | Group] = field(default_factory=list)
+    parent: BoxGroup | None = None
+    members: list[int | BoxGroup] = field(default_factory=list)
     """Indices of boxes, and groups, in order."""
 
     kind: str = ""
@@ -59,22 +59,22 @@ class Diagram:
     boxes: list[Box]
     lines: list[tuple[int, int]]
     """(from, to), each pair once."""
-    root: Group
-    homes: list[Group]
+    root: BoxGroup
+    homes: list[BoxGroup]
     """Group of each box."""
 
-    def groups(self) -> list[Group]:
+    def groups(self) -> list[BoxGroup]:
         """Return all groups, each before the groups inside it."""
         ordered = [self.root]
         for group in ordered:
-            ordered.extend(m for m in group.members if isinstance(m, Group))
+            ordered.extend(m for m in group.members if isinstance(m, BoxGroup))
         return ordered
 
-    def count(self, group: Group) -> int:
+    def count(self, group: BoxGroup) -> int:
         """Return the number of boxes in a group and the groups inside it."""
         pending, count = [group], 0
         for current in pending:
-            pending.extend(m for m in current.members if isinstance(m, Group))
+            pending.extend(m for m in current.members if isinstance(m, BoxGroup))
             count += sum(isinstance(m, int) for m in current.members)
         return count
 
@@ -107,8 +107,8 @@ class Builder:
 
     def finish(self, depth: int | None = None) -> Diagram:
         """Return the diagram; with ``depth``, groups at that depth become one box each."""
-        root = Group("", ())
-        homes: list[Group | None] = [None] * len(self._boxes)
+        root = BoxGroup("", ())
+        homes: list[BoxGroup | None] = [None] * len(self._boxes)
         self._place_flow(root, homes)
         lines = list(self._lines)
         for source, target in lines:
@@ -125,7 +125,7 @@ class Builder:
         _note_types(diagram)
         return diagram if depth is None else _collapse(diagram, depth)
 
-    def _place_flow(self, root: Group, homes: list[Group | None]) -> None:
+    def _place_flow(self, root: BoxGroup, homes: list[BoxGroup | None]) -> None:
         current = root
         for number, path in enumerate(self._paths):
             if self._placements[number] != FLOW:
@@ -136,7 +136,7 @@ class Builder:
                 name = path[len(current.path)]
                 label = f"{current.label}.{name}" if name.isdigit() and current.label else name
                 prefix = path[: len(current.path) + 1]
-                child = Group(label, prefix, current, kind=self._kinds.get(".".join(prefix), ""))
+                child = BoxGroup(label, prefix, current, kind=self._kinds.get(".".join(prefix), ""))
                 current.members.append(child)
                 current = child
             current.members.append(number)
@@ -145,7 +145,7 @@ class Builder:
 
 def _note_types(diagram: Diagram) -> None:
     """Set ``leaves`` of every group."""
-    outgoing: dict[Group, dict[int, None]] = {}
+    outgoing: dict[BoxGroup, dict[int, None]] = {}
     for source, target in diagram.lines:
         enclosing = set(_around(diagram.homes[target]))
         for group in _around(diagram.homes[source]):
@@ -156,7 +156,7 @@ def _note_types(diagram: Diagram) -> None:
         group.leaves = ", ".join(details[:_MOST_TYPES]) + (", …" if len(details) > _MOST_TYPES else "")
 
 
-def _around(group: Group | None) -> Iterator[Group]:
+def _around(group: BoxGroup | None) -> Iterator[BoxGroup]:
     while group is not None and group.parent is not None:
         yield group
         group = group.parent
@@ -166,7 +166,7 @@ def _collapse(diagram: Diagram, depth: int) -> Diagram:
     """Return the diagram with every group at that depth as one box."""
     builder_boxes: list[Box] = []
     numbers: dict[int, int] = {}
-    homes: list[Group] = []
+    homes: list[BoxGroup] = []
     for group in diagram.groups():
         if group.depth > depth:
             continue
@@ -189,13 +189,13 @@ def _collapse(diagram: Diagram, depth: int) -> Diagram:
     return Diagram(builder_boxes, lines, diagram.root, homes)
 
 
-def _closed_title(group: Group) -> str:
+def _closed_title(group: BoxGroup) -> str:
     return f"{group.label}: {group.kind}" if group.kind else group.label
 
 
-def _inside(group: Group) -> list[int]:
+def _inside(group: BoxGroup) -> list[int]:
     pending, boxes = [group], []
     for current in pending:
-        pending.extend(m for m in current.members if isinstance(m, Group))
+        pending.extend(m for m in current.members if isinstance(m, BoxGroup))
         boxes.extend(m for m in current.members if isinstance(m, int))
     return boxes

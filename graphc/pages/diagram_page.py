@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 from graphc.pages import svg
-from graphc.pages.diagram import Diagram, Group
+from graphc.pages.diagram import BoxGroup, Diagram
 from graphc.pages.layout import arrange
 
 MOST_BOXES = 60
@@ -111,11 +111,11 @@ def page(diagram: Diagram, title: str) -> str:
     )
 
 
-def first_closed(diagram: Diagram) -> set[Group]:
+def first_closed(diagram: Diagram) -> set[BoxGroup]:
     """Return the initially closed groups: the deepest ones, until few enough boxes are visible."""
     groups = diagram.groups()
     deepest = max(group.depth for group in groups)
-    closed: set[Group] = set()
+    closed: set[BoxGroup] = set()
     for depth in range(deepest, 0, -1):
         if _visible(diagram, closed) <= MOST_BOXES:
             break
@@ -123,18 +123,18 @@ def first_closed(diagram: Diagram) -> set[Group]:
     return closed
 
 
-def _visible(diagram: Diagram, closed: set[Group]) -> int:
+def _visible(diagram: Diagram, closed: set[BoxGroup]) -> int:
     pending, count = [diagram.root], 0
     for group in pending:
         for member in group.members:
-            if isinstance(member, Group) and member not in closed:
+            if isinstance(member, BoxGroup) and member not in closed:
                 pending.append(member)
             else:
                 count += 1
     return count
 
 
-def _data(diagram: Diagram, closed: set[Group]) -> dict[str, Any]:
+def _data(diagram: Diagram, closed: set[BoxGroup]) -> dict[str, Any]:
     levels = arrange(diagram)
     names = {group: f"g{i}" for i, group in enumerate(diagram.groups())}
     groups = {}
@@ -142,7 +142,7 @@ def _data(diagram: Diagram, closed: set[Group]) -> dict[str, Any]:
         level = levels[group]
         items = [
             names[e.item]
-            if isinstance(e.item, Group)
+            if isinstance(e.item, BoxGroup)
             else None
             if e.item is None
             else svg.box_height(diagram.boxes[e.item])

@@ -21,7 +21,7 @@ LONGEST = 400
 MEMORY = frozenset({"param", "state", "weight"})
 
 
-class Recorder:
+class GraphCollector:
     """Collector of graphs, with shared records of equal nodes."""
 
     def __init__(self) -> None:

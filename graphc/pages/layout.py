@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphc.pages.diagram import Diagram, Group
+from graphc.pages.diagram import BoxGroup, Diagram
 
 CHARACTER = 6.7
 GAP = 16.0
@@ -26,7 +26,7 @@ class Element:
 
     rank: int
     width: float
-    item: int | Group | None = None
+    item: int | BoxGroup | None = None
     """Box, group, or None for ports and bends."""
     x: float = 0.0
     """Position of its center, from the left border of its group."""
@@ -69,18 +69,18 @@ def box_width(title: str, detail: str) -> float:
     return max(text_width(title), text_width(detail) * 0.9, 30.0) + 16.0
 
 
-def arrange(diagram: Diagram) -> dict[Group, Level]:
+def arrange(diagram: Diagram) -> dict[BoxGroup, Level]:
     """Return the layout of every group."""
     edges = _edges_by_group(diagram)
-    levels: dict[Group, Level] = {}
+    levels: dict[BoxGroup, Level] = {}
     for group in reversed(diagram.groups()):
         levels[group] = _Arrangement(diagram, group, edges[group], levels).build()
     return levels
 
 
-def _edges_by_group(diagram: Diagram) -> dict[Group, dict[tuple[_Key, _Key, int], None]]:
+def _edges_by_group(diagram: Diagram) -> dict[BoxGroup, dict[tuple[_Key, _Key, int], None]]:
     """Return for every group the edges between its members and ports, with the box that each line starts at."""
-    edges: dict[Group, dict[tuple[_Key, _Key, int], None]] = {group: {} for group in diagram.groups()}
+    edges: dict[BoxGroup, dict[tuple[_Key, _Key, int], None]] = {group: {} for group in diagram.groups()}
     for source, target in diagram.lines:
         ups, downs = _chain(diagram.homes[source]), _chain(diagram.homes[target])
         shared = next(group for group in ups if group in downs)
@@ -96,7 +96,7 @@ def _edges_by_group(diagram: Diagram) -> dict[Group, dict[tuple[_Key, _Key, int]
     return edges
 
 
-def _chain(group: Group | None) -> list[Group]:
+def _chain(group: BoxGroup | None) -> list[BoxGroup]:
     chain = []
     while group is not None:
         chain.append(group)
@@ -110,9 +110,9 @@ class _Arrangement:
     def __init__(
         self,
         diagram: Diagram,
-        group: Group,
+        group: BoxGroup,
         edges: dict[tuple[_Key, _Key, int], None],
-        levels: dict[Group, Level],
+        levels: dict[BoxGroup, Level],
     ):
         self.diagram = diagram
         self.group = group
@@ -141,13 +141,13 @@ class _Arrangement:
         level.width = max(right, text_width(self.group.title) + 4 * PADDING)
         return level
 
-    def _add(self, rank: int, width: float, item: int | Group | None) -> int:
+    def _add(self, rank: int, width: float, item: int | BoxGroup | None) -> int:
         self.level.elements.append(Element(rank, width, item))
         number = len(self.level.elements) - 1
         self.level.ranks[rank].append(number)
         return number
 
-    def _measure(self, key: _Key) -> tuple[float, int | Group | None]:
+    def _measure(self, key: _Key) -> tuple[float, int | BoxGroup | None]:
         kind, what = key
         if kind == "box":
             box = self.diagram.boxes[what]
@@ -214,14 +214,14 @@ class _Arrangement:
     def _port(self, number: int, source: int, side: str) -> float:
         """Return the horizontal offset from an element's center at which a line from ``source`` meets it."""
         item = self.level.elements[number].item
-        if not isinstance(item, Group):
+        if not isinstance(item, BoxGroup):
             return 0.0
         layout = self.levels[item]
         ports: dict[int, int] = getattr(layout, side)
         return layout.elements[ports[source]].x - layout.width / 2
 
     def _is_group(self, element: int) -> bool:
-        return isinstance(self.level.elements[element].item, Group)
+        return isinstance(self.level.elements[element].item, BoxGroup)
 
     def _neighbours(self) -> dict[int, tuple[list[tuple[int, float]], list[tuple[int, float]]]]:
         """Return for each element the ones above and below it, with the offset of the desired position from theirs.

@@ -15,7 +15,7 @@ from graphc.compiler.freeze import freeze
 from graphc.compiler.profile import Profile
 from graphc.compiler.stages import Stages
 from graphc.ir.graph.graph import Graph
-from graphc.pages.graph_data import Recorder
+from graphc.pages.graph_data import GraphCollector
 from graphc.pages.kernel_data import kernels_data
 from graphc.passes.base import Pass, PassResult
 from graphc.passes.pipeline import PIPELINE
@@ -51,7 +51,7 @@ def view_data(
     code. ``classes`` are the classes of modules by path. ``measure`` returns the kernel times of a compiled program.
     Raises the errors of compilation.
     """
-    recorder, graphs = Recorder(), list[int]()
+    recorder, graphs = GraphCollector(), list[int]()
     frozen = freeze(graph, weights)
     looks = [step for own in passes for step in (own, Look(lambda g: graphs.append(recorder.add(g))))]
     stages = Stages(frozen, target=target, passes=looks)

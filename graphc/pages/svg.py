@@ -6,7 +6,7 @@ from collections.abc import Container
 from dataclasses import dataclass
 from html import escape
 
-from graphc.pages.diagram import Box, Diagram, Group
+from graphc.pages.diagram import Box, BoxGroup, Diagram
 from graphc.pages.layout import Level, arrange
 
 GAP = 30.0
@@ -59,9 +59,9 @@ def box_height(box: Box) -> float:
     return TWO_LINES if box.detail else ONE_LINE
 
 
-def heights_of(diagram: Diagram, levels: dict[Group, Level], closed: Container[Group]) -> dict[Group, Heights]:
+def heights_of(diagram: Diagram, levels: dict[BoxGroup, Level], closed: Container[BoxGroup]) -> dict[BoxGroup, Heights]:
     """Return the heights of every group, including groups inside closed ones."""
-    heights: dict[Group, Heights] = {}
+    heights: dict[BoxGroup, Heights] = {}
     for group in reversed(diagram.groups()):
         level = levels[group]
         last = len(level.ranks) - 1
@@ -78,14 +78,16 @@ def heights_of(diagram: Diagram, levels: dict[Group, Level], closed: Container[G
     return heights
 
 
-def item_height(item: int | Group, diagram: Diagram, heights: dict[Group, Heights], closed: Container[Group]) -> float:
+def item_height(
+    item: int | BoxGroup, diagram: Diagram, heights: dict[BoxGroup, Heights], closed: Container[BoxGroup]
+) -> float:
     """Return the height of a box or group as shown."""
-    if isinstance(item, Group):
+    if isinstance(item, BoxGroup):
         return CLOSED if item in closed else heights[item].total
     return box_height(diagram.boxes[item])
 
 
-def draw(diagram: Diagram, closed: Container[Group] = ()) -> str:
+def draw(diagram: Diagram, closed: Container[BoxGroup] = ()) -> str:
     """Return the SVG of a diagram; groups in ``closed`` are drawn as one box each, with their inside hidden."""
     levels = arrange(diagram)
     heights = heights_of(diagram, levels, closed)
@@ -106,10 +108,10 @@ class _Drawing:
     def __init__(
         self,
         diagram: Diagram,
-        levels: dict[Group, Level],
-        heights: dict[Group, Heights],
-        closed: Container[Group],
-        names: dict[Group, str],
+        levels: dict[BoxGroup, Level],
+        heights: dict[BoxGroup, Heights],
+        closed: Container[BoxGroup],
+        names: dict[BoxGroup, str],
     ):
         self.diagram = diagram
         self.levels = levels
@@ -117,7 +119,7 @@ class _Drawing:
         self.closed = closed
         self.names = names
 
-    def group(self, group: Group) -> str:
+    def group(self, group: BoxGroup) -> str:
         """Draw the inside of a group: lines first, items over them."""
         level, name = self.levels[group], self.names[group]
         elements = []
@@ -132,8 +134,8 @@ class _Drawing:
             elements.append(f'<g id="{name}e{number}" transform="translate({x:.1f} {y:.1f})">{inner}</g>')
         return "".join(elements)
 
-    def _item(self, item: int | Group, width: float) -> str:
-        if not isinstance(item, Group):
+    def _item(self, item: int | BoxGroup, width: float) -> str:
+        if not isinstance(item, BoxGroup):
             return draw_box(self.diagram.boxes[item], width)
         shut = item in self.closed
         name = self.names[item]
@@ -147,7 +149,7 @@ class _Drawing:
             f'<g id="{name}"{" display=" + chr(34) + "none" + chr(34) if shut else ""}>{self.group(item)}</g>'
         )
 
-    def top(self, group: Group, number: int) -> float:
+    def top(self, group: BoxGroup, number: int) -> float:
         """Return the upper border of an element; items are centered in their rank."""
         element, heights = self.levels[group].elements[number], self.heights[group]
         if element.item is None:
@@ -155,7 +157,7 @@ class _Drawing:
         height = item_height(element.item, self.diagram, self.heights, self.closed)
         return heights.tops[element.rank] + (heights.ranks[element.rank] - height) / 2
 
-    def path(self, group: Group, number: int) -> str:
+    def path(self, group: BoxGroup, number: int) -> str:
         """Return the path of a line: straight out of its rank, curved between the ranks, straight to its end."""
         level, heights = self.levels[group], self.heights[group]
         segment = level.segments[number]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from graphc.base import config
 from graphc.base.errors import ArgumentError, VerifyError
-from graphc.base.pass_runner import Outcome, PassRun, Runner
+from graphc.base.pass_runner import Outcome, PassRun, PipelineRunner
 from graphc.codegen.machine.costs import DEFAULT, Costs
 from graphc.ir.graph.graph import INPUT, Graph, input_path, input_role
 from graphc.ir.graph.interpret import copy
@@ -111,7 +111,7 @@ def _run(step: Pass, graph: Graph) -> Outcome[Graph]:
     return Outcome(result.graph, result.changed, result.reasons)
 
 
-_RUNNER = Runner[Pass, Graph](_run, verify_graph, print_graph)
+_RUNNER = PipelineRunner[Pass, Graph](_run, verify_graph, print_graph)
 
 
 def _run_foreign(step: Pass, graph: Graph) -> PassResult:

@@ -22,13 +22,13 @@ from graphc.base.errors import ArgumentError, CompileError, ShapeError
 from graphc.base.sizes.named_dims import size_of as dimension_size
 from graphc.base.sizes.size import bounds, is_size
 from graphc.files.manifest import BufferSpec
-from graphc.guards.watch_words import Watch
+from graphc.guards.watch_words import WatchTable
 from graphc.runtime.arena import ALIGN_FROM, Arena
 from graphc.runtime.call import OWN_ARENA, Executable, Frame
 from graphc.runtime.call_sizes import CallSizes, table_slots
 from graphc.runtime.interrupts import interruptible
 from graphc.runtime.loader import host, link_forever
-from graphc.runtime.size_steps import Move, Read, SizeSteps, Solver, Step
+from graphc.runtime.size_steps import Move, Read, SizeStep, SizeSteps, Solver
 
 SYMBOL, SAME = "graphc_call", "graphc_same"
 """Symbols of the native functions, of the kind METH_FASTCALL | METH_KEYWORDS. ``self`` is a Context for the first one
@@ -139,7 +139,7 @@ class Api(ctypes.Structure):
     )
 
 
-class Context(ctypes.Structure):
+class CallContext(ctypes.Structure):
     """Data of a native call: ``self`` of the callable, and owner of everything the call uses."""
 
     _fields_ = (
@@ -153,7 +153,7 @@ class Context(ctypes.Structure):
     owned: tuple[Any, ...]
     """Objects that keep the memory behind the fields alive."""
     frame: Frame
-    watched: Watch
+    watched: WatchTable
     memory: list[np.ndarray | None]
     """Two blocks of memory for each large output."""
 
@@ -270,8 +270,8 @@ def layout() -> Mapping[str, int] | None:
     used."""
     if api() is None:
         return None
-    arrays = (Tensor, Read, Step, Move)
-    records = (*arrays, Gate, Shared, Watch, Api, Context, Solver)
+    arrays = (Tensor, Read, SizeStep, Move)
+    records = (*arrays, Gate, Shared, WatchTable, Api, CallContext, Solver)
     fields = {f"{r.__name__}.{f[0]}": getattr(r, f[0]).offset for r in records for f in r._fields_}
     sizes = {f"{r.__name__}.size": ctypes.sizeof(r) for r in arrays}
     sizes |= {"align_from": ALIGN_FROM, "reuse_from": REUSE_FROM}
@@ -302,7 +302,7 @@ class Caller:
         fallback: Callable[..., Any],
         kind: type | None = list,
         gate: Gate | None = None,
-        watch: Watch | None = None,
+        watch: WatchTable | None = None,
         apart: bool = False,
     ) -> Callable[..., Any]:
         """Return a callable that runs a program on one array per input, with ``bound`` for its params and states.
@@ -325,13 +325,13 @@ class Caller:
             fallback = _Reserving(program, fallback)
         context.api, context.gate = ctypes.addressof(self._api), ctypes.addressof(own)
         context.fallback = id(fallback)
-        watch = watch or Watch()
+        watch = watch or WatchTable()
         context.watch = ctypes.addressof(watch)
         context.owned = (*context.owned, self, own, fallback, watch)
         call = callable_of(self._record, context)
         return interruptible(call, fallback, context.frame.last) if program.interruptible else call
 
-    def same(self, watch: Watch) -> Callable[[], bool]:
+    def same(self, watch: WatchTable) -> Callable[[], bool]:
         """Return a callable that returns whether all watched words are unchanged."""
         watch.yes, watch.no, watch.incref = id(True), id(False), self._api.incref
         return callable_of(self._same, watch)
@@ -364,7 +364,9 @@ class Method(ctypes.Structure):
     _fields_ = (("name", ctypes.c_char_p), ("function", _POINTER), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p))
 
 
-def _make_context(program: Executable, bound: tuple[np.ndarray, ...], kind: type | None, apart: bool) -> Context | None:
+def _make_context(
+    program: Executable, bound: tuple[np.ndarray, ...], kind: type | None, apart: bool
+) -> CallContext | None:
     """Return a context without gate and fallback, for the expected sizes of named dimensions. Return None if some bound
     array is not dense, so that each call must copy it."""
     frame = program.frame(bound)
@@ -376,7 +378,7 @@ def _make_context(program: Executable, bound: tuple[np.ndarray, ...], kind: type
     bound_specs = [program.bound[i] for i in order]
     inputs, outputs, owned = (_tensors(specs, slots) for specs in (program.inputs, program.outputs, bound_specs))
     _fit_tensors(owned, [spec.shape for spec in bound_specs], bound_specs)
-    context = Context(
+    context = CallContext(
         entry=program.entry,
         table=frame.address,
         status=ctypes.addressof(frame.status),
@@ -412,15 +414,15 @@ def _make_context(program: Executable, bound: tuple[np.ndarray, ...], kind: type
     return context
 
 
-def running_context(program: Executable, bound: tuple[np.ndarray, ...], sizes: CallSizes) -> Context | None:
+def running_context(program: Executable, bound: tuple[np.ndarray, ...], sizes: CallSizes) -> CallContext | None:
     """Return a context for calls of these sizes whose arguments the caller checks. Return None as ``_make_context``
     does."""
     frame = program.frame(bound)
     if frame.copies:
         return None
     program.fit(frame, sizes)
-    gate, watch = Gate(), Watch()
-    context = Context(
+    gate, watch = Gate(), WatchTable()
+    context = CallContext(
         entry=program.entry,
         table=frame.address,
         status=ctypes.addressof(frame.status),
@@ -434,7 +436,7 @@ def running_context(program: Executable, bound: tuple[np.ndarray, ...], sizes: C
     return context
 
 
-def _share_arena(context: Context, program: Executable, sizes: CallSizes) -> None:
+def _share_arena(context: CallContext, program: Executable, sizes: CallSizes) -> None:
     """Let the context use the shared arena if its scratch memory is large."""
     context.arena_slot = max(0, program.arena_slot)
     if program.arena_slot >= 0 and sizes.arena > OWN_ARENA:
@@ -442,7 +444,7 @@ def _share_arena(context: Context, program: Executable, sizes: CallSizes) -> Non
         reserve(sizes.arena)
 
 
-def _fit_outputs(context: Context, program: Executable, outputs: _Tensors) -> None:
+def _fit_outputs(context: CallContext, program: Executable, outputs: _Tensors) -> None:
     """Give large outputs (or possibly large ones) reusable blocks of memory."""
     memory: list[np.ndarray | None] = []
     for record, spec in zip(outputs[0], program.outputs, strict=True):

@@ -22,7 +22,7 @@ class Read(ctypes.Structure):
     _fields_ = (("input", _INT), ("dim", _INT), ("to", _POINTER))
 
 
-class Step(ctypes.Structure):
+class SizeStep(ctypes.Structure):
     """An operation on two words."""
 
     _fields_ = (("kind", _INT), ("a", _POINTER), ("b", _POINTER), ("to", _POINTER))
@@ -96,7 +96,7 @@ class SizeSteps:
         words = (_INT * len(self._values))(*self._values)
         at = [ctypes.addressof(words) + _WORD * i for i in range(len(words))]
         reads = (Read * len(self._reads))(*[Read(i, dim, at[to]) for i, dim, to in self._reads])
-        steps = (Step * len(self._steps))(*[Step(kind, at[a], at[b], at[to]) for kind, a, b, to in self._steps])
+        steps = (SizeStep * len(self._steps))(*[SizeStep(kind, at[a], at[b], at[to]) for kind, a, b, to in self._steps])
         moves = (Move * len(self._moves))(*[Move(at[value], to) for value, to in self._moves])
         solver = Solver(arena=at[arena], arena_word=arena_word, own=own, own_size=own_size)
         solver.reads, solver.steps, solver.moves = (ctypes.addressof(records) for records in (reads, steps, moves))

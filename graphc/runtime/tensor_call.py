@@ -12,7 +12,7 @@ from graphc.base.errors import CompileError
 from graphc.runtime import fast_call
 from graphc.runtime.call import Executable
 from graphc.runtime.call_sizes import CallSizes
-from graphc.runtime.fast_call import Context
+from graphc.runtime.fast_call import CallContext
 from graphc.runtime.loader import host, link_forever
 
 SYMBOL = "graphc_tensor_call"
@@ -36,7 +36,7 @@ class View(ctypes.Structure):
     )
 
 
-class Argument(ctypes.Structure):
+class TensorArgument(ctypes.Structure):
     """An argument checked or read by a call."""
 
     _fields_ = (
@@ -124,9 +124,9 @@ def layout() -> Mapping[str, int] | None:
     base = fast_call.layout()
     if base is None:
         return None
-    records = (View, Argument, Result, TensorCall, TensorLibrary)
+    records = (View, TensorArgument, Result, TensorCall, TensorLibrary)
     fields = {f"{r.__name__}.{f[0]}": getattr(r, f[0]).offset for r in records for f in r._fields_}
-    sizes = {f"{r.__name__}.size": ctypes.sizeof(r) for r in (View, Argument, Result)}
+    sizes = {f"{r.__name__}.size": ctypes.sizeof(r) for r in (View, TensorArgument, Result)}
     return {**base, **fields, **sizes, "object": OBJECT, "argument": ARGUMENT, "same": SAME}
 
 
@@ -187,7 +187,7 @@ class TensorCaller:
         The new tensors among ``results`` are its outputs in order. A call runs only if the blocks of the table at
         ``contents`` (0: no table) are unchanged, and ``check`` accepts its list."""
         context = fast_call.running_context(program, bound, sizes)
-        records = (Argument * max(len(arguments), 1))()
+        records = (TensorArgument * max(len(arguments), 1))()
         if context is None:
             return None
         context.api = ctypes.addressof(self._api)
@@ -230,7 +230,7 @@ class TensorCaller:
         return NativeCall(call, context, fast_call.callable_of(self._record, call))
 
 
-def _as_seen(record: Argument, view: View) -> Any:
+def _as_seen(record: TensorArgument, view: View) -> Any:
     """Fill in the layout of an argument; return the memory the record points to."""
     rank = view.rank
     shape = (ctypes.c_int64 * (2 * rank + 1))(*view.extents[:rank], *view.strides[:rank])
@@ -260,7 +260,7 @@ class NativeCall:
     """Native callable of a list of arguments. It empties the list and returns a list of results. If anything is not as
     declared, it changes nothing and returns None."""
 
-    def __init__(self, record: TensorCall, context: Context, call: Callable[[list[Any]], list[Any] | None]):
+    def __init__(self, record: TensorCall, context: CallContext, call: Callable[[list[Any]], list[Any] | None]):
         self._record, self._context = record, context
         self.call = call
         self.compares = bool(record.contents)

@@ -35,7 +35,7 @@ from graphc.tensors.repeated import PLAIN, compiled_when_repeated
 from graphc.tensors.tensor_base import VOLATILE, TensorBase, converted, front, refresh
 
 
-class Plan(NamedTuple):
+class IndexPlan(NamedTuple):
     """An index decomposed into a slice of every dimension, the shape after slicing, and the index tensors."""
 
     starts: tuple[int, ...]
@@ -99,7 +99,7 @@ def _no_bool() -> ArgumentError:
     return ArgumentError("a bool cannot be an index", remedy="use tensor[None] for a new dimension")
 
 
-def plan(index: Any, extents: tuple[int, ...]) -> Plan:
+def plan(index: Any, extents: tuple[int, ...]) -> IndexPlan:
     """Decompose an index; raise IndexRangeError, ArgumentError or AttributeValueError if it does not fit the shape."""
     ranges: list[tuple[int, int, int]] = []
     result_shape: list[int] = []
@@ -127,7 +127,7 @@ def plan(index: Any, extents: tuple[int, ...]) -> Plan:
             stop, step = start + 1, 1
         ranges.append((start, stop, step))
     starts, stops, steps = zip(*ranges, strict=True) if ranges else ((), (), ())
-    return Plan(starts, stops, steps, tuple(result_shape), tuple(tensors))
+    return IndexPlan(starts, stops, steps, tuple(result_shape), tuple(tensors))
 
 
 def _range(item: slice, extent: int) -> tuple[int, int, int]:
@@ -239,7 +239,7 @@ def _by_plan(x: Any, index: Any) -> Any:
     return _take_tensors(result, p.tensors) if p.tensors else result
 
 
-def slice_by(x: Any, p: Plan) -> Any:
+def slice_by(x: Any, p: IndexPlan) -> Any:
     """Apply the slices of a plan, the view-making step of ``take``."""
     first = same_sizes(p.starts, (0,) * len(x.shape)) and same_sizes(p.steps, (1,) * len(x.shape))
     if not (first and same_sizes(p.stops, x.shape)):

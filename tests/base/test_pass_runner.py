@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from graphc.base.pass_runner import Outcome, PassRun, Runner, added_up
+from graphc.base.pass_runner import Outcome, PassRun, PipelineRunner, added_up
 from graphc.errors import PassError, VerifyError
 
 
@@ -27,8 +27,8 @@ def verify(number: int) -> None:
         raise VerifyError(f"{number} is negative", where="here")
 
 
-RUNNER = Runner[Add, int](run, verify, lambda number: f"number {number}")
-STEP = Runner[Add, int](run, verify, lambda number: f"number {number}", is_stage=False)
+RUNNER = PipelineRunner[Add, int](run, verify, lambda number: f"number {number}")
+STEP = PipelineRunner[Add, int](run, verify, lambda number: f"number {number}", is_stage=False)
 
 
 def test_each_pass_tells_what_it_did():
@@ -50,7 +50,9 @@ def test_runs_of_one_name_are_added_up():
 @pytest.mark.parametrize(
     ("level", "runner", "name"), [("pass", RUNNER, "b"), ("stage", RUNNER, "c"), ("pass", STEP, "b")]
 )
-def test_the_first_wrong_result_that_is_looked_at_names_its_pass(monkeypatch, level: str, runner: Runner, name: str):
+def test_the_first_wrong_result_that_is_looked_at_names_its_pass(
+    monkeypatch, level: str, runner: PipelineRunner, name: str
+):
     monkeypatch.setenv("GRAPHC_VERIFY", level)
     with pytest.raises(PassError, match=f"pass {name} failed .*negative\n  where  here"):
         runner([Add("a", 1), Add("b", -5), Add("c", 1)], 0)

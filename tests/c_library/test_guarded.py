@@ -10,7 +10,7 @@ import graphc
 from graphc.c_library.guarded import GuardedWriter
 from graphc.c_library.plan import CODES
 from graphc.codegen.llvm.build import build_object
-from graphc.codegen.llvm.module import Item, Module
+from graphc.codegen.llvm.module import Item, LlvmModule
 from graphc.codegen.llvm.sizes import register_of
 from graphc.codegen.machine.target import host_target
 from graphc.runtime.loader import host, link_forever
@@ -23,7 +23,7 @@ def built(name: str, write: Callable[[GuardedWriter], None], *registers: str) ->
     write(w)
     function = w.function(name, [("i64", r) for r in registers])
     head, end = f'target triple = "{host_target().triple}"\n', "attributes #0 = { nounwind }\n"
-    code = build_object(Module((head, *declarations.values(), function, end)), host_target())
+    code = build_object(LlvmModule((head, *declarations.values(), function, end)), host_target())
     kind = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_int64] * len(registers))
     return kind(link_forever(code, (name,), host())[name])
 

@@ -39,13 +39,13 @@ def both(change, **options):
 def runs(monkeypatch):
     """Names of the programs that are run."""
     found = []
-    program = loop.Loop._program
+    program = loop.CompiledLoop._program
 
     def counted(self, key, make):
         found.append(key[0])
         return program(self, key, make)
 
-    monkeypatch.setattr(loop.Loop, "_program", counted)
+    monkeypatch.setattr(loop.CompiledLoop, "_program", counted)
     return found
 
 

@@ -15,7 +15,7 @@ import graphc as gc
 from graphc import nn
 from graphc.calls import prepacked_store
 from graphc.calls.bindings import PrepackedBinding
-from graphc.calls.prepacked_store import Prepacked, Source, find, keep
+from graphc.calls.prepacked_store import Prepacked, WeightVersion, find, keep
 from graphc.runtime.call import Executable
 
 
@@ -94,7 +94,7 @@ def test_equal_layers_of_two_models_share_nothing():
 
 def test_memory_that_was_given_out_is_not_shared():
     weight, counter = np.ones(3), [4, 1]
-    source = Source(weight, counter, [4, 1])
+    source = WeightVersion(weight, counter, [4, 1])
     made = Prepacked(np.ones(3), [source])
     assert keep("recipe", made) is made
     assert find("recipe", [source]) is None
@@ -102,14 +102,14 @@ def test_memory_that_was_given_out_is_not_shared():
 
 def test_a_store_knows_recipe_arrays_counters_and_versions():
     weight, counter = np.ones(3), [4]
-    source = Source(weight, counter, [4])
+    source = WeightVersion(weight, counter, [4])
     made = keep("recipe", Prepacked(np.ones(3), [source]))
     again = keep("recipe", Prepacked(np.ones(3), [source]))
-    assert again is made and find("recipe", [Source(weight, counter, [4])]) is made
+    assert again is made and find("recipe", [WeightVersion(weight, counter, [4])]) is made
     assert find("other", [source]) is None and find("", [source]) is None
-    assert find("recipe", [Source(weight.copy(), counter, [4])]) is None
-    assert find("recipe", [Source(weight, [4], [4])]) is None
-    assert find("recipe", [Source(weight, counter, [5])]) is None
+    assert find("recipe", [WeightVersion(weight.copy(), counter, [4])]) is None
+    assert find("recipe", [WeightVersion(weight, [4], [4])]) is None
+    assert find("recipe", [WeightVersion(weight, counter, [5])]) is None
 
 
 def test_what_no_program_keeps_is_freed():

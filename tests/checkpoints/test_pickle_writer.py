@@ -12,7 +12,7 @@ from hypothesis import given
 
 import graphc as gc
 from graphc.checkpoints.pickle_machine import Known, Machine
-from graphc.checkpoints.pickle_writer import Call, Name, Persistent, PickleWriter
+from graphc.checkpoints.pickle_writer import Name, Persistent, PickledCall, PickleWriter
 from graphc.errors import ArgumentError
 from tests.checkpoints.test_pickle_machine import TREES
 
@@ -45,8 +45,8 @@ def test_dictionaries_keep_their_order_and_metadata():
 
 
 def test_other_objects_are_calls_of_named_functions():
-    def describe(value: Any) -> Call | None:
-        return Call(Name("builtins", "complex"), (value.real, 1.5)) if isinstance(value, complex) else None
+    def describe(value: Any) -> PickledCall | None:
+        return PickledCall(Name("builtins", "complex"), (value.real, 1.5)) if isinstance(value, complex) else None
 
     value = 2 + 0j
     data = PickleWriter(describe).dump([value, value, (value,)])

@@ -12,7 +12,7 @@ import pytest
 from graphc.base.pass_runner import PassRun
 from graphc.checks import check
 from graphc.checks.check import check_graph, check_narrow, difference, statements
-from graphc.codegen.llvm.module import Module
+from graphc.codegen.llvm.module import LlvmModule
 from graphc.compiler import stages
 from graphc.compiler.freeze import graph_arguments
 from graphc.compiler.stages import Stages
@@ -88,7 +88,7 @@ def test_a_wrong_lowering_is_found_and_the_node_named(monkeypatch: pytest.Monkey
 
 def test_a_fault_of_the_emitter_alone_is_found(monkeypatch: pytest.MonkeyPatch):
     emit = stages.emit_module
-    monkeypatch.setattr(stages, "emit_module", lambda *a: Module((emit(*a).text.replace("fadd ", "fsub "),)))
+    monkeypatch.setattr(stages, "emit_module", lambda *a: LlvmModule((emit(*a).text.replace("fadd ", "fsub "),)))
     graph = counter()
     report = check_graph(graph, arguments(graph))
     assert [s.good for s in report.stages] == [True, True, True, False]

@@ -14,7 +14,7 @@ import graphc as gc
 from graphc import nn
 from graphc.checks.check_case import load_case
 from graphc.checks.pass_check import PassReport
-from graphc.codegen.llvm.module import Module
+from graphc.codegen.llvm.module import LlvmModule
 from graphc.codegen.schedule.base import Context, Nest, StepResult
 from graphc.codegen.schedule.passes import PlanMemory
 from graphc.codegen.schedule.steps import Hoist
@@ -248,7 +248,7 @@ def wrong_memory(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def wrong_code(monkeypatch: pytest.MonkeyPatch) -> None:
     emit = stages.emit_module
-    monkeypatch.setattr(stages, "emit_module", lambda *a: Module((emit(*a).text.replace("fadd ", "fsub "),)))
+    monkeypatch.setattr(stages, "emit_module", lambda *a: LlvmModule((emit(*a).text.replace("fadd ", "fsub "),)))
 
 
 def wrong_rule(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from graphc.checks import pass_check
-from graphc.checks.pass_check import Part, Reference, check_part, graph_key, is_allowed, joined
+from graphc.checks.pass_check import CheckedGraph, Reference, check_part, graph_key, is_allowed, joined
 from tests.compiler.graphs import arguments, lookup, mlp
 
 ONE = np.float32(1)
@@ -48,7 +48,7 @@ def test_large_programs_are_left_out_but_for_native_code(monkeypatch: pytest.Mon
     monkeypatch.setattr(pass_check, "MOST_STATEMENTS", 10)
     graph = mlp()
     told: list[str] = []
-    report, first = check_part(Part("forward", graph, tuple(arguments(graph))), tell=told.append)
+    report, first = check_part(CheckedGraph("forward", graph, tuple(arguments(graph))), tell=told.append)
     skipped = [line for line in report.lines if not line.compared]
     assert report.good and first is None and len(skipped) > 10 and "at most 10" in skipped[0].verdict
     assert report.lines[-1].point.name == "native" and report.lines[-1].compared

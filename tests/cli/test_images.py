@@ -11,7 +11,7 @@ import pytest
 from graphc.base.errors import ShapeError
 from graphc.base.installation import install_command
 from graphc.cli.console import UsageError
-from graphc.cli.images import Layout, layout_of, read_image
+from graphc.cli.images import ImageLayout, layout_of, read_image
 from graphc.cli.trainer.conversion import Scaling
 
 RED = (255, 0, 51)
@@ -27,14 +27,14 @@ def drawn(path: Path, size: tuple[int, int], colour: tuple[int, int, int] = RED)
 @pytest.mark.parametrize(
     ("shape", "layout"),
     [
-        ((28, 30), Layout(28, 30, 1, first=True, plain=True)),
-        ((3, 8, 9), Layout(8, 9, 3, first=True, plain=False)),
-        ((8, 9, 3), Layout(8, 9, 3, first=False, plain=False)),
-        ((1, 8, 9), Layout(8, 9, 1, first=True, plain=False)),
-        ((8, 9, 4), Layout(8, 9, 4, first=False, plain=False)),
+        ((28, 30), ImageLayout(28, 30, 1, first=True, plain=True)),
+        ((3, 8, 9), ImageLayout(8, 9, 3, first=True, plain=False)),
+        ((8, 9, 3), ImageLayout(8, 9, 3, first=False, plain=False)),
+        ((1, 8, 9), ImageLayout(8, 9, 1, first=True, plain=False)),
+        ((8, 9, 4), ImageLayout(8, 9, 4, first=False, plain=False)),
     ],
 )
-def test_the_shape_says_where_channels_are(shape: tuple[int, ...], layout: Layout):
+def test_the_shape_says_where_channels_are(shape: tuple[int, ...], layout: ImageLayout):
     assert layout_of(shape) == layout
 
 

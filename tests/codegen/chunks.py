@@ -12,7 +12,7 @@ import numpy as np
 from graphc.base.sizes.size import at as size_at
 from graphc.codegen.llvm.build import build_object
 from graphc.codegen.llvm.emit import emit_kernel
-from graphc.codegen.llvm.module import Item, Module
+from graphc.codegen.llvm.module import Item, LlvmModule
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.threads.chunks import Chunking
 from graphc.ir.kernel.dims import dims_of_kernel
@@ -26,7 +26,7 @@ def kernel_code(kernel: Kernel, chunking: Chunking | None, target: Target) -> by
     declarations: dict[str, Item] = {}
     function = replace(emit_kernel(kernel, target, declarations, chunking), name="entry", local=False)
     head = f'target triple = "{target.triple}"'
-    module = Module((head, *declarations.values(), function, "attributes #0 = { nounwind }"))
+    module = LlvmModule((head, *declarations.values(), function, "attributes #0 = { nounwind }"))
     return build_object(module, target, quick=True)
 
 

@@ -23,7 +23,7 @@ import pytest
 
 from graphc.compiler import cache as module
 from graphc.compiler import compile as compiling
-from graphc.compiler.cache import Cache, Entry, current, key_of
+from graphc.compiler.cache import Cache, CacheEntry, current, key_of
 from graphc.compiler.compile import compile_graph, load_compiled
 from graphc.errors import CompileError
 from graphc.files import container
@@ -47,13 +47,13 @@ def fresh_warning() -> Iterator[None]:
     module._warned.clear()
 
 
-def entry(size: int = 100, fill: int = 1) -> Entry:
+def entry(size: int = 100, fill: int = 1) -> CacheEntry:
     buffers = (BufferSpec("x", "f32", (2,), "input"), BufferSpec("arena", "u8", (0,), "arena"))
     manifest = Manifest("m", "entry", buffers, 0, size, TARGET, module.versions(), 17)
-    return Entry(manifest, bytes([fill]) * 64, np.full(size, fill, np.uint8))
+    return CacheEntry(manifest, bytes([fill]) * 64, np.full(size, fill, np.uint8))
 
 
-def same(a: Entry | None, b: Entry) -> bool:
+def same(a: CacheEntry | None, b: CacheEntry) -> bool:
     return (
         a is not None and (a.manifest, a.object) == (b.manifest, b.object) and np.array_equal(a.constants, b.constants)
     )
@@ -63,7 +63,7 @@ def key(number: int) -> str:
     return f"{number:064x}"
 
 
-def refuse() -> Entry:
+def refuse() -> CacheEntry:
     raise AssertionError("it was built")
 
 
@@ -93,7 +93,7 @@ def test_what_was_stored_is_found(disk: Cache):
 
 
 def test_a_failing_build_leaves_nothing_behind(disk: Cache):
-    def fail() -> Entry:
+    def fail() -> CacheEntry:
         raise KeyboardInterrupt
 
     for _ in range(2):
@@ -443,7 +443,7 @@ def test_clear_and_usage(disk: Cache):
 def test_threads_build_a_key_once(disk: Cache):
     built: list[int] = []
 
-    def build() -> Entry:
+    def build() -> CacheEntry:
         built.append(1)
         time.sleep(0.05)
         return entry()
@@ -561,12 +561,12 @@ def test_code_with_features_that_this_machine_lacks_never_runs(on: Path):
     target = replace(compiled.manifest.target, features=(*compiled.manifest.target.features, "imaginary"))
     foreign = replace(compiled.manifest, target=target)
     for path in on.glob("*.program"):
-        Cache(on, 1 << 30).store(path.stem, Entry(foreign, compiled.object, compiled.constants))
+        Cache(on, 1 << 30).store(path.stem, CacheEntry(foreign, compiled.object, compiled.constants))
     with pytest.warns(RuntimeWarning, match="another machine"):
         again = compile_graph(mlp())
     assert again.manifest == compiled.manifest
     with pytest.raises(CompileError, match="imaginary"):
-        load_compiled(Entry(foreign, compiled.object, compiled.constants))
+        load_compiled(CacheEntry(foreign, compiled.object, compiled.constants))
 
 
 # ---- choices

@@ -40,7 +40,7 @@ def test_a_folder_that_others_may_write_to_is_a_fault(tmp_path: Path):
 def test_an_entry_under_the_name_of_another_one_is_not_taken(tmp_path: Path):
     target = target_spec(host_target())
     disk = cache.Cache(tmp_path, 1 << 20)
-    disk.store("one", cache.Entry(Manifest("m", "entry", (), 0, 0, target), b"code", np.empty(0, np.uint8)))
+    disk.store("one", cache.CacheEntry(Manifest("m", "entry", (), 0, 0, target), b"code", np.empty(0, np.uint8)))
     assert disk.load("one", target) is not None
     disk.path("other").write_bytes(disk.path("one").read_bytes())
     with pytest.warns(RuntimeWarning, match="the entry belongs to another key"):

@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 
 from graphc.compiler import contents
-from graphc.compiler.contents import Comparison, Content
+from graphc.compiler.contents import Content, ContentComparison
 from graphc.errors import ArgumentError
 from tests.runtime.threaded import thread_count
 
 RANDOM = np.random.default_rng(0)
 
 
-def counts(comparison: Comparison) -> list[int]:
+def counts(comparison: ContentComparison) -> list[int]:
     comparison.look()
     return [content.counter[0] for content in comparison.contents]
 
@@ -32,7 +32,7 @@ def test_a_change_of_any_byte_is_found_in_its_array_alone():
         np.zeros(0),
         RANDOM.normal(size=(64, 8)),
     ]
-    comparison = Comparison([Content(array) for array in arrays])
+    comparison = ContentComparison([Content(array) for array in arrays])
     before = counts(comparison)
     assert counts(comparison) == before
     for number in (0, 1, 3):
@@ -46,7 +46,7 @@ def test_a_change_of_any_byte_is_found_in_its_array_alone():
 @pytest.mark.parametrize("threads", [1, 2])
 def test_changes_with_a_pattern_are_found(threads: int):
     array = RANDOM.normal(size=(512, 1024))
-    comparison = Comparison([Content(array)])
+    comparison = ContentComparison([Content(array)])
     (before,) = counts(comparison)
     with thread_count(threads):
         for change in (
@@ -70,17 +70,17 @@ def test_sums_do_not_depend_on_where_an_array_lies_nor_on_threads():
         content = Content(block[start : start + 262_147])
         content.array[:] = np.arange(262_147) % 251
         with thread_count(threads):
-            Comparison([content]).look()
+            ContentComparison([content]).look()
         found.append(content.sums)
     assert all((sums == found[0]).all() for sums in found) and len(np.unique(found[0])) > 60
 
 
 def test_a_content_may_belong_to_several_comparisons_in_several_threads():
     content = Content(np.zeros(10_000))
-    comparisons = [Comparison([content]) for _ in range(4)]
+    comparisons = [ContentComparison([content]) for _ in range(4)]
     (before,) = counts(comparisons[0])
 
-    def look(comparison: Comparison) -> None:
+    def look(comparison: ContentComparison) -> None:
         for _ in range(50):
             comparison.look()
 
@@ -98,11 +98,11 @@ def test_arrays_that_are_not_dense_are_refused():
         Content(np.zeros((4, 4)).T[1:])
 
 
-def watched() -> tuple[Comparison, list[np.ndarray]]:
+def watched() -> tuple[ContentComparison, list[np.ndarray]]:
     """Large contents that were quiet for a while, of which two lie in one block and share a page."""
     block = RANDOM.normal(size=60_000)
     arrays = [block[:25_001], block[25_001:], RANDOM.normal(size=40_000), np.zeros(9)]
-    comparison = Comparison([Content(array) for array in arrays])
+    comparison = ContentComparison([Content(array) for array in arrays])
     for _ in range(2 * contents.QUIET):
         comparison.look()
     if not all(c.is_watched for c in comparison.contents[:3]):
@@ -127,7 +127,7 @@ def test_quiet_contents_are_read_again_once_their_pages_were_written_to(monkeypa
 
 def test_what_one_comparison_has_seen_written_is_not_lost_for_others():
     comparison, arrays = watched()
-    first, second = Comparison(comparison.contents[:1]), Comparison(comparison.contents[1:2])
+    first, second = ContentComparison(comparison.contents[:1]), ContentComparison(comparison.contents[1:2])
     before = comparison.contents[1].counter[0]
     arrays[1][0] = 5  # on the page that both share
     first.look()
@@ -153,7 +153,7 @@ def test_pages_are_watched_again_after_a_longer_while():
 
 def test_a_content_that_is_gone_leaves_its_neighbours_seen():
     comparison, arrays = watched()
-    second = Comparison(comparison.contents[1:2])
+    second = ContentComparison(comparison.contents[1:2])
     content = comparison.contents[1]
     del comparison
     gc.collect()
@@ -180,7 +180,7 @@ def test_a_child_after_fork_sees_writes():
 
 def test_shared_memory_is_read_in_every_look():
     memory = mmap.mmap(-1, 1 << 17)
-    comparison = Comparison([Content(np.frombuffer(memory, np.uint8))])
+    comparison = ContentComparison([Content(np.frombuffer(memory, np.uint8))])
     for _ in range(2 * contents.QUIET):
         (before,) = counts(comparison)
     assert not comparison.contents[0].is_watched
@@ -190,7 +190,7 @@ def test_shared_memory_is_read_in_every_look():
 
 def test_words_tell_that_something_was_found_or_that_somebody_compares():
     array = np.ones(100)
-    comparison = Comparison([Content(array)])
+    comparison = ContentComparison([Content(array)])
     comparison.look()
     words = contents.quiet_words(contents.changes())
 
@@ -207,14 +207,14 @@ def test_words_tell_that_something_was_found_or_that_somebody_compares():
     comparison._reading.read = lambda: seen.append(same())  # type: ignore[method-assign]
     comparison.look()
     assert seen == [False] and same()
-    assert Comparison([Content(np.zeros(contents.LARGE, np.int8))]).table == 0
+    assert ContentComparison([Content(np.zeros(contents.LARGE, np.int8))]).table == 0
 
 
 @pytest.mark.parametrize("size", [100, contents.LARGE], ids=["small", "large"])
 def test_a_write_is_seen_by_all_behind_a_look_that_was_interrupted(size: int, monkeypatch: pytest.MonkeyPatch):
     array = np.ones(size)
     content = Content(array)
-    comparison, other = Comparison([content]), Comparison([content])
+    comparison, other = ContentComparison([content]), ContentComparison([content])
     for _ in range(contents.QUIET + 1):
         (before,), changes = counts(comparison), contents.changes()
     other.look()

@@ -278,10 +278,10 @@ def disk(tmp_path: Path) -> cache.Cache:
     return cache.Cache(tmp_path / "cache", 1 << 20)
 
 
-def on_device() -> cache.Entry:
+def on_device() -> cache.CacheEntry:
     plain = entry()
     launch = LaunchSpec("k0", "k0_k0", 1, 32, 0, (Place("x"), Place("arena", 64)))
-    return replace(plain, on_device=cache.OnDevice(DevicePlan(plain.manifest, (launch,)), "// text"))
+    return replace(plain, on_device=cache.DeviceCode(DevicePlan(plain.manifest, (launch,)), "// text"))
 
 
 def test_programs_for_devices_are_kept_with_their_plan(disk: cache.Cache):

@@ -10,12 +10,12 @@ import pytest
 import graphc as gc
 from graphc.codegen.machine.target import target_named
 from graphc.compiler.explain import explain
-from graphc.compiler.explain_device import PATHS, OnDevice
+from graphc.compiler.explain_device import PATHS, KernelExecution
 from graphc.compiler.stages import Stages
 from graphc.nn import functional as F
 
 
-def paths(function: Callable[..., Any], *shapes: tuple[int, ...]) -> list[OnDevice]:
+def paths(function: Callable[..., Any], *shapes: tuple[int, ...]) -> list[KernelExecution]:
     stages = Stages(gc.trace(function, *[gc.zeros(shape) for shape in shapes]), target=target_named("sm_90"))
     found = explain(stages)
     assert str(found).count("\n   ") and "\npaths:\n" in str(found)

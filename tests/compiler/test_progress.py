@@ -80,6 +80,6 @@ def test_a_terminal_that_is_gone(monkeypatch: pytest.MonkeyPatch):
     gone = Terminal()
     gone.close()
     monkeypatch.setattr(sys, "stderr", gone)
-    display = progress.Progress("net")
+    display = progress.CompilationProgress("net")
     monkeypatch.setattr(progress, "DELAY", 0.0)
     display.run()

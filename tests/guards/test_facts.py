@@ -15,9 +15,9 @@ from graphc.guards.facts import (
     ClassAttribute,
     ClassOf,
     Content,
-    Entry,
-    Function,
-    Slot,
+    DictEntry,
+    FunctionCode,
+    SlotAttribute,
     SpecialMethods,
     broken,
 )
@@ -53,7 +53,7 @@ class Counted:
 
 def test_an_entry_of_a_dictionary():
     table: dict[str, Any] = {"a": 1, "items": [1, [2]]}
-    number, items, absent = (Entry(table, n, f"global {n!r}", "x.py:3") for n in ("a", "items", "absent"))
+    number, items, absent = (DictEntry(table, n, f"global {n!r}", "x.py:3") for n in ("a", "items", "absent"))
     assert broken([number, items, absent]) == []
     table["a"] = True
     table["items"][1].append(3)
@@ -70,7 +70,7 @@ def test_an_entry_of_a_dictionary():
 
 def test_equal_values_hold():
     table: dict[str, Any] = {"a": [1.0, {"b": 2}]}
-    fact = Entry(table, "a", "a")
+    fact = DictEntry(table, "a", "a")
     table["a"] = [1.0, {"b": 2}]
     assert fact.holds()
     table["a"][0] = 1
@@ -107,7 +107,7 @@ def test_classes(monkeypatch: pytest.MonkeyPatch):
 def test_slots_and_contents():
     owner = Plain()
     owner.place = 1.0
-    slot, content = Slot(owner, "place"), Content({"a": {1}}, "a set")
+    slot, content = SlotAttribute(owner, "place"), Content({"a": {1}}, "a set")
     assert broken([slot, content]) == []
     owner.place = -1.0
     content.value["a"].add(2)
@@ -120,7 +120,7 @@ def test_functions():
     def function(a: float = 1.0, *, b: Any = (1,)) -> Any:
         return a, b
 
-    fact = Function(function)
+    fact = FunctionCode(function)
     assert fact.holds()
     keywords: Any = function.__kwdefaults__
     keywords["b"] = (2,)
@@ -151,7 +151,7 @@ def test_an_account_asks_again_only_after_a_change():
 
 def test_an_account_sees_changed_words_and_takes_equal_values_again():
     table: dict[str, Any] = {"a": 1.5}
-    account = Account([], [Entry(table, "a", "a")])
+    account = Account([], [DictEntry(table, "a", "a")])
     assert account.holds() and account.is_certain and account.words.same()
     table["a"] = float("1.5")
     assert not account.words.same()
@@ -172,7 +172,7 @@ def test_what_no_word_tells_of_is_looked_at_each_time():
 
 def test_a_change_of_an_entry_that_is_no_fact_asks_no_fact_of_another_dictionary():
     watched, table = Counted(), {"a": 1.5, "number": 1.0, "items": [1.0]}
-    facts = [Entry(table, "a", "a"), Entry(table, "items", "items")]
+    facts = [DictEntry(table, "a", "a"), DictEntry(table, "items", "items")]
     account = Account([], [watched, *facts], moving=[table, table])
     assert account.holds() and watched.asked == 1
     for number in range(5):
@@ -195,8 +195,8 @@ def test_a_change_of_an_entry_that_is_no_fact_asks_no_fact_of_another_dictionary
 
 def test_all_entries_are_looked_at_where_a_fact_is_about_the_whole_dictionary():
     table: dict[str, Any] = {"a": 1.5, "number": 1.0}
-    for other in (Content(table, "all"), Entry({"x": [table]}, "x", "x")):
-        account = Account([], [Entry(table, "a", "a"), other], moving=[table])
+    for other in (Content(table, "all"), DictEntry({"x": [table]}, "x", "x")):
+        account = Account([], [DictEntry(table, "a", "a"), other], moving=[table])
         assert account.holds()
         table["number"] = 2.0
         assert not account.holds()
@@ -206,7 +206,7 @@ def test_all_entries_are_looked_at_where_a_fact_is_about_the_whole_dictionary():
 
 def test_what_an_equal_object_holds_in_the_place_of_another_is_watched():
     table: dict[str, Any] = {"number": 1.0, "items": [1.0]}
-    account = Account([], [Entry(table, "items", "items")], moving=[table])
+    account = Account([], [DictEntry(table, "items", "items")], moving=[table])
     assert account.holds()
     table["items"], table["number"] = [1.0], 2.0
     assert account.holds()

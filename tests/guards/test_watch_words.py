@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from graphc.guards import watch_words
-from graphc.guards.watch_words import NOTHING, Watch, Words, layout
+from graphc.guards.watch_words import NOTHING, WatchTable, Words, layout
 
 
 class Base:
@@ -34,8 +34,8 @@ def cell_of(value: Any) -> tuple[Any, Callable[[Any], None]]:
     return put.__closure__[0], put  # type: ignore[index]
 
 
-def watched(words: Words) -> Watch:
-    watch = Watch()
+def watched(words: Words) -> WatchTable:
+    watch = WatchTable()
     watch.set(words.found, words.owned)
     assert watch.same()
     return watch

@@ -6,13 +6,13 @@ import io
 import json
 
 from graphc.base.array_report import ArrayReport
-from graphc.monitor.call_log import CALL, GRADIENT, MODULE, NOTE, OP, CallLog, Event, Filter, LogText
+from graphc.monitor.call_log import CALL, GRADIENT, MODULE, NOTE, OP, CallLog, Filter, LogEntry, LogText
 
 ONE = (ArrayReport("f32", (2,), 0.0, 1.0, 0, 0),)
 
 
 def event(kind, path="", module="", op="", depth=0, phase="forward"):
-    return Event(kind, phase, path, module, op, "train.py:3" if op else "", ONE, ONE, 2e-6, depth)
+    return LogEntry(kind, phase, path, module, op, "train.py:3" if op else "", ONE, ONE, 2e-6, depth)
 
 
 BLOCK = [

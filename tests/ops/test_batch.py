@@ -7,13 +7,13 @@ import pytest
 
 import graphc
 from graphc.ir.op import REGISTRY
-from graphc.ops.batch import Entry, along_axes, along_axis, leading, move, spread
+from graphc.ops.batch import BatchedOperand, along_axes, along_axis, leading, move, spread
 
 ARRAY = np.arange(24.0, dtype=np.float32).reshape(2, 3, 4)
 
 
 def test_what_is_the_same_for_all_entries_is_repeated():
-    same, other = Entry(graphc.ones(4), False), Entry(graphc.ones(3, 4), True)
+    same, other = BatchedOperand(graphc.ones(4), False), BatchedOperand(graphc.ones(3, 4), True)
     assert same.shape == other.shape == (4,)
     assert spread(same, 3).shape == spread(other, 3).shape == (3, 4)
     assert spread(other, 3) is other.value
@@ -27,7 +27,7 @@ def test_dimensions_are_moved_as_numpy_moves_them(source: int, count: int, targe
 
 
 def test_ops_along_dimensions_count_from_behind_that_of_the_batch():
-    entry = Entry(graphc.tensor(ARRAY), True)
+    entry = BatchedOperand(graphc.tensor(ARRAY), True)
     summed = along_axes(REGISTRY["sum"], 2, [entry], {"axes": (1,), "keepdims": False})
     np.testing.assert_array_equal(summed.numpy(), ARRAY.sum(2))
     running = along_axis(REGISTRY["cumsum"], 2, [entry], {"axis": 0, "reverse": False})

@@ -15,7 +15,7 @@ from graphc.ir.graph.interpret import Evaluator, evaluate
 from graphc.ir.op import REGISTRY, Trait
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch
-from graphc.ops.batch import Entry, spread
+from graphc.ops.batch import BatchedOperand, spread
 from graphc.ops.batching import apply_batched, batched_graph, constant, run_batched
 from graphc.ops.dispatch import GraphDispatcher
 
@@ -50,7 +50,7 @@ class Batch:
         entries = []
         for array, flag in zip(self.arrays, flags, strict=True):
             value = self.graph.add_input(TensorType(dtype_of(array.dtype), array.shape), "x")
-            entries.append(Entry(value, flag))
+            entries.append(BatchedOperand(value, flag))
         with dispatch.use(GraphDispatcher(self.graph)):
             self.graph.set_outputs(apply_batched(op, SIZE, entries, op.normalize(attrs)))
 
@@ -122,8 +122,8 @@ def test_random_numbers_differ_or_not():
     with dispatch.use(GraphDispatcher(graph)):
         graph.set_outputs([dispatch.apply(REGISTRY["random_bits"], (state,), {"shape": (4,), "stream": 1})])
     seed = graphc.tensor([1, 2])
-    (same,) = run_batched(graph, SIZE, [Entry(seed, False)])
-    (other,) = run_batched(graph, SIZE, [Entry(seed, False)], draws=True)
+    (same,) = run_batched(graph, SIZE, [BatchedOperand(seed, False)])
+    (other,) = run_batched(graph, SIZE, [BatchedOperand(seed, False)], draws=True)
     assert same.shape == (4,) and not same.batched
     assert other.value.shape == (SIZE, 4) and len(np.unique(other.value.numpy())) == 12
 
@@ -145,4 +145,4 @@ def test_constants_of_every_rank():
     two, three = Evaluator().run(graph, [])
     assert two == 2.0 and three.tolist() == [0, 1, 2]
     assert all(v.node.op is CONSTANT for v in graph.outputs)
-    assert spread(Entry(graphc.ones(2), False), SIZE).shape == (SIZE, 2)
+    assert spread(BatchedOperand(graphc.ones(2), False), SIZE).shape == (SIZE, 2)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from graphc.pages.diagram import SINK, SOURCE, Box, Builder, Diagram, Group
+from graphc.pages.diagram import SINK, SOURCE, Box, BoxGroup, Builder, Diagram
 
 
-def labels(diagram: Diagram, group: Group | None = None) -> list[object]:
+def labels(diagram: Diagram, group: BoxGroup | None = None) -> list[object]:
     """Nested lists of titles, each group's after its label."""
     group = diagram.root if group is None else group
-    return [[m.label, *labels(diagram, m)] if isinstance(m, Group) else diagram.boxes[m].title for m in group.members]
+    return [
+        [m.label, *labels(diagram, m)] if isinstance(m, BoxGroup) else diagram.boxes[m].title for m in group.members
+    ]
 
 
 def chain(*boxes: tuple[str, str]) -> Builder:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import graphc as gc
 from graphc import nn
 from graphc.ir.graph.parse import parse_graph
-from graphc.pages.graph_data import Recorder, groups_of, inside_of, node_key
+from graphc.pages.graph_data import GraphCollector, groups_of, inside_of, node_key
 
 TEXT = """
 graph @f(%x: f32[2,3], %w: f32[4,3] param "fc.weight") -> (f32[2,4]) {
@@ -16,12 +16,12 @@ graph @f(%x: f32[2,3], %w: f32[4,3] param "fc.weight") -> (f32[2,4]) {
 """
 
 
-def records(recorder: Recorder, graph: int) -> dict[str, dict]:
+def records(recorder: GraphCollector, graph: int) -> dict[str, dict]:
     return {recorder.records[i]["key"]: recorder.records[i] for i in recorder.graphs[graph]}
 
 
 def test_records_of_nodes_inputs_and_outputs():
-    recorder = Recorder()
+    recorder = GraphCollector()
     found = records(recorder, recorder.add(parse_graph(TEXT)))
     assert list(found) == ["x", "w", "y", "z", "output:0"]
     assert found["w"] == {
@@ -41,7 +41,7 @@ def test_records_of_nodes_inputs_and_outputs():
 
 
 def test_equal_graphs_and_nodes_are_written_once():
-    recorder = Recorder()
+    recorder = GraphCollector()
     graph = parse_graph(TEXT)
     assert recorder.add(graph) == recorder.add(parse_graph(TEXT)) == 0
     count = len(recorder.records)
@@ -52,7 +52,7 @@ def test_equal_graphs_and_nodes_are_written_once():
 
 def test_what_a_node_holds_stands_between_what_it_gives_and_its_results():
     net = nn.LSTM(3, 4)
-    recorder = Recorder()
+    recorder = GraphCollector()
     graph = gc.trace(net, gc.zeros(5, 1, 3))
     found = records(recorder, recorder.add(graph))
     (scan,) = (n for n in graph.nodes() if n.op.name == "scan")

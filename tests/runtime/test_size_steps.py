@@ -9,7 +9,7 @@ import pytest
 from graphc.base.sizes.named_dims import Dim, dimensions
 from graphc.base.sizes.shape_patterns import ShapePatterns
 from graphc.base.sizes.size import at
-from graphc.runtime.size_steps import ADD, AT_MOST, DIFFER, DIVIDE, MULTIPLY, Move, Read, SizeSteps, Solver, Step
+from graphc.runtime.size_steps import ADD, AT_MOST, DIFFER, DIVIDE, MULTIPLY, Move, Read, SizeStep, SizeSteps, Solver
 
 BATCH, TIME = Dim("batch", 1, 64, common=(5,)), Dim("time", 2, 512)
 OPERATIONS = {ADD: operator.add, MULTIPLY: operator.mul, DIVIDE: operator.floordiv}
@@ -24,7 +24,7 @@ def run(solver: Solver, shapes) -> bool:
     """What native code does with a solver."""
     for read in (Read * solver.read_count).from_address(solver.reads):
         word(read.to).value = shapes[read.input][read.dim]
-    for step in (Step * solver.step_count).from_address(solver.steps):
+    for step in (SizeStep * solver.step_count).from_address(solver.steps):
         a, b = word(step.a).value, word(step.b).value
         if step.kind in (AT_MOST, DIFFER):
             if not (a <= b if step.kind == AT_MOST else a != b):
@@ -77,5 +77,5 @@ def test_common_sizes_can_be_left_out():
 
 def test_what_is_computed_twice_is_one_step():
     solver, _ = solver_for([BATCH * TIME * 4, BATCH * TIME * 8, BATCH * TIME * 4])
-    products = [s for s in (Step * solver.step_count).from_address(solver.steps) if s.kind == MULTIPLY]
+    products = [s for s in (SizeStep * solver.step_count).from_address(solver.steps) if s.kind == MULTIPLY]
     assert len(products) == 3

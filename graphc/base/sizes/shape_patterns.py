@@ -33,7 +33,7 @@ def as_pattern(argument: Any, pattern: Sequence[Any]) -> tuple[int, ...]:
     raise ArgumentError(f"{pattern[0]} is a whole number, not {shown[:200]}", remedy="convert it: int(...)")
 
 
-class _Entry(NamedTuple):
+class _DimSize(NamedTuple):
     """Size of one dimension of one argument."""
 
     tensor: int
@@ -44,7 +44,7 @@ class _Entry(NamedTuple):
 class _Equation(NamedTuple):
     """Entry that determines a dimension: its size is ``factor * dimension + rest``."""
 
-    entry: _Entry
+    entry: _DimSize
     dimension: Dimension
     factor: int
     rest: Any
@@ -64,13 +64,13 @@ class ShapePatterns:
         self.titles = tuple(titles)
         self.numbers = tuple([i for i, shape in enumerate(self.shapes) if type(shape) is Number])
         """Indices of the arguments that are integers."""
-        entries = [_Entry(i, d, s) for i, shape in enumerate(self.shapes) for d, s in enumerate(shape) if is_size(s)]
+        entries = [_DimSize(i, d, s) for i, shape in enumerate(self.shapes) for d, s in enumerate(shape) if is_size(s)]
         self.dimensions = dimensions(e.size for e in entries)
         """Dimensions by name."""
         self.steps, self._checks = _ordered(entries, set(self.dimensions.values()))
         """Equations that determine the dimensions, in the order of solution."""
         self._checks += [
-            _Entry(i, d, s) for i, shape in enumerate(self.shapes) for d, s in enumerate(shape) if not is_size(s)
+            _DimSize(i, d, s) for i, shape in enumerate(self.shapes) for d, s in enumerate(shape) if not is_size(s)
         ]
 
     def solve(self, shapes: Sequence[Sequence[int]]) -> dict[Dimension, int]:
@@ -128,7 +128,7 @@ def _listed(shape: Sequence[Any]) -> str:
     return ",".join(map(str, shape))
 
 
-def _ordered(entries: list[_Entry], targets: set[Dimension]) -> tuple[list[_Equation], list[_Entry]]:
+def _ordered(entries: list[_DimSize], targets: set[Dimension]) -> tuple[list[_Equation], list[_DimSize]]:
     """Return equations for all dimensions in the order of solution, and the remaining entries to check."""
     solved: set[Dimension] = set()
     steps: list[_Equation] = []
@@ -147,7 +147,7 @@ def _ordered(entries: list[_Entry], targets: set[Dimension]) -> tuple[list[_Equa
     return steps, rest
 
 
-def _solvable(entry: _Entry, solved: set[Dimension]) -> _Equation | None:
+def _solvable(entry: _DimSize, solved: set[Dimension]) -> _Equation | None:
     """Return the equation of an entry for its only unsolved dimension; None if it determines none."""
     unknown = [d for d in dimensions((entry.size,)).values() if d not in solved]
     if len(unknown) != 1:

@@ -20,7 +20,7 @@ KINDS = (int, float)
 """Classes of numbers that can be symbolic. bool is not: Python always asks for its value."""
 
 
-class Step(NamedTuple):
+class NumberOperation(NamedTuple):
     """One operation on numbers, or one comparison, of a trace."""
 
     result: int
@@ -49,7 +49,7 @@ class NumberRecord:
         """Constants by slot; None for inputs and results."""
         self._roots: list[frozenset[int]] = []
         """Indices of the input numbers that each slot depends on."""
-        self.steps: list[Step] = []
+        self.steps: list[NumberOperation] = []
         self.inputs: dict[tuple[int, Any], Any] = {}
         """Values in the graph, by slot and element type, for slots that tensor operations use."""
         self.pinned: dict[int, str] = {}
@@ -146,7 +146,7 @@ class NumberRecord:
         self._roots.append(frozenset().union(*[self._roots[i] for i in slots]))
         self._slots.append(None)
         result = len(self._slots) - 1
-        self.steps.append(Step(result, function, slots, answer, place))
+        self.steps.append(NumberOperation(result, function, slots, answer, place))
         return result
 
     # ---- after the trace

@@ -9,7 +9,7 @@ import numpy as np
 
 from graphc.checks.check_case import CheckCase, is_case, load_case
 from graphc.checks.check_parts import check_model_passes, checked_part
-from graphc.checks.pass_check import Part, PassReport
+from graphc.checks.pass_check import CheckedGraph, PassReport
 from graphc.cli import console, exported, sources, targets
 from graphc.cli.arrays import random_array
 from graphc.cli.commands import compile
@@ -111,7 +111,7 @@ def _checked_graph(options: argparse.Namespace) -> PassReport:
         raise console.UsageError("a .gck file holds a lowered program, without the graph to compare it with")
     arguments = _arguments(source.graph, source.weights)
     with targets.compiling():
-        return checked_part(Part("forward", source.graph, arguments, source.pipeline), options.output)
+        return checked_part(CheckedGraph("forward", source.graph, arguments, source.pipeline), options.output)
 
 
 def _arguments(graph: Graph, weights: dict[str, np.ndarray]) -> tuple[np.ndarray, ...]:

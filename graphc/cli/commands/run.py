@@ -19,7 +19,7 @@ from graphc.base.lazy import deferred
 from graphc.cli import arguments, comparison, console, inputs, taps
 from graphc.cli.arrays import read_array
 from graphc.cli.batches import Folder, count_of, run_chunks
-from graphc.cli.comparison import Comparison, compare_arrays
+from graphc.cli.comparison import OutputComparison, compare_arrays
 from graphc.cli.entry import add_entry, entry_of
 from graphc.cli.fields import Field, spec_fields
 from graphc.cli.loading import load_model
@@ -123,7 +123,7 @@ class Outcome(NamedTuple):
     """The outputs; bf16 ones as float32."""
     files: tuple[Path, ...] = ()
     """The files of a folder, one for each row."""
-    expected: tuple[Comparison, ...] = ()
+    expected: tuple[OutputComparison, ...] = ()
     taps: tuple[taps.Tap, ...] = ()
 
 

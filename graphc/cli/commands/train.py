@@ -21,7 +21,7 @@ from graphc.cli.trainer.checkpoint import Checkpoints
 from graphc.cli.trainer.conversion import Scaling
 from graphc.cli.trainer.entry_step import EntryStep, batch_size, entry_to_train
 from graphc.cli.trainer.evaluation import Evaluation, entry_to_evaluate
-from graphc.cli.trainer.loop import Progress, Rules, Training, Watcher
+from graphc.cli.trainer.loop import Rules, Training, TrainingProgress, Watcher
 from graphc.cli.trainer.measures import MEASURES, measures_named
 from graphc.cli.trainer.metrics import MetricsFile
 from graphc.cli.trainer.named_arrays import NamedArrays
@@ -356,7 +356,7 @@ class _Printer(Watcher):
         if self._bar is not None:
             self._bar.__exit__(None, None, None)
 
-    def step(self, progress: Progress, loss: float) -> None:
+    def step(self, progress: TrainingProgress, loss: float) -> None:
         if self._bar is not None:
             rate = progress.step / progress.seconds if progress.seconds else 0.0
             self._bar.tell(progress.step, f"loss {loss:.4g}, {rate:.1f} steps/s")
@@ -378,7 +378,7 @@ class _Printer(Watcher):
         texts = [f"{name} {'not finite' if line[name] is None else format(line[name], '.5g')}" for name in shown]
         return "  ".join((*texts, f"{line['seconds']:.1f} s"))
 
-    def done(self, progress: Progress, path: str) -> None:
+    def done(self, progress: TrainingProgress, path: str) -> None:
         """Report the end of the training."""
         seconds = round(progress.seconds, 3)
         if self._as_json:

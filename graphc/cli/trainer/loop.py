@@ -18,7 +18,7 @@ from graphc.data.loader import THREAD, DataLoader
 Batch = Mapping[str, np.ndarray]
 
 
-class Step(Protocol):
+class TrainingStep(Protocol):
     """Training step of a model."""
 
     @property
@@ -40,7 +40,7 @@ class Step(Protocol):
 
 
 @dataclass
-class Progress:
+class TrainingProgress:
     """Position of a training."""
 
     epoch: int = 0
@@ -75,7 +75,7 @@ class Watcher:
     def line(self, line: Mapping[str, Any]) -> None:
         """Receive a line of measures; ``event`` is ``step`` or ``epoch``."""
 
-    def step(self, progress: Progress, loss: float) -> None:
+    def step(self, progress: TrainingProgress, loss: float) -> None:
         """Receive the loss of a completed step."""
 
     def saved(self, path: Any) -> None:
@@ -87,7 +87,7 @@ class Training:
 
     def __init__(
         self,
-        step: Step,
+        step: TrainingStep,
         data: Any,
         order: Order,
         rules: Rules,
@@ -109,7 +109,7 @@ class Training:
         self.evaluate = evaluate
         self.watcher = watcher or Watcher()
         self.workers = workers
-        self.progress = Progress()
+        self.progress = TrainingProgress()
         self._saved = -1
 
     @property
@@ -137,7 +137,7 @@ class Training:
                 f"{path} belongs to another training: {listed}", remedy="pass the same arguments, or use another folder"
             )
         try:
-            self.progress = Progress(**checkpoint.progress)
+            self.progress = TrainingProgress(**checkpoint.progress)
         except TypeError as error:
             raise ArtifactError(f"{path}: not the checkpoint of a training: {error}") from None
         self.step.restore(checkpoint.state)

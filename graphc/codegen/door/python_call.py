@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from graphc.codegen.door import python_watch
-from graphc.codegen.door.writer import Writer
+from graphc.codegen.door.writer import NativeWriter
 from graphc.codegen.machine.target import Target
 
 _DENSE, _WRITEABLE = 0x101, 0x501
@@ -17,7 +17,7 @@ _LINE = 64
 """Bytes of a cache line, the alignment of larger outputs."""
 
 
-def _accept(w: Writer) -> None:
+def _accept(w: NativeWriter) -> None:
     """Emit the address of the elements of %array, or null unless it is an ndarray of the declared type whose flags
     include %need."""
     w.need(w.equal("ptr", w.get("ptr", "%array", "Object.type"), w.get("ptr", "%api", "Api.ndarray")), "bad")
@@ -35,7 +35,7 @@ def _accept(w: Writer) -> None:
     w.give("ptr", "null")
 
 
-def _overlaps(w: Writer) -> None:
+def _overlaps(w: NativeWriter) -> None:
     """Emit whether the %size bytes from %start on share memory with one of %count arrays with addresses in the
     table."""
     stop = w.offset("%start", "%size")
@@ -55,19 +55,19 @@ def _overlaps(w: Writer) -> None:
     w.give("i1", "false")
 
 
-def _slot(w: Writer, table: str, spec: str) -> str:
+def _slot(w: NativeWriter, table: str, spec: str) -> str:
     """Return the address of an array's word in the table."""
     return w.element_address("ptr", table, w.get("i64", spec, "Tensor.slot"))
 
 
-def _accepted(w: Writer, spec: str, array: str, flags: int) -> str:
+def _accepted(w: NativeWriter, spec: str, array: str, flags: int) -> str:
     """Return the address of an array that is as declared; otherwise branch to ``bad``."""
     data = w.call("ptr", "@accept", f"ptr %api, ptr {spec}, ptr {array}, i32 {flags}")
     w.need(w.differ("ptr", data, "null"), "bad")
     return data
 
 
-def _read_number(w: Writer) -> None:
+def _read_number(w: NativeWriter) -> None:
     """Emit whether %given is an int of 64 bits; it is written to %to."""
     overflow = w.value("alloca i32, align 4")
     w.need(w.equal("ptr", w.get("ptr", "%given", "Object.type"), w.get("ptr", "%api", "Api.int")), "bad")
@@ -79,7 +79,7 @@ def _read_number(w: Writer) -> None:
     w.give("i1", "false")
 
 
-def _is_number(w: Writer) -> None:
+def _is_number(w: NativeWriter) -> None:
     """Emit whether the input is an integer, and %given is that integer."""
     number = w.value("alloca i64, align 8")
     w.need(w.equal("i32", w.get("i32", "%spec", "Tensor.rank"), "-1"), "bad")
@@ -89,10 +89,13 @@ def _is_number(w: Writer) -> None:
     w.give("i1", "false")
 
 
-def _take_inputs(w: Writer) -> None:
+def _take_inputs(w: NativeWriter) -> None:
     """Emit whether all inputs are as declared and do not overlap what the program writes; it fills the table."""
-    specs, table = w.get("ptr", "%context", "Context.inputs"), w.get("ptr", "%context", "Context.table")
-    bound_arrays, written = w.get("ptr", "%context", "Context.bound"), w.get("i64", "%context", "Context.written_count")
+    specs, table = w.get("ptr", "%context", "CallContext.inputs"), w.get("ptr", "%context", "CallContext.table")
+    bound_arrays, written = (
+        w.get("ptr", "%context", "CallContext.bound"),
+        w.get("i64", "%context", "CallContext.written_count"),
+    )
     with w.each("%count") as i:
         spec = w.record("Tensor", specs, i)
         argument = w.item("ptr", "%args", i)
@@ -114,9 +117,9 @@ def _take_inputs(w: Writer) -> None:
     w.give("i1", "false")
 
 
-def _resize(w: Writer) -> None:
+def _resize(w: NativeWriter) -> None:
     """Emit the fitting of an idle context to the sizes of these arguments, and whether that succeeds."""
-    solver, specs = w.get("ptr", "%context", "Context.solver"), w.get("ptr", "%context", "Context.inputs")
+    solver, specs = w.get("ptr", "%context", "CallContext.solver"), w.get("ptr", "%context", "CallContext.inputs")
     w.need(w.differ("ptr", solver, "null"), "no")
     with w.each("%count") as i:
         array, spec = w.item("ptr", "%args", i), w.record("Tensor", specs, i)
@@ -139,25 +142,25 @@ def _resize(w: Writer) -> None:
         w.go("known")
         w.label("known")
     with w.each(w.get("i64", solver, "Solver.step_count")) as i:
-        _step(w, w.record("Step", steps, i))
+        _step(w, w.record("SizeStep", steps, i))
     with w.each(w.get("i64", solver, "Solver.move_count")) as i:
         move = w.record("Move", moves, i)
         w.store("i64", w.load("i64", w.get("ptr", move, "Move.value")), w.get("ptr", move, "Move.to"))
     size = w.load("i64", w.get("ptr", solver, "Solver.arena"))
     own = w.value(f"icmp ule i64 {size}, {w.get('i64', solver, 'Solver.own_size')}")
-    w.put("i64", w.value(f"select i1 {own}, i64 0, i64 {size}"), "%context", "Context.arena")
+    w.put("i64", w.value(f"select i1 {own}, i64 0, i64 {size}"), "%context", "CallContext.arena")
     w.store("ptr", w.get("ptr", solver, "Solver.own"), w.get("ptr", solver, "Solver.arena_word"))
     w.give("i1", "true")
     w.label("no")
     w.give("i1", "false")
 
 
-def _step(w: Writer, step: str) -> None:
+def _step(w: NativeWriter, step: str) -> None:
     """Emit one step of a Solver. It branches to ``no`` if Python must check the call."""
-    a, b = (w.load("i64", w.get("ptr", step, f"Step.{operand}")) for operand in "ab")
+    a, b = (w.load("i64", w.get("ptr", step, f"SizeStep.{operand}")) for operand in "ab")
     kinds = ("add", "multiply", "divide", "at_most", "differ")
     cases = " ".join(f"i64 {kind}, label %{name}" for kind, name in enumerate(kinds))
-    w.do(f"switch i64 {w.get('i64', step, 'Step.kind')}, label %no [ {cases} ]")
+    w.do(f"switch i64 {w.get('i64', step, 'SizeStep.kind')}, label %no [ {cases} ]")
     results: list[tuple[str, str]] = []
     for name, verb in (("add", "sadd"), ("multiply", "smul")):
         w.label(name)
@@ -175,12 +178,12 @@ def _step(w: Writer, step: str) -> None:
     w.label("differ")
     w.choose(w.differ("i64", a, b), "stepped", "no")
     w.label("write")
-    w.store("i64", w.merge("i64", *results), w.get("ptr", step, "Step.to"))
+    w.store("i64", w.merge("i64", *results), w.get("ptr", step, "SizeStep.to"))
     w.go("stepped")
     w.label("stepped")
 
 
-def _take_resized(w: Writer) -> None:
+def _take_resized(w: NativeWriter) -> None:
     """Emit whether all inputs are as declared, now or after fitting the context to their sizes."""
     arguments = "ptr %context, ptr %api, ptr %args, i64 %count"
     w.choose(w.call("i1", "@take_inputs", arguments), "yes", "other")
@@ -193,15 +196,15 @@ def _take_resized(w: Writer) -> None:
     w.give("i1", "false")
 
 
-def _take_output(w: Writer) -> None:
+def _take_output(w: NativeWriter) -> None:
     """Emit whether %array can hold output number %i and overlaps nothing else; it fills the table."""
-    specs, table = w.get("ptr", "%context", "Context.outputs"), w.get("ptr", "%context", "Context.table")
+    specs, table = w.get("ptr", "%context", "CallContext.outputs"), w.get("ptr", "%context", "CallContext.table")
     spec = w.record("Tensor", specs, "%i")
     data = _accepted(w, spec, "%array", _WRITEABLE)
     size = w.get("i64", spec, "Tensor.nbytes")
     for others, count in (("inputs", "input_count"), ("bound", "bound_count")):
-        arrays = w.get("ptr", "%context", f"Context.{others}")
-        number = w.get("i64", "%context", f"Context.{count}")
+        arrays = w.get("ptr", "%context", f"CallContext.{others}")
+        number = w.get("i64", "%context", f"CallContext.{count}")
         w.avoid(w.call("i1", "@meets", f"ptr {table}, ptr {data}, i64 {size}, ptr {arrays}, i64 {number}"), "bad")
     w.avoid(w.call("i1", "@meets", f"ptr {table}, ptr {data}, i64 {size}, ptr {specs}, i64 %i"), "bad")
     w.store("ptr", data, _slot(w, table, spec))
@@ -210,12 +213,12 @@ def _take_output(w: Writer) -> None:
     w.give("i1", "false")
 
 
-def _refer(w: Writer, change: str, value: str) -> None:
+def _refer(w: NativeWriter, change: str, value: str) -> None:
     """Emit a change of an object's reference count: ``incref`` or ``decref``."""
     w.do(f"call void {w.get('ptr', '%api', f'Api.{change}')}(ptr {value})")
 
 
-def _new_array(w: Writer, dtype: str, shape: str, memory: str, flags: str) -> str:
+def _new_array(w: NativeWriter, dtype: str, shape: str, memory: str, flags: str) -> str:
     """Return a new array, or null and an exception; ``shape`` is rank and extents. The array owns a reference to its
     type."""
     _refer(w, "incref", dtype)
@@ -223,7 +226,7 @@ def _new_array(w: Writer, dtype: str, shape: str, memory: str, flags: str) -> st
     return w.call("ptr", make, f"ptr {kind}, ptr {dtype}, {shape}, ptr null, {memory}, {flags}, ptr null")
 
 
-def _block(w: Writer) -> None:
+def _block(w: NativeWriter) -> None:
     """Emit a new array that owns %nbytes bytes, or null and an exception."""
     size = w.value("alloca i64, align 8")
     w.store("i64", w.value(f"add i64 %nbytes, {_LINE}"), size)
@@ -231,7 +234,7 @@ def _block(w: Writer) -> None:
     w.give("ptr", _new_array(w, dtype, f"i32 1, ptr {size}", "ptr null", "i32 0"))
 
 
-def _block_for(w: Writer) -> None:
+def _block_for(w: NativeWriter) -> None:
     """Emit a reference to a block for an output, or null and an exception. It takes one of the output's two blocks that
     is large enough and has no other reference, so that nobody can reach its memory. Otherwise it creates a block in
     place of the second."""
@@ -241,7 +244,7 @@ def _block_for(w: Writer) -> None:
     w.label("plain")
     w.give("ptr", w.call("ptr", "@block", f"ptr %api, i64 {nbytes}"))
     w.label("look")
-    blocks, item = w.get("ptr", "%context", "Context.blocks"), w.get("ptr", "%api", "Api.get")
+    blocks, item = w.get("ptr", "%context", "CallContext.blocks"), w.get("ptr", "%api", "Api.get")
     incref, none = w.get("ptr", "%api", "Api.incref"), w.get("ptr", "%api", "Api.none")
     first = w.value(f"zext i32 {number} to i64")
     second = w.value(f"add i64 {first}, 1")
@@ -269,9 +272,9 @@ def _block_for(w: Writer) -> None:
     w.give("ptr", new_block)
 
 
-def _make_output(w: Writer) -> None:
+def _make_output(w: NativeWriter) -> None:
     """Emit a new array for output number %i, or null and an exception; it fills the table."""
-    specs, table = w.get("ptr", "%context", "Context.outputs"), w.get("ptr", "%context", "Context.table")
+    specs, table = w.get("ptr", "%context", "CallContext.outputs"), w.get("ptr", "%context", "CallContext.table")
     spec = w.record("Tensor", specs, "%i")
     nbytes = w.get("i64", spec, "Tensor.nbytes")
     w.choose(w.value(f"icmp uge i64 {nbytes}, {w.number('align_from')}"), "reserve", "ready")
@@ -304,16 +307,16 @@ def _make_output(w: Writer) -> None:
     w.give("ptr", "null")
 
 
-def _idle(w: Writer) -> None:
+def _idle(w: NativeWriter) -> None:
     """Emit whether no call uses the context or waits for it."""
-    gate = w.get("ptr", "%context", "Context.gate")
+    gate = w.get("ptr", "%context", "CallContext.gate")
     either = w.value(f"or i64 {w.get('i64', gate, 'Gate.busy')}, {w.get('i64', gate, 'Gate.waiting')}")
     w.give("i1", w.equal("i64", either, "0"))
 
 
-def _has_room(w: Writer) -> None:
+def _has_room(w: NativeWriter) -> None:
     """Emit whether the shared arena, if the call needs it, is free and large enough."""
-    need = w.get("i64", "%context", "Context.arena")
+    need = w.get("i64", "%context", "CallContext.arena")
     w.avoid(w.equal("i64", need, "0"), "yes")
     arena = w.get("ptr", "%api", "Api.shared")
     busy, size = w.get("i64", arena, "Shared.busy"), w.get("i64", arena, "Shared.size")
@@ -322,22 +325,22 @@ def _has_room(w: Writer) -> None:
     w.give("i1", "true")
 
 
-def _execute(w: Writer) -> None:
+def _execute(w: NativeWriter) -> None:
     """Emit the run of the program on the table, for long programs without the interpreter lock. This thread runs no
     Python code meanwhile."""
-    entry, table = w.get("ptr", "%context", "Context.entry"), w.get("ptr", "%context", "Context.table")
-    need, arena = w.get("i64", "%context", "Context.arena"), w.get("ptr", "%api", "Api.shared")
+    entry, table = w.get("ptr", "%context", "CallContext.entry"), w.get("ptr", "%context", "CallContext.table")
+    need, arena = w.get("i64", "%context", "CallContext.arena"), w.get("ptr", "%api", "Api.shared")
     shares = w.differ("i64", need, "0")
     w.need(shares, "choose")
     address = w.get("ptr", arena, "Shared.address")
-    w.store("ptr", address, w.element_address("ptr", table, w.get("i64", "%context", "Context.arena_slot")))
+    w.store("ptr", address, w.element_address("ptr", table, w.get("i64", "%context", "CallContext.arena_slot")))
     w.go("choose")
     w.label("choose")
-    w.need(w.equal("i64", w.get("i64", "%context", "Context.releases"), "0"), "unlocked")
+    w.need(w.equal("i64", w.get("i64", "%context", "CallContext.releases"), "0"), "unlocked")
     w.do(f"call void {entry}(ptr {table})")
     w.do("ret void")
     w.label("unlocked")
-    gate = w.get("ptr", "%context", "Context.gate")
+    gate = w.get("ptr", "%context", "CallContext.gate")
     release, acquire = w.get("ptr", "%api", "Api.release"), w.get("ptr", "%api", "Api.acquire")
     lends = w.value(f"zext i1 {shares} to i64")
     during = w.value(f"or i64 {w.get('i64', arena, 'Shared.busy')}, {lends}")
@@ -354,9 +357,9 @@ def _execute(w: Writer) -> None:
     w.do("ret void")
 
 
-def _stopped(w: Writer) -> None:
+def _stopped(w: NativeWriter) -> None:
     """Emit whether a check has stopped the last call. The fallback repeats that call and reports which check."""
-    status = w.get("ptr", "%context", "Context.status")
+    status = w.get("ptr", "%context", "CallContext.status")
     is_stopped = w.differ("i8", w.load("i8", status), "0")
     w.need(is_stopped, "out")
     w.store("i8", "0", status)
@@ -365,7 +368,7 @@ def _stopped(w: Writer) -> None:
     w.give("i1", is_stopped)
 
 
-def _take_arguments(w: Writer) -> None:
+def _take_arguments(w: NativeWriter) -> None:
     """Branch to ``python`` unless no other call runs and the inputs are as declared. The needed scratch memory depends
     on their sizes."""
     w.need(w.call("i1", "@idle", "ptr %context"), "python")
@@ -373,7 +376,7 @@ def _take_arguments(w: Writer) -> None:
     w.need(w.call("i1", "@has_room", "ptr %context, ptr %api"), "python")
 
 
-def _call_one(w: Writer) -> None:
+def _call_one(w: NativeWriter) -> None:
     """Emit the call of a program with a single output outside of a container. A null result with %again set asks for
     the fallback."""
     _take_arguments(w)
@@ -400,36 +403,36 @@ def _call_one(w: Writer) -> None:
     w.give("ptr", "null")
 
 
-def _ask_again(w: Writer) -> None:
+def _ask_again(w: NativeWriter) -> None:
     """Write the block ``python``, which asks for the fallback."""
     w.label("python")
     w.store("i1", "true", "%again")
     w.give("ptr", "null")
 
 
-def _container(w: Writer) -> None:
+def _container(w: NativeWriter) -> None:
     """Emit the list or tuple for the outputs, or null: a new one, or a copy of %out (of a tuple, the same object)."""
     # NOTE: created before all checks, because creation may start the garbage collector, and so any Python code.
-    count = w.get("i64", "%context", "Context.output_count")
+    count = w.get("i64", "%context", "CallContext.output_count")
     w.need(w.equal("ptr", "%out", w.get("ptr", "%api", "Api.none")), "check")
-    w.give("ptr", w.call("ptr", w.get("ptr", "%context", "Context.new"), f"i64 {count}"))
+    w.give("ptr", w.call("ptr", w.get("ptr", "%context", "CallContext.new"), f"i64 {count}"))
     w.label("check")
-    kind, expected = w.get("ptr", "%out", "Object.type"), w.get("ptr", "%context", "Context.kind")
+    kind, expected = w.get("ptr", "%out", "Object.type"), w.get("ptr", "%context", "CallContext.kind")
     w.need(w.equal("ptr", kind, expected), "python")
     w.need(w.equal("i64", w.get("i64", "%out", "Sized.size"), count), "python")
-    slicer = w.get("ptr", "%context", "Context.slice")
+    slicer = w.get("ptr", "%context", "CallContext.slice")
     w.give("ptr", w.call("ptr", slicer, f"ptr %out, i64 0, i64 {count}"))
     _ask_again(w)
 
 
-def _call_many(w: Writer) -> None:
+def _call_many(w: NativeWriter) -> None:
     """Emit the call of a program whose outputs are in a list or tuple."""
     result = w.call("ptr", "@container", "ptr %context, ptr %api, ptr %out, ptr %again")
     w.avoid(w.equal("ptr", result, "null"), "stop")
     _take_arguments(w)
     fresh = w.equal("ptr", "%out", w.get("ptr", "%api", "Api.none"))
-    count = w.get("i64", "%context", "Context.output_count")
-    item, put = w.get("ptr", "%context", "Context.get"), w.get("ptr", "%context", "Context.set")
+    count = w.get("i64", "%context", "CallContext.output_count")
+    item, put = w.get("ptr", "%context", "CallContext.get"), w.get("ptr", "%context", "CallContext.set")
     with w.each(count) as i:
         w.choose(fresh, "make", "take")
         w.label("make")
@@ -454,7 +457,7 @@ def _call_many(w: Writer) -> None:
     w.give("ptr", "null")
 
 
-def _given_out(w: Writer) -> None:
+def _given_out(w: NativeWriter) -> None:
     """Emit the value of the keyword out; None without keywords, null for other keywords."""
     none = w.get("ptr", "%api", "Api.none")
     w.choose(w.equal("ptr", "%names", "null"), "absent", "named")
@@ -470,19 +473,19 @@ def _given_out(w: Writer) -> None:
     w.give("ptr", "null")
 
 
-def _call(w: Writer) -> None:
+def _call(w: NativeWriter) -> None:
     """Emit the entry for Python. It distinguishes one output from many, and calls the fallback if anything is not as
     declared."""
     again = w.value("alloca i1, align 1")
     w.store("i1", "false", again)
     context = w.get("ptr", "%self", "Owner.data")
-    api = w.get("ptr", context, "Context.api")
-    w.need(w.equal("i64", "%count", w.get("i64", context, "Context.input_count")), "python")
+    api = w.get("ptr", context, "CallContext.api")
+    w.need(w.equal("i64", "%count", w.get("i64", context, "CallContext.input_count")), "python")
     w.need(w.call("i1", "@same", f"ptr {w.get('ptr', context, 'Context.watch')}"), "python")
     out = w.call("ptr", "@given_out", f"ptr {api}, ptr %args, i64 %count, ptr %names")
     w.need(w.differ("ptr", out, "null"), "python")
     arguments = f"ptr {context}, ptr {api}, ptr %args, i64 %count, ptr {out}, ptr {again}"
-    w.choose(w.equal("ptr", w.get("ptr", context, "Context.new"), "null"), "one", "many")
+    w.choose(w.equal("ptr", w.get("ptr", context, "CallContext.new"), "null"), "one", "many")
     w.label("one")
     first = w.call("ptr", "@call_one", arguments)
     w.go("ask")
@@ -494,11 +497,11 @@ def _call(w: Writer) -> None:
     w.avoid(w.load("i1", again), "python")
     w.give("ptr", result)
     w.label("python")
-    fallback, call = w.get("ptr", context, "Context.fallback"), w.get("ptr", api, "Api.call")
+    fallback, call = w.get("ptr", context, "CallContext.fallback"), w.get("ptr", api, "Api.call")
     w.give("ptr", w.call("ptr", call, f"ptr {fallback}, ptr %args, i64 %count, ptr %names"))
 
 
-RUNNING: dict[str, Callable[[Writer], None]] = {
+RUNNING: dict[str, Callable[[NativeWriter], None]] = {
     "internal i1 @read_number(ptr %api, ptr %given, ptr %to)": _read_number,
     "internal i1 @idle(ptr %context)": _idle,
     "internal i1 @has_room(ptr %context, ptr %api)": _has_room,
@@ -508,7 +511,7 @@ RUNNING: dict[str, Callable[[Writer], None]] = {
 """Functions that do not depend on the kinds of arguments."""
 _PYTHON = "ptr %self, ptr %args, i64 %count, ptr %names"
 _GIVEN = "ptr %context, ptr %api, ptr %args, i64 %count"
-_FUNCTIONS: dict[str, Callable[[Writer], None]] = {
+_FUNCTIONS: dict[str, Callable[[NativeWriter], None]] = {
     **RUNNING,
     "internal ptr @accept(ptr %api, ptr %spec, ptr %array, i32 %need)": _accept,
     "internal i1 @meets(ptr %table, ptr %start, i64 %size, ptr %specs, i64 %count)": _overlaps,
@@ -541,12 +544,12 @@ def emit_call(layout: Mapping[str, int], target: Target) -> str:
     return module(_FUNCTIONS, layout, target)
 
 
-def module(functions: Mapping[str, Callable[[Writer], None]], layout: Mapping[str, int], target: Target) -> str:
+def module(functions: Mapping[str, Callable[[NativeWriter], None]], layout: Mapping[str, int], target: Target) -> str:
     """Return LLVM text of functions, by signature, each with its writer."""
     texts = [f'target triple = "{target.triple}"', "declare ptr @llvm.ptrmask.p0.i64(ptr, i64)"]
     texts += [f"declare {{ i64, i1 }} @llvm.{verb}.with.overflow.i64(i64, i64)" for verb in ("sadd", "smul")]
     for signature, write in functions.items():
-        writer = Writer(layout)
+        writer = NativeWriter(layout)
         write(writer)
         texts.append(f"define {signature} #0 {{\n{writer.body}\n}}")
     return "\n\n".join([*texts, 'attributes #0 = { nounwind "frame-pointer"="none" }', ""])

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from graphc.codegen.door.writer import Writer
+from graphc.codegen.door.writer import NativeWriter
 
 _PAIR = "{ ptr, i64 }"
 """The address of a word, and what it was."""
 
 
-def same(w: Writer) -> None:
+def same(w: NativeWriter) -> None:
     """Emit the check that every watched word is unchanged. It reads them in order: a changed word may mean that later
     ones are freed."""
-    table = w.get("ptr", "%watch", "Watch.words")
+    table = w.get("ptr", "%watch", "WatchTable.words")
     words = w.offset(table, 8)
     stop = w.element_address(_PAIR, words, w.load("i64", table))
     w.go("loop")
@@ -30,11 +30,11 @@ def same(w: Writer) -> None:
     w.give("i1", "false")
 
 
-def answer(w: Writer) -> None:
+def answer(w: NativeWriter) -> None:
     """Emit the same check for Python: True or False."""
     watch = w.get("ptr", "%self", "Owner.data")
     equal = w.call("i1", "@same", f"ptr {watch}")
-    yes, no = w.get("ptr", watch, "Watch.yes"), w.get("ptr", watch, "Watch.no")
+    yes, no = w.get("ptr", watch, "WatchTable.yes"), w.get("ptr", watch, "WatchTable.no")
     result = w.value(f"select i1 {equal}, ptr {yes}, ptr {no}")
-    w.do(f"call void {w.get('ptr', watch, 'Watch.incref')}(ptr {result})")
+    w.do(f"call void {w.get('ptr', watch, 'WatchTable.incref')}(ptr {result})")
     w.give("ptr", result)

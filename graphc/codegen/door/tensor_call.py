@@ -9,25 +9,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from graphc.codegen.door import python_call, python_watch
-from graphc.codegen.door.writer import Writer
+from graphc.codegen.door.writer import NativeWriter
 from graphc.codegen.machine.target import Target
 
 _CPU = "1"
 """DLPack's device type of the CPU."""
 
 
-def _call_object(w: Writer, function: str, arguments: str, count: int | str) -> str:
+def _call_object(w: NativeWriter, function: str, arguments: str, count: int | str) -> str:
     """Emit the call of an object with some arguments; return its result, null for an exception."""
     call = w.get("ptr", "%api", "Api.call")
     return w.call("ptr", call, f"ptr {function}, ptr {arguments}, i64 {count}, ptr null")
 
 
-def _refer(w: Writer, change: str, value: str) -> None:
+def _refer(w: NativeWriter, change: str, value: str) -> None:
     """Emit a change of an object's reference count: ``incref`` or ``decref``."""
     w.do(f"call void {w.get('ptr', '%api', f'Api.{change}')}(ptr {value})")
 
 
-def _is(w: Writer) -> None:
+def _is(w: NativeWriter) -> None:
     """Emit whether a function of PyTorch returns this one object for these arguments. An exception counts as no, and
     stays set."""
     result = _call_object(w, "%function", "%arguments", "%count")
@@ -38,12 +38,12 @@ def _is(w: Writer) -> None:
     w.give("i1", "false")
 
 
-def _clear(w: Writer) -> None:
+def _clear(w: NativeWriter) -> None:
     """Emit the reset of the current exception."""
     w.do(f"call void {w.get('ptr', '%library', 'TensorLibrary.clear')}()")
 
 
-def _read(w: Writer) -> None:
+def _read(w: NativeWriter) -> None:
     """Emit the filling of a DLTensor. The function returns the address of the elements, null if there are none. It
     writes success to %well; on failure an exception is set."""
     failed = w.call("i32", w.get("ptr", "%library", "TensorLibrary.read"), "ptr %tensor, ptr %view")
@@ -54,12 +54,12 @@ def _read(w: Writer) -> None:
     w.give("ptr", "null")
 
 
-def _take(w: Writer) -> None:
+def _take(w: NativeWriter) -> None:
     """Emit the check that an argument is as declared; it writes the address of the elements."""
     view = w.value(f"alloca i8, i64 {w.number('View.size')}, align 8")
     well, number, pair = (w.value(f"alloca {kind}, align 8") for kind in ("i1", "i64", "ptr"))
-    rank = w.get("i32", "%given", "Argument.rank")
-    extents = w.get("ptr", "%given", "Argument.extents")
+    rank = w.get("i32", "%given", "TensorArgument.rank")
+    extents = w.get("ptr", "%given", "TensorArgument.extents")
     w.choose(w.equal("i32", rank, "-1"), "number", "tensor")
     w.label("number")
     w.need(w.call("i1", "@read_number", f"ptr %api, ptr %value, ptr {number}"), "bad")
@@ -67,20 +67,20 @@ def _take(w: Writer) -> None:
     w.label("tensor")
     data = w.call("ptr", "@read", f"ptr %library, ptr %value, ptr {view}, ptr {well}")
     w.need(w.load("i1", well), "raised")
-    address = w.get("ptr", "%given", "Argument.address")
+    address = w.get("ptr", "%given", "TensorArgument.address")
     w.choose(w.equal("ptr", address, "null"), "anywhere", "there")
     w.label("there")
     w.give("i1", w.equal("ptr", data, address))
     w.label("anywhere")
     w.need(w.equal("i32", w.get("i32", view, "View.device"), _CPU), "bad")
     w.need(w.equal("i32", w.get("i32", view, "View.rank"), rank), "bad")
-    w.need(w.equal("i32", w.get("i32", view, "View.dtype"), w.get("i32", "%given", "Argument.dtype")), "bad")
+    w.need(w.equal("i32", w.get("i32", view, "View.dtype"), w.get("i32", "%given", "TensorArgument.dtype")), "bad")
     sizes, declared = w.get("ptr", view, "View.extents"), extents
-    steps, expected = w.get("ptr", view, "View.strides"), w.get("ptr", "%given", "Argument.strides")
+    steps, expected = w.get("ptr", view, "View.strides"), w.get("ptr", "%given", "TensorArgument.strides")
     with w.each(w.value(f"zext i32 {rank} to i64")) as i:
         w.need(w.equal("i64", w.item("i64", sizes, i), w.item("i64", declared, i)), "bad")
         w.need(w.equal("i64", w.item("i64", steps, i), w.item("i64", expected, i)), "bad")
-    empty = w.equal("i64", w.get("i64", "%given", "Argument.some"), "0")
+    empty = w.equal("i64", w.get("i64", "%given", "TensorArgument.some"), "0")
     w.need(w.value(f"or i1 {empty}, {w.differ('ptr', data, 'null')}"), "bad")
     w.store("ptr", "%value", pair)
     negative, no = w.get("ptr", "%library", "TensorLibrary.is_negative"), w.get("ptr", "%library", "TensorLibrary.no")
@@ -95,11 +95,11 @@ def _take(w: Writer) -> None:
     w.give("i1", "false")
 
 
-def _take_all(w: Writer) -> None:
+def _take_all(w: NativeWriter) -> None:
     """Emit the check that all inspected arguments are as declared; it writes the addresses of their elements."""
     records, item = w.get("ptr", "%call", "TensorCall.given"), w.get("ptr", "%api", "Api.get")
     with w.each(w.get("i64", "%call", "TensorCall.given_count")) as i:
-        record = w.record("Argument", records, i)
+        record = w.record("TensorArgument", records, i)
         value = w.call("ptr", item, f"ptr %list, i64 {w.get('i64', record, 'Argument.number')}")
         to = w.element_address("ptr", "%addresses", i)
         arguments = f"ptr %library, ptr %api, ptr {record}, ptr {value}, ptr {to}"
@@ -109,7 +109,7 @@ def _take_all(w: Writer) -> None:
     w.give("i1", "false")
 
 
-def _make(w: Writer) -> None:
+def _make(w: NativeWriter) -> None:
     """Emit the creation of a result tensor, or null and an exception; it writes the address of the elements."""
     view = w.value(f"alloca i8, i64 {w.number('View.size')}, align 8")
     well = w.value("alloca i1, align 1")
@@ -127,7 +127,7 @@ def _make(w: Writer) -> None:
     w.give("ptr", "null")
 
 
-def _make_all(w: Writer) -> None:
+def _make_all(w: NativeWriter) -> None:
     """Emit the creation of the list of results, or null and an exception; it writes the addresses of new tensors'
     elements."""
     count, item = w.get("i64", "%call", "TensorCall.result_count"), w.get("ptr", "%api", "Api.get")
@@ -166,7 +166,7 @@ def _make_all(w: Writer) -> None:
     w.give("ptr", "null")
 
 
-def _holds(w: Writer) -> None:
+def _holds(w: NativeWriter) -> None:
     """Emit the check that no other call runs, scratch memory is free, and the weights are unchanged. From here on until
     the program, no Python code runs."""
     context = w.get("ptr", "%call", "TensorCall.context")
@@ -182,7 +182,7 @@ def _holds(w: Writer) -> None:
     w.give("i1", "false")
 
 
-def _fill(w: Writer) -> None:
+def _fill(w: NativeWriter) -> None:
     """Emit the copy of addresses into the words of the table."""
     with w.each("%count") as i:
         slot = w.load("i64", w.element_address("i64", "%slots", i))
@@ -194,7 +194,7 @@ def _fill(w: Writer) -> None:
     w.do("ret void")
 
 
-def _run(w: Writer) -> None:
+def _run(w: NativeWriter) -> None:
     """Emit a call of the program. A null result with %again set asks for the fallback."""
     argument_count, result_count = (
         w.get("i64", "%call", "TensorCall.given_count"),
@@ -221,7 +221,7 @@ def _run(w: Writer) -> None:
     w.avoid(w.equal("ptr", results, "null"), "failed")
     w.need(w.call("i1", "@holds", "ptr %call, ptr %library, ptr %api"), "drop")
     context, slots = w.get("ptr", "%call", "TensorCall.context"), w.get("ptr", "%call", "TensorCall.slots")
-    table = w.get("ptr", context, "Context.table")
+    table = w.get("ptr", context, "CallContext.table")
     w.do(f"call void @fill(ptr {table}, ptr {slots}, ptr {addresses}, i64 {count})")
     w.do(f"call void @execute(ptr {context}, ptr %api)")
     w.avoid(w.call("i1", "@stopped", f"ptr {context}"), "drop")
@@ -236,7 +236,7 @@ def _run(w: Writer) -> None:
     w.give("ptr", "null")
 
 
-def _call(w: Writer) -> None:
+def _call(w: NativeWriter) -> None:
     """Emit the entry for Python. It empties the list and returns the list of results, or None if the call needs the
     fallback."""
     again = w.value("alloca i1, align 1")
@@ -272,7 +272,7 @@ def _call(w: Writer) -> None:
 
 
 _BOTH = "ptr %library, ptr %api"
-_FUNCTIONS: dict[str, Callable[[Writer], None]] = {
+_FUNCTIONS: dict[str, Callable[[NativeWriter], None]] = {
     **python_call.RUNNING,
     "internal i1 @same(ptr %watch)": python_watch.same,
     f"internal i1 @is({_BOTH}, ptr %function, ptr %arguments, i64 %count, ptr %wanted)": _is,

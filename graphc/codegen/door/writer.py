@@ -9,7 +9,7 @@ _ALIGNMENT = {"ptr": 8, "i64": 8, "i32": 4, "i8": 1, "i1": 1}
 """Alignment of each type in memory, in bytes."""
 
 
-class Writer:
+class NativeWriter:
     """Collects the lines of a function. Registers and types are text in LLVM's syntax. Methods with a result return its
     register."""
 

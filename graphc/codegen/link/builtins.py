@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class _Format:
+class _IeeeFormat:
     """An IEEE format: its LLVM names and the numbers of its bits."""
 
     kind: str
@@ -41,7 +41,7 @@ class _Format:
         }
 
 
-_SINGLE, _DOUBLE = _Format("float", "f", 32, 23), _Format("double", "", 64, 52)
+_SINGLE, _DOUBLE = _IeeeFormat("float", "f", 32, 23), _IeeeFormat("double", "", 64, 52)
 
 _ROUND = """\
 declare {kind} @llvm.fabs.{short}({kind})
@@ -326,11 +326,11 @@ attributes #0 = {{ nounwind "no-builtins" }}
 """
 
 
-def _round(body: str) -> Callable[[_Format, str], str]:
+def _round(body: str) -> Callable[[_IeeeFormat, str], str]:
     return lambda kind, name: _ROUND.format(name=name, body=body.format(**kind.names), **kind.names)
 
 
-def _remainder(kind: _Format, name: str) -> str:
+def _remainder(kind: _IeeeFormat, name: str) -> str:
     if kind is _DOUBLE:
         casts = {"widen_x": "or i64 %mx, 0", "widen_y": "or i64 %my, 0", "narrow": "or i64 %value, 0"}
     else:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from graphc.codegen.link import layout
 from graphc.codegen.link.layout import SectionFlag, SectionType, Strings
-from graphc.codegen.link.parts import Part
+from graphc.codegen.link.parts import OutputSection
 from graphc.codegen.link.reader import Section
 from graphc.codegen.machine.linkage import WORD, Linkage
 
@@ -22,14 +22,14 @@ def table_part(
     link: str = "",
     info: int = 0,
     flags: SectionFlag = _NO_FLAGS,
-) -> Part:
+) -> OutputSection:
     """Return a section that is not loaded: a table of entries, or bytes."""
     section = Section(name, flags, WORD if entry else 1, len(data), data)
-    return Part(name, kind, flags, [section], entry, link, info)
+    return OutputSection(name, kind, flags, [section], entry, link, info)
 
 
 def file_pieces(
-    kind: int, linkage: Linkage, flags: int, segments: Sequence[bytes], outputs: Sequence[Part], end: int
+    kind: int, linkage: Linkage, flags: int, segments: Sequence[bytes], outputs: Sequence[OutputSection], end: int
 ) -> list[bytes]:
     """Return the file as a list of byte strings. Loaded sections have their offsets, up to ``end``; the others follow
     them."""
@@ -55,7 +55,7 @@ def file_pieces(
     return [*pieces, bytes(table - end), bytes(layout.SECTION.size), *_headers(outputs, offsets, kind)]
 
 
-def _headers(outputs: Sequence[Part], names: Sequence[int], kind: int) -> Iterable[bytes]:
+def _headers(outputs: Sequence[OutputSection], names: Sequence[int], kind: int) -> Iterable[bytes]:
     numbers = {output.name: i + 1 for i, output in enumerate(outputs)}
     for output, name in zip(outputs, names, strict=True):
         mapped = kind == layout.SHARED and SectionFlag.IN_MEMORY in output.flags

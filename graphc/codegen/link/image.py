@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from graphc.codegen.link import layout
 from graphc.codegen.link.file import file_pieces, table_part
 from graphc.codegen.link.layout import SectionType, SegmentFlag, SegmentType, Strings
-from graphc.codegen.link.parts import Part, Segment, place_all
+from graphc.codegen.link.parts import OutputSection, Segment, place_all
 from graphc.codegen.link.reader import Section, Symbol
 from graphc.codegen.machine.linkage import WORD, Linkage
 
@@ -29,7 +29,7 @@ class Image:
         self.linkage, self.flags, self.segments = linkage, flags, segments
         self.note, self.dynamic = note, table
         self.parts = [output for segment in segments for output in segment.parts]
-        self.extra: list[Part] = []
+        self.extra: list[OutputSection] = []
         """Sections of the file that are not mapped."""
 
     def place(self) -> None:
@@ -66,7 +66,7 @@ class Image:
         pieces = file_pieces(layout.SHARED, self.linkage, self.flags, heads, outputs, self.end)
         return _identified(pieces)
 
-    def _segments(self) -> list[tuple[int, int, Segment | Part | None, int]]:
+    def _segments(self) -> list[tuple[int, int, Segment | OutputSection | None, int]]:
         """Return type, flags, content and alignment of each segment for the loader."""
         output_of = {id(part.sections[0]): part for part in self.parts}
         page = self.linkage.page_bytes
@@ -84,7 +84,9 @@ class Image:
             if content is not None:
                 offset, address = content.offset, content.address
                 file, memory = (
-                    (content.nbytes,) * 2 if isinstance(content, Part) else (content.file_bytes, content.memory_bytes)
+                    (content.nbytes,) * 2
+                    if isinstance(content, OutputSection)
+                    else (content.file_bytes, content.memory_bytes)
                 )
             yield layout.SEGMENT.pack(kind, flags, offset, address, address, file, memory, alignment)
 

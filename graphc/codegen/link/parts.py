@@ -14,7 +14,7 @@ _READ = SegmentFlag.READ
 
 
 @dataclass(eq=False)
-class Part:
+class OutputSection:
     """Output section of a library, made of sections of object code or of one created by the linker."""
 
     name: str
@@ -65,7 +65,7 @@ class Segment:
     """Output sections with equal permissions, which the loader maps together."""
 
     flags: SegmentFlag
-    parts: list[Part]
+    parts: list[OutputSection]
     is_sealed: bool = False
     """Whether it becomes read-only after the loader has applied relocations (RELRO)."""
     offset: int = 0
@@ -102,10 +102,10 @@ def place_all(segments: Sequence[Segment], head: int, page: int) -> int:
 class Sorting:
     """Output sections by permissions."""
 
-    read: list[Part] = field(default_factory=list)
-    execute: list[Part] = field(default_factory=list)
-    sealed: list[Part] = field(default_factory=list)
-    write: list[Part] = field(default_factory=list)
+    read: list[OutputSection] = field(default_factory=list)
+    execute: list[OutputSection] = field(default_factory=list)
+    sealed: list[OutputSection] = field(default_factory=list)
+    write: list[OutputSection] = field(default_factory=list)
 
 
 _GROUPS = (".rodata", ".text", ".data.rel.ro", ".data", ".bss")
@@ -117,7 +117,7 @@ _BOTH = SectionFlag.WRITE | SectionFlag.EXECUTE
 
 def sort_sections(sections: Iterable[Section]) -> Sorting:
     """Return output sections of input sections with equal names, zeros last; raises CompileError for writeable code."""
-    outputs: dict[tuple[str, SectionFlag, bool], Part] = {}
+    outputs: dict[tuple[str, SectionFlag, bool], OutputSection] = {}
     for section in sections:
         if section.nbytes:
             if _BOTH in section.flags:
@@ -125,7 +125,7 @@ def sort_sections(sections: Iterable[Section]) -> Sorting:
             name, zeros = _group(section.name), not section.data
             flags = section.flags & (SectionFlag.IN_MEMORY | SectionFlag.WRITE | SectionFlag.EXECUTE)
             kind = SectionType.ZEROS if zeros else SectionType.CONTENTS
-            outputs.setdefault((name, flags, zeros), Part(name, kind, flags, [])).sections.append(section)
+            outputs.setdefault((name, flags, zeros), OutputSection(name, kind, flags, [])).sections.append(section)
     sorting = Sorting()
     for output in sorted(outputs.values(), key=lambda output: output.is_zeros):
         if SectionFlag.EXECUTE in output.flags:
@@ -141,7 +141,7 @@ def _group(name: str) -> str:
     return next((group for group in _GROUPS if name == group or name.startswith(f"{group}.")), name)
 
 
-def segments_of(sorting: Sorting, data: Sequence[Part]) -> list[Segment]:
+def segments_of(sorting: Sorting, data: Sequence[OutputSection]) -> list[Segment]:
     """Return the mapped segments, in order; none is both writeable and executable."""
     segments = (
         Segment(_READ, sorting.read),

@@ -99,12 +99,12 @@ def read_object(data: bytes) -> Object:
     """Return the content of an object file. Raises ArtifactError for other or damaged files, and CompileError for
     features that this linker does not know."""
     try:
-        return _Reader(data).read()
+        return _ObjectReader(data).read()
     except (StructError, IndexError, UnicodeDecodeError) as error:
         raise ArtifactError(f"the object code is damaged: {error}") from error
 
 
-class _Reader:
+class _ObjectReader:
     def __init__(self, data: bytes):
         self.data = data
         if not data.startswith(layout.IDENTIFICATION[:6]):

@@ -8,9 +8,9 @@ from graphc.base.errors import CompileError
 from graphc.codegen.link import layout
 from graphc.codegen.link.file import file_pieces, table_part
 from graphc.codegen.link.layout import SectionFlag, SectionType, Strings
-from graphc.codegen.link.parts import Part
+from graphc.codegen.link.parts import OutputSection
 from graphc.codegen.link.reader import Section, Symbol
-from graphc.codegen.link.resolve import Program, resolve
+from graphc.codegen.link.resolve import LinkUnit, resolve
 
 _KEPT = SectionFlag.IN_MEMORY | SectionFlag.WRITE | SectionFlag.EXECUTE
 _STACK = ".note.GNU-stack"
@@ -38,7 +38,7 @@ def merge_objects(
 
 
 class _Writer:
-    def __init__(self, program: Program, exports: Mapping[str, str]):
+    def __init__(self, program: LinkUnit, exports: Mapping[str, str]):
         self.program, self.sections = program, [*program.sections, *program.data]
         self.numbers = {id(s): i + 1 for i, s in enumerate(self.sections)}
         exported_as = {id(program.defined[name]): outside for name, outside in exports.items()}
@@ -51,7 +51,7 @@ class _Writer:
 
     def write(self) -> bytes:
         """Return the bytes of the file."""
-        outputs = [Part(s.name, self._kind(s), s.flags & _KEPT, [s]) for s in self.sections]
+        outputs = [OutputSection(s.name, self._kind(s), s.flags & _KEPT, [s]) for s in self.sections]
         outputs.append(table_part(_STACK, SectionType.CONTENTS, b""))
         for number, section in enumerate(self.sections, 1):
             if section.relocations:

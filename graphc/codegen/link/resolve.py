@@ -16,7 +16,7 @@ DATA = ".rodata.data"
 
 
 @dataclass(frozen=True, eq=False)
-class Program:
+class LinkUnit:
     """Sections and symbols to be linked together."""
 
     linkage: Linkage
@@ -46,7 +46,7 @@ def resolve(
     objects: Sequence[bytes],
     data: Mapping[str, bytes] = {},
     supply: Callable[[str], bytes | None] = lambda name: None,
-) -> Program:
+) -> LinkUnit:
     """Read object files and resolve their symbols. ``data`` holds blocks by symbol name. ``supply`` returns the object
     code of an undefined function, or None. Raises CompileError for a duplicate definition, and for files of different
     machines."""
@@ -69,7 +69,7 @@ def _block(name: str, contents: bytes) -> Symbol:
     return Symbol(name, layout.GLOBAL, layout.OBJECT, section, 0, len(contents), hidden=True)
 
 
-def _program(files: Sequence[Object], blocks: Sequence[Symbol]) -> Program:
+def _program(files: Sequence[Object], blocks: Sequence[Symbol]) -> LinkUnit:
     flags = 0
     for file in files:
         flags |= file.flags
@@ -78,7 +78,7 @@ def _program(files: Sequence[Object], blocks: Sequence[Symbol]) -> Program:
     symbols = [s for file in files for s in file.symbols if s.section is not None]
     defined = _defined([*symbols, *blocks])
     sections = [s for file in files for s in file.sections]
-    return Program(files[0].linkage, flags, sections, [*symbols, *blocks], defined, _sections(blocks))
+    return LinkUnit(files[0].linkage, flags, sections, [*symbols, *blocks], defined, _sections(blocks))
 
 
 def _sections(blocks: Iterable[Symbol]) -> list[Section]:

@@ -8,9 +8,9 @@ from graphc.base.errors import CompileError
 from graphc.codegen.link import dynamic, layout
 from graphc.codegen.link.image import BLANK_NOTE, Image
 from graphc.codegen.link.layout import SectionFlag, SectionType, Strings, Tag
-from graphc.codegen.link.parts import Part, Segment, segments_of, sort_sections
+from graphc.codegen.link.parts import OutputSection, Segment, segments_of, sort_sections
 from graphc.codegen.link.reader import RelocationEntry, Section, Symbol
-from graphc.codegen.link.resolve import Program, resolve
+from graphc.codegen.link.resolve import LinkUnit, resolve
 from graphc.codegen.machine.linkage import PAGE, WORD, Relocation
 
 LIBC = frozenset(
@@ -61,7 +61,7 @@ def link_shared(
 
 
 class _Linker:
-    def __init__(self, program: Program, exports: Collection[str], needed: Sequence[str], soname: str):
+    def __init__(self, program: LinkUnit, exports: Collection[str], needed: Sequence[str], soname: str):
         self.program, self.linkage = program, program.linkage
         self.imports = list(program.missing)
         self.exports = dynamic.by_bucket(sorted(set(exports)))
@@ -184,10 +184,10 @@ class _Linker:
     def _hashes(self) -> tuple[tuple[Section, int], ...]:
         return (self.gnu_hash, SectionType.GNU_HASH), (self.hash, SectionType.HASH)
 
-    def _part(self, section: Section, kind: int, entry: int = 0, link: str = "", info: int = 0) -> Part:
-        return Part(section.name, kind, section.flags, [section], entry, link, info)
+    def _part(self, section: Section, kind: int, entry: int = 0, link: str = "", info: int = 0) -> OutputSection:
+        return OutputSection(section.name, kind, section.flags, [section], entry, link, info)
 
-    def _unless_empty(self, section: Section, kind: int, entry: int, link: str = "") -> list[Part]:
+    def _unless_empty(self, section: Section, kind: int, entry: int, link: str = "") -> list[OutputSection]:
         return [self._part(section, kind, entry, link)] if section.nbytes else []
 
     # ---- contents
@@ -202,7 +202,7 @@ class _Linker:
             image.add_symbols(self.program.symbols, [self.program.defined[name] for name in self.exports])
         return image.data
 
-    def _fill(self, outputs: Sequence[Part]) -> None:
+    def _fill(self, outputs: Sequence[OutputSection]) -> None:
         for section in self.program.sections:
             if section.relocations:
                 section.data = self._applied(section)
@@ -264,7 +264,7 @@ class _Linker:
                 records.append((0, self._word(key), self.linkage.relative, key.address))
         return b"".join(layout.relocation_record(at, number, *rest) for number, at, *rest in sorted(records))
 
-    def _dynamic_symbols(self, outputs: Sequence[Part]) -> bytes:
+    def _dynamic_symbols(self, outputs: Sequence[OutputSection]) -> bytes:
         sections = {id(s): i + 1 for i, output in enumerate(outputs) for s in output.sections}
         records = [bytes(layout.SYMBOL.size)]
         for name in self.imports:

@@ -11,7 +11,7 @@ from llvmlite import binding
 from graphc.base import config
 from graphc.base.errors import CompileError
 from graphc.base.locks import Lock, hold_for_forks, section
-from graphc.codegen.llvm.module import Module
+from graphc.codegen.llvm.module import LlvmModule
 from graphc.codegen.llvm.split import split_module
 from graphc.codegen.machine.target import Target, architecture, host_target, target_machine
 from graphc.files.object_archive import join_objects
@@ -30,7 +30,7 @@ def _parse(text: str, target: Target, quick: bool = False) -> tuple[binding.Modu
     return module, machine
 
 
-def build_object(module: Module | str, target: Target, quick: bool = False) -> bytes:
+def build_object(module: LlvmModule | str, target: Target, quick: bool = False) -> bytes:
     """Return relocatable object code of a module, or of LLVM text; raises CompileError when LLVM refuses it.
 
     Several threads build a large module in parts (see object_archive for the result), but LLVM text in one piece.

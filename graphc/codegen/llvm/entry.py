@@ -8,7 +8,7 @@ from typing import Any
 from graphc.base.errors import CompileError
 from graphc.base.sizes.size import bounds, is_size
 from graphc.codegen.llvm.emit import HOST, emit_kernel, non_temporal_name
-from graphc.codegen.llvm.module import Function, Item, Module, Parameter, text_of
+from graphc.codegen.llvm.module import Function, Item, LlvmModule, Parameter, text_of
 from graphc.codegen.llvm.sizes import SizeWriter, register_of
 from graphc.codegen.llvm.stamps import LEAD, Stamps
 from graphc.codegen.machine.target import Target
@@ -41,7 +41,7 @@ def bound_storages(program: Program) -> list[Storage]:
     return [s for s in program.storages if s.cls != "temp" and not s.alias]
 
 
-def emit_stamped(program: Program, target: Target, execution: Execution, each: bool = True) -> Module:
+def emit_stamped(program: Program, target: Target, execution: Execution, each: bool = True) -> LlvmModule:
     """Return a module as ``emit_module`` does, for one thread, with readings of the cycle counter around the call of
     each kernel, or without ``each`` around all of them together. A stamp waits for all earlier instructions. Raises
     CompileError for machines whose programs cannot read the counter."""
@@ -60,7 +60,7 @@ def emit_program(program: Program, target: Target, execution: Execution) -> str:
     return emit_module(program, target, execution).text
 
 
-def emit_module(program: Program, target: Target, execution: Execution, threads_in_table: bool = False) -> Module:
+def emit_module(program: Program, target: Target, execution: Execution, threads_in_table: bool = False) -> LlvmModule:
     """Return all kernels and the entry.
 
     The program must be scheduled and its memory planned; ``execution`` is the schedule's decision for it. A program
@@ -99,11 +99,11 @@ def _functions(
     ]
 
 
-def _module(target: Target, declarations: dict[str, Item], functions: list[Item]) -> Module:
+def _module(target: Target, declarations: dict[str, Item], functions: list[Item]) -> LlvmModule:
     head = f'target triple = "{target.triple}"\n'
     attributes = 'attributes #0 = { nounwind noinline "frame-pointer"="none" }\n'
     first = sorted(declarations.values(), key=text_of)
-    return Module((head, *_spaced(first), "", *_spaced(functions), attributes))
+    return LlvmModule((head, *_spaced(first), "", *_spaced(functions), attributes))
 
 
 def _spaced(items: Sequence[Item]) -> list[Item]:

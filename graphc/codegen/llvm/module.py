@@ -56,7 +56,7 @@ def text_of(item: Item) -> str:
 
 
 @dataclass(frozen=True)
-class Module:
+class LlvmModule:
     """Items of a module in the order of its text."""
 
     items: tuple[Item, ...]
@@ -81,7 +81,7 @@ _GLOBAL = re.compile(r"@([-$.\w]+)")
 _DEFINED = re.compile(r"^@([-$.\w]+) = (?!external)", re.MULTILINE)
 
 
-def prefixed(module: Module, prefix: str) -> Module:
+def prefixed(module: LlvmModule, prefix: str) -> LlvmModule:
     """Return the same module with ``prefix`` before all names that it defines, which become local."""
     own = {f.name for f in module.functions} | set(_DEFINED.findall(module.outside))
 
@@ -93,11 +93,11 @@ def prefixed(module: Module, prefix: str) -> Module:
             return text(source)
         return replace(source, name=prefix + source.name, body=text(source.body), local=True)
 
-    return Module(tuple(map(item, module.items)))
+    return LlvmModule(tuple(map(item, module.items)))
 
 
-def joined(modules: Iterable[Module]) -> Module:
+def joined(modules: Iterable[LlvmModule]) -> LlvmModule:
     """Return the items of several modules that define different names, with equal texts outside of functions only
     once."""
     items = [item for module in modules for item in module.items]
-    return Module(tuple(dict.fromkeys(items)))
+    return LlvmModule(tuple(dict.fromkeys(items)))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from graphc.codegen.llvm.module import Function, Module
+from graphc.codegen.llvm.module import Function, LlvmModule
 
 PART_LINES, MOST_PARTS = 1500, 8
 """Lines per part, and maximum number of parts. The split depends on nothing else, so that equal programs give equal
 bytes on all machines."""
 
 
-def split_module(module: Module) -> list[str]:
+def split_module(module: LlvmModule) -> list[str]:
     """Return the texts of modules that together hold the functions of a module. The first one holds all functions that
     are visible from outside or call others, with declarations of the latter."""
     text = module.text

@@ -11,7 +11,7 @@ _BYTES = {"i8": 1, "i16": 2, "i32": 4, "i64": 8, "float": 4, "double": 8}
 _SHORT = {"float": "f32", "double": "f64"}
 
 
-class Writer(Protocol):
+class InstructionWriter(Protocol):
     """Collector of the lines of a function."""
 
     def line(self, expression: str, /) -> str:
@@ -29,7 +29,7 @@ class Instruction:
 
     name: str
     """Name that the emitter asks for. Instructions for several types may share a name."""
-    text: Callable[[Writer, Sequence[str], str], str]
+    text: Callable[[InstructionWriter, Sequence[str], str], str]
     """(writer, registers of operands, LLVM type of a result or stored value) -> the LLVM instruction without ``%t =``.
     It declares functions and converts operands first."""
     meaning: str
@@ -83,16 +83,16 @@ def of_type(kind: str, element: str) -> str:
     return f"<{lanes} x {element}>" if lanes else element
 
 
-def call(writer: Writer, result: str, name: str, operands: Sequence[tuple[str, str]]) -> str:
+def call(writer: InstructionWriter, result: str, name: str, operands: Sequence[tuple[str, str]]) -> str:
     """Declare an intrinsic, and return its call on (type, register) of each operand."""
     writer.declare(name, f"declare {result} @{name}({', '.join(kind for kind, _ in operands)})")
     return f"call {result} @{name}({', '.join(f'{kind} {register}' for kind, register in operands)})"
 
 
-def without_operands(name: str, operand: str = "") -> Callable[[Writer, Sequence[str], str], str]:
+def without_operands(name: str, operand: str = "") -> Callable[[InstructionWriter, Sequence[str], str], str]:
     """Return the text function of an instruction without operands, or with one literal and its type."""
 
-    def text(writer: Writer, operands: Sequence[str], kind: str) -> str:
+    def text(writer: InstructionWriter, operands: Sequence[str], kind: str) -> str:
         kind, _, literal = operand.partition(" ")
         return call(writer, "void", name, [(kind, literal)] if operand else [])
 
@@ -109,7 +109,7 @@ NOTHING = over_lanes("%x: i32[LANES] inout", "x: i32 = load %x[l]", "store %x[l]
 """Meaning of an instruction that changes no value."""
 
 
-def _widen(writer: Writer, operands: Sequence[str], kind: str) -> str:
+def _widen(writer: InstructionWriter, operands: Sequence[str], kind: str) -> str:
     half = of_type(kind, "half")
     bits = writer.line(f"bitcast {of_type(kind, 'i16')} {operands[0]} to {half}")
     return f"fpext {half} {bits} to {kind}"
@@ -125,7 +125,7 @@ WIDEN = Instruction(
 unspecified."""
 
 
-def _narrow(writer: Writer, operands: Sequence[str], kind: str) -> str:
+def _narrow(writer: InstructionWriter, operands: Sequence[str], kind: str) -> str:
     half = of_type(kind, "half")
     rounded = writer.line(f"fptrunc {kind} {operands[0]} to {half}")
     return f"bitcast {half} {rounded} to {of_type(kind, 'i16')}"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from graphc.codegen.machine.instruction import (
     Instruction,
-    Writer,
+    InstructionWriter,
     bytes_of,
     call,
     lanes_of,
@@ -16,7 +16,7 @@ from graphc.codegen.machine.instruction import (
 )
 
 
-def _masked_load(writer: Writer, operands: Sequence[str], kind: str) -> str:
+def _masked_load(writer: InstructionWriter, operands: Sequence[str], kind: str) -> str:
     pointer, mask, fill = operands
     mask_kind = of_type(kind, "i1")
     name = f"llvm.masked.load.{suffix_of(kind)}.p0"
@@ -24,14 +24,14 @@ def _masked_load(writer: Writer, operands: Sequence[str], kind: str) -> str:
     return call(writer, kind, name, arguments)
 
 
-def _masked_store(writer: Writer, operands: Sequence[str], kind: str) -> str:
+def _masked_store(writer: InstructionWriter, operands: Sequence[str], kind: str) -> str:
     value, pointer, mask = operands
     name = f"llvm.masked.store.{suffix_of(kind)}.p0"
     arguments = [(kind, value), ("ptr", pointer), ("i32", str(bytes_of(kind))), (of_type(kind, "i1"), mask)]
     return call(writer, "void", name, arguments)
 
 
-def _gather(writer: Writer, operands: Sequence[str], kind: str) -> str:
+def _gather(writer: InstructionWriter, operands: Sequence[str], kind: str) -> str:
     pointers, mask, fill = operands
     name = f"llvm.masked.gather.{suffix_of(kind)}.v{lanes_of(kind)}p0"
     arguments = [
@@ -43,7 +43,7 @@ def _gather(writer: Writer, operands: Sequence[str], kind: str) -> str:
     return call(writer, kind, name, arguments)
 
 
-def _scatter(writer: Writer, operands: Sequence[str], kind: str) -> str:
+def _scatter(writer: InstructionWriter, operands: Sequence[str], kind: str) -> str:
     value, pointers, mask = operands
     name = f"llvm.masked.scatter.{suffix_of(kind)}.v{lanes_of(kind)}p0"
     arguments = [
@@ -55,12 +55,12 @@ def _scatter(writer: Writer, operands: Sequence[str], kind: str) -> str:
     return call(writer, "void", name, arguments)
 
 
-def _prefetch(writer: Writer, operands: Sequence[str], kind: str) -> str:
+def _prefetch(writer: InstructionWriter, operands: Sequence[str], kind: str) -> str:
     arguments = [("ptr", operands[0]), ("i32", "0"), ("i32", "3"), ("i32", "1")]
     return call(writer, "void", "llvm.prefetch.p0", arguments)
 
 
-def _non_temporal_store(writer: Writer, operands: Sequence[str], kind: str) -> str:
+def _non_temporal_store(writer: InstructionWriter, operands: Sequence[str], kind: str) -> str:
     value, pointer = operands
     return f"store {kind} {value}, ptr {pointer}, align {lanes_of(kind) * bytes_of(kind)}, !nontemporal !{{i32 1}}"
 

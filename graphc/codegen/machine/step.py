@@ -21,14 +21,14 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Slot:
+class MemorySlot:
     """Eight bytes of memory at an offset from a register."""
 
     base: str
     offset: int
 
 
-Location = str | Slot
+Location = str | MemorySlot
 """A register, by its full-width name, or memory."""
 
 
@@ -61,7 +61,7 @@ Expression = Sum | Aligned | Both | None
 
 
 @dataclass(frozen=True)
-class Comparison:
+class BranchCondition:
     """Operands of a conditional branch. With ``bits`` 0, only equality is known."""
 
     left: Expression
@@ -70,7 +70,7 @@ class Comparison:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class InstructionEffects:
     """Effects of one instruction. Its moves happen one after the other."""
 
     kind: str = "plain"
@@ -85,10 +85,10 @@ class Step:
     """Registers with unknown values afterwards."""
     forgets_all: bool = False
     """Whether every register but the stack pointer has an unknown value afterwards."""
-    compares: Comparison | None = None
+    compares: BranchCondition | None = None
     """Comparison of values before the moves: of a branch, its own condition instead of the flags."""
     keeps_flags: bool = True
-    stores: tuple[Slot, ...] = ()
+    stores: tuple[MemorySlot, ...] = ()
     """Start of memory that it writes, of unknown length; without the slots in ``moves``."""
     stores_somewhere: bool = False
     """Whether it writes memory at an address that the proof cannot express."""
@@ -113,7 +113,7 @@ class Reader(Protocol):
     filler: re.Pattern[bytes] | None
     """Pattern of padding instructions, if they come in many lengths."""
 
-    def step(self, line: Line, labels: frozenset[str]) -> Step:
+    def step(self, line: Line, labels: frozenset[str]) -> InstructionEffects:
         """Return the effects of an instruction. ``labels`` are the labels of its function."""
         ...
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from graphc.codegen.machine.instruction import Writer
+from graphc.codegen.machine.instruction import InstructionWriter
 
 SIDE = 16
 """Maximum number of rows of a tile, and of 4-byte words in each."""
@@ -30,13 +30,13 @@ class Shape:
 class Tiles:
     """LLVM statements on tiles of a family of processors. Each declares its callees."""
 
-    configure: Callable[[Writer, Shape], str]
+    configure: Callable[[InstructionWriter, Shape], str]
     """Sets the sizes of all tiles for a shape, and zeroes the tiles."""
-    release: Callable[[Writer], str]
+    release: Callable[[InstructionWriter], str]
     """Ends the use of tiles, so that thread switches need not save them."""
-    zero: Callable[[Writer, int], str]
-    load: Callable[[Writer, int, str, int], str]
+    zero: Callable[[InstructionWriter, int], str]
+    load: Callable[[InstructionWriter, int, str, int], str]
     """(writer, tile, pointer, bytes from one row to the next)."""
-    store: Callable[[Writer, int, str, int], str]
-    multiply: Callable[[Writer, int, int, int], str]
+    store: Callable[[InstructionWriter, int, str, int], str]
+    multiply: Callable[[InstructionWriter, int, int, int], str]
     """Adds the products of rows and a panel of pairs of bf16 to a tile of sums of f32."""

@@ -14,7 +14,7 @@ _STRING = re.compile(r'"[^"]*"')
 
 
 @dataclass
-class Function:
+class AssemblyFunction:
     """One function of a module."""
 
     name: str
@@ -27,9 +27,9 @@ class Function:
     """Maximum number of padding instructions before an instruction."""
 
 
-def read_assembly(text: str, comment: str = "#") -> list[Function]:
+def read_assembly(text: str, comment: str = "#") -> list[AssemblyFunction]:
     """Return the functions of a module, in order. ``comment`` starts a comment."""
-    functions: list[Function] = []
+    functions: list[AssemblyFunction] = []
     names: set[str] = set()
     before: tuple[int, int] | None = None
     for number, raw in enumerate(text.splitlines(), 1):
@@ -42,7 +42,7 @@ def read_assembly(text: str, comment: str = "#") -> list[Function]:
                 functions[-1].aligned[len(functions[-1].lines)] = before
         elif label := LABEL.match(line):
             if label[1] in names:
-                functions.append(Function(label[1], aligned={0: before} if before else {}))
+                functions.append(AssemblyFunction(label[1], aligned={0: before} if before else {}))
             elif functions:
                 functions[-1].labels[label[1]] = len(functions[-1].lines)
         elif line.startswith(("\t", " ")) and line.strip() and not line.strip().startswith("."):

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from graphc.base.errors import RealtimeError
-from graphc.codegen.machine.step import Reader, Step
-from graphc.codegen.proof.assembly import Function
+from graphc.codegen.machine.step import InstructionEffects, Reader
+from graphc.codegen.proof.assembly import AssemblyFunction
 
 
 @dataclass(frozen=True)
 class Flow:
     """Basic blocks of a function; the first one is its entry."""
 
-    function: Function
-    steps: tuple[Step, ...]
+    function: AssemblyFunction
+    steps: tuple[InstructionEffects, ...]
     """Effects of each instruction."""
     starts: tuple[int, ...]
     """First instruction of each block."""
@@ -34,7 +34,7 @@ class Flow:
 
 
 @dataclass(frozen=True)
-class Loop:
+class NaturalLoop:
     """Natural loop: its head is the only entry."""
 
     head: int
@@ -43,7 +43,7 @@ class Loop:
     """Blocks with an edge back to the head."""
 
 
-def flow_of(function: Function, machine: Reader) -> Flow:
+def flow_of(function: AssemblyFunction, machine: Reader) -> Flow:
     """Return the control-flow graph of a function. Raises RealtimeError for an indirect jump, and for a jump into the
     middle of another function."""
     labels = frozenset(function.labels)
@@ -79,7 +79,7 @@ def _order(after: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
     return tuple(positions.get(block, len(after)) for block in range(len(after)))
 
 
-def _starts(function: Function, steps: Sequence[Step]) -> set[int]:
+def _starts(function: AssemblyFunction, steps: Sequence[InstructionEffects]) -> set[int]:
     starts = set()
     for number, step in enumerate(steps):
         if step.kind in ("jump", "branch"):
@@ -92,7 +92,9 @@ def _starts(function: Function, steps: Sequence[Step]) -> set[int]:
     return starts
 
 
-def _next(function: Function, steps: Sequence[Step], numbers: dict[int, int], last: int) -> tuple[int, ...]:
+def _next(
+    function: AssemblyFunction, steps: Sequence[InstructionEffects], numbers: dict[int, int], last: int
+) -> tuple[int, ...]:
     step = steps[last]
     following = (numbers[last + 1],) if last + 1 in numbers else ()
     if step.kind == "jump":
@@ -117,7 +119,7 @@ def _dominators(order: tuple[int, ...], before: tuple[tuple[int, ...], ...]) -> 
     return tuple(dominators.get(block, frozenset()) for block in range(len(order)))
 
 
-def loops_of(flow: Flow) -> list[Loop] | None:
+def loops_of(flow: Flow) -> list[NaturalLoop] | None:
     """Return the natural loops of a function, inner ones first; None if one has several entries."""
     latches: dict[int, list[int]] = {}
     for block, following in enumerate(flow.after):
@@ -132,7 +134,7 @@ def loops_of(flow: Flow) -> list[Loop] | None:
             if block not in blocks:
                 blocks.add(block)
                 stack += flow.before[block]
-        loops.append(Loop(head, frozenset(blocks), tuple(ends)))
+        loops.append(NaturalLoop(head, frozenset(blocks), tuple(ends)))
     loops.sort(key=lambda loop: len(loop.blocks))
     return loops if _is_reducible(flow, latches) else None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from graphc.base.errors import RealtimeError
-from graphc.codegen.machine.step import Slot, Step
+from graphc.codegen.machine.step import InstructionEffects, MemorySlot
 from graphc.codegen.proof.values import State, Values, depth, is_on_stack
 
 
@@ -52,7 +52,7 @@ def frame_of(values: Values) -> Frame:
 
 
 def _pointer(values: Values, state: State, number: int) -> int:
-    pointer = values.address(Slot(values.machine.stack_pointer, 0), state)
+    pointer = values.address(MemorySlot(values.machine.stack_pointer, 0), state)
     if not is_on_stack(pointer):
         function = values.flow.function
         where = f"@{function.name}, line {function.lines[number].number}: {function.lines[number]}"
@@ -60,12 +60,12 @@ def _pointer(values: Values, state: State, number: int) -> int:
     return depth(pointer)
 
 
-def _written(values: Values, step: Step, state: State) -> list[int]:
+def _written(values: Values, step: InstructionEffects, state: State) -> list[int]:
     """Return the depth that each store to the stack reaches."""
     after = State(dict(state.values))
     depths = []
     for i, (location, expression) in enumerate(step.moves):
-        if isinstance(location, Slot):
+        if isinstance(location, MemorySlot):
             address = values.address(location, after)
             depths += [depth(address)] if is_on_stack(address) else []
         else:

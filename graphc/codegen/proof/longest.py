@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from graphc.codegen.machine.step import OPPOSITE, Step
-from graphc.codegen.proof.flow import Flow, Loop, loops_of
+from graphc.codegen.machine.step import OPPOSITE, InstructionEffects
+from graphc.codegen.proof.flow import Flow, NaturalLoop, loops_of
 from graphc.codegen.proof.values import State, Values
 
 _WORD = 1 << 64
@@ -64,7 +64,7 @@ def _weight(flow: Flow, block: int, callees: Mapping[str, int | None]) -> int | 
 
 
 def _collapsed(
-    flow: Flow, loops: Sequence[Loop], counts: Sequence[int | None], weights: list[int | None]
+    flow: Flow, loops: Sequence[NaturalLoop], counts: Sequence[int | None], weights: list[int | None]
 ) -> int | None:
     """Return the weight of the longest path. Each loop, inner ones first, collapses into one node at its head."""
     node_of = list(range(len(flow.starts)))
@@ -123,7 +123,7 @@ def _filling(flow: Flow, block: int, other: int) -> int:
 # ---- loops
 
 
-def turns(values: Values, loop: Loop) -> int | None:
+def turns(values: Values, loop: NaturalLoop) -> int | None:
     """Return the maximum iterations of a loop: the least over all its exits."""
     flow = values.flow
     bounds = []
@@ -135,10 +135,10 @@ def turns(values: Values, loop: Loop) -> int | None:
     return min(bounds, default=None)
 
 
-def _turns_until(values: Values, loop: Loop, block: int, stays_if: bool) -> int | None:
+def _turns_until(values: Values, loop: NaturalLoop, block: int, stays_if: bool) -> int | None:
     """Return the maximum runs of a block whose comparison ends a loop."""
     state = State(dict(values.entering[block].values))
-    last: Step | None = None
+    last: InstructionEffects | None = None
     compared: Any = None
     for number, step in values.walk(block, state):
         if number == values.flow.span(block)[-1]:
@@ -162,7 +162,7 @@ _SWAPPED = {
 }
 
 
-def _start(values: Values, loop: Loop, value: Any) -> tuple[Any, int] | None:
+def _start(values: Values, loop: NaturalLoop, value: Any) -> tuple[Any, int] | None:
     """Return the value before the first iteration and its increment per iteration; None without a constant
     increment."""
     base, number = value

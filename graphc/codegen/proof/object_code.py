@@ -10,7 +10,7 @@ from struct import error as StructError
 
 from graphc.base.errors import ArtifactError, RealtimeError
 from graphc.codegen.machine.step import Reader
-from graphc.codegen.proof.assembly import ALIGNED, LABEL, TYPE, Function
+from graphc.codegen.proof.assembly import ALIGNED, LABEL, TYPE, AssemblyFunction
 
 _HEADER = Struct("<16sHHIQQQIHHHHHH")
 _SECTION = Struct("<IIQQQQIIQQ")
@@ -96,7 +96,7 @@ def _plain(code: bytes, machine: Reader) -> bytes:
     return re.sub(b"(?:" + machine.filler.pattern + b")+", lambda x: bytes(len(x[0])), code, flags=re.DOTALL)
 
 
-def check_layout(code: ObjectCode, functions: Sequence[Function], machine: Reader) -> None:
+def check_layout(code: ObjectCode, functions: Sequence[AssemblyFunction], machine: Reader) -> None:
     """Raise RealtimeError unless the code's functions match the assembly. For a machine with instructions of one
     length, compare starts and lengths; for others, only the names. Note the padding before aligned locations."""
     if code.functions.keys() != {f.name for f in functions}:
@@ -150,7 +150,7 @@ def marked(assembly: str) -> str:
     return "\n".join([*lines, f'\t.section\t{_MARKS},"",@progbits', *records, ""])
 
 
-def note_filling(code: ObjectCode, marks: bytes, functions: Sequence[Function], machine: Reader) -> None:
+def note_filling(code: ObjectCode, marks: bytes, functions: Sequence[AssemblyFunction], machine: Reader) -> None:
     """Note the padding of functions. ``marks`` is object code of ``marked`` assembly."""
     records = _RECORD.iter_unpack(section_of(marks, _MARKS))
     text = next((body for name, (body, _) in code.sections.items() if name.startswith(".text")), b"")

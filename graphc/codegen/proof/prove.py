@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from graphc.base.errors import RealtimeError
 from graphc.codegen.llvm.build import assemble, build_object, emit_assembly
-from graphc.codegen.llvm.module import Module
+from graphc.codegen.llvm.module import LlvmModule
 from graphc.codegen.llvm.split import split_module
 from graphc.codegen.machine.step import Reader
 from graphc.codegen.machine.target import Target, architecture, host_target
-from graphc.codegen.proof.assembly import Function, read_assembly
+from graphc.codegen.proof.assembly import AssemblyFunction, read_assembly
 from graphc.codegen.proof.flow import Flow, flow_of
 from graphc.codegen.proof.frames import frame_of
 from graphc.codegen.proof.longest import LoopBound, longest_path
@@ -67,7 +67,9 @@ class Proof:
         return next(f for f in self.functions if f.name == name)
 
 
-def prove(modules: Sequence[Module | str], target: Target, roots: Sequence[str], data: Collection[str] = ()) -> Proof:
+def prove(
+    modules: Sequence[LlvmModule | str], target: Target, roots: Sequence[str], data: Collection[str] = ()
+) -> Proof:
     """Return the proof for ``roots`` in the object code that ``build_object`` makes of the modules. ``data`` names
     linked symbols without code.
 
@@ -100,7 +102,7 @@ def prove(modules: Sequence[Module | str], target: Target, roots: Sequence[str],
     return Proof(tuple(facts.values()), reached.outside, tuple(path), _compared(target, machine))
 
 
-def _looked_at(text: str, target: Target, machine: Reader) -> tuple[ObjectCode, list[Function]]:
+def _looked_at(text: str, target: Target, machine: Reader) -> tuple[ObjectCode, list[AssemblyFunction]]:
     """Return one module's object code and functions, after comparing both."""
     assembly, built = emit_assembly(text, target), build_object(text, target)
     code, functions = read_object_code(built), read_assembly(assembly, machine.comment)

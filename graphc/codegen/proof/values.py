@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphc.codegen.machine.step import Aligned, Both, Expression, Location, Reader, Slot, Step, Sum
+from graphc.codegen.machine.step import Aligned, Both, Expression, InstructionEffects, Location, MemorySlot, Reader, Sum
 from graphc.codegen.proof.flow import Flow
 
 Value = tuple[Any, int]
@@ -93,7 +93,7 @@ class Values:
         values = values - {joined} | ({old.of(key)} if old is not None else set())
         return values.pop() if len(values) == 1 else joined
 
-    def walk(self, block: int, state: State) -> Iterator[tuple[int, Step]]:
+    def walk(self, block: int, state: State) -> Iterator[tuple[int, InstructionEffects]]:
         """Yield each instruction of a block with its number, while ``state`` holds the values before it. Afterwards
         ``state`` holds the values after the block."""
         for number in self.flow.span(block):
@@ -103,11 +103,11 @@ class Values:
 
     # ---- one instruction
 
-    def _apply(self, number: int, step: Step, state: State) -> None:
+    def _apply(self, number: int, step: InstructionEffects, state: State) -> None:
         flags = self._flags(step, state)
         for i, (location, expression) in enumerate(step.moves):
             value = self.value(expression, state, (number, i))
-            if isinstance(location, Slot):
+            if isinstance(location, MemorySlot):
                 self._store(self.address(location, state), value, state, number)
             else:
                 own = location in (self.machine.stack_pointer, self.machine.frame_pointer)
@@ -127,14 +127,14 @@ class Values:
         preserved = {self.machine.stack_pointer, FLAGS}
         return [*self.machine.clobbered, *(k for k in state.values if isinstance(k, str) and k not in preserved)]
 
-    def _flags(self, step: Step, state: State) -> Any:
+    def _flags(self, step: InstructionEffects, state: State) -> Any:
         comparison = step.compares
         if comparison is None:
             return None
         left, right = (self.value(x, state, None) for x in (comparison.left, comparison.right))
         return None if left is None or right is None else (left, right, comparison.bits)
 
-    def compared(self, step: Step, state: State) -> Any:
+    def compared(self, step: InstructionEffects, state: State) -> Any:
         """Return the comparison of a branch as (left, right, bits); None if unknown."""
         return self._flags(step, state) if step.compares is not None else state.values.get(FLAGS)
 
@@ -157,7 +157,7 @@ class Values:
         return None if origin is None else (("unknown", *origin), 0)
 
     def _content(self, location: Location, state: State) -> Any:
-        if not isinstance(location, Slot):
+        if not isinstance(location, MemorySlot):
             return self._register(location, state)
         address = self.address(location, state)
         return state.of(address) if is_on_stack(address) else None
@@ -167,7 +167,7 @@ class Values:
             return ("stack", None, 0), 0
         return state.of(name)
 
-    def address(self, slot: Slot, state: State) -> Value:
+    def address(self, slot: MemorySlot, state: State) -> Value:
         """Return the address of a slot."""
         base, number = self._register(slot.base, state)
         return base, number + slot.offset

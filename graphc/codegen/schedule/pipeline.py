@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from graphc.base.pass_runner import Outcome, PassRun, Runner
+from graphc.base.pass_runner import Outcome, PassRun, PipelineRunner
 from graphc.base.sizes.size import hint
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.base import Context, ProgramPass, Scheduled
@@ -82,7 +82,7 @@ def schedule(
         result = step.run(scheduled, context)
         return Outcome(result.scheduled, result.changed, result.reasons, result.steps)
 
-    return Runner[ProgramPass, Scheduled](run, verify_scheduled, print_scheduled)(passes, Scheduled(program))
+    return PipelineRunner[ProgramPass, Scheduled](run, verify_scheduled, print_scheduled)(passes, Scheduled(program))
 
 
 def schedule_program(program: Program, target: Target, tuned: Mapping[str, str] = NOTHING) -> Program:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from graphc.base.pass_runner import Outcome, PassRun, Runner
+from graphc.base.pass_runner import Outcome, PassRun, PipelineRunner
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.base import Context, Nest, NestStep, StepResult
 from graphc.codegen.schedule.contraction.for_sizes import suit_small_sizes
@@ -236,7 +236,7 @@ def run_steps(nest: Nest, context: Context, steps: tuple[NestStep, ...] = STEPS)
         result = step.run(current, context)
         return Outcome(result.nest, result.changed, result.reasons)
 
-    runner = Runner[NestStep, Nest](run, _verify, _text, is_stage=False)
+    runner = PipelineRunner[NestStep, Nest](run, _verify, _text, is_stage=False)
     return runner(steps, nest)
 
 

@@ -29,7 +29,7 @@ class Guards:
         """
         self.texts = tuple(texts)
         self.names = tuple(names)
-        self._conditions = [(text, _Reader(names).condition(text)) for text in self.texts]
+        self._conditions = [(text, _ConditionCompiler(names).condition(text)) for text in self.texts]
 
     def check(self, values: Mapping[str, Any]) -> None:
         """Raise ShapeError where a condition does not hold for these arguments by name.
@@ -53,7 +53,7 @@ class Guards:
         return Guards, (self.texts, self.names)
 
 
-class _Reader:
+class _ConditionCompiler:
     """Compiler of conditions to functions. Raises ValueError for other syntax."""
 
     def __init__(self, names: Sequence[str]):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from graphc.interop.onnx.elements import Element
-from graphc.interop.onnx.graph import Node, OnnxGraph
+from graphc.interop.onnx.graph import OnnxGraph, OnnxNode
 
 if TYPE_CHECKING:
     from graphc.interop.onnx.run import Runner
@@ -20,7 +20,7 @@ Scope = dict[str, Any]
 class Call:
     """One application of an operator, for rules that need more than its tensors."""
 
-    node: Node
+    node: OnnxNode
     runner: Runner
     scope: Scope
     inputs: Sequence[Any]

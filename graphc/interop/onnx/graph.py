@@ -25,7 +25,7 @@ class TensorAttribute:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class OnnxNode:
     """One application of an operator."""
 
     name: str
@@ -75,7 +75,7 @@ class OnnxGraph:
     name: str
     inputs: list[Port]
     outputs: list[Port]
-    nodes: list[Node]
+    nodes: list[OnnxNode]
     constants: dict[str, TensorAttribute]
     """Initializers."""
 

@@ -192,7 +192,7 @@ class Names:
         return candidate
 
 
-class Dims:
+class ModelDims:
     """Named dimensions of one model, by their strings in the file."""
 
     def __init__(self) -> None:
@@ -210,7 +210,7 @@ class Dims:
         return self._dims[key]
 
 
-def read_port_type(name: str, proto: Any, dims: Dims | None, depth: int = 0) -> Port:
+def read_port_type(name: str, proto: Any, dims: ModelDims | None, depth: int = 0) -> Port:
     """Return the type of a graph's input or output. Without ``dims`` open sizes are None. Raises ArtifactError."""
     kind = proto.WhichOneof("value") or ""
     name = text_of(name)
@@ -232,7 +232,7 @@ def read_port_type(name: str, proto: Any, dims: Dims | None, depth: int = 0) -> 
     )
 
 
-def _size(proto: Any, title: str, dims: Dims | None) -> Any:
+def _size(proto: Any, title: str, dims: ModelDims | None) -> Any:
     if proto.WhichOneof("value") == "dim_value":
         if not 0 <= proto.dim_value <= LARGEST:
             raise ArtifactError(f"{title[:80]} has the invalid size {proto.dim_value}")

@@ -10,10 +10,10 @@ from typing import Any
 
 from graphc.base.errors import ArtifactError, GraphcError, UnsupportedError
 from graphc.interop.onnx.external import External
-from graphc.interop.onnx.graph import Node, OnnxGraph, Port
+from graphc.interop.onnx.graph import OnnxGraph, OnnxNode, Port
 from graphc.interop.onnx.growth import check_depth, count_operators
 from graphc.interop.onnx.package import Schema, newest_versions, onnx_package, schema
-from graphc.interop.onnx.protos import Dims, read_attribute, read_port_type, read_sparse, read_tensor, text_of
+from graphc.interop.onnx.protos import ModelDims, read_attribute, read_port_type, read_sparse, read_tensor, text_of
 from graphc.interop.onnx.table import find
 from graphc.interop.onnx.verify import verify_graph
 from graphc.interop.onnx.version_6 import modern
@@ -58,7 +58,7 @@ def read_model(source: Any) -> Model:
         proto, folder = _parsed(package, _content(path), path), os.path.dirname(path)
     try:
         _check_format(package, proto)
-        graph = _Reader(proto, External(folder)).graph()
+        graph = _ModelReader(proto, External(folder)).graph()
         verify_graph(graph)
         return Model(graph, path, f"{proto.producer_name}"[:80])
     except RecursionError:
@@ -101,7 +101,7 @@ def _check_format(package: Any, proto: Any) -> None:
         )
 
 
-class _Reader:
+class _ModelReader:
     """Reader of the graphs of one model."""
 
     def __init__(self, proto: Any, external: External):
@@ -109,7 +109,7 @@ class _Reader:
         self.external = external
         self.versions = _versions(proto.opset_import)
         self.functions = _unique([((_domain(f.domain), f.name, f.overload), f) for f in proto.functions], "function")
-        self.dims = Dims()
+        self.dims = ModelDims()
         self.count = 0
         self.tensors: dict[int, tuple[Any, Any]] = {}
         """Protos and values of tensor attributes, by the id of the proto. A function applied several times thus reads
@@ -134,10 +134,10 @@ class _Reader:
 
     def _nodes(
         self, protos: Sequence[Any], versions: Mapping[str, int], bindings: Mapping[str, Any], depth: int
-    ) -> list[Node]:
+    ) -> list[OnnxNode]:
         return [node for proto in protos for node in modern(self._node(proto, versions, bindings, depth))]
 
-    def _node(self, proto: Any, versions: Mapping[str, int], bindings: Mapping[str, Any], depth: int) -> Node:
+    def _node(self, proto: Any, versions: Mapping[str, int], bindings: Mapping[str, Any], depth: int) -> OnnxNode:
         self.count += 1
         if self.count > MOST_NODES:
             raise ArtifactError(f"the model has more than {MOST_NODES} operators")
@@ -148,7 +148,7 @@ class _Reader:
         inputs, outputs = tuple(map(text_of, proto.input)), tuple(map(text_of, proto.output))
         if local is not None:
             body = self._function(local, attributes, len(outputs), depth)
-            return Node(name, proto.op_type, domain, 0, inputs, outputs, attributes, (), body)
+            return OnnxNode(name, proto.op_type, domain, 0, inputs, outputs, attributes, (), body)
         if domain not in versions:
             raise UnsupportedError(
                 f"the model uses {proto.op_type[:60]} of the domain {domain[:60]!r}, but imports no version of it",
@@ -162,12 +162,12 @@ class _Reader:
         if operator_schema is not None:
             missing = {n: d for n, d in operator_schema.defaults.items() if n not in attributes}
             attributes |= {n: read_attribute(d, self.external, lambda g: g) for n, d in missing.items()}
-        node = Node(name, proto.op_type, domain, version, inputs, outputs, attributes, types)
+        node = OnnxNode(name, proto.op_type, domain, version, inputs, outputs, attributes, types)
         if find(domain, proto.op_type, version) is not None or operator_schema is None:
             return node
         return self._written_out(node, proto, operator_schema.raw, depth)
 
-    def _written_out(self, node: Node, proto: Any, raw: Any, depth: int) -> Node:
+    def _written_out(self, node: OnnxNode, proto: Any, raw: Any, depth: int) -> OnnxNode:
         """Inline the function body that the schema gives for an operator without a rule."""
         function = None
         if raw.has_function:
@@ -175,7 +175,7 @@ class _Reader:
         if function is None:
             return node
         body = self._function(function, dict(node.attributes), len(node.outputs), depth)
-        return Node(
+        return OnnxNode(
             *(node.name, node.op, node.domain, node.version, node.inputs, node.outputs, node.attributes, node.types),
             body=body,
         )

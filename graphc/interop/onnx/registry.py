@@ -14,7 +14,7 @@ MICROSOFT = "com.microsoft"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class OperatorEntry:
     """Rule of an operator from one version of its domain on."""
 
     name: str
@@ -31,7 +31,7 @@ class Entry:
     """Names of the parameters that inputs fill. Attributes may have these names, too."""
 
 
-TABLE: dict[tuple[str, str], list[Entry]] = {}
+TABLE: dict[tuple[str, str], list[OperatorEntry]] = {}
 """Entries by domain and name, newest version first."""
 HOST: dict[tuple[str, str], Rule] = {}
 """Functions of arrays, which compute sizes where all inputs are static."""
@@ -52,7 +52,7 @@ def op(*names: str, since: int = 1, domain: str = "", host: str = "", values: bo
             entries = TABLE.setdefault((domain, name), [])
             if any(e.since == since for e in entries):
                 raise KeyError(f"{name} of version {since} is already in the table")
-            entries.append(Entry(name, domain, since, rule, host_indices, values, calls, positional))
+            entries.append(OperatorEntry(name, domain, since, rule, host_indices, values, calls, positional))
             entries.sort(key=lambda e: -e.since)
         return rule
 
@@ -80,6 +80,6 @@ def host(*names: str, domain: str = "") -> Callable[[Rule], Rule]:
     return enter
 
 
-def find(domain: str, name: str, version: int) -> Entry | None:
+def find(domain: str, name: str, version: int) -> OperatorEntry | None:
     """Return the entry of an operator in a version of its domain, or None."""
     return next((e for e in TABLE.get((domain, name), ()) if e.since <= version), None)

@@ -11,8 +11,8 @@ from graphc.base.errors import GraphcError, UnsupportedError
 from graphc.base.location import Location, at
 from graphc.interop.onnx.call import Call, Scope
 from graphc.interop.onnx.elements import Element
-from graphc.interop.onnx.graph import ABSENT, Node, OnnxGraph, TensorAttribute, captured
-from graphc.interop.onnx.registry import HOST, Entry
+from graphc.interop.onnx.graph import ABSENT, OnnxGraph, OnnxNode, TensorAttribute, captured
+from graphc.interop.onnx.registry import HOST, OperatorEntry
 from graphc.interop.onnx.table import find
 from graphc.interop.onnx.values import MOST_KNOWN, Value, settled
 from graphc.interop.onnx.widths import narrowed
@@ -47,7 +47,7 @@ class Runner:
         """Return the runner of a subgraph of a node."""
         return self._inner[id(graph)]
 
-    def kept(self, node: Node, make: Callable[[], Any]) -> Any:
+    def kept(self, node: OnnxNode, make: Callable[[], Any]) -> Any:
         """Return a node's state, which lives from call to call. ``make`` builds it at the first call."""
         if id(node) not in self._states:
             self._states[id(node)] = make()
@@ -75,7 +75,7 @@ class Runner:
                     scope.pop(name, None)
         return [scope[p.name] for p in self.graph.outputs]
 
-    def _applied(self, node: Node, entry: Entry | None, scope: Scope) -> Sequence[Any]:
+    def _applied(self, node: OnnxNode, entry: OperatorEntry | None, scope: Scope) -> Sequence[Any]:
         inputs = [None if name == ABSENT else scope[name] for name in node.inputs]
         if entry is None:
             left_out = len(self._bodies[id(node)].graph.inputs) - len(inputs)
@@ -101,7 +101,7 @@ class Runner:
         return results
 
     @staticmethod
-    def _known(node: Node, inputs: Sequence[Any]) -> Any:
+    def _known(node: OnnxNode, inputs: Sequence[Any]) -> Any:
         """Compute the node with its function of arrays where all inputs are static. None if impossible."""
         rule = HOST.get((node.domain, node.op))
         if rule is None or not inputs or not all(v is None or _is_short(v) for v in inputs):
@@ -109,7 +109,7 @@ class Runner:
         return rule(*[None if v is None else v.array for v in inputs], **_plain(node.attributes))
 
 
-def _place(node: Node) -> str:
+def _place(node: OnnxNode) -> str:
     return f"{node.title} {node.name}"[:200]
 
 
@@ -138,7 +138,7 @@ def _missing(graph: OnnxGraph) -> Iterator[str]:
             yield f"{node.title} (version {node.version})"
 
 
-def _computed(call: Call, entry: Entry) -> Any:
+def _computed(call: Call, entry: OperatorEntry) -> Any:
     """Apply the rule to the inputs in its form: Values, tensors, or values on the host."""
     attributes = {k: v for k, v in call.node.attributes.items() if not isinstance(v, OnnxGraph)}
     if not entry.values:
@@ -162,7 +162,7 @@ def _plain(attributes: Mapping[str, Any]) -> dict[str, Any]:
     return {k: v.array if isinstance(v, TensorAttribute) else v for k, v in attributes.items()}
 
 
-def _values(node: Node, raw: Any, inputs: Sequence[Any]) -> list[Any]:
+def _values(node: OnnxNode, raw: Any, inputs: Sequence[Any]) -> list[Any]:
     """Return results as values with the element types of the operator's schema."""
     results = raw if isinstance(raw, tuple) else (raw,)
     if node.types:
@@ -189,7 +189,7 @@ def _value(result: Any, element: Element | None) -> Any:
     return Value.of(array, element)
 
 
-def _element(node: Node, number: int, inputs: Sequence[Any]) -> Element | None:
+def _element(node: OnnxNode, number: int, inputs: Sequence[Any]) -> Element | None:
     source = node.types[number] if number < len(node.types) else None
     if not isinstance(source, int):
         return source

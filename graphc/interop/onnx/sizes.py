@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphc.interop.onnx.graph import Node, OnnxGraph
+from graphc.interop.onnx.graph import OnnxGraph, OnnxNode
 from graphc.interop.onnx.registry import HOST
 from graphc.interop.onnx.table import find
 
@@ -27,7 +27,7 @@ def asked_constants(graph: OnnxGraph) -> set[str]:
     return needed | small
 
 
-def _asked_inputs(node: Node) -> set[int]:
+def _asked_inputs(node: OnnxNode) -> set[int]:
     """Return the indices of the inputs whose values an operator reads."""
     if node.body is not None:
         needed = asked_constants(node.body)

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from graphc.base.errors import ArtifactError
-from graphc.interop.onnx.graph import ABSENT, Node, OnnxGraph, Port, TensorAttribute
+from graphc.interop.onnx.graph import ABSENT, OnnxGraph, OnnxNode, Port, TensorAttribute
 from graphc.interop.onnx.package import schema
-from graphc.interop.onnx.registry import Entry
+from graphc.interop.onnx.registry import OperatorEntry
 from graphc.interop.onnx.table import find
 
 _ONE: dict[int, type] = {
@@ -55,11 +55,11 @@ def _check_known(names: Iterable[str], scopes: Sequence[set[str]], where: str) -
             raise ArtifactError(f"{name[:80]!r} is used before it is computed, or is never computed", where=where)
 
 
-def _place(node: Node) -> str:
+def _place(node: OnnxNode) -> str:
     return f"{node.title} {node.name}"[:200]
 
 
-def _verify_node(node: Node) -> None:
+def _verify_node(node: OnnxNode) -> None:
     operator_schema = schema(node.domain, node.op, node.version) if node.version else None
     if node.version == 0 and node.body is not None:
         _verify_count(node, "inputs", len(node.inputs), 0, len(node.body.inputs))
@@ -76,13 +76,13 @@ def _verify_node(node: Node) -> None:
         _verify_call(node)
 
 
-def _verify_count(node: Node, what: str, count: int, least: int, most: int) -> None:
+def _verify_count(node: OnnxNode, what: str, count: int, least: int, most: int) -> None:
     if not least <= count <= most:
         expected = str(least) if least == most else f"{least} to {most}"
         raise ArtifactError(f"the node has {count} {what}, its operator takes {expected}", where=_place(node))
 
 
-def _verify_attributes(node: Node, specs: Any) -> None:
+def _verify_attributes(node: OnnxNode, specs: Any) -> None:
     for name, value in node.attributes.items():
         if name not in specs:
             raise ArtifactError(f"the operator has no attribute {name[:80]!r}", where=_place(node))
@@ -99,7 +99,7 @@ def _is_of_type(value: Any, code: int) -> bool:
     return isinstance(value, tuple) and (not value or isinstance(value[0], _SEVERAL.get(code, object)))
 
 
-def _verify_call(node: Node) -> None:
+def _verify_call(node: OnnxNode) -> None:
     """Check an operator without a schema against the parameters of its rule."""
     entry = find(node.domain, node.op, node.version)
     if entry is None:
@@ -110,6 +110,6 @@ def _verify_call(node: Node) -> None:
         raise ArtifactError(f"its inputs or attributes do not fit: {error}"[:300], where=_place(node)) from None
 
 
-def _named(node: Node, entry: Entry) -> dict[str, Any]:
+def _named(node: OnnxNode, entry: OperatorEntry) -> dict[str, Any]:
     own = {name: value for name, value in node.attributes.items() if not isinstance(value, OnnxGraph)}
     return own | ({"call": None} if entry.call else {})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from graphc.interop.onnx.graph import Node
+from graphc.interop.onnx.graph import OnnxNode
 
 ALIGN = "AlignAxis"
 """Operator of graphc's own domain: appends dimensions of 1 to align the first input with an axis of the second."""
@@ -13,7 +13,7 @@ _WITHOUT_MEANING = frozenset({"broadcast", "consumed_inputs", "is_test", "spatia
 """Attributes whose defaults, in inference, are what later versions do."""
 
 
-def modern(node: Node) -> list[Node]:
+def modern(node: OnnxNode) -> list[OnnxNode]:
     """Return the nodes that replace a node of version 6: an alignment of its second operand if need be, and version
     7."""
     if node.domain or node.version >= 7 or node.version == 0:
@@ -27,5 +27,5 @@ def modern(node: Node) -> list[Node]:
         return [plain]
     first, second, *rest = node.inputs
     aligned = f"{node.outputs[0]}/{second}"
-    step = Node(f"{node.name}/{ALIGN}", ALIGN, OWN, 1, (second, first), (aligned,), {"axis": axis}, (0,))
+    step = OnnxNode(f"{node.name}/{ALIGN}", ALIGN, OWN, 1, (second, first), (aligned,), {"axis": axis}, (0,))
     return [step, replace(plain, inputs=(first, aligned, *rest))]

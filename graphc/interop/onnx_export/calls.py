@@ -22,7 +22,7 @@ from graphc.tracing.tracer import Tracer
 
 
 @dataclass
-class Call:
+class ExportedCall:
     """One call of a function in a trace."""
 
     function: Callable[..., Any]
@@ -48,10 +48,10 @@ class Observer:
 
     def __init__(self, functions: Iterable[Callable[..., Any]]):
         self._functions: dict[CodeType, Callable[..., Any]] = {inspect.unwrap(f).__code__: f for f in functions}
-        self._open: list[tuple[FrameType, Tracer, Call]] = []
-        self._calls: list[Call] = []
+        self._open: list[tuple[FrameType, Tracer, ExportedCall]] = []
+        self._calls: list[ExportedCall] = []
 
-    def of(self, graph: Graph) -> list[Call]:
+    def of(self, graph: Graph) -> list[ExportedCall]:
         """Return the calls with nodes in a graph, by their first node. A call precedes those inside of it."""
         return sorted((c for c in self._calls if c.graph is graph), key=lambda c: (c.first, -c.last))
 
@@ -68,7 +68,7 @@ class Observer:
         code, values = frame.f_code, frame.f_locals
         names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         arguments = {name: _now(tracer, values[name]) for name in names}
-        call = Call(function, tracer.graph, arguments, tracer.graph.next_id)
+        call = ExportedCall(function, tracer.graph, arguments, tracer.graph.next_id)
         self._calls.append(call)  # before those inside of it
         self._open.append((frame, tracer, call))
 

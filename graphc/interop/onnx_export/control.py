@@ -8,24 +8,24 @@ import numpy as np
 
 from graphc.base.dtypes import bool_, int64
 from graphc.interop.onnx_export.records import GraphRecord
-from graphc.interop.onnx_export.writer import Rule, Writer
+from graphc.interop.onnx_export.writer import GraphWriter, Rule
 from graphc.ir.graph.graph import Graph, Node, Value
 
 Names = str | Sequence[str]
 
 
-def _branch(w: Writer, graph: Graph, inputs: Sequence[str], name: str) -> GraphRecord:
+def _branch(w: GraphWriter, graph: Graph, inputs: Sequence[str], name: str) -> GraphRecord:
     inner, formal = w.body(name, (), ())
     names = inner.inline(graph, inputs)
     return inner.finish(name, formal, list(zip(names, graph.outputs, strict=True)))
 
 
-def _cond(w: Writer, node: Node, condition: str, *operands: str) -> Names:
+def _cond(w: GraphWriter, node: Node, condition: str, *operands: str) -> Names:
     then, other = (_branch(w, node.attrs[name], operands, name) for name in ("then", "otherwise"))
     return w.add("If", condition, outputs=len(node.results), then_branch=then, else_branch=other)
 
 
-def _while(w: Writer, node: Node, *operands: str) -> Names:
+def _while(w: GraphWriter, node: Node, *operands: str) -> Names:
     test, body, carries = node.attrs["test"], node.attrs["body"], node.attrs["carries"]
     first_test = w.inline(test, operands)[0]
     leading = [w.record(w.model.unique("step"), int64, ()), w.record(w.model.unique("condition"), bool_, ())]
@@ -38,7 +38,7 @@ def _while(w: Writer, node: Node, *operands: str) -> Names:
     return w.add("Loop", "", first_test, *operands[:carries], outputs=carries, body=record)
 
 
-def _scan(w: Writer, node: Node, *operands: str) -> Names:
+def _scan(w: GraphWriter, node: Node, *operands: str) -> Names:
     """Write ONNX's Scan, whose body reads the loop constants from the enclosing scope."""
     body, carries, sequences = node.attrs["body"], node.attrs["carries"], node.attrs["sequences"]
     last, reverse = carries + sequences, int(node.attrs["reverse"])

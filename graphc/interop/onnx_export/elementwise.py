@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from graphc.base.dtypes import bool_, int32, int64, limits, uint64
-from graphc.interop.onnx_export.writer import Rule, Writer, is_small
+from graphc.interop.onnx_export.writer import GraphWriter, Rule, is_small
 from graphc.ir.graph.graph import Node
 
 
@@ -28,7 +28,7 @@ def by_kind(other: Rule, **rules: Rule) -> Rule:
 def wide(rule: Rule) -> Rule:
     """Compute narrow integers in 32 bits. The result wraps around as theirs does."""
 
-    def write(w: Writer, node: Node, *x: str) -> str:
+    def write(w: GraphWriter, node: Node, *x: str) -> str:
         if not is_small(node.operands[0].dtype):
             return rule(w, node, *x)
         result = rule(w, node, *(w.cast(v, int32) for v in x))
@@ -41,7 +41,7 @@ def wide(rule: Rule) -> Rule:
 def compared(op: str, negated: bool = False) -> Rule:
     """Return a rule for a comparison. Bools and narrow integers are compared in 32 bits."""
 
-    def write(w: Writer, node: Node, *x: str) -> str:
+    def write(w: GraphWriter, node: Node, *x: str) -> str:
         small = is_small(node.operands[0].dtype)
         result = w.add(op, *(w.cast(v, int32) if small else v for v in x))
         return w.add("Not", result) if negated else result
@@ -66,7 +66,7 @@ def composed(function: Callable[..., str]) -> Rule:
     the first operand.
     """
 
-    def write(w: Writer, node: Node, *x: str) -> str:
+    def write(w: GraphWriter, node: Node, *x: str) -> str:
         dtype = node.operands[0].dtype
         if dtype.kind in "iu" and is_small(dtype):
             dtype = int32  # as ``wide`` computes
@@ -89,7 +89,7 @@ def _integer_division(function: Callable[..., str], at_minus_one: Callable[..., 
     against them unless the divisor is known to be neither.
     """
 
-    def write(w: Writer, node: Node, x: str, y: str) -> str:
+    def write(w: GraphWriter, node: Node, x: str, y: str) -> str:
         divisors, dtype = w.known(node.operands[1]), node.operands[0].dtype
         if divisors is not None and not np.isin(divisors, (0, -1)).any():
             return wide(composed(function))(w, node, x, y)
@@ -120,7 +120,7 @@ def _shifted(left: bool) -> Rule:
     Shifts beyond the width give 0, or the sign for a right shift of negative numbers.
     """
 
-    def write(w: Writer, node: Node, x: str, y: str) -> str:
+    def write(w: GraphWriter, node: Node, x: str, y: str) -> str:
         def o(op: str, *inputs: Any, **attrs: Any) -> str:
             return w.add(op, *(v if isinstance(v, str) else w.constant(v, int64) for v in inputs), **attrs)
 
@@ -157,7 +157,7 @@ def _circle(o: Step, y: str, x: str) -> str:
     return o("Where", is_zero, half, o("Where", o("Less", x, 0), flipped, angle))
 
 
-def _clamp(w: Writer, node: Node, x: str, low: str, high: str) -> str:
+def _clamp(w: GraphWriter, node: Node, x: str, low: str, high: str) -> str:
     """Write Clip with two numbers, without those that limit nothing."""
     least, most = limits(node.operands[0].dtype)
     bounds = [w.known(v) for v in node.operands[1:]]
@@ -169,7 +169,7 @@ def _clamp(w: Writer, node: Node, x: str, low: str, high: str) -> str:
     return w.add("Clip", x, *ends) if ends else x
 
 
-def _power(w: Writer, node: Node, x: str, y: str) -> str:
+def _power(w: GraphWriter, node: Node, x: str, y: str) -> str:
     """Write Pow. Runtimes compute integer powers in floats, so small integer exponents become products."""
     exponent, is_whole = w.known(node.operands[1]), node.operands[0].dtype.kind != "f"
     if is_whole and exponent is not None and not exponent.shape and exponent in (2, 3):
@@ -209,7 +209,7 @@ def _rounded(op: str) -> Rule:
     return lambda w, node, x: w.add(op, x) if node.operands[0].dtype.kind == "f" else x
 
 
-def _truncated(w: Writer, node: Node, x: str) -> str:
+def _truncated(w: GraphWriter, node: Node, x: str) -> str:
     if node.operands[0].dtype.kind != "f":
         return x
     return w.add("Mul", w.add("Sign", x), w.add("Floor", w.add("Abs", x)))

@@ -14,19 +14,19 @@ from graphc.base.sizes.size_limits import limits
 from graphc.base.sizes.size_terms import Dimension
 from graphc.calls.graph_module import GraphModule
 from graphc.files.model_manifest import ModelManifest
-from graphc.interop.onnx_export.calls import Call, observed
+from graphc.interop.onnx_export.calls import ExportedCall, observed
 from graphc.interop.onnx_export.protobuf import check_opset, write
 from graphc.interop.onnx_export.records import GraphRecord
 from graphc.interop.onnx_export.sizes import Sizes
 from graphc.interop.onnx_export.table import RULES, call_rules
-from graphc.interop.onnx_export.writer import Model, Writer, unsupported
+from graphc.interop.onnx_export.writer import GraphWriter, Model, unsupported
 from graphc.ir.graph.graph import Graph, input_class, input_equals, input_path
 from graphc.ir.op import Trait
 from graphc.models.model_export import manifest_of
 from graphc.models.model_trace import nesting, snapshot
 from graphc.tensors.placement import on_host
 
-CallsOf = Callable[[Graph], Sequence[Call]]
+CallsOf = Callable[[Graph], Sequence[ExportedCall]]
 
 
 def export_model(
@@ -72,7 +72,7 @@ def graph_record(
         if node.op.has(Trait.STATE_WRITE):
             raise unsupported(node, "the model changes its buffers, and ONNX has no mutable buffers")
     model = Model(opset, RULES, call_rules(opset), calls_of, _fixed_dimensions(graph))
-    writer = Writer(model)
+    writer = GraphWriter(model)
     inputs = []
     for value in graph.inputs:
         is_input = input_class(value) == "input"

@@ -9,11 +9,11 @@ import numpy as np
 
 from graphc.base.dtypes import float32, int64, uint8
 from graphc.base.sizes.size import is_size
-from graphc.interop.onnx_export.calls import Call
+from graphc.interop.onnx_export.calls import ExportedCall
 from graphc.interop.onnx_export.products import top
 from graphc.interop.onnx_export.shaping import reshaped
 from graphc.interop.onnx_export.sizes import same
-from graphc.interop.onnx_export.writer import CallRule, Writer, is_small
+from graphc.interop.onnx_export.writer import CallRule, GraphWriter, is_small
 from graphc.ir.graph.graph import Value
 from graphc.nn import functional as F
 from graphc.nn.functional import activation, pooling
@@ -26,7 +26,7 @@ from graphc.tensors.methods.shaping import Shaping
 CallResults = Sequence[Any] | None
 
 
-class Entry(NamedTuple):
+class LayerRule(NamedTuple):
     """Function for which ONNX has an operator."""
 
     function: Callable[..., Any]
@@ -54,7 +54,7 @@ def unary(op: str, x: str = "input", names: Any = None, fixed: Any = None) -> Ca
     ``names`` maps attributes to arguments of the call, ``fixed`` holds constant attributes.
     """
 
-    def write(w: Writer, call: Call) -> CallResults:
+    def write(w: GraphWriter, call: ExportedCall) -> CallResults:
         attrs: dict[str, Any] = {key: float(call[name]) for key, name in (names or {}).items()} | (fixed or {})
         return [w.add(op, w.value(call[x]), **attrs)] if _is_float(call[x]) else None
 
@@ -64,7 +64,7 @@ def unary(op: str, x: str = "input", names: Any = None, fixed: Any = None) -> Ca
 def _along(op: str) -> CallRule:
     """Return a rule for softmax or its logarithm."""
 
-    def write(w: Writer, call: Call) -> CallResults:
+    def write(w: GraphWriter, call: ExportedCall) -> CallResults:
         x, rank = call["x"], len(call["x"].shape)
         if not rank or _is_empty(x):
             return None
@@ -74,7 +74,7 @@ def _along(op: str) -> CallRule:
     return write
 
 
-def _masked_softmax(w: Writer, call: Call) -> CallResults:
+def _masked_softmax(w: GraphWriter, call: ExportedCall) -> CallResults:
     """Write Softmax with zeros where all elements along the axis are minus infinity, for which Softmax gives NaN."""
     x, axis = call["x"], call["dim"] % len(call["x"].shape)
     if _is_empty(x):
@@ -85,23 +85,23 @@ def _masked_softmax(w: Writer, call: Call) -> CallResults:
     return [w.add("Where", w.add("Equal", top_one, least), w.constant(0, x.dtype), powers)]
 
 
-def _prelu(w: Writer, call: Call) -> CallResults:
+def _prelu(w: GraphWriter, call: ExportedCall) -> CallResults:
     x, weight = call["input"], call["weight"]
     slope = (*weight.shape, *(1 for _ in x.shape[2:])) if len(x.shape) > 1 else weight.shape
     return [w.add("PRelu", w.value(x), reshaped(w, w.value(weight), weight.shape, slope))]
 
 
-def _celu(w: Writer, call: Call) -> CallResults:
+def _celu(w: GraphWriter, call: ExportedCall) -> CallResults:
     x = call["input"]
     return [w.add("Celu", w.value(x), alpha=float(call["alpha"]))] if x.dtype is float32 else None
 
 
-def _gelu(w: Writer, call: Call) -> CallResults:
+def _gelu(w: GraphWriter, call: ExportedCall) -> CallResults:
     approximation = call["approximate"] if call["approximate"] != "none" else None
     return [w.add("Gelu", w.value(call["x"]), approximate=approximation)] if _is_float(call["x"]) else None
 
 
-def _softplus(w: Writer, call: Call) -> CallResults:
+def _softplus(w: GraphWriter, call: ExportedCall) -> CallResults:
     is_default = call["beta"] == 1 and call["threshold"] >= 20 and _is_float(call["x"])
     return [w.add("Softplus", w.value(call["x"]))] if is_default else None
 
@@ -117,7 +117,7 @@ def _shrink(soft: bool) -> CallRule:
 # ---- normalizations
 
 
-def _or_constant(w: Writer, call: Call, name: str, shape: Sequence[int], value: float = 1.0) -> str:
+def _or_constant(w: GraphWriter, call: ExportedCall, name: str, shape: Sequence[int], value: float = 1.0) -> str:
     """Return a parameter, or constants in its place."""
     parameter = call[name]
     if parameter is not None:
@@ -126,7 +126,7 @@ def _or_constant(w: Writer, call: Call, name: str, shape: Sequence[int], value: 
 
 
 def _layer_norm(op: str) -> CallRule:
-    def write(w: Writer, call: Call) -> CallResults:
+    def write(w: GraphWriter, call: ExportedCall) -> CallResults:
         x, shape = call["input"], tuple(call["normalized_shape"])
         if any(map(is_size, shape)) or call["eps"] is None:
             return None
@@ -138,7 +138,7 @@ def _layer_norm(op: str) -> CallRule:
     return write
 
 
-def _batch_norm(w: Writer, call: Call) -> CallResults:
+def _batch_norm(w: GraphWriter, call: ExportedCall) -> CallResults:
     x = call["input"]
     if call["training"] or is_size(x.shape[1]) or not all(isinstance(call[n], Value) for n in _RUNNING):
         return None
@@ -151,7 +151,7 @@ def _batch_norm(w: Writer, call: Call) -> CallResults:
 _RUNNING = ("running_mean", "running_var")
 
 
-def _group_norm(w: Writer, call: Call) -> CallResults:
+def _group_norm(w: GraphWriter, call: ExportedCall) -> CallResults:
     x, groups, epsilon = call["input"], int(call["num_groups"]), float(call["eps"])
     if len(x.shape) < 3 or is_size(x.shape[1]):
         return None
@@ -174,7 +174,7 @@ _GROUPS_BY_CHANNEL = 21
 """First opset whose GroupNormalization has a scale per channel."""
 
 
-def _instance_norm(w: Writer, call: Call) -> CallResults:
+def _instance_norm(w: GraphWriter, call: ExportedCall) -> CallResults:
     x = call["input"]
     if not call["use_input_stats"] or is_size(x.shape[1]):
         return None
@@ -183,7 +183,7 @@ def _instance_norm(w: Writer, call: Call) -> CallResults:
     return [w.add("InstanceNormalization", w.value(x), *parameters, epsilon=float(call["eps"]))]
 
 
-def _local_response(w: Writer, call: Call) -> CallResults:
+def _local_response(w: GraphWriter, call: ExportedCall) -> CallResults:
     if call["size"] % 2 == 0 or call["input"].dtype is not float32 or len(call["input"].shape) != 4:
         return None
     attrs = {"size": int(call["size"]), **{k: float(call[n]) for k, n in _RESPONSE.items()}}
@@ -196,7 +196,7 @@ _RESPONSE = {"alpha": "alpha", "beta": "beta", "bias": "k"}
 # ---- products
 
 
-def _linear(w: Writer, call: Call) -> CallResults:
+def _linear(w: GraphWriter, call: ExportedCall) -> CallResults:
     x, weight, bias = (call[name] for name in ("input", "weight", "bias"))
     if len(x.shape) != 2 or len(weight.shape) != 2 or not _is_float(x) or x.dtype is not weight.dtype:
         return None
@@ -212,7 +212,7 @@ def _convolution(rank: int) -> CallRule:
     A graph would add the bias separately, and has 3D convolutions as sums of 2D ones.
     """
 
-    def write(w: Writer, call: Call) -> CallResults:
+    def write(w: GraphWriter, call: ExportedCall) -> CallResults:
         x, weight, padding = call["input"], call["weight"], call["padding"]
         if len(x.shape) != rank + 2 or not _is_float(x) or x.dtype is not weight.dtype:
             return None
@@ -231,7 +231,7 @@ def _convolution(rank: int) -> CallRule:
 
 
 def _convolution_transposed(rank: int) -> CallRule:
-    def write(w: Writer, call: Call) -> CallResults:
+    def write(w: GraphWriter, call: ExportedCall) -> CallResults:
         x, weight = call["input"], call["weight"]
         if len(x.shape) != rank + 2 or not _is_float(x) or x.dtype is not weight.dtype:
             return None
@@ -247,7 +247,7 @@ def _convolution_transposed(rank: int) -> CallRule:
     return write
 
 
-def _mean(w: Writer, call: Call) -> CallResults:
+def _mean(w: GraphWriter, call: ExportedCall) -> CallResults:
     x, rank = call["x"], len(call["x"].shape)
     dims = call["dim"]
     axes = tuple(range(rank)) if dims is None or dims == () else (dims,) if isinstance(dims, int) else tuple(dims)
@@ -257,7 +257,7 @@ def _mean(w: Writer, call: Call) -> CallResults:
     return [w.add("ReduceMean", w.value(x), axes_name, keepdims=int(call["keepdim"]))]
 
 
-def _norm(w: Writer, call: Call) -> CallResults:
+def _norm(w: GraphWriter, call: ExportedCall) -> CallResults:
     x, rank, dims = call["x"], len(call["x"].shape), call["dim"]
     axes = tuple(range(rank)) if dims is None or dims == () else (dims,) if isinstance(dims, int) else tuple(dims)
     if call["p"] not in (1, 2) or not axes or not _is_float(x) or _is_empty(x):
@@ -269,7 +269,7 @@ def _norm(w: Writer, call: Call) -> CallResults:
 # ---- look-ups
 
 
-def _embedding(w: Writer, call: Call) -> CallResults:
+def _embedding(w: GraphWriter, call: ExportedCall) -> CallResults:
     index = call["input"]
     if call["max_norm"] is not None or not isinstance(index, Value):
         return None
@@ -277,7 +277,7 @@ def _embedding(w: Writer, call: Call) -> CallResults:
     return [w.add("Gather", w.value(call["weight"]), indices, axis=0)]
 
 
-def _take_along(w: Writer, call: Call) -> CallResults:
+def _take_along(w: GraphWriter, call: ExportedCall) -> CallResults:
     x, index = call["x" if "x" in call.arguments else "self"], call["index"]
     if not isinstance(index, Value) or not x.shape or len(x.shape) != len(index.shape):
         return None
@@ -288,14 +288,14 @@ def _take_along(w: Writer, call: Call) -> CallResults:
     return [w.add("GatherElements", w.value(x), indices, axis=axis)]
 
 
-def _topk(w: Writer, call: Call) -> CallResults:
+def _topk(w: GraphWriter, call: ExportedCall) -> CallResults:
     x, rank = call["self"], len(call["self"].shape)
     if not rank or is_small(x.dtype):
         return None
     return top(w, w.value(x), w.ints(int(call["k"])), call["dim"] % rank, call["largest"])
 
 
-def _sort(w: Writer, call: Call) -> CallResults:
+def _sort(w: GraphWriter, call: ExportedCall) -> CallResults:
     x, rank = call["self"], len(call["self"].shape)
     if not rank or is_small(x.dtype):
         return None
@@ -306,13 +306,13 @@ def _sort(w: Writer, call: Call) -> CallResults:
 # ---- pooling and resizing
 
 
-def _global_average(w: Writer, call: Call) -> CallResults:
+def _global_average(w: GraphWriter, call: ExportedCall) -> CallResults:
     if any(is_size(n) or n != 1 for n in call["wanted"]) or not _is_float(call["x"]):
         return None
     return [w.add("GlobalAveragePool", w.value(call["x"]))]
 
 
-def _largest(w: Writer, call: Call) -> CallResults:
+def _largest(w: GraphWriter, call: ExportedCall) -> CallResults:
     """Write MaxPool with indices. ONNX counts them through the whole tensor, graphc through a plane."""
     if not call["return_indices"] or len(call["x"].shape) != call["rank"] + 2 or not _is_float(call["x"]):
         return None
@@ -330,7 +330,7 @@ def _largest(w: Writer, call: Call) -> CallResults:
 def _volumes(op: str) -> CallRule:
     """Return a rule for pooling of volumes, which a graph would pool by planes, then by depth."""
 
-    def write(w: Writer, call: Call) -> CallResults:
+    def write(w: GraphWriter, call: ExportedCall) -> CallResults:
         arguments = call.arguments
         others = ("ceil_mode", "return_indices", "divisor_override")
         if len(call["input"].shape) != 5 or any(arguments.get(name) for name in others) or not _is_float(call["input"]):
@@ -347,7 +347,7 @@ def _volumes(op: str) -> CallRule:
     return write
 
 
-def _interpolate(w: Writer, call: Call) -> CallResults:
+def _interpolate(w: GraphWriter, call: ExportedCall) -> CallResults:
     x, mode, size, scale = (call[name] for name in ("input", "mode", "size", "scale_factor"))
     if mode not in _RESIZE or x.dtype is uint8 or not _is_float(x):
         return None
@@ -377,7 +377,7 @@ _RESIZE: dict[str, dict[str, Any]] = {
 }
 
 
-def _padded(w: Writer, call: Call) -> CallResults:
+def _padded(w: GraphWriter, call: ExportedCall) -> CallResults:
     x, pad, mode = call["input"], tuple(call["pad"]), _PADDING.get(call["mode"])
     if mode is None or any(is_size(p) or p < 0 for p in pad) or (mode == "wrap" and w.opset < 19):
         return None
@@ -390,14 +390,14 @@ def _padded(w: Writer, call: Call) -> CallResults:
 _PADDING = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 
 
-def _pixel_shuffle(w: Writer, call: Call) -> CallResults:
+def _pixel_shuffle(w: GraphWriter, call: ExportedCall) -> CallResults:
     if len(call["input"].shape) != 4:
         return None
     attrs = {"blocksize": int(call["upscale_factor"]), "mode": "CRD"}
     return [w.add("DepthToSpace", w.value(call["input"]), **attrs)]
 
 
-def _grid_sample(w: Writer, call: Call) -> CallResults:
+def _grid_sample(w: GraphWriter, call: ExportedCall) -> CallResults:
     mode = call["mode"]
     mode = mode if mode == "nearest" or w.opset < 20 else "linear"
     attrs = {"mode": mode, "padding_mode": call["padding_mode"], "align_corners": int(bool(call["align_corners"]))}
@@ -408,49 +408,53 @@ _SELU = {"alpha": activation.SELU_ALPHA, "gamma": activation.SELU_SCALE}
 _FLOATS, _PLAIN = "floats", "no ceil_mode"
 _ALIKE = "as many indices as elements in the other dimensions"
 
-ENTRIES: tuple[Entry, ...] = (
-    Entry(composite.relu, "Relu", 18, unary("Relu", "x"), _FLOATS),
-    Entry(F.leaky_relu, "LeakyRelu", 18, unary("LeakyRelu", names={"alpha": "negative_slope"}), _FLOATS),
-    Entry(F.elu, "Elu", 18, unary("Elu", names={"alpha": "alpha"}), _FLOATS),
-    Entry(F.selu, "Selu", 18, unary("Selu", fixed=_SELU), _FLOATS),
-    Entry(F.celu, "Celu", 18, _celu, "f32"),
-    Entry(F.prelu, "PRelu", 18, _prelu),
-    Entry(composite.gelu, "Gelu", 20, _gelu),
-    Entry(F.mish, "Mish", 18, unary("Mish")),
-    Entry(F.hardsigmoid, "HardSigmoid", 18, unary("HardSigmoid", fixed={"alpha": 1 / 6, "beta": 0.5}), _FLOATS),
-    Entry(F.hardswish, "HardSwish", 18, unary("HardSwish"), _FLOATS),
-    Entry(composite.softplus, "Softplus", 18, _softplus, "beta 1"),
-    Entry(F.softsign, "Softsign", 18, unary("Softsign"), _FLOATS),
-    Entry(F.hardshrink, "Shrink", 18, _shrink(soft=False)),
-    Entry(F.softshrink, "Shrink", 18, _shrink(soft=True)),
-    Entry(composite.softmax, "Softmax", 18, _along("Softmax")),
-    Entry(composite.masked_softmax, "Softmax", 18, _masked_softmax, "Where for masked rows", "attention with masks"),
-    Entry(composite.log_softmax, "LogSoftmax", 18, _along("LogSoftmax")),
-    Entry(F.layer_norm, "LayerNormalization", 18, _layer_norm("LayerNormalization")),
-    Entry(F.rms_norm, "RMSNormalization", 23, _layer_norm("RMSNormalization"), "eps is given"),
-    Entry(F.batch_norm, "BatchNormalization", 18, _batch_norm, "in evaluation mode"),
-    Entry(F.group_norm, "GroupNormalization", 18, _group_norm, "three dimensions; before 21 InstanceNormalization"),
-    Entry(F.instance_norm, "InstanceNormalization", 18, _instance_norm, "by the input's statistics"),
-    Entry(F.local_response_norm, "LRN", 18, _local_response, "an odd size, four dimensions, f32"),
-    Entry(F.linear, "Gemm", 18, _linear, "two dimensions; else MatMul and Add"),
-    *(Entry(f, "Conv", 18, _convolution(i)) for i, f in enumerate((F.conv1d, F.conv2d, F.conv3d), 1)),
+ENTRIES: tuple[LayerRule, ...] = (
+    LayerRule(composite.relu, "Relu", 18, unary("Relu", "x"), _FLOATS),
+    LayerRule(F.leaky_relu, "LeakyRelu", 18, unary("LeakyRelu", names={"alpha": "negative_slope"}), _FLOATS),
+    LayerRule(F.elu, "Elu", 18, unary("Elu", names={"alpha": "alpha"}), _FLOATS),
+    LayerRule(F.selu, "Selu", 18, unary("Selu", fixed=_SELU), _FLOATS),
+    LayerRule(F.celu, "Celu", 18, _celu, "f32"),
+    LayerRule(F.prelu, "PRelu", 18, _prelu),
+    LayerRule(composite.gelu, "Gelu", 20, _gelu),
+    LayerRule(F.mish, "Mish", 18, unary("Mish")),
+    LayerRule(F.hardsigmoid, "HardSigmoid", 18, unary("HardSigmoid", fixed={"alpha": 1 / 6, "beta": 0.5}), _FLOATS),
+    LayerRule(F.hardswish, "HardSwish", 18, unary("HardSwish"), _FLOATS),
+    LayerRule(composite.softplus, "Softplus", 18, _softplus, "beta 1"),
+    LayerRule(F.softsign, "Softsign", 18, unary("Softsign"), _FLOATS),
+    LayerRule(F.hardshrink, "Shrink", 18, _shrink(soft=False)),
+    LayerRule(F.softshrink, "Shrink", 18, _shrink(soft=True)),
+    LayerRule(composite.softmax, "Softmax", 18, _along("Softmax")),
+    LayerRule(
+        composite.masked_softmax, "Softmax", 18, _masked_softmax, "Where for masked rows", "attention with masks"
+    ),
+    LayerRule(composite.log_softmax, "LogSoftmax", 18, _along("LogSoftmax")),
+    LayerRule(F.layer_norm, "LayerNormalization", 18, _layer_norm("LayerNormalization")),
+    LayerRule(F.rms_norm, "RMSNormalization", 23, _layer_norm("RMSNormalization"), "eps is given"),
+    LayerRule(F.batch_norm, "BatchNormalization", 18, _batch_norm, "in evaluation mode"),
+    LayerRule(F.group_norm, "GroupNormalization", 18, _group_norm, "three dimensions; before 21 InstanceNormalization"),
+    LayerRule(F.instance_norm, "InstanceNormalization", 18, _instance_norm, "by the input's statistics"),
+    LayerRule(F.local_response_norm, "LRN", 18, _local_response, "an odd size, four dimensions, f32"),
+    LayerRule(F.linear, "Gemm", 18, _linear, "two dimensions; else MatMul and Add"),
+    *(LayerRule(f, "Conv", 18, _convolution(i)) for i, f in enumerate((F.conv1d, F.conv2d, F.conv3d), 1)),
     *(
-        Entry(f, "ConvTranspose", 18, _convolution_transposed(i), "less output_padding than stride")
+        LayerRule(f, "ConvTranspose", 18, _convolution_transposed(i), "less output_padding than stride")
         for i, f in enumerate((F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d), 1)
     ),
-    Entry(composite.mean, "ReduceMean", 18, _mean),
-    Entry(composite.norm, "ReduceL1, ReduceL2", 18, _norm, "p is 1 or 2"),
-    Entry(F.embedding, "Gather", 18, _embedding, "no max_norm"),
-    Entry(take_along, "GatherElements", 18, _take_along, _ALIKE, "Tensor.median, kthvalue"),
-    Entry(Shaping.gather, "GatherElements", 18, _take_along, _ALIKE),
-    Entry(Ordering.topk, "TopK", 18, _topk),
-    Entry(Ordering.sort, "TopK", 18, _sort),
-    Entry(pooling.average_parts, "GlobalAveragePool", 18, _global_average, "to one element", "F.adaptive_avg_pool2d"),
-    Entry(pooling.maximum_windows, "MaxPool", 18, _largest, "with indices; without, it is the op", "F.max_pool2d"),
-    Entry(F.max_pool3d, "MaxPool", 18, _volumes("MaxPool"), _PLAIN),
-    Entry(F.avg_pool3d, "AveragePool", 18, _volumes("AveragePool"), _PLAIN),
-    Entry(F.interpolate, "Resize", 18, _interpolate, "all modes but area, floats"),
-    Entry(F.pad, "Pad", 18, _padded, "reflect, replicate, and from 19 on circular; a constant is the op"),
-    Entry(F.pixel_shuffle, "DepthToSpace", 18, _pixel_shuffle, "four dimensions"),
-    Entry(F.grid_sample, "GridSample", 18, _grid_sample),
+    LayerRule(composite.mean, "ReduceMean", 18, _mean),
+    LayerRule(composite.norm, "ReduceL1, ReduceL2", 18, _norm, "p is 1 or 2"),
+    LayerRule(F.embedding, "Gather", 18, _embedding, "no max_norm"),
+    LayerRule(take_along, "GatherElements", 18, _take_along, _ALIKE, "Tensor.median, kthvalue"),
+    LayerRule(Shaping.gather, "GatherElements", 18, _take_along, _ALIKE),
+    LayerRule(Ordering.topk, "TopK", 18, _topk),
+    LayerRule(Ordering.sort, "TopK", 18, _sort),
+    LayerRule(
+        pooling.average_parts, "GlobalAveragePool", 18, _global_average, "to one element", "F.adaptive_avg_pool2d"
+    ),
+    LayerRule(pooling.maximum_windows, "MaxPool", 18, _largest, "with indices; without, it is the op", "F.max_pool2d"),
+    LayerRule(F.max_pool3d, "MaxPool", 18, _volumes("MaxPool"), _PLAIN),
+    LayerRule(F.avg_pool3d, "AveragePool", 18, _volumes("AveragePool"), _PLAIN),
+    LayerRule(F.interpolate, "Resize", 18, _interpolate, "all modes but area, floats"),
+    LayerRule(F.pad, "Pad", 18, _padded, "reflect, replicate, and from 19 on circular; a constant is the op"),
+    LayerRule(F.pixel_shuffle, "DepthToSpace", 18, _pixel_shuffle, "four dimensions"),
+    LayerRule(F.grid_sample, "GridSample", 18, _grid_sample),
 )

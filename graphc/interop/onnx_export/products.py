@@ -10,18 +10,18 @@ import numpy as np
 from graphc.base.dtypes import DType, bool_, float32, float64, int32, int64
 from graphc.base.sizes.size import is_size
 from graphc.interop.onnx_export.shaping import expanded, reshaped
-from graphc.interop.onnx_export.writer import Rule, Writer, is_small, unsupported
+from graphc.interop.onnx_export.writer import GraphWriter, Rule, is_small, unsupported
 from graphc.ir.graph.graph import Node
 from graphc.ops.movement.parts import parts_of
 from graphc.ops.reduction.window import lowest
 
 
-def transposed(w: Writer, x: str, rank: int) -> str:
+def transposed(w: GraphWriter, x: str, rank: int) -> str:
     """Swap the last two dimensions."""
     return w.transpose(x, [*range(rank - 2), rank - 1, rank - 2])
 
 
-def _matmul(w: Writer, node: Node, a: str, b: str) -> str:
+def _matmul(w: GraphWriter, node: Node, a: str, b: str) -> str:
     dtype = node.operands[0].dtype
     if is_small(dtype):
         a, b = w.cast(a, int32), w.cast(b, int32)
@@ -40,7 +40,7 @@ def _window_attrs(attrs: Any) -> dict[str, Any]:
     return attributes | ({"dilations": list(attrs["dilation"])} if "dilation" in attrs else {})
 
 
-def _conv(w: Writer, node: Node, x: str, weight: str) -> str:
+def _conv(w: GraphWriter, node: Node, x: str, weight: str) -> str:
     """Write a convolution. Integers are convolved in f64."""
     attrs = _window_attrs(node.attrs) | {
         "group": node.attrs["groups"],
@@ -52,7 +52,7 @@ def _conv(w: Writer, node: Node, x: str, weight: str) -> str:
     return w.cast(w.add("Conv", w.cast(x, float64), w.cast(weight, float64), **attrs), dtype)
 
 
-def _conv_transpose(w: Writer, node: Node, g: str, weight: str) -> str:
+def _conv_transpose(w: GraphWriter, node: Node, g: str, weight: str) -> str:
     """Write the gradient of a convolution with respect to its input as ONNX's ConvTranspose."""
     attrs, kernel = node.attrs, node.operands[1].shape[2:]
     sizes, counts = w.at(attrs["size"]), w.at(node.operands[0].shape[2:])
@@ -70,7 +70,7 @@ def _conv_transpose(w: Writer, node: Node, g: str, weight: str) -> str:
     return w.add("ConvTranspose", g, weight, **window, output_padding=extra if any(extra) else None)
 
 
-def _padded_for_windows(w: Writer, node: Node, x: str) -> str:
+def _padded_for_windows(w: GraphWriter, node: Node, x: str) -> str:
     """Pad the operand with the lowest number. Runtimes only pad less than the size of a window."""
     low, high = zip((0, 0), (0, 0), *node.attrs["padding"], strict=True)
     dtype = node.operands[0].dtype
@@ -80,7 +80,7 @@ def _padded_for_windows(w: Writer, node: Node, x: str) -> str:
 def _pooled(op: str) -> Rule:
     """Return a rule for pooling of the last dimensions. The dimensions before them become a batch and channels."""
 
-    def write(w: Writer, node: Node, x: str) -> str:
+    def write(w: GraphWriter, node: Node, x: str) -> str:
         kernel, shape, after = node.attrs["kernel"], node.operands[0].shape, node.results[0].shape
         lead = len(shape) - len(kernel)
         attrs: dict[str, Any] = {"kernel_shape": list(kernel), **_window_attrs(node.attrs)}
@@ -98,7 +98,7 @@ def _pooled(op: str) -> Rule:
     return write
 
 
-def _part_sum(w: Writer, node: Node, x: str) -> str:
+def _part_sum(w: GraphWriter, node: Node, x: str) -> str:
     """Multiply by a matrix that assigns elements to segments."""
     axis, count = node.attrs["axis"], node.attrs["count"]
     rank, extent = node.operands[0].type.rank, w.at(node.operands[0].shape[axis])
@@ -123,7 +123,7 @@ def _folded(op: str, wide: DType | None = None) -> Rule:
     ``wide`` is the type for bools and narrow integers; their result then has the node's type.
     """
 
-    def write(w: Writer, node: Node, x: str) -> str:
+    def write(w: GraphWriter, node: Node, x: str) -> str:
         before, after = node.operands[0].dtype, node.results[0].dtype
         inner = int32 if is_small(before) else before
         inner = after if wide is not None and before.kind != "f" else inner
@@ -136,7 +136,7 @@ def _folded(op: str, wide: DType | None = None) -> Rule:
 
 
 def _position(op: str) -> Rule:
-    def write(w: Writer, node: Node, x: str) -> str:
+    def write(w: GraphWriter, node: Node, x: str) -> str:
         operand = w.cast(x, int32) if node.operands[0].dtype is bool_ else x
         return w.add(op, operand, axis=node.attrs["axis"], keepdims=int(node.attrs["keepdims"]))
 
@@ -146,12 +146,12 @@ def _position(op: str) -> Rule:
 # ---- order
 
 
-def top(w: Writer, x: str, count: str, axis: int, largest: bool) -> list[str]:
+def top(w: GraphWriter, x: str, count: str, axis: int, largest: bool) -> list[str]:
     """Write TopK: values and indices of the first elements in order."""
     return w.add("TopK", x, count, outputs=2, axis=axis, largest=int(largest), sorted=1)
 
 
-def _argsort(w: Writer, node: Node, x: str) -> str:
+def _argsort(w: GraphWriter, node: Node, x: str) -> str:
     """Return the indices of the first elements in order."""
     operand, axis = node.operands[0], node.attrs["axis"]
     operand_name = w.cast(x, float32) if is_small(operand.dtype) else x
@@ -159,7 +159,7 @@ def _argsort(w: Writer, node: Node, x: str) -> str:
     return top(w, operand_name, count, axis, node.attrs["descending"])[1]
 
 
-def _rank(w: Writer, node: Node, x: str) -> str:
+def _rank(w: GraphWriter, node: Node, x: str) -> str:
     """Return the positions that elements take in order: the inverse of argsort."""
     shape, axis = node.operands[0].shape, node.attrs["axis"]
     dtype = node.operands[0].dtype
@@ -176,7 +176,7 @@ def _rank(w: Writer, node: Node, x: str) -> str:
     return w.add("ScatterElements", order, order, expanded(w, counts, line, shape), axis=axis)
 
 
-def _cumsum(w: Writer, node: Node, x: str) -> str:
+def _cumsum(w: GraphWriter, node: Node, x: str) -> str:
     dtype = node.operands[0].dtype
     operand = w.cast(x, int32) if is_small(dtype) else x
     axis = w.constant(node.attrs["axis"], int64)

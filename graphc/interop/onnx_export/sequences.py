@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from graphc.base.dtypes import bool_, int32
-from graphc.interop.onnx_export.calls import Call
-from graphc.interop.onnx_export.layers import Entry
+from graphc.interop.onnx_export.calls import ExportedCall
+from graphc.interop.onnx_export.layers import LayerRule
 from graphc.interop.onnx_export.shaping import expanded
 from graphc.interop.onnx_export.sizes import same
-from graphc.interop.onnx_export.writer import Writer
+from graphc.interop.onnx_export.writer import GraphWriter
 from graphc.ir.graph.graph import Value
 from graphc.nn import functional as F
 from graphc.nn.functional import multi_head_attention, recurrent
@@ -28,7 +28,7 @@ _KINDS: dict[str, tuple[str, tuple[int, ...], dict[str, Any]]] = {
 """Operator, its order of the gates, and attributes, by kind of layer."""
 
 
-def _gates(w: Writer, values: Sequence[Value], order: Sequence[int]) -> str:
+def _gates(w: GraphWriter, values: Sequence[Value], order: Sequence[int]) -> str:
     """Return weights (or concatenated biases) with the gates in ONNX's order and a leading dimension for the
     direction."""
     arrays = [w.known(v) for v in values]
@@ -44,7 +44,7 @@ def _gates(w: Writer, values: Sequence[Value], order: Sequence[int]) -> str:
     return w.add("Unsqueeze", w.add("Concat", *gate_names, axis=0), w.ints(0))
 
 
-def _recurrent(w: Writer, call: Call) -> CallResults:
+def _recurrent(w: GraphWriter, call: ExportedCall) -> CallResults:
     if call["mask"] is not None or call["weight_hr"] is not None:
         return None
     op, order, fixed = _KINDS[call["kind"]]
@@ -61,7 +61,7 @@ def _recurrent(w: Writer, call: Call) -> CallResults:
     return [w.add("Squeeze", name, w.ints(1 if i == 0 else 0)) for i, name in enumerate(names)]
 
 
-def _attention(w: Writer, call: Call) -> CallResults:
+def _attention(w: GraphWriter, call: ExportedCall) -> CallResults:
     query, key, value, mask = (call[name] for name in ("query", "key", "value", "attn_mask"))
     if not all(len(t.shape) == 4 for t in (query, key, value)) or call["dropout_p"]:
         return None
@@ -76,12 +76,12 @@ def _attention(w: Writer, call: Call) -> CallResults:
     return [attended if mask is None else _without_hidden(w, attended, query, mask)]
 
 
-def _full_mask(w: Writer, mask: Value, queries: Any, keys: Any) -> str:
+def _full_mask(w: GraphWriter, mask: Value, queries: Any, keys: Any) -> str:
     """Expand a mask to all queries and keys: runtimes do not broadcast these dimensions."""
     return expanded(w, w.value(mask), mask.shape, (*mask.shape[:-2], queries, keys))
 
 
-def _without_hidden(w: Writer, attended: str, like: Value, mask: Value, squeezed: bool = False) -> str:
+def _without_hidden(w: GraphWriter, attended: str, like: Value, mask: Value, squeezed: bool = False) -> str:
     """Write zeros for queries whose keys are all masked, for which the operator gives NaN."""
     mask_name, last = w.value(mask), w.ints(len(mask.shape) - 1)
     if mask.dtype is bool_:
@@ -93,7 +93,7 @@ def _without_hidden(w: Writer, attended: str, like: Value, mask: Value, squeezed
     return w.add("Where", hidden, w.constant(0, like.dtype), attended)
 
 
-def _heads(w: Writer, call: Call) -> CallResults:
+def _heads(w: GraphWriter, call: ExportedCall) -> CallResults:
     """Write attention of [length, batch, size] with the heads side by side in the last dimension."""
     mask, heads, query = call["mask"], call["heads"], call["q"]
     per_head = mask is not None and len(mask.shape) == 4 and not same(mask.shape[1], 1)
@@ -107,19 +107,19 @@ def _heads(w: Writer, call: Call) -> CallResults:
     return [w.transpose(attended, (1, 0, 2)), None]
 
 
-ENTRIES: tuple[Entry, ...] = (
-    Entry(
+ENTRIES: tuple[LayerRule, ...] = (
+    LayerRule(
         *(recurrent.recurrent_layer, "LSTM, GRU, RNN", 18, _recurrent, "no packed sequence, no projection"),
         users="nn.LSTM, nn.GRU, nn.RNN",
     ),
-    Entry(
+    LayerRule(
         F.scaled_dot_product_attention,
         "Attention",
         23,
         _attention,
         "four dimensions; Where for queries that see no key",
     ),
-    Entry(
+    LayerRule(
         *(multi_head_attention.attend, "Attention", 23, _heads, "weights are not asked for; no mask per head"),
         users="nn.MultiheadAttention, layers of nn.Transformer",
     ),

@@ -11,7 +11,7 @@ import numpy as np
 from graphc.base.dtypes import int32, int64
 from graphc.base.sizes.size import bounds, is_size
 from graphc.interop.onnx_export.sizes import same
-from graphc.interop.onnx_export.writer import Rule, Writer, unsupported
+from graphc.interop.onnx_export.writer import GraphWriter, Rule, unsupported
 from graphc.ir.graph.graph import Node
 from graphc.ops.movement.strided import strided_view
 
@@ -20,7 +20,7 @@ END = np.iinfo(np.int64).max
 """Stop of a slice that extends to the end, whatever the size."""
 
 
-def reshaped(w: Writer, x: str, before: Shape, after: Shape) -> str:
+def reshaped(w: GraphWriter, x: str, before: Shape, after: Shape) -> str:
     """Reshape ``x``.
 
     Squeezes or unsqueezes where only sizes of 1 change. Symbolic sizes follow from the sizes of ``x`` where possible.
@@ -58,7 +58,7 @@ def _ones(short: Shape, long: Shape) -> list[int] | None:
     return axes_of_one if at == len(short) and axes_of_one else None
 
 
-def expanded(w: Writer, x: str, before: Shape, after: Shape) -> str:
+def expanded(w: GraphWriter, x: str, before: Shape, after: Shape) -> str:
     """Repeat ``x`` along its dimensions of size 1, and along new leading ones."""
     before, after = w.at(tuple(before)), w.at(tuple(after))
     lead = len(after) - len(before)
@@ -67,7 +67,7 @@ def expanded(w: Writer, x: str, before: Shape, after: Shape) -> str:
     return x if plain and not lead else w.add("Expand", x, w.vector(target))
 
 
-def sliced(w: Writer, x: str, shape: Shape, starts: Shape, stops: Shape, steps: Sequence[int]) -> str:
+def sliced(w: GraphWriter, x: str, shape: Shape, starts: Shape, stops: Shape, steps: Sequence[int]) -> str:
     """Slice the dimensions of which the slice does not take all."""
     shape, starts, stops = w.at(tuple(shape)), w.at(tuple(starts)), w.at(tuple(stops))
     axes = [d for d in range(len(shape)) if not (same(starts[d], 0) and same(stops[d], shape[d]) and steps[d] == 1)]
@@ -79,7 +79,7 @@ def sliced(w: Writer, x: str, shape: Shape, starts: Shape, stops: Shape, steps: 
     return w.add("Slice", x, *bounds, *([w.ints(*(steps[d] for d in axes))] if strided else []))
 
 
-def padded(w: Writer, node: Node, x: str, shape: Shape, low: Shape, high: Shape, value: Any) -> str:
+def padded(w: GraphWriter, node: Node, x: str, shape: Shape, low: Shape, high: Shape, value: Any) -> str:
     """Pad with constants, then crop by negative numbers."""
     low, high, shape = w.at(tuple(low)), w.at(tuple(high)), w.at(tuple(shape))
     around = [tuple(n if is_size(n) or n > 0 else 0 for n in side) for side in (low, high)]
@@ -93,12 +93,12 @@ def padded(w: Writer, node: Node, x: str, shape: Shape, low: Shape, high: Shape,
     )
 
 
-def positions(w: Writer, node: Node, number: int, name: str) -> str:
+def positions(w: GraphWriter, node: Node, number: int, name: str) -> str:
     """Cast indices to a type that ONNX takes."""
     return name if node.operands[number].dtype in (int32, int64) else w.cast(name, int64)
 
 
-def _pad(w: Writer, node: Node, x: str) -> str:
+def _pad(w: GraphWriter, node: Node, x: str) -> str:
     shape, interior = list(node.operands[0].shape), node.attrs["interior"]
     value = node.attrs["value"]
     for axis, gap in enumerate(interior):
@@ -116,11 +116,11 @@ def _pad(w: Writer, node: Node, x: str) -> str:
     return padded(w, node, x, shape, node.attrs["low"], node.attrs["high"], value)
 
 
-def _concat(w: Writer, node: Node, first: str, *others: str) -> str:
+def _concat(w: GraphWriter, node: Node, first: str, *others: str) -> str:
     return w.add("Concat", first, *others, axis=node.attrs["axis"]) if others else first
 
 
-def _flip(w: Writer, node: Node, x: str) -> str:
+def _flip(w: GraphWriter, node: Node, x: str) -> str:
     axes = node.attrs["axes"]
     if not axes:
         return x
@@ -128,7 +128,7 @@ def _flip(w: Writer, node: Node, x: str) -> str:
     return w.add("Slice", x, *ends, w.ints(*axes), w.ints(*(-1 for _ in axes)))
 
 
-def _as_strided(w: Writer, node: Node, x: str) -> str:
+def _as_strided(w: GraphWriter, node: Node, x: str) -> str:
     before, after = w.at(node.operands[0].shape), w.at(node.attrs["shape"])
     strides, offset = w.at(node.attrs["strides"]), w.at(node.attrs["offset"])
     if any(map(is_size, (*before, *after, *strides, offset))):
@@ -143,7 +143,7 @@ def _as_strided(w: Writer, node: Node, x: str) -> str:
 def _scattered(reduction: Any) -> Rule:
     """Return a rule for scattered updates: indices repeat for each element written at them."""
 
-    def write(w: Writer, node: Node, x: str, indices: str, updates: str) -> str:
+    def write(w: GraphWriter, node: Node, x: str, indices: str, updates: str) -> str:
         target, index_shape, _ = (v.shape for v in node.operands)
         axis = node.attrs["axis"]
         target_shape = (*target[:axis], prod(index_shape), *target[axis + 1 :])
@@ -156,7 +156,7 @@ def _scattered(reduction: Any) -> Rule:
     return write
 
 
-def _iota(w: Writer, node: Node) -> str:
+def _iota(w: GraphWriter, node: Node) -> str:
     shape, axis, dtype = w.at(node.attrs["shape"]), node.attrs["axis"], node.attrs["dtype"]
     line = tuple(shape[axis] if d == axis else 1 for d in range(len(shape)))
     if not is_size(shape[axis]):

@@ -11,7 +11,7 @@ import numpy as np
 from graphc.base.dtypes import DType
 from graphc.base.errors import UnsupportedError
 from graphc.base.sizes.size import is_size
-from graphc.interop.onnx_export.calls import Call
+from graphc.interop.onnx_export.calls import ExportedCall
 from graphc.interop.onnx_export.records import GraphRecord, NodeRecord, ValueRecord
 from graphc.interop.onnx_export.sizes import Sizes, stated
 from graphc.ir.graph.graph import CONSTANT, INPUT, Graph, Node, Value, input_path
@@ -21,7 +21,7 @@ from graphc.ops import dispatch
 
 Rule = Callable[..., Any]
 """``rule(writer, node, *inputs)``: appends operators for a node and returns the name, or names, of its results."""
-CallRule = Callable[["Writer", Call], Sequence[Any] | None]
+CallRule = Callable[["GraphWriter", ExportedCall], Sequence[Any] | None]
 """Function that returns the names of a call's results (None for an unused result). Returns None, before it appends
 anything, where the operator does not fit."""
 SHARED = 64
@@ -36,7 +36,7 @@ class Model:
         opset: int,
         rules: Mapping[str, Rule],
         call_rules: Mapping[Callable[..., Any], CallRule],
-        calls_of: Callable[[Graph], Sequence[Call]],
+        calls_of: Callable[[Graph], Sequence[ExportedCall]],
         fixed_dimensions: Mapping[Any, Any],
     ):
         """Store the rules by op, the ``call_rules`` by function, and the resolved dimensions.
@@ -80,10 +80,10 @@ class Model:
         return name
 
 
-class Writer:
+class GraphWriter:
     """Operators of one graph so far."""
 
-    def __init__(self, model: Model, parent: Writer | None = None):
+    def __init__(self, model: Model, parent: GraphWriter | None = None):
         self.model = model
         self.parent = parent
         self.nodes: list[NodeRecord] = []
@@ -148,7 +148,7 @@ class Writer:
 
     def value(self, value: Value) -> str:
         """Return the name of a value of this graph or an enclosing one."""
-        scope: Writer | None = self
+        scope: GraphWriter | None = self
         while scope is not None:
             if value in scope._names:
                 return scope._names[value]
@@ -210,7 +210,7 @@ class Writer:
 
         The inputs are the ``leading`` ones, then one for each of the ``formal`` values of its graph.
         """
-        inner = Writer(self.model, self)
+        inner = GraphWriter(self.model, self)
         inner.module = self.module
         inputs = list(leading)
         for value in formal:
@@ -238,7 +238,11 @@ class Writer:
     def _write(self, node: Node) -> None:
         inputs = [self.value(v) for v in node.operands]
         self.module = node.location.module
-        rule = _pass_through if node.op.has(Trait.IDENTITY) else self.model.rules.get(node.op.name, Writer._decomposed)
+        rule = (
+            _pass_through
+            if node.op.has(Trait.IDENTITY)
+            else self.model.rules.get(node.op.name, GraphWriter._decomposed)
+        )
         with _at(node):
             result_names = rule(self, node, *inputs)
         self.bind(node.results, [result_names] if isinstance(result_names, str) else result_names)
@@ -255,7 +259,7 @@ class Writer:
         graph.set_outputs(results if isinstance(results, tuple) else (results,))
         return self.inline(graph, inputs)
 
-    def _call(self, graph: Graph, call: Call, live: set[Node]) -> bool:
+    def _call(self, graph: Graph, call: ExportedCall, live: set[Node]) -> bool:
         """Write a call as an operator. Returns False where its nodes are needed, or where no operator fits."""
         results = [v for v in call.results if isinstance(v, Value)]
         own = {v for v in results if call.first <= v.node.id < call.last}
@@ -281,7 +285,7 @@ class Writer:
         return True
 
 
-def _pass_through(w: Writer, node: Node, x: str) -> str:
+def _pass_through(w: GraphWriter, node: Node, x: str) -> str:
     return x
 
 

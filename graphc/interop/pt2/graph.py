@@ -38,10 +38,10 @@ def read_graph(field: Field, name: str = "main", names: Mapping[int, str] | None
     if depth > MOST_NESTED:
         raise field.unsupported(f"graphs are nested more than {MOST_NESTED} levels deep")
     members = field.record(_VALUES, "is_single_tensor_return custom_obj_values sym_float_values")
-    return _Reader(AtenGraph(name, [], [], None), depth).read(members, names or {})
+    return _GraphReader(AtenGraph(name, [], [], None), depth).read(members, names or {})
 
 
-class _Reader:
+class _GraphReader:
     """Reader of one graph. Tracks the names defined so far."""
 
     def __init__(self, graph: AtenGraph, depth: int):
@@ -183,7 +183,7 @@ _NUMBERS: Mapping[str, Callable[[Field], Any]] = {
     "as_float": Field.real,
     "as_bool": Field.flag,
 }
-_Argument = Callable[[_Reader, Field], Any]
+_Argument = Callable[[_GraphReader, Field], Any]
 
 
 def _plain(read: Callable[[Field], Any]) -> _Argument:
@@ -196,11 +196,11 @@ def _each(read: _Argument) -> _Argument:
 
 _ARGUMENTS: Mapping[str, _Argument] = {
     "as_none": lambda reader, field: None,
-    "as_tensor": _Reader._ref,
-    "as_tensors": _each(_Reader._ref),
-    "as_nested_tensors": _each(_each(_Reader._ref)),
-    "as_optional_tensor": _Reader._optional,
-    "as_optional_tensors": _each(_Reader._optional),
+    "as_tensor": _GraphReader._ref,
+    "as_tensors": _each(_GraphReader._ref),
+    "as_nested_tensors": _each(_each(_GraphReader._ref)),
+    "as_optional_tensor": _GraphReader._optional,
+    "as_optional_tensors": _each(_GraphReader._optional),
     "as_int": _plain(Field.integer),
     "as_ints": _each(_plain(Field.integer)),
     "as_int_lists": _each(_each(_plain(Field.integer))),
@@ -211,11 +211,11 @@ _ARGUMENTS: Mapping[str, _Argument] = {
     "as_bools": _each(_plain(Field.flag)),
     "as_string": _plain(Field.text),
     "as_strings": _each(_plain(Field.text)),
-    **dict.fromkeys(("as_sym_int", "as_sym_float", "as_sym_bool"), _Reader._symbolic),
-    **dict.fromkeys(("as_sym_ints", "as_sym_floats", "as_sym_bools"), _each(_Reader._symbolic)),
+    **dict.fromkeys(("as_sym_int", "as_sym_float", "as_sym_bool"), _GraphReader._symbolic),
+    **dict.fromkeys(("as_sym_ints", "as_sym_floats", "as_sym_bools"), _each(_GraphReader._symbolic)),
     "as_scalar_type": _plain(element_type),
-    "as_graph": _Reader._graph,
-    "as_string_to_argument": _Reader._dictionary,
+    "as_graph": _GraphReader._graph,
+    "as_string_to_argument": _GraphReader._dictionary,
 }
 _UNSUPPORTED = frozenset({"as_custom_obj", "as_operator", "as_complex"})
 

@@ -14,7 +14,7 @@ from graphc.interop.parts import Member
 from graphc.interop.pt2.fields import Field
 from graphc.interop.pt2.graph import modules_of, read_graph
 from graphc.interop.pt2.package import Package
-from graphc.interop.pt2.sizes import Sizes
+from graphc.interop.pt2.sizes import ProgramSizes
 from graphc.interop.pt2.trees import read_tree
 from graphc.interop.pt2.types import check_strided, element_type
 from graphc.interop.pt2.weights import Storages, TensorEntry
@@ -72,7 +72,7 @@ class _Program:
         self.root = module
         self.graph = module["graph"]
         self.guards = root["guards_code"]
-        self.sizes = Sizes(root["range_constraints"])
+        self.sizes = ProgramSizes(root["range_constraints"])
         signature = module["signature"].record("input_specs output_specs")
         self.input_specs = [(f, *f.union()) for f in signature["input_specs"].items()]
         self.output_specs = [(f, *f.union()) for f in signature["output_specs"].items()]

@@ -17,7 +17,7 @@ MOST_TERMS = 64
 """Terms of an expression, and its largest power."""
 
 
-class Sizes:
+class ProgramSizes:
     """Dimensions of one program by the names of PyTorch's symbols."""
 
     def __init__(self, ranges: Field):

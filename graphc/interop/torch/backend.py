@@ -22,9 +22,9 @@ from graphc.interop.torch.fallback import ERROR, TORCH, divide
 from graphc.interop.torch.fx import read_fx
 from graphc.interop.torch.layout import is_lazy
 from graphc.interop.torch.overlaps import SameOverlaps, written_arguments
-from graphc.interop.torch.program import Program
+from graphc.interop.torch.program import TorchProgram
 from graphc.interop.torch.programs import Programs, programs_of
-from graphc.interop.torch.sizes import Sizes
+from graphc.interop.torch.sizes import GraphSizes
 from graphc.interop.torch.training import partition
 from graphc.interop.torch.weights import FROZEN, LIVE
 from graphc.interop.torch.writes import Writing, prepared, without_writes
@@ -44,7 +44,7 @@ class Backend:
                 f"mode={mode!r}", remedy=f"use one of {', '.join(map(repr, modes))}; graphc treats them alike"
             )
         options = checked(named.pop("options", None) or {})
-        programs: list[Program | Programs] = []
+        programs: list[TorchProgram | Programs] = []
         written: set[int] = set()
 
         def training(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
@@ -57,7 +57,7 @@ class Backend:
         def inference(graph: fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
             written.update(written_arguments(module, len(examples)))
             run = compile_fx(graph, inputs, _weights(inputs), options)
-            if isinstance(run, (Program, Programs)) and _is_plain(inputs, examples):
+            if isinstance(run, (TorchProgram, Programs)) and _is_plain(inputs, examples):
                 programs.append(run)
             return run
 
@@ -107,10 +107,12 @@ def compile_fx(
         subgraph, more, numbers = with_call_numbers(subgraph)
         stand_ins, graph = [*stand_ins, *more], read_fx(subgraph)
 
-        def make(sizes: Sizes, assumptions: Assumptions) -> Program:
+        def make(sizes: GraphSizes, assumptions: Assumptions) -> TorchProgram:
             arguments = (graph, stand_ins, results, weight_indices, options["weights"], sizes, assumptions, within)
             return (
-                CheckedProgram(subgraph, options["fallback"], *arguments) if options["check"] else Program(*arguments)
+                CheckedProgram(subgraph, options["fallback"], *arguments)
+                if options["check"]
+                else TorchProgram(*arguments)
             )
 
         run = programs_of(stand_ins, graph.inputs, make)
@@ -177,7 +179,7 @@ def _differ(value: Any, example: Any) -> bool:
     return not plain or (value.dtype, value.dim()) != (example.dtype, example.dim())
 
 
-def _unboxed(program: Program | Programs) -> Callable[..., list[Any]]:
+def _unboxed(program: TorchProgram | Programs) -> Callable[..., list[Any]]:
     call = program.__call__
 
     def run(*args: Any) -> list[Any]:

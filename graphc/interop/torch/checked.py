@@ -18,11 +18,11 @@ from graphc.interop.aten.graph import refs
 from graphc.interop.torch.fallback import ERROR
 from graphc.interop.torch.fx import place_of, read_node
 from graphc.interop.torch.parts import is_random
-from graphc.interop.torch.program import Program
+from graphc.interop.torch.program import TorchProgram
 from graphc.ir.graph.graph import input_class, input_path
 
 
-class CheckedProgram(Program):
+class CheckedProgram(TorchProgram):
     """Program that PyTorch replaces if its first call gives different results. Random programs are not compared."""
 
     def __init__(self, module: fx.GraphModule, fallback: str, *args: Any):
@@ -69,7 +69,7 @@ class CheckedProgram(Program):
         fault = reduce.fault_of(self.graph, arguments)
         if fault is not None:
             return f"{reduce.report(self.graph, arguments, fault)} shows it", Location()
-        search = _Search(self._module)
+        search = _FaultSearch(self._module)
         with torch.no_grad():
             search.run(*args)
         if search.path is not None:
@@ -84,7 +84,7 @@ class CheckedProgram(Program):
         return [next(inputs) if input_class(v) == "input" else arrays[int(input_path(v))] for v in self.graph.inputs]
 
 
-class _Search(fx.Interpreter):
+class _FaultSearch(fx.Interpreter):
     """Interpreter that runs a graph on PyTorch until graphc differs in one operator."""
 
     path: Path | None = None

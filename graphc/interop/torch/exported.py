@@ -18,7 +18,7 @@ from graphc.interop.aten.exported import CallArgument, Exported, FixedArgument, 
 from graphc.interop.aten.module import ImportedModule, Modes
 from graphc.interop.parts import Member
 from graphc.interop.torch.fx import dtype_of, read_fx, tensor_of
-from graphc.interop.torch.sizes import Sizes
+from graphc.interop.torch.sizes import GraphSizes
 from graphc.nn.parameter import Parameter
 from graphc.tensors.structure import LEAF, Branch, Structure
 from graphc.tensors.tensor import Tensor
@@ -170,7 +170,7 @@ def read_program(program: ExportedProgram, names: Mapping[str, str] | None = Non
     signature = program.graph_signature
     graph = read_fx(program.graph_module, "main")
     nodes = {n.name: n for n in program.graph.nodes if n.op == "placeholder"}
-    sizes = Sizes(names=names)
+    sizes = GraphSizes(names=names)
     inputs = [_input(spec, nodes, sizes) for spec in signature.input_specs]
     writes, results = [], []
     for number, spec in enumerate(signature.output_specs):
@@ -206,7 +206,7 @@ def _memory_extent(tensor: torch.Tensor) -> tuple[Any, int, int, Any]:
     return tensor.untyped_storage().data_ptr(), low, high, key
 
 
-def _input(spec: InputSpec, nodes: Mapping[str, Any], sizes: Sizes) -> ModuleTensor | CallArgument | FixedArgument:
+def _input(spec: InputSpec, nodes: Mapping[str, Any], sizes: GraphSizes) -> ModuleTensor | CallArgument | FixedArgument:
     if spec.kind in (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR):
         return ModuleTensor(str(spec.target))
     if spec.kind is not InputKind.USER_INPUT:

@@ -101,7 +101,7 @@ class _Divided:
     """Native programs in it."""
 
 
-class Watch(Protocol):
+class CompileObserver(Protocol):
     """Observer of compiled graphs and programs, which may replace them."""
 
     def on_program(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -118,7 +118,7 @@ class Watch(Protocol):
         ...
 
 
-WATCH: ContextVar[Watch | None] = ContextVar("graphc_watch", default=None)
+WATCH: ContextVar[CompileObserver | None] = ContextVar("graphc_watch", default=None)
 
 
 def divide(

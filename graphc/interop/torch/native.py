@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from graphc.compiler.contents import quiet_words, unchanged_function
 from graphc.compiler.native_call import tensor_caller
-from graphc.interop.torch.weights import Bound, Weights
+from graphc.interop.torch.weights import AddressedWeights, Weights
 from graphc.runtime.call import Executable
 from graphc.runtime.call_sizes import CallSizes
 from graphc.runtime.tensor_call import Input, NativeCall, Output, TensorLibrary, Weight
@@ -81,7 +81,7 @@ class Native:
 
     __slots__ = ("arrays", "bound", "call", "native", "plan", "successor")
 
-    def __init__(self, plan: Any, bound: Bound | None, arrays: Any, native: NativeCall | None):
+    def __init__(self, plan: Any, bound: AddressedWeights | None, arrays: Any, native: NativeCall | None):
         self.plan, self.bound, self.arrays, self.native = plan, bound, arrays, native
         self.call: Callable[[list[Any]], list[Any] | None] = _none if native is None else native.call
         """Returns None for other arguments."""
@@ -115,7 +115,7 @@ class Natives:
         self,
         previous: Native,
         plan: Any,
-        bound: Bound,
+        bound: AddressedWeights,
         arrays: tuple[np.ndarray, ...],
         state: tuple[int, dict[int, int], int],
         specification: Callable[[], Parts | None],
@@ -171,7 +171,9 @@ class Natives:
         self._natives = remaining
         self._arrays = {key: bound.arrays for key, bound in bound_by_id.items() if key in self._arrays}
 
-    def _bind(self, plan: Any, bound: Bound, arrays: tuple[np.ndarray, ...], specification: Parts | None) -> Native:
+    def _bind(
+        self, plan: Any, bound: AddressedWeights, arrays: tuple[np.ndarray, ...], specification: Parts | None
+    ) -> Native:
         caller, functions = tensor_caller(), library()
         if caller is None or functions is None or specification is None:
             return Native(plan, bound, arrays, None)

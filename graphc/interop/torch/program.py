@@ -29,7 +29,7 @@ from graphc.interop.aten.run import Runner
 from graphc.interop.torch.fx import DTYPES, dtype_of
 from graphc.interop.torch.layout import Layout, exact_strides, is_dense, is_lazy, layout_of
 from graphc.interop.torch.native import NONE, Native, Natives, Parts, empty
-from graphc.interop.torch.sizes import Sizes
+from graphc.interop.torch.sizes import GraphSizes
 from graphc.interop.torch.weights import Weights
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import Graph, Value
@@ -47,7 +47,7 @@ _thread_count = torch.get_num_threads
 _TORCH = {ours.name: theirs for theirs, ours in DTYPES.items()}
 
 
-class Program:
+class TorchProgram:
     """Graph of ATen operators as native code, called with PyTorch tensors and ints.
 
     Arguments are read in place, and results are in PyTorch's memory. Arguments with another layout than the examples
@@ -62,7 +62,7 @@ class Program:
         outputs: Sequence[Any],
         weights: Collection[int],
         watch: str,
-        sizes: Sizes | None = None,
+        sizes: GraphSizes | None = None,
         assumptions: Assumptions | None = None,
         written: Sequence[int] = (),
     ):
@@ -83,7 +83,7 @@ class Program:
         """Seed and step of random numbers. Each call takes a seed from PyTorch's generator."""
         self._lock = Lock()
         """Serializes calls that draw random numbers."""
-        sizes = sizes or Sizes()
+        sizes = sizes or GraphSizes()
         self.assumptions = assumptions or Assumptions()
         self._arguments = [_Argument.of(e, sizes) for e in examples]
         self._written = tuple(written)
@@ -293,7 +293,7 @@ class _Argument(NamedTuple):
     dtype: DType | None
 
     @classmethod
-    def of(cls, example: Any, sizes: Sizes) -> _Argument:
+    def of(cls, example: Any, sizes: GraphSizes) -> _Argument:
         if isinstance(example, (int, torch.SymInt)):
             return cls(None, Number((sizes.of(example),)), None)
         if not isinstance(example, torch.Tensor):
@@ -379,7 +379,7 @@ class _View(NamedTuple):
     """Offset from the argument's first element."""
 
     @staticmethod
-    def of(output: Any, examples: Sequence[Any], sizes: Sizes) -> _View | None:
+    def of(output: Any, examples: Sequence[Any], sizes: GraphSizes) -> _View | None:
         """Return a result as a view of an argument, or None. Fake tensors share fake memory."""
         if not isinstance(output, FakeTensor):
             return None
@@ -410,7 +410,7 @@ class _View(NamedTuple):
         return view
 
 
-def _results(graph: AtenGraph, outputs: Sequence[Any], examples: Sequence[Any], sizes: Sizes) -> list[_Result]:
+def _results(graph: AtenGraph, outputs: Sequence[Any], examples: Sequence[Any], sizes: GraphSizes) -> list[_Result]:
     """Return the results of calls.
 
     An argument is returned itself, a view of one is a view, and a value that occurs twice is computed once.

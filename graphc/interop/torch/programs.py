@@ -13,14 +13,14 @@ from graphc.base.locks import Lock
 from graphc.base.sizes.assumptions import Assumptions
 from graphc.base.sizes.shape_patterns import Number, ShapePatterns
 from graphc.base.sizes.size import Dimension, at, hint
-from graphc.interop.torch.program import Program
-from graphc.interop.torch.sizes import Sizes
+from graphc.interop.torch.program import TorchProgram
+from graphc.interop.torch.sizes import GraphSizes
 
 REMEMBERED = 1024
 """Number of distinct call sizes whose program is remembered."""
 MOST = 16
 """Number of programs to keep, newest first: of those for ranges of sizes, and of those for single sizes."""
-Make = Callable[[Sizes, Assumptions], Program]
+Make = Callable[[GraphSizes, Assumptions], TorchProgram]
 """Makes a program that reads sizes this way, and records its assumptions about them."""
 
 
@@ -29,10 +29,10 @@ def programs_of(examples: Sequence[Any], names: Sequence[str], make: Make) -> Ca
 
     ``examples`` are stand-ins for the arguments.
     """
-    sizes = Sizes()
+    sizes = GraphSizes()
     shapes = [Number((sizes.of(e),)) if isinstance(e, (int, torch.SymInt)) else sizes.shape(e.shape) for e in examples]
     patterns = ShapePatterns(shapes, names)
-    return Programs(patterns, make) if patterns.dimensions else make(Sizes(), Assumptions())
+    return Programs(patterns, make) if patterns.dimensions else make(GraphSizes(), Assumptions())
 
 
 class Programs:
@@ -55,9 +55,9 @@ class Programs:
         self._size_positions = [(e.tensor, -1 if e.tensor in patterns.numbers else e.dim) for e, *_ in patterns.steps]
         """Positions of the sizes that determine all dimensions: index of the argument and of its dimension."""
         self._lock = Lock()
-        self._by_sizes: dict[tuple[int, ...], Program] = {}
+        self._by_sizes: dict[tuple[int, ...], TorchProgram] = {}
         """Programs by the sizes of calls at these positions."""
-        self._general: list[Program] = []
+        self._general: list[TorchProgram] = []
         self._specialized: list[tuple[int, ...]] = []
         """Sizes with a program of their own, newest last."""
         self._is_general = True
@@ -75,7 +75,7 @@ class Programs:
                 program = self._by_sizes.get(key) or self._select(key)
         return program(args)
 
-    def _select(self, key: tuple[int, ...]) -> Program:
+    def _select(self, key: tuple[int, ...]) -> TorchProgram:
         """Return the program for the sizes of a call, and remember it."""
         sizes = self._sizes(key)
         fits = all(d.low <= n <= d.high for d, n in sizes.items())
@@ -96,10 +96,10 @@ class Programs:
             sizes[dimension] = (size - at(offset, sizes)) // factor
         return sizes
 
-    def _make_general(self, key: tuple[int, ...], sizes: Mapping[Dimension, int]) -> Program:
+    def _make_general(self, key: tuple[int, ...], sizes: Mapping[Dimension, int]) -> TorchProgram:
         """Make a program for a call and as many other calls as possible."""
         try:
-            program = self._make(Sizes(), Assumptions(sizes))
+            program = self._make(GraphSizes(), Assumptions(sizes))
         except GraphcError as error:
             # NOTE: an error for another reason occurs for these sizes alone, too, and is raised there.
             program = self._specialize(key, sizes)
@@ -109,8 +109,8 @@ class Programs:
         self._general = [program, *self._general][:MOST]
         return program
 
-    def _specialize(self, key: tuple[int, ...], sizes: Mapping[Dimension, int]) -> Program:
-        program = self._make(Sizes({d.name: n for d, n in sizes.items()}), Assumptions())
+    def _specialize(self, key: tuple[int, ...], sizes: Mapping[Dimension, int]) -> TorchProgram:
+        program = self._make(GraphSizes({d.name: n for d, n in sizes.items()}), Assumptions())
         self._specialized.append(key)
         if len(self._specialized) > MOST:
             self._by_sizes.pop(self._specialized.pop(0), None)

@@ -17,7 +17,7 @@ _KINDS = frozenset({"Add", "Mul", "FloorDiv", "CleanDiv", "Mod", "PythonMod", "P
 """Expressions that graphc's sizes have, too."""
 
 
-class Sizes:
+class GraphSizes:
     """Dimensions of one graph, from PyTorch's symbols with their ranges and hints."""
 
     def __init__(self, values: Mapping[str, int] | None = None, names: Mapping[str, str] | None = None) -> None:

@@ -20,7 +20,7 @@ import torch
 from graphc.base.locks import Lock
 from graphc.calls import prepacked_store
 from graphc.calls.prepacked_store import Prepacked
-from graphc.compiler.contents import Comparison, Content
+from graphc.compiler.contents import Content, ContentComparison
 from graphc.files.manifest import Recipe
 from graphc.interop.torch.layout import Layout
 from graphc.runtime.call import Executable
@@ -49,9 +49,9 @@ class Weights:
         recipes = [Recipe.parse(s.path) if s.path else Recipe("", ()) for s in first.outputs] if first else []
         machine = first.manifest.target if first else None
         self._recipes = [(r.digest and (r.digest, machine), r.inputs) for r in recipes]
-        self._bound: dict[tuple[int, ...], Bound] = {}
+        self._bound: dict[tuple[int, ...], AddressedWeights] = {}
         """Bound weights by their addresses."""
-        self._last: Bound | None = None
+        self._last: AddressedWeights | None = None
         """Bound weights of the previous call."""
         self._lock = Lock()
 
@@ -59,7 +59,7 @@ class Weights:
         """Return the program's arrays for these arguments, the same tuple while nothing changes."""
         return self.bound(args).arrays
 
-    def bound(self, args: Sequence[Any]) -> Bound:
+    def bound(self, args: Sequence[Any]) -> AddressedWeights:
         """Return the bound weights for these arguments."""
         if not self._numbers and self._last is not None:
             return self._last
@@ -77,12 +77,12 @@ class Weights:
                 current.compared = states
         return current
 
-    def known(self) -> list[Bound]:
+    def known(self) -> list[AddressedWeights]:
         """Return the bound weights of earlier calls whose tensors are still in place."""
         last = self._last
         return [*self._bound.values(), *([] if last is None else [last])]
 
-    def look(self, bound: Bound, arrays: tuple[np.ndarray, ...]) -> Look:
+    def look(self, bound: AddressedWeights, arrays: tuple[np.ndarray, ...]) -> Look:
         """Return the check for native code that ``arrays`` are still valid for the weights in ``bound``."""
         comparison = bound.comparison
         addresses = tuple(zip(self._numbers, bound.places, strict=True))
@@ -96,17 +96,17 @@ class Weights:
         """Return the prepared arrays it keeps."""
         return [packed.array for bound in self._bound.values() for packed in bound.prepared]
 
-    def _bind(self, args: Sequence[Any], addresses: tuple[int, ...]) -> Bound:
+    def _bind(self, args: Sequence[Any], addresses: tuple[int, ...]) -> AddressedWeights:
         with self._lock:
             # NOTE: parameters that have moved or are gone will not return to these addresses; this frees their memory.
             for old in [key for key, bound in self._bound.items() if not bound.holds()]:
                 del self._bound[old]
-            new = Bound(args, self._numbers, self._prepared_from, self._layouts)
+            new = AddressedWeights(args, self._numbers, self._prepared_from, self._layouts)
             self._prepare(new)
             self._bound[addresses] = new
         return new
 
-    def _prepare(self, bound: Bound) -> None:
+    def _prepare(self, bound: AddressedWeights) -> None:
         with self._lock:
             if bound.comparison is not None and not bound.prepared:
                 bound.comparison.look()
@@ -126,7 +126,7 @@ class Weights:
             bound.versions = versions
 
     @staticmethod
-    def _array(source: Any, bound: Bound) -> np.ndarray:
+    def _array(source: Any, bound: AddressedWeights) -> np.ndarray:
         if isinstance(source, str):
             return bound.argument_arrays[int(source)]
         return bound.prepared[source].array if isinstance(source, int) else source
@@ -144,7 +144,7 @@ class Look(NamedTuple):
     """Check of the arguments of a call, in place of both."""
 
 
-class Bound:
+class AddressedWeights:
     """Weights of some calls, by address. While it lives, no other tensor can have these addresses."""
 
     def __init__(
@@ -155,7 +155,7 @@ class Bound:
         self.argument_arrays = {i: layouts[i].array(args[i]) for i in numbers}
         """Array of each argument that is read, which keeps its memory alive."""
         self.contents = [_content(self.argument_arrays[i]) for i in prepared_from]
-        self.comparison = Comparison(self.contents) if prepared_from else None
+        self.comparison = ContentComparison(self.contents) if prepared_from else None
         self._buffers = [i for i in prepared_from if not isinstance(args[i], torch.nn.Parameter)]
         self.compared = self.states(args)
         """States of the buffers when their contents were last compared."""

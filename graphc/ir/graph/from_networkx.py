@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 def from_networkx(source: nx.MultiDiGraph) -> Graph:
     """Implement ``Graph.from_networkx``."""
-    graph = _Reader(source).read()
+    graph = _Converter(source).read()
     verify_graph(graph)
     return graph
 
 
-class _Reader:
+class _Converter:
     """Converter that emits the nodes of ``source``, each after its operands."""
 
     def __init__(self, source: Any):

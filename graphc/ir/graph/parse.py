@@ -26,12 +26,12 @@ def parse_graph(text: str, data: Mapping[str, np.ndarray] | None = None) -> Grap
     """
     cursor = Cursor(text, "//", data)
     cursor.declare_dims()
-    graph = _Reader(cursor).graph()
+    graph = _Parser(cursor).graph()
     cursor.expect_end()
     return graph
 
 
-class _Reader:
+class _Parser:
     """Recursive-descent parser: one method per phrase of the grammar; a sub-graph gets a parser of its own."""
 
     def __init__(self, cursor: Cursor):
@@ -162,7 +162,7 @@ class _Reader:
     def attr_value(self, attr: Attr) -> Any:
         c = self.cursor
         if attr.kind == "graph":
-            return None if c.accept("none") else _Reader(c).graph()
+            return None if c.accept("none") else _Parser(c).graph()
         readers: dict[str, Callable[[], Any]] = {
             "int": c.size,
             "float": lambda: c.number(float64).item(),

@@ -48,7 +48,7 @@ GROUPS = ("block", "warp")
 
 def parse_kernel(text: str) -> Kernel:
     """Parse the text of ``print_kernel``, without verifying the kernel; raise ParseError with line and column."""
-    reader = _Reader(Cursor(text, "#"))
+    reader = _Parser(Cursor(text, "#"))
     reader.cursor.declare_dims()
     kernel = reader.kernel()
     reader.cursor.expect_end()
@@ -57,14 +57,14 @@ def parse_kernel(text: str) -> Kernel:
 
 def parse_program(text: str, data: Mapping[str, np.ndarray] | None = None) -> Program:
     """Parse the text of ``print_program``. ``data`` contains the arrays that the text names by digest."""
-    reader = _Reader(Cursor(text, "#", data))
+    reader = _Parser(Cursor(text, "#", data))
     reader.cursor.declare_dims()
     program = reader.program()
     reader.cursor.expect_end()
     return program
 
 
-class _Reader:
+class _Parser:
     """Recursive-descent parser: one method per phrase of the grammar."""
 
     def __init__(self, cursor: Cursor):

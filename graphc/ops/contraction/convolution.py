@@ -17,7 +17,7 @@ from graphc.ir.kernel.nest import Scalar
 from graphc.ir.op import Attr, Attrs, Dims, ErrorSample, ImageRule, OnParts, OpDef, Sample, Trait
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch
-from graphc.ops.batch import Entry, move, spread
+from graphc.ops.batch import BatchedOperand, move, spread
 from graphc.ops.contraction.matrix_product import of_halves, product_of, summed_type
 from graphc.ops.define import define
 from graphc.ops.movement import shape
@@ -429,7 +429,7 @@ def _from_channels(value: Any, size: int) -> Any:
     return move(shape.reshape(value, shape=(images, size, channels // size, *rest)), 1, 1, 0)
 
 
-def _batched_convolution(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
+def _batched_convolution(op: OpDef, size: int, operands: Sequence[BatchedOperand], attrs: Attrs) -> Any:
     """Batch ``conv`` or ``conv_grad_input``: more images for one weight, or one group of channels per weight."""
     x, weight = operands
     if not weight.batched:
@@ -440,7 +440,7 @@ def _batched_convolution(op: OpDef, size: int, operands: Sequence[Entry], attrs:
     return _from_channels(result, size)
 
 
-def _batched_conv_grad_weight(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
+def _batched_conv_grad_weight(op: OpDef, size: int, operands: Sequence[BatchedOperand], attrs: Attrs) -> Any:
     x, g = (_into_channels(spread(e, size)) for e in operands)
     result = conv_grad_weight(x, g, **{**attrs, "groups": attrs["groups"] * size})
     return shape.reshape(result, shape=(size, result.shape[0] // size, *result.shape[1:]))

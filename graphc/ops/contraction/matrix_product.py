@@ -17,7 +17,7 @@ from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import NestBuilder, Scalar
 from graphc.ir.op import Attr, Attrs, ErrorSample, OnParts, OpDef, Sample, Trait, Types
 from graphc.ir.types import TensorType
-from graphc.ops.batch import Entry
+from graphc.ops.batch import BatchedOperand
 from graphc.ops.define import define
 from graphc.ops.movement import shape
 from graphc.ops.pointwise.parts_of_complex import holomorphic
@@ -154,7 +154,7 @@ def _pairs_of_matmul(types: Types, attrs: Attrs) -> tuple[int, int]:
     return (a - 2 if attrs["transpose_a"] else a - 1, b - 1 if attrs["transpose_b"] else b - 2)
 
 
-def _batched_matmul(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
+def _batched_matmul(op: OpDef, size: int, operands: Sequence[BatchedOperand], attrs: Attrs) -> Any:
     rank = max(len(e.shape) for e in operands)
     values = [
         shape.reshape(e.value, shape=(size, *(1,) * (rank - len(e.shape)), *e.shape)) if e.batched else e.value

@@ -12,7 +12,7 @@ from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, G
 from graphc.ir.literal import print_type
 from graphc.ir.op import Attr, Attrs, ErrorSample, OpDef, Trait, Types
 from graphc.ir.types import TensorType
-from graphc.ops.batch import Entry
+from graphc.ops.batch import BatchedOperand
 from graphc.ops.define import define
 from graphc.ops.pointwise.complex import interleaved, parts
 from graphc.ops.pointwise.parts_of_complex import Complex
@@ -112,7 +112,7 @@ def _gradient(g: Any, result: Any, token: Any, *operands: Any, **attrs: Any) -> 
     )
 
 
-def _batched(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
+def _batched(op: OpDef, size: int, operands: Sequence[BatchedOperand], attrs: Attrs) -> Any:
     raise ArgumentError(
         f"vmap: the Python function {attrs['name']} does not support batches", remedy="write a loop instead"
     )

@@ -23,7 +23,7 @@ from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import Scalar
 from graphc.ir.op import Attr, Attrs, ErrorSample, OpDef, Trait
 from graphc.ir.types import TensorType, row_major_strides
-from graphc.ops.batch import Entry
+from graphc.ops.batch import BatchedOperand
 from graphc.ops.define import define
 from graphc.ops.pointwise.elementwise import bit_and, cast, mul, shift_right
 from graphc.ops.rules import check_sizes, show
@@ -128,7 +128,7 @@ def _lower(c: LowerContext, index: tuple[Index, ...], state: OperandRef, shape: 
     return result
 
 
-def _batched_random_bits(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
+def _batched_random_bits(op: OpDef, size: int, operands: Sequence[BatchedOperand], attrs: Attrs) -> Any:
     return random_bits(operands[0].value, **{**attrs, "shape": (size, *attrs["shape"])})
 
 

@@ -15,7 +15,7 @@ from graphc.ir.op import Attr, Attrs, ErrorSample, OpDef, Sample, Trait, Types
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch
 from graphc.ops.autodiff import vjp_graph
-from graphc.ops.batch import Entry
+from graphc.ops.batch import BatchedOperand
 from graphc.ops.batching import batched_graph
 from graphc.ops.define import define
 from graphc.ops.dispatch import GraphDispatcher
@@ -71,7 +71,7 @@ def _backward(branch: Graph, inputs: Sequence[int], chosen: Sequence[int]) -> Gr
     return graph
 
 
-def _batched(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
+def _batched(op: OpDef, size: int, operands: Sequence[BatchedOperand], attrs: Attrs) -> Any:
     """Batch both branches; where conditions differ between the entries of the batch, compute both."""
     pred, *others = operands
     flags = [e.batched for e in others]

@@ -17,7 +17,7 @@ from graphc.ir.op import REGISTRY, Attr, Attrs, ErrorSample, OpDef, Sample, Trai
 from graphc.ir.types import TensorType
 from graphc.ops import bounds, dispatch
 from graphc.ops.autodiff import vjp_graph
-from graphc.ops.batch import Entry
+from graphc.ops.batch import BatchedOperand
 from graphc.ops.batching import batched_graph
 from graphc.ops.define import define
 from graphc.ops.dispatch import GraphDispatcher
@@ -29,7 +29,7 @@ from graphc.ops.samples import booleans, floats, integers, plain
 # ---- later
 
 
-def _batched_later(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
+def _batched_later(op: OpDef, size: int, operands: Sequence[BatchedOperand], attrs: Attrs) -> Any:
     x, after = operands
     return later(x.value, after.value) if x.batched else None
 
@@ -132,7 +132,7 @@ def _decompose(*operands: Any, body: Graph, results: int) -> Any:
     return outputs[0] if len(outputs) == 1 else outputs
 
 
-def _batched_checkpoint(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
+def _batched_checkpoint(op: OpDef, size: int, operands: Sequence[BatchedOperand], attrs: Attrs) -> Any:
     body = batched_graph(attrs["body"], size, [e.batched for e in operands])
     return checkpoint(*(e.value for e in operands), body=body, results=attrs["results"])
 

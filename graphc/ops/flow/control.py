@@ -15,7 +15,7 @@ from graphc.ir.graph.interpret import Evaluator, Interpreter, live_nodes
 from graphc.ir.op import REGISTRY, Attr, Attrs, ErrorSample, OpDef, Sample, Trait, Types
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch
-from graphc.ops.batch import Entry
+from graphc.ops.batch import BatchedOperand
 from graphc.ops.batching import batched_graph
 from graphc.ops.define import define
 from graphc.ops.effects.state import untracked
@@ -161,7 +161,7 @@ def _call_samples() -> list[Sample]:
     ]
 
 
-def _batched_call(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
+def _batched_call(op: OpDef, size: int, operands: Sequence[BatchedOperand], attrs: Attrs) -> Any:
     """Batch both sub-graphs; an operand shared by all entries gets the sum of their gradients."""
     flags = [e.batched for e in operands]
     forward = batched_graph(attrs["forward"], size, flags)

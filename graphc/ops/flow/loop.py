@@ -16,7 +16,7 @@ from graphc.ir.op import Attr, Attrs, ErrorSample, OpDef, Sample, Trait, Types
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch
 from graphc.ops.autodiff import Split, split_forward_backward, vjp_graph
-from graphc.ops.batch import Entry, move, spread
+from graphc.ops.batch import BatchedOperand, move, spread
 from graphc.ops.batching import batched_graph
 from graphc.ops.contraction import matrix_product
 from graphc.ops.define import define
@@ -100,7 +100,7 @@ def _decompose(*operands: Any, body: Graph, carries: int, sequences: int, length
 # ---- gradient
 
 
-class _Step(Reemitter):
+class _CarryRewriter(Reemitter):
     """Rewriter that makes carries further results of a step, for the backward pass."""
 
     def __init__(self, saved_carries: Sequence[int]):
@@ -131,7 +131,7 @@ class _Backward:
         joint = vjp_graph(body, [body.inputs[i] for i in self.differentiable], chosen)
         self.split: Split = split_forward_backward(joint, len(body.inputs), len(body.outputs))
         self.saved_carries = [i for i in self.split.kept if i < carries]
-        self.forward = _Step(self.saved_carries).transform(self.split.forward)
+        self.forward = _CarryRewriter(self.saved_carries).transform(self.split.forward)
 
     def float_carries(self) -> list[int]:
         """Return the positions of the carries with gradients."""
@@ -310,7 +310,7 @@ def _error_samples() -> tuple[ErrorSample, ...]:
     )
 
 
-def _batched_scan(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
+def _batched_scan(op: OpDef, size: int, operands: Sequence[BatchedOperand], attrs: Attrs) -> Any:
     """Batch carries and stacks; steps stay the first dimension of sequences."""
     carries, last = attrs["carries"], attrs["carries"] + attrs["sequences"]
     flags = [True] * carries + [e.batched for e in operands[carries:]]

@@ -14,7 +14,7 @@ from graphc.ir.graph.interpret import Evaluator
 from graphc.ir.op import Attr, Attrs, ErrorSample, OpDef, Sample, Trait, Types
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch
-from graphc.ops.batch import Entry
+from graphc.ops.batch import BatchedOperand
 from graphc.ops.define import define
 from graphc.ops.dispatch import GraphDispatcher
 from graphc.ops.pointwise import elementwise
@@ -55,7 +55,7 @@ def _gradient(g: Any, result: Any, *operands: Any, **attrs: Any) -> tuple[Any, .
     )
 
 
-def _batched(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
+def _batched(op: OpDef, size: int, operands: Sequence[BatchedOperand], attrs: Attrs) -> Any:
     if not any(e.batched for e in operands):
         return dispatch.apply(op, [e.value for e in operands], attrs)
     raise ArgumentError(

@@ -22,7 +22,7 @@ from graphc.ir.kernel.statements import Bound
 from graphc.ir.op import REGISTRY, Attr, Attrs, Bounds, Dims, ErrorSample, Halo, ImageRule, OpDef, Sample, Trait, Types
 from graphc.ir.types import TensorType, row_major_strides
 from graphc.ops import bounds, dispatch
-from graphc.ops.batch import Entry, all_one_more, along_axes, along_axis
+from graphc.ops.batch import BatchedOperand, all_one_more, along_axes, along_axis
 from graphc.ops.define import define
 from graphc.ops.pointwise.parts_of_complex import Complex
 from graphc.ops.prepared import Prepared
@@ -60,7 +60,7 @@ def _lower_reshape(c: LowerContext, index: Indices, x: OperandRef, shape: tuple[
     return c.load(x, unflatten(flatten(index, row_major_strides(shape)), x.shape))
 
 
-def _batched_reshape(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
+def _batched_reshape(op: OpDef, size: int, operands: Sequence[BatchedOperand], attrs: Attrs) -> Any:
     return reshape(operands[0].value, shape=(size, *attrs["shape"]))
 
 
@@ -107,7 +107,7 @@ def inverse(permutation: Sequence[int]) -> tuple[int, ...]:
     return tuple(sorted(range(len(permutation)), key=lambda i: permutation[i]))
 
 
-def _batched_transpose(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
+def _batched_transpose(op: OpDef, size: int, operands: Sequence[BatchedOperand], attrs: Attrs) -> Any:
     return transpose(operands[0].value, permutation=(0, *all_one_more(attrs["permutation"])))
 
 
@@ -153,7 +153,7 @@ def _infer_broadcast_to(x: TensorType, shape: tuple[int, ...]) -> TensorType:
     return TensorType(x.dtype, shape)
 
 
-def _batched_broadcast_to(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
+def _batched_broadcast_to(op: OpDef, size: int, operands: Sequence[BatchedOperand], attrs: Attrs) -> Any:
     (x,) = operands
     aligned = reshape(x.value, shape=(size, *(1,) * (len(attrs["shape"]) - len(x.shape)), *x.shape))
     return broadcast_to(aligned, shape=(size, *attrs["shape"]))
@@ -260,7 +260,7 @@ def _slice_gradient(g: Any, result: Any, x: Any, starts: Any, stops: Any, steps:
     return pad(g, low=low, high=high, interior=[s - 1 for s in steps], value=0)
 
 
-def _batched_slice(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
+def _batched_slice(op: OpDef, size: int, operands: Sequence[BatchedOperand], attrs: Attrs) -> Any:
     starts, stops, steps = (0, *attrs["starts"]), (size, *attrs["stops"]), (1, *attrs["steps"])
     return slice(operands[0].value, starts=starts, stops=stops, steps=steps)
 
@@ -407,7 +407,7 @@ def _pad_halo(attrs: Attrs) -> Halo | None:
     return Halo(low, high, attrs["value"]) if grows and not any(attrs["interior"]) else None
 
 
-def _batched_pad(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
+def _batched_pad(op: OpDef, size: int, operands: Sequence[BatchedOperand], attrs: Attrs) -> Any:
     low, high, interior = ((0, *attrs[name]) for name in ("low", "high", "interior"))
     return pad(operands[0].value, low=low, high=high, interior=interior, value=attrs["value"])
 

@@ -13,7 +13,7 @@ from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.op import Attr, Attrs, ErrorSample, OnParts, OpDef, Sample, Trait
 from graphc.ir.types import TensorType
 from graphc.ops import bounds, dispatch
-from graphc.ops.batch import Entry, spread
+from graphc.ops.batch import BatchedOperand, spread
 from graphc.ops.define import define
 from graphc.ops.movement.shape import behind, filled, slice
 from graphc.ops.rules import check_count, check_one_dtype
@@ -70,7 +70,7 @@ def _gradient_of_part(g: Any, result: Any, x: Any, new: Any, starts: Any, steps:
     return slice(g, starts=starts, stops=slice_stops(starts, steps, new.shape), steps=steps)
 
 
-def _batched_update_slice(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
+def _batched_update_slice(op: OpDef, size: int, operands: Sequence[BatchedOperand], attrs: Attrs) -> Any:
     x, new = (spread(entry, size) for entry in operands)
     return dispatch.apply(op, (x, new), {"starts": (0, *attrs["starts"]), "steps": (1, *attrs["steps"])})
 

@@ -17,7 +17,7 @@ from graphc.ir.kernel.nest import Scalar
 from graphc.ir.op import Attr, Attrs, ErrorSample, OpDef, Sample, Trait
 from graphc.ir.types import TensorType
 from graphc.ops import bounds, dispatch
-from graphc.ops.batch import Entry
+from graphc.ops.batch import BatchedOperand
 from graphc.ops.define import define
 from graphc.ops.movement.shape import filled, reshape, shared_memory
 from graphc.ops.pointwise.elementwise import add, mul, where
@@ -82,7 +82,7 @@ def _as_strided_gradient(
     return reshape(zeros, shape=x.shape)
 
 
-def _batched_as_strided(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
+def _batched_as_strided(op: OpDef, size: int, operands: Sequence[BatchedOperand], attrs: Attrs) -> Any:
     (x,) = operands
     strides = (math.prod(x.shape), *attrs["strides"])
     return as_strided(x.value, shape=(size, *attrs["shape"]), strides=strides, offset=attrs["offset"])

@@ -12,7 +12,7 @@ from graphc.base.dtypes import complex64, float32, float64
 from graphc.base.errors import DTypeError, ShapeError
 from graphc.ir.op import Attrs, ErrorSample, OpDef, Sample, Trait
 from graphc.ir.types import TensorType
-from graphc.ops.batch import Entry
+from graphc.ops.batch import BatchedOperand
 from graphc.ops.define import define
 from graphc.ops.movement.shape import concat, filled, reshape, slice
 from graphc.ops.pointwise.elementwise import ELEMENTWISE, neg
@@ -173,7 +173,7 @@ def parts(x: Any) -> Complex:
     return Complex(_part(x, 0), _part(x, 1))
 
 
-def _batched(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
+def _batched(op: OpDef, size: int, operands: Sequence[BatchedOperand], attrs: Attrs) -> Any:
     return (view_as_real if op is view_as_real.op else view_as_complex)(operands[0].value)
 
 

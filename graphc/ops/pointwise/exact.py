@@ -29,7 +29,7 @@ Number = Any
 
 
 @dataclass(frozen=True)
-class _Format:
+class _FloatLayout:
     """Layout of a float type, and the number of terms of each series."""
 
     integer: DType
@@ -50,9 +50,11 @@ class _Format:
         return ((self.bias - 1) << self.mantissa) + (1 << self.mantissa) // 3
 
 
-_F32 = _Format(int32, 23, 127, (0.693359375, math.log(2.0) - 0.693359375), 5, 4, 5, 8, (-104.0, 89.0))
+_F32 = _FloatLayout(int32, 23, 127, (0.693359375, math.log(2.0) - 0.693359375), 5, 4, 5, 8, (-104.0, 89.0))
 _LONG_LN_2 = float.fromhex("0x1.62e42fefap-1")
-_F64 = _Format(int64, 52, 1023, (_LONG_LN_2, float.fromhex("0x1.cf79abc9e3b3ap-40")), 12, 8, 9, 14, (-746.0, 710.0))
+_F64 = _FloatLayout(
+    int64, 52, 1023, (_LONG_LN_2, float.fromhex("0x1.cf79abc9e3b3ap-40")), 12, 8, 9, 14, (-746.0, 710.0)
+)
 
 
 class _Arrays:

@@ -16,7 +16,7 @@ from graphc.ir.kernel.nest import NestBuilder, Scalar
 from graphc.ir.op import Attr, Attrs, ErrorSample, OnParts, OpDef, Sample, Trait
 from graphc.ir.types import TensorType
 from graphc.ops import bounds, dispatch
-from graphc.ops.batch import Entry, move, spread
+from graphc.ops.batch import BatchedOperand, move, spread
 from graphc.ops.define import define
 from graphc.ops.movement.shape import filled, reshape, zeros_like
 from graphc.ops.pointwise.elementwise import add, cast, div, eq, maximum, mul, where
@@ -87,7 +87,7 @@ def _rows_of(size: int, extent: int, indices: Any) -> Any:
     return add(inside, mul(first, extent))
 
 
-def _batched_gather(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
+def _batched_gather(op: OpDef, size: int, operands: Sequence[BatchedOperand], attrs: Attrs) -> Any:
     x, indices = operands
     axis, rank = attrs["axis"], len(indices.shape)
     if not indices.batched:
@@ -196,7 +196,7 @@ def _nest_scatter(
         c.store((*outer, position, *inner), c.load(updates, (*outer, *at, *inner)), combine=combine)
 
 
-def _batched_scatter(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
+def _batched_scatter(op: OpDef, size: int, operands: Sequence[BatchedOperand], attrs: Attrs) -> Any:
     """Batch ``scatter`` and its variants."""
     x, indices, updates = operands
     axis, rank = attrs["axis"], len(indices.shape)

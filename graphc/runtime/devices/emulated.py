@@ -19,7 +19,7 @@ from graphc.base.locks import Lock
 from graphc.files.product_descriptor import ProductDescriptor, as_descriptor
 from graphc.runtime.devices import emulated_build
 from graphc.runtime.devices.emulated_build import EmulatedFunction, EmulatedModule
-from graphc.runtime.devices.emulated_fault import Fault, message
+from graphc.runtime.devices.emulated_fault import EmulatorFault, message
 from graphc.runtime.devices.interface import MemoryStats
 from graphc.runtime.devices.product_reference import compute_product, product_spans
 
@@ -299,7 +299,7 @@ class EmulatedDevice:
             statistics = _Statistics.in_dll(core, "gc_emu_statistics")
             self.last = LaunchStatistics(*(getattr(statistics, field.name) for field in fields(LaunchStatistics)))
             if code:
-                fault = Fault.from_buffer_copy(Fault.in_dll(core, "gc_emu_fault"))
+                fault = EmulatorFault.from_buffer_copy(EmulatorFault.in_dll(core, "gc_emu_fault"))
                 raise message(fault, function.kernel)
 
     def product(self, descriptor: Any, addresses: Sequence[int]) -> None:

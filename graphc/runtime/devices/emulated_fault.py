@@ -23,7 +23,7 @@ _NOWHERE = frozenset({"no_memory", "extent", "bad_launch", "order"})
 """Faults of a launch as a whole, without a line."""
 
 
-class Fault(ctypes.Structure):
+class EmulatorFault(ctypes.Structure):
     """``gc_fault`` of gc_emulate.cpp."""
 
     _fields_ = [
@@ -49,7 +49,7 @@ class Fault(ctypes.Structure):
         return CODES[self.code]
 
 
-def message(fault: Fault, kernel: KernelText) -> DeviceError:
+def message(fault: EmulatorFault, kernel: KernelText) -> DeviceError:
     """Return the error for a fault of a kernel, with the source lines where it happened."""
     symbol, parameters = kernel.symbol, kernel.parameters
     named = _named(fault, parameters)
@@ -64,42 +64,42 @@ def message(fault: Fault, kernel: KernelText) -> DeviceError:
     return DeviceError(f"kernel {symbol} {what}", where=where)
 
 
-def _aliased(fault: Fault, name: str, parameters: Sequence[str]) -> str:
+def _aliased(fault: EmulatorFault, name: str, parameters: Sequence[str]) -> str:
     writer = parameters[fault.count] if 0 <= fault.count < len(parameters) else "another"
     return f"reads element {fault.index} of {name}, which it has written through {writer}: they must not overlap"
 
 
-def _named(fault: Fault, parameters: Sequence[str]) -> str:
+def _named(fault: EmulatorFault, parameters: Sequence[str]) -> str:
     if 0 <= fault.parameter < len(parameters):
         return f"parameter {fault.parameter} ({parameters[fault.parameter]})"
     kind = "private" if fault.parameter == _PRIVATE else "shared"
     return f"{kind} array {fault.name.decode() if fault.name else ''}"
 
 
-def _elements(fault: Fault) -> str:
+def _elements(fault: EmulatorFault) -> str:
     verb = "writes" if fault.writes else "reads"
     if fault.width == 1:
         return f"{verb} element {fault.index}"
     return f"{verb} elements {fault.index} to {fault.index + fault.width - 1}"
 
 
-def _outside(fault: Fault, name: str) -> str:
+def _outside(fault: EmulatorFault, name: str) -> str:
     doing = f"uses element {fault.index}" if fault.parameter == _PRIVATE else _elements(fault)
     return f"{doing} of {name}, which has {fault.count}"
 
 
-def _misaligned(fault: Fault, name: str) -> str:
+def _misaligned(fault: EmulatorFault, name: str) -> str:
     if not fault.width or fault.width == 1:
         return f"gets the address {fault.index:#x} for {name}, which is not a multiple of the element size"
     return f"{_elements(fault)} of {name} at once, which do not start at a multiple of their size"
 
 
-def _diverged(fault: Fault, _: str) -> str:
+def _diverged(fault: EmulatorFault, _: str) -> str:
     other = f"waits at line {fault.other_line}" if fault.other_line else "has ended"
     return f"has a barrier that not all threads reach: this one waits there, thread {fault.other_thread} {other}"
 
 
-def _race(fault: Fault, name: str) -> str:
+def _race(fault: EmulatorFault, name: str) -> str:
     other = f"thread {fault.other_thread}" if fault.other_thread < 1024 else "threads"
     if fault.other_block != fault.block:
         other += f" of block {fault.other_block}"
@@ -107,7 +107,7 @@ def _race(fault: Fault, name: str) -> str:
     return f"{_elements(fault)} of {name} while {other} may {does}: no barrier in between"
 
 
-def _order(fault: Fault, name: str) -> str:
+def _order(fault: EmulatorFault, name: str) -> str:
     kind = "backwards" if fault.line == 1 else f"in order {fault.line}"
     return f"leaves other values in {name}, from byte {fault.index} on, when its threads run {kind}"
 

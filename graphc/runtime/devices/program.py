@@ -23,7 +23,7 @@ from graphc.base.errors import (
     MemoryLimitError,
     ShapeError,
 )
-from graphc.files.device_plan import DevicePlan, Step
+from graphc.files.device_plan import DevicePlan, PlannedLaunch
 from graphc.files.manifest import BufferSpec
 from graphc.runtime.call_checks import Checks, scalar, title
 from graphc.runtime.call_sizes import CallSizes, SizesOfCalls, numpy_type
@@ -104,7 +104,7 @@ class Sized:
     """A program specialized to the sizes of one kind of call."""
 
     sizes: CallSizes
-    parts: tuple[tuple[Step, ...], ...]
+    parts: tuple[tuple[PlannedLaunch, ...], ...]
     """The launches up to the check of the status, if any, and those after it."""
     key: tuple[int, ...] = ()
     """Addresses of arena, params and states in the previous call."""
@@ -121,7 +121,7 @@ class Sized:
 
 
 @dataclass
-class Bound:
+class BoundState:
     """The params and states of a call."""
 
     arguments: tuple[Any, ...] = ()
@@ -167,7 +167,7 @@ class DeviceExecutable(Checks):
         self._shared = state_of(device)
         self._shared.programs.add(self)
         self._sized: OrderedDict[CallSizes, Sized] = OrderedDict()
-        self._bound = Bound()
+        self._bound = BoundState()
         self._mirrors: dict[int, DeviceArray] = {}
         """Device memory for params and states on the host, by position."""
         self._records = records
@@ -241,7 +241,7 @@ class DeviceExecutable(Checks):
         """Free the memory of recordings and of copies of params and states; later calls take it again."""
         with self._shared.lock:
             self._mirrors.clear()
-            self._bound = Bound()
+            self._bound = BoundState()
             self.forget_recordings()
 
     def forget_recordings(self) -> None:
@@ -309,7 +309,7 @@ class DeviceExecutable(Checks):
             self.device.discard(arena.address, sized.sizes.arena)
         return arena
 
-    def _launch(self, steps: Sequence[Step], addresses: Sequence[int]) -> None:
+    def _launch(self, steps: Sequence[PlannedLaunch], addresses: Sequence[int]) -> None:
         device, functions, marks = self.device, self._functions, self._marks
         if marks is not None and not marks:
             marks.append(("", device.event()))
@@ -471,7 +471,7 @@ class DeviceExecutable(Checks):
             raise self.wrong_count("param or state", self.bound, len(bound))
         if len(old) == len(bound) and all(a is b for a, b in zip(old, bound, strict=True)):
             return
-        binding = Bound(tuple(bound))
+        binding = BoundState(tuple(bound))
         spans: dict[bool, list[tuple[int, int, BufferSpec]]] = {True: [], False: []}
         for number, (spec, value) in enumerate(zip(self.bound, bound, strict=True)):
             array = self._placed(binding, number, spec, value)
@@ -484,7 +484,7 @@ class DeviceExecutable(Checks):
             self.check_spans(sorted(group, key=lambda span: span[:2]))
         self._bound = binding
 
-    def _placed(self, binding: Bound, number: int, spec: BufferSpec, value: Any) -> DeviceArray:
+    def _placed(self, binding: BoundState, number: int, spec: BufferSpec, value: Any) -> DeviceArray:
         """Return the device array of a param or state."""
         if isinstance(value, DeviceArray):
             self._check_device(spec, value)

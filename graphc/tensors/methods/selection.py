@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc.base.device import device as device_of
-from graphc.base.dtypes import dtype_of, int64, uint8
+from graphc.base.dtypes import DType, dtype_of, fitted, int64, uint8
 from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, IndexRangeError, ShapeError
 from graphc.base.sizes.dims import common_shape, dim_of, extent_of, new_shape, sizes_of
 from graphc.ops.define import as_type, common_type
@@ -25,6 +25,17 @@ from graphc.tensors.tensor_base import TensorBase, front, name_in_error, need_te
 
 if TYPE_CHECKING:
     from graphc.tensors.tensor import Tensor
+
+
+def filling(name: str, mask: Any, value: Any, dtype: DType) -> Any:
+    """Convert ``value`` (one number) to ``dtype``; raise ArgumentError, ShapeError or AttributeValueError."""
+    if mask.dtype.kind != "b":
+        raise ArgumentError(f"{name} needs a boolean mask, got {mask.dtype.name}", remedy="call mask.bool()")
+    if not isinstance(value, TensorBase):
+        return front().scalar(fitted(value, dtype), dtype)
+    if value.shape:
+        raise ShapeError(f"{name}: the value is a tensor of shape {list(value.shape)}", remedy="use graphc.where")
+    return as_type(value, dtype)
 
 
 class Selection(TensorBase):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphc.base.dtypes import DType, fitted, int64
+from graphc.base.dtypes import DType, int64
 from graphc.base.errors import ArgumentError, AttributeValueError, IndexRangeError, RecompileWarning, ShapeError
 from graphc.base.sizes.dims import common_shape, dim_of, extent_of, same_sizes, sizes_of, view_shape
 from graphc.base.sizes.size import always, is_size
@@ -24,7 +24,7 @@ from graphc.ops.pointwise import elementwise as ew
 from graphc.ops.pointwise.parts_of_complex import conjugate
 from graphc.ops.selection.index import gather, iota
 from graphc.tensors import indexing
-from graphc.tensors.methods.selection import Selection, concatenated, expanded
+from graphc.tensors.methods.selection import Selection, concatenated, expanded, filling
 from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.routes import rearranging
 from graphc.tensors.tensor_base import TensorBase, front, name_in_error, need_tensor
@@ -96,17 +96,6 @@ def _repeated(numbers: Any, extent: int) -> Any:
             f"repeat_interleave: repeats must be one int, or {extent} ints", remedy="pass ints of 0 or more"
         )
     return front().constant(np.repeat(np.arange(extent), np.broadcast_to(values.reshape(-1), (extent,))))
-
-
-def filling(name: str, mask: Any, value: Any, dtype: DType) -> Any:
-    """Convert ``value`` (one number) to ``dtype``; raise ArgumentError, ShapeError or AttributeValueError."""
-    if mask.dtype.kind != "b":
-        raise ArgumentError(f"{name} needs a boolean mask, got {mask.dtype.name}", remedy="call mask.bool()")
-    if not isinstance(value, TensorBase):
-        return front().scalar(fitted(value, dtype), dtype)
-    if value.shape:
-        raise ShapeError(f"{name}: the value is a tensor of shape {list(value.shape)}", remedy="use graphc.where")
-    return as_type(value, dtype)
 
 
 def _named(name: str, args: Sequence[Any], named: Any = None, **other: Any) -> tuple[int, ...]:

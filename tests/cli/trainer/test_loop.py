@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from graphc.cli.trainer.checkpoint import Checkpoints
-from graphc.cli.trainer.loop import Progress, Rules, Training, Watcher
+from graphc.cli.trainer.loop import Rules, Training, TrainingProgress, Watcher
 from graphc.cli.trainer.order import Order
 from graphc.errors import ArgumentError, ArtifactError, NonFiniteError
 from tests.cli.trainer.linear import Linear, data
@@ -139,7 +139,7 @@ def test_a_checkpoint_of_another_training_is_refused(tmp_path: Path):
     second, _ = training(Linear(), Rules(1), checkpoints=Checkpoints(tmp_path, 1), settings={"seed": 2, "batch": 4})
     with pytest.raises(ArgumentError, match="belongs to another training: seed 1 and not 2"):
         second.resume()
-    assert second.progress == Progress()
+    assert second.progress == TrainingProgress()
 
 
 def test_a_checkpoint_without_the_numbers_is_refused(tmp_path: Path):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from graphc.compiler.native_call import unchanged
-from graphc.guards.watch_words import Watch, Words
+from graphc.guards.watch_words import WatchTable, Words
 
 
 def test_words_that_differ_are_told():
@@ -17,7 +17,7 @@ def test_words_that_differ_are_told():
     words = Words()
     if not words.dictionary(table):
         pytest.skip("dictionaries have no version here")
-    watch = Watch()
+    watch = WatchTable()
     watch.set(words.found, words.owned)
     same = unchanged(watch)
     references = sys.getrefcount(watch)
@@ -29,13 +29,13 @@ def test_words_that_differ_are_told():
 
 
 def test_words_are_replaced_in_one_step_while_others_compare_and_set_them():
-    word, watch, found = ctypes.c_uint64(1), Watch(), []
+    word, watch, found = ctypes.c_uint64(1), WatchTable(), []
     same, words = unchanged(watch), {ctypes.addressof(word): 2}
     watch.set({}, ())
     watch.set(words, ())
 
     def line(frame: Any, event: str, _: Any) -> Any:
-        if frame.f_code is Watch.set.__code__:
+        if frame.f_code is WatchTable.set.__code__:
             found.append(same())
             sys.settrace(None)
             watch.set({ctypes.addressof(word): 3, ctypes.addressof(watch): 0}, [object()])

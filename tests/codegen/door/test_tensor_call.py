@@ -20,7 +20,7 @@ def test_every_field_is_replaced_by_its_offset():
     moved = emit_tensor_call({**LAYOUT, "View.strides": 1234}, host_target())
     assert moved != text and moved.count("i64 1234") == 1
     with pytest.raises(KeyError, match=r"Argument\.address"):
-        emit_tensor_call({k: v for k, v in LAYOUT.items() if k != "Argument.address"}, host_target())
+        emit_tensor_call({k: v for k, v in LAYOUT.items() if k != "TensorArgument.address"}, host_target())
 
 
 @pytest.mark.parametrize("name", ["host", "sse2", "neon"])

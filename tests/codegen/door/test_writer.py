@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from graphc.codegen.door.writer import Writer
+from graphc.codegen.door.writer import NativeWriter
 from graphc.codegen.llvm.build import build_object
 from graphc.codegen.machine.target import target_named
 
 LAYOUT = {"List.count": 16, "List.items": 24, "Item.size": 40, "Item.value": 8}
 
 
-def the_sum(w: Writer) -> None:
+def the_sum(w: NativeWriter) -> None:
     """Stores the sum of the values of a list in its count, or -1 where one is 0."""
     count, items = w.get("i64", "%list", "List.count"), w.get("ptr", "%list", "List.items")
     w.put("i64", "0", "%list", "List.count")
@@ -27,7 +27,7 @@ def the_sum(w: Writer) -> None:
 
 
 def test_a_function_with_a_loop_is_built():
-    writer = Writer(LAYOUT)
+    writer = NativeWriter(LAYOUT)
     the_sum(writer)
     text = f"define void @the_sum(ptr %list) {{\n{writer.body}\n}}\n"
     assert text.count("i64 16") == 5 and "mul i64 %i" in text and ", 40" in text
@@ -35,7 +35,7 @@ def test_a_function_with_a_loop_is_built():
 
 
 def test_a_condition_goes_on_behind_it_or_elsewhere():
-    writer = Writer(LAYOUT)
+    writer = NativeWriter(LAYOUT)
     writer.need("%a", "no")
     writer.avoid("%b", "yes")
     entry, first, second = writer.body.split("next")[0], *writer.body.splitlines()[1:4:2]
@@ -46,4 +46,4 @@ def test_a_condition_goes_on_behind_it_or_elsewhere():
 
 def test_an_unknown_field_is_an_error():
     with pytest.raises(KeyError, match=r"List\.size"):
-        Writer(LAYOUT).get("i64", "%list", "List.size")
+        NativeWriter(LAYOUT).get("i64", "%list", "List.size")

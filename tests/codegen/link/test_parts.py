@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from graphc.codegen.link.layout import SectionFlag, SectionType
-from graphc.codegen.link.parts import Part, place_all, segments_of, sort_sections
+from graphc.codegen.link.parts import OutputSection, place_all, segments_of, sort_sections
 from graphc.codegen.link.reader import Section
 from graphc.errors import CompileError
 
@@ -40,7 +40,7 @@ def test_sections_of_a_kind_are_one_part():
 
 @pytest.mark.parametrize("page", [4096, 65536])
 def test_segments_share_no_page_and_lie_in_the_file_as_in_memory(page: int):
-    data = Part(".rodata.data.w", SectionType.CONTENTS, READ, [section(".rodata.data.w", READ, 10, 4096)])
+    data = OutputSection(".rodata.data.w", SectionType.CONTENTS, READ, [section(".rodata.data.w", READ, 10, 4096)])
     segments = segments_of(sort_sections(some()), [data])
     end = place_all(segments, 64, page)
     assert len(segments) == 5 and end == segments[-1].offset + segments[-1].file_bytes
@@ -59,7 +59,7 @@ def test_segments_share_no_page_and_lie_in_the_file_as_in_memory(page: int):
 
 
 def test_contents_have_gaps_between_sections():
-    part = Part(".text", SectionType.CONTENTS, CODE, [section("a", CODE, 5), section("b", CODE, 7, 16)])
+    part = OutputSection(".text", SectionType.CONTENTS, CODE, [section("a", CODE, 5), section("b", CODE, 7, 16)])
     part.place(3, 0x1003)
     assert (part.address, part.offset, part.nbytes) == (0x1010, 0x10, 23)
     assert len(b"".join(part.contents)) == 23

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from graphc.codegen.llvm.build import build_object
-from graphc.codegen.llvm.module import Function, Module
+from graphc.codegen.llvm.module import Function, LlvmModule
 from graphc.codegen.llvm.split import MOST_PARTS, PART_LINES, split_module
 from graphc.codegen.machine.target import host_target
 from graphc.files.object_archive import split_objects
@@ -21,7 +21,7 @@ declare i64 @llvm.smax.i64(i64, i64)
 POINTER = (("ptr", "%p"),)
 
 
-def module(kernels: int, length: int) -> Module:
+def module(kernels: int, length: int) -> LlvmModule:
     """A module whose entry lets kernel i add i to a number, ``length`` times."""
     functions = []
     for k in range(kernels):
@@ -37,7 +37,7 @@ def module(kernels: int, length: int) -> Module:
     functions.append(Function("work", POINTER, f"entry:\n{calls}\n  ret void", calls=True))
     start = "entry:\n  call void @work(ptr %p)\n  ret void"
     functions.append(Function("start", POINTER, start, local=False, calls=True))
-    return Module((HEAD, *functions, 'attributes #0 = { nounwind "frame-pointer"="none" }\n'))
+    return LlvmModule((HEAD, *functions, 'attributes #0 = { nounwind "frame-pointer"="none" }\n'))
 
 
 def test_small_modules_stay_whole():

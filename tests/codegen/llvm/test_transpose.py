@@ -11,7 +11,7 @@ from graphc.base.dtypes import DType, bool_, float32, float64, int8, int64
 from graphc.codegen.llvm.build import build_object
 from graphc.codegen.llvm.entry import ENTRY
 from graphc.codegen.llvm.function import FunctionWriter
-from graphc.codegen.llvm.module import Function, Module
+from graphc.codegen.llvm.module import Function, LlvmModule
 from graphc.codegen.llvm.scalar import memory_type
 from graphc.codegen.llvm.transpose import interleave_registers, transpose_registers, turning_function
 from graphc.codegen.machine.target import host_target
@@ -64,7 +64,7 @@ def test_the_turning_function_copies_between_rows_of_other_lengths(lanes: int, d
     place = f"%y = getelementptr i8, ptr %b, i64 {lanes * (lanes + 3) * size}"
     entry = Function(ENTRY, (("ptr", "%b"),), f"entry:\n  {place}\n  {call}\n  ret void", local=False, calls=True)
     library = load_object(
-        build_object(Module((turning, entry, "attributes #0 = { nounwind }\n")), host_target()), ENTRY, host()
+        build_object(LlvmModule((turning, entry, "attributes #0 = { nounwind }\n")), host_target()), ENTRY, host()
     )
     data = (np.arange(lanes * (2 * lanes + 4)) % 100).astype(dtype.numpy)
     source = data[: lanes * (lanes + 3)].reshape(lanes, lanes + 3)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from graphc.codegen.machine.step import Reader
 from graphc.codegen.machine.x86_64.steps import READER
-from graphc.codegen.proof.assembly import Function, read_assembly
+from graphc.codegen.proof.assembly import AssemblyFunction, read_assembly
 from graphc.codegen.proof.flow import Flow, flow_of
 from graphc.codegen.proof.values import Values
 
 
-def function(body: str, name: str = "k", machine: Reader = READER) -> Function:
+def function(body: str, name: str = "k", machine: Reader = READER) -> AssemblyFunction:
     """One function of instructions and labels, a line each."""
     lines = [line.strip() for line in body.strip().splitlines()]
     written = [line if line.endswith(":") else "\t" + line.replace(" ", "\t", 1) for line in lines]

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from graphc.interop.onnx.elements import FLOAT
-from graphc.interop.onnx.graph import Node, OnnxGraph, Port, captured
+from graphc.interop.onnx.graph import OnnxGraph, OnnxNode, Port, captured
 
 
-def graph(*nodes: Node, inputs: str = "", outputs: str = "y") -> OnnxGraph:
+def graph(*nodes: OnnxNode, inputs: str = "", outputs: str = "y") -> OnnxGraph:
     ports = [[Port(n, "tensor", FLOAT, None) for n in names.split()] for names in (inputs, outputs)]
     return OnnxGraph("g", *ports, list(nodes), {})
 
 
-def node(op: str, inputs: str, outputs: str, domain: str = "", **attributes: object) -> Node:
-    return Node(op.lower(), op, domain, 17, tuple(inputs.split()), tuple(outputs.split()), attributes)
+def node(op: str, inputs: str, outputs: str, domain: str = "", **attributes: object) -> OnnxNode:
+    return OnnxNode(op.lower(), op, domain, 17, tuple(inputs.split()), tuple(outputs.split()), attributes)
 
 
 def test_a_graph_prints_as_calls():

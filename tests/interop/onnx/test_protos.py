@@ -17,7 +17,7 @@ from graphc.interop.onnx.elements import ELEMENTS  # noqa: E402
 from graphc.interop.onnx.external import External  # noqa: E402
 from graphc.interop.onnx.protos import (  # noqa: E402
     MOST_NESTED,
-    Dims,
+    ModelDims,
     Names,
     read_attribute,
     read_port_type,
@@ -129,7 +129,7 @@ def test_attributes_of_no_kind_are_refused():
 
 
 def test_open_sizes_are_named_dimensions_by_their_text():
-    dims = Dims()
+    dims = ModelDims()
     ports = [
         helper.make_tensor_value_info(n, 1, shape) for n, shape in (("a", ["n", 3, "1/2", None]), ("b", ["n", None]))
     ]
@@ -145,12 +145,12 @@ def test_names_that_become_alike_are_numbered():
 
 def test_types_are_checked():
     with pytest.raises(ArtifactError, match="has the invalid size -1"):
-        read_port_type("x", helper.make_tensor_type_proto(1, [-1]), Dims())
+        read_port_type("x", helper.make_tensor_type_proto(1, [-1]), ModelDims())
     kind = helper.make_tensor_type_proto(1, [2])
     for _ in range(MOST_NESTED + 2):
         kind = helper.make_sequence_type_proto(kind)
     with pytest.raises(ArtifactError, match="levels"):
-        read_port_type("x", kind, Dims())
+        read_port_type("x", kind, ModelDims())
     assert (
         read_port_type("x", helper.make_sequence_type_proto(helper.make_tensor_type_proto(1, [2])), None).kind
         == "sequence"

@@ -10,7 +10,7 @@ import pytest
 import graphc as gc
 from graphc import nn
 from graphc.errors import GraphcError
-from graphc.interop.onnx_export.calls import Call, observed
+from graphc.interop.onnx_export.calls import ExportedCall, observed
 from graphc.ir.graph.graph import Value, input_path
 from graphc.nn import functional as F
 from graphc.nn.functional.recurrent import recurrent_layer
@@ -18,7 +18,7 @@ from graphc.tensors import composite
 from graphc.tracing.trace import trace_function
 
 
-def calls(function: Any, *arguments: Any, watched: Any = (F.relu, composite.relu, F.linear)) -> list[Call]:
+def calls(function: Any, *arguments: Any, watched: Any = (F.relu, composite.relu, F.linear)) -> list[ExportedCall]:
     with gc.no_grad(), observed(watched) as observer:
         traced = trace_function(function, arguments)
     return observer.of(traced.graph)

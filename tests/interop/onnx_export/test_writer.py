@@ -12,7 +12,7 @@ import graphc as gc
 from graphc import nn
 from graphc.errors import UnsupportedError
 from graphc.interop.onnx_export.table import RULES
-from graphc.interop.onnx_export.writer import Model, Writer
+from graphc.interop.onnx_export.writer import GraphWriter, Model
 from graphc.ir.graph.graph import Graph
 from graphc.nn import functional as F
 from graphc.ops.define_op import define_op
@@ -20,8 +20,8 @@ from graphc.ops.pointwise import elementwise as ew
 from tests.interop.onnx_export.runtimes import check, onnx
 
 
-def writer() -> Writer:
-    return Writer(Model(20, RULES, {}, lambda graph: (), {}))
+def writer() -> GraphWriter:
+    return GraphWriter(Model(20, RULES, {}, lambda graph: (), {}))
 
 
 def test_nodes_are_named_by_module_and_operator():

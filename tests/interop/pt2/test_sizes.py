@@ -8,15 +8,15 @@ import pytest
 
 from graphc.base.sizes.size import LARGEST, bounds, hint
 from graphc.errors import ArtifactError, GraphcError, UnsupportedError
-from graphc.interop.pt2.sizes import Sizes
+from graphc.interop.pt2.sizes import ProgramSizes
 from tests.interop.pt2.kept import field
 
 
-def ranges(**known: tuple[int | None, int | None]) -> Sizes:
-    return Sizes(field({n: {"min_val": low, "max_val": high} for n, (low, high) in known.items()}))
+def ranges(**known: tuple[int | None, int | None]) -> ProgramSizes:
+    return ProgramSizes(field({n: {"min_val": low, "max_val": high} for n, (low, high) in known.items()}))
 
 
-def read(text: str, sizes: Sizes | None = None, number: int | None = None) -> Any:
+def read(text: str, sizes: ProgramSizes | None = None, number: int | None = None) -> Any:
     expected = None if number is None else {"as_int": number}
     return (sizes or ranges(s0=(1, 40), s1=(1, 40))).of(field({"as_expr": {"expr_str": text, "hint": expected}}))
 

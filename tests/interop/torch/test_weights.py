@@ -238,6 +238,6 @@ def test_a_call_that_ends_early_does_not_hide_a_write_from_the_next_one(monkeypa
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr("graphc.compiler.contents.Comparison.look", end)
+        patch.setattr("graphc.compiler.contents.ContentComparison.look", end)
         run([X, w, b])
     torch.testing.assert_close(run([X, w, b])[0], torch.addmm(b, X, w))

@@ -9,7 +9,7 @@ import pytest
 from graphc.errors import DeviceError
 from graphc.runtime.devices.emulated import EmulatedDevice
 from graphc.runtime.devices.emulated_build import SHIM
-from graphc.runtime.devices.emulated_fault import CODES, Fault, message
+from graphc.runtime.devices.emulated_fault import CODES, EmulatorFault, message
 from graphc.runtime.devices.emulated_text import kernels_of
 from tests.runtime.devices.cuda_texts import SCALE
 
@@ -31,9 +31,9 @@ MESSAGES = {
 }
 
 
-def fault(kind: str, **fields: object) -> Fault:
+def fault(kind: str, **fields: object) -> EmulatorFault:
     values = dict(code=CODES.index(kind), parameter=1, index=7, count=5, width=1, block=8, thread=6)
-    return Fault(**(values | dict(other_block=9, other_thread=4, line=2, other_line=3) | fields))
+    return EmulatorFault(**(values | dict(other_block=9, other_thread=4, line=2, other_line=3) | fields))
 
 
 @pytest.mark.parametrize("kind", MESSAGES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from graphc.codegen.machine.step import Comparison, Expression, Line, Location, Slot, Step, Sum
+from graphc.codegen.machine.step import BranchCondition, Expression, InstructionEffects, Line, Location, MemorySlot, Sum
 
 _CONDITIONS = {
     **{"eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge"},
@@ -35,36 +35,38 @@ class Aarch64:
     filling_bytes: int = 4
     filler: re.Pattern[bytes] | None = None
 
-    def step(self, line: Line, labels: frozenset[str]) -> Step:
+    def step(self, line: Line, labels: frozenset[str]) -> InstructionEffects:
         name, operands = line.mnemonic, line.operands
         if name in _SYSTEM:
-            return Step(kind="system")
+            return InstructionEffects(kind="system")
         if _LOCK.match(name):
-            return Step(kind="lock")
+            return InstructionEffects(kind="lock")
         if name in ("brk", "udf"):
-            return Step(kind="stop")
+            return InstructionEffects(kind="stop")
         if name == "ret":
-            return Step(kind="return")
+            return InstructionEffects(kind="return")
         if name in ("bl", "blr"):
-            return Step(kind="call", target=operands[0] if name == "bl" else "", keeps_flags=False)
+            return InstructionEffects(kind="call", target=operands[0] if name == "bl" else "", keeps_flags=False)
         if name in ("b", "br"):
             target = operands[0] if name == "b" else ""
-            return Step(kind="jump" if target in labels or not target else "tail", target=target)
+            return InstructionEffects(kind="jump" if target in labels or not target else "tail", target=target)
         if name.startswith("b."):
-            return Step(kind="branch", target=operands[0], condition=_CONDITIONS.get(name[2:], ""))
+            return InstructionEffects(kind="branch", target=operands[0], condition=_CONDITIONS.get(name[2:], ""))
         if name in ("cbz", "cbnz", "tbz", "tbnz"):
             return _tested(name, operands)
         return _plain(name, operands)
 
 
-def _tested(name: str, operands: tuple[str, ...]) -> Step:
+def _tested(name: str, operands: tuple[str, ...]) -> InstructionEffects:
     """Return the step of a branch that tests a register instead of the flags."""
     register = _register(operands[0])
     if name.startswith("t") or register is None:
-        return Step(kind="branch", target=operands[-1])
+        return InstructionEffects(kind="branch", target=operands[-1])
     bits = 64 if operands[0].startswith("x") else 32
-    compares = Comparison(Sum(register), Sum(None, 0), bits)
-    return Step(kind="branch", target=operands[-1], condition="eq" if name == "cbz" else "ne", compares=compares)
+    compares = BranchCondition(Sum(register), Sum(None, 0), bits)
+    return InstructionEffects(
+        kind="branch", target=operands[-1], condition="eq" if name == "cbz" else "ne", compares=compares
+    )
 
 
 def _register(text: str) -> str | None:
@@ -91,30 +93,30 @@ def _value(text: str) -> Expression:
     return Sum(register) if register and text[0] in "xs" else None
 
 
-def _plain(name: str, operands: tuple[str, ...]) -> Step:
+def _plain(name: str, operands: tuple[str, ...]) -> InstructionEffects:
     positions = [i for i, o in enumerate(operands) if o.startswith("[")]
     if positions and not name.startswith("prf"):
         return _access(name, operands, positions[0])
     if _ONLY_READ.match(name):
-        return Step(compares=_compared(name, operands), keeps_flags=not _SETS_FLAGS.match(name))
+        return InstructionEffects(compares=_compared(name, operands), keeps_flags=not _SETS_FLAGS.match(name))
     register = _register("".join(operands[:1]))
     if register is None:
-        return Step(keeps_flags=not _SETS_FLAGS.match(name))
+        return InstructionEffects(keeps_flags=not _SETS_FLAGS.match(name))
     value, compares = _result(name, operands)
-    return Step(moves=((register, value),), compares=compares, keeps_flags=not _SETS_FLAGS.match(name))
+    return InstructionEffects(moves=((register, value),), compares=compares, keeps_flags=not _SETS_FLAGS.match(name))
 
 
-def _compared(name: str, operands: tuple[str, ...]) -> Comparison | None:
+def _compared(name: str, operands: tuple[str, ...]) -> BranchCondition | None:
     if name != "cmp" or len(operands) != 2:
         return None
     bits = 64 if operands[0].startswith("x") else 32
     left = _register(operands[0])
     number, register = _number(operands[1]), _register(operands[1])
     right = Sum(None, number) if number is not None else Sum(register) if register else _value(operands[1])
-    return Comparison(Sum(left) if left else None, right, bits)
+    return BranchCondition(Sum(left) if left else None, right, bits)
 
 
-def _result(name: str, operands: tuple[str, ...]) -> tuple[Expression, Comparison | None]:
+def _result(name: str, operands: tuple[str, ...]) -> tuple[Expression, BranchCondition | None]:
     wide = operands[0].startswith(("x", "sp"))
     if name == "mov" and len(operands) == 2:
         value = _value(operands[1])
@@ -135,11 +137,11 @@ def _result(name: str, operands: tuple[str, ...]) -> tuple[Expression, Compariso
         number <<= int(shift[1])
     value = Sum(source.location, number if name.startswith("add") else -number)
     if name == "subs":
-        return value, Comparison(Sum(source.location), Sum(None, number), 64)
-    return value, Comparison(value, Sum(None, 0), 0) if name == "adds" else None
+        return value, BranchCondition(Sum(source.location), Sum(None, number), 64)
+    return value, BranchCondition(value, Sum(None, 0), 0) if name == "adds" else None
 
 
-def _access(name: str, operands: tuple[str, ...], position: int) -> Step:
+def _access(name: str, operands: tuple[str, ...], position: int) -> InstructionEffects:
     """Return the step of a load or store, with the update of its address register."""
     text, before = operands[position].removesuffix("!"), operands[position].endswith("!")
     match, behind = _MEMORY.match(text), operands[position + 1 :]
@@ -149,19 +151,19 @@ def _access(name: str, operands: tuple[str, ...], position: int) -> Step:
     if base and before:
         moves.append((base, None if offset is None else Sum(base, offset)))
         offset = 0
-    slot = Slot(base, offset) if base and offset is not None else None
+    slot = MemorySlot(base, offset) if base and offset is not None else None
     stores, somewhere = _effects(name, operands[:position], slot, moves)
     if behind and base is None:
-        return Step(forgets_all=True, stores=stores, stores_somewhere=somewhere)
+        return InstructionEffects(forgets_all=True, stores=stores, stores_somewhere=somewhere)
     if behind and base:
         number = _number(behind[0])
         moves.append((base, None if number is None else Sum(base, number)))
-    return Step(moves=tuple(moves), stores=stores, stores_somewhere=somewhere)
+    return InstructionEffects(moves=tuple(moves), stores=stores, stores_somewhere=somewhere)
 
 
 def _effects(
-    name: str, values: tuple[str, ...], slot: Slot | None, moves: list[tuple[Location, Expression]]
-) -> tuple[tuple[Slot, ...], bool]:
+    name: str, values: tuple[str, ...], slot: MemorySlot | None, moves: list[tuple[Location, Expression]]
+) -> tuple[tuple[MemorySlot, ...], bool]:
     """Add loaded values, and stores of 64 bits, to the moves. Return the other stores."""
     is_full_width = name in ("str", "stur", "stp", "ldr", "ldur", "ldp")
     if not _STORES.match(name):
@@ -169,14 +171,14 @@ def _effects(
             register = _register(text)
             if register:
                 is_known = slot is not None and is_full_width and text.startswith("x")
-                moves.append((register, Sum(Slot(slot.base, slot.offset + 8 * i)) if slot and is_known else None))
+                moves.append((register, Sum(MemorySlot(slot.base, slot.offset + 8 * i)) if slot and is_known else None))
         return (), False
     if slot is None:
         return (), True
     if not is_full_width or any(v[0] not in "x" for v in values):
         return (slot,), False
     for i, text in enumerate(values):
-        moves.append((Slot(slot.base, slot.offset + 8 * i), _value(text)))
+        moves.append((MemorySlot(slot.base, slot.offset + 8 * i), _value(text)))
     return (), False
 
 

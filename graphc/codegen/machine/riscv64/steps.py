@@ -5,7 +5,16 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from graphc.codegen.machine.step import Both, Comparison, Expression, Line, Location, Slot, Step, Sum
+from graphc.codegen.machine.step import (
+    Both,
+    BranchCondition,
+    Expression,
+    InstructionEffects,
+    Line,
+    Location,
+    MemorySlot,
+    Sum,
+)
 
 _SYSTEM = frozenset(["ecall", "wfi", "mret", "sret", "csrrw", "csrrs", "csrrc", "csrw", "csrs", "csrc"])
 _LOCK = re.compile(r"^(lr|sc|amo\w+)\.")
@@ -33,27 +42,29 @@ class Riscv64:
     filling_bytes: int = 2
     filler: re.Pattern[bytes] | None = None
 
-    def step(self, line: Line, labels: frozenset[str]) -> Step:
+    def step(self, line: Line, labels: frozenset[str]) -> InstructionEffects:
         name, operands = line.mnemonic, line.operands
         if name in _SYSTEM:
-            return Step(kind="system")
+            return InstructionEffects(kind="system")
         if _LOCK.match(name):
-            return Step(kind="lock")
+            return InstructionEffects(kind="lock")
         if name in ("ebreak", "unimp"):
-            return Step(kind="stop")
+            return InstructionEffects(kind="stop")
         if name == "ret":
-            return Step(kind="return")
+            return InstructionEffects(kind="return")
         if name in ("call", "jalr"):
-            return Step(kind="call", target=_symbol(operands[-1]) if name == "call" else "")
+            return InstructionEffects(kind="call", target=_symbol(operands[-1]) if name == "call" else "")
         if name == "tail":
-            return Step(kind="tail", target=_symbol(operands[0]))
+            return InstructionEffects(kind="tail", target=_symbol(operands[0]))
         if name in ("j", "jr"):
             target = operands[0] if name == "j" else ""
-            return Step(kind="jump" if target in labels or not target else "tail", target=target)
+            return InstructionEffects(kind="jump" if target in labels or not target else "tail", target=target)
         if name in _BRANCHES or name in _TO_ZERO:
             left, right = _value(operands[0]), _value(operands[1]) if name in _BRANCHES else Sum(None, 0)
             condition = _BRANCHES.get(name) or _TO_ZERO[name]
-            return Step(kind="branch", target=operands[-1], condition=condition, compares=Comparison(left, right))
+            return InstructionEffects(
+                kind="branch", target=operands[-1], condition=condition, compares=BranchCondition(left, right)
+            )
         return _plain(name, operands)
 
 
@@ -75,14 +86,14 @@ def _value(text: str) -> Expression:
     return Sum(None, number) if number is not None else Sum(text) if _INTEGER.match(text) else None
 
 
-def _plain(name: str, operands: tuple[str, ...]) -> Step:
+def _plain(name: str, operands: tuple[str, ...]) -> InstructionEffects:
     memory = _MEMORY.match(operands[-1]) if operands else None
     if memory is not None:
         offset = _number(memory[1] or "0")
-        return _access(name, operands[0], None if offset is None else Slot(memory[2], offset))
+        return _access(name, operands[0], None if offset is None else MemorySlot(memory[2], offset))
     if not operands or not _INTEGER.match(operands[0]) or operands[0] == "zero":
-        return Step()
-    return Step(moves=((operands[0], _result(name, operands)),))
+        return InstructionEffects()
+    return InstructionEffects(moves=((operands[0], _result(name, operands)),))
 
 
 def _result(name: str, operands: tuple[str, ...]) -> Expression:
@@ -102,15 +113,17 @@ def _result(name: str, operands: tuple[str, ...]) -> Expression:
     return None
 
 
-def _access(name: str, value: str, slot: Slot | None) -> Step:
+def _access(name: str, value: str, slot: MemorySlot | None) -> InstructionEffects:
     if _STORES.match(name):
         if slot is None:
-            return Step(stores_somewhere=True)
-        return Step(moves=((slot, _value(value)),)) if name == "sd" else Step(stores=(slot,))
+            return InstructionEffects(stores_somewhere=True)
+        return (
+            InstructionEffects(moves=((slot, _value(value)),)) if name == "sd" else InstructionEffects(stores=(slot,))
+        )
     if not _INTEGER.match(value):
-        return Step()
+        return InstructionEffects()
     moves: tuple[tuple[Location, Expression], ...] = ((value, Sum(slot) if slot and name == "ld" else None),)
-    return Step(moves=moves)
+    return InstructionEffects(moves=moves)
 
 
 READER = Riscv64()

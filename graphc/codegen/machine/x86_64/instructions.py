@@ -12,7 +12,7 @@ from graphc.codegen.machine.instruction import (
     NOTHING,
     WIDEN,
     Instruction,
-    Writer,
+    InstructionWriter,
     call,
     lanes_of,
     of_type,
@@ -27,7 +27,9 @@ _LLVM_22 = binding.llvm_version_info[0] >= 22
 and lowers llvm.ldexp of vectors to calls of ldexpf."""
 
 
-def _products(writer: Writer, operands: Sequence[str], kind: str, name: str, count: int = 1, piece: str = "i32") -> str:
+def _products(
+    writer: InstructionWriter, operands: Sequence[str], kind: str, name: str, count: int = 1, piece: str = "i32"
+) -> str:
     """Return ``total`` plus products of the ``count`` pieces of each element of two operands."""
     left, right, total = operands
     lanes = lanes_of(kind)
@@ -36,16 +38,16 @@ def _products(writer: Writer, operands: Sequence[str], kind: str, name: str, cou
     return call(writer, kind, full, [(kind, total), *pairs])
 
 
-def _vpdpbusd(writer: Writer, operands: Sequence[str], kind: str) -> str:
+def _vpdpbusd(writer: InstructionWriter, operands: Sequence[str], kind: str) -> str:
     name = "llvm.x86.avx512.vpdpbusd"
     return _products(writer, operands, kind, name, 4, "i8") if _LLVM_22 else _products(writer, operands, kind, name)
 
 
-def _vdpbf16ps(writer: Writer, operands: Sequence[str], kind: str) -> str:
+def _vdpbf16ps(writer: InstructionWriter, operands: Sequence[str], kind: str) -> str:
     return _products(writer, operands, kind, "llvm.x86.avx512bf16.dpbf16ps", 2, "bfloat")
 
 
-def _vscalef(writer: Writer, operands: Sequence[str], kind: str) -> str:
+def _vscalef(writer: InstructionWriter, operands: Sequence[str], kind: str) -> str:
     value, power = operands
     lanes, single = lanes_of(kind), kind.endswith("float>")
     width = lanes * (32 if single else 64)
@@ -55,7 +57,7 @@ def _vscalef(writer: Writer, operands: Sequence[str], kind: str) -> str:
     return call(writer, kind, name, [(kind, value), (kind, power), (kind, value), mask, *rounding])
 
 
-def _ldexp(writer: Writer, operands: Sequence[str], kind: str) -> str:
+def _ldexp(writer: InstructionWriter, operands: Sequence[str], kind: str) -> str:
     value, power = operands
     if not _LLVM_22:
         exponent = writer.line(f"sitofp {of_type(kind, 'i32')} {power} to {kind}")
@@ -64,7 +66,7 @@ def _ldexp(writer: Writer, operands: Sequence[str], kind: str) -> str:
     return call(writer, kind, name, [(kind, value), (of_type(kind, "i32"), power)])
 
 
-def _vpermps(writer: Writer, operands: Sequence[str], kind: str) -> str:
+def _vpermps(writer: InstructionWriter, operands: Sequence[str], kind: str) -> str:
     table = ", ".join(f"float {n if n < 8 else n - 16}.0" for n in range(16))
     name = "llvm.x86.avx512.permvar.sf.512"
     return call(writer, kind, name, [(kind, f"<{table}>"), (of_type(kind, "i32"), operands[0])])

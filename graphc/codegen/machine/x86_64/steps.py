@@ -5,7 +5,16 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from graphc.codegen.machine.step import Aligned, Comparison, Expression, Line, Location, Slot, Step, Sum
+from graphc.codegen.machine.step import (
+    Aligned,
+    BranchCondition,
+    Expression,
+    InstructionEffects,
+    Line,
+    Location,
+    MemorySlot,
+    Sum,
+)
 
 _WIDE = ("rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "rsp", *(f"r{n}" for n in range(8, 16)))
 
@@ -80,21 +89,21 @@ class X86:
     filling_bytes: int = 7
     filler: re.Pattern[bytes] | None = _FILLER
 
-    def step(self, line: Line, labels: frozenset[str]) -> Step:
+    def step(self, line: Line, labels: frozenset[str]) -> InstructionEffects:
         name, operands = line.mnemonic, line.operands
         if name.startswith("lock ") or (name.startswith("xchg") and any("(" in o for o in operands)):
-            return Step(kind="lock", keeps_flags=False)
+            return InstructionEffects(kind="lock", keeps_flags=False)
         if name in _SYSTEM:
-            return Step(kind="system")
+            return InstructionEffects(kind="system")
         if name in _STOPS:
-            return Step(kind="stop")
+            return InstructionEffects(kind="stop")
         if name in ("ret", "retq"):
-            return Step(kind="return")
+            return InstructionEffects(kind="return")
         if name.startswith("j"):
             return _jump(name, operands[0], labels)
         if name in ("call", "callq"):
             indirect = operands[0].startswith("*")
-            return Step(kind="call", target="" if indirect else _symbol(operands[0]), keeps_flags=False)
+            return InstructionEffects(kind="call", target="" if indirect else _symbol(operands[0]), keeps_flags=False)
         return _plain(name, operands)
 
 
@@ -102,63 +111,63 @@ def _symbol(operand: str) -> str:
     return operand.partition("@")[0]
 
 
-def _jump(name: str, operand: str, labels: frozenset[str]) -> Step:
+def _jump(name: str, operand: str, labels: frozenset[str]) -> InstructionEffects:
     target = "" if operand.startswith("*") else _symbol(operand)
     if name in ("jmp", "jmpq"):
-        return Step(kind="jump" if target in labels or not target else "tail", target=target)
-    return Step(kind="branch", target=target, condition=_CONDITIONS.get(name[1:], ""))
+        return InstructionEffects(kind="jump" if target in labels or not target else "tail", target=target)
+    return InstructionEffects(kind="branch", target=target, condition=_CONDITIONS.get(name[1:], ""))
 
 
-def _plain(name: str, operands: tuple[str, ...]) -> Step:
+def _plain(name: str, operands: tuple[str, ...]) -> InstructionEffects:
     if name in ("pushq", "popq"):
         return _push(operands[0]) if name == "pushq" else _pop(operands[0])
     if _VECTOR.search(" ".join(operands)) or name.startswith(("k", "vzero")) or _COMPARES.match(name):
         return _vector(name, operands)
     if name.startswith("rep "):
-        return Step(unknown=("rcx", "rsi", "rdi"), stores_somewhere=True)
+        return InstructionEffects(unknown=("rcx", "rsi", "rdi"), stores_somewhere=True)
     if _ONLY_READ.match(name):
-        return Step(compares=_compared(name, operands), keeps_flags=bool(_NO_FLAGS.match(name)))
+        return InstructionEffects(compares=_compared(name, operands), keeps_flags=bool(_NO_FLAGS.match(name)))
     if _IMPLICIT.match(name) and (len(operands) == 1 or not name.startswith("imul")):
-        return Step(unknown=("rax", "rdx"), keeps_flags=False)
+        return InstructionEffects(unknown=("rax", "rdx"), keeps_flags=False)
     if name in ("cqto", "cltd", "cltq", "cwtl"):
-        return Step(unknown=("rax", "rdx"))
+        return InstructionEffects(unknown=("rax", "rdx"))
     if not _OWN.match(name) or not operands:
-        return Step(forgets_all=True, keeps_flags=False, stores_somewhere=True)
+        return InstructionEffects(forgets_all=True, keeps_flags=False, stores_somewhere=True)
     return _integer(name, operands)
 
 
-def _vector(name: str, operands: tuple[str, ...]) -> Step:
+def _vector(name: str, operands: tuple[str, ...]) -> InstructionEffects:
     """Return the effects of a vector instruction on integer registers, flags and memory."""
     if _COMPARES.match(name):
-        return Step(keeps_flags=False)
+        return InstructionEffects(keeps_flags=False)
     last = operands[-1].partition("{")[0].strip() if operands else ""
     if "(" in last:
         if name.startswith(("vscatter", "vpscatter")):
-            return Step(stores_somewhere=True)
+            return InstructionEffects(stores_somewhere=True)
         slot = _memory(last)
-        return Step(stores=(slot,)) if slot else Step(stores_somewhere=True)
+        return InstructionEffects(stores=(slot,)) if slot else InstructionEffects(stores_somewhere=True)
     register = _REGISTERS.get(last.removeprefix("%"))
-    return Step(unknown=(register[0],) if register else ())
+    return InstructionEffects(unknown=(register[0],) if register else ())
 
 
-def _push(operand: str) -> Step:
-    slot = Slot("rsp", 0)
-    return Step(moves=(("rsp", Sum("rsp", -8)), (slot, _value(operand, 64))))
+def _push(operand: str) -> InstructionEffects:
+    slot = MemorySlot("rsp", 0)
+    return InstructionEffects(moves=(("rsp", Sum("rsp", -8)), (slot, _value(operand, 64))))
 
 
-def _pop(operand: str) -> Step:
+def _pop(operand: str) -> InstructionEffects:
     # NOTE: a function restores the values that it saved; its caller counts on that.
     register = _REGISTERS.get(operand.removeprefix("%"))
-    moves: list[tuple[Location, Expression]] = [(register[0], Sum(Slot("rsp", 0)))] if register else []
-    return Step(moves=(*moves, ("rsp", Sum("rsp", 8))))
+    moves: list[tuple[Location, Expression]] = [(register[0], Sum(MemorySlot("rsp", 0)))] if register else []
+    return InstructionEffects(moves=(*moves, ("rsp", Sum("rsp", 8))))
 
 
-def _memory(operand: str) -> Slot | None:
+def _memory(operand: str) -> MemorySlot | None:
     match = _MEMORY.match(operand)
     if match is None or match[2] not in _WIDE:
         return None
     offset = _number(match[1] or "0")
-    return None if offset is None else Slot(match[2], offset)
+    return None if offset is None else MemorySlot(match[2], offset)
 
 
 def _number(text: str) -> int | None:
@@ -188,14 +197,14 @@ def _bits(name: str, operands: tuple[str, ...]) -> int:
     return {"b": 8, "w": 16, "l": 32, "q": 64}.get(name[-1], 0)
 
 
-def _compared(name: str, operands: tuple[str, ...]) -> Comparison | None:
+def _compared(name: str, operands: tuple[str, ...]) -> BranchCondition | None:
     if not name.startswith(("cmp", "test")):
         return None
     bits = _bits(name, operands)
     right, left = (_compared_value(o, bits) for o in operands)
     if name.startswith("test"):
-        return Comparison(left, Sum(None, 0), bits) if operands[0] == operands[1] else None
-    return Comparison(left, right, bits)
+        return BranchCondition(left, Sum(None, 0), bits) if operands[0] == operands[1] else None
+    return BranchCondition(left, right, bits)
 
 
 def _compared_value(operand: str, bits: int) -> Expression:
@@ -206,7 +215,7 @@ def _compared_value(operand: str, bits: int) -> Expression:
     return _value(operand, bits)
 
 
-def _integer(name: str, operands: tuple[str, ...]) -> Step:
+def _integer(name: str, operands: tuple[str, ...]) -> InstructionEffects:
     target, bits = operands[-1], _bits(name, operands)
     location: Location | None
     if target.startswith("%"):
@@ -215,18 +224,18 @@ def _integer(name: str, operands: tuple[str, ...]) -> Step:
     else:
         location = _memory(target)
         if location is None:
-            return Step(stores_somewhere=True, keeps_flags=bool(_NO_FLAGS.match(name)))
+            return InstructionEffects(stores_somewhere=True, keeps_flags=bool(_NO_FLAGS.match(name)))
     if location is None:
-        return Step(keeps_flags=False, forgets_all=True)
+        return InstructionEffects(keeps_flags=False, forgets_all=True)
     value, compares = _result(name, operands, location, bits)
-    if bits < 64 and (bits < 32 or isinstance(location, Slot)):
+    if bits < 64 and (bits < 32 or isinstance(location, MemorySlot)):
         value = None  # the upper bits keep their old value
-    return Step(moves=((location, value),), compares=compares, keeps_flags=bool(_NO_FLAGS.match(name)))
+    return InstructionEffects(moves=((location, value),), compares=compares, keeps_flags=bool(_NO_FLAGS.match(name)))
 
 
 def _result(
     name: str, operands: tuple[str, ...], location: Location, bits: int
-) -> tuple[Expression, Comparison | None]:
+) -> tuple[Expression, BranchCondition | None]:
     """Return the value left in the last operand, and the comparison in the flags."""
     stem, first = name.rstrip("bwlq") if name[:3] not in ("sub", "shl", "rol", "sal") else name[:3], operands[0]
     if stem in ("mov", "movabs") and len(operands) == 2:
@@ -243,8 +252,8 @@ def _result(
     if step is not None and bits == 64:
         value = Sum(location, step)
         if stem == "sub":
-            return value, Comparison(Sum(location), Sum(None, -step), bits)
-        return value, Comparison(value, Sum(None, 0), 0)
+            return value, BranchCondition(Sum(location), Sum(None, -step), bits)
+        return value, BranchCondition(value, Sum(None, 0), 0)
     if stem == "and" and number is not None and location == "rsp" and number < 0:
         return Aligned(location, -number), None
     return None, None

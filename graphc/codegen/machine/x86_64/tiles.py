@@ -8,7 +8,7 @@ and nothing traps.
 
 from __future__ import annotations
 
-from graphc.codegen.machine.instruction import Writer
+from graphc.codegen.machine.instruction import InstructionWriter
 from graphc.codegen.machine.tiles import PANELS, ROWS, SIDE, SUMS, Shape, Tiles
 
 _LENGTHS, _ROWS = 16, 48
@@ -27,13 +27,13 @@ def _bytes(shape: Shape) -> list[int]:
     return numbers
 
 
-def _call(writer: Writer, name: str, *operands: str) -> str:
+def _call(writer: InstructionWriter, name: str, *operands: str) -> str:
     kinds = (f"{x.split()[0]}{' immarg' if x.startswith('i8') else ''}" for x in operands)
     writer.declare(f"llvm.x86.{name}", f"declare void @llvm.x86.{name}({', '.join(kinds)})")
     return f"call void @llvm.x86.{name}({', '.join(operands)})"
 
 
-def _configure(writer: Writer, shape: Shape) -> str:
+def _configure(writer: InstructionWriter, shape: Shape) -> str:
     name = f"@tiles.{shape.rows}.{shape.steps}"
     numbers = ", ".join(f"i8 {n}" for n in _bytes(shape))
     writer.declare(name, f"{name} = private unnamed_addr constant [64 x i8] [{numbers}], align 64")
@@ -41,7 +41,7 @@ def _configure(writer: Writer, shape: Shape) -> str:
 
 
 def _move(name: str):
-    def text(writer: Writer, tile: int, pointer: str, step: int) -> str:
+    def text(writer: InstructionWriter, tile: int, pointer: str, step: int) -> str:
         return _call(writer, name, f"i8 {tile}", f"ptr {pointer}", f"i64 {step}")
 
     return text

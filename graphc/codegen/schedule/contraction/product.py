@@ -13,7 +13,7 @@ from graphc.files.product_descriptor import Matrix, ProductDescriptor
 
 
 @dataclass(frozen=True)
-class Operand:
+class ProductOperand:
     """Operand of a product. Element (row, column) of matrix i is at ``start + i * batch + row * rows + column *
     columns``."""
 
@@ -39,14 +39,14 @@ class Product:
     n: int
     k: int
     batch: int
-    a: Operand
+    a: ProductOperand
     """Rows m, columns k."""
-    b: Operand
+    b: ProductOperand
     """Rows k, columns n."""
-    out: Operand
+    out: ProductOperand
     """Rows m, columns n; one of its strides is 1."""
-    c: Operand | None = None
-    bias: Operand | None = None
+    c: ProductOperand | None = None
+    bias: ProductOperand | None = None
     """One number per position along the side of ``out`` with stride 1."""
     activation: str = ""
     """``relu``, ``gelu`` (the tanh approximation), or empty."""
@@ -57,7 +57,7 @@ class Product:
     """``tf32`` where f32 factors may be rounded to 10 bits of fraction, else empty."""
 
     @property
-    def operands(self) -> dict[str, Operand]:
+    def operands(self) -> dict[str, ProductOperand]:
         """Operands by name, in the order of ``ProductDescriptor.operands``."""
         turned = ("a", "b") if self.is_by_columns else ("b", "a")
         operands = {"a": getattr(self, turned[0]), "b": getattr(self, turned[1]), "d": self.out}
@@ -111,7 +111,7 @@ class Product:
         )
 
     def matrix(
-        self, steps: tuple[int, int], rows: int, columns: int, operand: Operand, dtype: DType | None = None
+        self, steps: tuple[int, int], rows: int, columns: int, operand: ProductOperand, dtype: DType | None = None
     ) -> tuple[Matrix, bool] | None:
         """Return the layout of a rows x columns matrix with these strides, and whether it is transposed; None if it has
         no leading dimension."""
@@ -134,7 +134,7 @@ def _at(record: Any, values: Mapping[Dimension, Any]) -> Any:
     changes: dict[str, Any] = {}
     for field in fields(record):
         value = getattr(record, field.name)
-        if isinstance(value, Operand):
+        if isinstance(value, ProductOperand):
             changes[field.name] = _at(value, values)
         elif isinstance(value, tuple):
             changes[field.name] = tuple(at(x, values) for x in value)

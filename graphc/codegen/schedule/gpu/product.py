@@ -8,7 +8,7 @@ from math import prod
 
 from graphc.base.dtypes import DType, bfloat16
 from graphc.base.sizes.size import hint, is_size
-from graphc.codegen.schedule.contraction.product import Operand, Product
+from graphc.codegen.schedule.contraction.product import Product, ProductOperand
 from graphc.codegen.schedule.gpu.product_epilogue import Epilogue, match_epilogue
 from graphc.codegen.schedule.gpu.sum_of_products import Factor, SumOfProducts, find_sum_of_products
 from graphc.ir.kernel.index import Axis, Index
@@ -104,7 +104,7 @@ class _Operands:
         for name, steps in self.steps.items():
             packed = self.parts if name in ("a", "b") else 1
             down, across = (side[1].get(name, 0) * (1 if side is terms else packed) for side in sides[name])
-            operands[name] = Operand(
+            operands[name] = ProductOperand(
                 self.loads[name].buffer,
                 self.loads[name].index.constant,
                 down,
@@ -185,7 +185,7 @@ def _steps(index: Index) -> _Steps | None:
     return {atom: step for atom, step in index.terms if isinstance(atom, Axis)}
 
 
-def _with_added(product: Product, added: Operand) -> Product | None:
+def _with_added(product: Product, added: ProductOperand) -> Product | None:
     """Return the product with a matrix or a bias added; None where it has one already, or for other strides."""
     if added.buffer == product.out.buffer:
         return replace(product, c=added) if added == product.out and product.c is None else None

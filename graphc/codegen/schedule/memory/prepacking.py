@@ -23,11 +23,11 @@ def call_invariant_storages(program: Program) -> frozenset[str]:
     if not any(s.cls == "weight" for s in program.storages):
         return frozenset(fixed)
     shared = {name for s in program.storages if s.alias for name in (s.name, s.alias)}
-    steps = [_Step(program, call) for call in program.calls]
+    steps = [_NamedCall(program, call) for call in program.calls]
     named = any(s.equals is not None or any(map(is_size, s.shape)) for s in program.storages)
     call_invariant = {s.name for s in program.storages if s.cls == "temp"} - shared
     call_invariant &= {name for step in steps for name in step.written}
-    readers: dict[str, list[_Step]] = {}
+    readers: dict[str, list[_NamedCall]] = {}
     for step in steps:
         for name in step.read & call_invariant:
             readers.setdefault(name, []).append(step)
@@ -52,7 +52,7 @@ def call_invariant_first(program: Program) -> Program:
 def parted(program: Program) -> tuple[list[Call], list[Call]]:
     """Return the call-invariant calls, and the others."""
     call_invariant = call_invariant_storages(program) & {s.name for s in program.storages if s.cls == "temp"}
-    steps = [_Step(program, call) for call in program.calls]
+    steps = [_NamedCall(program, call) for call in program.calls]
     moved = [bool(step.written) and step.written <= call_invariant for step in steps]
     early, rest = ([s.call for s, m in zip(steps, moved, strict=True) if m is flag] for flag in (True, False))
     return early, rest
@@ -85,7 +85,7 @@ def recipes(program: Program) -> dict[str, Recipe]:
     """
     numbers = {s.name: i for i, s in enumerate(s for s in program.storages if s.cls == "input")}
     shared = {name for s in program.storages if s.alias for name in (s.name, s.alias)}
-    steps = [_Step(program, call) for call in program.calls]
+    steps = [_NamedCall(program, call) for call in program.calls]
     writers: dict[str, list[int]] = {}
     for number, step in enumerate(steps):
         for name in step.written:
@@ -112,7 +112,7 @@ def recipes(program: Program) -> dict[str, Recipe]:
     return recipe_of
 
 
-def _needed(name: str, steps: list[_Step], writers: dict[str, list[int]]) -> list[int]:
+def _needed(name: str, steps: list[_NamedCall], writers: dict[str, list[int]]) -> list[int]:
     """Return the numbers of the calls on which a storage's content depends, in order."""
     needed: set[int] = set()
     stack = [name]
@@ -131,7 +131,7 @@ def _content(storage: Storage) -> Iterator[bytes]:
         yield np.ascontiguousarray(storage.data).tobytes()
 
 
-class _Step:
+class _NamedCall:
     """A call with the names of its read and written storages."""
 
     def __init__(self, program: Program, call: Call):

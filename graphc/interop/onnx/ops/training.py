@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from graphc.autograd.engine import grad
 from graphc.base.errors import AttributeValueError
 from graphc.interop.onnx.call import Call
-from graphc.interop.onnx.graph import ABSENT, Node, OnnxGraph, Port, captured
+from graphc.interop.onnx.graph import ABSENT, OnnxGraph, OnnxNode, Port, captured
 from graphc.interop.onnx.registry import op
 from graphc.interop.onnx.values import Value
 from graphc.tape.grad_mode import enable_grad
@@ -107,7 +107,7 @@ def gradient(*inputs: Value, xs: Sequence[str], y: str, zs: Sequence[str] = (), 
 
 def _segment(graph: OnnxGraph, inputs: Sequence[str], result: str) -> OnnxGraph:
     """Return the subgraph that computes a value from others."""
-    needed, nodes = {result}, list[Node]()
+    needed, nodes = {result}, list[OnnxNode]()
     for node in reversed(graph.nodes):
         computed = set(node.outputs) - set(inputs)
         if computed & needed:

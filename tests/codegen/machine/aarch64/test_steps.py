@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from graphc.codegen.machine.aarch64.steps import READER
-from graphc.codegen.machine.step import Comparison, Line, Slot, Step, Sum
+from graphc.codegen.machine.step import BranchCondition, InstructionEffects, Line, MemorySlot, Sum
 from graphc.codegen.proof.assembly import split_operands
 
 
-def step(text: str) -> Step:
+def step(text: str) -> InstructionEffects:
     mnemonic, _, rest = text.partition(" ")
     return READER.step(Line(mnemonic, tuple(split_operands(rest)), 1), frozenset({".L1"}))
 
@@ -51,14 +51,17 @@ def test_instructions_say_where_they_go(text: str, kind: str, target: str):
         ("add x1, x21, #2, lsl #12", (("x1", Sum("x21", 8192)),)),
         ("sub sp, sp, #80", (("sp", Sum("sp", -80)),)),
         ("madd x13, x8, x9, x0", (("x13", None),)),
-        ("str x8, [sp, #8]", ((Slot("sp", 8), Sum("x8")),)),
-        ("str xzr, [sp, #8]", ((Slot("sp", 8), Sum(None, 0)),)),
-        ("ldr x25, [sp, #8]", (("x25", Sum(Slot("sp", 8))),)),
+        ("str x8, [sp, #8]", ((MemorySlot("sp", 8), Sum("x8")),)),
+        ("str xzr, [sp, #8]", ((MemorySlot("sp", 8), Sum(None, 0)),)),
+        ("ldr x25, [sp, #8]", (("x25", Sum(MemorySlot("sp", 8))),)),
         (
             "stp x29, x30, [sp, #-16]!",
-            (("sp", Sum("sp", -16)), (Slot("sp", 0), Sum("x29")), (Slot("sp", 8), Sum("x30"))),
+            (("sp", Sum("sp", -16)), (MemorySlot("sp", 0), Sum("x29")), (MemorySlot("sp", 8), Sum("x30"))),
         ),
-        ("ldp x29, x30, [sp], #16", (("x29", Sum(Slot("sp", 0))), ("x30", Sum(Slot("sp", 8))), ("sp", Sum("sp", 16)))),
+        (
+            "ldp x29, x30, [sp], #16",
+            (("x29", Sum(MemorySlot("sp", 0))), ("x30", Sum(MemorySlot("sp", 8))), ("sp", Sum("sp", 16))),
+        ),
         ("ld1r { v20.4s }, [x17], #4", (("x17", Sum("x17", 4)),)),
         ("fcmp s0, s1", ()),
     ],
@@ -68,15 +71,15 @@ def test_instructions_say_what_they_leave(text: str, moves: tuple):
 
 
 def test_what_a_comparison_looks_at():
-    assert step("cmp x15, #9").compares == Comparison(Sum("x15"), Sum(None, 9), 64)
-    assert step("cmp w15, w1").compares == Comparison(Sum("x15"), Sum("x1"), 32)
-    assert step("subs x8, x8, #1").compares == Comparison(Sum("x8"), Sum(None, 1), 64)
-    assert step("cbnz x8, .L1").compares == Comparison(Sum("x8"), Sum(None, 0), 64)
+    assert step("cmp x15, #9").compares == BranchCondition(Sum("x15"), Sum(None, 9), 64)
+    assert step("cmp w15, w1").compares == BranchCondition(Sum("x15"), Sum("x1"), 32)
+    assert step("subs x8, x8, #1").compares == BranchCondition(Sum("x8"), Sum(None, 1), 64)
+    assert step("cbnz x8, .L1").compares == BranchCondition(Sum("x8"), Sum(None, 0), 64)
     assert step("cbnz x8, .L1").condition == "ne"
     assert step("ccmp x8, #0, #4, ne").compares is None and not step("ccmp x8, #0, #4, ne").keeps_flags
     assert step("fmla v0.4s, v1.4s, v2.s[0]").keeps_flags
 
 
 def test_stores_of_vectors_are_seen():
-    assert step("stp q0, q1, [sp, #32]").stores == (Slot("sp", 32),)
+    assert step("stp q0, q1, [sp, #32]").stores == (MemorySlot("sp", 32),)
     assert step("str q0, [x0, x1]").stores_somewhere

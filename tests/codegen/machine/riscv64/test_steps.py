@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from graphc.codegen.machine.riscv64.steps import READER
-from graphc.codegen.machine.step import Comparison, Line, Slot, Step, Sum
+from graphc.codegen.machine.step import BranchCondition, InstructionEffects, Line, MemorySlot, Sum
 from graphc.codegen.proof.assembly import split_operands
 
 
-def step(text: str) -> Step:
+def step(text: str) -> InstructionEffects:
     mnemonic, _, rest = text.partition(" ")
     return READER.step(Line(mnemonic, tuple(split_operands(rest)), 1), frozenset({".L1"}))
 
@@ -43,9 +43,9 @@ def test_instructions_say_where_they_go(text: str, kind: str, target: str):
         ("mv a0, s1", (("a0", Sum("s1")),)),
         ("addi sp, sp, -32", (("sp", Sum("sp", -32)),)),
         ("addiw a0, a0, 1", (("a0", None),)),
-        ("sd ra, 24(sp)", ((Slot("sp", 24), Sum("ra")),)),
-        ("sd zero, 8(sp)", ((Slot("sp", 8), Sum(None, 0)),)),
-        ("ld a0, 8(sp)", (("a0", Sum(Slot("sp", 8))),)),
+        ("sd ra, 24(sp)", ((MemorySlot("sp", 24), Sum("ra")),)),
+        ("sd zero, 8(sp)", ((MemorySlot("sp", 8), Sum(None, 0)),)),
+        ("ld a0, 8(sp)", (("a0", Sum(MemorySlot("sp", 8))),)),
         ("lw a0, 8(sp)", (("a0", None),)),
         ("fsw fa0, 0(a1)", ()),
         ("flw fa0, 0(a1)", ()),
@@ -56,9 +56,9 @@ def test_instructions_say_what_they_leave(text: str, moves: tuple):
 
 
 def test_branches_compare_registers():
-    assert step("bne a0, a1, .L1").compares == Comparison(Sum("a0"), Sum("a1"), 64)
+    assert step("bne a0, a1, .L1").compares == BranchCondition(Sum("a0"), Sum("a1"), 64)
     assert (step("bnez a0, .L1").condition, step("bnez a0, .L1").compares) == (
         "ne",
-        Comparison(Sum("a0"), Sum(None, 0)),
+        BranchCondition(Sum("a0"), Sum(None, 0)),
     )
-    assert step("fsw fa0, 4(sp)").stores == (Slot("sp", 4),)
+    assert step("fsw fa0, 4(sp)").stores == (MemorySlot("sp", 4),)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from graphc.codegen.machine.step import Aligned, Comparison, Line, Slot, Step, Sum
+from graphc.codegen.machine.step import Aligned, BranchCondition, InstructionEffects, Line, MemorySlot, Sum
 from graphc.codegen.machine.x86_64.steps import READER
 from graphc.codegen.proof.assembly import split_operands
 
 
-def step(text: str) -> Step:
+def step(text: str) -> InstructionEffects:
     words = text.split(" ", 2 if text.startswith(("lock ", "rep ")) else 1)
     mnemonic, rest = (" ".join(words[:2]), words[2:]) if text.startswith(("lock ", "rep ")) else (words[0], words[1:])
     return READER.step(Line(mnemonic, tuple(split_operands(rest[0] if rest else "")), 1), frozenset({".L1"}))
@@ -45,8 +45,8 @@ def test_instructions_say_where_they_go(text: str, kind: str, target: str):
         ("movq $-1024, %rax", "rax", Sum(None, -1024)),
         ("xorl %r9d, %r9d", "r9", Sum(None, 0)),
         ("movq %rax, %r8", "r8", Sum("rax")),
-        ("movq 8(%rsp), %r13", "r13", Sum(Slot("rsp", 8))),
-        ("movq %r13, 8(%rsp)", Slot("rsp", 8), Sum("r13")),
+        ("movq 8(%rsp), %r13", "r13", Sum(MemorySlot("rsp", 8))),
+        ("movq %r13, 8(%rsp)", MemorySlot("rsp", 8), Sum("r13")),
         ("leaq 3136(%r15), %r12", "r12", Sum("r15", 3136)),
         ("leaq (%rax,%rcx), %rdx", "rdx", None),
         ("addq $64, %r8", "r8", Sum("r8", 64)),
@@ -54,7 +54,7 @@ def test_instructions_say_where_they_go(text: str, kind: str, target: str):
         ("andq $-32, %rsp", "rsp", Aligned("rsp", 32)),
         ("incq %rax", "rax", Sum("rax", 1)),
         ("addl $1, %eax", "rax", None),
-        ("movl $1, 8(%rsp)", Slot("rsp", 8), None),
+        ("movl $1, 8(%rsp)", MemorySlot("rsp", 8), None),
         ("imulq $2368, %rax, %r8", "r8", None),
     ],
 )
@@ -63,10 +63,10 @@ def test_instructions_say_what_they_leave(text: str, place: object, value: objec
 
 
 def test_what_a_comparison_looks_at():
-    assert step("cmpq $37, %r9").compares == Comparison(Sum("r9"), Sum(None, 37), 64)
-    assert step("cmpl $37, %r9d").compares == Comparison(Sum("r9"), Sum(None, 37), 32)
-    assert step("testq %rax, %rax").compares == Comparison(Sum("rax"), Sum(None, 0), 64)
-    assert step("decq %rax").compares == Comparison(Sum("rax", -1), Sum(None, 0), 0)
+    assert step("cmpq $37, %r9").compares == BranchCondition(Sum("r9"), Sum(None, 37), 64)
+    assert step("cmpl $37, %r9d").compares == BranchCondition(Sum("r9"), Sum(None, 37), 32)
+    assert step("testq %rax, %rax").compares == BranchCondition(Sum("rax"), Sum(None, 0), 64)
+    assert step("decq %rax").compares == BranchCondition(Sum("rax", -1), Sum(None, 0), 0)
 
 
 @pytest.mark.parametrize("text", ["vucomiss %xmm0, %xmm1", "vptest %ymm0, %ymm0", "kortestw %k0, %k0", "shlq $6, %r8"])
@@ -80,13 +80,13 @@ def test_what_changes_no_flags_keeps_them(text: str):
 
 
 def test_stores_of_vectors_are_seen():
-    assert step("vmovups %ymm0, -64(%rsp)").stores == (Slot("rsp", -64),)
+    assert step("vmovups %ymm0, -64(%rsp)").stores == (MemorySlot("rsp", -64),)
     assert step("vmovups %ymm0, (%rdi,%rax,4)").stores_somewhere
 
 
 def test_pushes_move_the_stack_pointer_first():
-    assert step("pushq %rbx").moves == (("rsp", Sum("rsp", -8)), (Slot("rsp", 0), Sum("rbx")))
-    assert step("popq %rbx").moves == (("rbx", Sum(Slot("rsp", 0))), ("rsp", Sum("rsp", 8)))
+    assert step("pushq %rbx").moves == (("rsp", Sum("rsp", -8)), (MemorySlot("rsp", 0), Sum("rbx")))
+    assert step("popq %rbx").moves == (("rbx", Sum(MemorySlot("rsp", 0))), ("rsp", Sum("rsp", 8)))
 
 
 @pytest.mark.parametrize("text", ["cpuid", "frobnicate %rax, %rbx", "xlatb"])

@@ -481,7 +481,7 @@ def _call(w: NativeWriter) -> None:
     context = w.get("ptr", "%self", "Owner.data")
     api = w.get("ptr", context, "CallContext.api")
     w.need(w.equal("i64", "%count", w.get("i64", context, "CallContext.input_count")), "python")
-    w.need(w.call("i1", "@same", f"ptr {w.get('ptr', context, 'Context.watch')}"), "python")
+    w.need(w.call("i1", "@same", f"ptr {w.get('ptr', context, 'CallContext.watch')}"), "python")
     out = w.call("ptr", "@given_out", f"ptr {api}, ptr %args, i64 %count, ptr %names")
     w.need(w.differ("ptr", out, "null"), "python")
     arguments = f"ptr {context}, ptr {api}, ptr %args, i64 %count, ptr {out}, ptr {again}"

@@ -100,7 +100,7 @@ def _take_all(w: NativeWriter) -> None:
     records, item = w.get("ptr", "%call", "TensorCall.given"), w.get("ptr", "%api", "Api.get")
     with w.each(w.get("i64", "%call", "TensorCall.given_count")) as i:
         record = w.record("TensorArgument", records, i)
-        value = w.call("ptr", item, f"ptr %list, i64 {w.get('i64', record, 'Argument.number')}")
+        value = w.call("ptr", item, f"ptr %list, i64 {w.get('i64', record, 'TensorArgument.number')}")
         to = w.element_address("ptr", "%addresses", i)
         arguments = f"ptr %library, ptr %api, ptr {record}, ptr {value}, ptr {to}"
         w.need(w.call("i1", "@take", arguments), "bad")
@@ -172,7 +172,7 @@ def _holds(w: NativeWriter) -> None:
     context = w.get("ptr", "%call", "TensorCall.context")
     w.need(w.call("i1", "@idle", f"ptr {context}"), "no")
     w.need(w.call("i1", "@has_room", f"ptr {context}, ptr %api"), "no")
-    w.need(w.call("i1", "@same", f"ptr {w.get('ptr', context, 'Context.watch')}"), "no")
+    w.need(w.call("i1", "@same", f"ptr {w.get('ptr', context, 'CallContext.watch')}"), "no")
     contents = w.get("ptr", "%call", "TensorCall.contents")
     w.avoid(w.equal("ptr", contents, "null"), "yes")
     w.give("i1", w.call("i1", w.get("ptr", "%library", "TensorLibrary.unchanged"), f"ptr {contents}"))

@@ -21,8 +21,8 @@ from graphc.tensors.methods.arithmetic import Arithmetic, operand
 from graphc.tensors.methods.elementary import Elementary
 from graphc.tensors.methods.numbers import Numbers
 from graphc.tensors.methods.ordering import Ordering
-from graphc.tensors.methods.selection import Selection
-from graphc.tensors.methods.shaping import Shaping, filling
+from graphc.tensors.methods.selection import Selection, filling
+from graphc.tensors.methods.shaping import Shaping
 from graphc.tensors.random import sampling
 from graphc.tensors.tensor_base import TensorBase, converted, front
 from graphc.tensors.views import change_shape

@@ -307,7 +307,7 @@ def _sort(w: GraphWriter, call: ExportedCall) -> CallResults:
 
 
 def _global_average(w: GraphWriter, call: ExportedCall) -> CallResults:
-    if any(is_size(n) or n != 1 for n in call["wanted"]) or not _is_float(call["x"]):
+    if any(is_size(n) or n != 1 for n in call["output_shape"]) or not _is_float(call["x"]):
         return None
     return [w.add("GlobalAveragePool", w.value(call["x"]))]
 

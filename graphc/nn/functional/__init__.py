@@ -1,4 +1,4 @@
-"""Functions behind the layers and losses, for use without a module: ``import graphc.nn.functional as F``."""
+"""Stateless functions of layers and losses, for use without a module: ``import graphc.nn.functional as F``."""
 
 from graphc.nn.functional.activation import (
     celu,

@@ -22,7 +22,8 @@ SELU_SCALE = 1.0507009873554805
 
 
 def put(input: Tensor, function: Callable[[Tensor], Tensor], inplace: bool) -> Tensor:
-    """``function(input)``, written to ``input`` where that is asked for; gradients then read what it held before."""
+    """Apply ``function``; with ``inplace``, write the result to ``input``. Gradients then use the values from before
+    the write."""
     if isinstance(input, Tensor) and input.dtype.kind == "h":
         function = in_f32(function)
     return input.copy_(function(front().before_write(input))) if inplace else function(input)
@@ -30,26 +31,26 @@ def put(input: Tensor, function: Callable[[Tensor], Tensor], inplace: bool) -> T
 
 @compiled_when_repeated
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
-    """The larger of x and 0."""
+    """Return ``max(x, 0)``."""
     return put(input, composite.relu, inplace)
 
 
 @compiled_when_repeated
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
-    """x where positive, else ``negative_slope * x``."""
+    """Return x where x > 0, else ``negative_slope * x``."""
     return put(input, lambda x: ew.where(ew.gt(x, 0), x, ew.mul(x, negative_slope)), inplace)
 
 
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
-    """x limited to 0..6."""
+    """Clamp x to 0..6."""
     return hardtanh(input, 0.0, 6.0, inplace)
 
 
 @compiled_when_repeated
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
-    """x limited to ``min_val``..``max_val``; the gradient is 0 at the limits. Integers stay integers."""
+    """Clamp x to ``min_val``..``max_val``; the gradient is 0 at the limits. Integers stay integers."""
     if min_val > max_val:
-        raise AttributeValueError(f"hardtanh: min_val {min_val} > max_val {max_val}", remedy="min_val <= max_val")
+        raise AttributeValueError(f"hardtanh: min_val {min_val} > max_val {max_val}", remedy="pass min_val <= max_val")
     if input.dtype.kind in "iu":
         min_val, max_val = int(min_val), int(max_val)
     return put(input, lambda x: mathematics.clamp(x, min_val, max_val, strict=True), inplace)
@@ -57,7 +58,7 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
 
 @compiled_when_repeated
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """x where positive, else ``alpha (exp(x) - 1)``."""
+    """Return x where x > 0, else ``alpha (exp(x) - 1)``."""
 
     def function(x: Tensor) -> Tensor:
         return ew.where(ew.gt(x, 0), x, ew.mul(mathematics.expm1(ew.where(ew.gt(x, 0), 0, x)), alpha))
@@ -67,15 +68,15 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 
 @compiled_when_repeated
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
-    """The scaled elu that keeps mean 0 and variance 1."""
+    """Apply the scaled elu, which keeps mean 0 and variance 1."""
     return put(input, lambda x: ew.mul(elu(x, SELU_ALPHA), SELU_SCALE), inplace)
 
 
 @compiled_when_repeated
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """x where positive, else ``alpha (exp(x / alpha) - 1)``."""
+    """Return x where x > 0, else ``alpha (exp(x / alpha) - 1)``."""
     if alpha == 0:
-        raise AttributeValueError("celu: alpha is 0", remedy="relu, the limit, or another alpha")
+        raise AttributeValueError("celu: alpha is 0", remedy="use relu, which is the limit, or another alpha")
 
     def function(x: Tensor) -> Tensor:
         below = ew.mul(mathematics.expm1(ew.mul(ew.where(ew.gt(x, 0), 0, x), 1.0 / alpha)), alpha)
@@ -86,9 +87,9 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 
 @compiled_when_repeated
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """x where positive, else ``weight * x`` with one weight, or one per channel (dimension 1).
+    """Return x where x > 0, else ``weight * x`` with one weight, or one per channel (dimension 1).
 
-    Raises ShapeError when the number of weights is neither 1 nor that of channels.
+    Raises ShapeError when the number of weights is neither 1 nor the number of channels.
     """
     if weight.numel() == 1:
         slope = weight.reshape(*(1,) * len(input.shape))
@@ -98,72 +99,72 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
             raise ShapeError(f"prelu: {weight.numel()} weights for {channels} channels")
         slope = weight.reshape(-1, *(1,) * (len(input.shape) - 2))
     above = ew.gt(input, 0)
-    # Infinity times a gradient of 0 would make that of the weights NaN.
+    # Infinity times a gradient of 0 would make the weights' gradient NaN.
     return ew.where(above, input, ew.mul(ew.where(above, 0, input), slope))
 
 
 @compiled_when_repeated
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
-    """x times the normal distribution function at x; ``approximate="tanh"`` for the form with tanh."""
+    """Multiply x by the normal distribution function at x; ``approximate="tanh"`` selects the tanh approximation."""
     return composite.gelu(input, approximate)
 
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
-    """x times its logistic sigmoid."""
+    """Multiply x by its logistic sigmoid."""
     return put(input, composite.silu, inplace)
 
 
 @compiled_when_repeated
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
-    """x times tanh(softplus(x))."""
+    """Multiply x by tanh(softplus(x))."""
     return put(input, lambda x: ew.mul(x, mathematics.tanh(composite.softplus(x))), inplace)
 
 
 def tanh(input: Tensor) -> Tensor:
-    """The hyperbolic tangent."""
+    """Compute the hyperbolic tangent."""
     return mathematics.tanh(input)
 
 
 def sigmoid(input: Tensor) -> Tensor:
-    """``1 / (1 + exp(-x))``."""
+    """Compute ``1 / (1 + exp(-x))``."""
     return composite.sigmoid(input)
 
 
 @in_f32
 @compiled_when_repeated
 def logsigmoid(input: Tensor) -> Tensor:
-    """The logarithm of the logistic sigmoid, without overflow."""
+    """Compute the logarithm of the logistic sigmoid, without overflow."""
     tail = mathematics.log1p(mathematics.exp(ew.neg(ew.abs(input))))
     return ew.sub(ew.minimum(input, 0), tail)
 
 
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
-    """``log(1 + exp(beta x)) / beta``; x itself where ``beta x`` exceeds ``threshold``."""
+    """Compute ``log(1 + exp(beta x)) / beta``; return x itself where ``beta x`` exceeds ``threshold``."""
     return composite.softplus(input, beta, threshold)
 
 
 @in_f32
 @compiled_when_repeated
 def softsign(input: Tensor) -> Tensor:
-    """``x / (1 + |x|)``."""
+    """Compute ``x / (1 + |x|)``."""
     return ew.div(input, ew.add(ew.abs(input), 1))
 
 
 @compiled_when_repeated
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
-    """``(x + 3) / 6`` limited to 0..1."""
+    """Clamp ``(x + 3) / 6`` to 0..1."""
     return put(input, lambda x: ew.mul(hardtanh(ew.add(x, 3), 0.0, 6.0), 1.0 / 6.0), inplace)
 
 
 @compiled_when_repeated
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
-    """x times hardsigmoid(x)."""
+    """Multiply x by hardsigmoid(x)."""
     return put(input, lambda x: ew.mul(x, hardsigmoid(x)), inplace)
 
 
 @compiled_when_repeated
 def glu(input: Tensor, dim: int = -1) -> Tensor:
-    """The first half along ``dim`` times the sigmoid of the second; raises ShapeError for an odd size."""
+    """Multiply the first half along ``dim`` by the sigmoid of the second; raise ShapeError for an odd size."""
     _, extent = extent_of(dim, input.shape, "glu")
     if extent % 2:
         raise ShapeError(f"glu: dimension {dim} has an odd size {extent}")
@@ -172,22 +173,25 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
 
 
 def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
-    """exp(x) divided by its sum along ``dim``. Without ``dim`` one is guessed, with a warning; see ``implicit_dim``."""
+    """Divide exp(x) by its sum along ``dim``. Without ``dim`` one is guessed, with a warning; see ``implicit_dim``."""
     return composite.softmax(input, implicit_dim("softmax", input, dim, _stacklevel), dtype)
 
 
 def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
-    """The logarithm of softmax along ``dim``. Without ``dim`` one is guessed, with a warning; see ``implicit_dim``."""
+    """Compute the logarithm of softmax along ``dim``.
+
+    Without ``dim`` one is guessed, with a warning; see ``implicit_dim``.
+    """
     return composite.log_softmax(input, implicit_dim("log_softmax", input, dim, _stacklevel), dtype)
 
 
 def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
-    """The softmax of -x."""
+    """Compute the softmax of -x."""
     return composite.softmax(ew.neg(input), implicit_dim("softmin", input, dim, _stacklevel), dtype)
 
 
 def implicit_dim(name: str, input: Tensor, dim: int | None, stacklevel: int) -> int:
-    """``dim``, or when it is None the dimension that programs of 2017 mean: 0 for 0, 1 or 3 dimensions, else 1."""
+    """Return ``dim``, or if it is None the default of 2017: 0 for 0, 1 or 3 dimensions, else 1."""
     if dim is not None:
         return dim
     guessed = 0 if len(input.shape) in (0, 1, 3) else 1
@@ -201,5 +205,5 @@ def implicit_dim(name: str, input: Tensor, dim: int | None, stacklevel: int) -> 
 @in_f32
 @compiled_when_repeated
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
-    """x divided by its p-norm along ``dim``, which counts as at least ``eps``."""
+    """Divide x by its p-norm along ``dim``, but at least by ``eps``."""
     return ew.div(input, ew.maximum(composite.norm(input, p, dim, keepdim=True), eps))

@@ -18,8 +18,8 @@ from graphc.tensors.mixed import product
 from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor
 
-_ROWS, _MOST = 256, 8
-"""Least rows of a stretch of causal attention, and the largest number of stretches."""
+_MIN_ROWS, _MAX_SEGMENTS = 256, 8
+"""Minimum rows of a segment of causal attention, and the maximum number of segments."""
 
 
 @product
@@ -34,16 +34,18 @@ def scaled_dot_product_attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """``softmax(query key^T * scale + mask) value`` for query [..., L, E], key [..., S, E], value [..., S, F].
+    """Compute ``softmax(query key^T * scale + mask) value``.
 
-    ``attn_mask`` broadcasts to [..., L, S]: a bool one keeps where it is True, another is added. A row that is masked
-    from end to end gives zeros. Scores that a bool mask hides have no effect and get gradient 0, be they or their
-    gradient infinite or NaN; PyTorch adds -inf to them. ``is_causal`` keeps position i from seeing those after i.
-    ``scale`` is 1 / sqrt(E) when None. ``enable_gqa`` lets several query heads (dimension -3) share one key and value
-    head. Raises ShapeError when last dimensions do not fit.
+    Shapes: query [..., L, E], key [..., S, E], value [..., S, F]; result [..., L, F].
+
+    ``attn_mask`` broadcasts to [..., L, S]: a bool mask keeps scores where it is True, another is added. A fully masked
+    row gives zeros. Scores hidden by a bool mask have no effect and get gradient 0, even if they or their gradient are
+    infinite or NaN; PyTorch adds -inf to them. ``is_causal`` masks the positions after i for query i. ``scale`` is 1 /
+    sqrt(E) when None. With ``enable_gqa`` several query heads (dimension -3) share one key and value head. Raises
+    ShapeError when the last dimensions do not fit.
     """
     if is_causal and attn_mask is not None:
-        raise AttributeValueError("scaled_dot_product_attention: both attn_mask and is_causal are given")
+        raise AttributeValueError("scaled_dot_product_attention: attn_mask and is_causal exclude each other")
     if query.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2]:
         raise ShapeError(
             f"scaled_dot_product_attention: query {list(query.shape)}, key {list(key.shape)} and "
@@ -52,15 +54,16 @@ def scaled_dot_product_attention(
     if enable_gqa:
         key, value = share_heads(query, key), share_heads(query, value)
     factor = 1.0 / root(query.shape[-1]) if scale is None else scale
-    stretches = _stretches(query.shape[-2], key.shape[-2]) if is_causal else []
-    if len(stretches) < 2:
+    segments = _segments(query.shape[-2], key.shape[-2]) if is_causal else []
+    if len(segments) < 2:
         mask = _causal(query.shape[-2], key.shape[-2]) if is_causal else attn_mask
         return _attend(query, key, value, mask, factor, dropout_p, is_causal)
-    parts = []
-    for start, stop in stretches:
-        rows, seen, weighed = query[..., start:stop, :], key[..., :stop, :], value[..., :stop, :]
-        parts.append(_attend(rows, seen, weighed, _causal(stop - start, stop, start), factor, dropout_p, True))
-    return shapes.concat(*parts, axis=query.ndim - 2)
+    outputs = []
+    for start, stop in segments:
+        rows, visible_keys, visible_values = query[..., start:stop, :], key[..., :stop, :], value[..., :stop, :]
+        mask = _causal(stop - start, stop, start)
+        outputs.append(_attend(rows, visible_keys, visible_values, mask, factor, dropout_p, True))
+    return shapes.concat(*outputs, axis=query.ndim - 2)
 
 
 def _attend(
@@ -72,13 +75,13 @@ def _attend(
     dropout_p: float,
     causal: bool,
 ) -> Tensor:
-    """``softmax(query key^T * factor + mask) value``; a bool mask keeps where it is True."""
+    """Compute ``softmax(query key^T * factor + mask) value``; a bool mask keeps scores where it is True."""
     scores = ew.mul(matrix_product.matmul(query, key, transpose_b=True), factor)
     if mask is not None and mask.dtype.kind == "b":
         scores = ew.where(mask, scores, -math.inf)
     elif mask is not None:
         scores = ew.add(scores, mask)
-    # Every query sees a key where the mask is the causal one.
+    # With the causal mask every query sees at least one key, so plain softmax does.
     weights = composite.softmax(scores, -1) if mask is None or causal else composite.masked_softmax(scores, -1)
     if dropout_p > 0.0:
         weights = dropout(weights, dropout_p)
@@ -86,24 +89,26 @@ def _attend(
 
 
 def _causal(rows: int, columns: int, first: int = 0) -> Tensor:
-    """True at [i, j] where j is not after ``first`` + i."""
+    """Return a bool mask, True at [i, j] where j <= ``first`` + i."""
     size = (rows, columns)
     row, column = (index.iota(shape=size, axis=axis, dtype=int32) for axis in (0, 1))
     return ew.ge(ew.add(row, first) if first else row, column)
 
 
-def _stretches(queries: int, keys: int) -> list[tuple[int, int]]:
-    """Rows of long causal attention in stretches, each of which leaves out the keys after its end: of eight
-    stretches, the scores that are computed are 9/16 of all."""
+def _segments(queries: int, keys: int) -> list[tuple[int, int]]:
+    """Split the rows of long causal attention into segments, each of which leaves out the keys after its end.
+
+    With eight segments, only 9/16 of all scores are computed.
+    """
     if is_size(queries) or is_size(keys):
         return []
-    count = min(_MOST, min(queries, keys) // _ROWS)
+    count = min(_MAX_SEGMENTS, min(queries, keys) // _MIN_ROWS)
     ends = [queries * i // count for i in range(1, count)] if queries <= keys else []
     return list(pairwise([0, *ends, queries]))
 
 
 def share_heads(query: Tensor, x: Tensor) -> Tensor:
-    """``x`` with every head repeated until there are as many as in ``query``."""
+    """Repeat every head of ``x`` until there are as many as in ``query``."""
     heads, shared = query.shape[-3], x.shape[-3]
     if heads % shared:
         raise ShapeError(f"scaled_dot_product_attention: {heads} query heads cannot share {shared} heads")

@@ -22,7 +22,7 @@ def conv1d(
     dilation: IntOrInts = 1,
     groups: int = 1,
 ) -> Tensor:
-    """Cross-correlation of [batch, channels, length] with weight [out, channels / groups, kernel]."""
+    """Cross-correlate [batch, channels, length] with weight [out, channels / groups, kernel]."""
     return _conv("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
 
 
@@ -37,11 +37,11 @@ def conv2d(
     dilation: IntOrInts = 1,
     groups: int = 1,
 ) -> Tensor:
-    """Cross-correlation of [batch, channels, height, width] with weight [out, channels / groups, kernel height, width].
+    """Cross-correlate [batch, channels, height, width] with weight [out, channels / groups, kernel height, width].
 
-    ``padding`` is zeros around the input, ``"valid"`` for none or ``"same"`` for an output of the input's size (stride
-    1 only). Raises ShapeError when channels or sizes do not fit. Compiled, infinities and NaN may make NaN of some more
-    elements than eagerly, and of no fewer; docs/reliability.md says which.
+    ``padding`` is the number of zeros around the input, ``"valid"`` for none or ``"same"`` for an output of the input's
+    size (stride 1 only). Raises ShapeError when channels or sizes do not fit. Compiled code may return NaN for more
+    elements than eager code (never fewer) when the input holds infinities or NaN; docs/reliability.md says which.
     """
     return _conv("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
 
@@ -79,22 +79,24 @@ def _padding(name: str, padding: IntOrInts | str, stride: Ints, dilation: Ints, 
     if padding != "same":
         raise AttributeValueError(f'{name}: padding {padding!r} is neither a number, "valid" nor "same"')
     if any(s != 1 for s in stride):
-        raise AttributeValueError(f'{name}: padding "same" with stride {stride}', remedy="stride 1, or padding numbers")
+        raise AttributeValueError(
+            f'{name}: padding "same" needs stride 1, got {stride}', remedy="use stride 1, or pass padding as numbers"
+        )
     return same_padding(kernel, dilation)
 
 
 def same_padding(kernel: Ints, dilation: Ints) -> Pairs:
-    """Padding that keeps the size; where it is odd, the larger half comes after."""
+    """Return the padding that keeps the size; if the total is odd, the larger half comes after."""
     totals = [d * (k - 1) for k, d in zip(kernel, dilation, strict=True)]
     return tuple((total // 2, total - total // 2) for total in totals)
 
 
 def add_bias(name: str, result: Tensor, bias: Tensor | None, rank: int) -> Tensor:
-    """The result with a bias per output channel. Raises ShapeError, naming ``name``, for one of another shape."""
+    """Add a bias per output channel; raise ShapeError, naming ``name``, if it has another shape."""
     if bias is None:
         return result
     if tuple(bias.shape) != (result.shape[1],):
-        raise ShapeError(f"{name}: bias of shape {list(bias.shape)} for {result.shape[1]} output channels")
+        raise ShapeError(f"{name}: the bias has shape {list(bias.shape)}, expected [{result.shape[1]}]")
     return result + bias.reshape(-1, *(1,) * rank)
 
 
@@ -110,7 +112,10 @@ def conv_transpose1d(
     groups: int = 1,
     dilation: IntOrInts = 1,
 ) -> Tensor:
-    """The gradient of conv1d used forward: [batch, in, length] with weight [in, out / groups, kernel]."""
+    """Apply the gradient of conv1d as a forward function.
+
+    Shapes: input [batch, in, length], weight [in, out / groups, kernel].
+    """
     return _conv_transpose(
         "conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding, groups, dilation
     )
@@ -128,10 +133,13 @@ def conv_transpose2d(
     groups: int = 1,
     dilation: IntOrInts = 1,
 ) -> Tensor:
-    """The gradient of conv2d used forward: [batch, in, height, width] with weight [in, out / groups, kh, kw].
+    """Apply the gradient of conv2d as a forward function.
 
-    ``output_padding`` picks one of the sizes that the convolution would bring to the input's size. Compiled, what is
-    infinite or NaN reaches as far as a kernel that goes on to a multiple of the stride; docs/reliability.md says more.
+    Shapes: input [batch, in, height, width], weight [in, out / groups, kernel height, kernel width].
+
+    ``output_padding`` selects one of the output sizes which conv2d maps to the input's size. In compiled code an
+    infinity or NaN spreads as far as a kernel whose size is rounded up to a multiple of the stride; docs/reliability.md
+    says more.
     """
     return _conv_transpose(
         "conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups, dilation
@@ -153,7 +161,7 @@ def _conv_transpose(
     x, added = batched(x, rank, name)
     _check_weight(name, rank, weight)
     if x.shape[1] != weight.shape[0]:
-        raise ShapeError(f"{name}: {x.shape[1]} input channels, the weight is for {weight.shape[0]}")
+        raise ShapeError(f"{name}: the input has {x.shape[1]} channels, the weight expects {weight.shape[0]}")
     strides = per_dimension(stride, rank, "stride")
     dilations = per_dimension(dilation, rank, "dilation")
     pads = per_dimension(padding, rank, "padding")
@@ -161,19 +169,19 @@ def _conv_transpose(
     for e, s, d in zip(extra, strides, dilations, strict=True):
         if e >= max(s, d):
             raise AttributeValueError(f"{name}: output_padding {e} must be smaller than stride {s} or dilation {d}")
-    # Elements that no stride reaches: less padding behind, and zeros where there is none left.
-    behind = [e if e >= s else 0 for e, s in zip(extra, strides, strict=True)]
-    pairs = tuple((p, max(p - b, 0)) for p, b in zip(pads, behind, strict=True))
-    zeros = tuple(max(b - p, 0) for p, b in zip(pads, behind, strict=True))
+    # No stride reaches these last elements: reduce the padding at the end, and append zeros when it is used up.
+    unreached = [e if e >= s else 0 for e, s in zip(extra, strides, strict=True)]
+    pairs = tuple((p, max(p - b, 0)) for p, b in zip(pads, unreached, strict=True))
+    zeros = tuple(max(b - p, 0) for p, b in zip(pads, unreached, strict=True))
     spans = zip(x.shape[2:], strides, dilations, weight.shape[2:], strict=True)
     size = tuple(
         (n - 1) * s - sum(pair) + d * (k - 1) + e - b + 1
-        for (n, s, d, k), pair, e, b in zip(spans, pairs, extra, behind, strict=True)
+        for (n, s, d, k), pair, e, b in zip(spans, pairs, extra, unreached, strict=True)
     )
     if any(n < 0 for n in size):
         raise ShapeError(
             f"{name}: padding {pads} leaves an output of size {size}",
-            remedy="less padding, a larger input or a larger kernel",
+            remedy="reduce the padding, or use a larger input or kernel",
         )
     options = {"stride": strides, "padding": pairs, "dilation": dilations, "groups": groups}
     result = convolution.conv_grad_input(x, weight, size=size, **options)

@@ -15,7 +15,7 @@ from graphc.tensors.tensor import Tensor
 @in_f32
 @compiled_when_repeated
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """The dot product along ``dim`` divided by both norms, each of which counts as at least ``eps``."""
+    """Divide the dot product along ``dim`` by both norms, each taken as at least ``eps``."""
     product = ew.mul(x1, x2)
     dot = reduce.sum(product, axes=dims_of(dim, len(product.shape)), keepdims=False)
     full = tuple(product.shape)
@@ -27,15 +27,15 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
 @in_f32
 @compiled_when_repeated
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
-    """The p-norm of ``x1 - x2 + eps`` along the last dimension."""
+    """Compute the p-norm of ``x1 - x2 + eps`` along the last dimension."""
     return composite.norm(ew.add(ew.sub(x1, x2), eps), p, -1, keepdim)
 
 
 @in_f32
 def pdist(input: Tensor, p: float = 2.0) -> Tensor:
-    """The p-norm distances of all pairs i < j of the rows of ``input`` [n, m], as [n (n - 1) / 2]."""
+    """Compute the p-norm distances of all pairs i < j of the rows of ``input`` [n, m], as [n (n - 1) / 2]."""
     rows = input.shape[0]
-    parts = [composite.norm(ew.sub(input[i : i + 1], input[i + 1 :]), p, -1) for i in range(rows - 1)]
-    if not parts:
+    distances = [composite.norm(ew.sub(input[i : i + 1], input[i + 1 :]), p, -1) for i in range(rows - 1)]
+    if not distances:
         return input.reshape(-1)[:0]
-    return concat(*parts, axis=0)
+    return concat(*distances, axis=0)

@@ -13,14 +13,14 @@ from graphc.tensors.tensor import Tensor
 @product
 @compiled_when_repeated
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """``input @ weight.T + bias`` for input [..., in], weight [out, in] (or [in], which drops it), bias [out].
+    """Compute ``input @ weight.T + bias`` for input [..., in], weight [out, in] and bias [out].
 
-    Raises ShapeError when the last dimension of the input is not that of the weight.
+    A weight [in] drops the last dimension. Raises ShapeError when input and weight differ in their last dimension.
     """
     if not input.shape or not weight.shape or input.shape[-1] != weight.shape[-1]:
         raise ShapeError(
             f"linear: input {list(input.shape)} and weight {list(weight.shape)} differ in their last dimension",
-            remedy=f"an input with {weight.shape[-1] if weight.shape else 1} features",
+            remedy=f"pass an input with {weight.shape[-1] if weight.shape else 1} features",
         )
     if len(input.shape) > 1 and len(weight.shape) == 2:
         result = matrix_product.matmul(input, weight, transpose_b=True)
@@ -35,12 +35,14 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 @product
 @compiled_when_repeated
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """``sum_ij input1[i] weight[o, i, j] input2[j] + bias[o]`` for the last dimensions of both inputs.
+    """Compute ``sum_ij input1[i] weight[o, i, j] input2[j] + bias[o]`` over the last dimensions of both inputs.
 
     Raises ShapeError when sizes do not fit weight [out, in1, in2].
     """
     if len(weight.shape) != 3:
-        raise ShapeError(f"bilinear: the weight {list(weight.shape)} is not [out, in1, in2]", remedy="three dimensions")
+        raise ShapeError(
+            f"bilinear: the weight {list(weight.shape)} is not [out, in1, in2]", remedy="pass three dimensions"
+        )
     out, first, second = weight.shape
     if input1.shape[-1] != first or input2.shape[-1] != second or input1.shape[:-1] != input2.shape[:-1]:
         raise ShapeError(

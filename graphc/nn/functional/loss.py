@@ -27,19 +27,22 @@ REDUCTIONS = ("mean", "sum", "none")
 
 
 def reduction_of(reduction: str, size_average: bool | None = None, reduce: bool | None = None) -> str:
-    """The name of a reduction, also from the two flags of old programs; raises AttributeValueError for another name."""
+    """Return the name of a reduction, also from the two flags of old programs.
+
+    Raises AttributeValueError for an unknown name.
+    """
     if size_average is not None or reduce is not None:
         warnings.warn("size_average and reduce are deprecated; pass reduction=", stacklevel=3)
         if reduce is False:
             return "none"
         return "sum" if size_average is False else "mean"
     if reduction not in REDUCTIONS:
-        raise AttributeValueError(f"reduction {reduction!r} is not known", remedy=f"one of {REDUCTIONS}")
+        raise AttributeValueError(f"reduction {reduction!r} is not known", remedy=f"pass one of {REDUCTIONS}")
     return reduction
 
 
 def reduced(loss: Tensor, reduction: str) -> Tensor:
-    """The mean or sum of all elements, or the elements."""
+    """Reduce the elements to their mean or sum, or return them unchanged."""
     if reduction == "none":
         return loss
     return composite.mean(loss) if reduction == "mean" else composite.total(loss)
@@ -58,13 +61,14 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:
-    """Negative log likelihood of the softmax of ``input`` [classes], [batch, classes] or [batch, classes, ...].
+    """Compute the negative log likelihood of the softmax of ``input`` [classes], [batch, classes] or [batch, classes,
+    ...].
 
-    ``target`` holds class numbers (the shape of the input without classes), or probabilities (the shape of the input).
+    ``target`` holds class indices (the shape of the input without classes), or probabilities (the shape of the input).
     ``weight`` [classes] scales classes; ``mean`` divides by the sum of the weights of the targets. Targets equal to
     ``ignore_index`` do not count. ``label_smoothing`` mixes the target with the uniform distribution.
     """
-    how = reduction_of(reduction, size_average, reduce)
+    reduction_name = reduction_of(reduction, size_average, reduce)
     if not 0.0 <= label_smoothing <= 1.0:
         raise AttributeValueError(f"cross_entropy: label_smoothing {label_smoothing} is not between 0 and 1")
     if not isinstance(target, Tensor):
@@ -72,8 +76,8 @@ def cross_entropy(
     axis = _class_axis("cross_entropy", input)
     logs = composite.log_softmax(input, axis)
     if target.dtype.is_floating_point:
-        return _soft_cross_entropy(logs, target, weight, label_smoothing, how, axis)
-    return _likelihood(logs, target, weight, ignore_index, label_smoothing, how, axis)
+        return _soft_cross_entropy(logs, target, weight, label_smoothing, reduction_name, axis)
+    return _likelihood(logs, target, weight, ignore_index, label_smoothing, reduction_name, axis)
 
 
 @native_after_compiled
@@ -88,9 +92,9 @@ def nll_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Minus the element of ``input`` (log-probabilities) at each target class; see ``cross_entropy`` for the rest."""
-    how = reduction_of(reduction, size_average, reduce)
-    return _likelihood(input, target, weight, ignore_index, 0.0, how, _class_axis("nll_loss", input))
+    """Negate the element of ``input`` (log-probabilities) at each target class; see ``cross_entropy`` for the rest."""
+    reduction_name = reduction_of(reduction, size_average, reduce)
+    return _likelihood(input, target, weight, ignore_index, 0.0, reduction_name, _class_axis("nll_loss", input))
 
 
 def _class_axis(name: str, input: Tensor) -> int:
@@ -111,25 +115,25 @@ def _likelihood(
     _check_classes(logs, target, ignore_index, axis)
     target = target.to(int64) if target.dtype.bits == 8 else target
     classes = logs.shape[axis]
-    numbers = index.iota(shape=(classes,), axis=0, dtype=target.dtype).reshape(-1, *(1,) * (len(logs.shape) - axis - 1))
-    places = target.reshape(*target.shape[:axis], 1, *target.shape[axis:])
-    chosen = ew.eq(places, numbers)
+    indices = index.iota(shape=(classes,), axis=0, dtype=target.dtype).reshape(-1, *(1,) * (len(logs.shape) - axis - 1))
+    labels = target.reshape(*target.shape[:axis], 1, *target.shape[axis:])
+    chosen = ew.eq(labels, indices)
     counts = ew.ne(target, ignore_index)
     if 0 <= ignore_index < classes:
-        chosen = ew.logical_and(chosen, counts.reshape(*places.shape))
+        chosen = ew.logical_and(chosen, counts.reshape(*labels.shape))
     scale = None if weight is None else _class_weight(logs, weight, axis)
     scaled = logs if scale is None else ew.mul(logs, scale)
     loss = ew.neg(reduce.sum(ew.where(chosen, scaled, 0), axes=(axis,), keepdims=False))
     if scale is None:
-        share = counts.to(logs.dtype)
+        divisor = counts.to(logs.dtype)
     else:
-        share = reduce.sum(ew.where(chosen, scale, 0), axes=(axis,), keepdims=False)
+        divisor = reduce.sum(ew.where(chosen, scale, 0), axes=(axis,), keepdims=False)
     if smoothing:
         uniform = ew.neg(reduce.sum(scaled, axes=(axis,), keepdims=False))
         uniform = ew.where(counts, uniform, 0)
         loss = ew.add(ew.mul(loss, 1.0 - smoothing), ew.mul(uniform, smoothing / classes))
     if reduction == "mean":
-        return ew.div(composite.total(loss), composite.total(share))
+        return ew.div(composite.total(loss), composite.total(divisor))
     return reduced(loss, reduction)
 
 
@@ -138,16 +142,17 @@ def _check_classes(logs: Tensor, target: Tensor, ignore_index: int, axis: int) -
     if tuple(target.shape) != expected:
         raise ShapeError(
             f"targets have shape {list(target.shape)}, the input {list(logs.shape)} needs {list(expected)}",
-            remedy="class numbers without the class dimension, or probabilities (floating point) in the input's shape",
+            remedy="pass class indices without the class dimension, or probabilities (floating point) in the input's "
+            "shape",
         )
     if not target.dtype.is_integer:
-        raise DTypeError(f"class numbers are integers, got {target.dtype.name}", remedy="target.long()")
+        raise DTypeError(f"class indices must be integers, got {target.dtype.name}", remedy="pass target.long()")
     require(target, 0, logs.shape[axis] - 1, "target", (ignore_index,))
 
 
 def _class_weight(logs: Tensor, weight: Tensor, axis: int) -> Tensor:
     if tuple(weight.shape) != (logs.shape[axis],):
-        raise ShapeError(f"weights have shape {list(weight.shape)}, there are {logs.shape[axis]} classes")
+        raise ShapeError(f"class weights have shape {list(weight.shape)}, expected [{logs.shape[axis]}]")
     return weight.reshape(-1, *(1,) * (len(logs.shape) - axis - 1))
 
 
@@ -157,7 +162,7 @@ def _soft_cross_entropy(
     if tuple(target.shape) != tuple(logs.shape):
         raise ShapeError(
             f"cross_entropy: probabilities {list(target.shape)} do not have the shape {list(logs.shape)} of the input",
-            remedy="integers for class numbers: target.long()",
+            remedy="pass integers for class indices: target.long()",
         )
     classes = logs.shape[axis]
     if smoothing:
@@ -179,18 +184,22 @@ def binary_cross_entropy(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """``-(target log(input) + (1 - target) log(1 - input))`` for probabilities; logarithms count as at least -100."""
+    """Compute ``-(target log(input) + (1 - target) log(1 - input))`` for probabilities.
+
+    Logarithms are taken as at least -100.
+    """
     check_same_shape("binary_cross_entropy", input, target)
     values = input._data
     if isinstance(values, np.ndarray) and values.size and not (values.min() >= 0 and values.max() <= 1):
         raise AttributeValueError(
-            "binary_cross_entropy: the input holds numbers outside of 0..1", remedy="binary_cross_entropy_with_logits"
+            "binary_cross_entropy: the input has elements outside of 0..1",
+            remedy="use binary_cross_entropy_with_logits",
         )
-    how = reduction_of(reduction, size_average, reduce)
+    reduction_name = reduction_of(reduction, size_average, reduce)
     positive = ew.maximum(mathematics.log(input), -100.0)
     negative = ew.maximum(mathematics.log1p(ew.neg(input)), -100.0)
     loss = ew.neg(ew.add(ew.mul(target, positive), ew.mul(ew.sub(1.0, target), negative)))
-    return reduced(loss if weight is None else ew.mul(loss, weight), how)
+    return reduced(loss if weight is None else ew.mul(loss, weight), reduction_name)
 
 
 @native_after_compiled
@@ -205,21 +214,21 @@ def binary_cross_entropy_with_logits(
     reduction: str = "mean",
     pos_weight: Tensor | None = None,
 ) -> Tensor:
-    """``binary_cross_entropy`` of sigmoid(input), without overflow; ``pos_weight`` scales positive targets."""
+    """Compute ``binary_cross_entropy`` of sigmoid(input) without overflow; ``pos_weight`` scales positive targets."""
     check_same_shape("binary_cross_entropy_with_logits", input, target)
-    how = reduction_of(reduction, size_average, reduce)
+    reduction_name = reduction_of(reduction, size_average, reduce)
     log_positive = logsigmoid(input)
     if pos_weight is not None:
         scale = ew.add(ew.mul(ew.sub(pos_weight, 1.0), target), 1.0)
         log_positive = ew.mul(log_positive, scale)
     loss = ew.sub(ew.mul(ew.sub(1.0, target), input), log_positive)
-    return reduced(loss if weight is None else ew.mul(loss, weight), how)
+    return reduced(loss if weight is None else ew.mul(loss, weight), reduction_name)
 
 
 def check_same_shape(name: str, input: Tensor, target: Tensor) -> None:
-    """Raises ShapeError when input and target differ in shape."""
+    """Raise ShapeError when input and target differ in shape."""
     if tuple(input.shape) != tuple(target.shape):
-        raise ShapeError(f"{name}: the input is {list(input.shape)}, the target {list(target.shape)}")
+        raise ShapeError(f"{name}: the input has shape {list(input.shape)}, the target {list(target.shape)}")
 
 
 @native_after_compiled
@@ -233,17 +242,17 @@ def kl_div(
     reduction: str = "mean",
     log_target: bool = False,
 ) -> Tensor:
-    """``target (log(target) - input)`` for log-probabilities ``input``; 0 where the target is 0, NaN below.
+    """Compute ``target (log(target) - input)`` for log-probabilities ``input``; 0 where the target is 0, NaN below.
 
-    ``log_target`` says that targets are logarithms too. ``batchmean`` is the sum divided by the first dimension, the
-    divergence as it is defined.
+    With ``log_target`` the targets are logarithms too. ``batchmean`` divides the sum by the first dimension, which
+    gives the divergence as it is defined.
     """
-    how = "sum" if reduction == "batchmean" else reduction_of(reduction, size_average, reduce)
+    reduction_name = "sum" if reduction == "batchmean" else reduction_of(reduction, size_average, reduce)
     if log_target:
         loss = ew.mul(mathematics.exp(target), ew.sub(target, input))
     else:
         loss = ew.sub(elementary.xlogy(target, target), ew.mul(target, input))
-    result = reduced(loss, how)
+    result = reduced(loss, reduction_name)
     return ew.mul(result, 1.0 / input.shape[0]) if reduction == "batchmean" and input.shape else result
 
 
@@ -253,9 +262,9 @@ def kl_div(
 def gaussian_nll_loss(
     input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ) -> Tensor:
-    """``(log(var) + (input - target)^2 / var) / 2``, ``var`` being at least ``eps``; ``full`` adds the constant.
+    """Compute ``(log(var) + (input - target)^2 / var) / 2`` with ``var`` at least ``eps``; ``full`` adds the constant.
 
-    ``var`` has the shape of ``input``, with a last dimension of 1 or without it where one variance stands for a row.
+    ``var`` has the shape of ``input``; for one variance per row, its last dimension is 1 or missing.
     """
     if isinstance(var, Tensor) and var.shape != input.shape and var.shape == input.shape[:-1]:
         var = var.unsqueeze(-1)

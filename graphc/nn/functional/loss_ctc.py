@@ -1,4 +1,4 @@
-"""Connectionist temporal classification (Graves et al. 2006): a loss of sequences whose alignment is not known."""
+"""Connectionist temporal classification (Graves et al. 2006): a loss for sequences of unknown alignment."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from graphc.tensors.tensor_base import front
 
 scan = deferred("graphc.control.scan:scan")
 
-_NEVER = -1e30
-"""The logarithm of a probability of 0, finite so that gradients are numbers."""
+_LOG_ZERO = -1e30
+"""Logarithm of a probability of 0, finite so that gradients are not NaN."""
 
 
 @loss
@@ -36,62 +36,67 @@ def ctc_loss(
     reduction: str = "mean",
     zero_infinity: bool = False,
 ) -> Tensor:
-    """Minus the logarithm of the probability of ``targets`` [batch, length] under ``log_probs`` [time, batch, classes].
+    """Compute the negative log probability of ``targets`` [batch, length] under ``log_probs`` [time, batch, classes].
 
-    Lengths are tensors or lists, one number per sequence. ``targets`` may be one vector of all, if their lengths are
-    known while tracing. ``mean`` divides by the lengths of the targets first. Sequences that are too short for their
-    target cost infinity, or 0 without gradient with ``zero_infinity``. Without a batch dimension the result has none.
+    Lengths are tensors or lists, one number per sequence. ``targets`` may be one concatenated vector if their lengths
+    are known while tracing. ``mean`` divides each loss by the length of its target first. A sequence too short for its
+    target costs infinity, or with ``zero_infinity`` 0 without a gradient. Without a batch dimension the result has
+    none.
+
+    Sums the probabilities of all alignments, forward in time: ``alpha[t, s]`` is the log probability of all alignments
+    of the first t frames which end at symbol s of the target with blanks between its labels.
     """
-    how = reduction_of(reduction)
+    reduction_name = reduction_of(reduction)
     single = len(log_probs.shape) == 2
     x = log_probs.unsqueeze(1) if single else log_probs
     if len(x.shape) != 3 or not x.shape[0]:
         raise ShapeError(f"ctc_loss: log_probs {list(log_probs.shape)} are not [time, batch, classes]")
     _steps, batch, classes = x.shape
     if not 0 <= blank < classes:
-        raise AttributeValueError(f"ctc_loss: blank {blank} is none of {classes} classes")
-    inputs, wanted = _lengths("input_lengths", input_lengths, batch), _lengths("target_lengths", target_lengths, batch)
+        raise AttributeValueError(f"ctc_loss: blank {blank} is not one of the {classes} classes")
+    inputs = _lengths("input_lengths", input_lengths, batch)
+    label_counts = _lengths("target_lengths", target_lengths, batch)
     labels = _padded_targets(targets, target_lengths, batch, blank)
     require(labels, 0, classes - 1, "ctc_loss: target")
     extended = _with_blanks(labels, blank)
-    score = _final_scores(x, extended, _may_skip(extended, blank), inputs, wanted)
+    score = _final_scores(x, extended, _may_skip(extended, blank), inputs, label_counts)
     loss = ew.neg(score)
-    impossible = ew.gt(loss, -0.1 * _NEVER)
+    impossible = ew.gt(loss, -0.1 * _LOG_ZERO)
     loss = ew.where(impossible, 0.0 if zero_infinity else math.inf, loss)
-    if how == "mean":
-        loss = composite.mean(ew.div(loss, beside(ew.maximum(wanted, 1), loss).to(loss.dtype)))
-    elif how == "sum":
+    if reduction_name == "mean":
+        loss = composite.mean(ew.div(loss, beside(ew.maximum(label_counts, 1), loss).to(loss.dtype)))
+    elif reduction_name == "sum":
         loss = composite.total(loss)
     return loss.reshape(()) if single else loss
 
 
 def _lengths(name: str, lengths: Any, batch: int) -> Tensor:
-    given = lengths if isinstance(lengths, Tensor) else front().constant(np.asarray(lengths, np.int64))
-    flat = given.reshape(-1)
+    tensor = lengths if isinstance(lengths, Tensor) else front().constant(np.asarray(lengths, np.int64))
+    flat = tensor.reshape(-1)
     if flat.shape[0] != batch:
-        raise ShapeError(f"ctc_loss: {name} has {flat.shape[0]} numbers for {batch} sequences")
+        raise ShapeError(f"ctc_loss: {name} must have one number for each of {batch} sequences, got {flat.shape[0]}")
     return flat.long()
 
 
 def _padded_targets(targets: Tensor, lengths: Any, batch: int, blank: int) -> Tensor:
-    """The targets as i64 [batch, longest]."""
+    """Return the targets as i64 [batch, longest]."""
     labels = targets.long()
     if len(labels.shape) == 2:
         if labels.shape[0] != batch:
-            raise ShapeError(f"ctc_loss: targets {list(labels.shape)} for {batch} sequences")
+            raise ShapeError(f"ctc_loss: targets {list(labels.shape)} do not fit a batch of {batch} sequences")
         return labels
     counts = np.asarray(lengths.tolist() if isinstance(lengths, Tensor) else lengths, np.int64).reshape(-1)
     if len(labels.shape) != 1 or (batch > 1 and counts.sum() != labels.shape[0]):
-        raise ShapeError(f"ctc_loss: targets {list(labels.shape)} of lengths {counts.tolist()}")
+        raise ShapeError(f"ctc_loss: targets {list(labels.shape)} do not fit lengths {counts.tolist()}")
     if not labels.shape[0]:
         return labels.reshape(1, 0).expand(batch, 0)
-    places = (np.cumsum(counts) - counts)[:, None] + np.arange(max(int(counts.max()), 1))[None, :]
-    inside = np.minimum(places, labels.shape[0] - 1)
+    positions = (np.cumsum(counts) - counts)[:, None] + np.arange(max(int(counts.max()), 1))[None, :]
+    inside = np.minimum(positions, labels.shape[0] - 1)
     return labels[front().constant(inside.reshape(-1))].reshape(*inside.shape)
 
 
 def _with_blanks(labels: Tensor, blank: int) -> Tensor:
-    """[batch, length] as [batch, 2 length + 1]: a blank before, between and behind the labels."""
+    """Extend [batch, length] to [batch, 2 length + 1]: a blank before, between and after the labels."""
     count = labels.shape[1]
     if not count:
         return labels.new_full((labels.shape[0], 1), blank)
@@ -101,7 +106,7 @@ def _with_blanks(labels: Tensor, blank: int) -> Tensor:
 
 
 def _may_skip(extended: Tensor, blank: int) -> Tensor:
-    """Where a path may come from two places before: to a label that differs from the one before it."""
+    """Mark the symbols which a path may reach from two positions before: labels different from the previous label."""
     count = extended.shape[1]
     if count < 3:
         return shapes.filled(False, front().constant(np.zeros(1, bool)).dtype, tuple(extended.shape))
@@ -112,39 +117,40 @@ def _may_skip(extended: Tensor, blank: int) -> Tensor:
 def _shifted(x: Tensor, by: int) -> Tensor:
     count = x.shape[1]
     if by >= count:
-        return ew.add(ew.mul(x, 0.0), _NEVER)
-    return shapes.pad(x[:, : count - by], low=(0, by), high=(0, 0), interior=(0, 0), value=_NEVER)
+        return ew.add(ew.mul(x, 0.0), _LOG_ZERO)
+    return shapes.pad(x[:, : count - by], low=(0, by), high=(0, 0), interior=(0, 0), value=_LOG_ZERO)
 
 
-def _sum_of(*parts: Tensor) -> Tensor:
-    """The logarithm of the sum of probabilities."""
-    top = parts[0]
-    for part in parts[1:]:
-        top = ew.maximum(top, part)
+def _log_sum_exp(*logs: Tensor) -> Tensor:
+    """Compute the logarithm of the sum of probabilities, given their logarithms."""
+    top = logs[0]
+    for log in logs[1:]:
+        top = ew.maximum(top, log)
     top = top.detach()
-    total = mathematics.exp(ew.sub(parts[0], top))
-    for part in parts[1:]:
-        total = ew.add(total, mathematics.exp(ew.sub(part, top)))
+    total = mathematics.exp(ew.sub(logs[0], top))
+    for log in logs[1:]:
+        total = ew.add(total, mathematics.exp(ew.sub(log, top)))
     return ew.add(top, mathematics.log(total))
 
 
-def _final_scores(x: Tensor, extended: Tensor, skip: Tensor, inputs: Tensor, wanted: Tensor) -> Tensor:
-    """The logarithm of the probability of each target: the sum over all paths, step by step."""
+def _final_scores(x: Tensor, extended: Tensor, skip: Tensor, inputs: Tensor, label_counts: Tensor) -> Tensor:
+    """Compute the log probability of each target: the forward recursion over time, which sums over all paths."""
     steps, batch, _ = x.shape
     count = extended.shape[1]
-    emitted = ew.maximum(x.gather(2, extended.unsqueeze(0).expand(steps, batch, count)), _NEVER)
+    emitted = ew.maximum(x.gather(2, extended.unsqueeze(0).expand(steps, batch, count)), _LOG_ZERO)
     running = ew.lt(front().constant(np.arange(steps)).reshape(-1, 1), inputs.reshape(1, -1)).unsqueeze(-1)
-    start = np.full((batch, count), _NEVER, x.dtype.numpy)
+    start = np.full((batch, count), _LOG_ZERO, x.dtype.numpy)
     start[:, 0] = 0.0
 
     def following(alpha: Tensor, slices: tuple[Tensor, Tensor]) -> tuple[Tensor, tuple[()]]:
         emission, runs = slices
-        before = ew.where(skip, _shifted(alpha, 2), _NEVER)
-        reached = ew.add(_sum_of(alpha, _shifted(alpha, 1), before), emission)
+        skipped = ew.where(skip, _shifted(alpha, 2), _LOG_ZERO)
+        reached = ew.add(_log_sum_exp(alpha, _shifted(alpha, 1), skipped), emission)
         return ew.where(runs, reached, alpha), ()
 
     alpha, _ = scan(following, beside(front().constant(start), x), (emitted, running))
-    end = ew.mul(wanted, 2).reshape(-1, 1)
+    # A path may end in the last label or in the blank after it.
+    end = ew.mul(label_counts, 2).reshape(-1, 1)
     last = alpha.gather(1, end)
-    label = ew.where(ew.gt(end, 0), alpha.gather(1, ew.maximum(ew.sub(end, 1), 0)), _NEVER)
-    return _sum_of(last, label).reshape(-1)
+    label = ew.where(ew.gt(end, 0), alpha.gather(1, ew.maximum(ew.sub(end, 1), 0)), _LOG_ZERO)
+    return _log_sum_exp(last, label).reshape(-1)

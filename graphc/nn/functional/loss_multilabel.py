@@ -1,4 +1,4 @@
-"""Losses of several classes at once: margins between classes, several labels per item, triplets by any distance."""
+"""Losses over several classes at once: margins between classes, several labels per item, triplets by any distance."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from graphc.tensors.tensor import Tensor
 
 
 def _rows(name: str, input: Tensor, target: Tensor, labels: int) -> tuple[Tensor, Tensor]:
-    """Input [batch, classes] and target with ``labels`` more dimensions than the batch."""
+    """Return input [batch, classes] and target with ``labels`` more dimensions than the batch."""
     if len(input.shape) not in (1, 2) or tuple(target.shape) != tuple(input.shape)[: len(input.shape) - 1 + labels]:
         raise ShapeError(f"{name}: input {list(input.shape)} and target {list(target.shape)} do not fit")
     return (input.unsqueeze(0), target.unsqueeze(0)) if len(input.shape) == 1 else (input, target)
@@ -37,14 +37,19 @@ def multi_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The mean over classes of ``max(0, margin - x[target] + x[class]) ** p``, without the target's own and NaN."""
+    """Average ``max(0, margin - x[target] + x[class]) ** p`` over classes.
+
+    The target's own class and NaN terms count as 0.
+    """
     if p not in (1, 2):
-        raise AttributeValueError(f"multi_margin_loss: p is 1 or 2, got {p}")
-    how = reduction_of(reduction, size_average, reduce)
+        raise AttributeValueError(f"multi_margin_loss: p must be 1 or 2, got {p}")
+    reduction_name = reduction_of(reduction, size_average, reduce)
     if weight is not None and tuple(weight.shape) != tuple(input.shape[-1:]):
-        raise ShapeError(f"multi_margin_loss: weight {list(weight.shape)} for input {list(input.shape)}")
+        raise ShapeError(f"multi_margin_loss: weight {list(weight.shape)} does not fit input {list(input.shape)}")
     if not target.dtype.is_integer:
-        raise DTypeError(f"multi_margin_loss: classes are integers, got {target.dtype.name}", remedy="target.long()")
+        raise DTypeError(
+            f"multi_margin_loss: classes must be integers, got {target.dtype.name}", remedy="pass target.long()"
+        )
     input = input.reshape(1) if not input.shape else input
     single = len(input.shape) == 1 and tuple(target.shape) == (1,)
     x, t = (input.unsqueeze(0), target) if single else _rows("multi_margin_loss", input, target, 0)
@@ -57,7 +62,7 @@ def multi_margin_loss(
         gap = ew.mul(gap, index.gather(weight, t, axis=0).unsqueeze(1))
     others = ew.ne(index.iota(shape=(1, x.shape[1]), axis=1), t.unsqueeze(1))
     loss = ew.mul(composite.total(ew.where(others, gap, 0), 1), 1.0 / x.shape[1])
-    return reduced(loss if len(input.shape) == 2 or single else loss.squeeze(0), how)
+    return reduced(loss if len(input.shape) == 2 or single else loss.squeeze(0), reduction_name)
 
 
 @loss
@@ -69,22 +74,24 @@ def multilabel_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """``max(0, 1 - (x[label] - x[other]))`` for all labels (entries of the target before the first -1) and all classes
-    that are no label, divided by the number of classes."""
-    how = reduction_of(reduction, size_average, reduce)
+    """Sum ``max(0, 1 - (x[label] - x[other]))`` over labels and other classes, divided by the number of classes.
+
+    Labels are the entries of the target before the first -1; all remaining classes are other classes.
+    """
+    reduction_name = reduction_of(reduction, size_average, reduce)
     if not input.shape and not target.shape:
         input, target = input.reshape(1), target.reshape(1)
     x, t = _rows("multilabel_margin_loss", input, target, 1)
     classes = x.shape[1]
     require(t, -1, classes - 1, "multilabel_margin_loss: target")
-    there = ew.eq(ew.cast(ew.ge(t, 0), dtype=t.dtype).cumprod(1), 1)
-    labels = ew.where(there, t, 0)
-    named = ew.logical_and(ew.eq(labels.unsqueeze(2), index.iota(shape=(1, 1, classes), axis=2)), there.unsqueeze(2))
+    present = ew.eq(ew.cast(ew.ge(t, 0), dtype=t.dtype).cumprod(1), 1)
+    labels = ew.where(present, t, 0)
+    named = ew.logical_and(ew.eq(labels.unsqueeze(2), index.iota(shape=(1, 1, classes), axis=2)), present.unsqueeze(2))
     is_label = any_of(named, axes=(1,), keepdims=False)
     gaps = composite.relu(ew.add(ew.sub(x.unsqueeze(1), x.gather(1, labels).unsqueeze(2)), 1.0))
-    counted = ew.logical_and(there.unsqueeze(2), ew.logical_not(is_label).unsqueeze(1))
+    counted = ew.logical_and(present.unsqueeze(2), ew.logical_not(is_label).unsqueeze(1))
     loss = ew.mul(composite.total(ew.where(counted, gaps, 0), (1, 2)), 1.0 / classes)
-    return reduced(loss if len(input.shape) == 2 else loss.squeeze(0), how)
+    return reduced(loss if len(input.shape) == 2 else loss.squeeze(0), reduction_name)
 
 
 @loss
@@ -97,13 +104,13 @@ def multilabel_soft_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The mean over classes of the binary cross entropy of sigmoids."""
-    how = reduction_of(reduction, size_average, reduce)
+    """Average the binary cross entropy of sigmoids over classes."""
+    reduction_name = reduction_of(reduction, size_average, reduce)
     near = ew.mul(target, logsigmoid(input))
     far = ew.mul(ew.sub(1.0, target), logsigmoid(ew.neg(input)))
     loss = ew.neg(ew.add(near, far))
     loss = loss if weight is None else ew.mul(loss, weight)
-    return reduced(composite.mean(loss, -1), how)
+    return reduced(composite.mean(loss, -1), reduction_name)
 
 
 def triplet_margin_with_distance_loss(
@@ -116,9 +123,14 @@ def triplet_margin_with_distance_loss(
     swap: bool = False,
     reduction: str = "mean",
 ) -> Tensor:
-    """``max(0, d(anchor, positive) - d(anchor, negative) + margin)`` for any distance d; see triplet_margin_loss."""
+    """Compute ``max(0, d(anchor, positive) - d(anchor, negative) + margin)`` for any distance d.
+
+    See triplet_margin_loss.
+    """
     if margin <= 0:
-        raise AttributeValueError(f"triplet_margin_with_distance_loss: margin {margin}", remedy="a margin above 0")
+        raise AttributeValueError(
+            f"triplet_margin_with_distance_loss: margin is {margin}", remedy="pass a margin above 0"
+        )
     distance = pairwise_distance if distance_function is None else distance_function
     far = distance(anchor, negative)
     if swap:

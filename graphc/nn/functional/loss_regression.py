@@ -1,4 +1,4 @@
-"""Losses of differences and of margins: squared, absolute, Huber, ranking, hinge, triplet."""
+"""Losses on differences and margins: squared, absolute, Huber, ranking, hinge, triplet."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _difference(name: str, input: Tensor, target: Tensor) -> Tensor:
 
 
 def _weighted(loss: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
-    """The reduced loss; with weights ``mean`` divides by their sum."""
+    """Reduce the loss; with weights, ``mean`` divides by their sum."""
     if weight is None:
         return reduced(loss, reduction)
     loss = ew.mul(loss, weight)
@@ -47,7 +47,7 @@ def mse_loss(
     reduction: str = "mean",
     weight: Tensor | None = None,
 ) -> Tensor:
-    """The squared difference."""
+    """Compute the squared difference."""
     difference = _difference("mse_loss", input, target)
     return _weighted(ew.mul(difference, difference), weight, reduction_of(reduction, size_average, reduce))
 
@@ -63,9 +63,9 @@ def l1_loss(
     reduction: str = "mean",
     weight: Tensor | None = None,
 ) -> Tensor:
-    """The absolute difference."""
-    how = reduction_of(reduction, size_average, reduce)
-    return _weighted(ew.abs(_difference("l1_loss", input, target)), weight, how)
+    """Compute the absolute difference."""
+    reduction_name = reduction_of(reduction, size_average, reduce)
+    return _weighted(ew.abs(_difference("l1_loss", input, target)), weight, reduction_name)
 
 
 @native_after_compiled
@@ -79,13 +79,14 @@ def smooth_l1_loss(
     reduction: str = "mean",
     beta: float = 1.0,
 ) -> Tensor:
-    """The squared difference over ``2 beta`` where it is below ``beta``, else the absolute one minus ``beta / 2``."""
+    """Compute the squared difference over ``2 beta`` where it is below ``beta``, else the absolute one minus ``beta /
+    2``."""
     if beta < 0:
         raise AttributeValueError(f"smooth_l1_loss: beta {beta} is negative")
-    how = reduction_of(reduction, size_average, reduce)
+    reduction_name = reduction_of(reduction, size_average, reduce)
     if beta == 0:
-        return reduced(ew.abs(_difference("smooth_l1_loss", input, target)), how)
-    return reduced(_huber(_difference("smooth_l1_loss", input, target), beta, 1.0 / beta), how)
+        return reduced(ew.abs(_difference("smooth_l1_loss", input, target)), reduction_name)
+    return reduced(_huber(_difference("smooth_l1_loss", input, target), beta, 1.0 / beta), reduction_name)
 
 
 @native_after_compiled
@@ -98,7 +99,7 @@ def huber_loss(
     delta: float = 1.0,
     weight: Tensor | None = None,
 ) -> Tensor:
-    """Half the squared difference where it is below ``delta``, else ``delta`` times (the absolute one - delta / 2).
+    """Compute half the squared difference where it is below ``delta``, else ``delta * (|difference| - delta / 2)``.
 
     With weights, ``mean`` still divides by the number of elements.
     """
@@ -130,8 +131,10 @@ def poisson_nll_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """``exp(input) - target * input`` (``input - target log(input)`` without ``log_input``); ``full`` adds Stirling's
-    approximation of log(target!) where the target exceeds 1."""
+    """Compute ``exp(input) - target * input``, or without ``log_input`` ``input - target log(input)``.
+
+    ``full`` adds Stirling's approximation of log(target!) where the target exceeds 1.
+    """
     if log_input:
         loss = ew.sub(mathematics.exp(input), ew.mul(target, input))
     else:
@@ -150,7 +153,7 @@ def poisson_nll_loss(
 def soft_margin_loss(
     input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
 ) -> Tensor:
-    """``log(1 + exp(-target * input))`` for targets 1 and -1."""
+    """Compute ``log(1 + exp(-target * input))`` for targets 1 and -1."""
     margin = ew.neg(ew.mul(target, input))
     tail = mathematics.log1p(mathematics.exp(ew.neg(ew.abs(margin))))
     return reduced(ew.add(ew.maximum(margin, 0), tail), reduction_of(reduction, size_average, reduce))
@@ -166,7 +169,8 @@ def hinge_embedding_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """x where the target is 1, ``max(0, margin - x)`` where it is -1, and both for any other target."""
+    """Return x where the target is 1, ``max(0, margin - x)`` where it is -1, and the sum of both for any other
+    target."""
     far = ew.where(ew.eq(target, 1), 0, composite.clamp(ew.sub(margin, input), 0))
     loss = ew.add(far, ew.where(ew.eq(target, -1), 0, input))
     return reduced(loss, reduction_of(reduction, size_average, reduce))
@@ -183,7 +187,10 @@ def margin_ranking_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """``max(0, -target (input1 - input2) + margin)``: target 1 wants input1 larger, -1 smaller."""
+    """Compute ``max(0, -target (input1 - input2) + margin)``.
+
+    Target 1 asks for a larger input1, -1 for a smaller one.
+    """
     loss = composite.clamp(ew.add(ew.mul(ew.neg(target), ew.sub(input1, input2)), margin), 0)
     return reduced(loss, reduction_of(reduction, size_average, reduce))
 
@@ -199,7 +206,7 @@ def cosine_embedding_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """``1 - cos`` where the target is 1, ``max(0, cos - margin)`` where it is -1."""
+    """Compute ``1 - cos`` where the target is 1, ``max(0, cos - margin)`` where it is -1."""
     cosine = cosine_similarity(input1, input2, dim=-1, eps=1e-8)
     loss = ew.where(ew.eq(target, 1), ew.sub(1.0, cosine), composite.clamp(ew.sub(cosine, margin), 0))
     return reduced(loss, reduction_of(reduction, size_average, reduce))
@@ -219,10 +226,12 @@ def triplet_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """``max(0, |anchor - positive| - |anchor - negative| + margin)``; ``swap`` lets the positive stand for the
-    anchor in the second distance where it is nearer to the negative."""
+    """Compute ``max(0, |anchor - positive| - |anchor - negative| + margin)``.
+
+    With ``swap``, the second distance is the smaller of the negative's distances to anchor and positive.
+    """
     if margin <= 0:
-        raise AttributeValueError(f"triplet_margin_loss: margin {margin}", remedy="a margin above 0")
+        raise AttributeValueError(f"triplet_margin_loss: margin is {margin}", remedy="pass a margin above 0")
     near = pairwise_distance(anchor, positive, p, eps)
     far = pairwise_distance(anchor, negative, p, eps)
     if swap:

@@ -18,7 +18,7 @@ from graphc.tensors.tensor import Tensor
 
 
 def as_added(mask: Tensor, like: Tensor) -> Tensor:
-    """A mask to be added: a bool one becomes minus infinity where it is True."""
+    """Convert a mask to additive form: a bool mask becomes minus infinity where it is True."""
     if mask.dtype.kind != "b":
         return mask
     return ew.where(mask, -math.inf, shapes.filled(0.0, like.dtype, ()))
@@ -51,10 +51,10 @@ def multi_head_attention_forward(
     average_attn_weights: bool = True,
     is_causal: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
-    """What ``nn.MultiheadAttention`` computes, for query [L, N, E], key and value [S, N, *] (or all without N).
+    """Compute ``nn.MultiheadAttention`` from its parameters, for query [L, N, E], key and value [S, N, *].
 
-    ``static_k`` and ``static_v`` [N * heads, S, E / heads] take the place of the projected key and value. Raises
-    ShapeError for shapes that do not fit, AttributeValueError for ``is_causal`` without ``attn_mask``.
+    All three may lack N. ``static_k`` and ``static_v`` [N * heads, S, E / heads] replace the projected key and value.
+    Raises ShapeError for shapes that do not fit, AttributeValueError for ``is_causal`` without ``attn_mask``.
     """
     if query.shape[-1] != embed_dim_to_check or embed_dim_to_check % num_heads:
         raise ShapeError(
@@ -70,25 +70,26 @@ def multi_head_attention_forward(
     v = v if static_v is None else _static(static_v, q, num_heads)
     mask = joint_mask(q, k, num_heads, attn_mask, key_padding_mask, is_causal)
     k, v, mask = extend(k, v, mask, bias_k, bias_v, add_zero_attn)
-    joined, found = attend(q, k, v, num_heads, mask, dropout_p if training else 0.0, need_weights)
+    joined, attention = attend(q, k, v, num_heads, mask, dropout_p if training else 0.0, need_weights)
     output = linear(joined, out_proj_weight, out_proj_bias)
-    shown = shown_weights(found, need_weights, average_attn_weights)
+    returned = shown_weights(attention, need_weights, average_attn_weights)
     if single:
-        return output.squeeze(1), None if shown is None else shown.squeeze(0)
-    return output, shown
+        return output.squeeze(1), None if returned is None else returned.squeeze(0)
+    return output, returned
 
 
 def each(
     change: Callable[[Tensor], Tensor], query: Tensor, key: Tensor, value: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """All three changed; tensors that are one stay one, so that they are projected at once."""
+    """Apply ``change`` to all three; identical tensors stay identical, so that one product projects them."""
     q = change(query)
     k = q if key is query else change(key)
     return q, k, k if value is key else change(value)
 
 
 def project(query: Tensor, key: Tensor, value: Tensor, weights: Any, bias: Tensor | None) -> list[Tensor]:
-    """Query, key and value as [length, batch, embed_dim]; ``weights`` are three, or one [3 embed_dim, embed_dim]."""
+    """Project query, key and value to [length, batch, embed_dim]; ``weights`` are three, or one [3 embed_dim,
+    embed_dim]."""
     size = query.shape[-1]
     biases: Any = (None,) * 3 if bias is None else bias.split(size)
     if not isinstance(weights, tuple):
@@ -99,7 +100,7 @@ def project(query: Tensor, key: Tensor, value: Tensor, weights: Any, bias: Tenso
 
 
 def _static(x: Tensor, q: Tensor, heads: int) -> Tensor:
-    """[N * heads, S, E / heads] as [S, N, E]."""
+    """Rearrange [N * heads, S, E / heads] to [S, N, E]."""
     batch, size = q.shape[1], q.shape[2]
     if len(x.shape) != 3 or x.shape[0] != batch * heads or x.shape[2] * heads != size:
         raise ShapeError(
@@ -111,17 +112,17 @@ def _static(x: Tensor, q: Tensor, heads: int) -> Tensor:
 def joint_mask(
     q: Tensor, k: Tensor, heads: int, attn_mask: Tensor | None, padding: Tensor | None, is_causal: bool
 ) -> Tensor | None:
-    """Both masks as one that is added to scores [batch, heads, L, S]."""
+    """Combine both masks into one additive mask for scores [batch, heads, L, S]."""
     if is_causal and attn_mask is None:
         raise AttributeValueError("attention: is_causal needs attn_mask too", remedy="pass the causal mask")
     length, batch, source = q.shape[0], q.shape[1], k.shape[0]
     total = None
     if attn_mask is not None:
-        wanted = (length, source) if len(attn_mask.shape) == 2 else (batch * heads, length, source)
-        if tuple(attn_mask.shape) != wanted:
-            raise ShapeError(f"attention: attn_mask is {list(attn_mask.shape)}, not {list(wanted)}")
+        expected = (length, source) if len(attn_mask.shape) == 2 else (batch * heads, length, source)
+        if tuple(attn_mask.shape) != expected:
+            raise ShapeError(f"attention: attn_mask is {list(attn_mask.shape)}, not {list(expected)}")
         total = as_added(attn_mask, q)
-        total = total if len(wanted) == 2 else total.reshape(batch, heads, length, source)
+        total = total if len(expected) == 2 else total.reshape(batch, heads, length, source)
     if padding is not None:
         if tuple(padding.shape) != (batch, source):
             raise ShapeError(f"attention: key_padding_mask is {list(padding.shape)}, not {[batch, source]}")
@@ -133,7 +134,7 @@ def joint_mask(
 def extend(
     k: Tensor, v: Tensor, mask: Tensor | None, bias_k: Tensor | None, bias_v: Tensor | None, zeros: bool
 ) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Keys and values with the learned ones and those of zeros behind them; the mask lets them through."""
+    """Append the learned key and value, and a key and value of zeros; the mask lets them through."""
     learned = bias_k is not None and bias_v is not None
     if bias_k is not None and bias_v is not None:
         shape = (1, *k.shape[1:])
@@ -149,30 +150,30 @@ def extend(
 
 
 def _heads(x: Tensor, heads: int) -> Tensor:
-    """[length, batch, size] as [batch, heads, length, size / heads]."""
+    """Rearrange [length, batch, size] to [batch, heads, length, size / heads]."""
     return x.reshape(x.shape[0], x.shape[1], heads, x.shape[2] // heads).permute(1, 2, 0, 3)
 
 
 def attend(
     q: Tensor, k: Tensor, v: Tensor, heads: int, mask: Tensor | None, dropout_p: float, need_weights: bool
 ) -> tuple[Tensor, Tensor]:
-    """(the values of all heads side by side [L, N, E], the weights [N, heads, L, S]).
+    """Return (values of all heads concatenated [L, N, E], weights [N, heads, L, S]).
 
-    A query from which all keys are hidden gives zeros, or, as in PyTorch, NaN where the weights are asked for.
+    A query whose keys are all hidden gives zeros, or, as in PyTorch, NaN when the weights are requested.
     """
     length, batch, size = q.shape
-    parts = [_heads(t, heads) for t in (q, k, v)]
-    scores = matrix_product.matmul(ew.mul(parts[0], 1.0 / root(size // heads)), parts[1], transpose_b=True)
+    queries, keys, values = (_heads(t, heads) for t in (q, k, v))
+    scores = matrix_product.matmul(ew.mul(queries, 1.0 / root(size // heads)), keys, transpose_b=True)
     scores = scores if mask is None else ew.add(scores, mask)
     plain = mask is None or need_weights
     weights = composite.softmax(scores, -1) if plain else composite.masked_softmax(scores, -1)
     if dropout_p:
         weights = dropout(weights, dropout_p)
-    return matrix_product.matmul(weights, parts[2]).permute(2, 0, 1, 3).reshape(length, batch, size), weights
+    return matrix_product.matmul(weights, values).permute(2, 0, 1, 3).reshape(length, batch, size), weights
 
 
 def shown_weights(weights: Tensor, need_weights: bool, average: bool) -> Tensor | None:
-    """The weights as the caller gets them: their mean over heads, one per head, or None."""
+    """Return the weights for the caller: their mean over heads, one per head, or None."""
     if not need_weights:
         return None
     return composite.mean(weights, 1) if average else weights

@@ -29,30 +29,31 @@ def batch_norm(
     momentum: float | Tensor = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Normalises each channel (dimension 1) of [batch, channels, ...].
+    """Normalise each channel (dimension 1) of [batch, channels, ...].
 
-    In training by the statistics of the batch, which are also mixed into ``running_mean`` and ``running_var`` in place
-    with weight ``momentum`` (the variance as the unbiased one); else by the running statistics.
+    In training, uses the statistics of the batch, and also mixes them into ``running_mean`` and ``running_var`` in
+    place with weight ``momentum`` (the variance as the unbiased one). Otherwise uses the running statistics.
     """
     if len(input.shape) < 2:
         if tuple(input.shape) == (0,):
             return ew.mul(input, 1.0)
         raise ShapeError(f"batch_norm: the input {list(input.shape)} has no channel dimension")
-    if input.dtype.kind == "h":  # all steps are f32
+    if input.dtype.kind == "h":  # compute in f32
         wide = batch_norm(input.float(), running_mean, running_var, weight, bias, training, momentum, eps)
         return wide.to(input.dtype)
     _check_channels("batch_norm", input, running_mean, running_var, weight, bias)
     if not training:
         if running_mean is None or running_var is None:
-            raise AttributeValueError("batch_norm: running_mean and running_var are needed outside of training")
+            raise AttributeValueError("batch_norm: evaluation needs running_mean and running_var")
         return _by_running_statistics(input, running_mean, running_var, weight, bias, eps)
     axes = (0, *range(2, len(input.shape)))
     count = prod(input.shape[a] for a in axes)
     if count == 1:
         raise AttributeValueError(
-            f"batch_norm: one value per channel in training, input {list(input.shape)}", remedy="a larger batch"
+            f"batch_norm: training needs more than one value per channel, got input {list(input.shape)}",
+            remedy="use a larger batch",
         )
-    if _is_empty(input):  # No statistics: the running ones stay, and all gradients are 0.
+    if _is_empty(input):  # Without statistics the running ones stay unchanged, and all gradients are 0.
         return _scaled(ew.mul(input, 1.0), _per_channel(weight, input), _per_channel(bias, input))
     result, mean, var = _by_statistics(input, weight, bias, eps)
     if running_mean is not None:
@@ -66,7 +67,7 @@ def batch_norm(
 def _by_statistics(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The input normalised by the statistics of the batch; these, which are part of the graph."""
+    """Normalise the input by the statistics of the batch; also return mean and variance, with their gradients."""
     axes = (0, *range(2, len(input.shape)))
     mean = composite.mean(input, axes, keepdim=True)
     centred = ew.sub(input, mean)
@@ -85,11 +86,14 @@ def batch_norm_across(
     momentum: float | Tensor,
     eps: float,
 ) -> Tensor:
-    """``batch_norm`` in training by the statistics of several batches together, of which this process has one, that may
-    be empty. ``gather`` gives the rows of all processes for the [1, n] of this one, with a gradient.
+    """Apply ``batch_norm`` in training with the joint statistics of several processes' batches.
 
-    Means and squares around them are joined as Chan, Golub and LeVeque do (Updating Formulae and a Pairwise Algorithm
-    for Computing Sample Variances, 1979), so that a large mean costs no digits."""
+    This process has one of the batches, which may be empty. ``gather`` maps the [1, n] of this process to the rows of
+    all processes, with a gradient.
+
+    Means and squared deviations are joined as in Chan, Golub and LeVeque (Updating Formulae and a Pairwise Algorithm
+    for Computing Sample Variances, 1979), so that a large mean costs no digits.
+    """
     if input.dtype.kind == "h":
         args = input.float(), running_mean, running_var, weight, bias, momentum, eps
         return batch_norm_across(gather, *args).to(input.dtype)
@@ -105,7 +109,7 @@ def batch_norm_across(
 
 @compiled_when_repeated
 def _moments(input: Tensor) -> Tensor:
-    """[1, 2 * channels + 1]: means, sums of squares around them, and how many values a channel has."""
+    """Return [1, 2 * channels + 1]: means, sums of squared deviations, and the number of values per channel."""
     axes = (0, *range(2, len(input.shape)))
     count = prod(input.shape[a] for a in axes)
     mean = ew.mul(reduce.sum(input, axes=axes, keepdims=True), 1.0 / max(count, 1))
@@ -119,26 +123,29 @@ def _moments(input: Tensor) -> Tensor:
 def _by_moments(
     input: Tensor, rows: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The input normalised by the moments of all batches; mean and variance, and what makes it the unbiased one."""
+    """Normalise the input by the moments of all batches; return it, mean, variance and the factor of the unbiased
+    variance."""
     size = input.shape[1]
     means, squares, counts = rows[:, :size], rows[:, size : 2 * size], rows[:, 2 * size :]
     total = reduce.sum(counts, axes=(0,), keepdims=False)
     mean = ew.div(reduce.sum(ew.mul(means, counts), axes=(0,), keepdims=False), total)
-    apart = ew.sub(means, mean)
-    var = ew.div(reduce.sum(ew.add(squares, ew.mul(ew.mul(apart, apart), counts)), axes=(0,), keepdims=False), total)
+    deviation = ew.sub(means, mean)
+    var = ew.div(
+        reduce.sum(ew.add(squares, ew.mul(ew.mul(deviation, deviation), counts)), axes=(0,), keepdims=False), total
+    )
     normal = ew.mul(ew.sub(input, _per_channel(mean, input)), _per_channel(mathematics.rsqrt(ew.add(var, eps)), input))
     scaled = _scaled(normal, _per_channel(weight, input), _per_channel(bias, input))
     return scaled, mean, var, ew.div(total, ew.sub(total, 1.0))
 
 
 def _check_channels(name: str, input: Tensor, *parameters: Tensor | None) -> None:
-    """Raises ShapeError when a parameter has not one element per channel of the input."""
+    """Raise ShapeError unless each parameter has one element per channel of the input."""
     for parameter in parameters:
         if parameter is not None and tuple(parameter.shape) != tuple(input.shape[1:2]):
             raise ShapeError(
                 f"{name}: the input {list(input.shape)} has {input.shape[1]} channels (dim 1), the layer "
                 f"{parameter.numel()}",
-                remedy=f"an input with {parameter.numel()} channels",
+                remedy=f"pass an input with {parameter.numel()} channels",
             )
 
 
@@ -159,7 +166,7 @@ def _mix(running: Tensor, value: Tensor, momentum: float | Tensor, factor: float
 
 
 def _is_empty(x: Tensor) -> bool:
-    """Whether a size that is known is 0."""
+    """Check whether a statically known size is 0."""
     return 0 in [extent for extent in x.shape if not is_size(extent)]
 
 
@@ -187,13 +194,13 @@ def layer_norm(
     bias: Tensor | None = None,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Normalises over the last dimensions, whose shape is ``normalized_shape``; weight and bias have that shape."""
+    """Normalise over the last dimensions, whose shape is ``normalized_shape``; weight and bias have that shape."""
     axes = _last_axes("layer_norm", input, normalized_shape, weight, bias)
     return _scaled(_standardized(input, axes, eps), weight, bias)
 
 
 def _standardized(x: Tensor, axes: tuple[int, ...], eps: float) -> Tensor:
-    """``x`` minus its mean, over its standard deviation along ``axes``."""
+    """Subtract the mean of ``x`` and divide by its standard deviation along ``axes``."""
     centred = ew.sub(x, composite.mean(x, axes, keepdim=True))
     var = composite.mean(ew.mul(centred, centred), axes, keepdim=True)
     return ew.mul(centred, mathematics.rsqrt(ew.add(var, eps)))
@@ -208,7 +215,7 @@ def _last_axes(
         raise ShapeError(f"{name}: the input {list(input.shape)} does not end with {list(shape)}")
     for parameter in parameters:
         if parameter is not None and tuple(parameter.shape) != shape:
-            raise ShapeError(f"{name}: a weight or bias of shape {list(parameter.shape)}, expected {list(shape)}")
+            raise ShapeError(f"{name}: weight or bias has shape {list(parameter.shape)}, expected {list(shape)}")
     return tuple(range(count - len(shape), count))
 
 
@@ -217,7 +224,10 @@ def _last_axes(
 def rms_norm(
     input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None
 ) -> Tensor:
-    """Divides by the root mean square over the last dimensions; ``eps`` is that of the element type when None."""
+    """Divide by the root mean square over the last dimensions.
+
+    ``eps`` None takes the machine epsilon: 2**-52 for f64, else 2**-23.
+    """
     axes = _last_axes("rms_norm", input, normalized_shape, weight)
     if eps is None:
         eps = 2.0**-52 if input.dtype.bits == 64 else 2.0**-23
@@ -230,16 +240,16 @@ def rms_norm(
 def group_norm(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:
-    """Normalises each of ``num_groups`` groups of channels of [batch, channels, ...]; weight and bias are per channel.
+    """Normalise each of ``num_groups`` groups of channels of [batch, channels, ...]; weight and bias are per channel.
 
     Raises ShapeError when the groups do not divide the channels.
     """
     if len(input.shape) < 2 or input.shape[1] % num_groups:
         raise ShapeError(f"group_norm: {num_groups} groups do not divide the channels of {list(input.shape)}")
     _check_channels("group_norm", input, weight, bias)
-    rest = prod(input.shape[1:]) // num_groups
-    parts = input.reshape(input.shape[0], num_groups, rest)
-    normal = _standardized(parts, (2,), eps).reshape(*input.shape)
+    group_size = prod(input.shape[1:]) // num_groups
+    groups = input.reshape(input.shape[0], num_groups, group_size)
+    normal = _standardized(groups, (2,), eps).reshape(*input.shape)
     return _scaled(normal, _per_channel(weight, input), _per_channel(bias, input))
 
 
@@ -253,9 +263,9 @@ def instance_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Normalises each channel of each item of [batch, channels, ...] over its spatial dimensions.
+    """Normalise each channel of each item of [batch, channels, ...] over its spatial dimensions.
 
-    ``use_input_stats=False`` takes the running statistics, which are else updated in place when given.
+    ``use_input_stats=False`` uses the running statistics; otherwise these are updated in place when given.
     """
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
@@ -265,7 +275,9 @@ def instance_norm(
     axes = tuple(range(2, len(input.shape)))
     count = prod(input.shape[2:])
     if count <= 1:
-        raise AttributeValueError(f"instance_norm: one value per channel in training, input {list(input.shape)}")
+        raise AttributeValueError(
+            f"instance_norm: input statistics need more than one value per channel, got input {list(input.shape)}"
+        )
     mean = composite.mean(input, axes, keepdim=True)
     if running_mean is not None:
         _mix(running_mean, composite.mean(mean, 0), momentum)
@@ -277,18 +289,20 @@ def instance_norm(
 @in_f32
 @compiled_when_repeated
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
-    """Divides each element by a power of the mean square of ``size`` neighbouring channels of [batch, channels, ...]
-    (Krizhevsky et al. 2012, section 3.3)."""
+    """Divide each element by a power of the mean square of ``size`` neighbouring channels.
+
+    Input [batch, channels, ...] (Krizhevsky et al. 2012, section 3.3).
+    """
     if len(input.shape) < 3:
-        raise ShapeError(f"local_response_norm: the input {list(input.shape)} has no dimension behind the channels")
+        raise ShapeError(f"local_response_norm: the input {list(input.shape)} has no dimension after the channels")
     if _is_empty(input):
         return ew.mul(input, 1)
     none = (0,) * (len(input.shape) - 2)
     low, high = (0, size // 2, *none), (0, (size - 1) // 2, *none)
     squares = shapes.pad(ew.mul(input, input), low=low, high=high, interior=(0,) * len(low))
     channels = input.shape[1]
-    parts = [squares.narrow(1, i, channels) for i in range(size)]
-    total, part = functools.reduce(ew.add, parts), alpha / size
-    if total.dtype.is_integer:  # their mean is whole, as a pooled one is
-        total, part = total // size, alpha
-    return ew.div(input, mathematics.pow(ew.add(ew.mul(total, part), k), beta))
+    shifted = [squares.narrow(1, i, channels) for i in range(size)]
+    total, factor = functools.reduce(ew.add, shifted), alpha / size
+    if total.dtype.is_integer:  # the mean of integers is an integer, as in pooling
+        total, factor = total // size, alpha
+    return ew.div(input, mathematics.pow(ew.add(ew.mul(total, factor), k), beta))

@@ -1,4 +1,4 @@
-"""Pooling over windows of one or two spatial dimensions, with fixed windows or a fixed output size."""
+"""Pooling over windows of one or two spatial dimensions, with a fixed window or a fixed output size."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def max_pool1d(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
-    """Maximum over windows of [batch, channels, length]; see ``max_pool2d``."""
+    """Compute the maximum over windows of [batch, channels, length]; see ``max_pool2d``."""
     return maximum_windows("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
@@ -51,10 +51,10 @@ def max_pool2d(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
-    """Maximum over windows of [batch, channels, height, width].
+    """Compute the maximum over windows of [batch, channels, height, width].
 
-    ``stride`` is the window's size when None. ``ceil_mode`` keeps a last window that leaves the input. With
-    ``return_indices`` the result is a pair with the position (i64) of each maximum in its flattened plane.
+    ``stride`` is the window's size when None. ``ceil_mode`` keeps a last window that extends past the input. With
+    ``return_indices`` the result is a pair of the maxima and their positions (i64) in the flattened plane.
     """
     return maximum_windows("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
@@ -70,10 +70,13 @@ def maximum_windows(
     ceil_mode: bool,
     return_indices: bool,
 ) -> Any:
-    """Maximum over windows of the last ``rank`` dimensions, on request with positions; see ``max_pool2d``."""
+    """Compute the maximum over windows of the last ``rank`` dimensions, optionally with positions; see
+    ``max_pool2d``."""
     x, added = batched(x, rank, name)
     if 0 in x.shape[1:]:
-        raise ShapeError(f"{name}: the input {list(x.shape)} has no elements", remedy="only the batch may be empty")
+        raise ShapeError(
+            f"{name}: the input {list(x.shape)} has no elements", remedy="make all dimensions but the batch non-empty"
+        )
     kernel, strides, pads = _window(name, rank, kernel_size, stride, padding)
     dilations = per_dimension(dilation, rank, "dilation")
     sizes = tuple(x.shape[2:])
@@ -97,7 +100,7 @@ def avg_pool1d(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> Tensor:
-    """Mean over windows of [batch, channels, length]; see ``avg_pool2d``."""
+    """Compute the mean over windows of [batch, channels, length]; see ``avg_pool2d``."""
     return average_windows("avg_pool1d", 1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
@@ -111,9 +114,9 @@ def avg_pool2d(
     count_include_pad: bool = True,
     divisor_override: int | None = None,
 ) -> Tensor:
-    """Mean over windows of [batch, channels, height, width].
+    """Compute the mean over windows of [batch, channels, height, width].
 
-    ``count_include_pad`` counts padding as elements; ``divisor_override`` divides by a number of its own.
+    ``count_include_pad`` counts padding as elements; ``divisor_override``, if given, is the divisor instead.
     """
     args = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
     return average_windows("avg_pool2d", 2, input, *args)
@@ -130,20 +133,20 @@ def average_windows(
     count_include_pad: bool,
     divisor_override: int | None,
 ) -> Tensor:
-    """Mean over windows of the last ``rank`` dimensions; see ``avg_pool2d``."""
+    """Compute the mean over windows of the last ``rank`` dimensions; see ``avg_pool2d``."""
     x, added = batched(x, rank, name)
     kernel, strides, pads = _window(name, rank, kernel_size, stride, padding)
     if divisor_override == 0:
-        raise AttributeValueError(f"{name}: divisor_override is 0", remedy="a divisor that is not 0, or None")
+        raise AttributeValueError(f"{name}: divisor_override is 0", remedy="pass another divisor, or None")
     pairs = _pairs(tuple(x.shape[2:]), kernel, strides, pads, (1,) * rank, ceil_mode)
     if x.dtype is int64:
         slide = Sliding(kernel, strides, pairs, (1,) * rank)
-        return unbatched(_whole_means(name, x, slide, pads, count_include_pad, divisor_override), added)
+        return unbatched(_integer_means(name, x, slide, pads, count_include_pad, divisor_override), added)
     if divisor_override is not None:
         total = window.avg_pool(x, kernel=kernel, stride=strides, padding=pairs, count_include_pad=True)
         return unbatched(total * (float(np.prod(kernel)) / divisor_override), added)
     if ceil_mode and count_include_pad and any(low != high for low, high in pairs):
-        # What a last window covers beyond the padding never counts: pad first, then count only what is there.
+        # Positions past the padding, in a last window, never count: pad first, then count only real positions.
         low = (0, 0, *pads)
         x = shape.pad(x, low=low, high=low, interior=(0,) * len(low), value=0.0)
         pairs = tuple((0, high - p) for (_, high), p in zip(pairs, pads, strict=True))
@@ -152,19 +155,19 @@ def average_windows(
     return unbatched(result, added)
 
 
-def _whole_means(
+def _integer_means(
     name: str, x: Tensor, slide: Sliding, pads: Ints, count_include_pad: bool, divisor: int | None
 ) -> Tensor:
-    """Means of whole numbers, rounded towards 0 as PyTorch rounds them."""
+    """Compute means of integers, rounded towards 0 as in PyTorch."""
     sizes = tuple(x.shape[2:])
     counts = slide.output(name, sizes)
     low, high = zip((0, 0), (0, 0), *slide.padding, strict=True)
     wide = shape.pad(x, low=low, high=high, interior=(0,) * len(low), value=0)
     total: Any = None
-    for at in itertools.product(*(range(k) for k in slide.kernel)):
-        window = tuple(slice(a, a + (n - 1) * s + 1, s) for a, n, s in zip(at, counts, slide.stride, strict=True))
-        part = wide[(..., *window)]
-        total = part if total is None else ew.add(total, part)
+    for offsets in itertools.product(*(range(k) for k in slide.kernel)):
+        window = tuple(slice(o, o + (n - 1) * s + 1, s) for o, n, s in zip(offsets, counts, slide.stride, strict=True))
+        elements_at = wide[(..., *window)]
+        total = elements_at if total is None else ew.add(total, elements_at)
     if divisor is None:
         ends = [p if count_include_pad else 0 for p in pads]
         covered = [
@@ -191,7 +194,8 @@ def _window(
 
 
 def _pairs(sizes: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool) -> Pairs:
-    """Padding before and after; with ``ceil_mode`` enough after for a last window that starts inside."""
+    """Return padding before and after; with ``ceil_mode`` enough after for a last window that starts inside the
+    input."""
     pairs = []
     for n, k, s, p, d in zip(sizes, kernel, stride, padding, dilation, strict=True):
         extra = 0
@@ -207,13 +211,16 @@ def _pairs(sizes: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Int
 
 @compiled_when_repeated
 def adaptive_avg_pool1d(input: Tensor, output_size: IntOrInts) -> Tensor:
-    """Mean over windows that divide the length of [batch, channels, length] into ``output_size`` parts."""
+    """Compute the mean over windows that divide the length of [batch, channels, length] into ``output_size``."""
     return _adaptive_avg_pool("adaptive_avg_pool1d", 1, input, output_size)
 
 
 @compiled_when_repeated
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
-    """Mean over windows that divide [batch, channels, height, width] into ``output_size`` (None: as it is) parts."""
+    """Compute the mean over windows that divide [batch, channels, height, width] into ``output_size``.
+
+    None as a size keeps the input's size.
+    """
     return _adaptive_avg_pool("adaptive_avg_pool2d", 2, input, output_size)
 
 
@@ -222,17 +229,18 @@ def _adaptive_avg_pool(name: str, rank: int, x: Tensor, output_size: Any) -> Ten
     return unbatched(average_parts(x, output_sizes(name, rank, x, output_size)), added)
 
 
-def average_parts(x: Tensor, wanted: Ints) -> Tensor:
-    """Means over the parts into which the spatial dimensions of [batch, channels, *spatial] are divided."""
-    rank, sizes = len(wanted), tuple(x.shape[2:])
+def average_parts(x: Tensor, output_shape: Ints) -> Tensor:
+    """Compute means over windows that divide the spatial dimensions of [batch, channels, *spatial] into
+    ``output_shape``."""
+    rank, sizes = len(output_shape), tuple(x.shape[2:])
     if not x.dtype.is_floating_point:
-        raise DTypeError(f"means need a floating-point input, got {x.dtype.name}", remedy="input.float()")
-    if all(n == 1 for n in wanted):
+        raise DTypeError(f"means need a floating-point input, got {x.dtype.name}", remedy="pass input.float()")
+    if all(n == 1 for n in output_shape):
         return x.mean(tuple(range(2, rank + 2)), keepdim=True)
-    if all(m and n % m == 0 for n, m in zip(sizes, wanted, strict=True)):
-        kernel = tuple(n // m for n, m in zip(sizes, wanted, strict=True))
+    if all(m and n % m == 0 for n, m in zip(sizes, output_shape, strict=True)):
+        kernel = tuple(n // m for n, m in zip(sizes, output_shape, strict=True))
         return window.avg_pool(x, kernel=kernel, stride=kernel, padding=((0, 0),) * rank, count_include_pad=True)
-    for axis, (n, m) in enumerate(zip(sizes, wanted, strict=True), start=2):
+    for axis, (n, m) in enumerate(zip(sizes, output_shape, strict=True), start=2):
         counts = np.array([stop - start for start, stop in parts_of(n, m)], x.dtype.numpy)
         counts = counts.reshape(-1, *(1,) * (rank + 1 - axis))
         x = ew.div(part_sum(x, axis=axis, count=m), beside(front().constant(counts), x))
@@ -240,60 +248,64 @@ def average_parts(x: Tensor, wanted: Ints) -> Tensor:
 
 
 def adaptive_max_pool1d(input: Tensor, output_size: IntOrInts, return_indices: bool = False) -> Any:
-    """Maximum over windows that divide the length of [batch, channels, length] into ``output_size`` parts."""
+    """Compute the maximum over windows that divide the length of [batch, channels, length] into ``output_size``."""
     return _adaptive_max_pool("adaptive_max_pool1d", 1, input, output_size, return_indices)
 
 
 @compiled_when_repeated
 def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """Maximum over windows that divide [batch, channels, height, width] into ``output_size`` (None: as it is) parts.
+    """Compute the maximum over windows that divide [batch, channels, height, width] into ``output_size``.
 
-    With ``return_indices`` the result is a pair with the position (i64) of each maximum in its flattened plane.
+    None as a size keeps the input's size. With ``return_indices`` the result is a pair of the maxima and their
+    positions (i64) in the flattened plane.
     """
     return _adaptive_max_pool("adaptive_max_pool2d", 2, input, output_size, return_indices)
 
 
 def _adaptive_max_pool(name: str, rank: int, x: Tensor, output_size: Any, return_indices: bool) -> Any:
     x, added = batched(x, rank, name)
-    wanted, sizes = output_sizes(name, rank, x, output_size), tuple(x.shape[2:])
-    if 0 in wanted:
-        nothing = x.narrow(2, 0, 0).reshape(*x.shape[:2], *wanted)
-        return unbatched(nothing, added) if not return_indices else (unbatched(nothing, added),) * 2
-    if all(n % m == 0 for n, m in zip(sizes, wanted, strict=True)):
-        kernel = tuple(n // m for n, m in zip(sizes, wanted, strict=True))
-        found = maximum_windows(name, rank, x, kernel, None, 0, 1, False, return_indices)
+    output_shape, sizes = output_sizes(name, rank, x, output_size), tuple(x.shape[2:])
+    if 0 in output_shape:
+        empty = x.narrow(2, 0, 0).reshape(*x.shape[:2], *output_shape)
+        return unbatched(empty, added) if not return_indices else (unbatched(empty, added),) * 2
+    if all(n % m == 0 for n, m in zip(sizes, output_shape, strict=True)):
+        kernel = tuple(n // m for n, m in zip(sizes, output_shape, strict=True))
+        result = maximum_windows(name, rank, x, kernel, None, 0, 1, False, return_indices)
     else:
-        found = _largest_of_parts(x, wanted, return_indices)
-    return tuple(unbatched(t, added) for t in found) if return_indices else unbatched(found, added)
+        result = _largest_of_parts(x, output_shape, return_indices)
+    return tuple(unbatched(t, added) for t in result) if return_indices else unbatched(result, added)
 
 
-def _largest_of_parts(x: Tensor, wanted: Ints, return_indices: bool) -> Any:
-    """Maxima of parts of different sizes, each a window by itself, on request with their positions in the plane."""
-    sizes, rank = tuple(x.shape[2:]), len(wanted)
-    planes = np.arange(math.prod(sizes), dtype=np.int64).reshape(sizes)
-    columns, places = [], []
-    for part in itertools.product(*(parts_of(n, m) for n, m in zip(sizes, wanted, strict=True))):
-        at = tuple(slice(start, stop) for start, stop in part)
-        window_size = tuple(stop - start for start, stop in part)
-        best = maximum_windows("", rank, x[(..., *at)], window_size, None, 0, 1, False, return_indices)
-        columns.append((best[0] if return_indices else best).flatten(2))
+def _largest_of_parts(x: Tensor, output_shape: Ints, return_indices: bool) -> Any:
+    """Compute maxima over windows of different sizes, one after the other, optionally with positions in the plane."""
+    sizes, rank = tuple(x.shape[2:]), len(output_shape)
+    plane = np.arange(math.prod(sizes), dtype=np.int64).reshape(sizes)
+    maxima, positions = [], []
+    for bounds in itertools.product(*(parts_of(n, m) for n, m in zip(sizes, output_shape, strict=True))):
+        slices = tuple(slice(start, stop) for start, stop in bounds)
+        window_size = tuple(stop - start for start, stop in bounds)
+        best = maximum_windows("", rank, x[(..., *slices)], window_size, None, 0, 1, False, return_indices)
+        maxima.append((best[0] if return_indices else best).flatten(2))
         if return_indices:
-            places.append(gather(beside(front().constant(planes[at].reshape(-1)), x), best[1].flatten(2), axis=0))
-    result = shape.concat(*columns, axis=2).reshape(*x.shape[:2], *wanted)
-    return (result, shape.concat(*places, axis=2).reshape(*x.shape[:2], *wanted)) if return_indices else result
+            local = beside(front().constant(plane[slices].reshape(-1)), x)
+            positions.append(gather(local, best[1].flatten(2), axis=0))
+    result = shape.concat(*maxima, axis=2).reshape(*x.shape[:2], *output_shape)
+    if not return_indices:
+        return result
+    return result, shape.concat(*positions, axis=2).reshape(*x.shape[:2], *output_shape)
 
 
 def lp_pool1d(
     input: Tensor, norm_type: float, kernel_size: IntOrInts, stride: IntOrInts | None = None, ceil_mode: bool = False
 ) -> Tensor:
-    """The ``norm_type``-th root of the sum of powers over windows of [batch, channels, length]."""
+    """Compute the ``norm_type``-th root of the sum of powers over windows of [batch, channels, length]."""
     return _lp_pool(1, input, norm_type, kernel_size, stride, ceil_mode)
 
 
 def lp_pool2d(
     input: Tensor, norm_type: float, kernel_size: IntOrInts, stride: IntOrInts | None = None, ceil_mode: bool = False
 ) -> Tensor:
-    """The ``norm_type``-th root of the sum of powers over windows of [batch, channels, height, width]."""
+    """Compute the ``norm_type``-th root of the sum of powers over windows of [batch, channels, height, width]."""
     return _lp_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
 
 
@@ -302,22 +314,25 @@ def _lp_pool(
 ) -> Tensor:
     count = float(np.prod(per_dimension(kernel_size, rank, "kernel_size")))
     pool = avg_pool1d if rank == 1 else avg_pool2d
-    # A last window that leaves the input is averaged over what is there, and counts as a whole one.
+    # A last window past the input is averaged over its elements inside, and its mean counts as that of a full window.
     total = ew.mul(pool(mathematics.pow(x, float(p)), kernel_size, stride, 0, ceil_mode), count)
     return ew.mul(ew.sign(total), mathematics.pow(composite.relu(ew.abs(total)), 1.0 / p))
 
 
 def output_sizes(name: str, rank: int, x: Tensor, output_size: Any) -> Ints:
-    """``output_size`` per spatial dimension of [batch, channels, *spatial]: None stands for the size that there is."""
+    """Return ``output_size`` per spatial dimension of [batch, channels, *spatial]; None keeps the input's size."""
     sizes = x.shape[2:]
-    given = (output_size,) * rank if output_size is None or isinstance(output_size, int) else tuple(output_size)
-    if len(given) != rank:
-        raise AttributeValueError(f"{name}: output_size is one number or {rank}, got {given}")
-    wanted = tuple(n if m is None else m for n, m in zip(sizes, given, strict=True))
-    if any(m < 0 for m in wanted):
-        raise AttributeValueError(f"{name}: output_size {wanted} is negative", remedy="sizes of 0 or more, or None")
+    entries = (output_size,) * rank if output_size is None or isinstance(output_size, int) else tuple(output_size)
+    if len(entries) != rank:
+        raise AttributeValueError(f"{name}: output_size must be one number or {rank}, got {entries}")
+    output_shape = tuple(n if m is None else m for n, m in zip(sizes, entries, strict=True))
+    if any(m < 0 for m in output_shape):
+        raise AttributeValueError(
+            f"{name}: output_size {output_shape} is negative", remedy="pass sizes of 0 or more, or None"
+        )
     if 0 in sizes:
         raise ShapeError(
-            f"{name}: the input {list(x.shape)} has no elements to pool", remedy="spatial dimensions of size 1 or more"
+            f"{name}: the input {list(x.shape)} has no elements to pool",
+            remedy="pass spatial dimensions of size 1 or more",
         )
-    return wanted
+    return output_shape

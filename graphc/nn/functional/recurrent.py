@@ -1,4 +1,4 @@
-"""Steps of recurrent networks and their repetition over a sequence."""
+"""Steps of recurrent networks, and their repetition over a sequence."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from graphc.tensors.tensor import Tensor
 scan = deferred("graphc.control.scan:scan")
 
 State = tuple[Tensor, ...]
-"""The hidden state, and for an LSTM the cell state: [batch, hidden] each."""
+"""Hidden state, and for an LSTM the cell state: [batch, hidden] each."""
 Step = Callable[[Tensor, State, Tensor, "Tensor | None"], State]
 """``step(projected input, state, recurrent weight, recurrent bias)``; the input is projected for all gates at once."""
 
@@ -34,16 +34,16 @@ def _recurrent(hidden: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 
 
 def lstm_step(x: Tensor, state: State, weight: Tensor, bias: Tensor | None) -> State:
-    """One step of a long short-term memory (Hochreiter and Schmidhuber 1997) with gates in, forget, cell, out."""
+    """Run one step of a long short-term memory (Hochreiter and Schmidhuber 1997) with gates in, forget, cell, out."""
     hidden, cell = state
     i, f, g, o = _gates(ew.add(x, _recurrent(hidden, weight, bias)), 4)
-    kept = ew.mul(composite.sigmoid(f), cell)
-    cell = ew.add(kept, ew.mul(composite.sigmoid(i), mathematics.tanh(g)))
+    remembered = ew.mul(composite.sigmoid(f), cell)
+    cell = ew.add(remembered, ew.mul(composite.sigmoid(i), mathematics.tanh(g)))
     return ew.mul(composite.sigmoid(o), mathematics.tanh(cell)), cell
 
 
 def gru_step(x: Tensor, state: State, weight: Tensor, bias: Tensor | None) -> State:
-    """One step of a gated recurrent unit (Cho et al. 2014) with gates reset, update, new."""
+    """Run one step of a gated recurrent unit (Cho et al. 2014) with gates reset, update, new."""
     (hidden,) = state
     xr, xz, xn = _gates(x, 3)
     hr, hz, hn = _gates(_recurrent(hidden, weight, bias), 3)
@@ -54,12 +54,12 @@ def gru_step(x: Tensor, state: State, weight: Tensor, bias: Tensor | None) -> St
 
 
 def tanh_step(x: Tensor, state: State, weight: Tensor, bias: Tensor | None) -> State:
-    """One step of a plain recurrent network."""
+    """Run one step of a plain recurrent network with tanh."""
     return (mathematics.tanh(ew.add(x, _recurrent(state[0], weight, bias))),)
 
 
 def relu_step(x: Tensor, state: State, weight: Tensor, bias: Tensor | None) -> State:
-    """One step of a plain recurrent network with a rectifier."""
+    """Run one step of a plain recurrent network with a rectifier."""
     return (composite.relu(ew.add(x, _recurrent(state[0], weight, bias))),)
 
 
@@ -82,7 +82,7 @@ def recurrent_cell(
     bias_ih: Tensor | None = None,
     bias_hh: Tensor | None = None,
 ) -> State:
-    """One step for input [batch, size] and states [batch, hidden]; weights as in ``recurrent_layer``."""
+    """Run one step for input [batch, size] and states [batch, hidden]; weights as in ``recurrent_layer``."""
     return STEPS[kind][0](linear(x, weight_ih, bias_ih), state, weight_hh, bias_hh)
 
 
@@ -99,18 +99,17 @@ def recurrent_layer(
     mask: Tensor | None = None,
     weight_hr: Tensor | None = None,
 ) -> tuple[Tensor, State]:
-    """Runs a layer over a sequence [time, batch, size]; returns the hidden states [time, batch, hidden] and the last
-    state.
+    """Run a layer over a sequence [time, batch, size]; return hidden states [time, batch, hidden] and the last state.
 
-    ``weight_ih`` is [gates * hidden, size], ``weight_hh`` [gates * hidden, hidden]. ``reverse`` goes from the last step
-    to the first, with outputs at the places of their inputs. Where ``mask`` (bool [time, batch, 1]) is False, the state
-    stays as it is. ``weight_hr`` [projection, hidden] projects the hidden state. Raises ShapeError when the sequence is
-    empty.
+    ``weight_ih`` is [gates * hidden, size], ``weight_hh`` [gates * hidden, hidden]. ``reverse`` runs from the last step
+    to the first; each output stays at the position of its input. Where ``mask`` (bool [time, batch, 1]) is False, the
+    state stays unchanged. ``weight_hr`` [projection, hidden] projects the hidden state. Raises ShapeError when the
+    sequence is empty.
     """
     step, _, _ = STEPS[kind]
     if not x.shape[0]:
         raise ShapeError(f"{kind}: the sequence has no steps")
-    # One product for all steps; only the recurrent one waits for the step before.
+    # One product for all steps; only the recurrent product depends on the previous step.
     projected = linear(x, weight_ih, bias_ih)
 
     def following(state: State, x: tuple[Tensor, ...]) -> tuple[State, Tensor]:
@@ -126,6 +125,6 @@ def recurrent_layer(
     return outputs, state
 
 
-def stacked(parts: Sequence[Tensor]) -> Tensor:
-    """Tensors of one shape along a new first dimension."""
-    return concat(*[p.reshape(1, *p.shape) for p in parts], axis=0)
+def stacked(tensors: Sequence[Tensor]) -> Tensor:
+    """Stack tensors of one shape along a new first dimension."""
+    return concat(*[t.reshape(1, *t.shape) for t in tensors], axis=0)

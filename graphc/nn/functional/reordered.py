@@ -1,7 +1,7 @@
-"""Functions of the package whose arguments stand in another order, or have other names, than those of ``functional``.
+"""Functions of the package whose arguments differ in order or name from those in ``functional``.
 
-``graphc.batch_norm`` and ``graphc.embedding`` are called as ``torch.batch_norm`` and ``torch.embedding`` are; what has
-the same arguments in both places is one function.
+``graphc.batch_norm`` and ``graphc.embedding`` take the arguments of ``torch.batch_norm`` and ``torch.embedding``.
+Functions with the same arguments under both paths are not wrapped.
 """
 
 from __future__ import annotations
@@ -38,45 +38,51 @@ _REDUCTIONS = ("none", "mean", "sum")
 _SAMPLING = ("bilinear", "nearest", "bicubic")
 _OUTSIDE = ("zeros", "border", "reflection")
 _NUMBERED = {"reduction": _REDUCTIONS, "interpolation_mode": _SAMPLING, "padding_mode": _OUTSIDE}
-"""Arguments that name one of several things by its number."""
+"""Arguments that select one of several names by its number."""
 _NAMES = {"train": "training", "indices": "input", "interpolation_mode": "mode"}
-"""What arguments are called in ``functional``."""
+"""Names of arguments here, and in ``functional``."""
 _UNUSED = ("cudnn_enable", "cudnn_enabled")
-"""Arguments that choose a library which is not there."""
+"""Arguments that select a library that graphc does not use."""
 
 
 def _ordered(name: str, function: Callable[..., Any], order: str) -> Callable[..., Any]:
-    """A function with arguments of these names in this order, which are handed to ``function`` by name."""
-    known = order.split()
+    """Wrap ``function``: arguments of these names in this order are passed on by name."""
+    parameters = order.split()
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        given = dict(zip(known, args, strict=False)) | kwargs
-        if len(given) != len(args) + len(kwargs) or not given.keys() <= set(known):
-            raise ArgumentError(f"{name} takes {', '.join(known)}", remedy=f"the function {name} of nn.functional")
-        named = {key: _named(name, key, value) for key, value in given.items() if key not in _UNUSED}
+        arguments = dict(zip(parameters, args, strict=False)) | kwargs
+        if len(arguments) != len(args) + len(kwargs) or not arguments.keys() <= set(parameters):
+            raise ArgumentError(
+                f"{name} takes the arguments {', '.join(parameters)}",
+                remedy=f"call nn.functional.{name} for other arguments",
+            )
+        named = {key: _named(name, key, value) for key, value in arguments.items() if key not in _UNUSED}
         return function(**{_NAMES.get(key, key): value for key, value in named.items()})
 
     call.__name__ = call.__qualname__ = name
-    call.__doc__ = f"The function of ``nn.functional``, with arguments {', '.join(known)}."
+    call.__doc__ = f"Call the function of ``nn.functional`` with the arguments {', '.join(parameters)}."
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    call.__signature__ = inspect.Signature([inspect.Parameter(n, kind, default=None) for n in known])  # type: ignore[attr-defined]
+    call.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [inspect.Parameter(n, kind, default=None) for n in parameters]
+    )
     return call
 
 
 def _named(function: str, key: str, value: Any) -> Any:
-    """What the number of an argument stands for; raises AttributeValueError."""
+    """Return the name selected by the number of an argument; raise AttributeValueError for an unknown number."""
     names = _NUMBERED.get(key)
     if names is None or value in names:
         return value
     if value not in range(len(names)):
         raise AttributeValueError(
-            f"{function}: {key} is {value!r}", remedy=f"0 to {len(names) - 1}: {', '.join(names)}"
+            f"{function}: {key} is {value!r}", remedy=f"pass 0 to {len(names) - 1}: {', '.join(names)}"
         )
     return names[value]
 
 
 def _rows(padding_idx: int = -1, **options: Any) -> Tensor:
-    """``functional.embedding``, where a negative ``padding_idx`` is no row, and does not count from the end."""
+    """Call ``functional.embedding``; a negative ``padding_idx`` means no padding row and does not count from the
+    end."""
     return _embedding(**options, padding_idx=None if padding_idx is None or padding_idx < 0 else padding_idx)
 
 
@@ -117,11 +123,11 @@ def _cell(name: str, kind: str) -> Callable[..., Any]:
         input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
     ) -> Any:
         several = not isinstance(hx, Tensor)
-        found = recurrent_cell(kind, input, tuple(hx) if several else (hx,), w_ih, w_hh, b_ih, b_hh)
-        return found if several else found[0]
+        state = recurrent_cell(kind, input, tuple(hx) if several else (hx,), w_ih, w_hh, b_ih, b_hh)
+        return state if several else state[0]
 
     cell.__name__ = cell.__qualname__ = name
-    cell.__doc__ = f"One step of a layer of kind {kind}: input [batch, size], state [batch, hidden], or a pair of them."
+    cell.__doc__ = f"Run one step of a layer of kind {kind}: input [batch, size], state(s) [batch, hidden]."
     return cell
 
 

@@ -1,4 +1,4 @@
-"""Images sampled at the points of a grid, and grids of affine maps."""
+"""Sampling of images at the points of a grid, and grids of affine maps."""
 
 from __future__ import annotations
 
@@ -25,8 +25,11 @@ from graphc.tensors.tensor_base import front
 
 
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool = False) -> Tensor:
-    """Points [batch, height, width, 2] of the maps ``theta`` [batch, 2, 3] for images of ``size`` [batch, channels,
-    height, width]: coordinates from -1 to 1, which are the centres of the corner pixels with ``align_corners``."""
+    """Return the points [batch, height, width, 2] of the maps ``theta`` [batch, 2, 3] for images of ``size``.
+
+    ``size`` is [batch, channels, height, width]. Coordinates run from -1 to 1, which are the edges of the image, or
+    with ``align_corners`` the centres of the corner pixels.
+    """
     batch, _, height, width = size
     if tuple(theta.shape) != (batch, 2, 3):
         raise ShapeError(f"affine_grid: theta is {list(theta.shape)}, not {[batch, 2, 3]}")
@@ -36,10 +39,10 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool = False)
         axes.append(steps if align_corners or n < 2 else steps * (n - 1) / n)
     rows, columns = np.meshgrid(*axes, indexing="ij")
     points = np.stack([columns, rows, np.ones_like(rows)], -1).reshape(height * width, 3)
-    found = matrix_product.matmul(
+    mapped = matrix_product.matmul(
         beside(front().constant(points.astype(theta.dtype.numpy)), theta), theta, transpose_b=True
     )
-    return found.reshape(batch, height, width, 2)
+    return mapped.reshape(batch, height, width, 2)
 
 
 @compiled_when_repeated
@@ -50,11 +53,11 @@ def grid_sample(
     padding_mode: str = "zeros",
     align_corners: bool | None = None,
 ) -> Tensor:
-    """``input`` [batch, channels, H, W] at the points (x, y) of ``grid`` [batch, h, w, 2], which run from -1 to 1; or
-    [batch, channels, D, H, W] at the points (x, y, z) of [batch, d, h, w, 3].
+    """Sample ``input`` [batch, channels, H, W] at the points (x, y) of ``grid`` [batch, h, w, 2], from -1 to 1.
 
-    ``mode`` is ``bilinear``, ``nearest`` or, of images, ``bicubic`` (Keys 1981, with -0.75); ``padding_mode`` says what
-    lies outside: ``zeros``, ``border`` (the edge repeated) or ``reflection``. The grid's gradient of ``nearest`` is 0.
+    Also samples [batch, channels, D, H, W] at the points (x, y, z) of [batch, d, h, w, 3]. ``mode`` is ``bilinear``,
+    ``nearest`` or, for images, ``bicubic`` (Keys 1981, with -0.75). ``padding_mode`` defines the values outside:
+    ``zeros``, ``border`` (the edge repeated) or ``reflection``. With ``nearest`` the grid's gradient is 0.
     """
     if mode not in ("bilinear", "nearest", "bicubic") or padding_mode not in ("zeros", "border", "reflection"):
         raise AttributeValueError(f"grid_sample: mode {mode!r} or padding_mode {padding_mode!r} is not known")
@@ -63,49 +66,52 @@ def grid_sample(
     if rank not in (4, 5) or not fits:
         raise ShapeError(f"grid_sample: input {list(input.shape)} and grid {list(grid.shape)} do not fit")
     if mode == "bicubic" and rank != 4:
-        raise AttributeValueError("grid_sample: 'bicubic' takes images", remedy="'bilinear', or four dimensions")
+        raise AttributeValueError(
+            "grid_sample: mode 'bicubic' takes only images", remedy="use 'bilinear', or pass four dimensions"
+        )
     corners = bool(align_corners)
     # The last coordinate belongs to the first dimension.
     along = [(grid[..., -1 - axis], extent) for axis, extent in enumerate(input.shape[2:])]
-    places = [_pixels(points, extent, corners) for points, extent in along]
+    positions = [_pixels(points, extent, corners) for points, extent in along]
     if mode == "bicubic":
-        return _bicubic(input, places, padding_mode, corners)
-    places = [_inside(p, extent, padding_mode, corners) for p, (_, extent) in zip(places, along, strict=True)]
+        return _bicubic(input, positions, padding_mode, corners)
+    positions = [_inside(p, extent, padding_mode, corners) for p, (_, extent) in zip(positions, along, strict=True)]
     if mode == "bilinear":
-        return _linear(input, places)
-    nearest = [mathematics.round(p) for p in places]
-    found = _taken(input, nearest)
+        return _linear(input, positions)
+    nearest = [mathematics.round(p) for p in positions]
+    pixels = _gathered(input, nearest)
     if not (grid.requires_grad and is_grad_enabled()):
-        return found
-    # Never chosen: it is what makes the result depend on the grid, with a gradient of 0.
-    return ew.where(ew.gt(nearest[-1], math.inf).unsqueeze(1), nearest[-1].unsqueeze(1), found)
+        return pixels
+    # The first branch is never chosen; it makes the result depend on the grid, with a gradient of 0.
+    return ew.where(ew.gt(nearest[-1], math.inf).unsqueeze(1), nearest[-1].unsqueeze(1), pixels)
 
 
-def _linear(input: Tensor, places: Sequence[Tensor]) -> Tensor:
-    """Weighted means of the pixels at all corners around each place."""
-    low = [mathematics.floor(p) for p in places]
-    shares = [ew.sub(p, at.detach()).unsqueeze(1) for p, at in zip(places, low, strict=True)]
-    sides = [((0, ew.sub(1.0, share)), (1, share)) for share in shares]
-    return _weighted(input, [[(ew.add(at, d), w) for d, w in side] for at, side in zip(low, sides, strict=True)])
+def _linear(input: Tensor, positions: Sequence[Tensor]) -> Tensor:
+    """Compute weighted means of the pixels at all corners around each position."""
+    corners = [mathematics.floor(p) for p in positions]
+    fractions = [ew.sub(p, low.detach()).unsqueeze(1) for p, low in zip(positions, corners, strict=True)]
+    sides = [((0, ew.sub(1.0, fraction)), (1, fraction)) for fraction in fractions]
+    taps = [[(ew.add(low, d), w) for d, w in side] for low, side in zip(corners, sides, strict=True)]
+    return _weighted(input, taps)
 
 
 _CUBIC = -0.75
-"""The derivative of the cubic kernel at 1, as PyTorch has it."""
+"""Derivative of the cubic kernel at 1, as in PyTorch."""
 
 
-def _bicubic(input: Tensor, places: Sequence[Tensor], padding_mode: str, corners: bool) -> Tensor:
-    """Weighted means of the 4 by 4 pixels around each place, those outside as ``padding_mode`` says."""
+def _bicubic(input: Tensor, positions: Sequence[Tensor], padding_mode: str, corners: bool) -> Tensor:
+    """Compute weighted means of the 4 by 4 pixels around each position; ``padding_mode`` defines those outside."""
     taps = []
-    for place, extent in zip(places, input.shape[2:], strict=True):
-        low = mathematics.floor(place).detach()
-        share = ew.sub(place, low).unsqueeze(1)
+    for position, extent in zip(positions, input.shape[2:], strict=True):
+        low = mathematics.floor(position).detach()
+        fraction = ew.sub(position, low).unsqueeze(1)
         around = [_inside(ew.add(low, d), extent, padding_mode, corners) for d in (-1, 0, 1, 2)]
-        taps.append(list(zip(around, _cubic_weights(share), strict=True)))
+        taps.append(list(zip(around, _cubic_weights(fraction), strict=True)))
     return _weighted(input, taps)
 
 
 def _cubic_weights(t: Any) -> list[Any]:
-    """Weights of the pixels at -1, 0, 1 and 2 for a place at ``t`` between 0 and 1."""
+    """Return the weights of the pixels at -1, 0, 1 and 2 for a position ``t`` between 0 and 1."""
 
     def near(x: Any) -> Any:
         return ew.add(ew.mul(ew.mul(ew.sub(ew.mul(x, _CUBIC + 2), _CUBIC + 3), x), x), 1.0)
@@ -119,57 +125,60 @@ def _cubic_weights(t: Any) -> list[Any]:
 
 
 def _weighted(input: Tensor, taps: Sequence[Sequence[tuple[Any, Any]]]) -> Tensor:
-    """The sum over all choices of one (position, weight) for each dimension."""
+    """Sum over all choices of one (position, weight) per dimension."""
     result: Any = None
     for choice in itertools.product(*taps):
         weight = functools.reduce(ew.mul, [w for _, w in choice])
-        part = ew.mul(_taken(input, [place for place, _ in choice]), weight)
-        result = part if result is None else ew.add(result, part)
+        term = ew.mul(_gathered(input, [position for position, _ in choice]), weight)
+        result = term if result is None else ew.add(result, term)
     return result
 
 
 def _pixels(points: Tensor, extent: int, corners: bool) -> Tensor:
-    """Coordinates from -1 to 1 as positions of pixels."""
+    """Convert coordinates from -1 to 1 to positions of pixels."""
     shifted = ew.add(points, 1.0)
     if corners:
         return ew.mul(shifted, (extent - 1) / 2)
-    # In f64 and rounded once, like PyTorch's multiply-add: positions in large images have few digits to lose.
+    # In f64 and rounded once, as PyTorch's multiply-add: positions in large images have few digits to lose.
     wide = ew.sub(ew.mul(ew.cast(shifted, dtype=float64), extent / 2), 0.5)
     return ew.cast(wide, dtype=points.dtype)
 
 
-def _inside(places: Tensor, extent: int, padding_mode: str, corners: bool) -> Tensor:
-    """Positions of pixels, brought inside as ``padding_mode`` says."""
+def _inside(positions: Tensor, extent: int, padding_mode: str, corners: bool) -> Tensor:
+    """Bring positions of pixels inside as ``padding_mode`` says."""
     if padding_mode == "reflection":
         low, span = (0.0, extent - 1.0) if corners else (-0.5, float(extent))
-        places = _reflected(places, low, span)
+        positions = _reflected(positions, low, span)
     if padding_mode == "zeros":
-        return places
+        return positions
     # Not clamp: on the border the gradient is 0.
     last = extent - 1.0
-    return ew.where(ew.gt(places, 0), ew.where(ew.lt(places, last), places, last), 0.0)
+    return ew.where(ew.gt(positions, 0), ew.where(ew.lt(positions, last), positions, last), 0.0)
 
 
-def _reflected(places: Tensor, low: float, span: float) -> Tensor:
+def _reflected(positions: Tensor, low: float, span: float) -> Tensor:
     if span <= 0:
-        return ew.mul(places, 0.0)
-    away = ew.sub(places, low)
-    away = ew.where(ew.lt(away, 0), ew.neg(away), away)
-    turns = mathematics.trunc(ew.mul(away, 0.5 / span))
-    rest = ew.sub(away, ew.mul(turns, 2 * span))
+        return ew.mul(positions, 0.0)
+    distance = ew.sub(positions, low)
+    distance = ew.where(ew.lt(distance, 0), ew.neg(distance), distance)
+    periods = mathematics.trunc(ew.mul(distance, 0.5 / span))
+    rest = ew.sub(distance, ew.mul(periods, 2 * span))
     return ew.add(ew.where(ew.gt(rest, span), ew.sub(2 * span, rest), rest), low)
 
 
-def _taken(input: Tensor, places: Sequence[Tensor]) -> Tensor:
-    """[batch, channels, ...]: the pixels at whole positions, one tensor of them for each dimension; 0 outside."""
+def _gathered(input: Tensor, positions: Sequence[Tensor]) -> Tensor:
+    """Gather the pixels at integral positions, one tensor of them per dimension; 0 outside.
+
+    The result has shape [batch, channels, *positions].
+    """
     batch, channels, *extents = input.shape
-    inside = [ew.logical_and(ew.ge(p, 0), ew.le(p, n - 1.0)) for p, n in zip(places, extents, strict=True)]
-    flat_place: Any = None
-    for place, extent in zip(places, extents, strict=True):
-        whole = composite.clamp(place, 0, extent - 1).to(int64)
-        flat_place = whole if flat_place is None else ew.add(ew.mul(flat_place, extent), whole)
+    inside = [ew.logical_and(ew.ge(p, 0), ew.le(p, n - 1.0)) for p, n in zip(positions, extents, strict=True)]
+    flat_position: Any = None
+    for position, extent in zip(positions, extents, strict=True):
+        coordinate = composite.clamp(position, 0, extent - 1).to(int64)
+        flat_position = coordinate if flat_position is None else ew.add(ew.mul(flat_position, extent), coordinate)
     size, rank = math.prod(extents), len(extents)
     image = ew.mul(index.iota(shape=(batch, *(1,) * rank), axis=0), size)
     flat = input.permute(0, *range(2, rank + 2), 1).reshape(batch * size, channels)
-    found = index.gather(flat, ew.add(flat_place, image), axis=0).permute(0, rank + 1, *range(1, rank + 1))
-    return ew.where(functools.reduce(ew.logical_and, inside).unsqueeze(1), found, 0)
+    pixels = index.gather(flat, ew.add(flat_position, image), axis=0).permute(0, rank + 1, *range(1, rank + 1))
+    return ew.where(functools.reduce(ew.logical_and, inside).unsqueeze(1), pixels, 0)

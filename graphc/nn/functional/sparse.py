@@ -30,16 +30,18 @@ def embedding(
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> Tensor:
-    """The rows of ``weight`` [count, size] at ``input`` (integers of any shape): [*input.shape, size].
+    """Return the rows of ``weight`` [count, size] at ``input`` (integers of any shape): [*input.shape, size].
 
     The row ``padding_idx`` gets no gradient. ``max_norm`` first scales down, in place, rows of ``weight`` whose
     ``norm_type``-norm is larger. ``scale_grad_by_freq`` divides the gradient of a row by how often the row is used.
-    Gradients are dense whatever ``sparse`` says.
+    Gradients are dense, whatever ``sparse`` is.
     """
     if not input.dtype.is_integer:
-        raise DTypeError(f"embedding: indices are integers, got {input.dtype.name}", remedy="x.long()")
+        raise DTypeError(f"embedding: indices must be integers, got {input.dtype.name}", remedy="pass x.long()")
     if len(weight.shape) != 2:
-        raise ShapeError(f"embedding: the weight {list(weight.shape)} is no matrix", remedy="a row per index")
+        raise ShapeError(
+            f"embedding: the weight {list(weight.shape)} is not a matrix", remedy="pass a matrix of one row per index"
+        )
     require(input, 0, weight.shape[0] - 1, "embedding: index")
     if max_norm is not None:
         _limit_norm(weight, input, max_norm, norm_type)
@@ -54,21 +56,21 @@ def embedding(
 
 
 def _scaled_by_count(rows: Tensor, input: Tensor, weight: Tensor) -> Tensor:
-    """The rows, with gradients divided by how often each is used."""
-    share = _one_over_count(input, weight).reshape(*rows.shape[:-1], 1)
-    return ew.add(ew.mul(rows, share), ew.mul(rows, ew.sub(1.0, share)).detach())
+    """Return the rows unchanged, with gradients divided by how often each row is used."""
+    factor = _one_over_count(input, weight).reshape(*rows.shape[:-1], 1)
+    return ew.add(ew.mul(rows, factor), ew.mul(rows, ew.sub(1.0, factor)).detach())
 
 
 def _one_over_count(input: Tensor, weight: Tensor) -> Tensor:
-    """For each index, one over the number of times that it occurs."""
-    none = beside(front().constant(np.zeros(weight.shape[0], weight.dtype.numpy)), weight)
+    """Return for each index the reciprocal of its number of occurrences."""
+    zeros = beside(front().constant(np.zeros(weight.shape[0], weight.dtype.numpy)), weight)
     flat = input.reshape(-1)
-    counts = index.scatter_add(none, flat, _ones(input, weight), axis=0)
+    counts = index.scatter_add(zeros, flat, _ones(input, weight), axis=0)
     return ew.div(1.0, index.gather(counts, flat, axis=0))
 
 
 def padding_index(padding_idx: int, count: int) -> int:
-    """``padding_idx`` counted from the front; raises AttributeValueError outside of ``count`` rows."""
+    """Count ``padding_idx`` from the front; raise AttributeValueError outside of ``count`` rows."""
     if not -count <= padding_idx < count:
         raise AttributeValueError(f"embedding: padding_idx {padding_idx} is outside of {count} rows")
     return padding_idx % count
@@ -77,7 +79,7 @@ def padding_index(padding_idx: int, count: int) -> int:
 def _limit_norm(weight: Tensor, input: Tensor, max_norm: float, norm_type: float) -> None:
     with no_grad():
         norms = composite.norm(weight, norm_type, 1, keepdim=True)
-        # The factor that keeps a row just inside, with a margin against division by zero.
+        # This factor keeps a row just inside the limit; the margin prevents division by zero.
         scaled = ew.mul(weight, ew.div(max_norm, ew.add(norms, 1e-7)))
         used = index.scatter_add(ew.mul(norms, 0).reshape(-1), input.reshape(-1), _ones(input, norms), axis=0)
         large = ew.logical_and(ew.gt(norms, max_norm), ew.gt(used, 0).reshape(-1, 1))
@@ -102,15 +104,18 @@ def embedding_bag(
     include_last_offset: bool = False,
     padding_idx: int | None = None,
 ) -> Tensor:
-    """Rows of ``weight`` [count, size] at ``input``, combined per bag by ``sum``, ``mean`` or ``max``: [bags, size].
+    """Combine the rows of ``weight`` [count, size] at ``input`` per bag by ``sum``, ``mean`` or ``max``: [bags, size].
 
-    Bags are the rows of ``input`` [bags, length]; or slices of a vector that begin at ``offsets`` (with
-    ``include_last_offset`` its last entry is the end of the last bag). Entries equal to ``padding_idx`` do not count,
+    Bags are the rows of ``input`` [bags, length], or slices of a vector that begin at ``offsets`` (with
+    ``include_last_offset`` its last entry is the end of the last bag). Entries equal to ``padding_idx`` do not count;
     an empty bag gives zeros. ``per_sample_weights`` (of the input's shape, for ``sum``) scale rows.
     """
     _check_bags(input, offsets, mode, per_sample_weights)
     if len(weight.shape) != 2:
-        raise ShapeError(f"embedding: the weight {list(weight.shape)} is no matrix", remedy="a row per index")
+        raise ShapeError(
+            f"embedding_bag: the weight {list(weight.shape)} is not a matrix",
+            remedy="pass a matrix of one row per index",
+        )
     require(input, 0, weight.shape[0] - 1, "embedding_bag: index")
     if max_norm is not None:
         _limit_norm(weight, input, max_norm, norm_type)
@@ -123,18 +128,18 @@ def embedding_bag(
         counted = ew.logical_and(counted, ew.ne(input.reshape(-1), padding_index(padding_idx, weight.shape[0])))
     if mode == "max":
         return _largest(rows, bags, counted, count)
-    share = ew.cast(counted, dtype=rows.dtype)
-    scale = share if per_sample_weights is None else ew.mul(share, per_sample_weights.reshape(-1))
+    ones = ew.cast(counted, dtype=rows.dtype)
+    scale = ones if per_sample_weights is None else ew.mul(ones, per_sample_weights.reshape(-1))
     zeros = weight.new_zeros(count, weight.shape[1])
     total = index.scatter_add(zeros, bags, ew.mul(rows, scale.unsqueeze(1)), axis=0)
     if mode == "sum":
         return total
-    sizes = index.scatter_add(weight.new_zeros(count), bags, share, axis=0)
+    sizes = index.scatter_add(weight.new_zeros(count), bags, ones, axis=0)
     return ew.div(total, ew.maximum(sizes, 1).unsqueeze(1))
 
 
 def _largest(rows: Tensor, bags: Tensor, counted: Tensor, count: int) -> Tensor:
-    """The largest row of each bag, 0 for an empty one."""
+    """Return the largest row of each bag, 0 for an empty bag."""
     member = ew.logical_and(ew.eq(bags, index.iota(shape=(count, 1), axis=0)), counted)
     if not rows.shape[0]:
         return rows.new_zeros(count, rows.shape[1])
@@ -144,39 +149,41 @@ def _largest(rows: Tensor, bags: Tensor, counted: Tensor, count: int) -> Tensor:
 
 def _check_bags(input: Tensor, offsets: Any, mode: str, weights: Any) -> None:
     if mode not in ("sum", "mean", "max"):
-        raise AttributeValueError(f"embedding_bag: mode {mode!r} is not known", remedy="'sum', 'mean' or 'max'")
+        raise AttributeValueError(f"embedding_bag: mode {mode!r} is not known", remedy="pass 'sum', 'mean' or 'max'")
     if weights is not None and mode != "sum":
-        raise AttributeValueError(f"embedding_bag: per_sample_weights go with mode 'sum', not {mode!r}")
+        raise AttributeValueError(f"embedding_bag: per_sample_weights need mode 'sum', got {mode!r}")
     if not input.dtype.is_integer:
-        raise DTypeError(f"embedding_bag: indices are integers, got {input.dtype.name}", remedy="x.long()")
+        raise DTypeError(f"embedding_bag: indices must be integers, got {input.dtype.name}", remedy="pass x.long()")
     if len(input.shape) == 2 and offsets is not None:
         raise AttributeValueError("embedding_bag: the rows of a matrix are the bags, so offsets must be None")
     if len(input.shape) == 1 and (offsets is None or len(offsets.shape) != 1):
         raise AttributeValueError("embedding_bag: a vector of indices needs a vector of offsets")
     if len(input.shape) not in (1, 2):
-        raise AttributeValueError(f"embedding_bag: indices are a vector or a matrix, got {list(input.shape)}")
+        raise AttributeValueError(f"embedding_bag: indices must be a vector or a matrix, got {list(input.shape)}")
     if weights is not None and tuple(weights.shape) != tuple(input.shape):
-        raise ShapeError(f"embedding_bag: weights {list(weights.shape)} for indices {list(input.shape)}")
+        raise ShapeError(
+            f"embedding_bag: per_sample_weights {list(weights.shape)} and indices {list(input.shape)} differ in shape"
+        )
 
 
 def _bags(input: Tensor, offsets: Tensor | None, include_last: bool) -> tuple[Tensor, int]:
-    """The bag of every index, and the number of bags."""
+    """Return the bag of every index, and the number of bags."""
     if offsets is None:
-        number, length = input.shape
-        return index.iota(shape=(number, length), axis=0).reshape(-1), number
-    begins = offsets.narrow(0, 0, offsets.shape[0] - 1) if include_last else offsets
-    places = index.iota(shape=(1, input.shape[0]), axis=1)
-    begun = ew.le(begins.to(int64).unsqueeze(1), places)
-    return ew.sub(composite.total(begun, 0), 1), begins.shape[0]
+        count, length = input.shape
+        return index.iota(shape=(count, length), axis=0).reshape(-1), count
+    starts = offsets.narrow(0, 0, offsets.shape[0] - 1) if include_last else offsets
+    positions = index.iota(shape=(1, input.shape[0]), axis=1)
+    has_started = ew.le(starts.to(int64).unsqueeze(1), positions)
+    return ew.sub(composite.total(has_started, 0), 1), starts.shape[0]
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
-    """1 at the position that each element names along a new last dimension of ``num_classes``, else 0 (i64).
+    """Return 1 at the index that each element names along a new last dimension of ``num_classes``, else 0 (i64).
 
-    ``num_classes=-1`` takes the largest element plus 1, which needs the values: not under trace.
+    ``num_classes=-1`` uses the largest element plus 1; this reads values, so it does not work in a trace.
     """
     if not tensor.dtype.is_integer:
-        raise DTypeError(f"one_hot: class numbers are integers, got {tensor.dtype.name}", remedy="x.long()")
+        raise DTypeError(f"one_hot: class indices must be integers, got {tensor.dtype.name}", remedy="pass x.long()")
     count = int(tensor.max().item()) + 1 if num_classes == -1 else num_classes
     if count < 1:
         raise AttributeValueError(f"one_hot: num_classes {num_classes} must be positive, or -1")

@@ -1,4 +1,4 @@
-"""Arguments that are one number or one per spatial dimension, and inputs with or without a batch dimension."""
+"""Arguments given as one number or one per spatial dimension, and inputs with or without a batch dimension."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ IntOrInts = int | Sequence[int]
 
 
 def per_dimension(value: Any, rank: int, name: str) -> Ints:
-    """``value`` for each of ``rank`` spatial dimensions; raises AttributeValueError for another number of entries."""
+    """Return ``value`` for each of ``rank`` spatial dimensions; raise AttributeValueError for a wrong number of
+    entries."""
     if isinstance(value, int):
         return (value,) * rank
     entries = tuple(value)
     if len(entries) == 1:
         return entries * rank
     if len(entries) != rank:
-        raise AttributeValueError(f"{name} is one number or {rank}, got {len(entries)}: {entries}")
+        raise AttributeValueError(f"{name} must be one number or {rank}, got {len(entries)}: {entries}")
     return entries
 
 
 def repeated(rank: int) -> Callable[[Any], tuple[Any, ...]]:
-    """The function that makes a tuple of a sequence, and of anything else one that holds it ``rank`` times."""
+    """Return a function that turns a sequence into a tuple, and any other value into a tuple of ``rank`` copies."""
 
     def function(value: Any) -> tuple[Any, ...]:
         return tuple(value) if isinstance(value, Iterable) else (value,) * rank
@@ -38,14 +39,14 @@ single, pair, triple, quadruple = map(repeated, (1, 2, 3, 4))
 
 
 def symmetric(padding: Ints) -> Pairs:
-    """The same padding before and after, per dimension."""
+    """Return the same padding before and after, per dimension."""
     return tuple((p, p) for p in padding)
 
 
 def batched(x: Tensor, rank: int, name: str) -> tuple[Tensor, bool]:
-    """``x`` as [batch, channels, *spatial], and whether the batch dimension was added.
+    """Return ``x`` as [batch, channels, *spatial], and whether the batch dimension was added.
 
-    Raises ShapeError for an input of another number of dimensions.
+    Raises ShapeError for an input with a wrong number of dimensions.
     """
     if len(x.shape) == rank + 2:
         return x, False
@@ -54,10 +55,10 @@ def batched(x: Tensor, rank: int, name: str) -> tuple[Tensor, bool]:
     raise ShapeError(
         f"{name}: the input has {len(x.shape)} dimensions {list(x.shape)}, expected {rank + 2} "
         f"(or {rank + 1} without a batch)",
-        remedy="x.unsqueeze(...), or x.reshape(batch, channels, ...)",
+        remedy="add dimensions: x.unsqueeze(...), or x.reshape(batch, channels, ...)",
     )
 
 
 def unbatched(result: Tensor, added: bool) -> Tensor:
-    """``result`` without the batch dimension that ``batched`` added."""
+    """Remove the batch dimension that ``batched`` added."""
     return result.reshape(*result.shape[1:]) if added else result

@@ -1,4 +1,4 @@
-"""Maxima put back to where a pooling found them, and pooling over windows at random places."""
+"""Unpooling, which puts maxima back to their positions, and pooling over windows at random positions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def max_unpool1d(
     padding: IntOrInts = 0,
     output_size: Sequence[int] | None = None,
 ) -> Tensor:
-    """Zeros with the elements of [batch, channels, length] at their ``indices``; see ``max_unpool2d``."""
+    """Return zeros with the elements of [batch, channels, length] at their ``indices``; see ``max_unpool2d``."""
     return _max_unpool("max_unpool1d", 1, input, indices, kernel_size, stride, padding, output_size)
 
 
@@ -39,9 +39,11 @@ def max_unpool2d(
     padding: IntOrInts = 0,
     output_size: Sequence[int] | None = None,
 ) -> Tensor:
-    """Zeros with the elements of [batch, channels, height, width] at their ``indices`` in the flattened plane, as
-    ``max_pool2d(return_indices=True)`` with the same window gives both. ``output_size`` picks one of the sizes that it
-    brings to the input's size."""
+    """Return zeros with the elements of [batch, channels, height, width] at their ``indices`` in the flattened plane.
+
+    ``max_pool2d(return_indices=True)`` with the same window returns both. ``output_size`` selects one of the sizes
+    which the pooling maps to the input's size.
+    """
     return _max_unpool("max_unpool2d", 2, input, indices, kernel_size, stride, padding, output_size)
 
 
@@ -53,7 +55,10 @@ def max_unpool3d(
     padding: IntOrInts = 0,
     output_size: Sequence[int] | None = None,
 ) -> Tensor:
-    """Zeros with the elements of [batch, channels, depth, height, width] at their ``indices``; see ``max_unpool2d``."""
+    """Return zeros with the elements of [batch, channels, depth, height, width] at their ``indices``.
+
+    See ``max_unpool2d``.
+    """
     return _max_unpool("max_unpool3d", 3, input, indices, kernel_size, stride, padding, output_size)
 
 
@@ -68,10 +73,10 @@ def _max_unpool(
     pads = per_dimension(padding, rank, "padding")
     sizes = tuple((n - 1) * s - 2 * p + k for n, s, p, k in zip(x.shape[2:], steps, pads, kernel, strict=True))
     if output_size is not None:
-        wanted = tuple(output_size)[-rank:]
-        if any(abs(w - n) >= s for w, n, s in zip(wanted, sizes, steps, strict=True)):
-            raise AttributeValueError(f"{name}: output_size {list(wanted)} is too far from {list(sizes)}")
-        sizes = wanted
+        requested = tuple(output_size)[-rank:]
+        if any(abs(w - n) >= s for w, n, s in zip(requested, sizes, steps, strict=True)):
+            raise AttributeValueError(f"{name}: output_size {list(requested)} is too far from {list(sizes)}")
+        sizes = requested
     lead = tuple(x.shape[:2])
     zeros = beside(front().constant(np.zeros((*lead, math.prod(sizes)), x.dtype.numpy)), x)
     count = math.prod(x.shape[2:])
@@ -87,8 +92,11 @@ def fractional_max_pool2d(
     return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> Any:
-    """Maximum over windows at random places of [batch, channels, height, width], as many as ``output_size`` says, or
-    ``output_ratio`` times the input's size (Graham 2014). With ``return_indices`` a pair as of ``max_pool2d``."""
+    """Compute the maximum over windows at random positions of [batch, channels, height, width] (Graham 2014).
+
+    The number of windows is ``output_size``, or ``output_ratio`` times the input's size. With ``return_indices``
+    returns a pair as ``max_pool2d`` does.
+    """
     order = (1, 0)
     return _fractional(
         "fractional_max_pool2d", order, input, kernel_size, output_size, output_ratio, return_indices, _random_samples
@@ -103,7 +111,7 @@ def fractional_max_pool3d(
     return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> Any:
-    """Maximum over windows at random places of a volume; see ``fractional_max_pool2d``."""
+    """Compute the maximum over windows at random positions of a volume; see ``fractional_max_pool2d``."""
     order = (0, 1, 2)
     return _fractional(
         "fractional_max_pool3d", order, input, kernel_size, output_size, output_ratio, return_indices, _random_samples
@@ -129,19 +137,19 @@ def _fractional(
     lead = tuple(x.shape[:2])
     if samples is None:
         samples = rand(*lead, rank, dtype=x.dtype)
-    samples = samples[: lead[0]]  # of a larger batch the first are read, as in PyTorch
-    places: Tensor | None = None
+    samples = samples[: lead[0]]  # as in PyTorch, samples for a larger batch are cut off
+    positions: Tensor | None = None
     for axis, (n, o, k) in enumerate(zip(spatial, sizes, kernel, strict=True)):
         starts = _starts(samples[:, :, order[axis]], n, o, k)
         rows = starts.unsqueeze(-1) + front().constant(np.arange(k))
         shape = [*lead, *(1,) * (2 * rank)]
         shape[2 + axis], shape[2 + rank + axis] = o, k
         rows = rows.reshape(*shape)
-        places = rows if places is None else places * n + rows
-    assert places is not None
-    flat = places.reshape(*lead, math.prod((*sizes, *kernel)))
-    found = x.reshape(*lead, math.prod(spatial)).gather(2, flat).reshape(*lead, *sizes, math.prod(kernel))
-    result, best = found.max(-1)
+        positions = rows if positions is None else positions * n + rows
+    assert positions is not None
+    flat = positions.reshape(*lead, math.prod((*sizes, *kernel)))
+    windows = x.reshape(*lead, math.prod(spatial)).gather(2, flat).reshape(*lead, *sizes, math.prod(kernel))
+    result, best = windows.max(-1)
     if not return_indices:
         return unbatched(result, added)
     indices = flat.reshape(*lead, *sizes, math.prod(kernel)).gather(-1, best.unsqueeze(-1)).squeeze(-1)
@@ -150,7 +158,7 @@ def _fractional(
 
 def _fractional_sizes(name: str, spatial: Ints, output_size: Any, output_ratio: Any) -> Ints:
     if (output_size is None) == (output_ratio is None):
-        raise ArgumentError(f"{name}: give either output_size or output_ratio")
+        raise ArgumentError(f"{name}: pass either output_size or output_ratio")
     if output_size is not None:
         return per_dimension(output_size, len(spatial), "output_size")
     ratios = tuple(output_ratio) if isinstance(output_ratio, (tuple, list)) else (output_ratio,) * len(spatial)
@@ -160,12 +168,12 @@ def _fractional_sizes(name: str, spatial: Ints, output_size: Any, output_ratio: 
 
 
 def _starts(sample: Tensor, extent: int, count: int, kernel: int) -> Tensor:
-    """Where the windows of one dimension begin, i64 [batch, channels, count]."""
+    """Return the starts of the windows of one dimension, i64 [batch, channels, count]."""
     last = front().constant(np.full((*sample.shape, 1), extent - kernel))
     if count == 1:
         return last
-    share = front().constant(np.asarray((extent - kernel) / (count - 1), sample.dtype.numpy))
+    gap = front().constant(np.asarray((extent - kernel) / (count - 1), sample.dtype.numpy))
     steps = beside(front().constant(np.arange(count - 1).astype(sample.dtype.numpy)), sample)
     offset = sample.unsqueeze(-1)
-    before = ew.sub(mathematics.trunc(ew.mul(ew.add(offset, steps), share)), mathematics.trunc(ew.mul(offset, share)))
+    before = ew.sub(mathematics.trunc(ew.mul(ew.add(offset, steps), gap)), mathematics.trunc(ew.mul(offset, gap)))
     return concat(before.long(), last, axis=2)

@@ -26,10 +26,11 @@ from graphc.tensors.tensor_base import front
 
 @compiled_when_repeated
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
-    """Pads the last dimensions: ``pad`` is (before, after) of the last one, then of the one before it, and so on.
+    """Pad the last dimensions: ``pad`` is (before, after) of the last one, then of the one before it, and so on.
 
-    ``constant`` (negative numbers cut off), ``reflect`` (mirrored without the edge), ``replicate`` (the edge repeated)
-    or ``circular``. Raises AttributeValueError for another mode, ShapeError when the input is too small to mirror.
+    Modes: ``constant`` (negative numbers crop), ``reflect`` (mirrored without the edge), ``replicate`` (the edge
+    repeated) and ``circular``. Raises AttributeValueError for another mode, ShapeError when the input is too small to
+    mirror.
     """
     pairs = list(zip(pad[::2], pad[1::2], strict=False))
     rank = len(input.shape)
@@ -42,7 +43,9 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
         filling = _as_type(0.0 if value is None else value, input)
         return shapes.pad(input, low=low, high=high, interior=(0,) * rank, value=filling)
     if mode not in _SOURCES:
-        raise AttributeValueError(f"pad: mode {mode!r} is not known", remedy=f'one of "constant", {sorted(_SOURCES)}')
+        raise AttributeValueError(
+            f"pad: mode {mode!r} is not known", remedy=f'pass "constant" or one of {sorted(_SOURCES)}'
+        )
     if value is not None and value != 0:
         raise AttributeValueError(f"pad: mode {mode!r} takes no value")
     for i, (before, after) in enumerate(pairs):
@@ -66,8 +69,8 @@ def _pad_axis(x: Tensor, axis: int, before: int, after: int, mode: str) -> Tenso
     if max(before, after) > limit:
         raise ShapeError(f"pad: {mode} padding {(before, after)} is too large for a dimension of size {extent}")
     if is_size(extent):
-        places = ew.sub(index.iota(shape=(before + extent + after,), axis=0, dtype=int64), before)
-        return index.gather(x, _TRACED_SOURCES[mode](places, extent), axis=axis)
+        targets = ew.sub(index.iota(shape=(before + extent + after,), axis=0, dtype=int64), before)
+        return index.gather(x, _TRACED_SOURCES[mode](targets, extent), axis=axis)
     positions = np.array([_SOURCES[mode](i, extent) for i in range(-before, extent + after)], np.int64)
     return index.gather(x, front().constant(positions), axis=axis)
 
@@ -82,7 +85,7 @@ _SOURCES: dict[str, Callable[[int, int], int]] = {
     "replicate": lambda i, extent: min(max(i, 0), extent - 1),
     "circular": lambda i, extent: i % extent,
 }
-"""Which element stands at position i of a dimension, by mode."""
+"""Source position of the element at position i of a padded dimension, by mode."""
 _TRACED_SOURCES: dict[str, Callable[[Any, int], Any]] = {
     "reflect": lambda i, extent: ew.sub(extent - 1, ew.abs(ew.sub(extent - 1, ew.abs(i)))),
     "replicate": lambda i, extent: mathematics.clamp(i, 0, extent - 1),
@@ -104,40 +107,41 @@ def interpolate(
     align_corners: bool | None = None,
     recompute_scale_factor: bool | None = None,
 ) -> Tensor:
-    """Resizes the spatial dimensions of [batch, channels, ...] to ``size``, or by ``scale_factor``.
+    """Resize the spatial dimensions of [batch, channels, ...] to ``size``, or by ``scale_factor``.
 
-    ``nearest``, ``nearest-exact`` and ``area`` (any number of dimensions), ``linear`` (one), ``bilinear`` and
-    ``bicubic`` (two), ``trilinear`` (three), all but the first three with ``align_corners`` when the corner points of
-    both grids shall coincide.
+    Modes: ``nearest``, ``nearest-exact`` and ``area`` (any number of dimensions), ``linear`` (one), ``bilinear`` and
+    ``bicubic`` (two), ``trilinear`` (three). All but the first three accept ``align_corners``, which makes the corner
+    points of both grids coincide.
     """
     sizes, scales = _target(input, size, scale_factor, mode, align_corners, bool(recompute_scale_factor))
     if mode == "area":
         pools = {1: adaptive_avg_pool1d, 2: adaptive_avg_pool2d, 3: adaptive_avg_pool3d}
         return pools[len(sizes)](input, sizes)
     axes = range(2, len(sizes) + 2)
-    # Bytes are rounded after each dimension, in PyTorch after the last one first.
+    # uint8 results are rounded after each dimension; PyTorch starts with the last dimension.
     for axis in reversed(axes) if input.dtype is uint8 else axes:
-        wanted, step = sizes[axis - 2], scales[axis - 2]
-        same = always("==", wanted, input.shape[axis]) and step in (None, 1.0)
-        step = input.shape[axis] / wanted if step is None else step
+        new_size, step = sizes[axis - 2], scales[axis - 2]
+        same = always("==", new_size, input.shape[axis]) and step in (None, 1.0)
+        step = input.shape[axis] / new_size if step is None else step
         if mode.startswith("nearest"):
-            input = nearest(input, axis, wanted, step, offset=0.5 if mode == "nearest-exact" else 0.0)
+            input = nearest(input, axis, new_size, step, offset=0.5 if mode == "nearest-exact" else 0.0)
         elif not same:
-            input = weighted(input, axis, wanted, step, bool(align_corners), mode == "bicubic")
+            input = weighted(input, axis, new_size, step, bool(align_corners), mode == "bicubic")
     return input
 
 
 def _target(
     x: Tensor, size: Any, scale_factor: Any, mode: str, align_corners: bool | None, recompute: bool
 ) -> tuple[tuple[int, ...], list[float | None]]:
-    """The sizes that ``interpolate`` brings ``x`` to, and the steps between places where they do not follow."""
+    """Return the sizes to which ``interpolate`` resizes ``x``, and the steps between positions if the sizes do not fix
+    them."""
     rank = len(x.shape) - 2
     if not 1 <= rank <= 3:
         raise ShapeError(f"interpolate takes [batch, channels, ...] with 1 to 3 more dimensions, got {list(x.shape)}")
     if (size is None) == (scale_factor is None):
-        raise AttributeValueError("interpolate: give either size or scale_factor")
+        raise AttributeValueError("interpolate: pass either size or scale_factor")
     if mode in ("nearest", "nearest-exact", "area") and align_corners is not None:
-        raise AttributeValueError(f"interpolate: align_corners means nothing for mode {mode!r}")
+        raise AttributeValueError(f"interpolate: mode {mode!r} does not take align_corners")
     if _RANKS.get(mode, rank) != rank or mode not in (*_RANKS, "nearest", "nearest-exact", "area"):
         raise AttributeValueError(f"interpolate: mode {mode!r} does not fit {rank} spatial dimensions")
     if size is not None:
@@ -152,17 +156,17 @@ def _target(
 
 
 def _scaled(size: int, factor: float) -> int:
-    """floor(size * factor)."""
-    whole, part = factor.as_integer_ratio()
-    # NOTE: for these factors the product is exact, so that the quotient of whole numbers is the same.
-    exact = is_size(size) and abs(whole) * bounds(size)[1] < 1 << 53
-    return size * whole // part if exact else math.floor(size * factor)
+    """Return floor(size * factor)."""
+    numerator, denominator = factor.as_integer_ratio()
+    # NOTE: the product with such a factor is exact, so the integer quotient gives the same floor.
+    exact = is_size(size) and abs(numerator) * bounds(size)[1] < 1 << 53
+    return size * numerator // denominator if exact else math.floor(size * factor)
 
 
 def _spread(value: Any, rank: int) -> tuple[float, ...]:
     spread = tuple(value) if isinstance(value, (tuple, list)) else (value,) * rank
     if len(spread) != rank:
-        raise AttributeValueError(f"interpolate: scale_factor {spread} for {rank} spatial dimensions")
+        raise AttributeValueError(f"interpolate: scale_factor {spread} does not fit {rank} spatial dimensions")
     return spread
 
 
@@ -173,53 +177,53 @@ def upsample(
     mode: str = "nearest",
     align_corners: bool | None = None,
 ) -> Tensor:
-    """The same as ``interpolate``."""
+    """Resize as ``interpolate`` does."""
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
-    """``interpolate`` by nearest neighbours."""
+    """Resize by nearest neighbours; see ``interpolate``."""
     return interpolate(input, size, scale_factor, "nearest")
 
 
 def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
-    """``interpolate`` bilinearly with the corner points fixed."""
+    """Resize bilinearly with the corner points fixed; see ``interpolate``."""
     return interpolate(input, size, scale_factor, "bilinear", True)
 
 
 def _image(name: str, x: Tensor) -> tuple[int, ...]:
-    """The shape of [..., channels, height, width]; raises ShapeError."""
+    """Return the shape of [..., channels, height, width]; raise ShapeError for fewer dimensions."""
     if len(x.shape) < 3:
         raise ShapeError(f"{name} takes [..., channels, height, width], got {list(x.shape)}")
     return x.shape
 
 
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
-    """[..., c r r, h, w] as [..., c, h r, w r]; raises ShapeError when r r does not divide the channels."""
+    """Rearrange [..., c r r, h, w] to [..., c, h r, w r]; raise ShapeError when r r does not divide the channels."""
     *lead, channels, height, width = _image("pixel_shuffle", input)
     r = upscale_factor
     if r < 1 or channels % (r * r):
         raise ShapeError(f"pixel_shuffle: factor {r} does not fit {channels} channels")
     count = len(lead)
-    parts = input.reshape(*lead, channels // (r * r), r, r, height, width)
+    blocks = input.reshape(*lead, channels // (r * r), r, r, height, width)
     order = (*range(count), count, count + 3, count + 1, count + 4, count + 2)
-    return parts.permute(*order).reshape(*lead, channels // (r * r), height * r, width * r)
+    return blocks.permute(*order).reshape(*lead, channels // (r * r), height * r, width * r)
 
 
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
-    """[..., c, h r, w r] as [..., c r r, h, w]; raises ShapeError when r does not divide the size."""
+    """Rearrange [..., c, h r, w r] to [..., c r r, h, w]; raise ShapeError when r does not divide the size."""
     *lead, channels, height, width = _image("pixel_unshuffle", input)
     r = downscale_factor
     if r < 1 or height % r or width % r:
         raise ShapeError(f"pixel_unshuffle: factor {r} does not divide {height} x {width}")
     count = len(lead)
-    parts = input.reshape(*lead, channels, height // r, r, width // r, r)
+    blocks = input.reshape(*lead, channels, height // r, r, width // r, r)
     order = (*range(count), count, count + 2, count + 4, count + 1, count + 3)
-    return parts.permute(*order).reshape(*lead, channels * r * r, height // r, width // r)
+    return blocks.permute(*order).reshape(*lead, channels * r * r, height // r, width // r)
 
 
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
-    """[batch, groups * n, ...] with the channels of all groups taken in turns."""
+    """Interleave the channels of all groups of [batch, groups * n, ...]."""
     batch, channels, *rest = input.shape
     if groups < 1 or channels % groups:
         raise ShapeError(f"channel_shuffle: {groups} groups do not divide {channels} channels")

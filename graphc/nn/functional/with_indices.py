@@ -1,4 +1,4 @@
-"""Pooling functions that also give the positions of what they have found, by the names that say so."""
+"""Pooling functions named ``..._with_indices``, which also return the positions of the maxima."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _indexed(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(*args, **{**kwargs, "return_indices": True})
 
     call.__name__ = call.__qualname__ = f"{function.__name__}_with_indices"
-    call.__doc__ = f"As ``{function.__name__}`` with ``return_indices``: (values, positions)."
+    call.__doc__ = f"Call ``{function.__name__}`` with ``return_indices``: return (values, positions)."
     return call
 
 

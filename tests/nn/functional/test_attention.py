@@ -80,7 +80,7 @@ def test_dropout_changes_the_weights():
 
 def test_errors():
     q, k, v = (tensor(a) for a in qkv())
-    with pytest.raises(AttributeValueError, match="both attn_mask and is_causal"):
+    with pytest.raises(AttributeValueError, match="attn_mask and is_causal exclude each other"):
         F.scaled_dot_product_attention(q, k, v, attn_mask=graphc.ones(4, 5), is_causal=True)
     with pytest.raises(ShapeError, match="do not fit"):
         F.scaled_dot_product_attention(q, k[..., :3], v)

@@ -111,9 +111,9 @@ def test_same_padding_keeps_the_size():
     [
         ((2, 3, 8), (4, 3, 3), {}, ShapeError, "the weight has 3 dimensions"),
         ((2, 3), (4, 3, 3, 3), {}, ShapeError, "the input has 2 dimensions"),
-        ((2, 3, 8, 8), (4, 3, 3, 3), {"stride": (1, 1, 1)}, AttributeValueError, "stride is one number or 2"),
+        ((2, 3, 8, 8), (4, 3, 3, 3), {"stride": (1, 1, 1)}, AttributeValueError, "stride must be one number or 2"),
         ((2, 3, 8, 8), (4, 3, 3, 3), {"padding": "full"}, AttributeValueError, "neither a number"),
-        ((2, 3, 8, 8), (4, 3, 3, 3), {"padding": "same", "stride": 2}, AttributeValueError, "with stride"),
+        ((2, 3, 8, 8), (4, 3, 3, 3), {"padding": "same", "stride": 2}, AttributeValueError, "needs stride 1"),
         ((2, 3, 8, 8), (4, 3, 9, 3), {}, ShapeError, "does not fit"),
     ],
 )
@@ -123,13 +123,13 @@ def test_conv2d_errors(x: tuple[int, ...], w: tuple[int, ...], options: dict, er
 
 
 def test_bias_is_one_number_per_channel():
-    with pytest.raises(ShapeError, match=r"bias of shape \[3\] for 4 output channels"):
+    with pytest.raises(ShapeError, match=r"the bias has shape \[3\], expected \[4\]"):
         F.conv2d(tensor(floats(1, 3, 5, 5)), tensor(floats(4, 3, 3, 3)), tensor(floats(3)))
 
 
 def test_transposed_errors():
     x, w = tensor(floats(1, 3, 5, 5)), tensor(floats(4, 3, 3, 3))
-    with pytest.raises(ShapeError, match="3 input channels, the weight is for 4"):
+    with pytest.raises(ShapeError, match="3 channels, the weight expects 4"):
         F.conv_transpose2d(x, w)
     with pytest.raises(AttributeValueError, match="output_padding 1 must be smaller"):
         F.conv_transpose2d(x, tensor(floats(3, 4, 3, 3)), output_padding=1)

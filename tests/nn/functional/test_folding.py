@@ -55,11 +55,11 @@ def test_fold_is_the_transpose_of_unfold(options: dict):
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
-        (lambda: F.unfold(graphc.zeros(1, 1, 3, 3), 0), AttributeValueError, "is wrong"),
-        (lambda: F.unfold(graphc.zeros(1, 1, 3, 3), 2, padding=-1), AttributeValueError, "is wrong"),
+        (lambda: F.unfold(graphc.zeros(1, 1, 3, 3), 0), AttributeValueError, "must be positive"),
+        (lambda: F.unfold(graphc.zeros(1, 1, 3, 3), 2, padding=-1), AttributeValueError, "0 or more"),
         (lambda: F.unfold(graphc.zeros(1, 1, 3, 3), 4), ShapeError, "does not fit an image"),
         (lambda: F.fold(graphc.zeros(1, 5, 4), (3, 3), 2), ShapeError, "windows of 4 elements"),
-        (lambda: F.fold(graphc.zeros(1, 4, 5), (3, 3), 2), ShapeError, "at 4 places"),
+        (lambda: F.fold(graphc.zeros(1, 4, 5), (3, 3), 2), ShapeError, "4 windows"),
     ],
 )
 def test_what_does_not_fit(call, error: type[Exception], text: str):

@@ -83,10 +83,14 @@ def test_compiled_as_eager():
 def test_wrong_uses():
     logs, targets = tensor(LOGITS), tensor(TARGETS)
     for arguments, error, text in (
-        ((logs, targets, [6, 6], [3, 3, 3]), ShapeError, "input_lengths has 2 numbers for 3 sequences"),
-        ((logs, targets[:2], [6, 6, 6], [3, 3, 3]), ShapeError, r"targets \[2, 3\] for 3 sequences"),
-        ((logs, targets.reshape(-1), [6, 6, 6], [3, 3, 1]), ShapeError, r"targets \[9\] of lengths"),
-        ((logs, targets, [6, 6, 6], [3, 3, 3], 5), AttributeValueError, "blank 5 is none of 5 classes"),
+        (
+            (logs, targets, [6, 6], [3, 3, 3]),
+            ShapeError,
+            "input_lengths must have one number for each of 3",
+        ),
+        ((logs, targets[:2], [6, 6, 6], [3, 3, 3]), ShapeError, r"targets \[2, 3\] do not fit a batch of 3"),
+        ((logs, targets.reshape(-1), [6, 6, 6], [3, 3, 1]), ShapeError, r"targets \[9\] do not fit lengths"),
+        ((logs, targets, [6, 6, 6], [3, 3, 3], 5), AttributeValueError, "blank 5 is not one of the 5 classes"),
         ((logs[0, 0], targets, [6], [3]), ShapeError, r"are not \[time, batch, classes\]"),
     ):
         with pytest.raises(error, match=text):

@@ -105,13 +105,13 @@ def test_a_layer_has_the_names_of_torch(out_features: tuple[int, ...], bias: boo
 def test_wrong_calls_are_named():
     x, w, t = gc.tensor(X), gc.tensor(W), gc.tensor(TARGET)
     for call, error, message in (
-        (lambda: F.linear_cross_entropy(x.unsqueeze(0), w, t), ShapeError, "input and weight are"),
-        (lambda: F.linear_cross_entropy(x, w[:, :2], t), ShapeError, "different features"),
-        (lambda: F.linear_cross_entropy(x, w, t, linear_bias=t), ShapeError, "the bias is"),
+        (lambda: F.linear_cross_entropy(x.unsqueeze(0), w, t), ShapeError, "input and weight have shapes"),
+        (lambda: F.linear_cross_entropy(x, w[:, :2], t), ShapeError, "differ in their last dimension"),
+        (lambda: F.linear_cross_entropy(x, w, t, linear_bias=t), ShapeError, "the bias has shape"),
         (lambda: F.linear_cross_entropy(x[0], w.unsqueeze(1), t), ShapeError, "needs a batch"),
         (lambda: F.linear_cross_entropy(x, w, x @ w.mT, ignore_index=0), AttributeValueError, "probabilities"),
         (lambda: F.linear_cross_entropy(x, w, t[:3], options=Options(batch_chunk_size=2)), ShapeError, "targets have"),
-        (lambda: nn.LinearCrossEntropyLoss(3, 5, weight=gc.ones(3)), ShapeError, "there are 5 classes"),
+        (lambda: nn.LinearCrossEntropyLoss(3, 5, weight=gc.ones(3)), ShapeError, r"expected \[5\]"),
         (lambda: nn.LinearCrossEntropyLoss(3, 5, label_smoothing=2.0), AttributeValueError, "not between"),
         (lambda: Options(batch_chunk_size=0), AttributeValueError, "batch_chunk_size is 0"),
         (lambda: Options(chunking_method="some"), AttributeValueError, "'some' is not known"),

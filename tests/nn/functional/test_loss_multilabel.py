@@ -75,7 +75,7 @@ def test_any_distance_serves():
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
-        (lambda x, y: F.multi_margin_loss(x, y, p=3), AttributeValueError, "p is 1 or 2, got 3"),
+        (lambda x, y: F.multi_margin_loss(x, y, p=3), AttributeValueError, "p must be 1 or 2, got 3"),
         (lambda x, y: F.multi_margin_loss(x, y[:1]), ShapeError, "multi_margin_loss: input"),
         (lambda x, y: F.multilabel_margin_loss(x, y), ShapeError, "multilabel_margin_loss: input"),
     ],

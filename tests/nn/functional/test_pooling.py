@@ -89,9 +89,9 @@ def test_equal_windows_are_means():
     ("call", "error", "message"),
     [
         (lambda x: F.max_pool2d(x, 3, padding=2), AttributeValueError, "half of the window"),
-        (lambda x: F.max_pool2d(x, (2, 2, 2)), AttributeValueError, "kernel_size is one number or 2"),
+        (lambda x: F.max_pool2d(x, (2, 2, 2)), AttributeValueError, "kernel_size must be one number or 2"),
         (lambda x: F.avg_pool2d(x, 2, divisor_override=0), AttributeValueError, "divisor_override is 0"),
-        (lambda x: F.adaptive_avg_pool2d(x, (1, 2, 3)), AttributeValueError, "output_size is one number or 2"),
+        (lambda x: F.adaptive_avg_pool2d(x, (1, 2, 3)), AttributeValueError, "output_size must be one number or 2"),
         (lambda x: F.adaptive_max_pool2d(x, -1), AttributeValueError, "is negative"),
         (lambda x: F.max_pool2d(x, 9), ShapeError, "does not fit"),
         (lambda x: F.max_pool1d(x, 2), ShapeError, "max_pool1d: the input has 4 dimensions"),

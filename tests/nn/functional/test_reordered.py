@@ -85,11 +85,11 @@ def test_names_of_arguments_are_those_of_torch():
 
 
 def test_wrong_arguments_are_told():
-    with pytest.raises(ArgumentError, match="kl_div takes input, target, reduction, log_target"):
+    with pytest.raises(ArgumentError, match="kl_div takes the arguments input, target, reduction, log_target"):
         graphc.kl_div(graphc.ones(2), graphc.ones(2), reduce=True)
     with pytest.raises(AttributeValueError, match="reduction is 5"):
         graphc.kl_div(graphc.ones(2), graphc.ones(2), 5)
-    with pytest.raises(ArgumentError, match="dropout takes input, p, train"):
+    with pytest.raises(ArgumentError, match="dropout takes the arguments input, p, train"):
         graphc.dropout(graphc.ones(2), 0.5, p=0.3)
 
 

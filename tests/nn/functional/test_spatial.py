@@ -13,7 +13,7 @@ def test_one_number_or_several():
     assert per_dimension(3, 2, "stride") == (3, 3)
     assert per_dimension([4], 2, "stride") == (4, 4)
     assert per_dimension((1, 2), 2, "stride") == (1, 2)
-    with pytest.raises(AttributeValueError, match="stride is one number or 2, got 3"):
+    with pytest.raises(AttributeValueError, match="stride must be one number or 2, got 3"):
         per_dimension((1, 2, 3), 2, "stride")
 
 

@@ -77,7 +77,7 @@ def test_linear_as_torch(options: dict, align_corners: bool, mode: str, spatial:
     [
         ({}, "either size or scale_factor"),
         ({"size": 3, "scale_factor": 2}, "either size or scale_factor"),
-        ({"size": 3, "align_corners": True}, "align_corners means nothing"),
+        ({"size": 3, "align_corners": True}, "does not take align_corners"),
         ({"size": 3, "mode": "linear"}, "does not fit 2 spatial dimensions"),
         ({"scale_factor": (1, 2, 3)}, "scale_factor"),
     ],

@@ -48,5 +48,5 @@ def test_a_kernel_that_does_not_fit():
 @pytest.mark.parametrize("name", ["conv3d", "conv_transpose3d"])
 def test_a_bias_of_another_shape_is_refused(name: str):
     x, w = graphc.zeros(1, 2, 3, 3, 3), graphc.zeros(2, 2, 1, 1, 1)
-    with pytest.raises(ShapeError, match=rf"{name}: bias of shape \[1\] for 2 output channels"):
+    with pytest.raises(ShapeError, match=rf"{name}: the bias has shape \[1\], expected \[2\]"):
         getattr(F, name)(x, w, graphc.zeros(1))

@@ -13,75 +13,93 @@ from graphc.tensors.tensor import Tensor
 
 
 class _InPlace(Module):
-    """An activation without other options than working in place."""
+    """Base of activations whose only option is ``inplace``."""
 
     def __init__(self, inplace: bool = False):
         super().__init__()
         self.inplace = inplace
 
     def extra_repr(self) -> str:
-        """``inplace=True`` where it is."""
         return "inplace=True" if self.inplace else ""
 
 
 class ReLU(_InPlace):
-    """The larger of x and 0."""
+    """``max(x, 0)``.
+
+    Shape: any; the output has the input's shape.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
-        """Any shape."""
         return F.relu(input, self.inplace)
 
 
 class ReLU6(_InPlace):
-    """x limited to 0..6."""
+    """``min(max(x, 0), 6)``.
+
+    Shape: any; the output has the input's shape.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
-        """Any shape."""
         return F.relu6(input, self.inplace)
 
 
 class SiLU(_InPlace):
-    """x times its logistic sigmoid."""
+    """``x * sigmoid(x)``.
+
+    Shape: any; the output has the input's shape.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
-        """Any shape."""
         return F.silu(input, self.inplace)
 
 
 class Mish(_InPlace):
-    """x times tanh(softplus(x))."""
+    """``x * tanh(softplus(x))``.
+
+    Shape: any; the output has the input's shape.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
-        """Any shape."""
         return F.mish(input, self.inplace)
 
 
 class SELU(_InPlace):
-    """The scaled ELU that keeps mean 0 and variance 1."""
+    """``scale * (x if x > 0 else alpha (exp(x) - 1))`` with the constants that keep mean 0 and variance 1.
+
+    ``scale`` is 1.0507 and ``alpha`` 1.6733 (Klambauer et al. 2017).
+
+    Shape: any; the output has the input's shape.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
-        """Any shape."""
         return F.selu(input, self.inplace)
 
 
 class Hardsigmoid(_InPlace):
-    """``(x + 3) / 6`` limited to 0..1."""
+    """``min(max(x + 3, 0), 6) / 6``.
+
+    Shape: any; the output has the input's shape.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
-        """Any shape."""
         return F.hardsigmoid(input, self.inplace)
 
 
 class Hardswish(_InPlace):
-    """x times hardsigmoid(x)."""
+    """``x * hardsigmoid(x)``.
+
+    Shape: any; the output has the input's shape.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
-        """Any shape."""
         return F.hardswish(input, self.inplace)
 
 
 class Hardtanh(Module):
-    """x limited to ``min_val``..``max_val``."""
+    """``min(max(x, min_val), max_val)``.
+
+    Shape: any; the output has the input's shape.
+    """
 
     def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False):
         super().__init__()
@@ -90,16 +108,17 @@ class Hardtanh(Module):
         self.inplace = inplace
 
     def forward(self, input: Tensor) -> Tensor:
-        """Any shape."""
         return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
 
     def extra_repr(self) -> str:
-        """The limits."""
         return f"min_val={self.min_val}, max_val={self.max_val}{', inplace=True' if self.inplace else ''}"
 
 
 class LeakyReLU(Module):
-    """x where positive, else ``negative_slope * x``."""
+    """``x if x > 0 else negative_slope * x``.
+
+    Shape: any; the output has the input's shape.
+    """
 
     def __init__(self, negative_slope: float = 0.01, inplace: bool = False):
         super().__init__()
@@ -107,16 +126,17 @@ class LeakyReLU(Module):
         self.inplace = inplace
 
     def forward(self, input: Tensor) -> Tensor:
-        """Any shape."""
         return F.leaky_relu(input, self.negative_slope, self.inplace)
 
     def extra_repr(self) -> str:
-        """The slope."""
         return f"negative_slope={self.negative_slope}{', inplace=True' if self.inplace else ''}"
 
 
 class ELU(Module):
-    """x where positive, else ``alpha (exp(x) - 1)``."""
+    """``x if x > 0 else alpha (exp(x) - 1)``.
+
+    Shape: any; the output has the input's shape.
+    """
 
     def __init__(self, alpha: float = 1.0, inplace: bool = False):
         super().__init__()
@@ -124,24 +144,27 @@ class ELU(Module):
         self.inplace = inplace
 
     def forward(self, input: Tensor) -> Tensor:
-        """Any shape."""
         return F.elu(input, self.alpha, self.inplace)
 
     def extra_repr(self) -> str:
-        """The scale."""
         return f"alpha={self.alpha}{', inplace=True' if self.inplace else ''}"
 
 
 class CELU(ELU):
-    """x where positive, else ``alpha (exp(x / alpha) - 1)``."""
+    """``x if x > 0 else alpha (exp(x / alpha) - 1)``.
+
+    Shape: any; the output has the input's shape.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
-        """Any shape."""
         return F.celu(input, self.alpha, self.inplace)
 
 
 class PReLU(Module):
-    """x where positive, else a learned slope times x: one slope, or one per channel (dimension 1)."""
+    """``x if x > 0 else weight * x`` with a learned slope for all elements, or one per channel.
+
+    Shape: any; with ``num_parameters`` > 1, [batch, num_parameters, ...]. The output has the input's shape.
+    """
 
     weight: Parameter
 
@@ -153,36 +176,38 @@ class PReLU(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Every slope is ``init``."""
+        """Set every slope to ``init``."""
         init.constant_(self.weight, self.init)
 
     def forward(self, input: Tensor) -> Tensor:
-        """Any shape, with channels in dimension 1 where there are several slopes."""
         return F.prelu(input, self.weight)
 
     def extra_repr(self) -> str:
-        """The number of slopes."""
         return f"num_parameters={self.num_parameters}"
 
 
 class GELU(Module):
-    """x times the normal distribution function at x; ``approximate="tanh"`` for the form with tanh."""
+    """``x * Phi(x)`` with the normal distribution function Phi; ``approximate="tanh"`` approximates it by tanh.
+
+    Shape: any; the output has the input's shape.
+    """
 
     def __init__(self, approximate: str = "none"):
         super().__init__()
         self.approximate = approximate
 
     def forward(self, input: Tensor) -> Tensor:
-        """Any shape."""
         return F.gelu(input, self.approximate)
 
     def extra_repr(self) -> str:
-        """The form."""
         return f"approximate={self.approximate!r}"
 
 
 class Softplus(Module):
-    """``log(1 + exp(beta x)) / beta``; x itself where ``beta x`` exceeds ``threshold``."""
+    """``log(1 + exp(beta x)) / beta``, and x itself where ``beta x`` exceeds ``threshold``.
+
+    Shape: any; the output has the input's shape.
+    """
 
     def __init__(self, beta: float = 1.0, threshold: float = 20.0):
         super().__init__()
@@ -190,103 +215,118 @@ class Softplus(Module):
         self.threshold = threshold
 
     def forward(self, input: Tensor) -> Tensor:
-        """Any shape."""
         return F.softplus(input, self.beta, self.threshold)
 
     def extra_repr(self) -> str:
-        """Steepness and threshold."""
         return f"beta={self.beta}, threshold={self.threshold}"
 
 
 class Tanh(Module):
-    """The hyperbolic tangent."""
+    """``tanh(x)``, the hyperbolic tangent.
+
+    Shape: any; the output has the input's shape.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
-        """Any shape."""
         return F.tanh(input)
 
 
 class Sigmoid(Module):
-    """``1 / (1 + exp(-x))``."""
+    """``1 / (1 + exp(-x))``.
+
+    Shape: any; the output has the input's shape.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
-        """Any shape."""
         return F.sigmoid(input)
 
 
 class LogSigmoid(Module):
-    """The logarithm of the logistic sigmoid."""
+    """``log(1 / (1 + exp(-x)))``, without overflow.
+
+    Shape: any; the output has the input's shape.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
-        """Any shape."""
         return F.logsigmoid(input)
 
 
 class Softsign(Module):
-    """``x / (1 + |x|)``."""
+    """``x / (1 + |x|)``.
+
+    Shape: any; the output has the input's shape.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
-        """Any shape."""
         return F.softsign(input)
 
 
 class GLU(Module):
-    """The first half along ``dim`` times the sigmoid of the second."""
+    """``a * sigmoid(b)`` for the halves a and b of the input along ``dim``.
+
+    Shape: ``dim`` has an even size n in the input and size n / 2 in the output.
+    """
 
     def __init__(self, dim: int = -1):
         super().__init__()
         self.dim = dim
 
     def forward(self, input: Tensor) -> Tensor:
-        """Any shape; ``dim`` is halved."""
         return F.glu(input, self.dim)
 
     def extra_repr(self) -> str:
-        """The dimension."""
         return f"dim={self.dim}"
 
 
 class _AlongDim(Module):
-    """A function along one dimension; None lets the function guess, with a warning."""
+    """Base of functions along one dimension; None lets the function guess it, with a warning."""
 
     def __init__(self, dim: int | None = None):
         super().__init__()
         self.dim = dim
 
     def extra_repr(self) -> str:
-        """The dimension."""
         return f"dim={self.dim}"
 
 
 class Softmax(_AlongDim):
-    """exp(x) divided by its sum along ``dim``."""
+    """``exp(x_i) / sum_j exp(x_j)`` along ``dim``.
+
+    Shape: any; the output has the input's shape.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
-        """Any shape."""
         return F.softmax(input, self.dim, 5)
 
 
 class LogSoftmax(_AlongDim):
-    """The logarithm of softmax along ``dim``."""
+    """``log(exp(x_i) / sum_j exp(x_j))`` along ``dim``.
+
+    Shape: any; the output has the input's shape.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
-        """Any shape."""
         return F.log_softmax(input, self.dim, 5)
 
 
 class Softmin(_AlongDim):
-    """Softmax of -x along ``dim``."""
+    """``exp(-x_i) / sum_j exp(-x_j)`` along ``dim``.
+
+    Shape: any; the output has the input's shape.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
-        """Any shape."""
         return F.softmin(input, self.dim, 5)
 
 
 class Softmax2d(Module):
-    """Softmax over the channels of [batch, channels, height, width] (or without the batch)."""
+    """``exp(x_i) / sum_j exp(x_j)`` over the channels of images.
+
+    Shape: [batch, channels, height, width] or [channels, height, width]; the output has the input's shape. Raises
+    ShapeError for other numbers of dimensions.
+    """
 
     def forward(self, input: Tensor) -> Tensor:
-        """Three or four dimensions; raises ShapeError for others."""
         if len(input.shape) not in (3, 4):
-            raise ShapeError(f"Softmax2d: the input {list(input.shape)} has not 3 or 4 dimensions")
+            raise ShapeError(f"Softmax2d: the input {list(input.shape)} does not have 3 or 4 dimensions")
         return F.softmax(input, -3)

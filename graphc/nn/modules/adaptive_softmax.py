@@ -17,17 +17,20 @@ from graphc.tensors.tensor import Tensor
 
 
 class AdaptiveLogSoftmaxOutput(NamedTuple):
-    """What the layer returns."""
+    """Output of ``AdaptiveLogSoftmaxWithLoss``."""
 
     output: Tensor
-    """The logarithm of the probability of each target."""
+    """Log probability of each target."""
     loss: Tensor
-    """Minus their mean."""
+    """Negative mean of the log probabilities."""
 
 
 class AdaptiveLogSoftmaxWithLoss(Module):
-    """Log-probabilities of ``n_classes`` classes, sorted by frequency, of which those from each of ``cutoffs`` on are a
-    cluster; the matrices of cluster i have ``in_features / div_value ** (i + 1)`` rows in between."""
+    """Log probabilities of ``n_classes`` classes sorted by frequency, most frequent first.
+
+    The classes from each of ``cutoffs`` up to the next form a cluster. The hidden size of cluster i is ``in_features /
+    div_value ** (i + 1)``.
+    """
 
     def __init__(
         self,
@@ -41,10 +44,10 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     ):
         super().__init__()
         limits = list(cutoffs)
-        whole = all(isinstance(c, int) for c in limits)
-        if not limits or not whole or limits != sorted(set(limits)) or limits[0] < 1 or limits[-1] > n_classes - 1:
+        all_ints = all(isinstance(c, int) for c in limits)
+        if not limits or not all_ints or limits != sorted(set(limits)) or limits[0] < 1 or limits[-1] > n_classes - 1:
             raise AttributeValueError(
-                f"AdaptiveLogSoftmaxWithLoss: cutoffs {limits} are no rising numbers from 1 to {n_classes - 1}"
+                f"AdaptiveLogSoftmaxWithLoss: cutoffs {limits} must be increasing integers from 1 to {n_classes - 1}"
             )
         self.in_features = in_features
         self.n_classes = n_classes
@@ -58,48 +61,51 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         self.head = Linear(in_features, self.head_size, bias=head_bias, **options)
         self.tail = ModuleList()
         for i, (low, high) in enumerate(zip(self.cutoffs, self.cutoffs[1:], strict=False)):
-            between = int(in_features // div_value ** (i + 1))
-            first = Linear(in_features, between, bias=False, **options)
-            self.tail.append(Sequential(first, Linear(between, high - low, bias=False, **options)))
+            hidden = int(in_features // div_value ** (i + 1))
+            first = Linear(in_features, hidden, bias=False, **options)
+            self.tail.append(Sequential(first, Linear(hidden, high - low, bias=False, **options)))
 
     def reset_parameters(self) -> None:
-        """Draws all matrices anew."""
+        """Draw new values for all matrices."""
         self.head.reset_parameters()
         for first, second in self.tail:
             first.reset_parameters()
             second.reset_parameters()
 
     def forward(self, input: Tensor, target: Tensor) -> AdaptiveLogSoftmaxOutput:
-        """[batch, in_features] and class numbers [batch] (or both without the batch) to the log-probabilities of the
-        targets and the loss. Raises IndexRangeError for a target that is no class."""
+        """Return the log probabilities of the targets, and the loss.
+
+        Shapes: input [batch, in_features] and class indices [batch], or both without the batch. Raises IndexRangeError
+        for a target that is not a class.
+        """
         single = len(target.shape) == 0
-        x, goal = (input.unsqueeze(0), target.unsqueeze(0)) if single else (input, target)
-        if len(goal.shape) != 1 or len(x.shape) != 2 or x.shape[0] != goal.shape[0]:
+        x, labels = (input.unsqueeze(0), target.unsqueeze(0)) if single else (input, target)
+        if len(labels.shape) != 1 or len(x.shape) != 2 or x.shape[0] != labels.shape[0]:
             raise ShapeError(
                 f"AdaptiveLogSoftmaxWithLoss: input {list(input.shape)} and target {list(target.shape)} do not fit"
             )
-        require(goal, 0, self.n_classes - 1, "target")
+        require(labels, 0, self.n_classes - 1, "target")
         head = composite.log_softmax(self.head(x), 1)
-        column = ew.minimum(goal, self.shortlist_size - 1)
+        column = ew.minimum(labels, self.shortlist_size - 1)
         output = head.gather(1, column.unsqueeze(1)).squeeze(1)
         for i, tail in enumerate(self.tail):
             low, high = self.cutoffs[i], self.cutoffs[i + 1]
-            place = ew.minimum(ew.maximum(ew.sub(goal, low), 0), high - low - 1)
-            inside = composite.log_softmax(tail(x), 1).gather(1, place.unsqueeze(1)).squeeze(1)
-            chosen = ew.logical_and(ew.ge(goal, low), ew.lt(goal, high))
+            local_class = ew.minimum(ew.maximum(ew.sub(labels, low), 0), high - low - 1)
+            inside = composite.log_softmax(tail(x), 1).gather(1, local_class.unsqueeze(1)).squeeze(1)
+            chosen = ew.logical_and(ew.ge(labels, low), ew.lt(labels, high))
             output = ew.where(chosen, ew.add(head[:, self.shortlist_size + i], inside), output)
         loss = ew.neg(composite.mean(output))
         return AdaptiveLogSoftmaxOutput(output.squeeze(0) if single else output, loss)
 
     def log_prob(self, input: Tensor) -> Tensor:
-        """[batch, in_features] to the log-probabilities of all classes [batch, n_classes]."""
+        """Map [batch, in_features] to the log probabilities of all classes [batch, n_classes]."""
         head = composite.log_softmax(self.head(input), 1)
-        parts = [head[:, : self.shortlist_size]]
+        columns = [head[:, : self.shortlist_size]]
         for i, tail in enumerate(self.tail):
-            at = self.shortlist_size + i
-            parts.append(ew.add(composite.log_softmax(tail(input), 1), head[:, at : at + 1]))
-        return concat(*parts, axis=1)
+            cluster = self.shortlist_size + i
+            columns.append(ew.add(composite.log_softmax(tail(input), 1), head[:, cluster : cluster + 1]))
+        return concat(*columns, axis=1)
 
     def predict(self, input: Tensor) -> Tensor:
-        """[batch, in_features] to the most probable class of each."""
+        """Map [batch, in_features] to the most probable class of each row [batch]."""
         return self.log_prob(input).argmax(dim=1)

@@ -21,11 +21,11 @@ from graphc.tensors.tensor import Tensor
 
 
 class MultiheadAttention(Module):
-    """Attention of ``num_heads`` heads between projections of query, key and value (Vaswani et al. 2017).
+    """Attention with ``num_heads`` heads on projections of query, key and value (Vaswani et al. 2017).
 
-    With equal dimensions the three projections are one parameter ``in_proj_weight`` [3 embed_dim, embed_dim], else
-    ``q_proj_weight``, ``k_proj_weight`` and ``v_proj_weight``. ``add_bias_kv`` appends a learned key and value,
-    ``add_zero_attn`` one of zeros.
+    If ``embed_dim``, ``kdim`` and ``vdim`` are equal, the three projections are one parameter ``in_proj_weight`` [3
+    embed_dim, embed_dim]; otherwise they are ``q_proj_weight``, ``k_proj_weight`` and ``v_proj_weight``.
+    ``add_bias_kv`` appends a learned key and value, ``add_zero_attn`` a key and value of zeros.
     """
 
     in_proj_weight: Parameter | None
@@ -78,7 +78,8 @@ class MultiheadAttention(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draws the projections by Glorot's uniform rule; biases are 0, ``bias_k`` and ``bias_v`` normal."""
+        """Draw the projections by Glorot's uniform rule; set biases to 0, and ``bias_k`` and ``bias_v`` to normal
+        values."""
         for weight in (self.in_proj_weight, self.q_proj_weight, self.k_proj_weight, self.v_proj_weight):
             if weight is not None:
                 init.xavier_uniform_(weight)
@@ -101,12 +102,14 @@ class MultiheadAttention(Module):
         average_attn_weights: bool = True,
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        """Query [L, N, E], key [S, N, kdim] and value [S, N, vdim] (batch first with ``batch_first``, or without N) to
-        the output [L, N, E] in the same layout and the attention weights [N, L, S] (None unless ``need_weights``; one
-        per head unless ``average_attn_weights``).
+        """Return the output [L, N, E], and the attention weights [N, L, S].
 
-        ``attn_mask`` is [L, S] or [N * heads, L, S], ``key_padding_mask`` [N, S]; bool ones hide where they are True,
-        others are added. ``is_causal`` is a hint that ``attn_mask``, which must be given, is causal.
+        Shapes: query [L, N, E], key [S, N, kdim] and value [S, N, vdim] (batch first with ``batch_first``, or without
+        N). The output has the same layout. The weights are None unless ``need_weights``, and one per head unless
+        ``average_attn_weights``.
+
+        ``attn_mask`` is [L, S] or [N * heads, L, S], ``key_padding_mask`` [N, S]. A bool mask hides keys where it is
+        True, others are added. ``is_causal`` is a hint that ``attn_mask``, which must be given, is causal.
         """
         single = len(query.shape) == 2
         if single:
@@ -121,11 +124,11 @@ class MultiheadAttention(Module):
         q, k, v = project(query, key, value, weights, self.in_proj_bias)
         mask = joint_mask(q, k, self.num_heads, attn_mask, key_padding_mask, is_causal)
         k, v, mask = extend(k, v, mask, self.bias_k, self.bias_v, self.add_zero_attn)
-        joined, found = attend(q, k, v, self.num_heads, mask, self.dropout if self.training else 0.0, need_weights)
-        output, shown = self.out_proj(joined), shown_weights(found, need_weights, average_attn_weights)
+        joined, attention = attend(q, k, v, self.num_heads, mask, self.dropout if self.training else 0.0, need_weights)
+        output, returned = self.out_proj(joined), shown_weights(attention, need_weights, average_attn_weights)
         if single:
-            return output.squeeze(1), None if shown is None else shown.squeeze(0)
-        return (output.transpose(0, 1) if self.batch_first else output), shown
+            return output.squeeze(1), None if returned is None else returned.squeeze(0)
+        return (output.transpose(0, 1) if self.batch_first else output), returned
 
     def _check(self, query: Tensor, key: Tensor, value: Tensor) -> None:
         shapes_ = [list(t.shape) for t in (query, key, value)]

@@ -1,4 +1,4 @@
-"""Modules that hold modules: Sequential, ModuleList, ModuleDict."""
+"""Modules that contain modules: Sequential, ModuleList, ModuleDict."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from graphc.base.errors import ArgumentError, AttributeValueError, IndexRangeErr
 from graphc.nn.module import Module, no_module
 
 
-def place(index: Any, count: int) -> int:
-    """``index`` counted from the front; raises IndexRangeError outside of ``count`` entries."""
-    number = operator.index(index)
-    if not -count <= number < count:
-        raise IndexRangeError(f"index {number} is out of range for {count} entries")
-    return number % count
+def normalized_index(index: Any, count: int) -> int:
+    """Count ``index`` from the front; raise IndexRangeError outside of ``count`` entries."""
+    integer = operator.index(index)
+    if not -count <= integer < count:
+        raise IndexRangeError(f"index {integer} is out of range for {count} entries")
+    return integer % count
 
 
 class _Numbered(Module):
-    """Child modules named 0, 1, 2, ..."""
+    """Base of containers whose child modules are named 0, 1, 2, ..."""
 
     def _renumber(self, modules: Iterable[Module]) -> None:
         members = list(modules)
@@ -42,16 +42,16 @@ class _Numbered(Module):
         return iter(self._members())
 
     def __setitem__(self, index: int, module: Module) -> None:
-        name = list(self._modules)[place(index, len(self))]
+        name = list(self._modules)[normalized_index(index, len(self))]
         setattr(self, name, module)
 
     def __delitem__(self, index: int | slice) -> None:
         members = self._members()
-        del members[index if isinstance(index, slice) else place(index, len(members))]
+        del members[index if isinstance(index, slice) else normalized_index(index, len(members))]
         self._renumber(members)
 
     def insert(self, index: int, module: Module) -> Self:
-        """Puts a module before the one at ``index``; the following ones are renumbered."""
+        """Insert a module before the one at ``index``, and renumber the following ones."""
         members = self._members()
         if not -len(members) <= index <= len(members):
             raise IndexRangeError(f"index {index} is out of range for {len(members)} entries")
@@ -60,35 +60,35 @@ class _Numbered(Module):
         return self
 
     def append(self, module: Module) -> Self:
-        """Adds a module at the end."""
+        """Append a module."""
         self._renumber([*self._members(), module])
         return self
 
     def extend(self, modules: Iterable[Module]) -> Self:
-        """Adds modules at the end."""
+        """Append modules."""
         self._renumber([*self._members(), *modules])
         return self
 
     def pop(self, key: int | slice) -> Any:
-        """Takes the module at ``key`` out and returns it."""
-        taken = self[key]
+        """Remove the module at ``key`` and return it."""
+        removed = self[key]
         del self[key]
-        return taken
+        return removed
 
     def __getitem__(self, index: Any) -> Any:
         members = self._members()
         if isinstance(index, slice):
             return self._of(members[index])
-        return members[place(index, len(members))]
+        return members[normalized_index(index, len(members))]
 
     def _of(self, members: list[Any]) -> Any:
-        made = type(self)()
-        made._renumber(members)
-        return made
+        container = type(self)()
+        container._renumber(members)
+        return container
 
 
 class Sequential(_Numbered):
-    """Calls its modules one after another. Made from modules, or from one OrderedDict of names and modules."""
+    """Calls its modules one after another. Takes the modules, or one OrderedDict of names and modules."""
 
     def __init__(self, *args: Any):
         super().__init__()
@@ -97,7 +97,7 @@ class Sequential(_Numbered):
             self.add_module(name, module)
 
     def forward(self, input: Any) -> Any:
-        """The output of the last module."""
+        """Return the output of the last module."""
         for module in self._modules.values():
             input = module(input)  # type: ignore[misc]
         return input
@@ -107,9 +107,9 @@ class Sequential(_Numbered):
             return type(self)(OrderedDict(list(self._modules.items())[index]))
         return super().__getitem__(index)
 
-    def _checked(self, other: Any, what: str) -> Sequential:
+    def _checked(self, other: Any, symbol: str) -> Sequential:
         if not isinstance(other, Sequential):
-            raise AttributeValueError(f"Sequential {what} {type(other).__name__}: both sides must be Sequential")
+            raise AttributeValueError(f"Sequential {symbol} {type(other).__name__}: both sides must be Sequential")
         return other
 
     def __add__(self, other: Any) -> Sequential:
@@ -131,14 +131,14 @@ class Sequential(_Numbered):
 
 def _times(container: Module, count: Any) -> int:
     if not isinstance(count, int):
-        raise ArgumentError(f"{container._get_name()} * {type(count).__name__}: an int is needed")
+        raise ArgumentError(f"{container._get_name()} * {type(count).__name__}: the factor must be an int")
     if count < 1:
-        raise AttributeValueError(f"{container._get_name()} * {count}: a positive number is needed")
+        raise AttributeValueError(f"{container._get_name()} * {count}: the factor must be positive")
     return count
 
 
 class ModuleList(_Numbered):
-    """A list of modules, all of them registered."""
+    """A list of registered modules."""
 
     def __init__(self, modules: Iterable[Module] | None = None):
         super().__init__()
@@ -146,7 +146,7 @@ class ModuleList(_Numbered):
             self.extend(modules)
 
     def extend(self, modules: Iterable[Module]) -> Self:
-        """Adds modules at the end."""
+        """Append modules."""
         if not isinstance(modules, Iterable):
             raise ArgumentError(f"ModuleList.extend: {type(modules).__name__} is not iterable")
         return super().extend(modules)
@@ -155,10 +155,10 @@ class ModuleList(_Numbered):
         return self.extend(modules)
 
     def __repr__(self) -> str:
-        """Neighbours that look alike once, with their number."""
+        """Show a run of neighbours with equal text once, with their number."""
         lines, first = [], 0
-        for text, alike in itertools.groupby(map(repr, self)):
-            count = len(list(alike))
+        for text, run in itertools.groupby(map(repr, self)):
+            count = len(list(run))
             name = f"({first}): " if count == 1 else f"({first}-{first + count - 1}): {count} x "
             lines.append("\n  " + name + text.replace("\n", "\n  "))
             first += count
@@ -169,7 +169,7 @@ class ModuleList(_Numbered):
 
 
 class ModuleDict(Module):
-    """A dictionary of modules, all of them registered, in insertion order."""
+    """A dictionary of registered modules, in insertion order."""
 
     def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] | None = None):
         super().__init__()
@@ -195,27 +195,27 @@ class ModuleDict(Module):
         return key in self._modules
 
     def clear(self) -> None:
-        """Removes all modules."""
+        """Remove all modules."""
         self._modules.clear()
 
     def pop(self, key: str) -> Any:
-        """Takes a module out and returns it."""
+        """Remove a module and return it."""
         return self._modules.pop(key)
 
     def keys(self) -> Iterable[str]:
-        """Names."""
+        """Return the names."""
         return self._modules.keys()
 
     def items(self) -> Iterable[tuple[str, Any]]:
-        """Names and modules."""
+        """Return (name, module) pairs."""
         return self._modules.items()
 
     def values(self) -> Iterable[Any]:
-        """Modules."""
+        """Return the modules."""
         return self._modules.values()
 
     def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
-        """Adds modules under their names; those of the same name are replaced."""
+        """Add modules under their names, replacing modules of the same name."""
         if not isinstance(modules, Iterable):
             raise ArgumentError(f"ModuleDict.update: {type(modules).__name__} is neither a mapping nor pairs")
         for name, module in dict(modules).items():

@@ -19,7 +19,7 @@ _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
 class _Conv(Module):
-    """What convolutions of any number of dimensions have in common."""
+    """Base of convolutions of any number of dimensions."""
 
     rank: int
     transposed = False
@@ -48,7 +48,8 @@ class _Conv(Module):
             )
         if padding_mode not in _PADDING_MODES:
             raise AttributeValueError(
-                f"{self._get_name()}: padding_mode {padding_mode!r} is not known", remedy=f"one of {_PADDING_MODES}"
+                f"{self._get_name()}: padding_mode {padding_mode!r} is not known",
+                remedy=f"pass one of {_PADDING_MODES}",
             )
         self.in_channels = in_channels
         self.out_channels = out_channels
@@ -69,14 +70,14 @@ class _Conv(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draws weight and bias uniformly from minus to plus 1/sqrt(fan_in)."""
+        """Draw weight and bias uniformly from minus to plus 1/sqrt(fan_in)."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
             bound = init.bias_bound(self.weight)
             init.uniform_(self.bias, -bound, bound)
 
     def _padded(self, input: Tensor) -> tuple[Tensor, Ints | str]:
-        """The input after padding that is not zeros, and what padding is left to do."""
+        """Apply non-zero padding modes to the input; return it with the padding that remains for the convolution."""
         if self.padding_mode == "zeros":
             return input, self.padding
         if self.padding == "same":
@@ -88,19 +89,18 @@ class _Conv(Module):
         return pad(input, [n for pair in reversed(pairs) for n in pair], self.padding_mode), (0,) * self.rank
 
     def extra_repr(self) -> str:
-        """Channels, window, and what differs from the defaults."""
-        parts = [f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"]
+        options = [f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"]
         if self.padding != (0,) * self.rank:
-            parts.append(f"padding={self.padding}")
+            options.append(f"padding={self.padding}")
         if self.dilation != (1,) * self.rank:
-            parts.append(f"dilation={self.dilation}")
+            options.append(f"dilation={self.dilation}")
         if self.groups != 1:
-            parts.append(f"groups={self.groups}")
+            options.append(f"groups={self.groups}")
         if self.bias is None:
-            parts.append("bias=False")
+            options.append("bias=False")
         if self.padding_mode != "zeros":
-            parts.append(f"padding_mode={self.padding_mode}")
-        return ", ".join(parts)
+            options.append(f"padding_mode={self.padding_mode}")
+        return ", ".join(options)
 
 
 class Conv1d(_Conv):
@@ -109,7 +109,7 @@ class Conv1d(_Conv):
     rank = 1
 
     def forward(self, input: Tensor) -> Tensor:
-        """[batch, in_channels, length] to [batch, out_channels, length']."""
+        """Map [batch, in_channels, length] to [batch, out_channels, length']."""
         input, padding = self._padded(input)
         return F.conv1d(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
@@ -117,19 +117,19 @@ class Conv1d(_Conv):
 class Conv2d(_Conv):
     """Convolution of [batch, in_channels, height, width]; weight [out_channels, in_channels / groups, kh, kw].
 
-    Compiled, what is infinite or NaN may reach farther, as docs/reliability.md says.
+    In compiled code, infinities and NaN may spread to more elements; see docs/reliability.md.
     """
 
     rank = 2
 
     def forward(self, input: Tensor) -> Tensor:
-        """[batch, in_channels, height, width] to [batch, out_channels, height', width']."""
+        """Map [batch, in_channels, height, width] to [batch, out_channels, height', width']."""
         input, padding = self._padded(input)
         return F.conv2d(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
 
 class _ConvTranspose(_Conv):
-    """What transposed convolutions have in common."""
+    """Base of transposed convolutions."""
 
     transposed = True
 
@@ -149,7 +149,7 @@ class _ConvTranspose(_Conv):
         dtype: Any = None,
     ):
         if padding_mode != "zeros":
-            raise AttributeValueError(f'{self._get_name()}: only padding_mode "zeros", got {padding_mode!r}')
+            raise AttributeValueError(f'{self._get_name()}: padding_mode must be "zeros", got {padding_mode!r}')
         super().__init__(
             in_channels,
             out_channels,
@@ -166,28 +166,30 @@ class _ConvTranspose(_Conv):
         self.output_padding = per_dimension(output_padding, self.rank, "output_padding")
 
     def _numbers(self) -> Ints:
-        """The padding, which is never a word here."""
+        """Return the padding as numbers; transposed convolutions take no padding names."""
         return per_dimension(self.padding, self.rank, "padding")
 
     def extra_repr(self) -> str:
-        """As for a convolution, with the output padding."""
         extra = super().extra_repr()
         return extra if not any(self.output_padding) else f"{extra}, output_padding={self.output_padding}"
 
     def _output_padding(self, input: Tensor, output_size: Any) -> Ints:
-        """The output padding that brings the result to ``output_size`` (all of its shape, or its spatial part)."""
+        """Return the output padding that makes the result ``output_size`` (its whole shape, or its spatial
+        dimensions)."""
         if output_size is None:
             return self.output_padding
-        wanted = tuple(output_size)[-self.rank :]
+        target = tuple(output_size)[-self.rank :]
         sizes = input.shape[-self.rank :]
         padding = self._numbers()
-        found = []
-        for n, w, k, s, p, d in zip(sizes, wanted, self.kernel_size, self.stride, padding, self.dilation, strict=True):
-            extra = w - ((n - 1) * s - 2 * p + d * (k - 1) + 1)
+        extras = []
+        for n, t, k, s, p, d in zip(sizes, target, self.kernel_size, self.stride, padding, self.dilation, strict=True):
+            extra = t - ((n - 1) * s - 2 * p + d * (k - 1) + 1)
             if not 0 <= extra < max(s, d):
-                raise AttributeValueError(f"{self._get_name()}: output_size {wanted} cannot come from {tuple(sizes)}")
-            found.append(extra)
-        return tuple(found)
+                raise AttributeValueError(
+                    f"{self._get_name()}: no output_padding maps size {tuple(sizes)} to output_size {target}"
+                )
+            extras.append(extra)
+        return tuple(extras)
 
 
 class ConvTranspose1d(_ConvTranspose):
@@ -196,7 +198,7 @@ class ConvTranspose1d(_ConvTranspose):
     rank = 1
 
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
-        """[batch, in_channels, length] to [batch, out_channels, length']."""
+        """Map [batch, in_channels, length] to [batch, out_channels, length']."""
         extra = self._output_padding(input, output_size)
         args = (self.stride, self._numbers(), extra, self.groups, self.dilation)
         return F.conv_transpose1d(input, self.weight, self.bias, *args)
@@ -205,13 +207,13 @@ class ConvTranspose1d(_ConvTranspose):
 class ConvTranspose2d(_ConvTranspose):
     """Transposed convolution of [batch, in_channels, height, width]; weight [in_channels, out_channels / groups, *].
 
-    Compiled, what is infinite or NaN may reach farther, as docs/reliability.md says.
+    In compiled code, infinities and NaN may spread to more elements; see docs/reliability.md.
     """
 
     rank = 2
 
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
-        """[batch, in_channels, height, width] to [batch, out_channels, height', width']."""
+        """Map [batch, in_channels, height, width] to [batch, out_channels, height', width']."""
         extra = self._output_padding(input, output_size)
         args = (self.stride, self._numbers(), extra, self.groups, self.dilation)
         return F.conv_transpose2d(input, self.weight, self.bias, *args)

@@ -8,7 +8,7 @@ from graphc.tensors.tensor import Tensor
 
 
 class CosineSimilarity(Module):
-    """The cosine of the angle between vectors along ``dim``."""
+    """Cosine of the angle between vectors along ``dim``."""
 
     def __init__(self, dim: int = 1, eps: float = 1e-8):
         super().__init__()
@@ -16,12 +16,12 @@ class CosineSimilarity(Module):
         self.eps = eps
 
     def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
-        """Two tensors of one shape to one without ``dim``."""
+        """Map two tensors of one shape to a tensor without ``dim``."""
         return F.cosine_similarity(x1, x2, self.dim, self.eps)
 
 
 class PairwiseDistance(Module):
-    """The p-norm of the difference of vectors along the last dimension."""
+    """p-norm of the difference of vectors along the last dimension."""
 
     def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False):
         super().__init__()
@@ -30,5 +30,5 @@ class PairwiseDistance(Module):
         self.keepdim = keepdim
 
     def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
-        """Two tensors of one shape to one without the last dimension."""
+        """Map two tensors of one shape to a tensor without the last dimension (size 1 with ``keepdim``)."""
         return F.pairwise_distance(x1, x2, self.norm, self.eps, self.keepdim)

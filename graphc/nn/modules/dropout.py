@@ -9,17 +9,16 @@ from graphc.tensors.tensor import Tensor
 
 
 class _Dropout(Module):
-    """What dropouts have in common."""
+    """Base of dropout layers."""
 
     def __init__(self, p: float = 0.5, inplace: bool = False):
         super().__init__()
         if not 0.0 <= p <= 1.0:
-            raise AttributeValueError(f"{self._get_name()}: p is a probability between 0 and 1, got {p}")
+            raise AttributeValueError(f"{self._get_name()}: p must be a probability between 0 and 1, got {p}")
         self.p = p
         self.inplace = inplace
 
     def extra_repr(self) -> str:
-        """The probability."""
         return f"p={self.p}, inplace={self.inplace}"
 
 
@@ -27,7 +26,7 @@ class Dropout(_Dropout):
     """Zeros elements with probability p in training and scales the others up."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """Any shape."""
+        """Return a tensor of the input's shape (any shape)."""
         return F.dropout(input, self.p, self.training, self.inplace)
 
 
@@ -35,7 +34,7 @@ class Dropout1d(_Dropout):
     """Zeros whole channels of [batch, channels, length] with probability p in training."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """[batch, channels, length]."""
+        """Return a tensor of the input's shape [batch, channels, length]."""
         return F.dropout1d(input, self.p, self.training, self.inplace)
 
 
@@ -43,7 +42,7 @@ class Dropout2d(_Dropout):
     """Zeros whole channels of [batch, channels, height, width] with probability p in training."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """[batch, channels, height, width]."""
+        """Return a tensor of the input's shape [batch, channels, height, width]."""
         return F.dropout2d(input, self.p, self.training, self.inplace)
 
 
@@ -51,7 +50,7 @@ class Dropout3d(_Dropout):
     """Zeros whole channels of [batch, channels, depth, height, width] with probability p in training."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """[batch, channels, depth, height, width]."""
+        """Return a tensor of the input's shape [batch, channels, depth, height, width]."""
         return F.dropout3d(input, self.p, self.training, self.inplace)
 
 
@@ -59,7 +58,7 @@ class AlphaDropout(_Dropout):
     """Dropout that keeps mean 0 and variance 1 of selu's outputs."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """Any shape."""
+        """Return a tensor of the input's shape (any shape)."""
         return F.alpha_dropout(input, self.p, self.training, self.inplace)
 
 
@@ -67,5 +66,5 @@ class FeatureAlphaDropout(_Dropout):
     """AlphaDropout of whole channels."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """[batch, channels, ...]."""
+        """Return a tensor of the input's shape [batch, channels, ...]."""
         return F.feature_alpha_dropout(input, self.p, self.training, self.inplace)

@@ -17,11 +17,10 @@ class Flatten(Module):
         self.end_dim = end_dim
 
     def forward(self, input: Tensor) -> Tensor:
-        """[batch, ...] to [batch, size] with the default dimensions."""
+        """Map [batch, ...] to [batch, size] with the default dimensions."""
         return input.flatten(self.start_dim, self.end_dim)
 
     def extra_repr(self) -> str:
-        """The dimensions."""
         return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
 
 
@@ -34,9 +33,8 @@ class Unflatten(Module):
         self.unflattened_size = tuple(unflattened_size)
 
     def forward(self, input: Tensor) -> Tensor:
-        """The dimension replaced by the sizes."""
+        """Replace dimension ``dim`` by the sizes."""
         return input.unflatten(self.dim, self.unflattened_size)
 
     def extra_repr(self) -> str:
-        """The dimension and its sizes."""
         return f"dim={self.dim}, unflattened_size={self.unflattened_size}"

@@ -1,4 +1,4 @@
-"""Windows of images as columns, and columns added up to images again."""
+"""Layers for windows of images as columns (Unfold), and columns summed back to images (Fold)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from graphc.tensors.tensor import Tensor
 
 
 class Unfold(Module):
-    """Every window of [batch, channels, height, width] as a column."""
+    """Arranges every window of [batch, channels, height, width] as a column."""
 
     def __init__(self, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1):
         super().__init__()
@@ -20,25 +20,23 @@ class Unfold(Module):
         self.stride = stride
 
     def forward(self, input: Tensor) -> Tensor:
-        """[batch, channels, height, width] to [batch, channels * window, windows]."""
+        """Map [batch, channels, height, width] to [batch, channels * window, windows]."""
         return F.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
 
     def extra_repr(self) -> str:
-        """The window."""
         return f"kernel_size={self.kernel_size}, dilation={self.dilation}, padding={self.padding}, stride={self.stride}"
 
 
 class Fold(Unfold):
-    """Columns added up to an image of ``output_size``."""
+    """Sums columns up to an image of ``output_size``."""
 
     def __init__(self, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1):
         super().__init__(kernel_size, dilation, padding, stride)
         self.output_size = output_size
 
     def forward(self, input: Tensor) -> Tensor:
-        """[batch, channels * window, windows] to [batch, channels, *output_size]."""
+        """Map [batch, channels * window, windows] to [batch, channels, *output_size]."""
         return F.fold(input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)
 
     def extra_repr(self) -> str:
-        """The size and the window."""
         return f"output_size={self.output_size}, {super().extra_repr()}"

@@ -1,4 +1,4 @@
-"""Layers that take the sizes of their input from the first one: LazyLinear, LazyConv2d, LazyBatchNorm2d and others."""
+"""Layers that take their input sizes from the first input: LazyLinear, LazyConv2d, LazyBatchNorm2d and others."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from graphc.tracing.trace import is_tracing
 
 
 class _Lazy(Module):
-    """A layer without sizes; the first call, or loading a state dictionary, gives its tensors their shapes.
+    """A layer without sizes; its first call, or loading a state dictionary, gives its tensors their shapes.
 
-    The first call also makes it a layer of class ``becomes``. Parameters stay the same objects: an optimizer that was
-    given them before holds the right ones.
+    The first call also turns it into a layer of class ``becomes``. Parameters stay the same objects, so an optimizer
+    may be created before.
     """
 
     becomes: type[Any]
@@ -42,8 +42,8 @@ class _Lazy(Module):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if is_tracing():
             raise TraceError(
-                f"{type(self).__name__} takes its sizes from its first input, which a trace cannot give it",
-                remedy="call the model once before it is traced or compiled",
+                f"{type(self).__name__} takes its sizes from its first input, which a trace does not provide",
+                remedy="call the model once before you trace or compile it",
             )
         self._set_sizes(args[0] if args else next(iter(kwargs.values())))
         if self.has_uninitialized_params():
@@ -54,25 +54,25 @@ class _Lazy(Module):
         return self(*args, **kwargs)
 
     def _set_sizes(self, input: Tensor) -> None:
-        """Takes the sizes that are missing from the input."""
+        """Take the missing sizes from the input."""
         raise NotImplementedError
 
     def _shapes(self) -> dict[str, tuple[int, ...]]:
-        """The shapes of the tensors that had none, once the sizes are known."""
+        """Return the shapes of the uninitialized tensors, once the sizes are known."""
         raise NotImplementedError
 
     def reset_parameters(self) -> None:
-        """Initial values, as those of the class that the layer becomes; nothing while it has no sizes."""
+        """Initialize the parameters as class ``becomes`` does; do nothing while the sizes are unknown."""
         if not self.has_uninitialized_params():
             self.becomes.reset_parameters(self)
 
     def has_uninitialized_params(self) -> bool:
-        """Whether a parameter or buffer has no shape yet."""
-        held = (*self._parameters.values(), *self._buffers.values())
-        return any(is_uninitialized(tensor) for tensor in held)
+        """Check whether a parameter or buffer has no shape yet."""
+        tensors = (*self._parameters.values(), *self._buffers.values())
+        return any(is_uninitialized(tensor) for tensor in tensors)
 
     def _forget_shapes(self, dtype: Any) -> None:
-        """Replaces the tensors whose shapes are not known."""
+        """Replace the tensors of unknown shape by uninitialized ones."""
         for name in self._shapes():
             if self._parameters.get(name) is not None:
                 self._parameters[name] = UninitializedParameter(dtype=dtype)
@@ -106,7 +106,7 @@ class _Lazy(Module):
 
 
 class LazyLinear(_Lazy, Linear):
-    """A ``Linear`` whose ``in_features`` are those of the first input."""
+    """``Linear`` that takes ``in_features`` from its first input."""
 
     becomes = Linear
 
@@ -123,7 +123,7 @@ class LazyLinear(_Lazy, Linear):
 
 
 class _LazyConv(_Lazy):
-    """What convolutions without input channels have in common."""
+    """Base of convolutions that take their input channels from the first input."""
 
     def __init__(self, out_channels: int, kernel_size: IntOrInts, *args: Any, **kwargs: Any):
         layer: Any = self
@@ -148,7 +148,7 @@ class _LazyConv(_Lazy):
 
 
 class _LazyNorm(_Lazy):
-    """What normalisations without a number of channels have in common."""
+    """Base of normalisations that take their number of channels from the first input."""
 
     def __init__(self, *args: Any, **kwargs: Any):
         layer: Any = self
@@ -158,8 +158,8 @@ class _LazyNorm(_Lazy):
 
     def _set_sizes(self, input: Tensor) -> None:
         layer: Any = self
-        alone = isinstance(self, _InstanceNorm) and len(input.shape) == layer.ranks[0]
-        layer.num_features = input.shape[0 if alone else 1]
+        unbatched = isinstance(self, _InstanceNorm) and len(input.shape) == layer.ranks[0]
+        layer.num_features = input.shape[0 if unbatched else 1]
 
     def _shapes(self) -> dict[str, tuple[int, ...]]:
         layer: Any = self
@@ -167,72 +167,72 @@ class _LazyNorm(_Lazy):
 
 
 class LazyConv1d(_LazyConv, Conv1d):
-    """A ``Conv1d`` whose ``in_channels`` are those of the first input."""
+    """``Conv1d`` that takes ``in_channels`` from its first input."""
 
     becomes = Conv1d
 
 
 class LazyConv2d(_LazyConv, Conv2d):
-    """A ``Conv2d`` whose ``in_channels`` are those of the first input."""
+    """``Conv2d`` that takes ``in_channels`` from its first input."""
 
     becomes = Conv2d
 
 
 class LazyConv3d(_LazyConv, Conv3d):
-    """A ``Conv3d`` whose ``in_channels`` are those of the first input."""
+    """``Conv3d`` that takes ``in_channels`` from its first input."""
 
     becomes = Conv3d
 
 
 class LazyConvTranspose1d(_LazyConv, ConvTranspose1d):
-    """A ``ConvTranspose1d`` whose ``in_channels`` are those of the first input."""
+    """``ConvTranspose1d`` that takes ``in_channels`` from its first input."""
 
     becomes = ConvTranspose1d
 
 
 class LazyConvTranspose2d(_LazyConv, ConvTranspose2d):
-    """A ``ConvTranspose2d`` whose ``in_channels`` are those of the first input."""
+    """``ConvTranspose2d`` that takes ``in_channels`` from its first input."""
 
     becomes = ConvTranspose2d
 
 
 class LazyConvTranspose3d(_LazyConv, ConvTranspose3d):
-    """A ``ConvTranspose3d`` whose ``in_channels`` are those of the first input."""
+    """``ConvTranspose3d`` that takes ``in_channels`` from its first input."""
 
     becomes = ConvTranspose3d
 
 
 class LazyBatchNorm1d(_LazyNorm, BatchNorm1d):
-    """A ``BatchNorm1d`` whose ``num_features`` are those of the first input."""
+    """``BatchNorm1d`` that takes ``num_features`` from its first input."""
 
     becomes = BatchNorm1d
 
 
 class LazyBatchNorm2d(_LazyNorm, BatchNorm2d):
-    """A ``BatchNorm2d`` whose ``num_features`` are those of the first input."""
+    """``BatchNorm2d`` that takes ``num_features`` from its first input."""
 
     becomes = BatchNorm2d
 
 
 class LazyBatchNorm3d(_LazyNorm, BatchNorm3d):
-    """A ``BatchNorm3d`` whose ``num_features`` are those of the first input."""
+    """``BatchNorm3d`` that takes ``num_features`` from its first input."""
 
     becomes = BatchNorm3d
 
 
 class LazyInstanceNorm1d(_LazyNorm, InstanceNorm1d):
-    """A ``InstanceNorm1d`` whose ``num_features`` are those of the first input."""
+    """``InstanceNorm1d`` that takes ``num_features`` from its first input."""
 
     becomes = InstanceNorm1d
 
 
 class LazyInstanceNorm2d(_LazyNorm, InstanceNorm2d):
-    """A ``InstanceNorm2d`` whose ``num_features`` are those of the first input."""
+    """``InstanceNorm2d`` that takes ``num_features`` from its first input."""
 
     becomes = InstanceNorm2d
 
 
 class LazyInstanceNorm3d(_LazyNorm, InstanceNorm3d):
-    """A ``InstanceNorm3d`` whose ``num_features`` are those of the first input."""
+    """``InstanceNorm3d`` that takes ``num_features`` from its first input."""
 
     becomes = InstanceNorm3d

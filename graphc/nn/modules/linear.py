@@ -1,4 +1,4 @@
-"""Layers that are linear maps: Linear, Bilinear, Identity."""
+"""Linear layers: Linear, Bilinear, Identity."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from graphc.tensors.tensor import Tensor
 
 
 class Identity(Module):
-    """Returns its input; takes and ignores any arguments."""
+    """Returns its input; accepts and ignores any arguments."""
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__()
 
     def forward(self, input: Any) -> Any:
-        """The input."""
+        """Return the input."""
         return input
 
 
@@ -38,18 +38,17 @@ class Linear(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draws weight and bias uniformly from -1/sqrt(in_features) to 1/sqrt(in_features)."""
+        """Draw weight and bias uniformly from -1/sqrt(in_features) to 1/sqrt(in_features)."""
         init.kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
             bound = init.bias_bound(self.weight)
             init.uniform_(self.bias, -bound, bound)
 
     def forward(self, input: Tensor) -> Tensor:
-        """[..., in_features] to [..., out_features]."""
+        """Map [..., in_features] to [..., out_features]."""
         return F.linear(input, self.weight, self.bias)
 
     def extra_repr(self) -> str:
-        """Sizes."""
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
 
 
@@ -77,17 +76,16 @@ class Bilinear(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draws weight and bias uniformly from -1/sqrt(in1_features) to 1/sqrt(in1_features)."""
+        """Draw weight and bias uniformly from -1/sqrt(in1_features) to 1/sqrt(in1_features)."""
         bound = 1.0 / math.sqrt(self.in1_features)
         init.uniform_(self.weight, -bound, bound)
         if self.bias is not None:
             init.uniform_(self.bias, -bound, bound)
 
     def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
-        """[..., in1_features] and [..., in2_features] to [..., out_features]."""
+        """Map [..., in1_features] and [..., in2_features] to [..., out_features]."""
         return F.bilinear(input1, input2, self.weight, self.bias)
 
     def extra_repr(self) -> str:
-        """Sizes."""
         sizes = f"in1_features={self.in1_features}, in2_features={self.in2_features}"
         return f"{sizes}, out_features={self.out_features}, bias={self.bias is not None}"

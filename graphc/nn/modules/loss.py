@@ -15,7 +15,7 @@ from graphc.tensors.tensor import Tensor
 
 
 class _Loss(Module):
-    """A loss with a reduction."""
+    """Base of losses with a reduction."""
 
     def __init__(self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"):
         super().__init__()
@@ -26,7 +26,7 @@ class _Loss(Module):
 
 
 class _WeightedLoss(_Loss):
-    """A loss with weights, which are a buffer."""
+    """Base of losses with weights, which are a buffer."""
 
     weight: Tensor | None
 
@@ -42,23 +42,23 @@ class _WeightedLoss(_Loss):
 
 
 class L1Loss(_Loss):
-    """The absolute difference."""
+    """Absolute difference."""
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Two tensors of one shape."""
+        """Compute the loss of two tensors of one shape."""
         return F.l1_loss(input, target, reduction=self.reduction)
 
 
 class MSELoss(_Loss):
-    """The squared difference."""
+    """Squared difference."""
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Two tensors of one shape."""
+        """Compute the loss of two tensors of one shape."""
         return F.mse_loss(input, target, reduction=self.reduction)
 
 
 class SmoothL1Loss(_Loss):
-    """Squared below ``beta``, linear beyond."""
+    """``(x - y)^2 / (2 beta)`` where ``|x - y| < beta``, else ``|x - y| - beta / 2``."""
 
     def __init__(
         self,
@@ -71,19 +71,19 @@ class SmoothL1Loss(_Loss):
         self.beta = beta
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Two tensors of one shape."""
+        """Compute the loss of two tensors of one shape."""
         return F.smooth_l1_loss(input, target, reduction=self.reduction, beta=self.beta)
 
 
 class HuberLoss(_Loss):
-    """Half the square below ``delta``, linear beyond."""
+    """``(x - y)^2 / 2`` where ``|x - y| < delta``, else ``delta (|x - y| - delta / 2)``."""
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0):
         super().__init__(reduction=reduction)
         self.delta = delta
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Two tensors of one shape."""
+        """Compute the loss of two tensors of one shape."""
         return F.huber_loss(input, target, reduction=self.reduction, delta=self.delta)
 
 
@@ -104,7 +104,10 @@ class CrossEntropyLoss(_WeightedLoss):
         self.label_smoothing = label_smoothing
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """[batch, classes, ...] and class numbers [batch, ...] or probabilities [batch, classes, ...]."""
+        """Compute the loss of [batch, classes, ...] and a target.
+
+        The target is class indices [batch, ...] or probabilities [batch, classes, ...].
+        """
         return F.cross_entropy(
             input,
             target,
@@ -116,7 +119,7 @@ class CrossEntropyLoss(_WeightedLoss):
 
 
 class LinearCrossEntropyLoss(_WeightedLoss):
-    """The cross entropy of what a linear layer without non-linearity behind it, ``linear``, makes of the input."""
+    """Cross entropy of a linear layer, ``linear``, whose output holds the logits."""
 
     def __init__(
         self,
@@ -134,7 +137,7 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         options: LinearCrossEntropyOptions | None = None,
     ):
         if weight is not None and tuple(weight.shape) != (num_classes,):
-            raise ShapeError(f"weights have shape {list(weight.shape)}, there are {num_classes} classes")
+            raise ShapeError(f"class weights have shape {list(weight.shape)}, expected [{num_classes}]")
         if not 0.0 <= label_smoothing <= 1.0:
             raise AttributeValueError(f"label_smoothing {label_smoothing} is not between 0 and 1")
         super().__init__(weight, reduction=reduction)
@@ -143,8 +146,10 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         self.linear = Linear(in_features, math.prod(out_features, start=num_classes), bias, device, dtype)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """[batch, in_features] and class numbers [batch, *out_features] or probabilities [batch, num_classes,
-        *out_features]."""
+        """Compute the loss of [batch, in_features] and a target.
+
+        The target is class indices [batch, *out_features] or probabilities [batch, num_classes, *out_features].
+        """
         rows = (self.num_classes, *self.out_features)
         bias = self.linear.bias
         return linear_cross_entropy(
@@ -160,7 +165,6 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         )
 
     def extra_repr(self) -> str:
-        """The sizes, and what else the loss was made with."""
         return (
             f"in_features={self.linear.in_features}, num_classes={self.num_classes}, out_features={self.out_features}, "
             f"bias={self.linear.bias is not None}, reduction={self.reduction}, ignore_index={self.ignore_index}, "
@@ -169,7 +173,7 @@ class LinearCrossEntropyLoss(_WeightedLoss):
 
 
 class NLLLoss(_WeightedLoss):
-    """Minus the log-probability of the target class."""
+    """Negative log probability of the target class."""
 
     def __init__(
         self,
@@ -183,7 +187,7 @@ class NLLLoss(_WeightedLoss):
         self.ignore_index = ignore_index
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """[batch, classes, ...] of log-probabilities and class numbers [batch, ...]."""
+        """Compute the loss of log-probabilities [batch, classes, ...] and class indices [batch, ...]."""
         return F.nll_loss(input, target, self.weight, ignore_index=self.ignore_index, reduction=self.reduction)
 
 
@@ -191,7 +195,7 @@ class BCELoss(_WeightedLoss):
     """Binary cross entropy of probabilities."""
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Two tensors of one shape, elements between 0 and 1."""
+        """Compute the loss of two tensors of one shape, with elements between 0 and 1."""
         return F.binary_cross_entropy(input, target, self.weight, reduction=self.reduction)
 
 
@@ -212,13 +216,13 @@ class BCEWithLogitsLoss(_WeightedLoss):
         self.register_buffer("pos_weight", pos_weight)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Two tensors of one shape."""
+        """Compute the loss of two tensors of one shape."""
         options: dict[str, Any] = {"reduction": self.reduction, "pos_weight": self.pos_weight}
         return F.binary_cross_entropy_with_logits(input, target, self.weight, **options)
 
 
 class KLDivLoss(_Loss):
-    """The Kullback-Leibler divergence; ``reduction="batchmean"`` is what its definition says."""
+    """Kullback-Leibler divergence; ``reduction="batchmean"`` gives it as it is defined."""
 
     def __init__(
         self,
@@ -234,7 +238,7 @@ class KLDivLoss(_Loss):
         return reduction if reduction == "batchmean" else reduction_of(reduction, size_average, reduce)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Log-probabilities and probabilities (or their logarithms) of one shape."""
+        """Compute the loss of log-probabilities and probabilities (or their logarithms) of one shape."""
         return F.kl_div(input, target, reduction=self.reduction, log_target=self.log_target)
 
 
@@ -247,7 +251,7 @@ class GaussianNLLLoss(_Loss):
         self.eps = eps
 
     def forward(self, input: Tensor, target: Tensor, var: Any) -> Tensor:
-        """Mean, target and variance."""
+        """Compute the loss of mean, target and variance."""
         return F.gaussian_nll_loss(input, target, var, full=self.full, eps=self.eps, reduction=self.reduction)
 
 
@@ -261,7 +265,7 @@ class MarginRankingLoss(_Loss):
         self.margin = margin
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
-        """Three tensors of one shape, targets 1 or -1."""
+        """Compute the loss of three tensors of one shape, with targets 1 or -1."""
         return F.margin_ranking_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
 
 
@@ -275,7 +279,7 @@ class HingeEmbeddingLoss(_Loss):
         self.margin = margin
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Two tensors of one shape, targets 1 or -1."""
+        """Compute the loss of two tensors of one shape, with targets 1 or -1."""
         return F.hinge_embedding_loss(input, target, margin=self.margin, reduction=self.reduction)
 
 
@@ -289,7 +293,7 @@ class CosineEmbeddingLoss(_Loss):
         self.margin = margin
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
-        """Vectors [..., size] twice, targets [...] 1 or -1."""
+        """Compute the loss of two tensors of vectors [..., size] and targets [...] of 1 or -1."""
         return F.cosine_embedding_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
 
 
@@ -313,13 +317,13 @@ class TripletMarginLoss(_Loss):
         self.swap = swap
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
-        """Vectors [..., size] three times."""
+        """Compute the loss of three tensors of vectors [..., size]."""
         options = (self.margin, self.p, self.eps, self.swap)
         return F.triplet_margin_loss(anchor, positive, negative, *options, reduction=self.reduction)
 
 
 class CTCLoss(_Loss):
-    """Minus the log-probability of targets whose alignment is not known (Graves et al. 2006)."""
+    """Negative log probability of targets whose alignment is unknown (Graves et al. 2006)."""
 
     def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False):
         super().__init__(reduction=reduction)
@@ -327,6 +331,9 @@ class CTCLoss(_Loss):
         self.zero_infinity = zero_infinity
 
     def forward(self, log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any) -> Tensor:
-        """[time, batch, classes], class numbers [batch, length], and how many of each count."""
+        """Compute the loss of log-probabilities [time, batch, classes] and class indices [batch, length].
+
+        The lengths say how many time steps and how many labels of each sequence count.
+        """
         lengths = (input_lengths, target_lengths)
         return F.ctc_loss(log_probs, targets, *lengths, self.blank, self.reduction, self.zero_infinity)

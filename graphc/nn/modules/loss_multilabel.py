@@ -1,4 +1,4 @@
-"""Losses of several classes at once and of further distributions, as modules."""
+"""Losses over several classes at once and of further distributions, as modules."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from graphc.tensors.tensor import Tensor
 
 
 class PoissonNLLLoss(_Loss):
-    """The negative log likelihood of Poisson's distribution."""
+    """Negative log likelihood of a Poisson distribution."""
 
     def __init__(
         self,
@@ -27,7 +27,7 @@ class PoissonNLLLoss(_Loss):
         self.eps = eps
 
     def forward(self, log_input: Tensor, target: Tensor) -> Tensor:
-        """Two tensors of one shape."""
+        """Compute the loss of two tensors of one shape."""
         return F.poisson_nll_loss(
             log_input, target, log_input=self.log_input, full=self.full, eps=self.eps, reduction=self.reduction
         )
@@ -37,23 +37,23 @@ class SoftMarginLoss(_Loss):
     """``log(1 + exp(-target * input))`` for targets 1 and -1."""
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Two tensors of one shape."""
+        """Compute the loss of two tensors of one shape."""
         return F.soft_margin_loss(input, target, reduction=self.reduction)
 
 
 class MultiLabelMarginLoss(_Loss):
-    """Margins between every label and every class that is none."""
+    """Margins between every label and every other class."""
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """[batch, classes] and as many labels, which end at the first -1."""
+        """Compute the loss of [batch, classes] and labels of the same shape, which end at the first -1."""
         return F.multilabel_margin_loss(input, target, reduction=self.reduction)
 
 
 class MultiLabelSoftMarginLoss(_WeightedLoss):
-    """The mean binary cross entropy of sigmoids over classes."""
+    """Mean over classes of the binary cross entropy of sigmoids."""
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """[batch, classes] twice, the target between 0 and 1."""
+        """Compute the loss of two tensors [batch, classes], the target between 0 and 1."""
         return F.multilabel_soft_margin_loss(input, target, weight=self.weight, reduction=self.reduction)
 
 
@@ -74,7 +74,7 @@ class MultiMarginLoss(_WeightedLoss):
         self.margin = margin
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """[batch, classes] and class numbers [batch]."""
+        """Compute the loss of [batch, classes] and class indices [batch]."""
         options = {"p": self.p, "margin": self.margin, "weight": self.weight, "reduction": self.reduction}
         return F.multi_margin_loss(input, target, **options)
 
@@ -96,7 +96,7 @@ class TripletMarginWithDistanceLoss(_Loss):
         self.swap = swap
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
-        """Three tensors that the distance takes."""
+        """Compute the loss of three tensors accepted by the distance."""
         return F.triplet_margin_with_distance_loss(
             anchor,
             positive,

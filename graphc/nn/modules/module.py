@@ -1,4 +1,4 @@
-"""The import path that users know for Module and the hooks of all modules."""
+"""PyTorch's import path for Module and for hooks on all modules."""
 
 from graphc.nn.module import Module
 from graphc.nn.module_hooks import (

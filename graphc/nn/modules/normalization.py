@@ -18,11 +18,11 @@ from graphc.tensors.tensor import Tensor
 
 
 class _BatchNorm(Module):
-    """Normalisation of channels by the statistics of batches, and by running ones after training."""
+    """Normalisation of channels: by batch statistics in training, by running statistics in evaluation."""
 
     _version = 2
     ranks: tuple[int, ...]
-    """Numbers of dimensions that the input may have."""
+    """Allowed numbers of dimensions of the input."""
     weight: Parameter | None
     bias: Parameter | None
     running_mean: Tensor | None
@@ -56,7 +56,7 @@ class _BatchNorm(Module):
         self.reset_parameters()
 
     def reset_running_stats(self) -> None:
-        """Running mean 0, variance 1, no batches seen."""
+        """Set the running mean to 0, the variance to 1 and the number of batches to 0."""
         with no_grad():
             for name, value in (("running_mean", 0), ("running_var", 1), ("num_batches_tracked", 0)):
                 buffer = self._buffers[name]
@@ -64,7 +64,7 @@ class _BatchNorm(Module):
                     buffer.fill_(value)
 
     def reset_parameters(self) -> None:
-        """Scale 1, shift 0, and fresh running statistics."""
+        """Set scale to 1 and shift to 0, and reset the running statistics."""
         self.reset_running_stats()
         if self.weight is not None:
             init.ones_(self.weight)
@@ -72,7 +72,7 @@ class _BatchNorm(Module):
             init.zeros_(self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
-        """[batch, num_features, ...] to the same shape; in training the running statistics are updated."""
+        """Map [batch, num_features, ...] to the same shape; training also updates the running statistics."""
         if len(input.shape) not in self.ranks:
             raise ShapeError(
                 f"{self._get_name()}: the input {list(input.shape)} has {len(input.shape)} dimensions, "
@@ -86,8 +86,8 @@ class _BatchNorm(Module):
             if self.momentum is None:
                 momentum = 1.0 / self.num_batches_tracked.to(input.dtype)
         by_batch = self.training or self.running_mean is None
-        keep = not self.training or tracks
-        mean, var = (self.running_mean, self.running_var) if keep else (None, None)
+        uses_running = not self.training or tracks
+        mean, var = (self.running_mean, self.running_var) if uses_running else (None, None)
         return self._normalized(input, mean, var, by_batch, momentum)
 
     def _normalized(
@@ -105,7 +105,7 @@ class _BatchNorm(Module):
         unexpected_keys: list[str],
         error_msgs: list[str],
     ) -> None:
-        """Files of version 1 had no count of batches."""
+        """Load the entries; add the count of batches, which files of version 1 lack."""
         key = prefix + "num_batches_tracked"
         version = local_metadata.get("version")
         if (version is None or version < 2) and self.track_running_stats and key not in state_dict:
@@ -116,7 +116,6 @@ class _BatchNorm(Module):
         )
 
     def extra_repr(self) -> str:
-        """Size and options."""
         return (
             f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
             f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
@@ -167,18 +166,17 @@ class LayerNorm(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Scale 1, shift 0."""
+        """Set scale to 1 and shift to 0."""
         if self.weight is not None:
             init.ones_(self.weight)
         if self.bias is not None:
             init.zeros_(self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
-        """[..., *normalized_shape] to the same shape."""
+        """Map [..., *normalized_shape] to the same shape."""
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
-        """Shape and options."""
         options = f"elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
         return f"{self.normalized_shape}, eps={self.eps}, {options}"
 
@@ -205,16 +203,15 @@ class RMSNorm(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Scale 1."""
+        """Set the scale to 1."""
         if self.weight is not None:
             init.ones_(self.weight)
 
     def forward(self, input: Tensor) -> Tensor:
-        """[..., *normalized_shape] to the same shape."""
+        """Map [..., *normalized_shape] to the same shape."""
         return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
 
     def extra_repr(self) -> str:
-        """Shape and options."""
         return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
 
 
@@ -248,24 +245,23 @@ class GroupNorm(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Scale 1, shift 0."""
+        """Set scale to 1 and shift to 0."""
         if self.weight is not None:
             init.ones_(self.weight)
         if self.bias is not None:
             init.zeros_(self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
-        """[batch, num_channels, ...] to the same shape."""
+        """Map [batch, num_channels, ...] to the same shape."""
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
-        """Sizes and options."""
         options = f"affine={self.affine}, bias={self.bias is not None}"
         return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, {options}"
 
 
 class _InstanceNorm(_BatchNorm):
-    """Normalisation of each channel of each item; running statistics only when asked for."""
+    """Normalisation of each channel of each item; running statistics only with ``track_running_stats``."""
 
     def __init__(
         self,
@@ -282,7 +278,7 @@ class _InstanceNorm(_BatchNorm):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
 
     def forward(self, input: Tensor) -> Tensor:
-        """[batch, num_features, ...] to the same shape (also without the batch dimension)."""
+        """Map [batch, num_features, ...] to the same shape (also without the batch dimension)."""
         if len(input.shape) not in self.ranks:
             raise ShapeError(f"{self._get_name()}: the input {list(input.shape)} does not have {self.ranks} dimensions")
         single = len(input.shape) == self.ranks[0]
@@ -322,9 +318,8 @@ class LocalResponseNorm(Module):
         self.k = k
 
     def forward(self, input: Tensor) -> Tensor:
-        """[batch, channels, ...] to the same shape."""
+        """Map [batch, channels, ...] to the same shape."""
         return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
 
     def extra_repr(self) -> str:
-        """Options."""
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"

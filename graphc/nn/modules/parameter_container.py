@@ -1,4 +1,4 @@
-"""Modules that hold parameters: ParameterList, ParameterDict."""
+"""Modules that contain parameters: ParameterList, ParameterDict."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any, Self
 
 from graphc.base.errors import ArgumentError, HookError
 from graphc.nn.module import Module
-from graphc.nn.modules.container import place
+from graphc.nn.modules.container import normalized_index
 from graphc.nn.parameter import Parameter
 from graphc.tensors.tensor import Tensor
 
 
 def _as_member(value: Any) -> Any:
-    """Tensors become parameters; anything else is kept as it is."""
+    """Turn tensors into parameters; return anything else unchanged."""
     return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
 
 
@@ -25,7 +25,7 @@ def _describe(value: Any) -> str:
 
 
 class ParameterList(Module):
-    """A list of parameters, all of them registered. Tensors become parameters; other objects are kept as they are."""
+    """A list of registered parameters. Tensors become parameters; other objects are stored unchanged."""
 
     def __init__(self, values: Iterable[Any] | None = None):
         super().__init__()
@@ -42,10 +42,10 @@ class ParameterList(Module):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return type(self)(list(self)[index])
-        return getattr(self, str(place(index, self._size)))
+        return getattr(self, str(normalized_index(index, self._size)))
 
     def __setitem__(self, index: int, value: Any) -> None:
-        name = str(place(index, self._size))
+        name = str(normalized_index(index, self._size))
         if isinstance(value, Tensor) or name not in self._parameters:
             setattr(self, name, _as_member(value))
         else:
@@ -53,15 +53,15 @@ class ParameterList(Module):
             setattr(self, name, value)
 
     def append(self, value: Any) -> Self:
-        """Adds a value at the end."""
+        """Append a value."""
         setattr(self, str(self._size), _as_member(value))
         self._size += 1
         return self
 
     def extend(self, values: Iterable[Any]) -> Self:
-        """Adds values at the end."""
+        """Append values."""
         if isinstance(values, Tensor) or not isinstance(values, Iterable):
-            raise ArgumentError(f"ParameterList.extend: an iterable is needed, got {type(values).__name__}")
+            raise ArgumentError(f"ParameterList.extend: expected an iterable, got {type(values).__name__}")
         for value in values:
             self.append(value)
         return self
@@ -70,7 +70,6 @@ class ParameterList(Module):
         return self.extend(values)
 
     def extra_repr(self) -> str:
-        """One line per value."""
         return "\n".join(f"  ({i}): {_describe(value)}" for i, value in enumerate(self))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -78,7 +77,7 @@ class ParameterList(Module):
 
 
 class ParameterDict(Module):
-    """A dictionary of parameters, all of them registered. Tensors become parameters; other objects are kept."""
+    """A dictionary of registered parameters. Tensors become parameters; other objects are stored unchanged."""
 
     def __init__(self, parameters: Any = None):
         super().__init__()
@@ -98,7 +97,7 @@ class ParameterDict(Module):
 
     def __setitem__(self, key: str, value: Any) -> None:
         if not isinstance(key, str):
-            raise ArgumentError(f"ParameterDict: a key is a string, got {type(key).__name__}")
+            raise ArgumentError(f"ParameterDict: a key must be a string, got {type(key).__name__}")
         name = self._attribute(key)
         if name in self._parameters and not isinstance(value, Tensor):
             delattr(self, name)
@@ -122,54 +121,54 @@ class ParameterDict(Module):
         return key in self._keys
 
     def setdefault(self, key: str, default: Any = None) -> Any:
-        """The value of ``key``, which is set to ``default`` first where there is none."""
+        """Return the value of ``key``, which is set to ``default`` first if it is missing."""
         if key not in self._keys:
             self[key] = default
         return self[key]
 
     def get(self, key: str, default: Any = None) -> Any:
-        """The value of ``key``, or ``default``."""
+        """Return the value of ``key``, or ``default``."""
         return self[key] if key in self._keys else default
 
     def pop(self, key: str) -> Any:
-        """Takes a value out and returns it."""
+        """Remove a value and return it."""
         value = self[key]
         del self[key]
         return value
 
     def popitem(self) -> tuple[str, Any]:
-        """Takes the newest pair out and returns it."""
+        """Remove the newest (key, value) pair and return it."""
         key = next(reversed(self._keys))
         return key, self.pop(key)
 
     def clear(self) -> None:
-        """Removes everything."""
+        """Remove all entries."""
         for key in list(self._keys):
             del self[key]
 
     def copy(self) -> ParameterDict:
-        """Another dictionary of the same parameters."""
+        """Return another dictionary of the same parameters."""
         return ParameterDict(dict(self.items()))
 
     @staticmethod
     def fromkeys(keys: Iterable[str], default: Any = None) -> ParameterDict:
-        """A dictionary with the same value for every key."""
+        """Create a dictionary with the same value for every key."""
         return ParameterDict({key: default for key in keys})
 
     def keys(self) -> Iterable[str]:
-        """Keys in insertion order."""
+        """Return the keys in insertion order."""
         return self._keys.keys()
 
     def values(self) -> Iterable[Any]:
-        """Values in insertion order."""
+        """Return the values in insertion order."""
         return [self[key] for key in self._keys]
 
     def items(self) -> Iterable[tuple[str, Any]]:
-        """Pairs in insertion order."""
+        """Return (key, value) pairs in insertion order."""
         return [(key, self[key]) for key in self._keys]
 
     def update(self, parameters: Any) -> None:
-        """Adds the pairs of a mapping, or of an iterable of pairs."""
+        """Add the pairs of a mapping, or of an iterable of pairs."""
         if not isinstance(parameters, (Mapping, ParameterDict, Iterable)):
             raise ArgumentError(f"ParameterDict.update: {type(parameters).__name__} is neither a mapping nor pairs")
         pairs = parameters.items() if isinstance(parameters, (Mapping, ParameterDict)) else parameters
@@ -191,7 +190,6 @@ class ParameterDict(Module):
         return self
 
     def extra_repr(self) -> str:
-        """One line per pair."""
         return "\n".join(f"  ({key}): {_describe(value)}" for key, value in self.items())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -11,7 +11,7 @@ from graphc.tensors.tensor import Tensor
 
 
 class _MaxPool(Module):
-    """What maximum pooling of any number of dimensions has in common."""
+    """Base of maximum pooling of any number of dimensions."""
 
     def __init__(
         self,
@@ -34,7 +34,6 @@ class _MaxPool(Module):
         return self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices
 
     def extra_repr(self) -> str:
-        """The window."""
         return (
             f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, "
             f"dilation={self.dilation}, ceil_mode={self.ceil_mode}"
@@ -45,7 +44,7 @@ class MaxPool1d(_MaxPool):
     """Maximum over windows of [batch, channels, length]."""
 
     def forward(self, input: Tensor) -> Any:
-        """[batch, channels, length] to [batch, channels, length']."""
+        """Map [batch, channels, length] to [batch, channels, length']."""
         return F.max_pool1d(input, *self._args())
 
 
@@ -53,12 +52,12 @@ class MaxPool2d(_MaxPool):
     """Maximum over windows of [batch, channels, height, width]."""
 
     def forward(self, input: Tensor) -> Any:
-        """[batch, channels, height, width] to [batch, channels, height', width']."""
+        """Map [batch, channels, height, width] to [batch, channels, height', width']."""
         return F.max_pool2d(input, *self._args())
 
 
 class _AvgPool(Module):
-    """What average pooling of any number of dimensions has in common."""
+    """Base of average pooling of any number of dimensions."""
 
     def __init__(
         self,
@@ -76,7 +75,6 @@ class _AvgPool(Module):
         self.count_include_pad = count_include_pad
 
     def extra_repr(self) -> str:
-        """The window."""
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
@@ -84,13 +82,13 @@ class AvgPool1d(_AvgPool):
     """Mean over windows of [batch, channels, length]."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """[batch, channels, length] to [batch, channels, length']."""
+        """Map [batch, channels, length] to [batch, channels, length']."""
         args = (self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
         return F.avg_pool1d(input, *args)
 
 
 class _DividedAvgPool(_AvgPool):
-    """Average pooling with a divisor of its own."""
+    """Base of average pooling with ``divisor_override``."""
 
     def __init__(
         self,
@@ -109,41 +107,40 @@ class AvgPool2d(_DividedAvgPool):
     """Mean over windows of [batch, channels, height, width]."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """[batch, channels, height, width] to [batch, channels, height', width']."""
+        """Map [batch, channels, height, width] to [batch, channels, height', width']."""
         args = (self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
         return F.avg_pool2d(input, *args, self.divisor_override)
 
 
 class _Adaptive(Module):
-    """Pooling to a fixed output size."""
+    """Base of pooling to a fixed output size."""
 
     def __init__(self, output_size: Any):
         super().__init__()
         self.output_size = output_size
 
     def extra_repr(self) -> str:
-        """The output size."""
         return f"output_size={self.output_size}"
 
 
 class AdaptiveAvgPool1d(_Adaptive):
-    """Mean over as many equal windows of [batch, channels, length] as ``output_size`` says."""
+    """Mean over ``output_size`` windows of nearly equal size of [batch, channels, length]."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """[batch, channels, length] to [batch, channels, output_size]."""
+        """Map [batch, channels, length] to [batch, channels, output_size]."""
         return F.adaptive_avg_pool1d(input, self.output_size)
 
 
 class AdaptiveAvgPool2d(_Adaptive):
-    """Mean over as many equal windows of [batch, channels, height, width] as ``output_size`` says."""
+    """Mean over ``output_size`` windows of nearly equal size of [batch, channels, height, width]."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """[batch, channels, height, width] to [batch, channels, *output_size]."""
+        """Map [batch, channels, height, width] to [batch, channels, *output_size]."""
         return F.adaptive_avg_pool2d(input, self.output_size)
 
 
 class _AdaptiveMax(_Adaptive):
-    """Adaptive maximum pooling, on request with positions."""
+    """Base of adaptive maximum pooling, optionally with positions."""
 
     def __init__(self, output_size: Any, return_indices: bool = False):
         super().__init__(output_size)
@@ -151,23 +148,23 @@ class _AdaptiveMax(_Adaptive):
 
 
 class AdaptiveMaxPool1d(_AdaptiveMax):
-    """Maximum over as many equal windows of [batch, channels, length] as ``output_size`` says."""
+    """Maximum over ``output_size`` windows of nearly equal size of [batch, channels, length]."""
 
     def forward(self, input: Tensor) -> Any:
-        """[batch, channels, length] to [batch, channels, output_size]."""
+        """Map [batch, channels, length] to [batch, channels, output_size]."""
         return F.adaptive_max_pool1d(input, self.output_size, self.return_indices)
 
 
 class AdaptiveMaxPool2d(_AdaptiveMax):
-    """Maximum over as many equal windows of [batch, channels, height, width] as ``output_size`` says."""
+    """Maximum over ``output_size`` windows of nearly equal size of [batch, channels, height, width]."""
 
     def forward(self, input: Tensor) -> Any:
-        """[batch, channels, height, width] to [batch, channels, *output_size]."""
+        """Map [batch, channels, height, width] to [batch, channels, *output_size]."""
         return F.adaptive_max_pool2d(input, self.output_size, self.return_indices)
 
 
 class _LPPool(Module):
-    """What power-average pooling of any number of dimensions has in common."""
+    """Base of power-average pooling of any number of dimensions."""
 
     def __init__(
         self, norm_type: float, kernel_size: IntOrInts, stride: IntOrInts | None = None, ceil_mode: bool = False
@@ -179,7 +176,6 @@ class _LPPool(Module):
         self.ceil_mode = ceil_mode
 
     def extra_repr(self) -> str:
-        """The window."""
         return (
             f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, "
             f"ceil_mode={self.ceil_mode}"
@@ -187,16 +183,16 @@ class _LPPool(Module):
 
 
 class LPPool1d(_LPPool):
-    """The root of the sum of powers over windows of [batch, channels, length]."""
+    """Root of the sum of powers over windows of [batch, channels, length]."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """[batch, channels, length] to [batch, channels, length']."""
+        """Map [batch, channels, length] to [batch, channels, length']."""
         return F.lp_pool1d(input, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
 
 
 class LPPool2d(_LPPool):
-    """The root of the sum of powers over windows of [batch, channels, height, width]."""
+    """Root of the sum of powers over windows of [batch, channels, height, width]."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """[batch, channels, height, width] to [batch, channels, height', width']."""
+        """Map [batch, channels, height, width] to [batch, channels, height', width']."""
         return F.lp_pool2d(input, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)

@@ -25,10 +25,10 @@ def _draw(module: Module, hidden_size: int) -> None:
 
 
 class RNNBase(Module):
-    """Layers of one kind of recurrent network (``LSTM``, ``GRU``, ``RNN_TANH``, ``RNN_RELU``), one above the other.
+    """Stacked layers of one kind of recurrent network: ``LSTM``, ``GRU``, ``RNN_TANH`` or ``RNN_RELU``.
 
-    Parameters of layer k are ``weight_ih_lk``, ``weight_hh_lk``, ``bias_ih_lk``, ``bias_hh_lk``, with ``_reverse``
-    behind the names for the backward direction.
+    Parameters of layer k are ``weight_ih_lk``, ``weight_hh_lk``, ``bias_ih_lk``, ``bias_hh_lk``; for the backward
+    direction the names end with ``_reverse``.
     """
 
     def __init__(
@@ -47,15 +47,17 @@ class RNNBase(Module):
     ):
         super().__init__()
         if mode not in STEPS:
-            raise AttributeValueError(f"RNNBase: mode {mode!r} is not known", remedy=f"one of {sorted(STEPS)}")
+            raise AttributeValueError(f"RNNBase: mode {mode!r} is not known", remedy=f"pass one of {sorted(STEPS)}")
         if proj_size and (mode != "LSTM" or not 0 < proj_size < hidden_size):
             raise AttributeValueError(
-                f"{self._get_name()}: proj_size {proj_size} is for an LSTM, and below hidden_size {hidden_size}"
+                f"{self._get_name()}: proj_size {proj_size} needs an LSTM, and must be below hidden_size {hidden_size}"
             )
         if not 0.0 <= dropout <= 1.0:
-            raise AttributeValueError(f"{self._get_name()}: dropout is a probability, got {dropout}")
+            raise AttributeValueError(f"{self._get_name()}: dropout must be a probability, got {dropout}")
         if hidden_size < 1 or num_layers < 1:
-            raise AttributeValueError(f"{self._get_name()}: hidden_size {hidden_size}, num_layers {num_layers}")
+            raise AttributeValueError(
+                f"{self._get_name()}: hidden_size {hidden_size} and num_layers {num_layers} must be positive"
+            )
         self.mode = mode
         self.input_size = input_size
         self.hidden_size = hidden_size
@@ -65,10 +67,10 @@ class RNNBase(Module):
         self.dropout = float(dropout)
         self.bidirectional = bidirectional
         self.proj_size = proj_size
-        gates, given = STEPS[mode][1] * hidden_size, proj_size or hidden_size
+        gates, output_size = STEPS[mode][1] * hidden_size, proj_size or hidden_size
         for layer, suffix in self._directions():
-            size = input_size if layer == 0 else given * (2 if bidirectional else 1)
-            shapes = {"weight_ih": (gates, size), "weight_hh": (gates, given)}
+            size = input_size if layer == 0 else output_size * (2 if bidirectional else 1)
+            shapes = {"weight_ih": (gates, size), "weight_hh": (gates, output_size)}
             if bias:
                 shapes |= {"bias_ih": (gates,), "bias_hh": (gates,)}
             if proj_size:
@@ -78,24 +80,26 @@ class RNNBase(Module):
         self.reset_parameters()
 
     def _directions(self) -> Iterator[tuple[int, str]]:
-        """Layer and suffix of parameter names, in the order of states."""
+        """Yield layer and suffix of parameter names, in the order of states."""
         for layer in range(self.num_layers):
             yield layer, f"_l{layer}"
             if self.bidirectional:
                 yield layer, f"_l{layer}_reverse"
 
     def reset_parameters(self) -> None:
-        """Draws all parameters uniformly from minus to plus 1/sqrt(hidden_size)."""
+        """Draw all parameters uniformly from minus to plus 1/sqrt(hidden_size)."""
         _draw(self, self.hidden_size)
 
     def flatten_parameters(self) -> None:
-        """Does nothing: parameters need no common memory here."""
+        """Do nothing: parameters need no common memory here."""
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
-        """[time, batch, input_size] (batch first with ``batch_first``, or without a batch) to all hidden states of the
-        last layer in the same layout, and the last states [layers * directions, batch, hidden_size].
+        """Return all hidden states of the last layer, and the final states [layers * directions, batch, hidden_size].
 
-        ``hx`` are the first states, zeros when None; for an LSTM a pair of hidden and cell states. A PackedSequence
+        Shape: input [time, batch, input_size] (batch first with ``batch_first``, or without a batch); the hidden states
+        have the same layout.
+
+        ``hx`` are the initial states, zeros when None; for an LSTM a pair of hidden and cell states. A PackedSequence
         gives a PackedSequence of hidden states, and the states after the last step of each sequence.
         """
         if isinstance(input, PackedSequence):
@@ -119,36 +123,36 @@ class RNNBase(Module):
         if len(x.shape) != 3 or x.shape[-1] != self.input_size:
             raise ShapeError(f"{self._get_name()}: packed {list(packed.data.shape)} is not [*, {self.input_size}]")
         if hx is not None and packed.sorted_indices is not None:
-            hx = self._result([s.index_select(1, packed.sorted_indices) for s in self._given(hx)])
+            hx = self._result([s.index_select(1, packed.sorted_indices) for s in self._as_tuple(hx)])
         mask = from_numpy(running(sizes)).unsqueeze(-1)
         x, last = self._run(x, self._states(x, hx, False), mask)
         if packed.unsorted_indices is not None:
             last = [s.index_select(1, packed.unsorted_indices) for s in last]
         return packed._replace(data=packed_data(x, sizes)), self._result(last)
 
-    def _given(self, hx: Any) -> tuple[Tensor, ...]:
+    def _as_tuple(self, hx: Any) -> tuple[Tensor, ...]:
         return tuple(hx) if STEPS[self.mode][2] > 1 else (hx,)
 
     def _states(self, x: Tensor, hx: Any, single: bool) -> list[State]:
-        """The first state of each layer and direction."""
+        """Return the initial state of each layer and direction."""
         count = self.num_layers * (2 if self.bidirectional else 1)
         kinds = STEPS[self.mode][2]
         sizes = (self.proj_size or self.hidden_size, self.hidden_size)[:kinds]
         if hx is None:
             return [tuple(x.new_zeros(x.shape[1], size) for size in sizes)] * count
-        given = self._given(hx)
-        if len(given) != kinds:
-            raise ShapeError(f"{self._get_name()}: {len(given)} states are given, {kinds} are needed")
+        states = self._as_tuple(hx)
+        if len(states) != kinds:
+            raise ShapeError(f"{self._get_name()}: expected {kinds} states, got {len(states)}")
         if single:
-            given = tuple(s.reshape(s.shape[0], 1, s.shape[-1]) for s in given)
-        for state, size in zip(given, sizes, strict=True):
+            states = tuple(s.reshape(s.shape[0], 1, s.shape[-1]) for s in states)
+        for state, size in zip(states, sizes, strict=True):
             if tuple(state.shape) != (count, x.shape[1], size):
-                wanted = [count, x.shape[1], size]
-                raise ShapeError(f"{self._get_name()}: a state has shape {list(state.shape)}, not {wanted}")
-        return [tuple(s.select(0, i) for s in given) for i in range(count)]
+                expected = [count, x.shape[1], size]
+                raise ShapeError(f"{self._get_name()}: a state has shape {list(state.shape)}, expected {expected}")
+        return [tuple(s.select(0, i) for s in states) for i in range(count)]
 
     def _run(self, x: Tensor, states: list[State], mask: Tensor | None = None) -> tuple[Tensor, list[Tensor]]:
-        """The output of the last layer, and the last states, each [layers * directions, batch, hidden]."""
+        """Return the output of the last layer, and the final states, each [layers * directions, batch, hidden]."""
         finals: list[State] = []
         for layer in range(self.num_layers):
             if layer and self.dropout and self.training:
@@ -161,7 +165,7 @@ class RNNBase(Module):
                 outputs.append(output)
                 finals.append(final)
             x = concat(*outputs, axis=2) if self.bidirectional else outputs[0]
-        return x, [stacked(parts) for parts in zip(*finals, strict=True)]
+        return x, [stacked(states_of_kind) for states_of_kind in zip(*finals, strict=True)]
 
     def _parameters_of(self, layer: int, reverse: bool) -> list[Any]:
         suffix = f"_l{layer}{'_reverse' if reverse else ''}"
@@ -172,8 +176,7 @@ class RNNBase(Module):
         return tuple(last) if len(last) > 1 else last[0]
 
     def extra_repr(self) -> str:
-        """Sizes, and what differs from the defaults."""
-        parts = [f"{self.input_size}, {self.hidden_size}"]
+        options = [f"{self.input_size}, {self.hidden_size}"]
         defaults = {
             "num_layers": 1,
             "bias": True,
@@ -182,12 +185,12 @@ class RNNBase(Module):
             "bidirectional": False,
             "proj_size": 0,
         }
-        parts += [f"{name}={getattr(self, name)}" for name, value in defaults.items() if getattr(self, name) != value]
-        return ", ".join(parts)
+        options += [f"{name}={getattr(self, name)}" for name, value in defaults.items() if getattr(self, name) != value]
+        return ", ".join(options)
 
 
 class LSTM(RNNBase):
-    """Long short-term memory; ``forward`` returns the outputs and the pair of last hidden and cell states."""
+    """Long short-term memory; ``forward`` returns the outputs and the pair of final hidden and cell states."""
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__("LSTM", *args, **kwargs)
@@ -201,7 +204,7 @@ class GRU(RNNBase):
 
 
 class RNN(RNNBase):
-    """A plain recurrent network with ``nonlinearity`` tanh or relu."""
+    """Plain recurrent network with ``nonlinearity`` tanh or relu."""
 
     def __init__(self, *args: Any, nonlinearity: str = "tanh", **kwargs: Any):
         super().__init__(_plain("RNN", nonlinearity), *args, **kwargs)
@@ -215,7 +218,7 @@ def _plain(name: str, nonlinearity: str) -> str:
 
 
 class RNNCellBase(Module):
-    """One step of a recurrent network."""
+    """Base of cells: one step of a recurrent network."""
 
     weight_ih: Parameter
     weight_hh: Parameter
@@ -235,11 +238,11 @@ class RNNCellBase(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draws all parameters uniformly from minus to plus 1/sqrt(hidden_size)."""
+        """Draw all parameters uniformly from minus to plus 1/sqrt(hidden_size)."""
         _draw(self, self.hidden_size)
 
     def forward(self, input: Tensor, hx: Any = None) -> Any:
-        """[batch, input_size] (or without the batch) and state, zeros when None, to the new state."""
+        """Map [batch, input_size] (or without the batch) and a state, zeros when None, to the new state."""
         if len(input.shape) not in (1, 2) or input.shape[-1] != self.input_size:
             raise ShapeError(f"{self._get_name()}: the input {list(input.shape)} is not [batch, {self.input_size}]")
         single = len(input.shape) == 1
@@ -248,15 +251,14 @@ class RNNCellBase(Module):
         if hx is None:
             state: State = (x.new_zeros(x.shape[0], self.hidden_size),) * kinds
         else:
-            given = tuple(hx) if kinds > 1 else (hx,)
-            state = tuple(s.reshape(1, -1) if single else s for s in given)
+            tensors = tuple(hx) if kinds > 1 else (hx,)
+            state = tuple(s.reshape(1, -1) if single else s for s in tensors)
         parameters = (self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
         result = recurrent_cell(self.mode, x, state, *parameters)
         result = tuple(r.reshape(-1) for r in result) if single else result
         return result if kinds > 1 else result[0]
 
     def extra_repr(self) -> str:
-        """Sizes."""
         bias = "" if self.bias_ih is not None else ", bias=False"
         return f"{self.input_size}, {self.hidden_size}{bias}"
 

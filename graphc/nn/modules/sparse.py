@@ -22,7 +22,8 @@ def _reset(table: Any) -> None:
 
 
 class Embedding(Module):
-    """Rows of weight [num_embeddings, embedding_dim] at integer positions; row ``padding_idx`` stays 0."""
+    """Table of vectors ``weight`` [num_embeddings, embedding_dim], read at integer indices; row ``padding_idx`` stays
+    0."""
 
     weight: Parameter
 
@@ -58,7 +59,7 @@ class Embedding(Module):
         self.weight.requires_grad_(not _freeze)
 
     def reset_parameters(self) -> None:
-        """Normal numbers, and zeros in the row ``padding_idx``."""
+        """Draw normal values, and set row ``padding_idx`` to 0."""
         _reset(self)
 
     @classmethod
@@ -72,30 +73,29 @@ class Embedding(Module):
         scale_grad_by_freq: bool = False,
         sparse: bool = False,
     ) -> Embedding:
-        """A layer with the given table [count, size], not trained when ``freeze``."""
+        """Create a layer with the given table [count, size], not trained when ``freeze``."""
         if len(embeddings.shape) != 2:
-            raise ShapeError(f"Embedding.from_pretrained: a matrix is needed, got {list(embeddings.shape)}")
+            raise ShapeError(f"Embedding.from_pretrained: expected a matrix, got shape {list(embeddings.shape)}")
         count, size = embeddings.shape
         options = (padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
         return cls(count, size, *options, _weight=embeddings, _freeze=freeze)
 
     def forward(self, input: Tensor) -> Tensor:
-        """Integers of any shape to [*shape, embedding_dim]."""
+        """Map integers of any shape to [*shape, embedding_dim]."""
         options = (self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse)
         return F.embedding(input, self.weight, *options)
 
     def extra_repr(self) -> str:
-        """Sizes and options."""
-        parts = [f"{self.num_embeddings}, {self.embedding_dim}"]
+        options = [f"{self.num_embeddings}, {self.embedding_dim}"]
         if self.padding_idx is not None:
-            parts.append(f"padding_idx={self.padding_idx}")
+            options.append(f"padding_idx={self.padding_idx}")
         if self.max_norm is not None:
-            parts.append(f"max_norm={self.max_norm}")
-        return ", ".join(parts)
+            options.append(f"max_norm={self.max_norm}")
+        return ", ".join(options)
 
 
 class EmbeddingBag(Module):
-    """Rows of weight [num_embeddings, embedding_dim] at integer positions, combined per bag by sum, mean or max."""
+    """Table of vectors ``weight`` [num_embeddings, embedding_dim], combined per bag of indices by sum, mean or max."""
 
     weight: Parameter
 
@@ -131,7 +131,7 @@ class EmbeddingBag(Module):
             self.weight = Parameter(_weight)
 
     def reset_parameters(self) -> None:
-        """Normal numbers, and zeros in the row ``padding_idx``."""
+        """Draw normal values, and set row ``padding_idx`` to 0."""
         _reset(self)
 
     @classmethod
@@ -147,18 +147,18 @@ class EmbeddingBag(Module):
         include_last_offset: bool = False,
         padding_idx: int | None = None,
     ) -> EmbeddingBag:
-        """A layer with the given table [count, size], not trained when ``freeze``."""
+        """Create a layer with the given table [count, size], not trained when ``freeze``."""
         if len(embeddings.shape) != 2:
-            raise ShapeError(f"EmbeddingBag.from_pretrained: a matrix is needed, got {list(embeddings.shape)}")
+            raise ShapeError(f"EmbeddingBag.from_pretrained: expected a matrix, got shape {list(embeddings.shape)}")
         options = (max_norm, norm_type, scale_grad_by_freq, mode, sparse)
-        more = {"include_last_offset": include_last_offset, "padding_idx": padding_idx}
+        keywords = {"include_last_offset": include_last_offset, "padding_idx": padding_idx}
         count, size = embeddings.shape
-        layer = cls(count, size, *options, _weight=embeddings, **more)
+        layer = cls(count, size, *options, _weight=embeddings, **keywords)
         layer.weight.requires_grad_(not freeze)
         return layer
 
     def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
-        """[bags, length], or a vector and the ``offsets`` at which bags begin, to [bags, embedding_dim]."""
+        """Map [bags, length], or a vector and the ``offsets`` at which bags begin, to [bags, embedding_dim]."""
         return F.embedding_bag(
             input,
             self.weight,
@@ -174,5 +174,4 @@ class EmbeddingBag(Module):
         )
 
     def extra_repr(self) -> str:
-        """Sizes and mode."""
         return f"{self.num_embeddings}, {self.embedding_dim}, mode={self.mode!r}"

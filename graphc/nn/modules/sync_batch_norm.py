@@ -1,4 +1,4 @@
-"""Batch normalisation by the statistics of the batches of all processes together."""
+"""Batch normalisation by the joint statistics of the batches of all processes."""
 
 from __future__ import annotations
 
@@ -16,9 +16,12 @@ _gather = deferred("graphc.distributed.collectives:all_gather")
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch normalisation of [batch, channels, ...] by the statistics of the batches of all processes, as that of one
-    process that has the whole batch. In training its call is a message of all processes, with its gradient; batches may
-    differ in size, or be empty. One process alone, and evaluation, are those of batch normalisation."""
+    """Batch normalisation of [batch, channels, ...] by the joint statistics of the batches of all processes.
+
+    The result is the same as in one process with the whole batch. In training, each call communicates with all
+    processes, and so does its backward pass. Batches may differ in size, or be empty. With one process, and in
+    evaluation, it is plain batch normalisation.
+    """
 
     ranks = (2, 3, 4, 5)
 
@@ -48,8 +51,10 @@ class SyncBatchNorm(_BatchNorm):
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
-        """The module with a SyncBatchNorm, of the same parameters and buffers, in the place of each BatchNorm; a
-        BatchNorm itself gives a new module."""
+        """Replace each BatchNorm of a module by a SyncBatchNorm with the same parameters and buffers.
+
+        Returns the module; a BatchNorm itself gives a new module.
+        """
         if isinstance(module, _BatchNorm) and not isinstance(module, (_InstanceNorm, SyncBatchNorm)):
             return cls._like(module, process_group)
         for name, child in module.named_children():
@@ -61,9 +66,9 @@ class SyncBatchNorm(_BatchNorm):
     @classmethod
     def _like(cls, module: _BatchNorm, process_group: Any) -> SyncBatchNorm:
         sizes = module.num_features, module.eps, module.momentum, module.affine, module.track_running_stats
-        made = cls(*sizes, process_group=process_group)
+        result = cls(*sizes, process_group=process_group)
         for name, parameter in module._parameters.items():
-            made.register_parameter(name, parameter)
+            result.register_parameter(name, parameter)
         for name, buffer in module._buffers.items():
-            made.register_buffer(name, buffer)
-        return made.train(module.training)
+            result.register_buffer(name, buffer)
+        return result.train(module.training)

@@ -29,12 +29,12 @@ def _activation(activation: Activation) -> Callable[[Tensor], Tensor]:
     if callable(activation):
         return activation
     if activation not in ("relu", "gelu"):
-        raise AttributeValueError(f"activation {activation!r} is not known", remedy="'relu', 'gelu' or a function")
+        raise AttributeValueError(f"activation {activation!r} is not known", remedy="pass 'relu', 'gelu' or a function")
     return F.relu if activation == "relu" else F.gelu
 
 
 class _Layer(Module):
-    """What encoder and decoder layers have in common."""
+    """Base of encoder and decoder layers."""
 
     self_attn: MultiheadAttention
     linear1: Linear
@@ -49,8 +49,10 @@ class _Layer(Module):
 
 
 class TransformerEncoderLayer(_Layer):
-    """Self-attention and two linear layers, each with a residual connection and a layer norm around or (with
-    ``norm_first``) before it."""
+    """Self-attention and two linear layers, each with a residual connection and a layer norm.
+
+    The norm follows the residual sum, or with ``norm_first`` precedes each sublayer.
+    """
 
     def __init__(
         self,
@@ -67,14 +69,14 @@ class TransformerEncoderLayer(_Layer):
         dtype: Any = None,
     ):
         super().__init__()
-        place = {"bias": bias, "device": device, "dtype": dtype}
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout=dropout, batch_first=batch_first, **place)
-        self.linear1 = Linear(d_model, dim_feedforward, **place)
+        options = {"bias": bias, "device": device, "dtype": dtype}
+        self.self_attn = MultiheadAttention(d_model, nhead, dropout=dropout, batch_first=batch_first, **options)
+        self.linear1 = Linear(d_model, dim_feedforward, **options)
         self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, **place)
+        self.linear2 = Linear(dim_feedforward, d_model, **options)
         self.norm_first = norm_first
-        self.norm1 = LayerNorm(d_model, eps=layer_norm_eps, **place)
-        self.norm2 = LayerNorm(d_model, eps=layer_norm_eps, **place)
+        self.norm1 = LayerNorm(d_model, eps=layer_norm_eps, **options)
+        self.norm2 = LayerNorm(d_model, eps=layer_norm_eps, **options)
         self.dropout1 = Dropout(dropout)
         self.dropout2 = Dropout(dropout)
         self.activation = _activation(activation)
@@ -86,7 +88,10 @@ class TransformerEncoderLayer(_Layer):
         src_key_padding_mask: Tensor | None = None,
         is_causal: bool = False,
     ) -> Tensor:
-        """[L, N, E] (batch first with ``batch_first``, or without N); masks as of MultiheadAttention."""
+        """Map [L, N, E] to the same shape (batch first with ``batch_first``, or without N).
+
+        Masks are as in MultiheadAttention.
+        """
         x = src
         masks = (src_mask, src_key_padding_mask)
         if self.norm_first:
@@ -114,16 +119,16 @@ class TransformerDecoderLayer(_Layer):
         dtype: Any = None,
     ):
         super().__init__()
-        place = {"bias": bias, "device": device, "dtype": dtype}
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout=dropout, batch_first=batch_first, **place)
-        self.multihead_attn = MultiheadAttention(d_model, nhead, dropout=dropout, batch_first=batch_first, **place)
-        self.linear1 = Linear(d_model, dim_feedforward, **place)
+        options = {"bias": bias, "device": device, "dtype": dtype}
+        self.self_attn = MultiheadAttention(d_model, nhead, dropout=dropout, batch_first=batch_first, **options)
+        self.multihead_attn = MultiheadAttention(d_model, nhead, dropout=dropout, batch_first=batch_first, **options)
+        self.linear1 = Linear(d_model, dim_feedforward, **options)
         self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, **place)
+        self.linear2 = Linear(dim_feedforward, d_model, **options)
         self.norm_first = norm_first
-        self.norm1 = LayerNorm(d_model, eps=layer_norm_eps, **place)
-        self.norm2 = LayerNorm(d_model, eps=layer_norm_eps, **place)
-        self.norm3 = LayerNorm(d_model, eps=layer_norm_eps, **place)
+        self.norm1 = LayerNorm(d_model, eps=layer_norm_eps, **options)
+        self.norm2 = LayerNorm(d_model, eps=layer_norm_eps, **options)
+        self.norm3 = LayerNorm(d_model, eps=layer_norm_eps, **options)
         self.dropout1 = Dropout(dropout)
         self.dropout2 = Dropout(dropout)
         self.dropout3 = Dropout(dropout)
@@ -140,7 +145,7 @@ class TransformerDecoderLayer(_Layer):
         tgt_is_causal: bool = False,
         memory_is_causal: bool = False,
     ) -> Tensor:
-        """[L, N, E] and memory [S, N, E] (batch first with ``batch_first``, or without N)."""
+        """Map [L, N, E] and memory [S, N, E] to [L, N, E] (batch first with ``batch_first``, or without N)."""
         own, other = (tgt_mask, tgt_key_padding_mask), (memory, memory_mask, memory_key_padding_mask)
         x = tgt
         if self.norm_first:
@@ -161,7 +166,7 @@ def _copies(layer: Module, count: int) -> ModuleList:
 
 
 class TransformerEncoder(Module):
-    """``num_layers`` copies of an encoder layer, one after the other, and a final norm."""
+    """``num_layers`` copies of an encoder layer in sequence, and a final norm."""
 
     def __init__(
         self,
@@ -183,7 +188,7 @@ class TransformerEncoder(Module):
         src_key_padding_mask: Tensor | None = None,
         is_causal: bool | None = None,
     ) -> Tensor:
-        """As of one layer."""
+        """Map [L, N, E] to the same shape, as one layer does."""
         x = src
         for layer in self.layers:
             x = layer(x, src_mask=mask, src_key_padding_mask=src_key_padding_mask)
@@ -191,7 +196,7 @@ class TransformerEncoder(Module):
 
 
 class TransformerDecoder(Module):
-    """``num_layers`` copies of a decoder layer, one after the other, and a final norm."""
+    """``num_layers`` copies of a decoder layer in sequence, and a final norm."""
 
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None):
         super().__init__()
@@ -210,7 +215,7 @@ class TransformerDecoder(Module):
         tgt_is_causal: bool | None = None,
         memory_is_causal: bool = False,
     ) -> Tensor:
-        """As of one layer."""
+        """Map [L, N, E] and memory [S, N, E] to [L, N, E], as one layer does."""
         x = tgt
         masks = (tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask)
         for layer in self.layers:
@@ -219,7 +224,7 @@ class TransformerDecoder(Module):
 
 
 class Transformer(Module):
-    """An encoder of the source and a decoder that attends to what it gives."""
+    """Encoder of the source, and decoder that attends to the encoder's output."""
 
     def __init__(
         self,
@@ -241,14 +246,14 @@ class Transformer(Module):
     ):
         super().__init__()
         sizes = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first)
-        place = {"bias": bias, "device": device, "dtype": dtype}
+        options = {"bias": bias, "device": device, "dtype": dtype}
         if custom_encoder is None:
-            layer = TransformerEncoderLayer(*sizes, **place)
-            norm = LayerNorm(d_model, eps=layer_norm_eps, **place)
+            layer = TransformerEncoderLayer(*sizes, **options)
+            norm = LayerNorm(d_model, eps=layer_norm_eps, **options)
             custom_encoder = TransformerEncoder(layer, num_encoder_layers, norm)
         if custom_decoder is None:
-            layer = TransformerDecoderLayer(*sizes, **place)
-            norm = LayerNorm(d_model, eps=layer_norm_eps, **place)
+            layer = TransformerDecoderLayer(*sizes, **options)
+            norm = LayerNorm(d_model, eps=layer_norm_eps, **options)
             custom_decoder = TransformerDecoder(layer, num_decoder_layers, norm)
         self.encoder, self.decoder = custom_encoder, custom_decoder
         self.d_model, self.nhead, self.batch_first = d_model, nhead, batch_first
@@ -270,21 +275,23 @@ class Transformer(Module):
         tgt_is_causal: bool | None = None,
         memory_is_causal: bool = False,
     ) -> Tensor:
-        """Source [S, N, E] and target [T, N, E] (batch first with ``batch_first``, or without N) to [T, N, E]."""
+        """Map source [S, N, E] and target [T, N, E] to [T, N, E] (batch first with ``batch_first``, or without N)."""
         if len(src.shape) != len(tgt.shape) or src.shape[-1] != self.d_model or tgt.shape[-1] != self.d_model:
             raise ShapeError(
                 f"Transformer: source {list(src.shape)} and target {list(tgt.shape)} do not fit {self.d_model} features"
             )
-        at = 0 if self.batch_first else 1
-        if len(src.shape) == 3 and src.shape[at] != tgt.shape[at]:
-            raise ShapeError(f"Transformer: batches of {src.shape[at]} and {tgt.shape[at]}")
+        axis = 0 if self.batch_first else 1
+        if len(src.shape) == 3 and src.shape[axis] != tgt.shape[axis]:
+            raise ShapeError(
+                f"Transformer: source and target differ in batch size: {src.shape[axis]} and {tgt.shape[axis]}"
+            )
         memory = self.encoder(src, mask=src_mask, src_key_padding_mask=src_key_padding_mask)
         masks = (tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask)
         return self.decoder(tgt, memory, *masks)
 
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
-        """[sz, sz]: minus infinity where a position would see a later one, else 0."""
+        """Return a mask [sz, sz]: minus infinity where a position would attend to a later one, else 0."""
         later = ew.gt(index.iota(shape=(sz, sz), axis=1), index.iota(shape=(sz, sz), axis=0))
-        kind = float32 if dtype is None else dtype_of(dtype)
-        return ew.where(later, -math.inf, shapes.filled(0.0, kind, ()))
+        element_type = float32 if dtype is None else dtype_of(dtype)
+        return ew.where(later, -math.inf, shapes.filled(0.0, element_type, ()))

@@ -1,4 +1,4 @@
-"""Layers that put maxima back, and that pool over windows at random places."""
+"""Layers that put maxima back to their positions, and layers that pool over windows at random positions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from graphc.tensors.tensor import Tensor
 
 
 class _MaxUnpool(Module):
-    """What unpooling of any number of dimensions has in common."""
+    """Base of unpooling of any number of dimensions."""
 
     rank: int
 
@@ -23,42 +23,41 @@ class _MaxUnpool(Module):
         self.padding = per_dimension(padding, self.rank, "padding")
 
     def extra_repr(self) -> str:
-        """The window."""
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
 class MaxUnpool1d(_MaxUnpool):
-    """Zeros with maxima of [batch, channels, length] where a ``MaxPool1d`` found them."""
+    """Zeros with the maxima of a ``MaxPool1d`` of [batch, channels, length] at their positions."""
 
     rank = 1
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
-        """[batch, channels, length] to the size before pooling, or to ``output_size``."""
+        """Map [batch, channels, length] to the size before pooling, or to ``output_size``."""
         return F.max_unpool1d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
 class MaxUnpool2d(_MaxUnpool):
-    """Zeros with maxima of [batch, channels, height, width] where a ``MaxPool2d`` found them."""
+    """Zeros with the maxima of a ``MaxPool2d`` of [batch, channels, height, width] at their positions."""
 
     rank = 2
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
-        """[batch, channels, height, width] to the size before pooling, or to ``output_size``."""
+        """Map [batch, channels, height, width] to the size before pooling, or to ``output_size``."""
         return F.max_unpool2d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
 class MaxUnpool3d(_MaxUnpool):
-    """Zeros with maxima of a volume where a ``MaxPool3d`` found them."""
+    """Zeros with the maxima of a ``MaxPool3d`` of a volume at their positions."""
 
     rank = 3
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
-        """[batch, channels, depth, height, width] to the size before pooling, or to ``output_size``."""
+        """Map [batch, channels, depth, height, width] to the size before pooling, or to ``output_size``."""
         return F.max_unpool3d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
 class _FractionalMaxPool(Module):
-    """What pooling at random places has in common."""
+    """Base of pooling over windows at random positions."""
 
     def __init__(
         self,
@@ -80,16 +79,16 @@ class _FractionalMaxPool(Module):
 
 
 class FractionalMaxPool2d(_FractionalMaxPool):
-    """Maximum over windows at random places of [batch, channels, height, width] (Graham 2014)."""
+    """Maximum over windows at random positions of [batch, channels, height, width] (Graham 2014)."""
 
     def forward(self, input: Tensor) -> Any:
-        """[batch, channels, height, width] to [batch, channels, *output_size]."""
+        """Map [batch, channels, height, width] to [batch, channels, *output_size]."""
         return F.fractional_max_pool2d(input, *self._args())
 
 
 class FractionalMaxPool3d(_FractionalMaxPool):
-    """Maximum over windows at random places of a volume (Graham 2014)."""
+    """Maximum over windows at random positions of a volume (Graham 2014)."""
 
     def forward(self, input: Tensor) -> Any:
-        """[batch, channels, depth, height, width] to [batch, channels, *output_size]."""
+        """Map [batch, channels, depth, height, width] to [batch, channels, *output_size]."""
         return F.fractional_max_pool3d(input, *self._args())

@@ -11,7 +11,10 @@ from graphc.tensors.tensor import Tensor
 
 
 class _Pad(Module):
-    """Padding of the last ``rank`` dimensions: one number, or (before, after) per dimension from the last one on."""
+    """Base of padding of the last ``rank`` dimensions.
+
+    ``padding`` is one number, or (before, after) per dimension, the last dimension first.
+    """
 
     rank: ClassVar[int]
     mode: ClassVar[str] = "constant"
@@ -22,11 +25,10 @@ class _Pad(Module):
         self.padding = per_dimension(padding, 2 * self.rank, "padding")
 
     def forward(self, input: Tensor) -> Tensor:
-        """The input with larger last dimensions."""
+        """Return the input with the last ``rank`` dimensions padded."""
         return F.pad(input, self.padding, self.mode, self.value)
 
     def extra_repr(self) -> str:
-        """The padding."""
         return f"{self.padding}" if self.value is None else f"padding={self.padding}, value={self.value}"
 
 
@@ -73,55 +75,55 @@ class ZeroPad3d(_Pad):
 
 
 class ReflectionPad1d(_Pad):
-    """The mirrored last dimension, without its edges."""
+    """Mirrors the last dimension, without its edges."""
 
     rank, mode = 1, "reflect"
 
 
 class ReflectionPad2d(_Pad):
-    """The mirrored last two dimensions, without their edges."""
+    """Mirrors the last two dimensions, without their edges."""
 
     rank, mode = 2, "reflect"
 
 
 class ReplicationPad1d(_Pad):
-    """The edges of the last dimension, repeated."""
+    """Repeats the edges of the last dimension."""
 
     rank, mode = 1, "replicate"
 
 
 class ReplicationPad2d(_Pad):
-    """The edges of the last two dimensions, repeated."""
+    """Repeats the edges of the last two dimensions."""
 
     rank, mode = 2, "replicate"
 
 
 class CircularPad1d(_Pad):
-    """The last dimension, wrapped around."""
+    """Wraps the last dimension around."""
 
     rank, mode = 1, "circular"
 
 
 class CircularPad2d(_Pad):
-    """The last two dimensions, wrapped around."""
+    """Wraps the last two dimensions around."""
 
     rank, mode = 2, "circular"
 
 
 class ReflectionPad3d(_Pad):
-    """The mirrored last three dimensions, without their edges."""
+    """Mirrors the last three dimensions, without their edges."""
 
     rank, mode = 3, "reflect"
 
 
 class ReplicationPad3d(_Pad):
-    """The edges of the last three dimensions, repeated."""
+    """Repeats the edges of the last three dimensions."""
 
     rank, mode = 3, "replicate"
 
 
 class CircularPad3d(_Pad):
-    """The last three dimensions, wrapped around."""
+    """Wraps the last three dimensions around."""
 
     rank, mode = 3, "circular"
 
@@ -145,73 +147,69 @@ class Upsample(Module):
         self.recompute_scale_factor = recompute_scale_factor
 
     def forward(self, input: Tensor) -> Tensor:
-        """[batch, channels, ...] with another spatial size."""
+        """Map [batch, channels, ...] to [batch, channels, *new sizes]."""
         options = (self.size, self.scale_factor, self.mode, self.align_corners, self.recompute_scale_factor)
         return F.interpolate(input, *options)
 
     def extra_repr(self) -> str:
-        """Size or factor, and mode."""
         size = f"size={self.size}" if self.scale_factor is None else f"scale_factor={self.scale_factor}"
         return f"{size}, mode={self.mode!r}"
 
 
 class UpsamplingNearest2d(Upsample):
-    """Nearest neighbours of [batch, channels, height, width]."""
+    """Resizes [batch, channels, height, width] by nearest neighbours."""
 
     def __init__(self, size: Any = None, scale_factor: Any = None):
         super().__init__(size, scale_factor, "nearest")
 
 
 class UpsamplingBilinear2d(Upsample):
-    """Bilinear interpolation of [batch, channels, height, width] with the corner points fixed."""
+    """Resizes [batch, channels, height, width] bilinearly, with the corner points fixed."""
 
     def __init__(self, size: Any = None, scale_factor: Any = None):
         super().__init__(size, scale_factor, "bilinear", True)
 
 
 class PixelShuffle(Module):
-    """[..., c r r, h, w] as [..., c, h r, w r]."""
+    """Rearranges [..., c r r, h, w] to [..., c, h r, w r] with r = ``upscale_factor``."""
 
     def __init__(self, upscale_factor: int):
         super().__init__()
         self.upscale_factor = upscale_factor
 
     def forward(self, input: Tensor) -> Tensor:
-        """Channels become pixels."""
+        """Move channels into pixels."""
         return F.pixel_shuffle(input, self.upscale_factor)
 
     def extra_repr(self) -> str:
-        """The factor."""
         return f"upscale_factor={self.upscale_factor}"
 
 
 class PixelUnshuffle(Module):
-    """[..., c, h r, w r] as [..., c r r, h, w]."""
+    """Rearranges [..., c, h r, w r] to [..., c r r, h, w] with r = ``downscale_factor``."""
 
     def __init__(self, downscale_factor: int):
         super().__init__()
         self.downscale_factor = downscale_factor
 
     def forward(self, input: Tensor) -> Tensor:
-        """Pixels become channels."""
+        """Move pixels into channels."""
         return F.pixel_unshuffle(input, self.downscale_factor)
 
     def extra_repr(self) -> str:
-        """The factor."""
         return f"downscale_factor={self.downscale_factor}"
 
 
 class ChannelShuffle(Module):
-    """The channels of all groups taken in turns."""
+    """Interleaves the channels of all groups."""
 
     def __init__(self, groups: int):
         super().__init__()
         self.groups = groups
 
     def forward(self, input: Tensor) -> Tensor:
-        """[batch, channels, ...] to the same shape."""
+        """Map [batch, channels, ...] to the same shape."""
         return F.channel_shuffle(input, self.groups)
 
     def extra_repr(self) -> str:
-        """The number of groups."""
         return f"groups={self.groups}"

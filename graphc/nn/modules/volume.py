@@ -16,7 +16,7 @@ class Conv3d(_Conv):
     rank = 3
 
     def forward(self, input: Tensor) -> Tensor:
-        """[batch, in_channels, depth, height, width] to [batch, out_channels, depth', height', width']."""
+        """Map [batch, in_channels, depth, height, width] to [batch, out_channels, depth', height', width']."""
         input, padding = self._padded(input)
         return F.conv3d(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
@@ -27,7 +27,7 @@ class ConvTranspose3d(_ConvTranspose):
     rank = 3
 
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
-        """[batch, in_channels, depth, height, width] to [batch, out_channels, depth', height', width']."""
+        """Map [batch, in_channels, depth, height, width] to [batch, out_channels, depth', height', width']."""
         extra = self._output_padding(input, output_size)
         args = (self.stride, self._numbers(), extra, self.groups, self.dilation)
         return F.conv_transpose3d(input, self.weight, self.bias, *args)
@@ -37,7 +37,7 @@ class MaxPool3d(_MaxPool):
     """Maximum over windows of [batch, channels, depth, height, width]."""
 
     def forward(self, input: Tensor) -> Any:
-        """[batch, channels, depth, height, width] to a smaller volume."""
+        """Map [batch, channels, depth, height, width] to a smaller volume."""
         return F.max_pool3d(input, *self._args())
 
 
@@ -45,30 +45,30 @@ class AvgPool3d(_DividedAvgPool):
     """Mean over windows of [batch, channels, depth, height, width]."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """[batch, channels, depth, height, width] to a smaller volume."""
+        """Map [batch, channels, depth, height, width] to a smaller volume."""
         args = (self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
         return F.avg_pool3d(input, *args, self.divisor_override)
 
 
 class AdaptiveAvgPool3d(_Adaptive):
-    """Mean over as many equal windows of a volume as ``output_size`` says."""
+    """Mean over ``output_size`` windows of nearly equal size of a volume."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """[batch, channels, depth, height, width] to [batch, channels, *output_size]."""
+        """Map [batch, channels, depth, height, width] to [batch, channels, *output_size]."""
         return F.adaptive_avg_pool3d(input, self.output_size)
 
 
 class AdaptiveMaxPool3d(_AdaptiveMax):
-    """Maximum over as many equal windows of a volume as ``output_size`` says."""
+    """Maximum over ``output_size`` windows of nearly equal size of a volume."""
 
     def forward(self, input: Tensor) -> Any:
-        """[batch, channels, depth, height, width] to [batch, channels, *output_size]."""
+        """Map [batch, channels, depth, height, width] to [batch, channels, *output_size]."""
         return F.adaptive_max_pool3d(input, self.output_size, self.return_indices)
 
 
 class LPPool3d(_LPPool):
-    """The root of the sum of powers over windows of [batch, channels, depth, height, width]."""
+    """Root of the sum of powers over windows of [batch, channels, depth, height, width]."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """[batch, channels, depth, height, width] to a smaller volume."""
+        """Map [batch, channels, depth, height, width] to a smaller volume."""
         return F.lp_pool3d(input, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)

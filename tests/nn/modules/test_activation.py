@@ -79,5 +79,5 @@ def test_prelu_starts_at_its_slope():
 
 
 def test_softmax2d_needs_channels():
-    with pytest.raises(ShapeError, match="has not 3 or 4 dimensions"):
+    with pytest.raises(ShapeError, match="does not have 3 or 4 dimensions"):
         nn.Softmax2d()(graphc.zeros(2, 3))

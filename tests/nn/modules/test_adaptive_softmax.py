@@ -47,7 +47,7 @@ def test_probabilities_sum_to_one_and_compile():
 
 def test_wrong_uses():
     for cutoffs in ([], [4, 4], [0, 3], [3, 20], [5, 3], [2.5]):
-        with pytest.raises(AttributeValueError, match="no rising numbers from 1 to 19"):
+        with pytest.raises(AttributeValueError, match="must be increasing integers from 1 to 19"):
             nn.AdaptiveLogSoftmaxWithLoss(8, 20, cutoffs)
     layer = nn.AdaptiveLogSoftmaxWithLoss(8, 20, [4])
     with pytest.raises(IndexRangeError, match=r"target 2\d .* is out of range[\s\S]*0 to 19"):

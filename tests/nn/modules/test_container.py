@@ -77,9 +77,9 @@ def test_sequential_arithmetic():
     assert numbers(a) == [1, 2, 3, 1, 2, 3]
     with pytest.raises(ValueError, match=r"Sequential \+ list"):
         a.__add__([Add(1)])
-    with pytest.raises(TypeError, match="an int is needed"):
+    with pytest.raises(TypeError, match="must be an int"):
         a * 1.5
-    with pytest.raises(AttributeValueError, match="a positive number is needed"):
+    with pytest.raises(AttributeValueError, match="must be positive"):
         a * 0
 
 

@@ -44,5 +44,5 @@ def test_a_call_repeats_with_the_seed():
 
 def test_text_and_errors():
     assert repr(nn.Dropout2d(0.25)) == "Dropout2d(p=0.25, inplace=False)"
-    with pytest.raises(AttributeValueError, match="Dropout: p is a probability"):
+    with pytest.raises(AttributeValueError, match="Dropout: p must be a probability"):
         nn.Dropout(-0.1)

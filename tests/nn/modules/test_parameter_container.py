@@ -23,7 +23,7 @@ def test_list_of_parameters():
         held()
     with pytest.raises(IndexError, match="out of range"):
         held[6]
-    with pytest.raises(TypeError, match="an iterable is needed"):
+    with pytest.raises(TypeError, match="expected an iterable"):
         held.extend(graphc.zeros(2))
 
 
@@ -67,7 +67,7 @@ def test_dict_of_parameters():
         held["a"]
     with pytest.raises(RuntimeError, match="cannot be called"):
         held()
-    with pytest.raises(TypeError, match="a key is a string"):
+    with pytest.raises(TypeError, match="a key must be a string"):
         held[1] = graphc.zeros(1)
 
 

@@ -114,9 +114,9 @@ def test_errors():
         layer(graphc.zeros(5, 2, 7))
     with pytest.raises(ShapeError, match="the sequence has no steps"):
         layer(graphc.zeros(0, 2, 3))
-    with pytest.raises(ShapeError, match=r"a state has shape \[1, 3, 4\], not \[1, 2, 4\]"):
+    with pytest.raises(ShapeError, match=r"a state has shape \[1, 3, 4\], expected \[1, 2, 4\]"):
         layer(graphc.zeros(5, 2, 3), (graphc.zeros(1, 3, 4), graphc.zeros(1, 3, 4)))
-    with pytest.raises(ShapeError, match="1 states are given, 2 are needed"):
+    with pytest.raises(ShapeError, match="expected 2 states, got 1"):
         layer(graphc.zeros(5, 2, 3), (graphc.zeros(1, 2, 4),))
     with pytest.raises(ShapeError, match=r"GRUCell: the input \[2, 2\]"):
         nn.GRUCell(3, 4)(graphc.zeros(2, 2))
@@ -125,9 +125,9 @@ def test_errors():
     with pytest.raises(AttributeValueError, match="mode 'XYZ' is not known"):
         nn.RNNBase("XYZ", 3, 4)
     for make in (lambda: nn.LSTM(3, 4, proj_size=4), lambda: nn.GRU(3, 4, proj_size=2)):
-        with pytest.raises(AttributeValueError, match="is for an LSTM, and below hidden_size 4"):
+        with pytest.raises(AttributeValueError, match="needs an LSTM, and must be below hidden_size 4"):
             make()
-    with pytest.raises(AttributeValueError, match="dropout is a probability"):
+    with pytest.raises(AttributeValueError, match="dropout must be a probability"):
         nn.LSTM(3, 4, dropout=2)
     with pytest.raises(AttributeValueError, match="num_layers 0"):
         nn.LSTM(3, 4, 0)

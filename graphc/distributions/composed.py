@@ -1,4 +1,4 @@
-"""Distributions made of others: of several dimensions, of transformed samples, of mixtures, and relaxed choices."""
+"""Distributions composed of others: independent dimensions, transformed samples, mixtures, relaxed choices."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class Independent(Distribution):
         batch = base_distribution.batch_shape
         if not 0 <= reinterpreted_batch_ndims <= len(batch):
             raise AttributeValueError(
-                f"Independent: {reinterpreted_batch_ndims} dimensions of a batch of shape {list(batch)}"
+                f"Independent: cannot reinterpret {reinterpreted_batch_ndims} dimensions of batch shape {list(batch)}"
             )
         self.base_dist = base_distribution
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
         self.has_rsample = base_distribution.has_rsample
-        kept = len(batch) - reinterpreted_batch_ndims
-        super().__init__(batch[:kept], (*batch[kept:], *base_distribution.event_shape), validate_args)
+        batch_ndims = len(batch) - reinterpreted_batch_ndims
+        super().__init__(batch[:batch_ndims], (*batch[batch_ndims:], *base_distribution.event_shape), validate_args)
 
     @property
     def has_enumerate_support(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -85,28 +85,30 @@ class Independent(Distribution):
 
 
 class TransformedDistribution(Distribution):
-    """The distribution of ``t(x)`` for x of ``base_distribution`` and one transform t, or several, one after the
-    other. Batch dimensions become part of the event where a transform takes vectors or matrices."""
+    """Distribution of ``t(x)`` for x of ``base_distribution``, where t is a transform or a chain of several.
+
+    Batch dimensions become part of the event if a transform takes vectors or matrices.
+    """
 
     def __init__(self, base_distribution: Distribution, transforms: Any, validate_args: bool | None = None):
-        given = [transforms] if isinstance(transforms, Transform) else list(transforms)
-        if not all(isinstance(t, Transform) for t in given):
+        chain = [transforms] if isinstance(transforms, Transform) else list(transforms)
+        if not all(isinstance(t, Transform) for t in chain):
             raise ArgumentError("TransformedDistribution takes a transform or a list of them")
-        self.transforms = given
-        whole = ComposeTransform(given)
+        self.transforms = chain
+        composed = ComposeTransform(chain)
         shape = (*base_distribution.batch_shape, *base_distribution.event_shape)
-        if len(shape) < whole.domain.event_dim:
+        if len(shape) < composed.domain.event_dim:
             raise ShapeError(
-                f"TransformedDistribution: the transforms take {whole.domain.event_dim} dimensions, the base has "
+                f"TransformedDistribution: the transforms take {composed.domain.event_dim} dimensions, the base has "
                 f"{list(shape)}"
             )
-        after = whole.forward_shape(shape)
-        before = whole.inverse_shape(after)
+        after = composed.forward_shape(shape)
+        before = composed.inverse_shape(after)
         if before != shape:
             base_distribution = base_distribution.expand(before[: len(before) - len(base_distribution.event_shape)])
-        extra = whole.domain.event_dim - len(base_distribution.event_shape)
+        extra = composed.domain.event_dim - len(base_distribution.event_shape)
         self.base_dist = Independent(base_distribution, extra) if extra > 0 else base_distribution
-        count = whole.codomain.event_dim + max(-extra, 0)
+        count = composed.codomain.event_dim + max(-extra, 0)
         cut = len(after) - count
         self.has_rsample = self.base_dist.has_rsample
         super().__init__(after[:cut], after[cut:], validate_args)
@@ -115,9 +117,9 @@ class TransformedDistribution(Distribution):
     def support(self) -> Constraint:
         if not self.transforms:
             return self.base_dist.support
-        found = self.transforms[-1].codomain
-        more = len(self._event_shape) - found.event_dim
-        return constraints.independent(found, more) if more > 0 else found
+        codomain = self.transforms[-1].codomain
+        extra = len(self._event_shape) - codomain.event_dim
+        return constraints.independent(codomain, extra) if extra > 0 else codomain
 
     def _forward(self, x: Tensor) -> Tensor:
         for transform in self.transforms:
@@ -139,10 +141,10 @@ class TransformedDistribution(Distribution):
             count += transform.domain.event_dim - transform.codomain.event_dim
             terms.append(summed(transform.log_abs_det_jacobian(x, y), count - transform.domain.event_dim))
             y = x
-        found = summed(self.base_dist.log_prob(y), count - len(self.base_dist.event_shape))
+        total = summed(self.base_dist.log_prob(y), count - len(self.base_dist.event_shape))
         for term in terms:
-            found = found - term
-        return found
+            total = total - term
+        return total
 
     def cdf(self, value: Tensor) -> Tensor:
         self._check_sample(value)
@@ -162,7 +164,7 @@ class TransformedDistribution(Distribution):
 
 
 class LogNormal(TransformedDistribution):
-    """The exponential of a normal variable of mean ``loc`` and deviation ``scale``."""
+    """Exponential of a normal variable with mean ``loc`` and standard deviation ``scale``."""
 
     arg_constraints: ClassVar[dict[str, Constraint]] = {"loc": constraints.real, "scale": constraints.positive}
 
@@ -170,8 +172,8 @@ class LogNormal(TransformedDistribution):
         super().__init__(Normal(loc, scale, validate_args), ExpTransform(), validate_args)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        drawn: Any = exact.exact_exp(self.base_dist.rsample(sample_shape))
-        return drawn
+        samples: Any = exact.exact_exp(self.base_dist.rsample(sample_shape))
+        return samples
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         with no_grad():
@@ -179,12 +181,12 @@ class LogNormal(TransformedDistribution):
 
     @property
     def loc(self) -> Tensor:
-        """The mean of the logarithm."""
+        """Mean of the logarithm."""
         return self.base_dist.mean
 
     @property
     def scale(self) -> Tensor:
-        """The deviation of the logarithm."""
+        """Standard deviation of the logarithm."""
         return self.base_dist.stddev
 
     @property
@@ -205,7 +207,7 @@ class LogNormal(TransformedDistribution):
 
 
 class MixtureSameFamily(Distribution):
-    """One of several components, the last batch dimension of ``component_distribution``, chosen by a Categorical."""
+    """Mixture whose components are the last batch dimension of ``component_distribution``, chosen by a Categorical."""
 
     def __init__(
         self,
@@ -218,7 +220,8 @@ class MixtureSameFamily(Distribution):
             raise ArgumentError("MixtureSameFamily takes a Categorical and components along a last batch dimension")
         if mixture_distribution.param_shape[-1] != batch[-1]:
             raise ShapeError(
-                f"MixtureSameFamily: {mixture_distribution.param_shape[-1]} probabilities for {batch[-1]} components"
+                f"MixtureSameFamily: {mixture_distribution.param_shape[-1]} probabilities do not fit "
+                f"{batch[-1]} components"
             )
         self._mixture = mixture_distribution
         self._component = component_distribution
@@ -226,12 +229,12 @@ class MixtureSameFamily(Distribution):
 
     @property
     def mixture_distribution(self) -> Categorical:
-        """Which component."""
+        """Distribution of the component's index."""
         return self._mixture
 
     @property
     def component_distribution(self) -> Distribution:
-        """The components."""
+        """Distributions of the components."""
         return self._component
 
     @property
@@ -251,9 +254,9 @@ class MixtureSameFamily(Distribution):
 
     @property
     def variance(self) -> Tensor:
-        inside = (self._weights() * self._component.variance).sum(self._dim)
-        away = self._component.mean - self.mean.unsqueeze(self._dim)
-        return inside + (self._weights() * away.square()).sum(self._dim)
+        within = (self._weights() * self._component.variance).sum(self._dim)
+        deviation = self._component.mean - self.mean.unsqueeze(self._dim)
+        return within + (self._weights() * deviation.square()).sum(self._dim)
 
     def cdf(self, value: Tensor) -> Tensor:
         self._check_sample(value)
@@ -261,24 +264,24 @@ class MixtureSameFamily(Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._check_sample(value)
-        each = self._component.log_prob(value.unsqueeze(self._dim))
-        return (each + composite.log_softmax(self._mixture.logits, -1)).logsumexp(-1)
+        component_log_probs = self._component.log_prob(value.unsqueeze(self._dim))
+        return (component_log_probs + composite.log_softmax(self._mixture.logits, -1)).logsumexp(-1)
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         with no_grad():
-            drawn = self._component.sample(sample_shape)
+            samples = self._component.sample(sample_shape)
             chosen = self._mixture.expand(self._batch_shape).sample(sample_shape)
-            shape = list(drawn.shape)
+            shape = list(samples.shape)
             shape[self._dim] = 1
-            number = chosen.reshape(*chosen.shape, *([1] * (1 + len(self._event_shape)))).expand(*shape)
-            return drawn.gather(self._dim, number).squeeze(self._dim)
+            index = chosen.reshape(*chosen.shape, *([1] * (1 + len(self._event_shape)))).expand(*shape)
+            return samples.gather(self._dim, index).squeeze(self._dim)
 
     def __repr__(self) -> str:
         return f"MixtureSameFamily({self._mixture!r}, {self._component!r})"
 
 
 class LogitRelaxedBernoulli(Distribution):
-    """The log-odds of a relaxed Bernoulli variable (Maddison et al., The Concrete Distribution, 2017)."""
+    """Log-odds of a relaxed Bernoulli variable (Maddison et al., The Concrete Distribution, 2017)."""
 
     arg_constraints: ClassVar[dict[str, Constraint]] = {
         "temperature": constraints.positive,
@@ -289,19 +292,19 @@ class LogitRelaxedBernoulli(Distribution):
     has_rsample = True
 
     def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
-        which = either(type(self).__name__, probs=probs, logits=logits)
+        parameter = either(type(self).__name__, probs=probs, logits=logits)
         self.temperature, value = broadcast_all(temperature, logits if probs is None else probs)
-        self._odds = Bernoulli(**{which: value}, validate_args=validate_args)
+        self._odds = Bernoulli(**{parameter: value}, validate_args=validate_args)
         super().__init__(value.shape, validate_args=validate_args)
 
     @property
     def probs(self) -> Tensor:
-        """The probability of success."""
+        """Probability of success."""
         return self._odds.probs
 
     @property
     def logits(self) -> Tensor:
-        """The logarithm of the odds of success."""
+        """Logarithm of the odds of success."""
         return self._odds.logits
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
@@ -312,33 +315,33 @@ class LogitRelaxedBernoulli(Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._check_sample(value)
-        away = self.logits - value * self.temperature
-        return self.temperature.log() + away - composite.softplus(away) * 2
+        difference = self.logits - value * self.temperature
+        return self.temperature.log() + difference - composite.softplus(difference) * 2
 
 
 class _Relaxed(TransformedDistribution):
-    """A transformed relaxed choice, with its parameters."""
+    """Base of transformed relaxed choices; exposes their parameters."""
 
     base_dist: Any
 
     @property
     def temperature(self) -> Tensor:
-        """How far samples are from choices."""
+        """Temperature: the lower, the closer samples are to discrete choices."""
         return self.base_dist.temperature
 
     @property
     def probs(self) -> Tensor:
-        """The probabilities."""
+        """Probability of success, or of each category."""
         return self.base_dist.probs
 
     @property
     def logits(self) -> Tensor:
-        """The logarithms of the odds, or of the probabilities of categories."""
+        """Log-odds of success, or log probabilities of categories."""
         return self.base_dist.logits
 
 
 class RelaxedBernoulli(_Relaxed):
-    """A Bernoulli variable with values between 0 and 1, near them at a low ``temperature``, and with gradients."""
+    """Differentiable Bernoulli variable with values between 0 and 1, close to 0 or 1 at a low ``temperature``."""
 
     def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         base = LogitRelaxedBernoulli(temperature, probs, logits, validate_args)
@@ -346,8 +349,10 @@ class RelaxedBernoulli(_Relaxed):
 
 
 class ExpRelaxedCategorical(CategoryVectors):
-    """The logarithms of a relaxed one-hot variable (Jang et al., Categorical Reparameterization with Gumbel-Softmax,
-    2017)."""
+    """Logarithm of a relaxed one-hot variable.
+
+    See Jang et al., Categorical Reparameterization with Gumbel-Softmax, 2017.
+    """
 
     arg_constraints: ClassVar[dict[str, Constraint]] = {"temperature": constraints.positive}
     support = constraints.real_vector
@@ -359,7 +364,7 @@ class ExpRelaxedCategorical(CategoryVectors):
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         new = super().expand(batch_shape)
-        new.temperature = self.temperature  # One for all.
+        new.temperature = self.temperature  # The whole batch shares one temperature.
         return new
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
@@ -374,7 +379,7 @@ class ExpRelaxedCategorical(CategoryVectors):
 
 
 class RelaxedOneHotCategorical(_Relaxed):
-    """A one-hot variable with values between 0 and 1, near them at a low ``temperature``, and with gradients."""
+    """Differentiable one-hot variable with values between 0 and 1, close to 0 or 1 at a low ``temperature``."""
 
     def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         base = ExpRelaxedCategorical(temperature, probs, logits, validate_args)

@@ -1,4 +1,4 @@
-"""Constraints: which values parameters and samples of distributions may have, as conditions on tensors."""
+"""Constraints: sets of allowed values of parameters and samples, as conditions on tensors."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from graphc.tensors.tensor import Tensor
 
 
 class Constraint:
-    """A set of values. ``check(value)`` is a bool tensor: for each event, whether it belongs to the set."""
+    """A set of values. ``check(value)`` returns a bool tensor: for each event, whether it belongs to the set."""
 
     is_discrete = False
     event_dim = 0
-    """How many dimensions on the right make up one event."""
+    """Number of trailing dimensions of one event."""
 
     def check(self, value: Tensor) -> Tensor:
-        """For each event whether it lies in the set."""
+        """Check for each event whether it belongs to the set."""
         raise NotImplementedError(f"{type(self).__name__} does not define check")
 
     def __repr__(self) -> str:
@@ -28,7 +28,7 @@ class Constraint:
 
 
 class _Condition(Constraint):
-    """What one function of tensors decides; ``name`` says it in words."""
+    """A set defined by a function of tensors; ``name`` describes it."""
 
     def __init__(self, name: str, check: Callable[[Tensor], Any], event_dim: int = 0, is_discrete: bool = False):
         self._name = name
@@ -51,7 +51,7 @@ class _HalfLine(_Condition):
 
 
 class _Dependent(Constraint):
-    """A set that depends on parameters: a distribution says which as a property."""
+    """A set that depends on parameters; a distribution provides it as a property."""
 
     def __init__(self, is_discrete: bool = False, event_dim: int = 0):
         self.is_discrete = is_discrete
@@ -71,12 +71,12 @@ class _Interval(Constraint):
         return ew.logical_and(above, (ew.lt if self._open[1] else ew.le)(value, self.upper_bound))
 
     def __repr__(self) -> str:
-        left, right = "(["[not self._open[0]], ")]"[not self._open[1]]
-        return f"in {left}{_short(self.lower_bound)}, {_short(self.upper_bound)}{right}"
+        opening, closing = "(["[not self._open[0]], ")]"[not self._open[1]]
+        return f"in {opening}{_short(self.lower_bound)}, {_short(self.upper_bound)}{closing}"
 
 
 class _IntegerInterval(_Interval):
-    """Whole numbers from ``lower_bound`` to ``upper_bound``."""
+    """Integers from ``lower_bound`` to ``upper_bound``."""
 
     is_discrete = True
 
@@ -88,7 +88,7 @@ class _IntegerInterval(_Interval):
 
 
 class _Independent(Constraint):
-    """Events of a constraint whose last ``count`` batch dimensions belong to the event, too."""
+    """A constraint whose last ``reinterpreted_batch_ndims`` batch dimensions belong to the event, too."""
 
     def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: int):
         self.base_constraint = base_constraint
@@ -97,8 +97,8 @@ class _Independent(Constraint):
         self.event_dim = base_constraint.event_dim + reinterpreted_batch_ndims
 
     def check(self, value: Tensor) -> Tensor:
-        found, count = self.base_constraint.check(value), self.reinterpreted_batch_ndims
-        return found.all(tuple(range(-count, 0))) if count else found
+        satisfied, count = self.base_constraint.check(value), self.reinterpreted_batch_ndims
+        return satisfied.all(tuple(range(-count, 0))) if count else satisfied
 
     def __repr__(self) -> str:
         return f"{self.base_constraint!r}, each of an event"
@@ -113,25 +113,25 @@ def _is_whole(value: Tensor) -> Any:
 
 
 def _above(bound: Any) -> Constraint:
-    found = _HalfLine(f"greater than {_short(bound)}", lambda v: ew.gt(v, bound))
-    found.lower_bound = bound
-    return found
+    constraint = _HalfLine(f"greater than {_short(bound)}", lambda v: ew.gt(v, bound))
+    constraint.lower_bound = bound
+    return constraint
 
 
 def _at_least(bound: Any) -> Constraint:
-    found = _HalfLine(f"at least {_short(bound)}", lambda v: ew.ge(v, bound))
-    found.lower_bound = bound
-    return found
+    constraint = _HalfLine(f"at least {_short(bound)}", lambda v: ew.ge(v, bound))
+    constraint.lower_bound = bound
+    return constraint
 
 
 def _below(bound: Any) -> Constraint:
-    found = _HalfLine(f"less than {_short(bound)}", lambda v: ew.lt(v, bound))
-    found.upper_bound = bound
-    return found
+    constraint = _HalfLine(f"less than {_short(bound)}", lambda v: ew.lt(v, bound))
+    constraint.upper_bound = bound
+    return constraint
 
 
 _TOLERANCE = 1e-6
-"""How far from 1 the sum of probabilities may be, relative to 1; single precision needs it."""
+"""Allowed difference of a sum of probabilities from 1; single precision needs it."""
 
 
 def _is_simplex(value: Tensor) -> Any:
@@ -160,7 +160,7 @@ def _is_positive_definite(value: Tensor) -> Any:
 
 
 def multinomial(upper_bound: Any) -> Constraint:
-    """Counts that add up to ``upper_bound`` at most."""
+    """Return the constraint of counts with a sum of at most ``upper_bound``."""
 
     def check(value: Tensor) -> Any:
         return ew.logical_and(value.ge(0).all(-1), ew.le(value.sum(-1), upper_bound))
@@ -189,12 +189,12 @@ greater_than, greater_than_eq, less_than = _above, _at_least, _below
 
 
 def half_open_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
-    """Numbers from ``lower_bound``, included, to ``upper_bound``, which is not."""
+    """Return the constraint of numbers from ``lower_bound``, included, to ``upper_bound``, excluded."""
     return _Interval(lower_bound, upper_bound, open_above=True)
 
 
 def is_dependent(constraint: Any) -> bool:
-    """Whether a constraint is known only together with parameters."""
+    """Check whether a constraint is known only together with parameters."""
     return isinstance(constraint, _Dependent)
 
 

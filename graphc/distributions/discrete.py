@@ -1,4 +1,4 @@
-"""Distributions of whole numbers: Bernoulli, geometric, binomial, Poisson, categorical, one-hot, multinomial."""
+"""Discrete distributions: Bernoulli, geometric, binomial, Poisson, categorical, one-hot, multinomial."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from graphc.tensors.tensor import Tensor
 
 
 class _Chances(Distribution):
-    """What has ``probs`` or ``logits``, whichever was given."""
+    """Base of distributions with ``probs`` or ``logits``, whichever was passed."""
 
     @property
     def _param(self) -> Tensor:
-        found = self.__dict__.get("probs")
-        return self.__dict__["logits"] if found is None else found
+        probs = self.__dict__.get("probs")
+        return self.__dict__["logits"] if probs is None else probs
 
 
 class _Trial(_Chances):
-    """What one trial decides that succeeds with probability ``probs``; ``logits`` are log-odds."""
+    """Base of distributions over trials that succeed with probability ``probs``; ``logits`` are log-odds."""
 
     arg_constraints: ClassVar[dict[str, Constraint]] = {
         "probs": constraints.unit_interval,
@@ -43,28 +43,28 @@ class _Trial(_Chances):
     }
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
-        which = either(type(self).__name__, probs=probs, logits=logits)
+        parameter = either(type(self).__name__, probs=probs, logits=logits)
         (value,) = broadcast_all(logits if probs is None else probs)
-        self.__dict__[which] = value
+        self.__dict__[parameter] = value
         super().__init__(value.shape, validate_args=validate_args)
 
     @property
     def probs(self) -> Tensor:
-        """The probability of success."""
+        """Probability of success."""
         return self._param if "probs" in self.__dict__ else self._param.sigmoid()
 
     @property
     def logits(self) -> Tensor:
-        """The logarithm of the odds of success."""
+        """Logarithm of the odds of success."""
         return self._param if "logits" in self.__dict__ else clamped(self._param).logit()
 
     def _success(self, shape: tuple[int, ...]) -> Any:
-        """True with the probability of success."""
+        """Sample True with the probability of success."""
         return sampling.bernoulli(self.probs.expand(*shape), shape)
 
 
 def _cross_entropy(logits: Tensor, value: Any) -> Tensor:
-    """Minus the logarithm of the probability of ``value`` (0, 1, or between) by log-odds."""
+    """Compute the negative log probability of ``value`` (0, 1, or between) from log-odds."""
     return logits.clamp(min=0) - logits * value + (-logits.abs()).exp().log1p()
 
 
@@ -103,14 +103,14 @@ class Bernoulli(_Trial, ExponentialFamily):
 
 
 def _counted(distribution: Distribution, count: int, like: Tensor, expand: bool) -> Tensor:
-    """0 to ``count`` - 1 along a new first dimension."""
+    """Return 0 to ``count`` - 1 along a new first dimension."""
     batch = distribution.batch_shape
     values = arange(count, dtype=like.dtype, device=like.device).reshape(-1, *([1] * len(batch)))
     return values.expand(count, *batch) if expand else values
 
 
 class Geometric(_Trial):
-    """How many trials fail before the first one succeeds."""
+    """Number of failed trials before the first success."""
 
     arg_constraints: ClassVar[dict[str, Constraint]] = {
         "probs": constraints.interval(0, 1, open_below=True),
@@ -133,8 +133,8 @@ class Geometric(_Trial):
     def sample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         with no_grad():
-            waited: Any = sampling.exponential(shape, self._param.dtype)
-            return (waited / -(-self.probs).log1p()).floor()
+            waiting_time: Any = sampling.exponential(shape, self._param.dtype)
+            return (waiting_time / -(-self.probs).log1p()).floor()
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._check_sample(value)
@@ -147,7 +147,7 @@ class Geometric(_Trial):
 
 
 class Binomial(_Trial):
-    """How many of ``total_count`` trials succeed. Samples take ``total_count`` random numbers each."""
+    """Number of successes in ``total_count`` trials. A sample draws ``total_count`` random numbers."""
 
     arg_constraints: ClassVar[dict[str, Constraint]] = {
         "total_count": constraints.nonnegative_integer,
@@ -157,18 +157,18 @@ class Binomial(_Trial):
     has_enumerate_support = True
 
     def __init__(self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
-        which = either("Binomial", probs=probs, logits=logits)
+        parameter = either("Binomial", probs=probs, logits=logits)
         count, value = broadcast_all(total_count, logits if probs is None else probs)
         self.total_count = count.to_dtype(value.dtype)
         self._largest: int | None = total_count if isinstance(total_count, int) else None
-        super().__init__(**{which: value}, validate_args=validate_args)
+        super().__init__(**{parameter: value}, validate_args=validate_args)
 
     @property
     def support(self) -> Constraint:
         return constraints.integer_interval(0, self.total_count)
 
-    def _most(self) -> int:
-        """The largest number of trials, which the shape of random numbers depends on."""
+    def _max_count(self) -> int:
+        """Return the largest number of trials; the shape of random numbers depends on it."""
         return int(self.total_count.max().item()) if self._largest is None else self._largest
 
     @property
@@ -184,17 +184,17 @@ class Binomial(_Trial):
         return self.total_count * self.probs * (1 - self.probs)
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        shape, most = self._extended_shape(sample_shape), self._most()
+        shape, count = self._extended_shape(sample_shape), self._max_count()
         with no_grad():
-            each = self._success((most, *shape))
-            number = arange(most, dtype=self._param.dtype).reshape(-1, *([1] * len(shape)))
-            return ew.logical_and(each, ew.lt(number, self.total_count)).to_dtype(self._param.dtype).sum(0)
+            outcomes = self._success((count, *shape))
+            trial = arange(count, dtype=self._param.dtype).reshape(-1, *([1] * len(shape)))
+            return ew.logical_and(outcomes, ew.lt(trial, self.total_count)).to_dtype(self._param.dtype).sum(0)
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._check_sample(value)
         n, logits = self.total_count, self.logits
-        ways = (n + 1).lgamma() - (value + 1).lgamma() - (n - value + 1).lgamma()
-        return ways + value * logits - n * (logits.clamp(min=0) + (-logits.abs()).exp().log1p())
+        log_binomial = (n + 1).lgamma() - (value + 1).lgamma() - (n - value + 1).lgamma()
+        return log_binomial + value * logits - n * (logits.clamp(min=0) + (-logits.abs()).exp().log1p())
 
     def entropy(self) -> Tensor:
         if self._largest is None and bool((self.total_count != self.total_count.max()).any()):
@@ -203,11 +203,12 @@ class Binomial(_Trial):
         return -(log_prob.exp() * log_prob).sum(0)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        return _counted(self, self._most() + 1, self._param, expand)
+        return _counted(self, self._max_count() + 1, self._param, expand)
 
 
 class Poisson(ExponentialFamily):
-    """How many events happen where ``rate`` are expected. Sampling needs the rates' values: not in compiled code."""
+    """Number of events when ``rate`` are expected. Sampling reads the values of the rates, so compiled code cannot
+    sample."""
 
     arg_constraints: ClassVar[dict[str, Constraint]] = {"rate": constraints.nonnegative}
     support = constraints.nonnegative_integer
@@ -238,8 +239,10 @@ class Poisson(ExponentialFamily):
 
 
 class Categorical(_Chances):
-    """Numbers from 0 of categories with probabilities in the last dimension of ``probs`` (up to a factor) or
-    ``logits`` (up to a term)."""
+    """Category indices from 0, with probabilities in the last dimension.
+
+    ``probs`` need not be normalised, and ``logits`` may have any constant added.
+    """
 
     arg_constraints: ClassVar[dict[str, Constraint]] = {
         "probs": constraints.independent(constraints.nonnegative, 1),
@@ -248,28 +251,31 @@ class Categorical(_Chances):
     has_enumerate_support = True
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
-        which = either("Categorical", probs=probs, logits=logits)
+        parameter = either("Categorical", probs=probs, logits=logits)
         value = logits if probs is None else probs
         if not isinstance(value, Tensor) or not value.ndim:
-            raise ArgumentError(f"Categorical: {which} is a tensor of at least one dimension", remedy="graphc.tensor")
-        value = value / value.sum(-1, keepdim=True) if which == "probs" else composite.log_softmax(value, -1)
-        self.__dict__[which] = value
+            raise ArgumentError(
+                f"Categorical: {parameter} must be a tensor of at least one dimension",
+                remedy="pass graphc.tensor([...])",
+            )
+        value = value / value.sum(-1, keepdim=True) if parameter == "probs" else composite.log_softmax(value, -1)
+        self.__dict__[parameter] = value
         self._num_events = value.shape[-1]
         super().__init__(value.shape[:-1], validate_args=validate_args)
 
     @property
     def probs(self) -> Tensor:
-        """The probabilities, with a sum of 1."""
+        """Probabilities, with a sum of 1."""
         return self._param if "probs" in self.__dict__ else self._param.exp()
 
     @property
     def logits(self) -> Tensor:
-        """The logarithms of the probabilities."""
+        """Logarithms of the probabilities."""
         return self._param if "logits" in self.__dict__ else clamped(self._param).log()
 
     @property
     def param_shape(self) -> tuple[int, ...]:
-        """The shape of probabilities."""
+        """Shape of the probabilities."""
         return tuple(self._param.shape)
 
     @property
@@ -314,7 +320,7 @@ def _padded(x: Tensor, other: Tensor) -> tuple[int, ...]:
 
 
 class CategoryVectors(Distribution):
-    """Vectors with an element for each category of a ``Categorical``."""
+    """Base of vectors with one element for each category of a ``Categorical``."""
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         self._categorical = Categorical(probs, logits, validate_args)
@@ -322,26 +328,26 @@ class CategoryVectors(Distribution):
 
     @property
     def probs(self) -> Tensor:
-        """The probabilities, with a sum of 1."""
+        """Probabilities, with a sum of 1."""
         return self._categorical.probs
 
     @property
     def logits(self) -> Tensor:
-        """The logarithms of the probabilities."""
+        """Logarithms of the probabilities."""
         return self._categorical.logits
 
     @property
     def param_shape(self) -> tuple[int, ...]:
-        """The shape of probabilities."""
+        """Shape of the probabilities."""
         return self._categorical.param_shape
 
-    def _one_hot(self, number: Tensor) -> Tensor:
+    def _one_hot(self, category: Tensor) -> Tensor:
         count = self._event_shape[0]
-        return ew.eq(number.unsqueeze(-1), arange(count)).to_dtype(self._categorical._param.dtype)
+        return ew.eq(category.unsqueeze(-1), arange(count)).to_dtype(self._categorical._param.dtype)
 
 
 class OneHotCategorical(CategoryVectors):
-    """Categories as vectors of zeros with a 1 at the number of the category; parameters as for ``Categorical``."""
+    """Categories as one-hot vectors; parameters as for ``Categorical``."""
 
     support = constraints.one_hot
     has_enumerate_support = True
@@ -378,8 +384,10 @@ class OneHotCategorical(CategoryVectors):
 
 
 class OneHotCategoricalStraightThrough(OneHotCategorical):
-    """One-hot samples through which gradients reach the probabilities as if samples were those (Bengio et al.,
-    Estimating or Propagating Gradients Through Stochastic Neurons, 2013)."""
+    """One-hot samples with a straight-through gradient: the probabilities get the gradient of the samples.
+
+    See Bengio et al., Estimating or Propagating Gradients Through Stochastic Neurons, 2013.
+    """
 
     has_rsample = True
 
@@ -389,13 +397,13 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 
 
 class Multinomial(CategoryVectors):
-    """How often each category comes in ``total_count`` draws; parameters as for ``Categorical``."""
+    """Number of times that each category occurs in ``total_count`` draws; parameters as for ``Categorical``."""
 
     def __init__(self, total_count: int = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         if not isinstance(total_count, int):
-            raise ArgumentError(f"Multinomial: total_count is an int, got {type(total_count).__name__}")
+            raise ArgumentError(f"Multinomial: total_count must be an int, got {type(total_count).__name__}")
         if total_count < 0:
-            raise AttributeValueError(f"Multinomial: total_count is at least 0, got {total_count}")
+            raise AttributeValueError(f"Multinomial: total_count must be at least 0, got {total_count}")
         self.total_count = total_count
         super().__init__(probs, logits, validate_args)
 
@@ -417,8 +425,8 @@ class Multinomial(CategoryVectors):
     def log_prob(self, value: Tensor) -> Tensor:
         self._check_sample(value)
         logits = self.logits
-        never = ew.logical_and(ew.eq(value, 0), ew.eq(logits, -math.inf))
-        terms = value * ew.where(never, 0, logits) - (value + 1).lgamma()
+        impossible = ew.logical_and(ew.eq(value, 0), ew.eq(logits, -math.inf))
+        terms = value * ew.where(impossible, 0, logits) - (value + 1).lgamma()
         return (value.sum(-1) + 1).lgamma() + terms.sum(-1)
 
     def __repr__(self) -> str:

@@ -1,7 +1,7 @@
-"""Distributions made of gamma variates: gamma, chi-squared, beta, Dirichlet, Student's t.
+"""Distributions derived from gamma variates: gamma, chi-squared, beta, Dirichlet, Student's t.
 
-Their samples are functions of the concentrations by implicit reparameterisation (Figurnov et al., Implicit
-Reparameterization Gradients, 2018): gammas by their own distribution function, others as quotients of gammas.
+Samples are differentiable in the concentrations by implicit reparameterisation (Figurnov et al., Implicit
+Reparameterization Gradients, 2018): gammas through their distribution function, others as quotients of gammas.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from graphc.tensors.tensor import Tensor
 
 
 def _log_gammas(concentration: Tensor, shape: tuple[int, ...]) -> Any:
-    """The logarithms of gamma variates of scale 1, with gradients; in f32 for f16 and bf16."""
+    """Sample the logarithms of gamma variates of scale 1, with gradients; in f32 for f16 and bf16."""
     if concentration.dtype.kind == "h":
         concentration = concentration.float()
     return gamma.log_gamma_variate(sampling.log_gamma(concentration, shape), concentration)
 
 
 def _exp(log: Any) -> Tensor:
-    """The exponential with equal bits everywhere, a little above 0."""
+    """Compute the exponential with equal bits on all executors, clamped to the smallest normal number."""
     return composite.clamp(exact.exact_exp(log), finfo(log.dtype).tiny, None)
 
 
 class Gamma(ExponentialFamily):
-    """Of density ``rate**c x**(c - 1) exp(-rate x) / gamma(c)`` for the concentration c."""
+    """Density ``rate**c x**(c - 1) exp(-rate x) / gamma(c)`` with the concentration c."""
 
     arg_constraints: ClassVar[dict[str, Constraint]] = {
         "concentration": constraints.positive,
@@ -80,7 +80,7 @@ class Gamma(ExponentialFamily):
 
 
 class Chi2(Gamma):
-    """The sum of the squares of ``df`` standard normal variables."""
+    """Sum of the squares of ``df`` standard normal variables."""
 
     arg_constraints: ClassVar[dict[str, Constraint]] = {"df": constraints.positive}
 
@@ -95,12 +95,12 @@ class Chi2(Gamma):
 
     @property
     def rate(self) -> Tensor:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """One half."""
+        """The constant 1/2."""
         return full_like(self.df, 0.5)
 
 
 class Beta(ExponentialFamily):
-    """The share ``x / (x + y)`` of gamma variates x and y of concentrations ``concentration1``, ``concentration0``."""
+    """Fraction ``x / (x + y)`` of gamma variates x, y with concentrations ``concentration1``, ``concentration0``."""
 
     arg_constraints: ClassVar[dict[str, Constraint]] = {
         "concentration1": constraints.positive,
@@ -121,11 +121,11 @@ class Beta(ExponentialFamily):
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
-        ahead = _log_gammas(self.concentration1, shape) - _log_gammas(self.concentration0, shape)
-        small = exact.exact_exp(-ahead.abs())
-        share = ew.where(ew.lt(ahead, 0), small, 1.0) / (small + 1)
-        kind = finfo(self.concentration1.dtype)
-        return share.clamp(kind.tiny, 1 - kind.eps / 2).to_dtype(self.concentration1.dtype)
+        log_ratio = _log_gammas(self.concentration1, shape) - _log_gammas(self.concentration0, shape)
+        ratio = exact.exact_exp(-log_ratio.abs())
+        fraction = ew.where(ew.lt(log_ratio, 0), ratio, 1.0) / (ratio + 1)
+        limits = finfo(self.concentration1.dtype)
+        return fraction.clamp(limits.tiny, 1 - limits.eps / 2).to_dtype(self.concentration1.dtype)
 
     @property
     def mean(self) -> Tensor:
@@ -159,7 +159,7 @@ def _dirichlet_mode(concentration: Tensor) -> Tensor:
 
 
 class Dirichlet(ExponentialFamily):
-    """Probabilities: gamma variates of concentrations in the last dimension over their sum."""
+    """Probability vectors: gamma variates with the concentrations of the last dimension, divided by their sum."""
 
     arg_constraints: ClassVar[dict[str, Constraint]] = {
         "concentration": constraints.independent(constraints.positive, 1)
@@ -169,16 +169,19 @@ class Dirichlet(ExponentialFamily):
 
     def __init__(self, concentration: Tensor, validate_args: bool | None = None):
         if not isinstance(concentration, Tensor) or not concentration.ndim:
-            raise ShapeError("Dirichlet: concentration is a tensor of at least one dimension", remedy="graphc.tensor")
+            raise ShapeError(
+                "Dirichlet: concentration must be a tensor of at least one dimension",
+                remedy="pass graphc.tensor([...])",
+            )
         self.concentration = concentration
         super().__init__(concentration.shape[:-1], concentration.shape[-1:], validate_args)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         log = _log_gammas(self.concentration, self._extended_shape(sample_shape))
         size = _exp(log - log.detach().amax(-1, keepdim=True))
-        # NOTE: a running sum adds in one order, so that all executors give the same bits.
-        share = size / size.cumsum(-1).narrow(-1, size.shape[-1] - 1, 1)
-        return share.to_dtype(self.concentration.dtype)
+        # NOTE: a running sum fixes the order of additions, so that all executors give the same bits.
+        fractions = size / size.cumsum(-1).narrow(-1, size.shape[-1] - 1, 1)
+        return fractions.to_dtype(self.concentration.dtype)
 
     @property
     def mean(self) -> Tensor:
@@ -207,7 +210,7 @@ class Dirichlet(ExponentialFamily):
 
 
 class StudentT(Distribution):
-    """``loc + scale * z / sqrt(s / df)`` of a normal z and a chi-squared s of ``df`` degrees of freedom."""
+    """``loc + scale * z / sqrt(s / df)`` of a normal z and a chi-squared s with ``df`` degrees of freedom."""
 
     arg_constraints: ClassVar[dict[str, Constraint]] = {
         "df": constraints.positive,
@@ -249,6 +252,6 @@ class StudentT(Distribution):
         return (df * -0.5 - 0.5) * (y.square() / df).log1p() - norm
 
     def entropy(self) -> Tensor:
-        df, more = self.df * 0.5, self.df * 0.5 + 0.5
-        log_beta = df.lgamma() + math.lgamma(0.5) - more.lgamma()
-        return self.scale.log() + more * (more.digamma() - df.digamma()) + self.df.log() * 0.5 + log_beta
+        half, half_next = self.df * 0.5, self.df * 0.5 + 0.5
+        log_beta = half.lgamma() + math.lgamma(0.5) - half_next.lgamma()
+        return self.scale.log() + half_next * (half_next.digamma() - half.digamma()) + self.df.log() * 0.5 + log_beta

@@ -1,4 +1,4 @@
-"""The Kullback-Leibler divergence of pairs of distributions, in closed form, from a table that users may add to."""
+"""Kullback-Leibler divergences of pairs of distributions in closed form, in a table that users can extend."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _RULES: dict[tuple[type, type], Rule] = {}
 
 
 def register_kl(type_p: type, type_q: type) -> Callable[[Rule], Rule]:
-    """A decorator: the function computes the divergence of distributions of these classes and of their subclasses."""
-    for given in (type_p, type_q):
-        if not (isinstance(given, type) and issubclass(given, Distribution)):
-            raise ArgumentError(f"register_kl takes two classes of distributions, got {given!r}")
+    """Register the decorated function as the divergence of these classes and their subclasses."""
+    for cls in (type_p, type_q):
+        if not (isinstance(cls, type) and issubclass(cls, Distribution)):
+            raise ArgumentError(f"register_kl takes two classes of distributions, got {cls!r}")
 
     def keep(rule: Rule) -> Rule:
         _RULES[type_p, type_q] = rule
@@ -36,19 +36,19 @@ def register_kl(type_p: type, type_q: type) -> Callable[[Rule], Rule]:
 
 
 def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
-    """The mean of ``log p(x) - log q(x)`` over x of p, in nats, for each distribution of the batch.
+    """Compute the mean of ``log p(x) - log q(x)`` over x of p, in nats, for each distribution of the batch.
 
-    Of several rules that fit, the one for the nearest classes of p counts, then of q. Raises UnsupportedError for pairs
-    without one.
+    If several rules fit, the one for the nearest class of p wins, then of q. Raises UnsupportedError for pairs without
+    a rule.
     """
-    lines = [type(p).__mro__, type(q).__mro__]
-    fitting = [pair for pair in _RULES if pair[0] in lines[0] and pair[1] in lines[1]]
+    p_classes, q_classes = type(p).__mro__, type(q).__mro__
+    fitting = [pair for pair in _RULES if pair[0] in p_classes and pair[1] in q_classes]
     if not fitting:
         raise UnsupportedError(
             f"kl_divergence: no rule for {type(p).__name__} and {type(q).__name__}",
-            remedy="register_kl, or the mean of p.log_prob(x) - q.log_prob(x) over samples x of p",
+            remedy="add a rule with register_kl, or average p.log_prob(x) - q.log_prob(x) over samples x of p",
         )
-    return _RULES[min(fitting, key=lambda pair: (lines[0].index(pair[0]), lines[1].index(pair[1])))](p, q)
+    return _RULES[min(fitting, key=lambda pair: (p_classes.index(pair[0]), q_classes.index(pair[1])))](p, q)
 
 
 @register_kl(Normal, Normal)
@@ -65,15 +65,17 @@ def _half_normals(p: HalfNormal, q: HalfNormal) -> Tensor:
 
 @register_kl(Laplace, Laplace)
 def _laplaces(p: Laplace, q: Laplace) -> Tensor:
-    away = (p.loc - q.loc).abs()
+    distance = (p.loc - q.loc).abs()
     ratio = p.scale / q.scale
-    return away / q.scale + ratio * (-away / p.scale).exp() - ratio.log() - 1
+    return distance / q.scale + ratio * (-distance / p.scale).exp() - ratio.log() - 1
 
 
 @register_kl(Cauchy, Cauchy)
 def _cauchys(p: Cauchy, q: Cauchy) -> Tensor:
-    """Chyzak and Nielsen, A closed-form formula for the Kullback-Leibler divergence between Cauchy distributions
-    (2019)."""
+    """Compute the formula of Chyzak and Nielsen.
+
+    A closed-form formula for the Kullback-Leibler divergence between Cauchy distributions, 2019.
+    """
     spread = (p.scale + q.scale).square() + (p.loc - q.loc).square()
     return spread.log() - (p.scale * q.scale * 4).log()
 
@@ -81,8 +83,8 @@ def _cauchys(p: Cauchy, q: Cauchy) -> Tensor:
 @register_kl(Gumbel, Gumbel)
 def _gumbels(p: Gumbel, q: Gumbel) -> Tensor:
     ratio = p.scale / q.scale
-    away = (q.loc - p.loc) / q.scale
-    return -ratio.log() + EULER * ratio - (1 + EULER) - away + (away + (ratio + 1).lgamma()).exp()
+    distance = (q.loc - p.loc) / q.scale
+    return -ratio.log() + EULER * ratio - (1 + EULER) - distance + (distance + (ratio + 1).lgamma()).exp()
 
 
 @register_kl(Uniform, Uniform)
@@ -101,7 +103,7 @@ def _to_normal(p: Distribution, q: Normal) -> Tensor:
 
 
 def _cross_normal(p: Distribution, q: Normal) -> Tensor:
-    """Minus the mean of the log density of q over p, which has a mean and a variance."""
+    """Negate the mean over p of q's log density; p has a mean and a variance."""
     spread = (p.variance + (p.mean - q.loc).square()) / q.scale.square()
     return spread * 0.5 + q.scale.log() + 0.5 * LOG_2_PI
 
@@ -141,12 +143,12 @@ def _betas(p: Beta, q: Beta) -> Tensor:
 @register_kl(Dirichlet, Dirichlet)
 def _dirichlets(p: Dirichlet, q: Dirichlet) -> Tensor:
     a, b = p.concentration, q.concentration
-    away = a.digamma() - a.sum(-1, keepdim=True).digamma()
-    return q._log_norm() - p._log_norm() + ((a - b) * away).sum(-1)
+    mean_log = a.digamma() - a.sum(-1, keepdim=True).digamma()
+    return q._log_norm() - p._log_norm() + ((a - b) * mean_log).sum(-1)
 
 
 def _odds_divergence(p: Any, q: Any) -> Tensor:
-    """That of one trial: by log-odds, so that no probability of 0 or 1 makes a NaN."""
+    """Compute the divergence of one trial from log-odds, so that probabilities 0 and 1 do not give NaN."""
     hit = p.probs * (composite.softplus(-q.logits) - composite.softplus(-p.logits))
     miss = (1 - p.probs) * (composite.softplus(q.logits) - composite.softplus(p.logits))
     return hit + miss
@@ -159,9 +161,10 @@ def _bernoullis(p: Bernoulli, q: Bernoulli) -> Tensor:
 
 @register_kl(Binomial, Binomial)
 def _binomials(p: Binomial, q: Binomial) -> Tensor:
-    found = p.total_count * _odds_divergence(p, q)
-    more = ew.where(ew.lt(p.total_count, q.total_count), math.nan, found)
-    return ew.where(ew.gt(p.total_count, q.total_count), math.inf, more)
+    equal_counts = p.total_count * _odds_divergence(p, q)
+    # With fewer trials of p there is no closed form; with more, q cannot produce all values of p.
+    not_larger = ew.where(ew.lt(p.total_count, q.total_count), math.nan, equal_counts)
+    return ew.where(ew.gt(p.total_count, q.total_count), math.inf, not_larger)
 
 
 @register_kl(Geometric, Geometric)
@@ -188,10 +191,10 @@ def _one_hots(p: OneHotCategorical, q: OneHotCategorical) -> Tensor:
 
 @register_kl(MultivariateNormal, MultivariateNormal)
 def _multivariate_normals(p: MultivariateNormal, q: MultivariateNormal) -> Tensor:
-    mine, lower = p.scale_tril, q.scale_tril
-    spread = solve_triangular(lower, mine, upper=False).square().sum((-2, -1))
-    away = mahalanobis(lower, q.loc - p.loc)
-    return log_determinant(lower) - log_determinant(mine) + (spread + away - p.event_shape[0]) * 0.5
+    p_lower, lower = p.scale_tril, q.scale_tril
+    spread = solve_triangular(lower, p_lower, upper=False).square().sum((-2, -1))
+    distance = mahalanobis(lower, q.loc - p.loc)
+    return log_determinant(lower) - log_determinant(p_lower) + (spread + distance - p.event_shape[0]) * 0.5
 
 
 @register_kl(Independent, Independent)

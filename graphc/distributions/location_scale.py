@@ -21,7 +21,7 @@ from graphc.tensors.tensor import Tensor
 
 
 class _LocationScale(Distribution):
-    """``loc + scale * z`` of a standard variable z: its draw, and logarithms and functions of it."""
+    """Base of ``loc + scale * z`` with a standard variable z, which subclasses draw."""
 
     arg_constraints: ClassVar[dict[str, Constraint]] = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
@@ -53,7 +53,7 @@ class _LocationScale(Distribution):
 
 
 class Normal(_LocationScale, ExponentialFamily):
-    """The normal distribution of mean ``loc`` and deviation ``scale``."""
+    """Normal distribution with mean ``loc`` and standard deviation ``scale``."""
 
     def _draw(self, shape: tuple[int, ...]) -> Any:
         return sampling.normal(shape, self.loc.dtype)
@@ -80,12 +80,12 @@ class Normal(_LocationScale, ExponentialFamily):
 
 
 class Laplace(_LocationScale):
-    """The density falls off as ``exp(-|x - loc| / scale)`` on both sides."""
+    """Density proportional to ``exp(-|x - loc| / scale)``."""
 
     def _draw(self, shape: tuple[int, ...]) -> Any:
-        side = sampling.bernoulli(0.5, shape)
-        size: Any = sampling.exponential(shape, self.loc.dtype)
-        return ew.where(side, size, -size)
+        positive = sampling.bernoulli(0.5, shape)
+        magnitude: Any = sampling.exponential(shape, self.loc.dtype)
+        return ew.where(positive, magnitude, -magnitude)
 
     @property
     def stddev(self) -> Tensor:
@@ -111,7 +111,7 @@ class Laplace(_LocationScale):
 
 
 class Cauchy(_LocationScale):
-    """The quotient of two normal variables: neither mean nor variance exist (NaN and infinite here)."""
+    """Quotient of two normal variables; mean and variance do not exist (NaN and infinite here)."""
 
     def _draw(self, shape: tuple[int, ...]) -> Any:
         return sampling.cauchy(shape, self.loc.dtype)
@@ -138,7 +138,7 @@ class Cauchy(_LocationScale):
 
 
 class Gumbel(_LocationScale):
-    """The distribution of the largest of many values."""
+    """Limit distribution of the largest of many values."""
 
     def _draw(self, shape: tuple[int, ...]) -> Any:
         return sampling.gumbel(shape, self.loc.dtype)
@@ -170,23 +170,23 @@ class Gumbel(_LocationScale):
 
 
 class _Half(Distribution):
-    """The absolute value of a variable that is symmetric about 0."""
+    """Base of absolute values of variables that are symmetric about 0."""
 
     arg_constraints: ClassVar[dict[str, Constraint]] = {"scale": constraints.positive}
     support = constraints.nonnegative
     has_rsample = True
-    _whole: ClassVar[type[_LocationScale]]
-    """The distribution of that variable."""
+    _symmetric: ClassVar[type[_LocationScale]]
+    """Distribution of the symmetric variable."""
 
     def __init__(self, scale: Any, validate_args: bool | None = None):
         (self.scale,) = broadcast_all(scale)
         super().__init__(self.scale.shape, validate_args=validate_args)
 
-    def _both_sides(self) -> _LocationScale:
-        return self._whole(0.0, self.scale, validate_args=False)
+    def _symmetric_variable(self) -> _LocationScale:
+        return self._symmetric(0.0, self.scale, validate_args=False)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        return self._both_sides().rsample(sample_shape).abs()
+        return self._symmetric_variable().rsample(sample_shape).abs()
 
     @property
     def mode(self) -> Tensor:
@@ -194,16 +194,16 @@ class _Half(Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._check_sample(value)
-        return ew.where(ew.ge(value, 0), self._both_sides().log_prob(value) + math.log(2), -math.inf)
+        return ew.where(ew.ge(value, 0), self._symmetric_variable().log_prob(value) + math.log(2), -math.inf)
 
     def entropy(self) -> Tensor:
-        return self._both_sides().entropy() - math.log(2)
+        return self._symmetric_variable().entropy() - math.log(2)
 
 
 class HalfNormal(_Half):
-    """The absolute value of a normal variable with mean 0 and deviation ``scale``."""
+    """Absolute value of a normal variable with mean 0 and standard deviation ``scale``."""
 
-    _whole = Normal
+    _symmetric = Normal
 
     @property
     def mean(self) -> Tensor:
@@ -222,9 +222,9 @@ class HalfNormal(_Half):
 
 
 class HalfCauchy(_Half):
-    """The absolute value of a Cauchy variable with location 0: neither mean nor variance are finite."""
+    """Absolute value of a Cauchy variable with location 0; mean and variance are infinite."""
 
-    _whole = Cauchy
+    _symmetric = Cauchy
 
     @property
     def mean(self) -> Tensor:
@@ -243,7 +243,7 @@ class HalfCauchy(_Half):
 
 
 class Uniform(Distribution):
-    """All numbers from ``low`` up to, not including, ``high``."""
+    """Uniform distribution on the numbers from ``low`` up to, not including, ``high``."""
 
     arg_constraints: ClassVar[dict[str, Constraint]] = {"low": constraints.dependent, "high": constraints.dependent}
     has_rsample = True
@@ -259,8 +259,8 @@ class Uniform(Distribution):
         return constraints.interval(self.low, self.high)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        drawn: Any = sampling.uniform(self._extended_shape(sample_shape), self.low.dtype)
-        return self.low + drawn * (self.high - self.low)
+        fractions: Any = sampling.uniform(self._extended_shape(sample_shape), self.low.dtype)
+        return self.low + fractions * (self.high - self.low)
 
     @property
     def mean(self) -> Tensor:
@@ -306,8 +306,8 @@ class Exponential(ExponentialFamily):
         super().__init__(self.rate.shape, validate_args=validate_args)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        drawn: Any = sampling.exponential(self._extended_shape(sample_shape), self.rate.dtype)
-        return drawn / self.rate
+        samples: Any = sampling.exponential(self._extended_shape(sample_shape), self.rate.dtype)
+        return samples / self.rate
 
     @property
     def mean(self) -> Tensor:

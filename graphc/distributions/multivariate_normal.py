@@ -1,4 +1,4 @@
-"""The normal distribution of vectors, given by its covariance, the inverse of that, or its Cholesky factor."""
+"""Normal distribution of vectors, given by its covariance, precision, or Cholesky factor."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ from graphc.tensors.tensor import Tensor
 
 
 class MultivariateNormal(Distribution):
-    """Vectors of mean ``loc`` [..., n] whose covariance [..., n, n] is ``covariance_matrix``, the inverse of
-    ``precision_matrix``, or ``scale_tril @ scale_tril.mT``. A factor, where there is one, spares a decomposition each
-    time that it is needed."""
+    """Vectors of mean ``loc`` [..., n] and covariance [..., n, n].
+
+    The covariance is ``covariance_matrix``, the inverse of ``precision_matrix``, or ``scale_tril @ scale_tril.mT``.
+    Prefer ``scale_tril`` if you have it: the other two need a decomposition at each use.
+    """
 
     arg_constraints: ClassVar[dict[str, Constraint]] = {
         "loc": constraints.real_vector,
@@ -37,38 +39,40 @@ class MultivariateNormal(Distribution):
         scale_tril: Tensor | None = None,
         validate_args: bool | None = None,
     ):
-        given = {
+        matrices = {
             "covariance_matrix": covariance_matrix,
             "precision_matrix": precision_matrix,
             "scale_tril": scale_tril,
         }
-        which = either("MultivariateNormal", **given)
-        matrix = given[which]
+        parameter = either("MultivariateNormal", **matrices)
+        matrix = matrices[parameter]
         if not isinstance(loc, Tensor) or not isinstance(matrix, Tensor):
-            raise ArgumentError(f"MultivariateNormal: loc and {which} are tensors", remedy="graphc.tensor")
+            raise ArgumentError(
+                f"MultivariateNormal: loc and {parameter} must be tensors", remedy="pass graphc.tensor([...])"
+            )
         if loc.ndim < 1 or matrix.ndim < 2 or tuple(matrix.shape[-2:]) != (loc.shape[-1], loc.shape[-1]):
             raise ShapeError(
-                f"MultivariateNormal: loc is [..., n] and {which} [..., n, n], got {list(loc.shape)} and "
+                f"MultivariateNormal: loc must be [..., n] and {parameter} [..., n, n], got {list(loc.shape)} and "
                 f"{list(matrix.shape)}"
             )
         batch = common_shape(loc.shape[:-1], matrix.shape[:-2])
         self.loc = loc.expand(*batch, *loc.shape[-1:])
-        self.__dict__[which] = matrix.expand(*batch, *matrix.shape[-2:])
+        self.__dict__[parameter] = matrix.expand(*batch, *matrix.shape[-2:])
         super().__init__(batch, loc.shape[-1:], validate_args)
 
     @property
     def scale_tril(self) -> Tensor:
-        """The lower triangular factor of the covariance."""
+        """Lower triangular Cholesky factor of the covariance."""
         if "scale_tril" in self.__dict__:
             return self.__dict__["scale_tril"]
         return cholesky(self.covariance_matrix)
 
     @property
     def covariance_matrix(self) -> Tensor:
-        """The covariance of the elements."""
-        found = self.__dict__.get("covariance_matrix")
-        if found is not None:
-            return found
+        """Covariance of the elements."""
+        covariance = self.__dict__.get("covariance_matrix")
+        if covariance is not None:
+            return covariance
         if "scale_tril" in self.__dict__:
             lower = self.__dict__["scale_tril"]
             return lower @ lower.mT
@@ -76,9 +80,9 @@ class MultivariateNormal(Distribution):
 
     @property
     def precision_matrix(self) -> Tensor:
-        """The inverse of the covariance."""
-        found = self.__dict__.get("precision_matrix")
-        return inv(self.covariance_matrix) if found is None else found
+        """Inverse of the covariance."""
+        precision = self.__dict__.get("precision_matrix")
+        return inv(self.covariance_matrix) if precision is None else precision
 
     @property
     def mean(self) -> Tensor:
@@ -99,21 +103,24 @@ class MultivariateNormal(Distribution):
     def log_prob(self, value: Tensor) -> Tensor:
         self._check_sample(value)
         lower = self.scale_tril
-        away = mahalanobis(lower, value - self.loc)
-        return (away + self._event_shape[0] * LOG_2_PI) * -0.5 - log_determinant(lower)
+        distance = mahalanobis(lower, value - self.loc)
+        return (distance + self._event_shape[0] * LOG_2_PI) * -0.5 - log_determinant(lower)
 
     def entropy(self) -> Tensor:
         return log_determinant(self.scale_tril) + 0.5 * self._event_shape[0] * (1 + LOG_2_PI)
 
 
 def log_determinant(lower: Tensor) -> Tensor:
-    """The logarithm of a triangle's determinant: half that of the covariance of which it is the factor."""
+    """Compute the log determinant of a triangular factor: half the log determinant of the covariance."""
     return lower.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
 
-def mahalanobis(lower: Tensor, away: Tensor) -> Tensor:
-    """The square of the length of ``lower**-1 @ away`` for vectors [..., n]; those of one factor are solved at once."""
+def mahalanobis(lower: Tensor, deviation: Tensor) -> Tensor:
+    """Compute the squared length of ``lower**-1 @ deviation`` for vectors [..., n].
+
+    With a single factor, one call solves for all vectors.
+    """
     if lower.ndim > 2:
-        return solve_triangular(lower, away.unsqueeze(-1), upper=False).squeeze(-1).square().sum(-1)
-    columns = away.reshape(math.prod(away.shape[:-1]), away.shape[-1]).mT
-    return solve_triangular(lower, columns, upper=False).square().sum(-2).reshape(*away.shape[:-1])
+        return solve_triangular(lower, deviation.unsqueeze(-1), upper=False).squeeze(-1).square().sum(-1)
+    columns = deviation.reshape(math.prod(deviation.shape[:-1]), deviation.shape[-1]).mT
+    return solve_triangular(lower, columns, upper=False).square().sum(-2).reshape(*deviation.shape[:-1])

@@ -1,4 +1,4 @@
-"""Distributions that are powers and exponentials of others: Weibull, Pareto, inverse gamma."""
+"""Distributions of powers and exponentials of other variables: Weibull, Pareto, inverse gamma."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from graphc.tensors.tensor import Tensor
 
 
 class _Named(TransformedDistribution):
-    """A transformed distribution of parameters of its own."""
+    """Base of transformed distributions with their own parameters, which ``repr`` shows."""
 
     __repr__ = Distribution.__repr__
 
 
 class Weibull(_Named):
-    """``scale * x ** (1 / concentration)`` of an exponential variable x of rate 1: times to a failure."""
+    """``scale * x ** (1 / concentration)`` of an exponential variable x of rate 1; models times to failure."""
 
     arg_constraints: ClassVar[dict[str, Constraint]] = {
         "scale": constraints.positive,
@@ -96,7 +96,7 @@ class Pareto(_Named):
 
 
 class InverseGamma(_Named):
-    """One over a gamma variable."""
+    """Reciprocal of a gamma variable."""
 
     arg_constraints: ClassVar[dict[str, Constraint]] = {
         "concentration": constraints.positive,
@@ -123,8 +123,8 @@ class InverseGamma(_Named):
     @property
     def variance(self) -> Tensor:
         c = self.concentration
-        found = self.rate.square() / ((c - 1).square() * (c - 2))
-        return ew.where(ew.gt(c, 2), found, math.inf)
+        finite_variance = self.rate.square() / ((c - 1).square() * (c - 2))
+        return ew.where(ew.gt(c, 2), finite_variance, math.inf)
 
     def entropy(self) -> Tensor:
         c = self.concentration

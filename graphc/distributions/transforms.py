@@ -24,37 +24,37 @@ from graphc.tensors.tensor import Tensor
 
 
 class Transform:
-    """A function ``y = t(x)`` with ``x = t.inv(y)``; ``log_abs_det_jacobian(x, y)`` is the logarithm of how much it
-    stretches volumes, one number for each event of its ``domain``.
+    """A function ``y = t(x)`` with the inverse ``x = t.inv(y)``.
 
-    ``cache_size`` of 1 keeps the last pair, so that the inverse of a value just computed is what it was computed from.
+    ``log_abs_det_jacobian(x, y)`` is the logarithm of its volume change, one number per event of ``domain``.
+    ``cache_size=1`` keeps the last pair, so that inverting the last result returns its argument exactly.
     """
 
     bijective = True
     domain: Constraint = constraints.real
     codomain: Constraint = constraints.real
-    _given: ClassVar[tuple[str, ...]] = ()
-    """The attributes that say which function of the class it is."""
+    _compared_attributes: ClassVar[tuple[str, ...]] = ()
+    """Attributes that ``==`` compares: the parameters of the function."""
 
     def __init__(self, cache_size: int = 0):
-        self._keeps = cache_size > 0
+        self._caches = cache_size > 0
         self._last: tuple[Any, Any] | None = None
 
     @property
     def sign(self) -> Any:
-        """1 for a function that grows, -1 for one that falls."""
-        raise UnsupportedError(f"{type(self).__name__} is not known to grow or fall")
+        """1 for an increasing function, -1 for a decreasing one."""
+        raise UnsupportedError(f"{type(self).__name__} is not known to be monotonic")
 
     @property
     def inv(self) -> Transform:
-        """The inverse."""
+        """The inverse transform."""
         return _Inverse(self)
 
     def __call__(self, x: Tensor) -> Tensor:
         if self._last is not None and self._last[0] is x:
             return self._last[1]
         y = self._call(x)
-        if self._keeps:
+        if self._caches:
             self._last = (x, y)
         return y
 
@@ -62,7 +62,7 @@ class Transform:
         if self._last is not None and self._last[1] is y:
             return self._last[0]
         x = self._inverse(y)
-        if self._keeps:
+        if self._caches:
             self._last = (x, y)
         return x
 
@@ -73,22 +73,22 @@ class Transform:
         raise NotImplementedError(f"{type(self).__name__} does not define _inverse")
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        """The logarithm of the absolute value of the Jacobian determinant at x, where ``y = t(x)``."""
+        """Compute the logarithm of the absolute Jacobian determinant at x, where ``y = t(x)``."""
         raise UnsupportedError(f"{type(self).__name__} has no log_abs_det_jacobian")
 
     def forward_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
-        """The shape of y for that of x."""
+        """Return the shape of y for the shape of x."""
         return tuple(shape)
 
     def inverse_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
-        """The shape of x for that of y."""
+        """Return the shape of x for the shape of y."""
         return tuple(shape)
 
     def __eq__(self, other: object) -> bool:
-        """Whether the other is known to be the same function: in traced code tensors are equal to themselves alone."""
+        """Check whether both are known to be the same function; a traced tensor equals only itself."""
         if self is other:
             return True
-        pairs = [(getattr(self, name), getattr(other, name, None)) for name in self._given]
+        pairs = [(getattr(self, name), getattr(other, name, None)) for name in self._compared_attributes]
         return type(self) is type(other) and all(_equal(a, b) for a, b in pairs)
 
     def __hash__(self) -> int:
@@ -106,9 +106,9 @@ def _equal(a: Any, b: Any) -> bool:
 
 
 class _Inverse(Transform):
-    """A transform backwards."""
+    """The inverse of a transform."""
 
-    _given = ("_forward",)
+    _compared_attributes = ("_forward",)
 
     def __init__(self, transform: Transform):
         super().__init__()
@@ -143,15 +143,15 @@ class _Inverse(Transform):
         return f"{self._forward!r}.inv"
 
 
-class _Growing(Transform):
-    """A function of each element that grows."""
+class _Increasing(Transform):
+    """Base of increasing functions of each element."""
 
     @property
     def sign(self) -> Any:
         return 1
 
 
-class ExpTransform(_Growing):
+class ExpTransform(_Increasing):
     """``exp(x)``."""
 
     codomain = constraints.positive
@@ -167,11 +167,11 @@ class ExpTransform(_Growing):
 
 
 class PowerTransform(Transform):
-    """``x ** exponent`` of positive numbers."""
+    """``x ** exponent`` for positive x."""
 
     domain = constraints.positive
     codomain = constraints.positive
-    _given = ("exponent",)
+    _compared_attributes = ("exponent",)
 
     def __init__(self, exponent: Any, cache_size: int = 0):
         super().__init__(cache_size)
@@ -200,8 +200,8 @@ def _sign(value: Any) -> Any:
     return value.sign() if isinstance(value, Tensor) else (value > 0) - (value < 0)
 
 
-class SigmoidTransform(_Growing):
-    """``1 / (1 + exp(-x))``; its inverse keeps away from 0 and 1."""
+class SigmoidTransform(_Increasing):
+    """``1 / (1 + exp(-x))``; the inverse clamps its argument away from 0 and 1."""
 
     codomain = constraints.unit_interval
 
@@ -209,15 +209,15 @@ class SigmoidTransform(_Growing):
         return x.sigmoid()
 
     def _inverse(self, y: Tensor) -> Tensor:
-        kind = finfo(y.dtype)
-        return y.clamp(kind.tiny, 1 - kind.eps).logit()
+        limits = finfo(y.dtype)
+        return y.clamp(limits.tiny, 1 - limits.eps).logit()
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return -composite.softplus(-x) - composite.softplus(x)
 
 
-class TanhTransform(_Growing):
-    """``tanh(x)``. Near -1 and 1 the inverse is inexact: ``cache_size=1`` keeps what a sample was made of."""
+class TanhTransform(_Increasing):
+    """``tanh(x)``. The inverse is inexact near -1 and 1; ``cache_size=1`` keeps the argument of the last sample."""
 
     codomain = constraints.interval(-1.0, 1.0)
 
@@ -231,7 +231,7 @@ class TanhTransform(_Growing):
         return (math.log(2.0) - x - composite.softplus(x * -2.0)) * 2.0
 
 
-class SoftplusTransform(_Growing):
+class SoftplusTransform(_Increasing):
     """``log(1 + exp(x))``."""
 
     codomain = constraints.positive
@@ -247,7 +247,7 @@ class SoftplusTransform(_Growing):
 
 
 class AbsTransform(Transform):
-    """``|x|``, of which the inverse is x itself."""
+    """``|x|``; the inverse returns its argument unchanged."""
 
     bijective = False
     codomain = constraints.nonnegative
@@ -260,9 +260,9 @@ class AbsTransform(Transform):
 
 
 class AffineTransform(Transform):
-    """``loc + scale * x``; ``event_dim`` dimensions on the right are one event."""
+    """``loc + scale * x``; the last ``event_dim`` dimensions form one event."""
 
-    _given = ("loc", "scale", "event_dim")
+    _compared_attributes = ("loc", "scale", "event_dim")
 
     def __init__(self, loc: Any, scale: Any, event_dim: int = 0, cache_size: int = 0):
         super().__init__(cache_size)
@@ -281,8 +281,8 @@ class AffineTransform(Transform):
         return (y - self.loc) / self.scale
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        found = self.scale.abs().log() if isinstance(self.scale, Tensor) else math.log(abs(self.scale))
-        return summed(zeros_like(x) + found, self.event_dim)
+        log_scale = self.scale.abs().log() if isinstance(self.scale, Tensor) else math.log(abs(self.scale))
+        return summed(zeros_like(x) + log_scale, self.event_dim)
 
     def forward_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         return common_shape(tuple(shape), getattr(self.loc, "shape", ()), getattr(self.scale, "shape", ()))
@@ -294,7 +294,7 @@ class AffineTransform(Transform):
 
 
 class SoftmaxTransform(Transform):
-    """Probabilities in proportion to ``exp(x)``; not bijective, the inverse is the logarithm."""
+    """Probabilities proportional to ``exp(x)``; not bijective, the inverse is the logarithm."""
 
     bijective = False
     domain = constraints.real_vector
@@ -308,27 +308,27 @@ class SoftmaxTransform(Transform):
 
 
 class StickBreakingTransform(Transform):
-    """From n numbers to n + 1 probabilities: each number says which share of what is left of a stick is broken off."""
+    """Map from n numbers to n + 1 probabilities: each number fixes the fraction of the remaining stick to break off."""
 
     domain = constraints.real_vector
     codomain = constraints.simplex
 
     def _centred(self, x: Tensor) -> Tensor:
-        """``x`` so shifted that zeros give equal probabilities."""
+        """Shift ``x`` so that zeros give equal probabilities."""
         count = x.shape[-1]
         return x - arange(count, 0, -1, dtype=x.dtype).log()
 
     def _call(self, x: Tensor) -> Tensor:
-        share = self._centred(x).sigmoid()
-        left = (1 - share).cumprod(-1)
-        one = ones_like(left.narrow(-1, 0, 1))
-        return shaping.concatenate([share, one], -1) * shaping.concatenate([one, left], -1)
+        fractions = self._centred(x).sigmoid()
+        remaining = (1 - fractions).cumprod(-1)
+        one = ones_like(remaining.narrow(-1, 0, 1))
+        return shaping.concatenate([fractions, one], -1) * shaping.concatenate([one, remaining], -1)
 
     def _inverse(self, y: Tensor) -> Tensor:
         count = y.shape[-1] - 1
-        parts = y.narrow(-1, 0, count)
-        left = (1 - parts.cumsum(-1)).clamp(min=finfo(y.dtype).tiny)
-        return parts.log() - left.log() + arange(count, 0, -1, dtype=y.dtype).log()
+        pieces = y.narrow(-1, 0, count)
+        remaining = (1 - pieces.cumsum(-1)).clamp(min=finfo(y.dtype).tiny)
+        return pieces.log() - remaining.log() + arange(count, 0, -1, dtype=y.dtype).log()
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return (y.narrow(-1, 0, x.shape[-1]).log() - composite.softplus(self._centred(x))).sum(-1)
@@ -340,12 +340,12 @@ class StickBreakingTransform(Transform):
 
     def inverse_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         if not shape:
-            raise ShapeError("StickBreakingTransform gives vectors")
+            raise ShapeError("StickBreakingTransform returns vectors")
         return (*shape[:-1], shape[-1] - 1)
 
 
 class LowerCholeskyTransform(Transform):
-    """The lower triangle of a matrix, with the exponential of its diagonal."""
+    """Lower triangle of a matrix, with its diagonal exponentiated."""
 
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.lower_cholesky
@@ -358,9 +358,9 @@ class LowerCholeskyTransform(Transform):
 
 
 class IndependentTransform(Transform):
-    """A transform whose last batch dimensions belong to the event, too."""
+    """A transform whose last ``reinterpreted_batch_ndims`` batch dimensions belong to the event, too."""
 
-    _given = ("base_transform", "reinterpreted_batch_ndims")
+    _compared_attributes = ("base_transform", "reinterpreted_batch_ndims")
 
     def __init__(self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0):
         super().__init__(cache_size)
@@ -391,75 +391,75 @@ class IndependentTransform(Transform):
 
 
 class ComposeTransform(Transform):
-    """Transforms one after the other."""
+    """Transforms applied one after another."""
 
-    _given = ("parts",)
+    _compared_attributes = ("parts",)
 
     def __init__(self, parts: Sequence[Transform], cache_size: int = 0):
         super().__init__(cache_size)
         self.parts = list(parts)
-        self.bijective = all(part.bijective for part in parts)
+        self.bijective = all(transform.bijective for transform in parts)
         self.domain, self.codomain = self._ends()
 
     def _ends(self) -> tuple[Constraint, Constraint]:
-        """What the parts take and give, with as many event dimensions as any of them needs."""
+        """Return domain and codomain, with as many event dimensions as any of the transforms needs."""
         if not self.parts:
             return constraints.real, constraints.real
         first, last = self.parts[0].domain, self.parts[-1].codomain
-        need = first.event_dim
-        count = first.event_dim
-        for part in self.parts:
-            extra = max(part.domain.event_dim - count, 0)
-            need, count = need + extra, count + extra
-            count += part.codomain.event_dim - part.domain.event_dim
-        return _with_events(first, need), _with_events(last, count)
+        input_dims = first.event_dim
+        output_dims = first.event_dim
+        for transform in self.parts:
+            extra = max(transform.domain.event_dim - output_dims, 0)
+            input_dims, output_dims = input_dims + extra, output_dims + extra
+            output_dims += transform.codomain.event_dim - transform.domain.event_dim
+        return _with_events(first, input_dims), _with_events(last, output_dims)
 
     @property
     def sign(self) -> Any:
-        return reduce(operator.mul, [part.sign for part in self.parts], 1)
+        return reduce(operator.mul, [transform.sign for transform in self.parts], 1)
 
     def _call(self, x: Tensor) -> Tensor:
-        for part in self.parts:
-            x = part(x)
+        for transform in self.parts:
+            x = transform(x)
         return x
 
     def _inverse(self, y: Tensor) -> Tensor:
-        for part in reversed(self.parts):
-            y = part.inv(y)
+        for transform in reversed(self.parts):
+            y = transform.inv(y)
         return y
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        count, terms = self.domain.event_dim, []
-        for i, part in enumerate(self.parts):
-            after = y if i == len(self.parts) - 1 else part(x)
-            terms.append(summed(part.log_abs_det_jacobian(x, after), count - part.domain.event_dim))
-            count += part.codomain.event_dim - part.domain.event_dim
+        event_dim, terms = self.domain.event_dim, []
+        for i, transform in enumerate(self.parts):
+            after = y if i == len(self.parts) - 1 else transform(x)
+            terms.append(summed(transform.log_abs_det_jacobian(x, after), event_dim - transform.domain.event_dim))
+            event_dim += transform.codomain.event_dim - transform.domain.event_dim
             x = after
-        return reduce(operator.add, terms) if terms else summed(zeros_like(x), count)
+        return reduce(operator.add, terms) if terms else summed(zeros_like(x), event_dim)
 
     def forward_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
-        return reduce(lambda found, part: part.forward_shape(found), self.parts, tuple(shape))
+        return reduce(lambda current, transform: transform.forward_shape(current), self.parts, tuple(shape))
 
     def inverse_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
-        return reduce(lambda found, part: part.inverse_shape(found), reversed(self.parts), tuple(shape))
+        return reduce(lambda current, transform: transform.inverse_shape(current), reversed(self.parts), tuple(shape))
 
     def __repr__(self) -> str:
         return f"ComposeTransform({self.parts!r})"
 
 
 def _with_events(constraint: Constraint, event_dim: int) -> Constraint:
-    more = event_dim - constraint.event_dim
-    return constraints.independent(constraint, more) if more > 0 else constraint
+    extra = event_dim - constraint.event_dim
+    return constraints.independent(constraint, extra) if extra > 0 else constraint
 
 
 identity_transform = ComposeTransform([])
 
 
-def extreme(found: Tensor, sign: Any) -> Any:
-    """A probability of values below, where the transform falls instead of growing."""
+def extreme(probability: Tensor, sign: Any) -> Any:
+    """Return a lower-tail probability after a monotonic transform: its complement where ``sign`` is negative."""
     if isinstance(sign, int):
-        return found if sign > 0 else 1 - found
-    return ew.where(ew.lt(sign, 0), 1 - found, found)
+        return probability if sign > 0 else 1 - probability
+    return ew.where(ew.lt(sign, 0), 1 - probability, probability)
 
 
 __all__ = [

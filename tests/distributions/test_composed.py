@@ -75,7 +75,7 @@ def test_mistakes():
         D.TransformedDistribution(normal, [gc.exp])
     with pytest.raises(ShapeError, match="the transforms take 1 dimensions"):
         D.TransformedDistribution(D.Normal(0.0, 1.0), D.StickBreakingTransform())
-    with pytest.raises(ShapeError, match="2 probabilities for 3 components"):
+    with pytest.raises(ShapeError, match="2 probabilities do not fit 3 components"):
         D.MixtureSameFamily(D.Categorical(gc.ones(2)), normal)
     with pytest.raises(ArgumentError, match="a Categorical and components"):
         D.MixtureSameFamily(normal, normal)

@@ -109,7 +109,7 @@ def test_an_agent_learns_by_the_logarithms_of_its_choices():
 
 
 def test_mistakes():
-    with pytest.raises(ArgumentError, match="total_count is an int"):
+    with pytest.raises(ArgumentError, match="total_count must be an int"):
         D.Multinomial(2.5, gc.ones(3))
     with pytest.raises(AttributeValueError, match="at least 0"):
         D.Multinomial(-1, gc.ones(3))

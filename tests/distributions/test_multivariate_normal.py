@@ -54,7 +54,7 @@ def test_mistakes():
         D.MultivariateNormal(loc)
     with pytest.raises(ShapeError, match=r"\[3\] and \[2, 2\]"):
         D.MultivariateNormal(gc.zeros(3), eye)
-    with pytest.raises(ArgumentError, match="are tensors"):
+    with pytest.raises(ArgumentError, match="must be tensors"):
         D.MultivariateNormal(0.0, eye)
     with pytest.raises(AttributeValueError, match="positive definite"):
         D.MultivariateNormal(loc, -eye)

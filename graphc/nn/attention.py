@@ -1,4 +1,4 @@
-"""The import path of PyTorch for ways to compute attention: hints, since the compiler chooses by itself."""
+"""The import path of PyTorch for attention backends, which are only hints: the compiler chooses the algorithm."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["SDPBackend", "sdpa_kernel"]
 
 
 class SDPBackend(enum.IntEnum):
-    """Ways to compute ``scaled_dot_product_attention``, by PyTorch's names and numbers."""
+    """Algorithms for ``scaled_dot_product_attention``, with PyTorch's names and numbers."""
 
     ERROR = -1
     MATH = 0
@@ -24,9 +24,13 @@ class SDPBackend(enum.IntEnum):
 
 @contextmanager
 def sdpa_kernel(backends: SDPBackend | Iterable[SDPBackend], set_priority: bool = False) -> Iterator[None]:
-    """Inside, attention may be computed in these ways, which give the same but for rounding; what is there decides.
-    Raises ArgumentError for what is no way."""
-    named = [backends] if isinstance(backends, SDPBackend) else list(backends)
-    if not named or not all(isinstance(b, SDPBackend) for b in named):
-        raise ArgumentError(f"sdpa_kernel takes ways to compute attention, got {backends!r}", remedy="SDPBackend.MATH")
+    """Accept the attention algorithms allowed in a ``with`` block; they give equal results up to rounding.
+
+    The compiler ignores them and chooses by itself. Raises ArgumentError for values other than SDPBackend.
+    """
+    chosen = [backends] if isinstance(backends, SDPBackend) else list(backends)
+    if not chosen or not all(isinstance(b, SDPBackend) for b in chosen):
+        raise ArgumentError(
+            f"sdpa_kernel: expected SDPBackend values, got {backends!r}", remedy="pass for example SDPBackend.MATH"
+        )
     yield

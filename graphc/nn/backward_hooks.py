@@ -1,4 +1,4 @@
-"""Full backward hooks: identities around a module's inputs and outputs that show the gradients passing through."""
+"""Full backward hooks: identity ops around a module's inputs and outputs that hand the gradients to the hooks."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ Grads = tuple[Any, ...]
 
 
 class BackwardHooks:
-    """Runs the backward hooks of one call of a module.
+    """Backward hooks of one call of a module.
 
-    Raises TraceError in a traced call that records gradients: the gradients of the outputs are known after those of
-    the inputs have been traced. Hooks before the backward (``pre_hooks``) are traced.
+    Raises TraceError in a traced call that records gradients, because tracing reaches the inputs' gradients before the
+    outputs' gradients are known. ``pre_hooks``, which run before the module's backward pass, are traced.
     """
 
     def __init__(self, module: Any, hooks: Sequence[Hook], pre_hooks: Sequence[Hook]):
@@ -44,10 +44,10 @@ class BackwardHooks:
         self.outputs = 0
         self.output_slots: list[int] = []
         self.input_gradients = False
-        """True when some input requires a gradient: the hooks run when those of the inputs are known."""
+        """True when some input requires a gradient; the hooks then run once the inputs' gradients are known."""
 
     def wrap_inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The arguments with their tensors behind an identity that runs the hooks in backward."""
+        """Pass the tensors among the arguments through an identity that runs the hooks in the backward pass."""
         self.inputs = len(args)
         self.input_slots = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         tensors = [args[i] for i in self.input_slots]
@@ -62,7 +62,10 @@ class BackwardHooks:
         return _Boundary.apply(watch, *tensors)
 
     def wrap_outputs(self, output: Any) -> Any:
-        """The output, a tensor or a tuple or list of some, behind an identity that notes the gradients in backward."""
+        """Pass the output's tensors through an identity that records their gradients in the backward pass.
+
+        The output is a tensor, or a tuple or list of tensors; any other value is returned unchanged.
+        """
         items = (output,) if isinstance(output, Tensor) else output
         if not isinstance(items, (tuple, list)):
             return output
@@ -122,7 +125,7 @@ class BackwardHooks:
 
 
 class _Boundary(Function):
-    """The identity on tensors; ``watch(grads)`` sees their gradients in backward and returns those to pass on."""
+    """Identity on tensors; in the backward pass ``watch(grads)`` gets their gradients and returns those to pass on."""
 
     @staticmethod
     def forward(ctx: Any, watch: Callable[[Grads], Grads], *tensors: Tensor) -> Grads:
@@ -137,7 +140,7 @@ class _Boundary(Function):
 
 
 def attach_to_grad_fn(module: Any, output: Any, hooks: Sequence[Hook]) -> None:
-    """Runs ``hook(module, grad_input, grad_output)`` at the operation that made the first output tensor."""
+    """Run ``hook(module, grad_input, grad_output)`` at the operation that computed the first output tensor."""
     first = _first_tensor(output)
     if first is None or first.grad_fn is None:
         return
@@ -150,16 +153,16 @@ def attach_to_grad_fn(module: Any, output: Any, hooks: Sequence[Hook]) -> None:
 
 
 def _first_tensor(output: Any) -> Tensor | None:
-    """The first tensor in nested tuples, lists and dictionaries."""
-    open_ = [output]
-    while open_:
-        item = open_.pop()
+    """Return the first tensor in nested tuples, lists and dictionaries, or None."""
+    stack = [output]
+    while stack:
+        item = stack.pop()
         if isinstance(item, Tensor):
             return item
         if isinstance(item, dict):
-            open_.extend(reversed(item.values()))
+            stack.extend(reversed(item.values()))
         elif isinstance(item, (tuple, list)):
-            open_.extend(reversed(item))
+            stack.extend(reversed(item))
     return None
 
 
@@ -179,5 +182,5 @@ def _replace(items: tuple[Any, ...], slots: Sequence[int], values: Any) -> tuple
 
 
 def _like(original: Any, items: tuple[Any, ...]) -> Any:
-    """``items`` in a container of the same kind as ``original`` (named tuples included)."""
+    """Put ``items`` into a container of the type of ``original`` (named tuples included)."""
     return type(original)(*items) if hasattr(original, "_fields") else type(original)(items)

@@ -1,4 +1,4 @@
-"""Limits on gradients, and parameters as one vector."""
+"""Gradient clipping, and parameters as one vector."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ from graphc.tensors.tensor_base import front
 
 
 def _with_gradient(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
-    given = [parameters] if isinstance(parameters, Tensor) else list(parameters)
-    return [p for p in given if p.grad is not None]
+    candidates = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+    return [p for p in candidates if p.grad is not None]
 
 
 def get_total_norm(
     tensors: Tensor | Iterable[Tensor], norm_type: float = 2.0, error_if_nonfinite: bool = False
 ) -> Tensor:
-    """The ``norm_type``-norm of all elements of all tensors together, without dimensions.
+    """Compute the ``norm_type``-norm of all elements of all tensors together, as a tensor without dimensions.
 
-    ``error_if_nonfinite`` raises GradientError when that is infinite or not a number.
+    With ``error_if_nonfinite``, raises GradientError when the norm is infinite or NaN.
     """
-    given = [tensors] if isinstance(tensors, Tensor) else tensors
-    given = [t.detach() for t in given]
-    if not given:
+    values = [tensors] if isinstance(tensors, Tensor) else tensors
+    values = [t.detach() for t in values]
+    if not values:
         return front().scalar(0.0, float32)
-    norm = norm_of(given, norm_type)
+    norm = norm_of(values, norm_type)
     return _finite(norm) if error_if_nonfinite else norm
 
 
 def norm_of(tensors: Sequence[Any], norm_type: float) -> Any:
-    """The norm of all elements of some tensors, at least one, in the wider of their element types."""
+    """Compute the norm of all elements of one or more tensors, in their widest element type."""
     norms = [reshape(composite.norm(t, norm_type), shape=(1,)) for t in tensors]
     dtype = common_type(norms, "get_total_norm")
     return composite.norm(concat(*[as_type(n, dtype) for n in norms], axis=0), norm_type)
@@ -49,7 +49,7 @@ def norm_of(tensors: Sequence[Any], norm_type: float) -> Any:
 
 def _finite(norm: Any) -> Any:
     if not bool(mathematics.isfinite(norm)):
-        raise GradientError(f"the norm of the gradients is {norm.item()}")
+        raise GradientError(f"the norm of the gradients is not finite: {norm.item()}")
     return norm
 
 
@@ -59,35 +59,34 @@ def clip_grad_norm_(
     norm_type: float = 2.0,
     error_if_nonfinite: bool = False,
 ) -> Tensor:
-    """Scales all gradients, in place, so that their norm together is at most ``max_norm``; returns the norm before.
+    """Scale all gradients in place so that their joint norm is at most ``max_norm``; return the norm before scaling.
 
-    ``error_if_nonfinite`` raises GradientError when that is infinite or not a number.
+    With ``error_if_nonfinite``, raises GradientError when that norm is infinite or NaN.
     """
-    held = _with_gradient(parameters)
-    loop = native_loop(held)
-    found = None if loop is None else loop.total_norm([p.grad for p in held], norm_type)
-    if found is None:
+    with_grad = _with_gradient(parameters)
+    loop = native_loop(with_grad)
+    native_norm = None if loop is None else loop.total_norm([p.grad for p in with_grad], norm_type)
+    if native_norm is None:
         with no_grad():
-            norm = get_total_norm([p.grad for p in held], norm_type, error_if_nonfinite)
+            norm = get_total_norm([p.grad for p in with_grad], norm_type, error_if_nonfinite)
     else:
-        norm = _finite(found) if error_if_nonfinite else found
-    _scale(held, max_norm, norm, loop)
+        norm = _finite(native_norm) if error_if_nonfinite else native_norm
+    _scale(with_grad, max_norm, norm, loop)
     return norm
 
 
 def clip_grads_with_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, total_norm: Tensor) -> None:
-    """Scales all gradients, in place, as if their norm together were ``total_norm`` and had to be at most
-    ``max_norm``."""
-    held = _with_gradient(parameters)
-    _scale(held, max_norm, total_norm, native_loop(held))
+    """Scale all gradients in place, treating ``total_norm`` as their joint norm and ``max_norm`` as its limit."""
+    with_grad = _with_gradient(parameters)
+    _scale(with_grad, max_norm, total_norm, native_loop(with_grad))
 
 
-def _scale(held: list[Any], max_norm: Any, norm: Any, loop: NativeLoop | None) -> None:
-    gradients = [p.grad for p in held]
+def _scale(parameters: list[Any], max_norm: Any, norm: Any, loop: NativeLoop | None) -> None:
+    gradients = [p.grad for p in parameters]
     if loop is not None and type(max_norm) in (int, float) and norm._data.__class__ is np.ndarray:
         with np.errstate(all="ignore"):
-            one = norm._data.dtype.type
-            factor = np.minimum(one(max_norm) / (norm._data + one(1e-6)), one(1))
+            scalar = norm._data.dtype.type
+            factor = np.minimum(scalar(max_norm) / (norm._data + scalar(1e-6)), scalar(1))
         if factor == 1 or loop.scale(gradients, factor):
             return
     with no_grad():
@@ -97,10 +96,10 @@ def _scale(held: list[Any], max_norm: Any, norm: Any, loop: NativeLoop | None) -
 
 
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
-    """Limits every element of every gradient, in place, to ``-clip_value``..``clip_value``."""
-    held = _with_gradient(parameters)
-    gradients = [p.grad for p in held]
-    loop = native_loop(held)
+    """Clamp every element of every gradient, in place, to ``-clip_value``..``clip_value``."""
+    with_grad = _with_gradient(parameters)
+    gradients = [p.grad for p in with_grad]
+    loop = native_loop(with_grad)
     if loop is not None and type(clip_value) in (int, float) and loop.clamp(gradients, clip_value):
         return
     with no_grad():
@@ -109,19 +108,21 @@ def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
-    """All parameters as one vector."""
+    """Concatenate all parameters into one vector."""
     return concat(*[p.reshape(-1) for p in parameters], axis=0)
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
-    """Copies a vector from ``parameters_to_vector`` back; raises ShapeError when it has another length."""
-    held: list[Any] = list(parameters)
-    count = sum(p.numel() for p in held)
+    """Copy a vector from ``parameters_to_vector`` back into the parameters; raise ShapeError for a wrong length."""
+    targets: list[Any] = list(parameters)
+    count = sum(p.numel() for p in targets)
     if tuple(vec.shape) != (count,):
-        raise ShapeError(f"vector_to_parameters: a vector {list(vec.shape)} for {count} elements")
+        raise ShapeError(
+            f"vector_to_parameters: the parameters have {count} elements, the vector has shape {list(vec.shape)}"
+        )
     start = 0
     with no_grad():
-        for parameter in held:
+        for parameter in targets:
             stop = start + parameter.numel()
             parameter.copy_(vec[start:stop].reshape(*parameter.shape))
             start = stop

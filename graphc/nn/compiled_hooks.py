@@ -1,4 +1,4 @@
-"""Hooks in compiled code: Python functions that each call runs on what the code has computed."""
+"""Hooks in compiled code: Python functions that every call runs on values which the code has computed."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Hook = Callable[..., Any]
 
 
 def traced_hook(hook: Hook) -> Hook:
-    """A hook that compiled code holds as operations, as it holds ``forward``.
+    """Mark a hook to be compiled to operations, as ``forward`` is.
 
-    It runs once, while the code is traced, and costs no call of Python. For hooks that do nothing but compute what they
-    return. Also a decorator.
+    It runs once, while the code is traced, and costs no Python call afterwards. Use it for hooks that only compute
+    their return value. Also a decorator.
     """
 
     @functools.wraps(hook)
@@ -35,7 +35,8 @@ def traced_hook(hook: Hook) -> Hook:
 
 
 def runs_at_calls(*hooks: Hook) -> bool:
-    """Whether hooks are called by compiled code: in a trace for it, unless they are traced themselves."""
+    """Check whether compiled code must call some of the hooks: in a trace for compilation, unless all are traced
+    hooks."""
     tracer = front()
     while isinstance(tracer, Tracer) and tracer.parent is not None:
         tracer = tracer.parent
@@ -45,14 +46,17 @@ def runs_at_calls(*hooks: Hook) -> bool:
 
 
 def observer(hook: Hook, unseen: Callable[[Any], Any] | None = None) -> Hook:
-    """A hook that returns nothing. Where compiled code cannot call it, in steps of loops and in graphs by themselves,
-    it is left out, and ``unseen(module)`` is called while the code is traced."""
+    """Mark a hook as one that only looks and returns nothing.
+
+    Where compiled code cannot call it (in steps of loops, and in graphs compiled without a host), it is left out, and
+    ``unseen(module)`` is called while the code is traced.
+    """
     hook.only_looks, hook.unseen = True, unseen  # type: ignore[attr-defined]
     return hook
 
 
 def is_left_out(hook: Hook, module: Any) -> bool:
-    """Whether a hook is an observer that what is traced now cannot call."""
+    """Check whether a hook is an observer which the code being traced cannot call."""
     if not getattr(hook, "only_looks", False):
         return False
     tracer = front()
@@ -69,10 +73,10 @@ def _name(kind: str, module: Any) -> str:
 
 
 class Presence:
-    """Which hooks of one table run at one place of the code: those that are there when the first of them runs.
+    """Decides which hooks of one table run at one point of the code: those registered when its first hook runs.
 
-    As in eager mode: one that was removed earlier in the same call is not called again, one that is removed by its
-    neighbour is.
+    As in eager mode, a hook removed earlier in the same call is not called. A hook removed by a neighbour at the same
+    point still is.
     """
 
     __slots__ = ("_first", "_present", "_table")
@@ -83,11 +87,11 @@ class Presence:
         self._present: dict[int, frozenset[int]] = {}
 
     def of(self, hook_id: int) -> Callable[[], bool]:
-        """Whether a hook is called, asked for when its place is reached."""
+        """Return a function that says, at the point where the hook would run, whether to call it."""
         self._first = hook_id if self._first is None else self._first
-        return functools.partial(self._there, hook_id)
+        return functools.partial(self._is_present, hook_id)
 
-    def _there(self, hook_id: int) -> bool:
+    def _is_present(self, hook_id: int) -> bool:
         thread = threading.get_ident()
         if hook_id == self._first:
             self._present[thread] = frozenset(self._table)
@@ -95,59 +99,60 @@ class Presence:
 
 
 def call_forward_hook(
-    hook: Hook, module: Any, args: Any, kwargs: dict[str, Any] | None, output: Any, there: Callable[[], bool]
+    hook: Hook, module: Any, args: Any, kwargs: dict[str, Any] | None, output: Any, is_present: Callable[[], bool]
 ) -> Any:
-    """The output after a forward hook that each call of compiled code runs while the hook is ``there``."""
-    before, around = flatten(args if kwargs is None else (args, kwargs))
-    after, nested = flatten(output)
+    """Return the output after a forward hook that each call of compiled code runs while ``is_present()``."""
+    input_leaves, input_structure = flatten(args if kwargs is None else (args, kwargs))
+    output_leaves, structure = flatten(output)
     name = _name("forward hook", module)
 
     def run(*tensors: Tensor) -> Sequence[Tensor]:
-        if not there():
-            return tensors[: len(after)]
-        given = unflatten(around, tensors[len(after) :])
-        shown = unflatten(nested, tensors[: len(after)])
-        found = call_hook(hook, module, *((given,) if kwargs is None else given), shown)
-        return tensors[: len(after)] if found is None else _replacement(name, found, nested)
+        current = tensors[: len(output_leaves)]
+        if not is_present():
+            return current
+        inputs = unflatten(input_structure, tensors[len(output_leaves) :])
+        replaced = call_hook(hook, module, *((inputs,) if kwargs is None else inputs), unflatten(structure, current))
+        return current if replaced is None else _replacement(name, replaced, structure)
 
-    # The inputs are shown only: what replaces the output has the gradient of the output.
-    found = call_python(front(), name, run, after, _types(after), shown=before)
-    return unflatten(nested, found)
+    # The hook may only look at the inputs: a replaced output takes over the gradient of the output.
+    results = call_python(front(), name, run, output_leaves, _types(output_leaves), shown=input_leaves)
+    return unflatten(structure, results)
 
 
 def call_pre_hook(
-    hook: Hook, module: Any, args: Any, kwargs: dict[str, Any] | None, there: Callable[[], bool]
+    hook: Hook, module: Any, args: Any, kwargs: dict[str, Any] | None, is_present: Callable[[], bool]
 ) -> tuple[Any, Any]:
-    """The arguments after a forward pre-hook that each call of compiled code runs while the hook is ``there``;
-    ``kwargs`` are None for a hook that does not see them."""
-    given = args if kwargs is None else (args, kwargs)
-    leaves, nested = flatten(given)
+    """Return the arguments after a forward pre-hook that each call of compiled code runs while ``is_present()``.
+
+    For a hook without kwargs, ``kwargs`` are None.
+    """
+    leaves, structure = flatten(args if kwargs is None else (args, kwargs))
     name = _name("forward pre-hook", module)
 
     def run(*tensors: Tensor) -> Sequence[Tensor]:
-        if not there():
+        if not is_present():
             return tensors
-        present = unflatten(nested, tensors)
-        found = call_hook(hook, module, *((present,) if kwargs is None else present))
-        if found is None:
+        current = unflatten(structure, tensors)
+        replaced = call_hook(hook, module, *((current,) if kwargs is None else current))
+        if replaced is None:
             return tensors
         if kwargs is None:
-            found = found if isinstance(found, tuple) else (found,)
-        elif not (isinstance(found, tuple) and len(found) == 2):
-            raise HookError(f"a forward pre-hook with kwargs returns None or (args, kwargs), got {found!r}")
-        return _replacement(name, found, nested)
+            replaced = replaced if isinstance(replaced, tuple) else (replaced,)
+        elif not (isinstance(replaced, tuple) and len(replaced) == 2):
+            raise HookError(f"a forward pre-hook with kwargs returns None or (args, kwargs), got {replaced!r}")
+        return _replacement(name, replaced, structure)
 
-    found = unflatten(nested, call_python(front(), name, run, leaves, _types(leaves)))
-    return (found, {}) if kwargs is None else found
+    results = unflatten(structure, call_python(front(), name, run, leaves, _types(leaves)))
+    return (results, {}) if kwargs is None else results
 
 
-def _replacement(name: str, found: Any, nested: Any) -> Sequence[Tensor]:
-    leaves, form = flatten(found)
-    if form != nested:
+def _replacement(name: str, replaced: Any, structure: Any) -> Sequence[Tensor]:
+    leaves, new_structure = flatten(replaced)
+    if new_structure != structure:
         raise HookError(
-            f"{name}: what it returned is nested otherwise, or holds other numbers, than what it replaces",
-            remedy="tensors in the place of tensors, everything else as it was; graphc.hooks.traced(hook) for a hook "
-            "that computes the same at each call",
+            f"{name}: the returned value differs in structure, or in its numbers, from the value that it replaces",
+            remedy="return a tensor for each tensor and leave everything else as it was; mark a hook that computes the "
+            "same at each call with graphc.hooks.traced(hook)",
         )
     return leaves
 
@@ -157,5 +162,5 @@ def _types(leaves: Sequence[Tensor]) -> list[TensorType]:
 
 
 def watched(watch: Callable[[tuple[Any, ...]], tuple[Any, ...]], module: Any, tensors: Sequence[Tensor]) -> Any:
-    """The tensors, whose gradients go through ``watch`` in each backward pass of compiled code."""
+    """Return the tensors, with their gradients going through ``watch`` in each backward pass of compiled code."""
     return tuple(watch_gradients(front(), _name("backward hook", module), watch, tensors))

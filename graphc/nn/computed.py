@@ -1,4 +1,4 @@
-"""Attributes of modules that are computed from parameters whenever they are read, such as a weight of norm 1."""
+"""Computed attributes of modules: each read evaluates a function of parameters, such as a weight of norm 1."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from graphc.tensors.tensor import Tensor
 
 
 class Rule(Protocol):
-    """How an attribute is computed, and what an assignment to it does."""
+    """Computation of an attribute, and the effect of an assignment to it."""
 
     def compute(self, module: Any) -> Tensor:
-        """The value, in tensor operations, so that gradients reach what it is computed from."""
+        """Compute the value with tensor operations, so that gradients reach the tensors it depends on."""
         ...
 
     def assign(self, module: Any, value: Tensor) -> None:
-        """Sets what the value is computed from."""
+        """Set the tensors from which the value is computed."""
         ...
 
 
 def rules_of(module: Module) -> dict[str, Rule]:
-    """The computed attributes of a module by name."""
+    """Return the computed attributes of a module by name."""
     return module.__dict__.get("_computed", {})
 
 
 def compute_attribute(module: Module, name: str, rule: Rule) -> None:
-    """Makes ``module.name`` computed by ``rule``. The module's class becomes a subclass with that property."""
+    """Compute ``module.name`` by ``rule`` from now on. The module's class becomes a subclass with that property."""
     _set_rules(module, rules_of(module) | {name: rule})
 
 
 def stop_computing(module: Module, name: str) -> None:
-    """Makes ``name`` free for an ordinary attribute again; the last one gives the module its own class back."""
+    """Free ``name`` for an ordinary attribute; removing the last rule restores the module's own class."""
     _set_rules(module, {n: r for n, r in rules_of(module).items() if n != name})
 
 
 def own_class(module: Module) -> type[Any]:
-    """The class that the module had before attributes of it were computed."""
+    """Return the class of the module before it got computed attributes."""
     return getattr(type(module), "_before_computed", type(module))
 
 
@@ -63,7 +63,8 @@ def _property(name: str) -> property:
     def write(module: Any, value: Tensor) -> None:
         if not isinstance(value, Tensor):
             raise ArgumentError(
-                f"{type(module).__name__}.{name} is computed from parameters, and no tensor is assigned"
+                f"{type(module).__name__}.{name} is computed from parameters: expected a tensor, got "
+                f"{type(value).__name__}"
             )
         rules_of(module)[name].assign(module, value)
 
@@ -76,5 +77,6 @@ def _reduce(module: Any, protocol: Any) -> Any:
 
 
 def restored(base: Any, names: tuple[str, ...]) -> Any:
-    """A module whose attributes ``names`` are computed, before its state; ``base`` is its own class or that's path."""
+    """Create a module with computed attributes ``names``, before its state is set; ``base`` is its own class or the
+    path of it."""
     return object.__new__(_class_with(resolve(base), names))

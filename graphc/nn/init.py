@@ -1,4 +1,4 @@
-"""Initial values of parameters: constants, draws scaled by fan-in and fan-out, orthogonal and sparse matrices."""
+"""Initial values of parameters: constants, scaled random values, orthogonal and sparse matrices."""
 
 from __future__ import annotations
 
@@ -31,29 +31,31 @@ MODES = ("fan_in", "fan_out")
 
 
 def calculate_gain(nonlinearity: str, param: Any = None) -> float:
-    """The factor by which a nonlinearity shrinks the standard deviation, to be made up for by the weights.
+    """Return the gain by which weights make up for a nonlinearity that shrinks the standard deviation.
 
     ``param`` is the slope of ``leaky_relu`` (0.01 when None). Raises AttributeValueError for an unknown name.
     """
     if nonlinearity == "leaky_relu":
         slope = 0.01 if param is None else param
         if isinstance(slope, bool) or not isinstance(slope, (int, float)):
-            raise AttributeValueError(f"calculate_gain: the slope of leaky_relu is a number, got {slope!r}")
+            raise AttributeValueError(f"calculate_gain: the slope of leaky_relu must be a number, got {slope!r}")
         return math.sqrt(2.0 / (1.0 + slope**2))
     if nonlinearity not in _GAINS:
-        known = sorted([*_GAINS, "leaky_relu"])
-        raise AttributeValueError(f"calculate_gain: nonlinearity {nonlinearity!r} is not supported", remedy=f"{known}")
+        supported = sorted([*_GAINS, "leaky_relu"])
+        raise AttributeValueError(
+            f"calculate_gain: nonlinearity {nonlinearity!r} is not supported", remedy=f"pass one of {supported}"
+        )
     return _GAINS[nonlinearity]
 
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
-    """Fills with numbers uniform in a..b."""
+    """Fill with values drawn uniformly from a..b."""
     with no_grad():
         return tensor.uniform_(a, b, generator=generator)
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
-    """Fills with normally distributed numbers."""
+    """Fill with normally distributed values."""
     with no_grad():
         return tensor.normal_(mean, std, generator=generator)
 
@@ -61,7 +63,7 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any 
 def trunc_normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None
 ) -> Tensor:
-    """Fills with normally distributed numbers, each drawn again until it lies in a..b."""
+    """Fill with normally distributed values truncated to a..b."""
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(
             f"trunc_normal_: the mean {mean} is more than 2 standard deviations outside of {a}..{b}; "
@@ -71,8 +73,8 @@ def trunc_normal_(
     low, high = _normal_cdf((a - mean) / std), _normal_cdf((b - mean) / std)
     with no_grad():
         tensor.uniform_(low, high, generator=generator)
-        shares = front().values(tensor, "trunc_normal_").astype(np.float64)
-        values = np.clip(mean + std * _normal_quantile(shares), a, b)
+        probabilities = front().values(tensor, "trunc_normal_").astype(np.float64)
+        values = np.clip(mean + std * _normal_quantile(probabilities), a, b)
         return tensor.copy_(front().constant(values))
 
 
@@ -81,7 +83,7 @@ def _normal_cdf(x: float) -> float:
 
 
 def _normal_quantile(p: np.ndarray) -> np.ndarray:
-    """The inverse of the normal distribution function: Newton's method on the distribution itself.
+    """Invert the normal distribution function, by Newton's method on the distribution itself.
 
     From 0 the iteration moves monotonically outward on each side, where the function is concave or convex.
     """
@@ -98,18 +100,18 @@ def _normal_quantile(p: np.ndarray) -> np.ndarray:
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
-    """Fills with one value."""
+    """Fill with one value."""
     with no_grad():
         return tensor.fill_(val)
 
 
 def ones_(tensor: Tensor) -> Tensor:
-    """Fills with 1."""
+    """Fill with 1."""
     return constant_(tensor, 1.0)
 
 
 def zeros_(tensor: Tensor) -> Tensor:
-    """Fills with 0."""
+    """Fill with 0."""
     return constant_(tensor, 0.0)
 
 
@@ -119,29 +121,29 @@ def _fill(tensor: Tensor, values: np.ndarray) -> Tensor:
 
 
 def eye_(tensor: Tensor) -> Tensor:
-    """Fills a matrix with the identity (ones on the diagonal where it is not square)."""
+    """Fill a matrix with the identity (ones on the diagonal where it is not square)."""
     if len(tensor.shape) != 2:
-        raise AttributeValueError(f"eye_: a matrix is needed, got shape {list(tensor.shape)}")
+        raise AttributeValueError(f"eye_: expected a matrix, got shape {list(tensor.shape)}")
     return _fill(tensor, np.eye(*tensor.shape))
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """Fills a convolution's weight [out, in, *kernel] so that it passes channels on, in each of ``groups``."""
+    """Fill a convolution's weight [out, in, *kernel] so that each of ``groups`` passes its channels on unchanged."""
     if not 3 <= len(tensor.shape) <= 5:
-        raise AttributeValueError(f"dirac_: 3 to 5 dimensions are needed, got shape {list(tensor.shape)}")
-    out, into, *kernel = tensor.shape
+        raise AttributeValueError(f"dirac_: expected 3 to 5 dimensions, got shape {list(tensor.shape)}")
+    out, in_per_group, *kernel = tensor.shape
     if groups < 1 or out % groups:
         raise AttributeValueError(f"dirac_: {groups} groups do not divide {out} output channels")
     values = np.zeros(tuple(tensor.shape))
     centre = tuple(k // 2 for k in kernel)
     for group in range(groups):
-        for channel in range(min(out // groups, into)):
+        for channel in range(min(out // groups, in_per_group)):
             values[(group * (out // groups) + channel, channel, *centre)] = 1.0
     return _fill(tensor, values)
 
 
 def fans(tensor: Tensor) -> tuple[int, int]:
-    """Numbers of inputs and outputs of one unit of a weight [out, in, *kernel].
+    """Return fan-in and fan-out: the inputs and outputs of one unit of a weight [out, in, *kernel].
 
     Raises AttributeValueError for fewer than 2 dimensions.
     """
@@ -156,18 +158,18 @@ _calculate_fan_in_and_fan_out = fans
 
 def _fan(tensor: Tensor, mode: str) -> int:
     if mode.lower() not in MODES:
-        raise AttributeValueError(f"mode {mode!r} is not supported", remedy=f"one of {list(MODES)}")
+        raise AttributeValueError(f"mode {mode!r} is not supported", remedy=f"pass one of {list(MODES)}")
     return fans(tensor)[MODES.index(mode.lower())]
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
-    """Uniform with variance ``2 gain^2 / (fan_in + fan_out)`` (Glorot and Bengio 2010, section 4.2)."""
+    """Fill uniformly with variance ``2 gain^2 / (fan_in + fan_out)`` (Glorot and Bengio 2010, section 4.2)."""
     bound = math.sqrt(3.0) * gain * math.sqrt(2.0 / sum(fans(tensor)))
     return uniform_(tensor, -bound, bound, generator)
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
-    """Normal with variance ``2 gain^2 / (fan_in + fan_out)`` (Glorot and Bengio 2010, section 4.2)."""
+    """Fill normally with variance ``2 gain^2 / (fan_in + fan_out)`` (Glorot and Bengio 2010, section 4.2)."""
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(fans(tensor))), generator)
 
 
@@ -181,7 +183,10 @@ def _empty(tensor: Tensor) -> bool:
 def kaiming_uniform_(
     tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
 ) -> Tensor:
-    """Uniform with variance ``gain^2 / fan`` (He et al. 2015, section 2.2); ``a`` is the slope of leaky_relu."""
+    """Fill uniformly with variance ``gain^2 / fan`` (He et al. 2015, section 2.2).
+
+    ``a`` is the slope of leaky_relu, ``mode`` says which fan: ``fan_in`` or ``fan_out``.
+    """
     if _empty(tensor):
         return tensor
     bound = math.sqrt(3.0) * calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode))
@@ -191,31 +196,37 @@ def kaiming_uniform_(
 def kaiming_normal_(
     tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
 ) -> Tensor:
-    """Normal with variance ``gain^2 / fan`` (He et al. 2015, section 2.2); ``a`` is the slope of leaky_relu."""
+    """Fill normally with variance ``gain^2 / fan`` (He et al. 2015, section 2.2).
+
+    ``a`` is the slope of leaky_relu, ``mode`` says which fan: ``fan_in`` or ``fan_out``.
+    """
     if _empty(tensor):
         return tensor
     return normal_(tensor, 0.0, calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode)), generator)
 
 
 def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
-    """``gain`` times a matrix of orthonormal rows or columns; further dimensions are columns (Saxe et al. 2013)."""
+    """Fill with ``gain`` times a matrix of orthonormal rows or columns (Saxe et al. 2013).
+
+    All dimensions after the first are flattened to columns.
+    """
     if len(tensor.shape) < 2:
-        raise AttributeValueError(f"orthogonal_: 2 or more dimensions are needed, got shape {list(tensor.shape)}")
+        raise AttributeValueError(f"orthogonal_: expected 2 or more dimensions, got shape {list(tensor.shape)}")
     if 0 in tensor.shape:
         return tensor
     normal_(tensor, 0.0, 1.0, generator)
     rows = tensor.shape[0]
-    drawn = front().values(tensor, "orthogonal_").astype(np.float64).reshape(rows, -1)
-    wide = rows < drawn.shape[1]
-    q, r = np.linalg.qr(drawn.T if wide else drawn)
+    samples = front().values(tensor, "orthogonal_").astype(np.float64).reshape(rows, -1)
+    wide = rows < samples.shape[1]
+    q, r = np.linalg.qr(samples.T if wide else samples)
     q = q * np.sign(np.diag(r))
     return _fill(tensor, gain * (q.T if wide else q).reshape(tuple(tensor.shape)))
 
 
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
-    """Normal numbers, of which a share ``sparsity`` of each column of a matrix is zero (Martens 2010)."""
+    """Fill a matrix with normal values, and set the fraction ``sparsity`` of each column to zero (Martens 2010)."""
     if len(tensor.shape) != 2:
-        raise AttributeValueError(f"sparse_: a matrix is needed, got shape {list(tensor.shape)}")
+        raise AttributeValueError(f"sparse_: expected a matrix, got shape {list(tensor.shape)}")
     rows, columns = tensor.shape
     uniform_(tensor, 0.0, 1.0, generator)
     order = np.argsort(front().values(tensor, "sparse_"), axis=0)
@@ -226,13 +237,13 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
 
 
 def bias_bound(weight: Tensor) -> float:
-    """``1 / sqrt(fan_in)``: layers draw their biases uniformly from minus to plus this."""
+    """Return ``1 / sqrt(fan_in)``; layers draw their biases uniformly from minus to plus this bound."""
     fan_in, _ = fans(weight)
     return 1.0 / math.sqrt(fan_in) if fan_in > 0 else 0.0
 
 
 def _deprecated(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """The name of 2017, without the underscore."""
+    """Wrap ``function`` under its name of 2017, without the underscore."""
     old = function.__name__[:-1]
 
     def renamed(*args: Any, **kwargs: Any) -> Tensor:
@@ -240,7 +251,7 @@ def _deprecated(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
         return function(*args, **kwargs)
 
     renamed.__name__ = old
-    renamed.__doc__ = f"The old name of ``{function.__name__}``."
+    renamed.__doc__ = f"Call ``{function.__name__}``; this is its old name."
     renamed.__wrapped__ = function  # type: ignore[attr-defined]  # its signature is shown
     return renamed
 

@@ -1,4 +1,4 @@
-"""Module: holds parameters, buffers and child modules, and calls ``forward`` with its hooks around it."""
+"""Module: base class that holds parameters, buffers and children, and calls ``forward`` together with its hooks."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ class Module(ModuleState, ModuleHooks):
     dump_patches = False
     call_super_init = False
     _compiled: Any = None
-    """What runs the calls after ``compile()``; copies and pickles do without."""
+    """Compiled function that runs the calls after ``compile()``; copies and pickles leave it out."""
     _backend: Any = None
-    """Which library of kernels a module uses was chosen here once; programs of that time look for it."""
+    """Unused: older versions stored a kernel library here, and programs of that time still read the attribute."""
 
     def __init__(self, *args: Any, **kwargs: Any):
         if not self.call_super_init and (args or kwargs):
@@ -79,7 +79,7 @@ class Module(ModuleState, ModuleHooks):
     # Calls
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the module computes; subclasses define it."""
+        """Compute the module's output; subclasses define it."""
         raise NotImplementedError(f'module {type(self).__name__} does not define "forward"')
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -94,34 +94,33 @@ class Module(ModuleState, ModuleHooks):
             module_path.note_origin(error)
             raise
         except AttributeError as error:
-            found = _taken_for_tensor(self, args, error)
-            if found is None:
+            clearer_error = _taken_for_tensor(self, args, error)
+            if clearer_error is None:
                 raise
-            raise found from error
+            raise clearer_error from error
         finally:
             module_path.leave()
 
     def compile(self, **options: Any) -> None:
-        """Makes calls of this module run as native code from now on, as those of ``graphc.compile(module)`` do, whose
-        options these are."""
+        """Run calls of this module as native code from now on; takes the options of ``graphc.compile``."""
         self.__dict__["_compiled"] = compile_module(self, **options)
 
     # Registration
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Adds a parameter under ``name``; None keeps the name for one that does not exist."""
+        """Add a parameter under ``name``; None reserves the name for an absent parameter."""
         table = self._table("_parameters", "a parameter")
         check_member_name(name, "parameter", self, table)
         if isinstance(param, Module):
             raise ArgumentError(
                 f"register_parameter({name!r}): {type(param).__name__} is a Module",
-                remedy=f"add_module({name!r}, module), or setattr",
+                remedy=f"call add_module({name!r}, module), or assign it as an attribute",
             )
         if param is not None:
             if not isinstance(param, Parameter):
                 raise ArgumentError(
-                    f"register_parameter({name!r}): {type(param).__name__} is no Parameter",
-                    remedy="nn.Parameter(tensor), or None",
+                    f"register_parameter({name!r}): {type(param).__name__} is not a Parameter",
+                    remedy="pass nn.Parameter(tensor), or None",
                 )
             if param.grad_fn is not None:
                 raise AttributeValueError(
@@ -132,12 +131,16 @@ class Module(ModuleState, ModuleHooks):
         table[name] = param
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Adds a tensor that is no parameter but belongs to the module; it is in ``state_dict`` when persistent."""
+        """Add a tensor that belongs to the module without being a parameter.
+
+        It is in ``state_dict`` when ``persistent``.
+        """
         table = self._table("_buffers", "a buffer")
         check_member_name(name, "buffer", self, table)
         if tensor is not None and not isinstance(tensor, Tensor):
             raise ArgumentError(
-                f"register_buffer({name!r}): {type(tensor).__name__} is no tensor", remedy="graphc.tensor(...), or None"
+                f"register_buffer({name!r}): {type(tensor).__name__} is not a tensor",
+                remedy="pass graphc.tensor(...), or None",
             )
         table[name] = run_registration_hooks("buffer", self, name, tensor)
         if persistent:
@@ -146,7 +149,7 @@ class Module(ModuleState, ModuleHooks):
             self._non_persistent_buffers_set.add(name)
 
     def add_module(self, name: str, module: Module | None) -> None:
-        """Adds a child module under ``name``, as an attribute assignment does."""
+        """Add a child module under ``name``, as an attribute assignment does."""
         table = self._table("_modules", "a module")
         if module is not None and not isinstance(module, Module):
             raise no_module(f"add_module({name!r})", module)
@@ -154,7 +157,7 @@ class Module(ModuleState, ModuleHooks):
         table[name] = run_registration_hooks("module", self, name, module)
 
     def register_module(self, name: str, module: Module | None) -> None:
-        """The same as ``add_module``."""
+        """Add a child module, as ``add_module`` does."""
         self.add_module(name, module)
 
     def _table(self, table: str, what: str) -> dict[str, Any]:
@@ -195,7 +198,7 @@ class Module(ModuleState, ModuleHooks):
             before = self.__dict__.get(name, self)
             if before is not value:
                 attributes.assigning(self, name)
-                # NOTE: a number for another one changes nothing but what is known of the number itself.
+                # NOTE: replacing a number by another one invalidates only the guards on that number.
                 if type(value) not in KINDS or type(before) not in KINDS or name == "training":
                     mutation_epoch.note()
             object.__setattr__(self, name, value)
@@ -212,15 +215,15 @@ class Module(ModuleState, ModuleHooks):
         else:
             table[name] = run_registration_hooks("buffer", self, name, value)
 
-    def _expect_none(self, name: str, value: Any, kind: str, wanted: str) -> None:
+    def _expect_none(self, name: str, value: Any, kind: str, expected: str) -> None:
         if value is not None:
             raise ArgumentError(
                 f"{type(self).__name__}.{name} is a {kind} and cannot become a {type(value).__name__}",
-                remedy=f"assign a {wanted} or None, or `del` it first",
+                remedy=f"assign a {expected} or None, or `del` it first",
             )
 
     def _forget(self, name: str, keep: str) -> None:
-        """Removes ``name`` from everything that attributes live in, except the table ``keep``."""
+        """Remove ``name`` from every table that holds attributes, except the table ``keep``."""
         members = self.__dict__
         members.pop(name, None)
         for table in ("_parameters", "_buffers", "_modules"):
@@ -261,14 +264,14 @@ class Module(ModuleState, ModuleHooks):
         mutation_epoch.note()
         self.__dict__.update(state)
         for table in _HOOK_TABLES:
-            known = self.__dict__.get(table, ())
-            if not isinstance(known, Members):
-                self.__dict__[table] = Members(known)
+            hooks = self.__dict__.get(table, ())
+            if not isinstance(hooks, Members):
+                self.__dict__[table] = Members(hooks)
 
     # Conversion
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        """Replaces the data of every parameter, gradient and buffer by ``fn`` of it, children first.
+        """Replace the data of every parameter, gradient and buffer by ``fn`` of it, children first.
 
         Parameters stay the same objects, so optimizers that hold them see the new data.
         """
@@ -290,60 +293,63 @@ class Module(ModuleState, ModuleHooks):
         return self
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
-        """``to(device)``, ``to(dtype)``, ``to(device, dtype)`` or ``to(tensor)``: converts parameters and buffers in
-        place and returns this module. Only floating-point ones are cast."""
-        dtype, place = _conversion_target(args, kwargs)
-        if place is not None and place.type != CPU.type:
-            placement().check(place)
+        """Convert parameters and buffers in place and return this module.
+
+        Call it as ``to(device)``, ``to(dtype)``, ``to(device, dtype)`` or ``to(tensor)``. Only floating-point tensors
+        are cast.
+        """
+        dtype, device = _conversion_target(args, kwargs)
+        if device is not None and device.type != CPU.type:
+            placement().check(device)
         if dtype is None:
-            return self if place is None else self._apply(lambda t: t.to(place))
+            return self if device is None else self._apply(lambda t: t.to(device))
         if not dtype.is_floating_point:
-            raise DTypeError(f"Module.to: parameters cannot become {dtype!r}", remedy="a floating-point dtype")
-        options = {} if place is None else {"device": place}
+            raise DTypeError(f"Module.to: parameters cannot become {dtype!r}", remedy="pass a floating-point dtype")
+        options = {} if device is None else {"device": device}
         return self._apply(lambda t: t.to(dtype=dtype if t.dtype.is_floating_point else None, **options))
 
     def type(self, dst_type: Any) -> Self:
-        """Casts all parameters and buffers, of whatever type, to ``dst_type``."""
+        """Cast all parameters and buffers, of any type, to ``dst_type``."""
         dtype = dtype_of(dst_type)
         return self._apply(lambda t: t.to(dtype))
 
     def float(self) -> Self:
-        """Casts floating-point parameters and buffers to f32."""
+        """Cast floating-point parameters and buffers to f32."""
         return self.to(float32)
 
     def double(self) -> Self:
-        """Casts floating-point parameters and buffers to f64."""
+        """Cast floating-point parameters and buffers to f64."""
         return self.to(float64)
 
     def half(self) -> Self:
-        """Casts floating-point parameters and buffers to f16."""
+        """Cast floating-point parameters and buffers to f16."""
         return self.to(float16)
 
     def bfloat16(self) -> Self:
-        """Casts floating-point parameters and buffers to bf16."""
+        """Cast floating-point parameters and buffers to bf16."""
         return self.to(bfloat16)
 
     def to_empty(self, *, device: Any = None, recurse: bool = True) -> Self:
-        """Gives parameters and buffers new memory whose content is not defined."""
-        place = None if device is None else device_of(device)
-        return self._apply(lambda t: empty_like(t, device=place), recurse)
+        """Give parameters and buffers new memory with undefined content."""
+        target = None if device is None else device_of(device)
+        return self._apply(lambda t: empty_like(t, device=target), recurse)
 
     def share_memory(self) -> Self:
-        """Moves parameters and buffers to memory that processes forked from this one share with it."""
+        """Move parameters and buffers to memory shared with processes forked from this one."""
         return self._apply(lambda t: t.share_memory_())
 
     def cpu(self) -> Self:
-        """Moves parameters and buffers to the CPU's memory; returns this module."""
+        """Move parameters and buffers to the CPU's memory; return this module."""
         return self.to("cpu")
 
     def cuda(self, device: Any = None) -> Self:
-        """Moves parameters and buffers to a GPU; raises DeviceError where there is none."""
+        """Move parameters and buffers to a GPU; raise DeviceError when none is available."""
         return self.to("cuda" if device is None else f"cuda:{device}")
 
     # Text
 
     def extra_repr(self) -> str:
-        """What ``repr`` shows in the parentheses of this module; subclasses override it."""
+        """Return the text that ``repr`` shows in this module's parentheses; subclasses override it."""
         return ""
 
     def _get_name(self) -> str:
@@ -362,48 +368,48 @@ attributes.watch(Module)
 
 
 def _taken_for_tensor(module: Module, args: tuple[Any, ...], error: AttributeError) -> GraphcError | None:
-    """The error for a list, tuple or number among ``args`` of which a tensor's attribute was asked."""
-    for number, value in enumerate(args):
+    """Build the error for a list, tuple or number among ``args`` that forward used as a tensor, or return None."""
+    for index, value in enumerate(args):
         plain = isinstance(value, (list, tuple, int, float))
         if value is error.obj and plain and hasattr(Tensor, error.name or ""):
-            found = no_tensor(f"{type(module).__name__}, argument {number}", value)
-            module_path.note_origin(found)
-            return found
+            clearer_error = no_tensor(f"{type(module).__name__}, argument {index}", value)
+            module_path.note_origin(clearer_error)
+            return clearer_error
     return None
 
 
 def _compiled_module(value: Any) -> Module | None:
-    """The module that ``graphc.compile`` made ``value`` of, or None."""
+    """Return the module from which ``graphc.compile`` made ``value``, or None."""
     child = vars(value).get("_target") if getattr(type(value), "is_compiled", False) else None
     return child if isinstance(child, Module) else None
 
 
-def no_module(doing: str, value: Any) -> ArgumentError:
-    """The error for a value that should have been a module."""
+def no_module(call: str, value: Any) -> ArgumentError:
+    """Build the error for a value that should have been a module."""
     if isinstance(value, type) and issubclass(value, Module):
-        return ArgumentError(f"{doing}: {value.__name__} is a class", remedy=f"{value.__name__}(...), a module of it")
+        return ArgumentError(f"{call}: {value.__name__} is a class", remedy=f"pass an instance: {value.__name__}(...)")
     remedy = None
     if _compiled_module(value) is not None:
-        remedy = "module.compile(), which compiles a module in place, and the module itself here"
+        remedy = "pass the module itself, and compile it in place by module.compile()"
     elif isinstance(value, (list, tuple)):
-        remedy = "Sequential(*layers)"
+        remedy = "pass Sequential(*layers)"
     elif callable(value):
-        remedy = "a layer such as nn.ReLU(), or the function in forward()"
-    return ArgumentError(f"{doing}: {type(value).__name__} is not a Module", remedy=remedy)
+        remedy = "pass a layer such as nn.ReLU(), or call the function in forward()"
+    return ArgumentError(f"{call}: {type(value).__name__} is not a Module", remedy=remedy)
 
 
 def _conversion_target(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[DType | None, device_of | None]:
-    """The element type and the device named by the arguments of ``Module.to``."""
-    known = {"device", "dtype", "tensor", "non_blocking", "memory_format", "copy"}
-    if unknown := set(kwargs) - known:
-        raise ArgumentError(f"Module.to: unknown argument {sorted(unknown)}", remedy=f"one of {sorted(known)}")
-    found: DType | None = None
-    place: device_of | None = None
+    """Return the element type and the device named by the arguments of ``Module.to``."""
+    accepted = {"device", "dtype", "tensor", "non_blocking", "memory_format", "copy"}
+    if unknown := set(kwargs) - accepted:
+        raise ArgumentError(f"Module.to: unknown argument {sorted(unknown)}", remedy=f"pass one of {sorted(accepted)}")
+    dtype: DType | None = None
+    device: device_of | None = None
     for value in (*args, kwargs.get("device"), kwargs.get("dtype"), kwargs.get("tensor")):
         if isinstance(value, Tensor):
-            found, place = value.dtype, value.device
+            dtype, device = value.dtype, value.device
         elif isinstance(value, DType):
-            found = value
+            dtype = value
         elif value is not None and not isinstance(value, bool):
-            place = device_of(value)
-    return found, place
+            device = device_of(value)
+    return dtype, device

@@ -1,4 +1,4 @@
-"""Hooks of modules: registration, the hooks of all modules, and a module's call when there are any."""
+"""Hooks of modules: registration on one module or on all, and calls of modules with hooks."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _add(
     table: Table, hook: Hook, prepend: bool = False, flags: tuple[tuple[OrderedDict[int, bool], bool], ...] = ()
 ) -> RemovableHandle:
     if not callable(hook):
-        raise ArgumentError(f"a hook is a callable, got {type(hook).__name__}")
+        raise ArgumentError(f"a hook must be callable, got {type(hook).__name__}")
     handle = RemovableHandle(table, extra=[extra for extra, _ in flags])
     table[handle.id] = hook
     for extra, on in flags:
@@ -48,53 +48,56 @@ def _add(
 
 
 def register_module_forward_pre_hook(hook: Hook) -> RemovableHandle:
-    """``hook(module, args)`` runs before every module's own pre-hooks; may return replaced arguments."""
+    """Run ``hook(module, args)`` before every module's own pre-hooks; it may return other arguments."""
     return _add(_forward_pre, hook)
 
 
 def register_module_forward_hook(
     hook: Hook, *, with_kwargs: bool = False, always_call: bool = False
 ) -> RemovableHandle:
-    """``hook(module, args, output)`` runs before every module's own forward hooks; may return another output."""
+    """Run ``hook(module, args, output)`` before every module's own forward hooks; it may return another output."""
     return _add(_forward, hook, flags=((_forward_with_kwargs, with_kwargs), (_forward_always, always_call)))
 
 
 def register_module_full_backward_pre_hook(hook: Hook) -> RemovableHandle:
-    """``hook(module, grad_output)`` runs before the backward of every module; may return other gradients."""
+    """Run ``hook(module, grad_output)`` before the backward pass of every module; it may return other gradients."""
     return _add(_backward_pre, hook)
 
 
 def register_module_full_backward_hook(hook: Hook) -> RemovableHandle:
-    """``hook(module, grad_input, grad_output)`` runs after the backward of every module; may return other gradients."""
+    """Run ``hook(module, grad_input, grad_output)`` after the backward pass of every module.
+
+    The hook may return other gradients.
+    """
     if _legacy_backward:
         raise HookError("backward hooks and full backward hooks of all modules cannot be mixed", remedy="use one kind")
     return _add(_full_backward, hook)
 
 
 def register_module_backward_hook(hook: Hook) -> RemovableHandle:
-    """The old kind of backward hook for every module; see ``Module.register_backward_hook``."""
+    """Register the old kind of backward hook for every module; see ``Module.register_backward_hook``."""
     if _full_backward:
         raise HookError("backward hooks and full backward hooks of all modules cannot be mixed", remedy="use one kind")
     return _add(_legacy_backward, hook)
 
 
 def register_module_parameter_registration_hook(hook: Hook) -> RemovableHandle:
-    """``hook(module, name, parameter)`` runs when a parameter is registered; may return another one."""
+    """Run ``hook(module, name, parameter)`` when a parameter is registered; it may return another one."""
     return _add(_parameter_registration, hook)
 
 
 def register_module_buffer_registration_hook(hook: Hook) -> RemovableHandle:
-    """``hook(module, name, buffer)`` runs when a buffer is registered; may return another one."""
+    """Run ``hook(module, name, buffer)`` when a buffer is registered; it may return another one."""
     return _add(_buffer_registration, hook)
 
 
 def register_module_module_registration_hook(hook: Hook) -> RemovableHandle:
-    """``hook(module, name, child)`` runs when a child module is registered; may return another one."""
+    """Run ``hook(module, name, child)`` when a child module is registered; it may return another one."""
     return _add(_module_registration, hook)
 
 
 def run_registration_hooks(kind: str, owner: Any, name: str, value: Any) -> Any:
-    """``value`` after the hooks for registered things of ``kind`` (``parameter``, ``buffer``, ``module``)."""
+    """Return ``value`` after the registration hooks of ``kind`` (``parameter``, ``buffer`` or ``module``)."""
     tables = {"parameter": _parameter_registration, "buffer": _buffer_registration, "module": _module_registration}
     for hook in tables[kind].values():
         replaced = hook(owner, name, value)
@@ -103,12 +106,12 @@ def run_registration_hooks(kind: str, owner: Any, name: str, value: Any) -> Any:
 
 
 class ModuleHooks(ModuleTree):
-    """Registration of a module's own hooks. Hooks run in the order of registration, after those of all modules."""
+    """Registration of a module's own hooks. They run in the order of registration, after the hooks of all modules."""
 
     def register_forward_pre_hook(
         self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False
     ) -> RemovableHandle:
-        """``hook(module, args)`` runs before forward and may return the arguments to use instead.
+        """Run ``hook(module, args)`` before forward; it may return other arguments.
 
         With ``with_kwargs`` it is called as ``hook(module, args, kwargs)`` and returns None or ``(args, kwargs)``.
         """
@@ -118,10 +121,10 @@ class ModuleHooks(ModuleTree):
     def register_forward_hook(
         self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
     ) -> RemovableHandle:
-        """``hook(module, args, output)`` runs after forward and may return the output to use instead.
+        """Run ``hook(module, args, output)`` after forward; it may return another output.
 
-        With ``with_kwargs`` it is called as ``hook(module, args, kwargs, output)``. With ``always_call`` it runs also
-        when forward raised (with output None); an exception of its own becomes a warning then.
+        With ``with_kwargs`` it is called as ``hook(module, args, kwargs, output)``. With ``always_call`` it also runs
+        when forward raised, with output None; an exception of the hook itself then becomes a warning.
         """
         flags = (
             (self._forward_hooks_with_kwargs, with_kwargs),
@@ -130,22 +133,22 @@ class ModuleHooks(ModuleTree):
         return _add(self._forward_hooks, hook, prepend, flags)
 
     def register_full_backward_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
-        """``hook(module, grad_output)`` runs when gradients of the outputs are known; may return others."""
+        """Run ``hook(module, grad_output)`` once the gradients of the outputs are known; it may return others."""
         return _add(self._backward_pre_hooks, hook, prepend)
 
     def register_full_backward_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
-        """``hook(module, grad_input, grad_output)`` runs when gradients of the positional inputs are known.
+        """Run ``hook(module, grad_input, grad_output)`` once the gradients of the positional inputs are known.
 
-        It may return a tuple of gradients to use instead. Entries of arguments that are no tensors are None. When no
-        input requires a gradient it runs when those of the outputs are known, and must return None.
+        It may return a tuple of gradients to use instead. Entries of non-tensor arguments are None. When no input
+        requires a gradient, it runs once the gradients of the outputs are known, and must return None.
         """
         self._set_backward_kind(full=True)
         return _add(self._backward_hooks, hook, prepend)
 
     def register_backward_hook(self, hook: Hook) -> RemovableHandle:
-        """The old kind: ``hook(module, grad_input, grad_output)`` sees only the last operation of forward.
+        """Register the old kind: ``hook(module, grad_input, grad_output)`` sees only the last operation of forward.
 
-        Kept for programs that use it; ``register_full_backward_hook`` is what they mean.
+        It exists for old programs; prefer ``register_full_backward_hook``.
         """
         self._set_backward_kind(full=False)
         return _add(self._backward_hooks, hook)
@@ -154,19 +157,19 @@ class ModuleHooks(ModuleTree):
         if self._backward_hooks and self._is_full_backward_hook is not full:
             raise HookError(
                 f"{type(self).__name__} has backward hooks of the other kind; they cannot be mixed",
-                remedy="register_full_backward_hook for all of them",
+                remedy="call register_full_backward_hook for all of them",
             )
         self._is_full_backward_hook = full
 
     def _has_hooks(self) -> bool:
-        """True when a call of this module has to look at hooks."""
+        """Check whether a call of this module has any hooks to run."""
         return bool(
             self._forward_pre_hooks or self._forward_hooks or self._backward_hooks or self._backward_pre_hooks
         ) or any(_CALL_TABLES)
 
 
 def call_with_hooks(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The call of a module that has hooks: pre-hooks, forward, forward hooks, and backward hooks around it."""
+    """Call a module with hooks: pre-hooks, forward, forward hooks, and backward hooks around them."""
     args, kwargs = _run_pre_hooks(module, args, kwargs)
     backward = _backward_hooks_of(module)
     if backward is not None:
@@ -180,8 +183,8 @@ def call_with_hooks(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
             if is_left_out(hook, module):
                 continue
             if runs_at_calls(hook):
-                there = (common if hook_id in _forward else own).of(hook_id)
-                output = call_forward_hook(hook, module, args, kwargs if with_kwargs else None, output, there)
+                is_present = (common if hook_id in _forward else own).of(hook_id)
+                output = call_forward_hook(hook, module, args, kwargs if with_kwargs else None, output, is_present)
                 continue
             replaced = call_hook(hook, module, args, *((kwargs,) if with_kwargs else ()), output)
             output = output if replaced is None else replaced
@@ -213,8 +216,8 @@ def _run_pre_hooks(
         if is_left_out(hook, module):
             continue
         if runs_at_calls(hook):
-            args, given = call_pre_hook(hook, module, args, kwargs if with_kwargs else None, own.of(hook_id))
-            kwargs = given if with_kwargs else kwargs
+            args, new_kwargs = call_pre_hook(hook, module, args, kwargs if with_kwargs else None, own.of(hook_id))
+            kwargs = new_kwargs if with_kwargs else kwargs
             continue
         if not with_kwargs:
             args = _new_args(call_hook(hook, module, args), args)
@@ -242,23 +245,23 @@ def _forward_hooks_of(module: Any) -> Iterator[tuple[int, Hook, bool]]:
 
 
 def _run_always_called(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], ran: set[int]) -> None:
-    """After an exception: the hooks registered with ``always_call`` that have not run."""
+    """Run, after an exception, the remaining hooks registered with ``always_call``."""
     for hook_id, hook, with_kwargs in _forward_hooks_of(module):
         if hook_id in ran or not (hook_id in _forward_always or hook_id in module._forward_hooks_always_called):
             continue
         try:
             call_hook(hook, module, args, *((kwargs,) if with_kwargs else ()), None)
-        # NOTE: the first exception is the one to see, whatever a hook raises after it.
+        # NOTE: the first exception must reach the user, whatever a hook raises after it.
         except Exception as error:
             warnings.warn(
                 f"a forward hook with always_call raised {type(error).__name__}: {error}; "
-                "the exception of forward is the one that is raised",
+                "the exception of forward is raised instead",
                 stacklevel=4,
             )
 
 
 def _backward_hooks_of(module: Any) -> BackwardHooks | None:
-    """What watches the gradients of this call, or None when nothing does."""
+    """Return the backward hooks of this call of the module, or None when it has none."""
     own = module._backward_hooks.values() if module._is_full_backward_hook else ()
     hooks = [hook for hook in (*_full_backward.values(), *own) if not is_left_out(hook, module)]
     pre_hooks = [*_backward_pre.values(), *module._backward_pre_hooks.values()]

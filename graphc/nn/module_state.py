@@ -1,4 +1,4 @@
-"""State dictionaries of modules: what ``state_dict`` holds and how ``load_state_dict`` reports what does not fit."""
+"""State dictionaries of modules: the entries of ``state_dict``, and how ``load_state_dict`` reports mismatches."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import expose, front
 
 EXTRA_STATE = "_extra_state"
-"""Key suffix of what ``get_extra_state`` returns."""
+"""Key suffix of the value that ``get_extra_state`` returns."""
 
 
 class IncompatibleKeys(NamedTuple):
-    """What ``load_state_dict`` did not find, and what it did not know."""
+    """Keys missing from a state dictionary, and unexpected ones, as ``load_state_dict`` found them."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
@@ -36,14 +36,14 @@ class IncompatibleKeys(NamedTuple):
 
 
 class StateDict(OrderedDict[str, Any]):
-    """An ordered dictionary of names and tensors with the format versions of the modules in ``_metadata``."""
+    """Ordered dictionary of names and tensors, with the format versions of the modules in ``_metadata``."""
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
         self._metadata: dict[str, dict[str, Any]] = {}
 
     def copy(self) -> StateDict:
-        """A shallow copy with the versions."""
+        """Return a shallow copy with the versions."""
         result = StateDict(self)
         result._metadata = dict(self._metadata)
         return result
@@ -59,20 +59,21 @@ class ModuleState(ModuleTree):
     """Version of the format of this module's own entries, for ``_load_from_state_dict``."""
 
     def get_extra_state(self) -> Any:
-        """Override to keep something in the state dictionary that is neither parameter nor buffer."""
+        """Return extra state for the state dictionary, neither parameter nor buffer. Subclasses override it."""
         raise NotImplementedError
 
     def set_extra_state(self, state: Any) -> None:
-        """Override to take back what ``get_extra_state`` returned."""
+        """Restore the value that ``get_extra_state`` returned. Subclasses override it."""
         raise NotImplementedError
 
     # Saving
 
     def state_dict(self, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
-        """Names and values of all parameters and persistent buffers, in registration order.
+        """Return names and values of all parameters and persistent buffers, in registration order.
 
-        The tensors share memory with the module but not its autograd graph; ``keep_vars=True`` gives them as they are.
-        None entries are left out. Entries are added to ``destination`` when given, with ``prefix`` before their names.
+        The tensors share memory with the module but not its autograd graph; ``keep_vars=True`` returns the parameters
+        and buffers themselves. None entries are left out. Entries are added to ``destination`` if it is given, with
+        ``prefix`` before their names.
         """
         if destination is None:
             destination = StateDict()
@@ -97,7 +98,7 @@ class ModuleState(ModuleTree):
             destination[prefix + EXTRA_STATE] = self.get_extra_state()
 
     def _own_entries(self) -> dict[str, Tensor]:
-        """Parameters and persistent buffers of this module alone."""
+        """Return the parameters and persistent buffers of this module alone."""
         entries: dict[str, Tensor | None] = dict(self._parameters)
         entries.update((k, v) for k, v in self._buffers.items() if k not in self._non_persistent_buffers_set)
         return {name: value for name, value in entries.items() if value is not None}
@@ -107,16 +108,18 @@ class ModuleState(ModuleTree):
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
     ) -> IncompatibleKeys:
-        """Copies the entries of ``state_dict`` into the parameters and buffers of the same names.
+        """Copy the entries of ``state_dict`` into the parameters and buffers of the same names.
 
         Entries are tensors, numpy arrays, or tensors of another library (PyTorch's, of any device, also f16, bf16 and
-        i16); a value is cast to the type of what it is copied into. With ``assign`` the entries take the place of
-        parameters and buffers instead. Raises one StateDictError that lists missing keys, unexpected keys (both only
-        when ``strict``) and everything else that does not fit, such as shapes.
+        i16). A value is cast to the type of its target. With ``assign`` the entries replace parameters and buffers
+        instead.
+
+        Raises one StateDictError that lists missing keys, unexpected keys (both only when ``strict``) and every other
+        mismatch, such as shapes.
         """
         if not isinstance(state_dict, Mapping):
             what = f"load_state_dict: expected a mapping of names to tensors, got {type(state_dict).__name__}"
-            raise ArgumentError(what, remedy="graphc.load_state(path), which reads one from a file")
+            raise ArgumentError(what, remedy="call graphc.load_state(path) to read one from a file")
         metadata = getattr(state_dict, "_metadata", {})
         entries = OrderedDict(state_dict)
         report = _Report(metadata, strict, assign)
@@ -136,7 +139,7 @@ class ModuleState(ModuleTree):
         unexpected_keys: list[str],
         error_msgs: list[str],
     ) -> None:
-        """Loads this module's own entries; override to accept older formats. Errors are collected, not raised."""
+        """Load this module's own entries; override to accept older formats. Errors are collected, not raised."""
         for hook in self._load_state_dict_pre_hooks.values():
             hook(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
         assign = bool(local_metadata.get("assign_to_params_buffers", False))
@@ -153,14 +156,14 @@ class ModuleState(ModuleTree):
             unexpected_keys.extend(self._unknown_keys(state_dict, prefix))
 
     def _load_entry(self, name: str, current: Tensor, value: Any, assign: bool) -> str:
-        """Loads one entry; returns what is wrong with it, or ''."""
+        """Load one entry; return a description of the problem, or ''."""
         try:
             value = _as_tensor(value)
-        # NOTE: ``__array__`` of another library may raise anything; all problems of a dictionary are told together.
+        # NOTE: ``__array__`` of another library may raise anything; one error reports all problems of a dictionary.
         except Exception as error:
             return f"reading failed: {type(error).__name__}: {error}"
         if not isinstance(value, Tensor):
-            return f"expected a tensor, found {type(value).__name__}"
+            return f"expected a tensor, got {type(value).__name__}"
         if current.shape == () and tuple(value.shape) == (1,):
             value = value[0]
         if tuple(value.shape) != tuple(current.shape):
@@ -171,7 +174,7 @@ class ModuleState(ModuleTree):
             else:
                 with no_grad():
                     current.copy_(value)
-        # NOTE: so may the setter of a property, or what a subclass makes of a copy.
+        # NOTE: the setter of a property, or a subclass that overrides the copy, may raise anything too.
         except Exception as error:
             return f"copying failed: {type(error).__name__}: {error}"
         return ""
@@ -186,26 +189,28 @@ class ModuleState(ModuleTree):
             missing_keys.append(key)
 
     def _unknown_keys(self, state_dict: Mapping[str, Any], prefix: str) -> list[str]:
-        known = self._own_entries()
+        own_entries = self._own_entries()
         extra = _overrides(self, "set_extra_state")
         unknown = []
         for key in state_dict:
             if not key.startswith(prefix) or (key == prefix + EXTRA_STATE and extra):
                 continue
             first, dot, _ = key[len(prefix) :].partition(".")
-            if not (first in self._modules if dot else first in known):
+            if not (first in self._modules if dot else first in own_entries):
                 unknown.append(key)
         return unknown
 
     # Hooks
 
     def register_state_dict_pre_hook(self, hook: Callable[[Any, str, bool], None]) -> RemovableHandle:
-        """``hook(module, prefix, keep_vars)`` runs before this module's entries are collected."""
+        """Run ``hook(module, prefix, keep_vars)`` before this module's entries are collected."""
         return _register(self._state_dict_pre_hooks, hook)
 
     def register_state_dict_post_hook(self, hook: Callable[[Any, Any, str, Any], None]) -> RemovableHandle:
-        """``hook(module, state_dict, prefix, local_metadata)`` runs after them; it may change the dictionary in place
-        and must return None."""
+        """Run ``hook(module, state_dict, prefix, local_metadata)`` after this module's entries are collected.
+
+        The hook may change the dictionary in place and must return None.
+        """
 
         def checked(module: Any, destination: Any, prefix: str, metadata: Any) -> None:
             if hook(module, destination, prefix, metadata) is not None:
@@ -214,22 +219,27 @@ class ModuleState(ModuleTree):
         return _register(self._state_dict_hooks, checked)
 
     def _register_state_dict_hook(self, hook: Callable[[Any, Any, str, Any], Any]) -> RemovableHandle:
-        """As ``register_state_dict_post_hook``, but the hook may return another dictionary."""
+        """Register a hook like ``register_state_dict_post_hook``, but one that may return another dictionary."""
         return _register(self._state_dict_hooks, hook)
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., None]) -> RemovableHandle:
-        """``hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)`` runs
-        before this module's entries are loaded."""
+        """Run a hook before this module's entries are loaded.
+
+        It is called as ``hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
+        error_msgs)``.
+        """
         return _register(self._load_state_dict_pre_hooks, hook)
 
     def register_load_state_dict_post_hook(self, hook: Callable[[Any, IncompatibleKeys], None]) -> RemovableHandle:
-        """``hook(module, incompatible_keys)`` runs after loading, before errors are raised; it may edit the lists in
-        place and must return None."""
+        """Run ``hook(module, incompatible_keys)`` after loading, before errors are raised.
+
+        The hook may edit the lists in place and must return None.
+        """
         return _register(self._load_state_dict_post_hooks, hook)
 
 
 class _Report:
-    """One ``load_state_dict``: its options, and what was found on the way."""
+    """One ``load_state_dict``: its options, and the problems met on the way."""
 
     def __init__(self, metadata: Mapping[str, Any], strict: bool, assign: bool):
         self.metadata = metadata
@@ -239,22 +249,22 @@ class _Report:
         self.unexpected: list[str] = []
         self.errors: list[str] = []
         self.loaded: list[ModuleState] = []
-        """In the order in which post hooks run: children before parents."""
+        """Modules in the order in which post hooks run: children before parents."""
 
     def load(self, root: ModuleState, entries: OrderedDict[str, Any], prefix: str) -> None:
-        open_: list[tuple[Any, str, bool]] = [(root, prefix, False)]
-        while open_:
-            module, path, done = open_.pop()
-            if done:
+        stack: list[tuple[Any, str, bool]] = [(root, prefix, False)]
+        while stack:
+            module, path, children_loaded = stack.pop()
+            if children_loaded:
                 self.loaded.append(module)
                 continue
             own = dict(self.metadata.get(path[:-1], {}))
             own["assign_to_params_buffers"] = self.assign
             lists = (self.missing, self.unexpected, self.errors)
             module._load_from_state_dict(entries, path, own, True, *lists)
-            open_.append((module, path, True))
-            held = [(m, f"{path}{name}.", False) for name, m in module._modules.items() if m is not None]
-            open_.extend(reversed(held))
+            stack.append((module, path, True))
+            children = [(m, f"{path}{name}.", False) for name, m in module._modules.items() if m is not None]
+            stack.extend(reversed(children))
 
     def run_post_hooks(self, root: ModuleState, result: IncompatibleKeys) -> None:
         for module in self.loaded:
@@ -268,7 +278,7 @@ class _Report:
             lines.append("missing keys: " + ", ".join(map(repr, result.missing_keys)))
         if self.strict and result.unexpected_keys:
             lines.append("unexpected keys: " + ", ".join(map(repr, result.unexpected_keys)))
-        remedy = "strict=False takes what fits by name" if lines and not self.errors else None
+        remedy = "pass strict=False to load only the entries whose names match" if lines and not self.errors else None
         lines.extend(self.errors)
         if lines:
             what = "\n    ".join([f"loading the state dictionary into {name} failed:", *lines])
@@ -276,20 +286,21 @@ class _Report:
 
 
 def _as_tensor(value: Any) -> Any:
-    """An array, or the tensor of another library, as a tensor that shares its memory; other values as they are."""
+    """Turn an array, or a tensor of another library, into a tensor that shares its memory; return other values as they
+    are."""
     if isinstance(value, Tensor) or not hasattr(value, "__array__"):
         return value
     value = value.detach().cpu() if hasattr(value, "detach") else value
     if str(getattr(value, "dtype", "")).endswith("bfloat16") and hasattr(value, "float"):
         value = value.float()  # numpy has no such type
     array = np.asarray(value)
-    found = front().constant(array)
-    expose(found)
-    return found
+    tensor = front().constant(array)
+    expose(tensor)
+    return tensor
 
 
 def _as_member(value: Tensor, current: Tensor) -> Tensor:
-    """``value`` as what takes the place of ``current``: a Parameter for a Parameter, else a plain tensor."""
+    """Turn ``value`` into a replacement of ``current``: a Parameter for a Parameter, else a plain tensor."""
     if not isinstance(current, Parameter) or isinstance(value, Parameter):
         return value
     return Parameter(value, requires_grad=current.requires_grad)

@@ -1,4 +1,4 @@
-"""PackedSequence: sequences of different lengths, step by step, each step holding those that are still running."""
+"""PackedSequence: sequences of different lengths stored step by step, each step with the sequences still running."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from graphc.tensors.tensor import Tensor
 
 
 class PackedSequence(NamedTuple):
-    """What ``pack_padded_sequence`` gives: longest sequence first, all elements of step 0, then all of step 1, ..."""
+    """Result of ``pack_padded_sequence``: longest sequence first, all elements of step 0, then all of step 1, ..."""
 
     data: Tensor
     """[sum of lengths, ...]."""
     batch_sizes: Tensor
-    """How many sequences have each step, i64 [longest length]."""
+    """Number of sequences that have each step, i64 [longest length]."""
     sorted_indices: Tensor | None = None
-    """Which sequence of the batch comes at each place; None when they were sorted."""
+    """Index in the batch of each packed sequence; None when the batch was already sorted."""
     unsorted_indices: Tensor | None = None
-    """At which place each sequence of the batch is."""
+    """Packed position of each sequence of the batch."""
 
     def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
-        """With the data converted as by ``Tensor.to``."""
+        """Return a copy with the data converted by ``Tensor.to``."""
         return self._replace(data=self.data.to(*args, **kwargs))
 
     def double(self) -> PackedSequence:
-        """With f64 data."""
+        """Return a copy with f64 data."""
         return self._replace(data=self.data.double())
 
     def float(self) -> PackedSequence:
-        """With f32 data."""
+        """Return a copy with f32 data."""
         return self._replace(data=self.data.float())
 
 
 def sizes_of(packed: PackedSequence) -> np.ndarray:
-    """The batch sizes as numbers; raises ShapeError when they are none of a packed sequence."""
+    """Return the batch sizes as numbers; raise ShapeError when they do not describe the packed data."""
     sizes = np.asarray(packed.batch_sizes.tolist(), np.int64)
     if not sizes.size or sizes[-1] < 1 or (np.diff(sizes) > 0).any() or sizes.sum() != packed.data.shape[0]:
         raise ShapeError(f"batch sizes {sizes.tolist()} do not fit packed data of shape {list(packed.data.shape)}")
@@ -46,30 +46,30 @@ def sizes_of(packed: PackedSequence) -> np.ndarray:
 
 
 def running(sizes: np.ndarray) -> np.ndarray:
-    """Whether a sequence has a step, [steps, sequences], longest first."""
+    """Mark the steps that each sequence has: bool [steps, sequences], longest sequence first."""
     return np.arange(sizes[0])[None, :] < sizes[:, None]
 
 
 def packed_data(padded: Tensor, sizes: np.ndarray) -> Tensor:
-    """The elements of [steps, sequences, ...] that belong to sequences."""
+    """Collect the elements of [steps, sequences, ...] that belong to sequences."""
     rows = np.flatnonzero(running(sizes))
     return padded.reshape(-1, *padded.shape[2:])[from_numpy(rows)]
 
 
 def padded_data(data: Tensor, sizes: np.ndarray, value: float = 0.0) -> Tensor:
-    """[steps, sequences, ...] with ``value`` where a sequence has ended."""
+    """Spread packed data to [steps, sequences, ...], with ``value`` after the end of each sequence."""
     mask = running(sizes)
     rows = np.where(mask, (np.cumsum(sizes) - sizes)[:, None] + np.arange(sizes[0])[None, :], 0)
-    found = data[from_numpy(rows.reshape(-1))].reshape(*mask.shape, *data.shape[1:])
-    shown = from_numpy(mask).reshape(*mask.shape, *(1,) * (len(data.shape) - 1))
-    return ew.where(shown, found, value)
+    values = data[from_numpy(rows.reshape(-1))].reshape(*mask.shape, *data.shape[1:])
+    valid = from_numpy(mask).reshape(*mask.shape, *(1,) * (len(data.shape) - 1))
+    return ew.where(valid, values, value)
 
 
 def lengths_of(lengths: Any, batch: int) -> np.ndarray:
-    """Lengths as numbers, one per sequence; raises ShapeError or AttributeValueError for what is none."""
+    """Return one length per sequence as numbers; raise ShapeError or AttributeValueError for bad lengths."""
     numbers = np.asarray(lengths.tolist() if isinstance(lengths, Tensor) else lengths, np.int64)
     if numbers.shape != (batch,):
-        raise ShapeError(f"lengths of shape {list(numbers.shape)} for {batch} sequences")
+        raise ShapeError(f"expected one length for each of {batch} sequences, got shape {list(numbers.shape)}")
     if batch and numbers.min() < 1:
-        raise AttributeValueError(f"every sequence needs an element, lengths are {numbers.tolist()}")
+        raise AttributeValueError(f"every sequence needs at least one element, got lengths {numbers.tolist()}")
     return numbers

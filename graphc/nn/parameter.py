@@ -1,4 +1,4 @@
-"""Tensors that a module registers by themselves: Parameter and Buffer."""
+"""Tensors that register themselves with a module: Parameter and Buffer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ class Parameter(Tensor):
 
 
 class Buffer(Tensor):
-    """A tensor that belongs to a module without being trained; ``persistent`` ones are part of its state dictionary."""
+    """A tensor that belongs to a module but is not trained.
+
+    Persistent buffers are part of the module's state dictionary.
+    """
 
     persistent: bool
 
@@ -53,7 +56,7 @@ class UninitializedParameter(Parameter):
         pass
 
     def materialize(self, shape: Sequence[int]) -> None:
-        """Makes it a parameter of zeros of that shape; it stays the same object."""
+        """Turn this object, in place, into a parameter of zeros of that shape."""
         self.data = filled(shape, 0.0, self.dtype)
         self.__class__ = Parameter  # type: ignore[assignment]
 
@@ -68,13 +71,13 @@ class UninitializedBuffer(Tensor):
         pass
 
     def materialize(self, shape: Sequence[int]) -> None:
-        """Makes it a tensor of zeros of that shape; it stays the same object."""
+        """Turn this object, in place, into a tensor of zeros of that shape."""
         self.data = filled(shape, 0.0, self.dtype)
         self.__class__ = Tensor  # type: ignore[assignment]
 
 
 def is_uninitialized(tensor: Any) -> TypeGuard[UninitializedParameter | UninitializedBuffer]:
-    """Whether the shape of a parameter or buffer is not known yet."""
+    """Check whether the shape of a parameter or buffer is not known yet."""
     return isinstance(tensor, (UninitializedParameter, UninitializedBuffer))
 
 
@@ -82,16 +85,18 @@ def _leaf(kind: str, data: Any) -> Tensor:
     if data is None:
         return Tensor._wrap(np.empty(0, np.float32))
     if not isinstance(data, Tensor):
-        raise ArgumentError(f"{kind}: {type(data).__name__} is no tensor", remedy="graphc.tensor(...)")
+        raise ArgumentError(
+            f"{kind}: {type(data).__name__} is not a tensor", remedy="convert the data first: graphc.tensor(...)"
+        )
     return data.detach()
 
 
 def empty_parameter(shape: Sequence[int], dtype: Any = None, device: Any = None) -> Parameter:
-    """A parameter of the given shape, f32 when ``dtype`` is None, and zero until it gets its initial values."""
+    """Create a parameter of the given shape, f32 when ``dtype`` is None; it is zero until it is initialized."""
     return Parameter(filled(shape, 0.0, dtype, device))
 
 
 def filled(shape: Sequence[int], value: float, dtype: Any = None, device: Any = None) -> Tensor:
-    """A new tensor of one value, f32 when ``dtype`` is None."""
-    found = Tensor._wrap(np.full(tuple(shape), element(value, float32 if dtype is None else dtype_of(dtype))))
-    return found if device is None else found.to(device)
+    """Create a tensor filled with one value, f32 when ``dtype`` is None."""
+    tensor = Tensor._wrap(np.full(tuple(shape), element(value, float32 if dtype is None else dtype_of(dtype))))
+    return tensor if device is None else tensor.to(device)

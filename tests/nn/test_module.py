@@ -56,7 +56,7 @@ def test_register_parameter():
     m.register_parameter("none", None)
     assert m.p is p and m.none is None
     assert [n for n, _ in m.named_parameters()] == ["p"]
-    with pytest.raises(TypeError, match="Tensor is no Parameter"):
+    with pytest.raises(TypeError, match="Tensor is not a Parameter"):
         m.register_parameter("q", graphc.ones(2))
     with pytest.raises(TypeError, match="Linear is a Module") as caught:
         m.register_parameter("q", nn.Linear(1, 1))
@@ -74,7 +74,7 @@ def test_register_parameter_that_was_computed():
 @pytest.mark.parametrize(
     ("name", "error", "message"),
     [
-        (3, TypeError, "is a string, got int 3"),
+        (3, TypeError, "must be a string, got int 3"),
         ("a.b", KeyError, "contains a dot"),
         ("", KeyError, "empty name"),
         ("forward", KeyError, "has an attribute of this name already"),
@@ -154,7 +154,7 @@ def test_buffers():
     assert list(m.state_dict()) == ["a"]
     m.b = graphc.zeros(2)
     assert m.b.shape == (2,) and "b" in m._non_persistent_buffers_set
-    with pytest.raises(TypeError, match="ndarray is no tensor"):
+    with pytest.raises(TypeError, match="ndarray is not a tensor"):
         m.register_buffer("d", np.ones(1))
 
 
@@ -244,7 +244,7 @@ def test_errors_name_the_module_and_the_line():
 
 
 def test_a_class_is_no_module():
-    with pytest.raises(ArgumentError, match=r"ReLU is a class\n  try    ReLU\(\.\.\.\)"):
+    with pytest.raises(ArgumentError, match=r"ReLU is a class\n  try    pass an instance: ReLU\(\.\.\.\)"):
         nn.Sequential(nn.Linear(2, 2), nn.ReLU)
     with pytest.raises(ArgumentError, match="int is not a Module"):
         nn.Sequential(nn.Linear(2, 2), 3)

@@ -202,7 +202,7 @@ def test_strict_mode(one):
 
 
 def test_only_callables():
-    with pytest.raises(TypeError, match="a hook is a callable, got int"):
+    with pytest.raises(TypeError, match="a hook must be callable, got int"):
         nn.ReLU().register_forward_hook(3)
 
 

@@ -83,7 +83,7 @@ def test_report_of_everything_that_is_wrong():
         "missing keys: 'fc.bias', 'bn.weight'",
         "unexpected keys: 'extra', 'fc.old.weight'",
         "fc.weight: size mismatch: [5, 2] in the state dictionary, [3, 2] in the model",
-        "bn.bias: expected a tensor, found list",
+        "bn.bias: expected a tensor, got list",
     ]
     assert isinstance(caught.value, RuntimeError)
 

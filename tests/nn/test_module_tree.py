@@ -84,7 +84,7 @@ def test_members_by_dotted_name():
     assert root.get_submodule("2.fc") is root[2].fc
     assert root.get_parameter("0.fc.weight") is root[0].fc.weight
     assert root.get_buffer("2.count") is root[2].count
-    for wrong, message in (("0.x", "Block has no 'x'"), ("0.count", "'count' of Block is no module")):
+    for wrong, message in (("0.x", "Block has no 'x'"), ("0.count", "Block.count is not a module")):
         with pytest.raises(MemberError, match=message):
             root.get_submodule(wrong)
     with pytest.raises(AttributeError, match=r"'0.fc.x' is not a parameter"):
@@ -99,7 +99,7 @@ def test_set_submodule():
     assert root[0].fc.out_features == 5
     with pytest.raises(ValueError, match="empty"):
         root.set_submodule("", nn.ReLU())
-    with pytest.raises(TypeError, match="int is no module"):
+    with pytest.raises(TypeError, match="int is not a Module"):
         root.set_submodule("0.fc", 3)
     with pytest.raises(MemberError):
         root.set_submodule("9.fc", nn.ReLU())
@@ -118,7 +118,7 @@ def test_train_and_eval():
     assert root.eval() is root and not any(m.training for m in root.modules())
     root.train()
     assert root[0].fc.training
-    with pytest.raises(ValueError, match="the mode is a bool, got 1"):
+    with pytest.raises(ValueError, match="the mode must be a bool, got 1"):
         root.train(1)
 
 

@@ -30,9 +30,9 @@ def test_what_is_no_packed_sequence():
     for sizes in ([], [1, 2], [3, 3], [3, 0]):
         with pytest.raises(ShapeError, match="do not fit packed data"):
             sizes_of(PackedSequence(graphc.ones(3, 2), graphc.tensor(sizes, dtype=graphc.int64)))
-    with pytest.raises(ShapeError, match=r"lengths of shape \[2\] for 3 sequences"):
+    with pytest.raises(ShapeError, match=r"one length for each of 3 sequences, got shape \[2\]"):
         lengths_of([1, 2], 3)
-    with pytest.raises(AttributeValueError, match="every sequence needs an element"):
+    with pytest.raises(AttributeValueError, match="every sequence needs at least one element"):
         lengths_of([1, 0], 2)
 
 

@@ -56,9 +56,9 @@ def test_copies(copied: object):
 
 
 def test_only_tensors():
-    with pytest.raises(TypeError, match="Parameter: ndarray is no tensor"):
+    with pytest.raises(TypeError, match="Parameter: ndarray is not a tensor"):
         nn.Parameter(np.ones(2))
-    with pytest.raises(TypeError, match="Buffer: list is no tensor"):
+    with pytest.raises(TypeError, match="Buffer: list is not a tensor"):
         nn.Buffer([1.0])
 
 

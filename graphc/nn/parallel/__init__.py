@@ -1,4 +1,4 @@
-"""One module on parts of a batch: in threads of one process, or in several processes."""
+"""Data parallelism: one module on chunks of a batch, in threads of one process or in several processes."""
 
 from typing import TYPE_CHECKING
 

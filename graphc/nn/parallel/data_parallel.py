@@ -1,4 +1,4 @@
-"""Data parallelism: one module on parts of a batch."""
+"""Data parallelism in threads: one module on chunks of a batch."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ def data_parallel(
     dim: int = 0,
     module_kwargs: dict[str, Any] | None = None,
 ) -> Any:
-    """Calls ``module`` on one part of the batch per entry of ``device_ids`` and joins the outputs along ``dim``.
+    """Call ``module`` on one chunk of the batch per entry of ``device_ids`` and join the outputs along ``dim``.
 
-    The parts run in threads that share the module's memory, so gradients of all parts add up in its parameters as they
-    do on several devices. Where parts depend on each other's order (statistics or random draws in training, hooks, a
-    trace) they run one after another. Without ``device_ids`` the module is called once.
+    The chunks run in threads that share the module's memory, so the gradients of all chunks add up in its parameters,
+    as they do on several devices. Chunks run one after another where their order matters: statistics or random draws in
+    training, hooks, a trace. Without ``device_ids`` the module is called once.
     """
     args = inputs if isinstance(inputs, tuple) else (inputs,)
     kwargs = module_kwargs or {}
-    parts = len(device_ids) if device_ids else 1
-    if parts == 1:
+    chunks = len(device_ids) if device_ids else 1
+    if chunks == 1:
         return module(*args, **kwargs)
-    split = [a.chunk(parts, dim) if isinstance(a, Tensor) else (a,) * parts for a in args]
+    split = [a.chunk(chunks, dim) if isinstance(a, Tensor) else (a,) * chunks for a in args]
     count = min((len(s) for a, s in zip(args, split, strict=True) if isinstance(a, Tensor)), default=1)
     calls = [functools.partial(module, *(s[i] for s in split), **kwargs) for i in range(count)]
     return _gather(_in_threads(module, calls) if _is_orderless(module) else [call() for call in calls], dim)
 
 
 def _is_orderless(module: Module) -> bool:
-    """Whether calls of the module may overlap: none writes to what another one reads."""
+    """Check whether calls of the module may overlap: no call writes data that another one reads."""
     if front() is not EAGER:
         return False
     for m in module.modules():
@@ -54,7 +54,7 @@ def _is_orderless(module: Module) -> bool:
 
 
 def _in_threads(module: Module, calls: list[Callable[[], Any]]) -> list[Any]:
-    # Held until the end, so that all threads find the same end of the autograd graph for a parameter.
+    # Kept alive until the end, so that all threads use the same leaf of the autograd graph for a parameter.
     edges = [edge_of(p) for p in module.parameters() if p.requires_grad]
     with ThreadPoolExecutor(len(calls)) as pool:
         futures = [pool.submit(copy_context().run, call) for call in calls]
@@ -76,7 +76,7 @@ def _gather(outputs: list[Any], dim: int) -> Any:
 
 
 class DataParallel(Module):
-    """A module whose call is ``data_parallel`` of the one it holds."""
+    """A module that calls the wrapped ``module`` through ``data_parallel``."""
 
     def __init__(self, module: Module, device_ids: Any = None, output_device: Any = None, dim: int = 0):
         super().__init__()
@@ -86,5 +86,5 @@ class DataParallel(Module):
         self.dim = dim
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
-        """What the module returns for the whole batch."""
+        """Return the module's outputs for the whole batch."""
         return data_parallel(self.module, inputs, self.device_ids, self.output_device, self.dim, kwargs)

@@ -1,4 +1,4 @@
-"""DistributedDataParallel: the same module in several processes, each with its part of the batch."""
+"""DistributedDataParallel: the same module in several processes, each with its own chunk of the batch."""
 
 from __future__ import annotations
 
@@ -26,29 +26,31 @@ from graphc.tensors.tensor_base import front
 from graphc.tracing.host import watch_gradients
 
 _ABSENT = {
-    "join": "DistributedSampler, which gives all processes as many samples",
-    "register_comm_hook": "nothing: buckets are summed by the group",
+    "join": "use DistributedSampler, which gives all processes the same number of samples",
+    "register_comm_hook": "leave it out: the process group sums the buckets",
 }
-"""What PyTorch's class has besides, and what there is instead."""
+"""Methods of PyTorch's class that are missing here, and remedies."""
 
 
 class DistributedDataParallel(Module):
-    """A module of which each process has a copy; backward passes give the mean of the gradients of all of them.
+    """A module replicated in several processes; a backward pass averages the gradients of all replicas.
 
-    All processes make it together, call it equally often, and run as many backward passes. Parameters and buffers are
-    those of rank 0 from the beginning (without ``init_sync`` they are what they are); buffers also at each call in
-    training whose gradients are reduced (``broadcast_buffers``). Gradients travel in buckets of about ``bucket_cap_mb``
-    MiB (25; the first one 1), the last parameters first, while the backward pass goes on; when ``backward()`` returns,
-    ``grad`` of each parameter is the mean over all processes. With ``gradient_as_bucket_view`` it lies in the bucket,
-    and the next pass writes over it.
+    All processes construct it together, call it equally often, and run equally many backward passes. Rank 0 sends its
+    parameters and buffers to the others at construction (not with ``init_sync=False``), and its buffers again at each
+    call in training whose gradients are reduced (``broadcast_buffers``).
 
-    A parameter that got no gradient in some process is an error in all of them, which names it. With
-    ``find_unused_parameters`` (or ``static_graph``) it counts as zeros, and where no process has a gradient, ``grad``
-    stays as it was. ``torch.autograd.grad`` reduces nothing. Within a call each process draws the random numbers of
-    its rows of the whole batch: row i of rank r is row ``i * size + r``, as DistributedSampler deals them.
+    Gradients are reduced in buckets of about ``bucket_cap_mb`` MiB (25; the first one 1), last parameters first, while
+    the backward pass runs. When ``backward()`` returns, ``grad`` of each parameter is the mean over all processes. With
+    ``gradient_as_bucket_view`` it is a view of the bucket, and the next pass overwrites it.
 
-    ``process_group`` is a Group, ``device_ids`` names at most the device of the parameters. Raises ArgumentError where
-    no parameter requires gradients, and DistributedError where the modules of the processes differ.
+    A parameter without a gradient in some process is an error in all of them, which names it. With
+    ``find_unused_parameters`` (or ``static_graph``) it counts as zeros; if no process has a gradient, ``grad`` stays
+    unchanged. ``torch.autograd.grad`` reduces nothing. Within a call each process draws the random numbers of its own
+    rows of the whole batch: row i of rank r is row ``i * size + r``, in the order in which DistributedSampler deals
+    them.
+
+    ``process_group`` is a Group; ``device_ids`` may only name the device of the parameters. Raises ArgumentError when
+    no parameter requires a gradient, and DistributedError when the modules of the processes differ.
     """
 
     def __init__(
@@ -72,7 +74,7 @@ class DistributedDataParallel(Module):
         self.find_unused_parameters, self.static_graph = find_unused_parameters, static_graph
         self.gradient_as_bucket_view = gradient_as_bucket_view
         self.require_backward_grad_sync = True
-        """Whether backward passes reduce gradients: not within ``no_sync``."""
+        """True when backward passes reduce gradients; False within ``no_sync``."""
         self.bucket_bytes_cap = BYTES if bucket_cap_mb is None else int(bucket_cap_mb * (1 << 20))
         self._check(dim, (*(device_ids or ()), *(() if output_device is None else (output_device,))))
         self._connect(process_group or group())
@@ -80,22 +82,28 @@ class DistributedDataParallel(Module):
             self._send_state()
 
     def _check(self, dim: int, devices: Any) -> None:
-        """Raises ArgumentError for what cannot be had."""
+        """Raise ArgumentError for unsupported arguments."""
         trained = [p for p in self.module.parameters() if p.requires_grad]
         if not trained:
-            raise ArgumentError("DistributedDataParallel: no parameter requires a gradient", remedy="the module itself")
-        if dim != 0:
-            raise ArgumentError(f"DistributedDataParallel: dim={dim}", remedy="batches along the first dimension")
-        place = str(trained[0].device)
-        if [d for d in devices if str(d) != place]:
             raise ArgumentError(
-                f"DistributedDataParallel: device_ids={[*map(str, devices)]}, but parameters lie on {place}",
-                remedy="device_ids=None, which is where the parameters are",
+                "DistributedDataParallel: no parameter requires a gradient",
+                remedy="call the module without wrapping it",
+            )
+        if dim != 0:
+            raise ArgumentError(
+                f"DistributedDataParallel: dim={dim} is not supported",
+                remedy="make the first dimension that of the batch, dim=0",
+            )
+        device = str(trained[0].device)
+        if [d for d in devices if str(d) != device]:
+            raise ArgumentError(
+                f"DistributedDataParallel: device_ids={[*map(str, devices)]}, but the parameters are on {device}",
+                remedy="pass device_ids=None to use the device of the parameters",
             )
 
     def _connect(self, chosen: Group) -> None:
-        """All processes see that they have the same module, and make a plan of the reductions and a way for them."""
-        agree(chosen, "parameters", _table(self.module), "the same model in all processes")
+        """Check that all processes hold the same module, plan the reductions and open a channel for them."""
+        agree(chosen, "parameters", _table(self.module), "construct the same model in all processes")
         trained = [(n, p) for n, p in self.module.named_parameters() if p.requires_grad]
         buckets = in_buckets(trained, min(FIRST_BYTES, self.bucket_bytes_cap), self.bucket_bytes_cap)
         options = self.find_unused_parameters or self.static_graph, self.gradient_as_bucket_view
@@ -104,39 +112,39 @@ class DistributedDataParallel(Module):
 
     @property
     def process_group(self) -> Group:
-        """The processes that train the module together."""
+        """Processes that train the module together."""
         return self._reducer.group
 
     @property
     def buckets(self) -> list[Bucket]:
-        """The plan of the reductions: buckets, first ones first."""
+        """Buckets in the order of their reduction."""
         return [*self._reducer.buckets]
 
     @property
     def channel(self) -> Channel:
-        """What reduces buckets, in the order in which they are given."""
+        """Channel that reduces buckets in the order in which they are submitted."""
         return self._reducer.channel
 
     def _send_state(self) -> None:
-        """Parameters and buffers become those of rank 0."""
+        """Copy rank 0's parameters and buffers to all processes."""
         with no_grad():
             for tensor in [*self.module.parameters(), *self.module.buffers()]:
-                found = self.process_group.broadcast(np.asarray(on_host(tensor._data)))
-                tensor.copy_(Tensor._wrap(found))
+                values = self.process_group.broadcast(np.asarray(on_host(tensor._data)))
+                tensor.copy_(Tensor._wrap(values))
 
     def _send_buffers(self) -> None:
-        """Buffers become those of rank 0: one message for each element type."""
+        """Copy rank 0's buffers to all processes, in one message per element type."""
         kinds: dict[Any, list[Tensor]] = {}
         for buffer in self.module.buffers():
             kinds.setdefault(buffer.dtype, []).append(buffer)
         with no_grad():
             for buffers in kinds.values():
-                parts = broadcast(cat([b.reshape(-1) for b in buffers])).split([b.numel() for b in buffers])
-                for buffer, part in zip(buffers, parts, strict=True):
-                    buffer.copy_(part.reshape(buffer.shape))
+                chunks = broadcast(cat([b.reshape(-1) for b in buffers])).split([b.numel() for b in buffers])
+                for buffer, chunk in zip(buffers, chunks, strict=True):
+                    buffer.copy_(chunk.reshape(buffer.shape))
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the module returns for this process's part of the batch."""
+        """Return the module's output for this process's chunk of the batch."""
         reduces = self.require_backward_grad_sync and is_grad_enabled()
         if reduces and self.training and self.broadcast_buffers and self.process_group.size > 1:
             self._send_buffers()
@@ -145,7 +153,7 @@ class DistributedDataParallel(Module):
         return self._watched(output) if reduces and not is_reduced_by_graph() else output
 
     def _watched(self, output: Any) -> Any:
-        """The output, of which a backward pass tells the reducer that it begins."""
+        """Return the output; a backward pass that reaches it tells the reducer to begin."""
         leaves, structure = flatten(output)
         chosen = [t for t in leaves if t._requires_grad and t._node is not None]
         if not hasattr(front(), "host"):  # nothing is traced
@@ -164,8 +172,10 @@ class DistributedDataParallel(Module):
         return gradients
 
     def sharded_state_dict(self) -> dict[str, Any]:
-        """What this process has of ``state_dict``, for ``graphc.distributed.checkpoint``: where each call makes buffers
-        those of rank 0, these are the ones that count."""
+        """Return the entries of ``state_dict`` that this process saves, for ``graphc.distributed.checkpoint``.
+
+        Where each call overwrites the buffers with rank 0's, only rank 0 saves buffers.
+        """
         state = self.state_dict()
         is_first = self.process_group.rank == 0 or not self.broadcast_buffers
         left_out = () if is_first else [f"module.{name}" for name, _ in self.module.named_buffers()]
@@ -173,8 +183,10 @@ class DistributedDataParallel(Module):
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Of calls within it, backward passes add up gradients of this process alone; the next one of a call outside
-        reduces the sums."""
+        """Accumulate gradients of this process alone for calls within the block.
+
+        The next backward pass of a call outside reduces the sums.
+        """
         before, self.require_backward_grad_sync = self.require_backward_grad_sync, False
         try:
             yield

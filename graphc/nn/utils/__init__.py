@@ -1,4 +1,4 @@
-"""The import path that users know for what is done to parameters: clipping, vectors, norms, pruning, sequences."""
+"""Utilities on parameters under PyTorch's import path: clipping, vectors, norms, pruning, sequences."""
 
 from graphc.base.lazy import known_as
 from graphc.nn.clip_grad import (
@@ -24,7 +24,7 @@ from graphc.nn.utils.fusion import (
 from graphc.nn.utils.normed_weight import remove_spectral_norm, remove_weight_norm, spectral_norm, weight_norm
 
 clip_grad_norm = clip_grad_norm_
-"""The old name."""
+"""The old name of ``clip_grad_norm_``."""
 __all__ = [
     "clip_grad_norm",
     "clip_grad_norm_",

@@ -1,4 +1,4 @@
-"""How modules are made and lie in memory: what PyTorch chooses here, and hints that change nothing."""
+"""Construction of modules and their memory formats, as in PyTorch; memory formats are hints without effect."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from graphc.nn.module import Module
 
 
 def skip_init(module_cls: Callable[..., Module], *args: Any, **kwargs: Any) -> Module:
-    """A module whose parameters may have any values: those that its constructor gives."""
+    """Construct the module as usual: the caller accepts any initial values, including the constructor's."""
     return module_cls(*args, **kwargs)
 
 
 def convert_conv2d_weight_memory_format(module: Module, memory_format: Any) -> Module:
-    """The module as it is: a memory format is a hint. Raises ArgumentError for what is none."""
+    """Return the module unchanged: a memory format is only a hint. Raises ArgumentError for an unknown format."""
     check_format("convert_conv2d_weight_memory_format", memory_format)
     return module
 

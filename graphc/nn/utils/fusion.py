@@ -1,4 +1,4 @@
-"""Batch normalisation folded into the layer before it, for models in evaluation mode."""
+"""Batch normalisation folded into the preceding layer, for models in evaluation mode."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from graphc.tensors.tensor import Tensor
 
 
 def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
-    """A copy of ``conv`` that computes ``bn(conv(x))``; both must be in evaluation mode."""
+    """Copy ``conv`` with new weights to compute ``bn(conv(x))``; both must be in evaluation mode."""
     fused = _copy(conv, bn)
     terms = (bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias)
     fused.weight, fused.bias = fuse_conv_bn_weights(fused.weight, fused.bias, *terms, transpose)
@@ -20,10 +20,13 @@ def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
 
 
 def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
-    """A copy of ``linear`` that computes ``bn(linear(x))``; both must be in evaluation mode."""
+    """Copy ``linear`` with new weights to compute ``bn(linear(x))``; both must be in evaluation mode."""
     fused = _copy(linear, bn)
     if linear.out_features != bn.num_features and bn.num_features != 1:
-        raise ArgumentError(f"a layer of {linear.out_features} features does not fit one of {bn.num_features}")
+        raise ArgumentError(
+            f"cannot fuse a linear layer of {linear.out_features} features with a batch normalisation of "
+            f"{bn.num_features}"
+        )
     terms = (bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias)
     fused.weight, fused.bias = fuse_linear_bn_weights(fused.weight, fused.bias, *terms)
     return fused
@@ -31,9 +34,9 @@ def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
 
 def _copy(layer: Module, bn: Any) -> Any:
     if layer.training or bn.training:
-        raise ArgumentError("only layers in evaluation mode can be fused", remedy="model.eval()")
+        raise ArgumentError("only layers in evaluation mode can be fused", remedy="call model.eval() first")
     if bn.running_mean is None:
-        raise ArgumentError("a batch normalisation without running statistics cannot be fused")
+        raise ArgumentError("cannot fuse a batch normalisation without running statistics")
     return copy.deepcopy(layer)
 
 
@@ -56,7 +59,7 @@ def fuse_conv_bn_weights(
     bn_b: Tensor | None,
     transpose: bool = False,
 ) -> tuple[Parameter, Parameter]:
-    """Weight and bias of a convolution followed by a batch normalisation."""
+    """Compute weight and bias of a convolution followed by a batch normalisation."""
     scale, bias = _scale_and_shift(conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b)
     shape = [1] * len(conv_w.shape)
     shape[1 if transpose else 0] = -1
@@ -72,7 +75,7 @@ def fuse_linear_bn_weights(
     bn_w: Tensor | None,
     bn_b: Tensor | None,
 ) -> tuple[Parameter, Parameter]:
-    """Weight and bias of a linear layer followed by a batch normalisation."""
+    """Compute weight and bias of a linear layer followed by a batch normalisation."""
     scale, bias = _scale_and_shift(linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b)
     return _parameters(linear_w, linear_b, linear_w * scale.reshape(-1, 1), bias)
 

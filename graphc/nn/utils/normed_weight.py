@@ -1,4 +1,4 @@
-"""Normed weights under the names that checkpoints of before parametrizations have: weight_g, weight_v, weight_orig."""
+"""Normed weights with the state names from before parametrizations: weight_g, weight_v, weight_orig."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from graphc.tensors.tensor import Tensor
 
 
 class _Normed:
-    """The rule of a weight of its norm and direction."""
+    """Rule of a weight computed from its norm and direction."""
 
     def __init__(self, name: str, dim: int | None):
         self.name = name
         self.dim = dim
 
     def compute(self, module: Any) -> Tensor:
-        """The weight."""
+        """Compute the weight from its direction and norm."""
         return scaled_direction(module._parameters[f"{self.name}_v"], module._parameters[f"{self.name}_g"], self.dim)
 
     def assign(self, module: Any, value: Tensor) -> None:
-        """Sets norm and direction."""
+        """Set norm and direction to make the weight ``value``."""
         with no_grad():
             module._parameters[f"{self.name}_g"].copy_(norm_except_dim(value, self.dim))
             module._parameters[f"{self.name}_v"].copy_(value)
 
 
 class _Spectral:
-    """The rule of a weight over its largest singular value."""
+    """Rule of a weight divided by its largest singular value."""
 
     def __init__(self, name: str, iterations: int, eps: float, dim: int):
         self.name = name
@@ -49,7 +49,7 @@ class _Spectral:
         self.dim = dim
 
     def compute(self, module: Any) -> Tensor:
-        """The weight; in training mode its singular vectors are estimated better first."""
+        """Compute the weight; in training mode, first refine the estimates of its singular vectors."""
         weight, u, v = module._parameters[f"{self.name}_orig"], *self.vectors(module)
         matrix = as_matrix(weight, self.dim)
         if module.training:
@@ -57,17 +57,17 @@ class _Spectral:
         return over_singular_value(weight, matrix, u, v)
 
     def vectors(self, module: Any) -> tuple[Tensor, Tensor]:
-        """The estimates of the first singular vectors."""
+        """Return the estimates of the first singular vectors."""
         return module._buffers[f"{self.name}_u"], module._buffers[f"{self.name}_v"]
 
     def assign(self, module: Any, value: Tensor) -> None:
-        """Sets the weight before it is divided."""
+        """Set the weight before the division."""
         with no_grad():
             module._parameters[f"{self.name}_orig"].copy_(value)
 
 
 def _take(module: Module, name: str, rule: type) -> Parameter:
-    """The parameter that is to be computed from now on, taken out of the module."""
+    """Take the parameter that will be computed from now on out of the module and return it."""
     if name in rules_of(module):
         kind = "two" if isinstance(rules_of(module)[name], rule) else "further"
         raise ArgumentError(f"{type(module).__name__}.{name} cannot have {kind} norms", remedy="remove the first one")
@@ -79,9 +79,9 @@ def _take(module: Module, name: str, rule: type) -> Parameter:
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
-    """Replaces a weight by its norm ``name_g``, one per slice along ``dim``, and its direction ``name_v``.
+    """Replace a weight by its norm ``name_g``, one per slice along ``dim``, and its direction ``name_v``.
 
-    New programs take ``parametrizations.weight_norm``, whose state has other names.
+    New programs should use ``parametrizations.weight_norm``, whose state has other names.
     """
     weight = _take(module, name, _Normed)
     norm = norm_except_dim(weight.detach(), dim)
@@ -92,20 +92,20 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
 
 
 def remove_weight_norm(module: Module, name: str = "weight") -> Module:
-    """Makes the weight a parameter again."""
+    """Turn the weight into a parameter again."""
     return _remove(module, name, _Normed, ("_g", "_v"))
 
 
 def spectral_norm(
     module: Module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
 ) -> Module:
-    """Divides a weight, which becomes ``name_orig``, by its largest singular value; ``name_u`` and ``name_v`` are the
-    estimates of its singular vectors.
+    """Divide a weight, which becomes ``name_orig``, by its largest singular value.
 
-    New programs take ``parametrizations.spectral_norm``, whose state has other names.
+    ``name_u`` and ``name_v`` hold the estimates of its singular vectors. New programs should use
+    ``parametrizations.spectral_norm``, whose state has other names.
     """
     if n_power_iterations < 1:
-        raise AttributeValueError(f"spectral_norm: {n_power_iterations} power iterations")
+        raise AttributeValueError(f"spectral_norm: n_power_iterations must be 1 or more, got {n_power_iterations}")
     weight = _take(module, name, _Spectral)
     rows = default_dim(module) if dim is None else dim
     with no_grad():
@@ -119,14 +119,15 @@ def spectral_norm(
 
 
 def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
-    """Makes the weight a parameter again."""
+    """Turn the weight into a parameter again."""
     return _remove(module, name, _Spectral, ("_orig", "_u", "_v"))
 
 
 def _remove(module: Module, name: str, kind: type, suffixes: tuple[str, ...]) -> Module:
     rule = rules_of(module).get(name)
     if not isinstance(rule, kind):
-        raise AttributeValueError(f"{type(module).__name__}.{name} has no such norm")
+        norm = "weight" if kind is _Normed else "spectral"
+        raise AttributeValueError(f"{type(module).__name__}.{name} has no {norm} norm")
     with no_grad():
         value = getattr(module, name).detach()
     stop_computing(module, name)

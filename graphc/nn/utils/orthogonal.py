@@ -1,6 +1,6 @@
-"""Matrices with orthonormal columns (or rows) as functions of matrices without a condition on them.
+"""Matrices with orthonormal columns (or rows), as functions of unconstrained matrices.
 
-Three maps: reflections (Householder 1958), the exponential of a skew-symmetric matrix, and Cayley's transform of one.
+Three maps: reflections (Householder 1958), the exponential of a skew-symmetric matrix, and its Cayley transform.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ from graphc.tensors.tensor import Tensor
 
 
 def reflected(vectors: Tensor) -> Tensor:
-    """The product of the reflections by the columns of [..., n, k] below their diagonal, on which ones are thought:
-    its first k columns."""
+    """Multiply Householder reflections and return the first k columns of the product.
+
+    The vectors are the columns of [..., n, k] below the diagonal, with an implicit 1 on the diagonal.
+    """
     below = vectors.tril(-1)
     return householder_product(vectors, 2.0 / (1.0 + (below * below).sum(-2)))
 
@@ -51,13 +53,13 @@ MAPS = {
 
 
 def _orthonormal(values: np.ndarray) -> np.ndarray:
-    """The nearest basis in the sense of Gram and Schmidt."""
+    """Orthonormalize the columns in the sense of Gram and Schmidt."""
     q, r = np.linalg.qr(values)
     return q * np.where(np.diagonal(r, axis1=-2, axis2=-1) < 0, -1, 1)[..., None, :]
 
 
 class Orthogonal(Module):
-    """The parametrization; ``base``, if there is one, is the matrix that the map's result is multiplied with."""
+    """The parametrization. ``base``, unless None, is a matrix that multiplies the map's result from the left."""
 
     base: Tensor | None
 
@@ -70,7 +72,7 @@ class Orthogonal(Module):
             self.register_buffer("base", None)
 
     def forward(self, weight: Tensor) -> Tensor:
-        """Orthonormal columns, or rows where there are fewer of them."""
+        """Map to orthonormal columns, or to orthonormal rows if there are fewer rows."""
         wide = weight.shape[-2] < weight.shape[-1]
         result = MAPS[self.orthogonal_map](weight.mT if wide else weight)
         if self.use_trivialization and self.base is not None:
@@ -78,30 +80,30 @@ class Orthogonal(Module):
         return result.mT if wide else result
 
     def right_inverse(self, value: Tensor) -> Tensor:
-        """What the parametrization gives ``value`` for, made orthonormal where it is not."""
+        """Return the tensor that the parametrization maps to ``value``, which is made orthonormal if it is not."""
         if tuple(value.shape) != self.size:
-            raise ShapeError(f"orthogonal: a matrix of shape {list(value.shape)} for one of {list(self.size)}")
+            raise ShapeError(f"orthogonal: expected a matrix of shape {list(self.size)}, got {list(value.shape)}")
         wide = value.shape[-2] < value.shape[-1]
         tall = (value.mT if wide else value).detach().numpy()
         if self.use_trivialization:
-            self.base = from_numpy(self._whole(tall))
+            self.base = from_numpy(self._completed(tall))
             start = -eye(*self.size[-2:], dtype=value.dtype)
             return start.expand(*self.size).clone()
         if self.orthogonal_map != "householder":
             raise NotImplementedError(f"{self.orthogonal_map} cannot be assigned to with use_trivialization=False")
-        found, scales = np.linalg.qr(tall, mode="raw")
-        vectors = np.array(np.swapaxes(found, -2, -1))
-        at = np.arange(tall.shape[-1])
-        vectors[..., at, at] = np.sign(vectors[..., at, at]) * np.where(scales == 0, -1, 1)
+        reflections, scales = np.linalg.qr(tall, mode="raw")
+        vectors = np.array(np.swapaxes(reflections, -2, -1))
+        diagonal = np.arange(tall.shape[-1])
+        vectors[..., diagonal, diagonal] = np.sign(vectors[..., diagonal, diagonal]) * np.where(scales == 0, -1, 1)
         result = from_numpy(np.ascontiguousarray(vectors))
         return result.mT if wide else result
 
-    def _whole(self, tall: np.ndarray) -> np.ndarray:
-        """A square orthogonal matrix that begins with the columns of ``tall``, made orthonormal."""
+    def _completed(self, tall: np.ndarray) -> np.ndarray:
+        """Extend the columns of ``tall``, made orthonormal, to a square orthogonal matrix."""
         n, k = tall.shape[-2:]
         if n != k:
-            more = randn(*tall.shape[:-2], n, n - k).numpy().astype(tall.dtype)
-            return _orthonormal(np.concatenate([tall, more], -1))
+            random_columns = randn(*tall.shape[:-2], n, n - k).numpy().astype(tall.dtype)
+            return _orthonormal(np.concatenate([tall, random_columns], -1))
         distance = np.abs(np.swapaxes(tall, -2, -1) @ tall - np.eye(n)).max(initial=0.0)
         return tall.copy() if distance <= 10 * n * np.finfo(tall.dtype).eps else _orthonormal(tall)
 
@@ -109,19 +111,21 @@ class Orthogonal(Module):
 def orthogonal(
     module: Module, name: str = "weight", orthogonal_map: str | None = None, *, use_trivialization: bool = True
 ) -> Module:
-    """Keeps the columns of a weight [..., n, k] orthonormal (its rows for n < k) while it is trained.
+    """Keep the columns of a weight [..., n, k] orthonormal (its rows for n < k) while it is trained.
 
     ``orthogonal_map`` is ``matrix_exp`` (the default for square matrices), ``cayley`` or ``householder``. With
-    ``use_trivialization`` (Lezcano-Casado 2019) the map starts at the present weight, made orthonormal.
+    ``use_trivialization`` (Lezcano-Casado 2019) the map starts at the current weight, made orthonormal.
     """
     weight = getattr(module, name, None)
     if not isinstance(weight, Tensor):
         raise AttributeValueError(f"{type(module).__name__} has no parameter or buffer {name!r}")
     if len(weight.shape) < 2:
-        raise AttributeValueError(f"orthogonal takes matrices, got {list(weight.shape)}")
+        raise AttributeValueError(f"orthogonal: expected 2 or more dimensions, got shape {list(weight.shape)}")
     if orthogonal_map is None:
         orthogonal_map = "matrix_exp" if weight.shape[-2] == weight.shape[-1] else "householder"
     if orthogonal_map not in MAPS:
-        raise ArgumentError(f"orthogonal: {orthogonal_map!r} is no map", remedy=" or ".join(MAPS))
+        raise ArgumentError(
+            f"orthogonal: orthogonal_map {orthogonal_map!r} is not known", remedy=f"pass {' or '.join(MAPS)}"
+        )
     parametrization = Orthogonal(weight, orthogonal_map, use_trivialization=use_trivialization)
     return register_parametrization(module, name, parametrization, unsafe=True)

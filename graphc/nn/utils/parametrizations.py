@@ -1,4 +1,4 @@
-"""Parametrizations of weights: a norm apart from the direction, and a largest singular value of 1."""
+"""Parametrizations of weights: weight norm, spectral norm (largest singular value 1), orthogonal matrices."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from graphc.tensors.tensor import Tensor
 
 
 def norm_except_dim(weight: Tensor, dim: int | None) -> Tensor:
-    """The Euclidean norm over all dimensions but ``dim``, which are kept as 1; a number for -1 or None."""
+    """Compute the Euclidean norm over all dimensions but ``dim``, keeping them as 1; over all for -1 or None."""
     if dim is None or dim == -1:
         return (weight * weight).sum().sqrt()
     axes = [a for a in range(len(weight.shape)) if a != dim]
@@ -23,7 +23,7 @@ def norm_except_dim(weight: Tensor, dim: int | None) -> Tensor:
 
 
 def scaled_direction(weight: Tensor, norm: Tensor, dim: int | None) -> Tensor:
-    """``weight`` with its norm replaced by ``norm`` (Salimans and Kingma 2016)."""
+    """Replace the norm of ``weight`` by ``norm`` (Salimans and Kingma 2016)."""
     return weight * (norm / norm_except_dim(weight, dim))
 
 
@@ -40,22 +40,22 @@ class _WeightNorm(Module):
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
-    """Makes a weight of its norm (``original0``), one per slice along ``dim``, and its direction (``original1``)."""
+    """Compute a weight from its norm (``original0``), one per slice along ``dim``, and direction (``original1``)."""
     return register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
 
 
 def as_matrix(weight: Tensor, dim: int) -> Tensor:
-    """``weight`` with ``dim`` as rows and everything else as columns."""
+    """Reshape ``weight`` to a matrix with ``dim`` as rows and everything else as columns."""
     rank = len(weight.shape)
     if not -rank <= dim < rank:
-        raise IndexRangeError(f"spectral_norm: dim {dim} of a weight {list(weight.shape)}")
+        raise IndexRangeError(f"spectral_norm: dim {dim} is out of range for a weight of shape {list(weight.shape)}")
     first = dim % rank
     order = [first, *(a for a in range(rank) if a != first)]
     return weight.permute(*order).reshape(weight.shape[first], -1)
 
 
 def power_iteration(matrix: Tensor, u: Tensor, v: Tensor, count: int, eps: float) -> None:
-    """Brings ``u`` and ``v`` closer to the first singular vectors of ``matrix``, in place."""
+    """Move ``u`` and ``v`` closer to the first singular vectors of ``matrix``, in place."""
     with no_grad():
         for _ in range(count):
             u.copy_(F.normalize(matrix.detach() @ v, dim=0, eps=eps))
@@ -63,13 +63,13 @@ def power_iteration(matrix: Tensor, u: Tensor, v: Tensor, count: int, eps: float
 
 
 def over_singular_value(weight: Tensor, matrix: Tensor, u: Tensor, v: Tensor) -> Tensor:
-    """``weight`` over its singular value at ``u`` and ``v`` (Miyato et al. 2018)."""
+    """Divide ``weight`` by its singular value at ``u`` and ``v`` (Miyato et al. 2018)."""
     u, v = u.detach().clone(), v.detach().clone()
     return weight / (u * (matrix @ v)).sum()
 
 
 def default_dim(module: Module) -> int:
-    """The dimension of output channels: 1 in transposed convolutions, else 0."""
+    """Return the dimension of output channels: 1 in transposed convolutions, else 0."""
     return 1 if isinstance(module, _ConvTranspose) else 0
 
 
@@ -77,7 +77,7 @@ class _SpectralNorm(Module):
     def __init__(self, weight: Tensor, n_power_iterations: int, dim: int, eps: float):
         super().__init__()
         if n_power_iterations < 1:
-            raise AttributeValueError(f"spectral_norm: {n_power_iterations} power iterations")
+            raise AttributeValueError(f"spectral_norm: n_power_iterations must be 1 or more, got {n_power_iterations}")
         self.n_power_iterations = n_power_iterations
         self.dim = dim
         self.eps = eps
@@ -103,9 +103,9 @@ class _SpectralNorm(Module):
 def spectral_norm(
     module: Module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
 ) -> Module:
-    """Divides a weight by its largest singular value, which each read in training mode estimates a little better.
+    """Divide a weight by its largest singular value; each read in training mode refines the estimate.
 
-    The matrix has dimension ``dim`` as rows (that of output channels when None) and all others as columns.
+    The matrix has dimension ``dim`` as rows (the output channels when None) and all others as columns.
     """
     weight = getattr(module, name, None)
     if not isinstance(weight, Tensor):

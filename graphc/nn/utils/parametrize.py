@@ -1,4 +1,4 @@
-"""Parametrizations: a parameter or buffer of a module that is a function, itself a module, of other parameters."""
+"""Parametrizations: parameters and buffers computed from other parameters by a module."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from graphc.tensors.tensor import Tensor
 
 
 class ParametrizationList(ModuleList):
-    """The parametrizations of one tensor, applied one after the other to ``original`` (or ``original0``, ... where the
-    first one takes several tensors)."""
+    """Parametrizations of one tensor, applied in turn to ``original``.
+
+    The tensors are ``original0``, ``original1``, ... if the first parametrization takes several.
+    """
 
     def __init__(self, modules: Sequence[Module], original: Tensor, unsafe: bool = False):
         super().__init__(modules)
@@ -26,7 +28,7 @@ class ParametrizationList(ModuleList):
         self.is_tensor = isinstance(start, Tensor)
         if isinstance(start, Tensor):
             if not unsafe and start.dtype is not original.dtype:
-                raise DTypeError(f"right_inverse gives {start.dtype}, the tensor has {original.dtype}")
+                raise DTypeError(f"right_inverse returned {start.dtype}, the tensor has {original.dtype}")
             with no_grad():
                 original.data = start.detach()
             self._keep("original", original)
@@ -45,19 +47,19 @@ class ParametrizationList(ModuleList):
             self.register_buffer(name, tensor)
 
     def originals(self) -> list[Tensor]:
-        """The tensors that the first parametrization takes."""
+        """Return the arguments of the first parametrization."""
         return [self.original] if self.is_tensor else [getattr(self, f"original{i}") for i in range(self.ntensors)]
 
     def right_inverse(self, value: Tensor) -> None:
-        """Sets the originals to what gives ``value``; every parametrization needs a ``right_inverse``."""
+        """Set the originals to make the tensor ``value``; every parametrization needs a ``right_inverse``."""
         with no_grad():
             start = _inverse(self._members(), value)
-            given = [start] if isinstance(start, Tensor) else list(start)
-            for tensor, new in zip(self.originals(), given, strict=True):
+            new_originals = [start] if isinstance(start, Tensor) else list(start)
+            for tensor, new in zip(self.originals(), new_originals, strict=True):
                 tensor.copy_(new)
 
     def forward(self) -> Tensor:
-        """The tensor."""
+        """Compute the tensor from its originals."""
         first, *rest = self._members()
         value = first(*self.originals())
         for parametrization in rest:
@@ -76,43 +78,47 @@ def _check(name: str, value: Any, original: Tensor) -> None:
     if not isinstance(value, Tensor):
         raise ArgumentError(f"{name} must return a tensor, got {type(value).__name__}")
     if value.dtype is not original.dtype:
-        raise DTypeError(f"{name} gives {value.dtype} for a tensor of {original.dtype}", remedy="unsafe=True allows it")
+        raise DTypeError(
+            f"{name} returned {value.dtype} for a tensor of {original.dtype}", remedy="pass unsafe=True to allow it"
+        )
     if tuple(value.shape) != tuple(original.shape):
         raise ShapeError(
-            f"{name} gives {list(value.shape)} for a tensor of {list(original.shape)}", remedy="unsafe=True allows it"
+            f"{name} returned shape {list(value.shape)} for a tensor of shape {list(original.shape)}",
+            remedy="pass unsafe=True to allow it",
         )
 
 
 class _Parametrized:
-    """The rule of an attribute that has parametrizations."""
+    """Rule of an attribute with parametrizations."""
 
     def __init__(self, name: str):
         self.name = name
 
     def compute(self, module: Any) -> Tensor:
-        """What the parametrizations give."""
+        """Compute the attribute by its parametrizations."""
         return module.parametrizations[self.name]()
 
     def assign(self, module: Any, value: Tensor) -> None:
-        """Sets the originals."""
+        """Set the originals to make the attribute ``value``."""
         module.parametrizations[self.name].right_inverse(value)
 
 
 def register_parametrization(
     module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False
 ) -> Module:
-    """Makes parameter or buffer ``tensor_name`` the value of ``parametrization`` at a tensor that is kept instead, as
-    ``module.parametrizations[tensor_name].original``; further ones are applied after those that exist.
+    """Compute parameter or buffer ``tensor_name`` by ``parametrization`` from now on; return the module.
 
-    With ``right_inverse`` the parametrization says which tensor (or tuple of tensors) to begin with, and what an
-    assignment does. Unless ``unsafe``, the value must have the shape and type of the tensor. Returns the module.
+    Its argument is kept as ``module.parametrizations[tensor_name].original``. A further parametrization is applied
+    after the existing ones. The parametrization's ``right_inverse``, if any, returns the tensor (or tuple of tensors)
+    to begin with, and handles assignments. Unless ``unsafe``, the computed value must have the shape and type of the
+    tensor.
     """
     parametrization.train(module.training)
     if is_parametrized(module, tensor_name):
-        present = getattr(module, tensor_name)
+        current = getattr(module, tensor_name)
         if not unsafe:
             with no_grad():
-                _check("the parametrization", parametrization(present), present)
+                _check("the parametrization", parametrization(current), current)
         module.parametrizations[tensor_name].append(parametrization)
         return module
     tensor = module._parameters.get(tensor_name)
@@ -120,52 +126,55 @@ def register_parametrization(
         tensor = module._buffers.get(tensor_name)
     if tensor is None:
         raise AttributeValueError(f"{type(module).__name__} has no parameter or buffer {tensor_name!r}")
-    found = ParametrizationList([parametrization], tensor, unsafe)
+    parametrizations = ParametrizationList([parametrization], tensor, unsafe)
     delattr(module, tensor_name)
     if "parametrizations" not in module._modules:
         module.parametrizations = ModuleDict()
-    module.parametrizations[tensor_name] = found
+    module.parametrizations[tensor_name] = parametrizations
     compute_attribute(module, tensor_name, _Parametrized(tensor_name))
     return module
 
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
-    """Whether a module has parametrizations, of ``tensor_name`` if it is given."""
-    found = module._modules.get("parametrizations")
-    if not isinstance(found, ModuleDict):
+    """Check whether a module, or its ``tensor_name`` if given, has parametrizations."""
+    parametrizations = module._modules.get("parametrizations")
+    if not isinstance(parametrizations, ModuleDict):
         return False
-    return len(found) > 0 if tensor_name is None else tensor_name in found
+    return len(parametrizations) > 0 if tensor_name is None else tensor_name in parametrizations
 
 
 def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized: bool = True) -> Module:
-    """Makes ``tensor_name`` an ordinary parameter or buffer again: of the value that it has, or of its original.
+    """Turn ``tensor_name`` into an ordinary parameter or buffer again, with its current or its original value.
 
-    Raises AttributeValueError when it has no parametrization, or has several originals and they are to be left.
+    ``leave_parametrized`` keeps the current value. Raises AttributeValueError when the tensor has no parametrization,
+    or when ``leave_parametrized`` is false and it has several originals.
     """
     if not is_parametrized(module, tensor_name):
         raise AttributeValueError(f"{type(module).__name__}: {tensor_name!r} has no parametrization")
-    found = module.parametrizations[tensor_name]
-    if not found.is_tensor and not leave_parametrized:
-        raise AttributeValueError(f"{tensor_name!r} is made of several tensors", remedy="leave_parametrized=True")
-    kept = found.originals()[0]
+    parametrizations = module.parametrizations[tensor_name]
+    if not parametrizations.is_tensor and not leave_parametrized:
+        raise AttributeValueError(
+            f"{tensor_name!r} is computed from several tensors", remedy="pass leave_parametrized=True"
+        )
+    tensor = parametrizations.originals()[0]
     if leave_parametrized:
         with no_grad():
             value = getattr(module, tensor_name).detach().clone()
-        if found.is_tensor:
-            kept.data = value
+        if parametrizations.is_tensor:
+            tensor.data = value
         else:
-            kept = Parameter(value, kept.requires_grad) if isinstance(kept, Parameter) else value
+            tensor = Parameter(value, tensor.requires_grad) if isinstance(tensor, Parameter) else value
     stop_computing(module, tensor_name)
     del module.parametrizations[tensor_name]
     if not len(module.parametrizations):
         del module.parametrizations
-    if isinstance(kept, Parameter):
-        module.register_parameter(tensor_name, kept)
+    if isinstance(tensor, Parameter):
+        module.register_parameter(tensor_name, tensor)
     else:
-        module.register_buffer(tensor_name, kept)
+        module.register_buffer(tensor_name, tensor)
     return module
 
 
 def type_before_parametrizations(module: Module) -> type[Any]:
-    """The class of a module as it was written."""
+    """Return the class of a module before parametrizations changed it."""
     return own_class(module) if rules_of(module) else type(module)

@@ -1,4 +1,4 @@
-"""Pruning: parameters of modules with a mask that sets some of their elements to zero."""
+"""Pruning: masks that set some elements of a module's parameters to zero."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ from graphc.tensors.tensor import Tensor
 
 
 class BasePruningMethod(ABC):
-    """A way to choose what is pruned, and the rule of a pruned parameter: whenever it is read, in compiled code too, it
-    is ``name_orig * name_mask``. The module has it as a forward pre-hook, by which it is found; the hook does nothing.
+    """A method that chooses the elements to prune; it also computes the pruned parameter.
+
+    A pruned parameter is ``name_orig * name_mask`` whenever it is read, in compiled code too. The module finds the
+    method as one of its forward pre-hooks; the hook itself does nothing.
 
     Subclasses define ``compute_mask(t, default_mask)``, which returns ``default_mask`` with more zeros, and
-    ``PRUNING_TYPE``: what of a tensor that is pruned already they look at, ``unstructured`` at single elements that are
-    left, ``structured`` at slices along ``dim`` that are left, ``global`` at everything.
+    ``PRUNING_TYPE``, which says how much they see of a tensor pruned before: ``unstructured`` methods see the remaining
+    single elements, ``structured`` ones the remaining slices along ``dim``, ``global`` ones everything.
     """
 
     PRUNING_TYPE: ClassVar[str] = "unstructured"
@@ -31,24 +33,24 @@ class BasePruningMethod(ABC):
     _tensor_name: str
 
     def __call__(self, module: Module, inputs: Any) -> None:
-        """The pre-hook."""
+        """Do nothing: the pre-hook only marks the pruned parameter."""
         return None
 
     def compute(self, module: Any) -> Tensor:
-        """The parameter as it is read."""
+        """Compute the parameter when it is read."""
         return self.apply_mask(module)
 
     def assign(self, module: Any, value: Tensor) -> None:
-        """Sets what the mask is applied to."""
+        """Set the tensor to which the mask is applied."""
         with no_grad():
             module._parameters[f"{self._tensor_name}_orig"].copy_(value)
 
     @abstractmethod
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        """A mask of zeros and ones for ``t``, with zeros where ``default_mask`` has them."""
+        """Return a mask of zeros and ones for ``t``, with zeros where ``default_mask`` has them."""
 
     def apply_mask(self, module: Module) -> Tensor:
-        """The parameter with its mask, as a function of what is trained."""
+        """Apply the mask to the trained parameter."""
         name = self._tensor_name
         original = getattr(module, f"{name}_orig")
         return getattr(module, f"{name}_mask").to_dtype(original.dtype) * original
@@ -57,8 +59,10 @@ class BasePruningMethod(ABC):
     def apply(
         cls, module: Module, name: str, *args: Any, importance_scores: Tensor | None = None, **kwargs: Any
     ) -> BasePruningMethod:
-        """Prunes parameter ``name`` of a module by ``cls(*args, **kwargs)``, beyond what pruned it before; by the
-        size of ``importance_scores`` where they are given, else of the parameter itself. Returns the hook."""
+        """Prune parameter ``name`` of a module by ``cls(*args, **kwargs)``, in addition to earlier pruning.
+
+        Elements are chosen by ``importance_scores`` if given, else by the parameter itself. Returns the hook.
+        """
         method: BasePruningMethod = cls(*args, **kwargs)
         method._tensor_name = name
         before = _hook_of(module, name)
@@ -68,7 +72,7 @@ class BasePruningMethod(ABC):
         scores = tensor if importance_scores is None else importance_scores
         if tuple(scores.shape) != tuple(tensor.shape):
             raise ShapeError(
-                f"importance_scores of shape {list(scores.shape)} for a parameter of shape {list(tensor.shape)}"
+                f"importance_scores have shape {list(scores.shape)}, the parameter has {list(tensor.shape)}"
             )
         with no_grad():
             if before is None:
@@ -85,14 +89,14 @@ class BasePruningMethod(ABC):
         return method
 
     def prune(self, t: Tensor, default_mask: Tensor | None = None, importance_scores: Tensor | None = None) -> Tensor:
-        """``t`` with zeros where this method prunes it."""
+        """Return ``t`` with zeros where this method prunes it."""
         scores = t if importance_scores is None else importance_scores
         if tuple(scores.shape) != tuple(t.shape):
-            raise ShapeError(f"importance_scores of shape {list(scores.shape)} for a tensor of {list(t.shape)}")
+            raise ShapeError(f"importance_scores have shape {list(scores.shape)}, the tensor has {list(t.shape)}")
         return t * self.compute_mask(scores, ones_like(t) if default_mask is None else default_mask)
 
     def remove(self, module: Module) -> None:
-        """Makes the pruned values the parameter, and takes mask and original away."""
+        """Make the pruned values the parameter, and remove mask and original."""
         name = self._tensor_name
         if _hook_of(module, name) is None:
             raise AttributeValueError(f"{type(module).__name__}: {name!r} is not pruned")
@@ -106,7 +110,7 @@ class BasePruningMethod(ABC):
 
 
 def _start(module: Module, name: str, mask: Tensor) -> None:
-    """Keeps the parameter as ``name_orig`` beside a first mask."""
+    """Store the parameter as ``name_orig`` and its first mask as ``name_mask``."""
     original = module._parameters[name]
     del module._parameters[name]
     module.register_parameter(f"{name}_orig", original)
@@ -114,30 +118,32 @@ def _start(module: Module, name: str, mask: Tensor) -> None:
 
 
 def _hook_of(module: Module, name: str) -> tuple[int, BasePruningMethod] | None:
-    """The number and the hook that prunes a parameter."""
-    for number, hook in module._forward_pre_hooks.items():
+    """Return the id and the hook that prunes a parameter, or None."""
+    for hook_id, hook in module._forward_pre_hooks.items():
         if isinstance(hook, BasePruningMethod) and hook._tensor_name == name:
-            return number, hook
+            return hook_id, hook
     return None
 
 
 class PruningContainer(BasePruningMethod):
-    """Pruning methods of one parameter, one after the other."""
+    """Pruning methods of one parameter, applied in turn."""
 
     def __init__(self, *args: Any):
-        given = args[0] if len(args) == 1 and isinstance(args[0], Iterable) else args
+        methods = args[0] if len(args) == 1 and isinstance(args[0], Iterable) else args
         self._pruning_methods: tuple[BasePruningMethod, ...] = ()
-        for method in given:
+        for method in methods:
             if not self._pruning_methods and isinstance(method, BasePruningMethod):
                 self._tensor_name = method._tensor_name
             self.add_pruning_method(method)
 
     def add_pruning_method(self, method: Any) -> None:
-        """Another method, for the same parameter."""
+        """Append a method for the same parameter."""
         if not isinstance(method, BasePruningMethod):
-            raise ArgumentError(f"{type(method).__name__} is no BasePruningMethod")
+            raise ArgumentError(f"{type(method).__name__} is not a BasePruningMethod")
         if self._pruning_methods and method._tensor_name != self._tensor_name:
-            raise AttributeValueError(f"a container prunes {self._tensor_name!r}, the method {method._tensor_name!r}")
+            raise AttributeValueError(
+                f"the container prunes {self._tensor_name!r}, but the method prunes {method._tensor_name!r}"
+            )
         inner = method._pruning_methods if isinstance(method, PruningContainer) else (method,)
         self._pruning_methods += inner
 
@@ -151,7 +157,7 @@ class PruningContainer(BasePruningMethod):
         return self._pruning_methods[index]
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        """What the last method leaves of ``default_mask``, looking at what is left."""
+        """Apply the last method to the elements that ``default_mask`` leaves, and return the new mask."""
         method = self._pruning_methods[-1]
         if method.PRUNING_TYPE == "global":
             return method.compute_mask(t, default_mask)
@@ -161,73 +167,75 @@ class PruningContainer(BasePruningMethod):
             return _among_slices(method, t, default_mask)
         raise AttributeValueError(
             f"{type(method).__name__}.PRUNING_TYPE is {method.PRUNING_TYPE!r}",
-            remedy="unstructured, structured or global",
+            remedy="set it to 'unstructured', 'structured' or 'global'",
         )
 
 
 def _among_elements(method: BasePruningMethod, t: Tensor, default_mask: Tensor) -> Tensor:
-    """The mask of a method that sees only the elements that are left, as a vector."""
+    """Compute the mask of a method that sees only the remaining elements, as a vector."""
     values, mask = t.detach().numpy(), np.array(default_mask.detach().numpy())
-    kept = mask != 0
-    mask[kept] = method.compute_mask(as_tensor(values[kept]), as_tensor(mask[kept])).numpy()
+    remaining = mask != 0
+    mask[remaining] = method.compute_mask(as_tensor(values[remaining]), as_tensor(mask[remaining])).numpy()
     return as_tensor(mask)
 
 
 def _among_slices(method: BasePruningMethod, t: Tensor, default_mask: Tensor) -> Tensor:
-    """The mask of a method that sees only the slices of which something is left."""
+    """Compute the mask of a method that sees only slices with remaining elements."""
     values, mask = t.detach().numpy(), np.array(default_mask.detach().numpy())
     dim = getattr(method, "dim", 0) % t.ndim
-    left = np.flatnonzero((mask != 0).any(tuple(d for d in range(t.ndim) if d != dim)))
-    index = tuple(left if d == dim else slice(None) for d in range(t.ndim))
+    remaining = np.flatnonzero((mask != 0).any(tuple(d for d in range(t.ndim) if d != dim)))
+    index = tuple(remaining if d == dim else slice(None) for d in range(t.ndim))
     mask[index] = method.compute_mask(as_tensor(values[index]), as_tensor(mask[index])).numpy()
     return as_tensor(mask)
 
 
 def _count(amount: int | float, size: int) -> int:
-    """How many of ``size`` things an amount is: an int itself, a float a share."""
+    """Convert an amount to a number of elements: an int is the number, a float a fraction of ``size``."""
     if isinstance(amount, bool) or not isinstance(amount, (int, float)):
-        raise ArgumentError(f"the amount is an int or a float, got {amount!r}")
+        raise ArgumentError(f"the amount to prune must be an int or a float, got {amount!r}")
     if (isinstance(amount, float) and not 0 <= amount <= 1) or amount < 0:
-        raise AttributeValueError(f"the amount is {amount}", remedy="a share between 0 and 1, or a number of elements")
+        raise AttributeValueError(
+            f"cannot prune the amount {amount}", remedy="pass a fraction from 0.0 to 1.0, or a number of elements"
+        )
     if isinstance(amount, float):
         return round(amount * size)
     if amount > size:
-        raise AttributeValueError(f"{amount} of {size} cannot be pruned", remedy="a smaller amount")
+        raise AttributeValueError(f"cannot prune {amount} of {size}", remedy=f"prune at most {size}")
     return amount
 
 
 def _need_slices(t: Tensor, dim: int) -> int:
     if t.ndim < 2:
         raise AttributeValueError(
-            f"whole slices of a tensor of shape {list(t.shape)} cannot be pruned", remedy="an unstructured method"
+            f"cannot prune slices of a tensor of shape {list(t.shape)}", remedy="use an unstructured method"
         )
     if not -t.ndim <= dim < t.ndim:
-        raise AttributeValueError(f"dim {dim} of a tensor of shape {list(t.shape)}")
+        raise AttributeValueError(f"dim {dim} is out of range for a tensor of shape {list(t.shape)}")
     return dim % t.ndim
 
 
 def _without(mask: Tensor, elements: np.ndarray) -> Tensor:
-    """A copy of the mask with zeros at positions of its row-major order."""
-    found = np.array(mask.detach().numpy())
-    found.reshape(-1)[elements] = 0
-    return as_tensor(found)
+    """Copy the mask with zeros at the given row-major positions."""
+    new_mask = np.array(mask.detach().numpy())
+    new_mask.reshape(-1)[elements] = 0
+    return as_tensor(new_mask)
 
 
 def _without_slices(mask: Tensor, dim: int, slices: np.ndarray) -> Tensor:
-    found = np.array(mask.detach().numpy())
-    found[tuple(slices if d == dim else slice(None) for d in range(found.ndim))] = 0
-    return as_tensor(found)
+    new_mask = np.array(mask.detach().numpy())
+    new_mask[tuple(slices if d == dim else slice(None) for d in range(new_mask.ndim))] = 0
+    return as_tensor(new_mask)
 
 
 class Identity(BasePruningMethod):
-    """Prunes nothing, but keeps a mask."""
+    """Prunes nothing, but stores a mask."""
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         return default_mask
 
 
 class RandomUnstructured(BasePruningMethod):
-    """Prunes elements at random: a number of them, or a share."""
+    """Prunes random elements: a number or a fraction of them."""
 
     def __init__(self, amount: int | float):
         _count(amount, 1 << 62)
@@ -239,7 +247,7 @@ class RandomUnstructured(BasePruningMethod):
 
 
 class L1Unstructured(BasePruningMethod):
-    """Prunes the elements that are nearest to zero: a number of them, or a share."""
+    """Prunes the elements nearest to zero: a number or a fraction of them."""
 
     def __init__(self, amount: int | float):
         _count(amount, 1 << 62)
@@ -252,7 +260,7 @@ class L1Unstructured(BasePruningMethod):
 
 
 class RandomStructured(BasePruningMethod):
-    """Prunes whole slices along ``dim`` at random: a number of them, or a share."""
+    """Prunes random slices along ``dim``: a number or a fraction of them."""
 
     PRUNING_TYPE = "structured"
 
@@ -268,7 +276,7 @@ class RandomStructured(BasePruningMethod):
 
 
 class LnStructured(BasePruningMethod):
-    """Prunes the slices along ``dim`` with the smallest norm of order ``n``: a number of them, or a share."""
+    """Prunes the slices along ``dim`` with the smallest norm of order ``n``: a number or a fraction of them."""
 
     PRUNING_TYPE = "structured"
 
@@ -296,30 +304,30 @@ class CustomFromMask(BasePruningMethod):
 
     def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
         if tuple(self.mask.shape) != tuple(default_mask.shape):
-            raise ShapeError(f"a mask of shape {list(self.mask.shape)} for {list(default_mask.shape)}")
+            raise ShapeError(f"the mask has shape {list(self.mask.shape)}, the tensor has {list(default_mask.shape)}")
         return default_mask * self.mask.to_dtype(default_mask.dtype)
 
 
 def identity(module: Module, name: str) -> Module:
-    """Gives parameter ``name`` a mask of ones. Returns the module, as all functions here do."""
+    """Give parameter ``name`` a mask of ones. Returns the module, as all functions of this file do."""
     Identity.apply(module, name)
     return module
 
 
 def random_unstructured(module: Module, name: str, amount: int | float) -> Module:
-    """Sets elements at random to zero: ``amount`` of them, or a share (a float) of those that are left."""
+    """Set random elements to zero: ``amount`` of them, or a fraction (a float) of the remaining ones."""
     RandomUnstructured.apply(module, name, amount)
     return module
 
 
 def l1_unstructured(module: Module, name: str, amount: int | float, importance_scores: Tensor | None = None) -> Module:
-    """Sets the elements nearest to zero, or those with the smallest scores, to zero: ``amount`` of them, or a share."""
+    """Set the elements nearest to zero, or with the smallest scores, to zero: ``amount`` of them, or a fraction."""
     L1Unstructured.apply(module, name, amount, importance_scores=importance_scores)
     return module
 
 
 def random_structured(module: Module, name: str, amount: int | float, dim: int) -> Module:
-    """Sets slices along ``dim`` at random to zero: ``amount`` of them, or a share."""
+    """Set random slices along ``dim`` to zero: ``amount`` of them, or a fraction."""
     RandomStructured.apply(module, name, amount, dim)
     return module
 
@@ -332,13 +340,13 @@ def ln_structured(
     dim: int,
     importance_scores: Tensor | None = None,
 ) -> Module:
-    """Sets the slices along ``dim`` with the smallest norm of order ``n`` to zero: ``amount`` of them, or a share."""
+    """Set the slices along ``dim`` with the smallest norm of order ``n`` to zero: ``amount`` of them, or a fraction."""
     LnStructured.apply(module, name, amount, n, dim, importance_scores=importance_scores)
     return module
 
 
 def custom_from_mask(module: Module, name: str, mask: Tensor) -> Module:
-    """Sets parameter ``name`` to zero where ``mask`` is zero."""
+    """Set parameter ``name`` to zero where ``mask`` is zero."""
     CustomFromMask.apply(module, name, mask)
     return module
 
@@ -349,10 +357,16 @@ def global_unstructured(
     importance_scores: dict[tuple[Module, str], Tensor] | None = None,
     **kwargs: Any,
 ) -> None:
-    """Prunes several parameters, (module, name) each, as if they were one vector; ``kwargs`` go to the method."""
+    """Prune several parameters, each given as (module, name), as if they were one vector.
+
+    ``kwargs`` go to the pruning method.
+    """
     pairs = list(parameters)
     if pruning_method.PRUNING_TYPE != "unstructured":
-        raise ArgumentError(f"{pruning_method.__name__} does not prune single elements", remedy="L1Unstructured")
+        raise ArgumentError(
+            f"{pruning_method.__name__} does not prune single elements",
+            remedy="pass an unstructured method such as L1Unstructured",
+        )
     scores, masks = [], []
     for module, name in pairs:
         tensor = getattr(module, name)
@@ -366,26 +380,27 @@ def global_unstructured(
     method._tensor_name = "everything"
     container.add_pruning_method(method)
     with no_grad():
-        whole = container.compute_mask(shaping.concatenate(scores, 0), shaping.concatenate(masks, 0))
+        joint_mask = container.compute_mask(shaping.concatenate(scores, 0), shaping.concatenate(masks, 0))
     start = 0
     for module, name in pairs:
         tensor = getattr(module, name)
-        custom_from_mask(module, name, whole.narrow(0, start, tensor.numel()).reshape(*tensor.shape))
+        custom_from_mask(module, name, joint_mask.narrow(0, start, tensor.numel()).reshape(*tensor.shape))
         start += tensor.numel()
 
 
 def remove(module: Module, name: str) -> Module:
-    """Ends the pruning of parameter ``name``: the pruned values become the parameter."""
-    found = _hook_of(module, name)
-    if found is None:
-        raise AttributeValueError(f"{type(module).__name__}: {name!r} is not pruned", remedy="is_pruned tells")
-    found[1].remove(module)
-    del module._forward_pre_hooks[found[0]]
+    """End the pruning of parameter ``name``: the pruned values become the parameter."""
+    entry = _hook_of(module, name)
+    if entry is None:
+        raise AttributeValueError(f"{type(module).__name__}: {name!r} is not pruned", remedy="check with is_pruned")
+    hook_id, method = entry
+    method.remove(module)
+    del module._forward_pre_hooks[hook_id]
     return module
 
 
 def is_pruned(module: Module) -> bool:
-    """Whether a parameter of the module, or of one inside, is pruned."""
+    """Check whether a parameter of the module, or of a module below it, is pruned."""
     return any(
-        isinstance(hook, BasePruningMethod) for part in module.modules() for hook in part._forward_pre_hooks.values()
+        isinstance(hook, BasePruningMethod) for child in module.modules() for hook in child._forward_pre_hooks.values()
     )

@@ -1,4 +1,4 @@
-"""Sequences of different lengths: padded to one length, packed for recurrent layers, and taken apart again."""
+"""Sequences of different lengths: pad them, pack them for recurrent layers, and unpack them."""
 
 from __future__ import annotations
 
@@ -35,32 +35,32 @@ __all__ = [
 def pad_sequence(
     sequences: Sequence[Tensor], batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
 ) -> Tensor:
-    """Tensors [length, ...] as one, [longest, batch, ...] or [batch, longest, ...], filled up with a value."""
+    """Pad tensors [length, ...] to one tensor [longest, batch, ...] or [batch, longest, ...]."""
     if padding_side not in ("left", "right"):
         raise AttributeValueError(f"pad_sequence: padding_side {padding_side!r} is neither 'left' nor 'right'")
     if not sequences:
-        raise ShapeError("pad_sequence: there are no sequences")
+        raise ShapeError("pad_sequence: the list of sequences is empty")
     longest = max(s.shape[0] for s in sequences)
     axis = 0 if batch_first else 1
-    parts = [_filled(s, longest, padding_value, padding_side == "left").unsqueeze(axis) for s in sequences]
-    return concat(*parts, axis=axis)
+    padded = [_filled(s, longest, padding_value, padding_side == "left").unsqueeze(axis) for s in sequences]
+    return concat(*padded, axis=axis)
 
 
-def _filled(x: Tensor, length: int, value: float, left: bool) -> Tensor:
+def _filled(x: Tensor, length: int, value: float, pad_left: bool) -> Tensor:
     missing, none = length - x.shape[0], (0,) * (len(x.shape) - 1)
     if not missing:
         return x
-    pads = (missing, 0) if left else (0, missing)
+    pads = (missing, 0) if pad_left else (0, missing)
     return shape.pad(x, low=(pads[0], *none), high=(pads[1], *none), interior=(0, *none), value=padding_of(x, value))
 
 
 def padding_of(x: Tensor, value: float) -> bool | int | float:
-    """``value`` as a number of the kind that ``x`` holds."""
+    """Convert ``value`` to a number of the kind that ``x`` holds: bool, int or float."""
     return value if x.dtype.is_floating_point else bool(value) if x.dtype.kind == "b" else int(value)
 
 
 def unpad_sequence(padded_sequences: Tensor, lengths: Any, batch_first: bool = False) -> list[Tensor]:
-    """The sequences that ``pad_sequence`` filled up."""
+    """Cut the sequences out of the result of ``pad_sequence``."""
     rows = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
     numbers = lengths_of(lengths, rows.shape[0])
     return [rows[i][: int(n)] for i, n in enumerate(numbers)]
@@ -69,46 +69,50 @@ def unpad_sequence(padded_sequences: Tensor, lengths: Any, batch_first: bool = F
 def pack_padded_sequence(
     input: Tensor, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True
 ) -> PackedSequence:
-    """Packs [time, batch, ...] (batch first with ``batch_first``), whose sequences have ``lengths`` (list or tensor).
+    """Pack [time, batch, ...] (batch first with ``batch_first``), whose sequences have ``lengths`` (list or tensor).
 
     They must come longest first unless ``enforce_sorted=False``. Raises AttributeValueError and ShapeError for lengths
-    that do not fit. Lengths are values: inside a trace they must be numbers, not traced tensors.
+    that do not fit. Inside a trace, lengths must be numbers, not traced tensors.
     """
     x = input.transpose(0, 1) if batch_first else input
     numbers = lengths_of(lengths, x.shape[1])
     if numbers.size and numbers.max() > x.shape[0]:
-        raise ShapeError(f"pack_padded_sequence: length {numbers.max()} of an input of {x.shape[0]} steps")
+        raise ShapeError(f"pack_padded_sequence: length {numbers.max()} exceeds the {x.shape[0]} steps of the input")
     order = inverse = None
     if not enforce_sorted:
-        places = np.argsort(-numbers, kind="stable")
-        order, inverse = from_numpy(places), from_numpy(np.argsort(places))
-        x, numbers = x.index_select(1, order), numbers[places]
+        permutation = np.argsort(-numbers, kind="stable")
+        order, inverse = from_numpy(permutation), from_numpy(np.argsort(permutation))
+        x, numbers = x.index_select(1, order), numbers[permutation]
     elif (np.diff(numbers) > 0).any():
         raise AttributeValueError(
             f"pack_padded_sequence: lengths {numbers.tolist()} are not sorted, longest first",
-            remedy="enforce_sorted=False",
+            remedy="pass enforce_sorted=False",
         )
     sizes = (numbers[None, :] > np.arange(numbers.max())[:, None]).sum(1)
     return PackedSequence(packed_data(x[: len(sizes)], sizes), from_numpy(sizes), order, inverse)
 
 
 def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:
-    """Packs tensors [length, ...]."""
+    """Pack tensors [length, ...]."""
     return pack_padded_sequence(pad_sequence(sequences), [s.shape[0] for s in sequences], False, enforce_sorted)
 
 
 def pad_packed_sequence(
     sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0, total_length: int | None = None
 ) -> tuple[Tensor, Tensor]:
-    """(the padded sequences in their original order, their lengths i64 [batch]); the inverse of
-    ``pack_padded_sequence``. ``total_length`` is the number of steps, at least that of the longest sequence."""
+    """Return (padded sequences in their original order, their lengths i64 [batch]).
+
+    The inverse of ``pack_padded_sequence``. ``total_length`` is the number of steps, at least the longest length.
+    """
     sizes = sizes_of(sequence)
     value = padding_of(sequence.data, padding_value)
     x = padded_data(sequence.data, sizes, value)
     lengths = from_numpy(running(sizes).sum(0))
     if total_length is not None:
         if total_length < len(sizes):
-            raise AttributeValueError(f"pad_packed_sequence: total_length {total_length} is below {len(sizes)}")
+            raise AttributeValueError(
+                f"pad_packed_sequence: total_length {total_length} is below the longest length {len(sizes)}"
+            )
         x = _filled(x, total_length, value, False)
     if sequence.unsorted_indices is not None:
         x = x.index_select(1, sequence.unsorted_indices)
@@ -117,6 +121,6 @@ def pad_packed_sequence(
 
 
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
-    """The sequences that ``pack_sequence`` packed."""
+    """Return the sequences that ``pack_sequence`` packed."""
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)

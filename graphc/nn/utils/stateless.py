@@ -1,4 +1,4 @@
-"""Calls of modules with other parameters and buffers than their own."""
+"""Calls of modules with substituted parameters and buffers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from graphc.nn.module_tree import join
 from graphc.tensors.methods import shaping
 from graphc.tensors.tensor import Tensor
 
-Place = tuple[dict[str, Any], str]
+Slot = tuple[dict[str, Any], str]
 """A table of a module and the key of a tensor in it."""
 
 
@@ -25,56 +25,56 @@ def functional_call(
     tie_weights: bool = True,
     strict: bool = False,
 ) -> Any:
-    """``module(*args, **kwargs)`` with parameters and buffers replaced by those given under their dotted names.
+    """Call ``module(*args, **kwargs)`` with parameters and buffers replaced by tensors under their dotted names.
 
-    What the module writes in place, such as running statistics, is written to the tensors given. A tensor that the
-    module holds under several names is replaced under all of them with ``tie_weights``. ``strict`` raises
-    StateDictError for names that are missing or unknown, which else keep the module's own tensor or do nothing.
-    Gradients reach the tensors given, eagerly and inside ``graphc.compile``.
+    In-place writes of the module, such as running statistics, go to the tensors passed. With ``tie_weights`` a tensor
+    registered under several names is replaced under all of them. ``strict`` raises StateDictError for missing or
+    unknown names; otherwise missing names keep the module's own tensor and unknown names do nothing. Gradients reach
+    the tensors passed, eagerly and inside ``graphc.compile``.
     """
-    given = _merged(parameter_and_buffer_dicts)
-    places = _places(module, tie_weights)
-    if strict and (set(places) ^ set(given)):
-        missing, unknown = sorted(set(places) - set(given)), sorted(set(given) - set(places))
+    tensors = _merged(parameter_and_buffer_dicts)
+    slots = _slots(module, tie_weights)
+    if strict and (set(slots) ^ set(tensors)):
+        missing, unknown = sorted(set(slots) - set(tensors)), sorted(set(tensors) - set(slots))
         raise StateDictError(f"functional_call: missing {missing}, unknown {unknown}")
-    with _replaced(places, given):
+    with _replaced(slots, tensors):
         positional = () if args is None else args if isinstance(args, tuple) else (args,)
         return module(*positional, **dict(kwargs or {}))
 
 
 def _merged(dicts: Any) -> dict[str, Tensor]:
-    found: dict[str, Tensor] = {}
+    merged: dict[str, Tensor] = {}
     for mapping in (dicts,) if isinstance(dicts, Mapping) else dicts:
         if not isinstance(mapping, Mapping):
-            raise ArgumentError(f"functional_call: {type(mapping).__name__} is no dictionary of tensors")
-        if again := sorted(set(found) & set(mapping)):
-            raise ArgumentError(f"functional_call: {again} are given twice")
-        found |= mapping
-    return found
+            raise ArgumentError(f"functional_call: {type(mapping).__name__} is not a dictionary of tensors")
+        if repeated := sorted(set(merged) & set(mapping)):
+            raise ArgumentError(f"functional_call: {repeated} are in more than one dictionary")
+        merged |= mapping
+    return merged
 
 
-def _places(module: Module, tie_weights: bool) -> dict[str, list[Place]]:
-    """Where each tensor of a module lies, by dotted name."""
-    found: dict[str, list[Place]] = {}
-    by_tensor: dict[int, list[Place]] = {}
-    for prefix, part in module.named_modules(remove_duplicate=False):
-        for table in (part._parameters, part._buffers):
+def _slots(module: Module, tie_weights: bool) -> dict[str, list[Slot]]:
+    """Map the dotted name of each tensor of a module to all slots that hold it."""
+    slots: dict[str, list[Slot]] = {}
+    by_tensor: dict[int, list[Slot]] = {}
+    for prefix, child in module.named_modules(remove_duplicate=False):
+        for table in (child._parameters, child._buffers):
             for key, tensor in table.items():
                 if tensor is not None:
                     group = by_tensor.setdefault(id(tensor), []) if tie_weights else []
                     group.append((table, key))
-                    found[join(prefix, key)] = group
-    return found
+                    slots[join(prefix, key)] = group
+    return slots
 
 
 @contextmanager
-def _replaced(places: dict[str, list[Place]], given: Mapping[str, Tensor]) -> Iterator[None]:
-    chosen: dict[tuple[int, str], tuple[Place, Tensor]] = {}
-    for name, tensor in given.items():
-        for table, key in places.get(name, ()):
-            known = chosen.setdefault((id(table), key), ((table, key), tensor))
-            if known[1] is not tensor:
-                raise ArgumentError(f"functional_call: {name!r} is tied to another tensor that is given too")
+def _replaced(slots: dict[str, list[Slot]], tensors: Mapping[str, Tensor]) -> Iterator[None]:
+    chosen: dict[tuple[int, str], tuple[Slot, Tensor]] = {}
+    for name, tensor in tensors.items():
+        for table, key in slots.get(name, ()):
+            _, first = chosen.setdefault((id(table), key), ((table, key), tensor))
+            if first is not tensor:
+                raise ArgumentError(f"functional_call: {name!r} is tied to another tensor, which is replaced too")
     before = [(table, key, table[key]) for (table, key), _ in chosen.values()]
     try:
         for (table, key), tensor in chosen.values():
@@ -86,20 +86,23 @@ def _replaced(places: dict[str, list[Place]], given: Mapping[str, Tensor]) -> It
 
 
 def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """(parameters, buffers) of modules of one kind by their dotted names, each stacked along a new first dimension: for
-    ``vmap`` of ``functional_call``. Stacked parameters are leaves of their own. Raises ArgumentError where modules are
-    of several kinds or modes."""
+    """Return (parameters, buffers) of modules of one kind by dotted name, stacked along a new first dimension.
+
+    Use them with ``vmap`` of ``functional_call``. The stacked parameters are new leaves. Raises ArgumentError when the
+    modules differ in class or mode.
+    """
     if not models or any(type(m) is not type(models[0]) or m.training != models[0].training for m in models):
         raise ArgumentError(
-            "stack_module_state takes modules of one kind and mode", remedy="[make() for _ in range(3)]"
+            "stack_module_state: the modules differ in class or mode",
+            remedy="construct them alike: [Net() for _ in range(3)]",
         )
     trained = {name for name, p in models[0].named_parameters() if p.requires_grad}
 
     def stacked(tables: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
-        found = {}
+        results = {}
         for name in tables[0]:
             joined = shaping.stacked([table[name].detach() for table in tables], 0)
-            found[name] = joined.requires_grad_(name in trained)
-        return found
+            results[name] = joined.requires_grad_(name in trained)
+        return results
 
     return stacked([dict(m.named_parameters()) for m in models]), stacked([dict(m.named_buffers()) for m in models])

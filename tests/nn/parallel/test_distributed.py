@@ -107,7 +107,7 @@ def test_what_cannot_be_had_is_said():
         DDP(nn.Tanh())
     with pytest.raises(ArgumentError, match="dim=1"):
         DDP(Net(), dim=1)
-    with pytest.raises(ArgumentError, match=r"device_ids=.*but parameters lie on cpu"):
+    with pytest.raises(ArgumentError, match=r"device_ids=.*but the parameters are on cpu"):
         DDP(Net(), device_ids=[0])
     model = DDP(Net(), device_ids=None)
     with pytest.raises(AttributeError, match="join") as caught:

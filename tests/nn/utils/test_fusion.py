@@ -42,5 +42,5 @@ def test_wrong_uses():
         fuse_conv_bn_eval(conv.eval(), norm)
     with pytest.raises(ArgumentError, match="without running statistics"):
         fuse_conv_bn_eval(conv, nn.BatchNorm2d(2, track_running_stats=False).eval())
-    with pytest.raises(ArgumentError, match="5 features does not fit one of 2"):
+    with pytest.raises(ArgumentError, match="5 features with a batch normalisation of 2"):
         fuse_linear_bn_eval(nn.Linear(1, 5).eval(), nn.BatchNorm1d(2).eval())

@@ -44,7 +44,7 @@ def test_removal_and_assignment(norm: Any, remove: Any):
     assert sorted(layer.state_dict()) == ["bias", "weight"] and type(layer) is nn.Linear
     if norm is weight_norm:
         assert graphc.allclose(layer.weight, value)
-    with pytest.raises(AttributeValueError, match="has no such norm"):
+    with pytest.raises(AttributeValueError, match=r"has no (weight|spectral) norm"):
         remove(layer)
 
 
@@ -55,5 +55,5 @@ def test_wrong_uses():
         spectral_norm(weight_norm(nn.Linear(2, 2)))
     with pytest.raises(AttributeValueError, match="no parameter 'w'"):
         weight_norm(nn.Linear(2, 2), "w")
-    with pytest.raises(AttributeValueError, match="0 power iterations"):
+    with pytest.raises(AttributeValueError, match="n_power_iterations must be 1 or more, got 0"):
         spectral_norm(nn.Linear(2, 2), n_power_iterations=0)

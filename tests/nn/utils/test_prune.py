@@ -185,17 +185,17 @@ def test_copies_and_files_keep_masks():
     ("prune_it", "error", "message"),
     [
         (lambda m: prune.l1_unstructured(m, "wait", 0.5), AttributeValueError, "no parameter 'wait'"),
-        (lambda m: prune.l1_unstructured(m, "weight", 1.5), AttributeValueError, "the amount is 1.5"),
-        (lambda m: prune.l1_unstructured(m, "weight", -1), AttributeValueError, "the amount is -1"),
+        (lambda m: prune.l1_unstructured(m, "weight", 1.5), AttributeValueError, "cannot prune the amount 1.5"),
+        (lambda m: prune.l1_unstructured(m, "weight", -1), AttributeValueError, "cannot prune the amount -1"),
         (lambda m: prune.l1_unstructured(m, "weight", 25), AttributeValueError, "25 of 24"),
         (lambda m: prune.l1_unstructured(m, "weight", "all"), ArgumentError, "an int or a float"),
-        (lambda m: prune.ln_structured(m, "bias", 1, 2, 0), AttributeValueError, "whole slices"),
+        (lambda m: prune.ln_structured(m, "bias", 1, 2, 0), AttributeValueError, "cannot prune slices"),
         (lambda m: prune.ln_structured(m, "weight", 1, 2, 2), AttributeValueError, "dim 2"),
         (lambda m: prune.remove(m, "weight"), AttributeValueError, "is not pruned"),
-        (lambda m: prune.custom_from_mask(m, "weight", gc.ones(2)), ShapeError, r"a mask of shape \[2\]"),
+        (lambda m: prune.custom_from_mask(m, "weight", gc.ones(2)), ShapeError, r"the mask has shape \[2\]"),
         (lambda m: prune.l1_unstructured(m, "weight", 1, gc.ones(2)), ShapeError, "importance_scores"),
         (lambda m: prune.global_unstructured([(m, "weight")], prune.LnStructured), ArgumentError, "single elements"),
-        (lambda m: prune.PruningContainer(3), ArgumentError, "no BasePruningMethod"),
+        (lambda m: prune.PruningContainer(3), ArgumentError, "not a BasePruningMethod"),
     ],
 )
 def test_mistakes(prune_it, error, message):

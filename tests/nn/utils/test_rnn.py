@@ -61,13 +61,13 @@ def test_sequences_come_back():
 
 def test_wrong_uses():
     x = graphc.ones(3, 2, 1)
-    with pytest.raises(AttributeValueError, match=r"\[1, 3\] are not sorted, longest first\n  try    enforce_sorted"):
+    with pytest.raises(AttributeValueError, match=r"\[1, 3\] are not sorted.*\n  try    pass enforce_sorted"):
         rnn.pack_padded_sequence(x, [1, 3])
-    with pytest.raises(ShapeError, match="length 4 of an input of 3 steps"):
+    with pytest.raises(ShapeError, match="length 4 exceeds the 3 steps of the input"):
         rnn.pack_padded_sequence(x, [4, 1])
-    with pytest.raises(ShapeError, match="there are no sequences"):
+    with pytest.raises(ShapeError, match="list of sequences is empty"):
         rnn.pad_sequence([])
     with pytest.raises(AttributeValueError, match="neither 'left' nor 'right'"):
         rnn.pad_sequence([x], padding_side="top")
-    with pytest.raises(AttributeValueError, match="total_length 2 is below 3"):
+    with pytest.raises(AttributeValueError, match="total_length 2 is below the longest length 3"):
         rnn.pad_packed_sequence(rnn.pack_padded_sequence(x, [3, 1]), total_length=2)

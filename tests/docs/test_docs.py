@@ -38,6 +38,18 @@ PAGES = [
     "docs/precision.md",
     "docs/cli.md",
     "docs/c_library.md",
+    "docs/training.md",
+    "docs/debugging.md",
+    "docs/hooks.md",
+    "docs/memory.md",
+    "docs/control_flow.md",
+    "docs/monitor.md",
+    "docs/calls.md",
+    "docs/artifact.md",
+    "docs/linalg.md",
+    "docs/complex.md",
+    "docs/distributions.md",
+    "docs/reliability.md",
 ]
 
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -72,8 +72,8 @@ def test_a_page_says_what_each_column_stands_for():
     standing = {"operators": {"add": "mapped", "mul": "mapped", "sub": "mapped", "div": "missing", "pow": "a reason"}}
     found = {"standing": standing, "rows": rows, "seed": 0, "commits": ["abc"]}
     text = page(found)
-    assert "a run at abc with samples of seed 0" in text
-    assert "at abc, and of what was mended since at def, with" in page(found | {"commits": ["abc", "def"]})
+    assert "Commit abc; samples of seed 0" in text
+    assert "Commit abc (fixes since: def);" in page(found | {"commits": ["abc", "def"]})
     assert "| operators | results, f32 | 2 | 2 | 3 | 4 | 75.00% | 3 |" in text
     assert "| 5 | 3 | 1 | 1 |" in text and "Missing: `div`." in text
     assert "| operators | `mul` | forward | 1 | 0 f32: 1, PyTorch 2 |" in text

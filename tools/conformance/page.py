@@ -49,15 +49,16 @@ def _totals(found: dict[str, Any]) -> Iterator[tuple[str, str, int, str, int, in
 def page(found: dict[str, Any]) -> str:
     """The page docs/conformance.md of a run."""
     first, *later = found["commits"]
-    states = first + (f", and of what was mended since at {' and '.join(later)}," if later else "")
+    states = first + (f" (fixes since: {', '.join(later)})" if later else "")
     lines = [
         "# Conformance",
         "",
-        "The front end beside PyTorch 2.13 by the tables with which PyTorch tests itself, and beside numpy's tables of",
-        "correctly rounded functions. Written by `python -m tools.conformance --all --write docs/conformance.md`;",
-        f"this is a run at {states} with samples of seed {found['seed']}, of each subject at most as",
-        "many as its column says. Subjects that do not count in a column have no sample there: no gradient, no",
-        "wrong call, no such element type.",
+        "This page compares graphc with PyTorch 2.13 by PyTorch's own test tables, and with numpy's tables of",
+        "correctly rounded functions. `python -m tools.conformance --all --write docs/conformance.md` writes it.",
+        "",
+        f"- Commit {states}; samples of seed {found['seed']}.",
+        "- The column *of each* limits the samples of each subject.",
+        "- A column counts a subject only if it has a sample: a gradient, a wrong call, or such an element type.",
         "",
         "| table | column | subjects | of each | passed | of | share | left out |",
         "|---|---|---|---|---|---|---|---|",
@@ -69,12 +70,10 @@ def page(found: dict[str, Any]) -> str:
         lines.append(f"| {suite} | {text} | {subjects} | {most} | {figures} |")
     lines += [
         "",
-        "Tolerances are those of `torch.testing`, or what the table states for an operator. A result in f32 beyond",
-    ]
-    lines += [
-        "them passes where it is no farther from the result in f64 than PyTorch's own is, or within them of it.",
-        "Gradients of a matrix that is taken as symmetric or triangular are compared as PyTorch's table checks them:",
-        "as gradients of what such a matrix was computed of, since those of PyTorch may have parts in both triangles.",
+        "Tolerances come from `torch.testing`, or from the table for an operator. A result in f32 beyond them",
+        "passes if it is at least as close to the result in f64 as PyTorch's own, or within the tolerance of it.",
+        "Gradients of a symmetric or triangular matrix are compared as PyTorch's table checks them: with respect to",
+        "the matrix from which it was computed, since PyTorch's may have entries in both triangles.",
         "",
     ]
     lines += _subjects(found) + _left_out(found) + _failures(found)
@@ -111,15 +110,15 @@ def _left_out(found: dict[str, Any]) -> list[str]:
     count: Counter[str] = Counter()
     for row in found["rows"]:
         count.update(row["excluded"])
-    lines = ["## Samples that are no calls of graphc", "", "| reason | samples |", "|---|---|"]
+    lines = ["## Excluded samples", "", "| reason | samples |", "|---|---|"]
     return [*lines, *(f"| {reason} | {n} |" for reason, n in count.most_common()), ""]
 
 
 def _failures(found: dict[str, Any]) -> list[str]:
     rows = [r for r in found["rows"] if r["failed"]]
     if not rows:
-        return ["## What differs", "", "Nothing."]
-    lines = ["## What differs", "", "| table | subject | column | samples | the first |", "|---|---|---|---|---|"]
+        return ["## Differences", "", "Nothing."]
+    lines = ["## Differences", "", "| table | subject | column | samples | the first |", "|---|---|---|---|---|"]
     for r in rows:
         first = r["failed"][0].replace("|", "/")[:200]
         lines.append(f"| {r['suite']} | `{r['subject']}` | {r['column']} | {len(r['failed'])} | {first} |")

@@ -167,7 +167,7 @@ def report(measured: Measured, checks: Checks, paper: Paper) -> str:
         *_reductions(measured, checks),
         "## Training, measured",
         *_trainings(measured),
-        "## The model beside the measurements",
+        "## The model and the measurements",
         *_checks(checks),
         "## On paper",
         *(text for one in paper for text in _paper(measured, *one)),
@@ -195,8 +195,8 @@ def _reductions(measured: Measured, checks: Checks) -> list[str]:
         lines.append([f"{nbytes >> 10} KiB", *cells])
     link = checks.local
     said = (
-        "Milliseconds by bytes and ranks, the best round; behind them by how much a ring over a link of "
-        f"{_link_text(link)}, fitted to {checks.ranks} ranks, is off."
+        "Milliseconds by bytes and ranks, the best round. The last columns show the error of a ring over a link of "
+        f"{_link_text(link)}, fitted to {checks.ranks} ranks."
     )
     return [said, "\n".join(table(["bytes", *names, *modelled], lines))]
 
@@ -210,8 +210,8 @@ def _trainings(measured: Measured) -> list[str]:
         shares = [f"{x:.1%}" for x in (row.efficiency, row.bound, row.efficiency / row.bound)]
         lines.append([row.case, str(row.ranks), row.peer, *times, f"{row.rate:.4g}", *shares])
     said = (
-        "A step of one rank while the others wait, of all ranks beside one another without reductions, and with them; "
-        "reductions by themselves: the fastest call of all rounds, of each on the slowest rank."
+        "A step of one rank while the others wait (*one rank*), of all ranks at once without reductions (*beside*) and "
+        "with them (*parallel*), and the reductions alone: the fastest call of all rounds, each on the slowest rank."
     )
     return [said, "\n".join(table(heads, lines))]
 
@@ -224,9 +224,9 @@ def _checks(checks: Checks) -> list[str]:
         cells += [_ms(step.fitted), f"{step.fitted / step.measured - 1:+.1%}"]
         lines.append([step.case, str(step.ranks), _ms(step.measured), *cells])
     said = (
-        "A rank has one core here, so that a reduction takes its time from computing (overlap 0). The model takes the "
-        "plan of the compiled step, as it was recorded where reductions take no time but are handed over and asked "
-        "for, and makes it slower by as much as ranks beside one another are."
+        "A rank has one core here, so a reduction and computing do not overlap (overlap 0). The model takes the "
+        "recorded plan of the compiled step with free reductions, and slows it down by the measured factor of ranks "
+        "that run at once."
     )
     return [said, "\n".join(table(heads, lines))]
 
@@ -234,10 +234,10 @@ def _checks(checks: Checks) -> list[str]:
 def _paper(measured: Measured, assumed: Assumed, cases: Mapping[str, list[PaperRow]]) -> list[str]:
     local, remote, speed = assumed.network.local, assumed.network.remote, assumed.speed
     said = (
-        f"Ranks that compute {speed:g} times as fast as a core here, {assumed.network.per_node} in a machine, which "
-        f"has a link of {remote.bandwidth / 1e9:g} GB/s and {1e6 * remote.latency:g} µs; within a machine "
-        f"{_link_text(local)}. While reductions are done, {assumed.overlap:.0%} of the time is computed in. The better "
-        "of ring and tree. Exposed is for how long computing waits."
+        f"Assumptions: ranks compute {speed:g} times as fast as a core here, {assumed.network.per_node} to a machine. "
+        f"A machine has a link of {remote.bandwidth / 1e9:g} GB/s and {1e6 * remote.latency:g} µs; within a machine "
+        f"{_link_text(local)}. Computing continues for {assumed.overlap:.0%} of the time of reductions. The table uses "
+        "the better of ring and tree. *Exposed* is the time that computing waits."
     )
     plans, parts = plans_of(measured), [said]
     for case, rows in cases.items():
@@ -254,7 +254,7 @@ def _paper(measured: Measured, assumed: Assumed, cases: Mapping[str, list[PaperR
 def _link_text(link: Link) -> str:
     text = f"{link.bandwidth / 1e9:.3g} GB/s and {1e6 * link.latency:.3g} µs"
     if link.cached < inf:
-        text += f", and {link.beyond / 1e9:.3g} GB/s for what is beyond {link.cached / (1 << 20):.3g} MiB"
+        text += f", and {link.beyond / 1e9:.3g} GB/s beyond {link.cached / (1 << 20):.3g} MiB"
     return text
 
 
@@ -276,23 +276,29 @@ def page(measured: Measured, checks: Checks, paper: Paper) -> str:
 
 _HEAD = """# Scaling
 
-What several ranks gain, measured, and what many would gain, on paper. `python -m benchmarks.scaling --write` has
-written this page; `--json` prints all figures, and `--from FILE` takes those for another network: `--bandwidth` (GB/s
-of a machine's link), `--latency` (µs), `--ranks-per-node`, `--overlap`, `--speed`. `--trace FILE` writes a step of all
-ranks for chrome://tracing or Perfetto.
+```sh
+python -m benchmarks.scaling --write    # measures, and writes this page
+```
 
-How the model counts:
+This page has the measured speedup of several ranks, and a computed one for many. Options:
 
-- a message of b bytes takes latency + b / bandwidth (Hockney);
-- an all-reduce of B bytes on n ranks by a ring takes 2 (n - 1) latencies and 2 (n - 1) / n B / bandwidth, by a tree
-  (recursive halving and doubling) 2 log2 n latencies and the same bytes;
-- with several ranks in a machine it goes through the machine first and then between machines, whose links the ranks of
-  a machine share;
-- the plan of the compiled step says when each bucket is full and when the optimizer asks for it; reductions follow one
-  another in the order of buckets;
-- ZeRO-1 scatters the sums of gradients, updates one part of n on each rank and gathers the parts behind. Its
-  efficiency can be above 100%: a rank alone has all of the update to do. NOTE: `ZeroRedundancyOptimizer` sends more
-  today: whole sums of gradients, and one broadcast from the owner of each part.
+- `--json` prints all figures.
+- `--from FILE` reads the measurements and computes another network: `--bandwidth` (GB/s of a machine's link),
+  `--latency` (µs), `--ranks-per-node`, `--overlap`, `--speed`.
+- `--trace FILE` writes a step of all ranks for chrome://tracing or Perfetto.
 
-Left out: ranks that are late, other traffic, and the gathering of parts behind the next forward pass.
+The model:
+
+- A message of b bytes takes latency + b / bandwidth (Hockney).
+- An all-reduce of B bytes on n ranks by a ring takes 2 (n - 1) latencies and 2 (n - 1) / n B / bandwidth. A tree
+  (recursive halving and doubling) takes 2 log2 n latencies and the same bytes.
+- With several ranks in a machine the all-reduce runs inside the machine first and then between machines. The ranks of a
+  machine share its link.
+- The plan of the compiled step gives the times at which each bucket is full and at which the optimizer needs it.
+  Reductions run one after the other, in the order of buckets.
+- ZeRO-1 scatters the sums of gradients, updates one n-th on each rank and gathers the results. Its efficiency can
+  exceed 100%, because a single rank does the whole update. Note: `ZeroRedundancyOptimizer` sends more today: whole sums
+  of gradients, and one broadcast from the owner of each parameter.
+
+The model ignores late ranks, other traffic, and gathering during the next forward pass.
 """

@@ -27,7 +27,7 @@ SUBSET = (
     "tests/codegen/door",
     "tests/codegen/link",
     "tests/runtime",
-    "tests/library",
+    "tests/c_library",
     "tests/calls/test_function.py",
     "tests/end_to_end/test_random_graphs.py",
 )

@@ -108,7 +108,7 @@ def _repeated(pages: tuple[str, ...]) -> dict[str, dict[str, str]]:
 
 project = "graphc"
 release = VERSION
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon"]
 templates_path = ["_templates"]
 html_theme = "furo"
 html_title = f"graphc {VERSION}"
@@ -129,6 +129,9 @@ autosummary_context = {"repeated": _repeated(PAGES), "with_bases": ["Tensor", "M
 autosummary_context |= {"subjects": _subjects(PAGES), "own_page": OWN_PAGE}
 autodoc_member_order = "alphabetical"
 autodoc_typehints = "signature"
+# Args, Returns and Raises of docstrings are lists in Google's style.
+napoleon_numpy_docstring = False
+napoleon_use_rtype = False
 add_module_names = False
 # Tables at the top of each page link to the objects; entries for hundreds of them would be copied into every sidebar.
 toc_object_entries = False
@@ -164,4 +167,5 @@ def _joined(parts: list[str]) -> str:
 
 def setup(app: Any) -> None:
     """Connect the events; Sphinx calls it."""
-    app.connect("autodoc-process-docstring", _escape)
+    # Before napoleon, whose priority is 500, writes markup of its own.
+    app.connect("autodoc-process-docstring", _escape, priority=400)

@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
     "README.md",
     "docs/index.md",
+    "docs/architecture.md",
     "docs/tutorial.md",
     "docs/derivatives.md",
     "docs/extending.md",

@@ -170,7 +170,7 @@ def test_decisions_about_what_is_not_there_are_refused():
     ids=["graph", "program", "nest"],
 )
 def test_the_page_lists_each_pass_in_its_place(title: str, passes: Sequence[Named]):
-    page = (Path(__file__).parents[3] / "docs/architecture.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs/inside/passes.md").read_text(encoding="utf-8")
     table = page.partition(f"| {title} | why there |\n|---|---|\n")[2].partition("\n\n")[0]
     listed = [name for line in table.splitlines() for name in re.findall("`([^`]+)`", line.split("|")[1])]
     assert listed == [p.name for p in passes]

@@ -139,16 +139,44 @@ python_maximum_signature_line_length = 100
 
 _CODE = re.compile(r"(``.+?``|`[^`\n]+?`_?)", re.DOTALL)
 _MARKUP = re.compile(r"[*|\\]|_(?=\W|$)")
+_SECTION = re.compile(r"(Args|Returns|Raises|Example):$")
+"""Titles that Google's style of docstrings has."""
+_ITEM = re.compile(r"    ([*\w]+(?:, [*\w]+)*): (.*)")
+_FIELDS = {"Args": "param", "Raises": "raises"}
+"""Fields of Sphinx for the items of a section."""
 
 
 def _escape(app: Any, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
     """Escape the markup of reStructuredText: docstrings are plain text with ``code``."""
     if what == "function" and isinstance(obj, _BUILTIN):
         lines[:] = [*assignment_of(name.rpartition(".")[2], obj).docstring.splitlines(), ""]
+    lines[:] = _with_fields(lines)
     parts = _CODE.split("\n".join(lines))
     # Indented blocks stay as they are: they are code.
     parts[::2] = ["\n".join(_escaped(line) for line in part.split("\n")) for part in parts[::2]]
     lines[:] = _joined(parts).split("\n")
+
+
+def _with_fields(lines: list[str]) -> list[str]:
+    """Return a docstring with the items under ``Args:``, ``Returns:`` and ``Raises:`` as fields of Sphinx."""
+    result: list[str] = []
+    title = ""
+    for line in lines:
+        if section := _SECTION.match(line):
+            title = section[1]
+            result += {"Returns": [":returns:"], "Example": [line]}.get(title, [])
+        elif line and not line.startswith(" "):
+            title = ""
+            result.append(line)
+        elif title in _FIELDS and (item := _ITEM.match(line)):
+            # Sphinx takes a word before a space for the type of the next one.
+            result.append(f":{_FIELDS[title]} {item[1].replace(', ', ',')}: {item[2]}")
+        elif title in _FIELDS or title == "Returns":
+            # Two spaces: text that continues a field, and no code that stays unescaped.
+            result.append(f"  {line.strip()}" if line else "")
+        else:
+            result.append(line)
+    return result
 
 
 def _escaped(line: str) -> str:

@@ -164,11 +164,40 @@ def reduced(name: str, i: int, grad: Any, shape: tuple[int, ...]) -> Any:
 class Function:
     """Base class of operations with their own gradient.
 
-    Static style: ``forward(ctx, *args)`` (or ``forward(*args)`` with ``setup_context(ctx, inputs, output)``),
-    ``backward(ctx, *grads)`` and, for forward mode, ``jvp(ctx, *tangents)``, applied by ``F.apply(*args)``. Instance
-    style, one instance per call: ``__init__`` takes the arguments other than tensors, ``forward(self, *tensors)`` and
-    ``backward(self, *grads)`` use ``self`` as the context, applied by ``F(...)(*tensors)``. Backward returns one
-    gradient (or None) per argument of forward; additional ones must be None.
+    A subclass defines static methods and is applied by ``F.apply(*args)``: ``forward(ctx, *args)`` (or
+    ``forward(*args)`` and ``setup_context(ctx, inputs, output)``), ``backward(ctx, *grads)`` and, for forward mode,
+    ``jvp(ctx, *tangents)``. In instance style, ``F(...)(*tensors)``, ``forward(self, *tensors)`` and ``backward(self,
+    *grads)`` use ``self`` as the context, and each call takes a new instance, whose ``__init__`` gets arguments other
+    than tensors.
+
+    Args:
+        args: none; an instance-style subclass has its own.
+
+    Returns:
+        ``forward`` returns a tensor or a tuple. ``backward`` returns one gradient, or None, per argument of
+        ``forward``; additional ones must be None.
+
+    Raises:
+        ArgumentError: methods of one style applied in the other.
+        GradientError: an instance is called twice, or a gradient has the wrong shape.
+
+    Example:
+        >>> import graphc as gc
+        >>> class Exp(gc.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         y = x.exp()
+        ...         ctx.save_for_backward(y)
+        ...         return y
+        ...
+        ...     @staticmethod
+        ...     def backward(ctx, grad):
+        ...         (y,) = ctx.saved_tensors
+        ...         return grad * y
+        >>> x = gc.tensor([0.0, 1.0], requires_grad=True)
+        >>> Exp.apply(x).sum().backward()
+        >>> x.grad
+        tensor([1.0000, 2.7183])
     """
 
     @staticmethod

@@ -152,14 +152,26 @@ def value_and_grad(
 
 
 def grad(func: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """Return a function that computes the gradient of ``func``, which returns one number; see ``value_and_grad``.
+    """Return a function that computes the gradient of a scalar function.
 
-    With ``has_aux`` it returns (gradient, anything).
+    Args:
+        func: function that returns a tensor of one element.
+        argnums: position of the argument to differentiate by, or a tuple of several.
+        has_aux: ``func`` returns (scalar, anything).
 
-    Example::
+    Returns:
+        A function with the arguments of ``func`` that returns the gradient, with the structure of the argument (a tuple
+        of gradients for several); with ``has_aux``, (gradient, anything).
 
-        derivative = graphc.func.grad(lambda x: (x**2).sum())
-        derivative(graphc.tensor([1.0, 2.0]))  # tensor([2., 4.])
+    Raises:
+        GradientError: in a call, ``func`` returns anything but a scalar.
+        ArgumentError: in a call, there is no argument ``argnums``.
+
+    Example:
+        >>> import graphc as gc
+        >>> derivative = gc.func.grad(lambda x: (x**2).sum())
+        >>> derivative(gc.tensor([1.0, 2.0]))
+        tensor([2., 4.])
     """
     value_and_gradient = value_and_grad(func, argnums, has_aux)
 
@@ -216,10 +228,27 @@ def _with_aux(result: Any, has_aux: bool) -> tuple[Any, Any]:
 
 
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
-    """Return (output, pull), where ``pull(weights)`` returns a tuple with the gradient of each primal.
+    """Return the output of a function, and a function that pulls gradients back to its arguments.
 
-    Weights have the structure of the output. With ``has_aux``, ``func`` returns (output, anything), and the result is
-    (output, pull, anything).
+    Args:
+        func: function of tensors or nested containers of tensors.
+        primals: arguments of ``func``.
+        has_aux: ``func`` returns (output, anything).
+
+    Returns:
+        (output, pull), with ``has_aux`` (output, pull, anything). ``pull(weights)`` takes weights with the structure of
+        the output and returns a tuple with the gradient of each primal.
+
+    Raises:
+        ArgumentError: the weights are not nested as the output.
+
+    Example:
+        >>> import graphc as gc
+        >>> output, pull = gc.func.vjp(lambda x: x**2, gc.tensor([1.0, 2.0]))
+        >>> output
+        tensor([1., 4.])
+        >>> pull(gc.tensor([1.0, 10.0]))
+        (tensor([ 2., 40.]),)
     """
     call = _Call(func, tuple(range(len(primals))), primals, {})
     output, extra = _with_aux(call.output, has_aux)

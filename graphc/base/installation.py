@@ -36,10 +36,13 @@ class Installation:
     def command(self, *extras: str, options: str = "") -> str:
         """Return the shell command that installs the package again, with extras such as ``torch``.
 
-        >>> Installation().command("torch")
-        "pip install 'graphc-compiler[torch]'"
-        >>> Installation(Path("/src/graphc"), editable=True).command("images", "onnx")
-        "cd /src/graphc && pip install -e '.[images,onnx]'"
+        Example:
+            >>> from pathlib import Path
+            >>> from graphc.base.installation import Installation
+            >>> Installation().command("torch")
+            "pip install 'graphc-compiler[torch]'"
+            >>> Installation(Path("/src/graphc"), editable=True).command("images", "onnx")
+            "cd /src/graphc && pip install -e '.[images,onnx]'"
         """
         target = "." if self.folder is not None else DISTRIBUTION
         target += f"[{','.join(extras)}]" if extras else ""

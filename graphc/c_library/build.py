@@ -109,6 +109,9 @@ def build_library(
         realtime: prove the absence of allocations, locks and system calls for each entry, and report its costs.
         target, strict_order, precision, passes, dims: as for ``export``.
 
+    Returns:
+        The Library: its files, entries and sizes.
+
     Raises:
         RealtimeError: a proof fails.
         CompileError: the model calls Python functions, no single program serves all sizes of its dimensions, or the
@@ -116,10 +119,11 @@ def build_library(
         ArgumentError: a name that C cannot have.
         OSError: a file cannot be written.
 
-    Example::
-
-        library = graphc.build_library(model, graphc.zeros(1, 28), path="net.so", emit=("so", "h", "c"))
-        print(library.files["h"])
+    Example:
+        >>> import graphc as gc
+        >>> library = gc.build_library(gc.nn.ReLU(), gc.zeros(3), path="relu.o", emit=("o", "h"))
+        >>> [str(path) for path in library.files.values()]
+        ['relu.o', 'relu.h']
     """
     library_path = Path(path)
     kinds = _kinds(library_path, emit)
@@ -130,13 +134,18 @@ def build_library(
     stored = _content(model, examples, keyword_examples, dims, passes, precision, machine)
     sources = sources_of(stored, entries)
     library_code = build(sources, changing(stored, sources), Choices(prefix, machine, target, weights, threads))
-    if weights == INSIDE and library_code.weights.nbytes > LARGEST_INSIDE:
+    if weights == INSIDE:
+        _check_size(library_code.weights.nbytes)
+    return _write(library_code, machine, library_path, kinds, realtime)
+
+
+def _check_size(weight_bytes: int) -> None:
+    """Raise CompileError for weights that are too large to be inside a library."""
+    if weight_bytes > LARGEST_INSIDE:
         raise CompileError(
-            f"build_library: the weights take {library_code.weights.nbytes} bytes, a library holds at most "
-            f"{LARGEST_INSIDE}",
+            f"build_library: the weights take {weight_bytes} bytes, a library holds at most {LARGEST_INSIDE}",
             remedy=f"pass weights={BESIDE!r}",
         )
-    return _write(library_code, machine, library_path, kinds, realtime)
 
 
 def _kinds(path: Path, emit: Sequence[str] | None) -> tuple[str, ...]:

@@ -421,47 +421,42 @@ def compile(
     strict_order: bool = False,
     **torch: Any,
 ) -> Any:
-    """A callable that computes what ``model``, a module, function or graph, does, as native code.
+    """Compile a module, function or graph to native code; the result is called like ``model``.
 
-    It traces at the first call of each signature: shapes and element types of tensors, values of all other arguments,
-    training flags of modules, what requires gradients. Parameters and buffers are those of the live model, results part
-    of eager autograd. A function may train (see docs/training.md). Without a model it is a decorator.
+    Without ``model``, return a decorator. docs/calls.md says when a call compiles again and what is kept between calls.
 
-    ``precision`` is what large weights are stored as: ``bf16``, ``f16``, ``int8``, ``int4``, or ``bf16_dot``,
-    ``int8_dot`` and ``int4_dot``, which also round what they are multiplied by (see docs/precision.md); in copies, made
-    anew after writes by operations; no gradients. In a function that trains ``bf16`` rounds factors of large products.
-    Without gradients, what is folded, packed and transformed of parameters and buffers is kept, and made again after
-    one was replaced or written to. Memory that others can write to (``numpy()``, ``from_numpy``) is read at each call.
-    ``freeze`` makes constants of parameters and buffers that are only read, as ``export`` does; a write to one by an
-    operation compiles again. Gradients are not available. It and ``precision`` do not see a write through
-    ``parameter.numpy()``. Raises ArgumentError for another precision.
-    ``memory`` is the most that a call may keep for its backward pass, as ``"200MB"`` or ``"70%"`` (see docs/memory.md).
-    ``passes`` are graph passes of one's own (docs/extending.md). They run first on the traced graph, in order, before
-    it is differentiated and goes through the standard ones; one with ``after`` runs behind the standard pass of that
-    name, forward and backward. What each leaves is verified, with the same inputs, outputs and states: else PassError.
+    Args:
+        model: a Module, a function of tensors, or a graph of ``trace``. Parameters and buffers stay those of the model.
+        precision: form of large weights: ``"bf16"``, ``"f16"``, ``"int8"``, ``"int4"``; ``"bf16_dot"``, ``"int8_dot"``,
+            ``"int4_dot"`` also round the other factor. Not differentiable, but ``"bf16"`` works in a training function.
+        freeze: make parameters and buffers that are only read constants. Not differentiable.
+        passes: graph passes of your own, before the standard ones or after the one that they name (docs/extending.md).
+        tensors: tensors by path for the params and states of a graph (default: ``graph.bound``).
+        target: CPU: ``"host"``, ``"sse2"``, ``"avx2"``, ``"avx512"``, ``"neon"``, ``"rv64gc"`` or ``"rv64gcv"``.
+        device: where to run: ``"cuda"``, ``"cuda:1"``, or ``"cuda-emu"`` (default: where the tensors are).
+        dims: names of varying sizes, ``{"x": (gc.Dim("batch"), None)}``, by argument; ``"auto"`` finds them.
+        memory: the most that a call keeps for its backward pass: bytes, ``"200MB"`` or ``"70%"`` (docs/memory.md).
+        strict_order: add in the order of the source: the same bits on every CPU (docs/precision.md).
+        torch: arguments of ``torch.compile`` by name, such as ``dynamic`` or ``disable``.
 
-    ``target`` is what the code is made for: ``host``, this machine as it was found, or one with fixed facts, of which
-    this one must have the instructions: ``sse2``, ``avx2``, ``avx512``, ``neon``, ``rv64gc``, ``rv64gcv``; CompileError
-    otherwise. ``strict_order`` keeps sums as they are written: the same bits on every CPU (see docs/precision.md).
-    ``torch`` are arguments of ``torch.compile`` by name: see ``calls.torch_arguments``.
-    ``device`` is where it runs instead: ``cuda``, ``cuda:1``, ``cuda-emu`` (code for GPUs, which the CPU executes);
-    without it where tensors of model and call lie. Those of the host are copied there, arguments in each call, others
-    after writes, and results come back where all are of the host. DeviceError where there is no such device.
+    Returns:
+        A callable with the arguments and results of ``model``; a graph takes one tensor or array per input.
 
-    ``dims`` names sizes that differ from call to call, so that one trace serves all: ``dims={"x": (batch, time)}`` with
-    ``batch = gc.Dim("batch", max=64)`` says what the first dimensions of argument ``x`` are. Arguments are meant by
-    name or position (or a list of all in order), nested ones as they are nested; instead of a dimension there may be a
-    size made of some (``16 * side``), a number, or None for one fixed at what each call has. An int among the arguments
-    may be a dimension itself: ``dims={"pos": gc.Dim("pos", 0, 511)}`` gives the function a size, and ``keys[:, :pos +
-    1]`` reads so much of the keys. Sizes that are read inside are symbolic; where code branches on one, calls that go
-    the other way get a trace of their own. ``dims="auto"`` names each size that takes a second value. Raises
-    ArgumentError where the arguments do not have what is named, at the call ShapeError for sizes that are not equal or
-    out of range, and ArgumentError for such numbers.
+    Raises:
+        ArgumentError: an unknown precision or argument, or a param of a graph that has no tensor.
+        CompileError: this machine lacks the instructions of ``target``.
+        DeviceError: there is no such device.
+        ShapeError: in a call, sizes do not fit ``dims``.
+        TraceError: in a call, Python code asks for a value that is only known when the program runs.
+        PassError: in a call, a pass leaves a graph with other inputs, outputs or states.
 
-    A graph (from ``graphc.trace``, parsed, or edited) is called on one tensor or array per input, in order, each of the
-    type that it states; one output is given by itself, several as a tuple. Its params and states are the tensors of
-    ``tensors``, by path; without it those that were traced (``graph.bound``): the very tensors of that module, which
-    are read and written as they are at each call. Raises ArgumentError where the graph has a param that is in neither.
+    Example:
+        >>> import graphc as gc
+        >>> @gc.compile
+        ... def area(width, height):
+        ...     return (width * height).sum()
+        >>> area(gc.tensor([1.0, 2.0]), gc.tensor([3.0, 4.0]))
+        tensor(11.)
     """
     freeze, dims, off = without_torch_arguments(freeze, dims, torch)
     options = (precision, freeze, passes, machine_named(target, device, strict_order), dims, memory)

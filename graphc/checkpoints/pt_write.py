@@ -44,10 +44,26 @@ _PADDING = b"FB"
 def save(obj: Any, path: str | os.PathLike[str]) -> None:
     """Write an object to a file that ``torch.load(path, weights_only=True)`` and ``graphc.load`` read, atomically.
 
-    Tensors and numpy arrays may be nested in dictionaries (with strings, numbers, bools or None as keys), lists and
-    tuples, next to numbers, strings, bools and None. Tensors keep their strides, and share memory after loading if they
-    do now; elements outside of a tensor that shares memory with no other are not written. Arrays become tensors, numpy
-    scalars numbers. Raises ArgumentError with the path of any other value; OSError.
+    Args:
+        obj: tensors and numpy arrays, nested in dictionaries (with strings, numbers, bools or None as keys), lists and
+            tuples, next to numbers, strings, bools and None. Tensors keep their strides and share memory after loading
+            if they do now; elements outside of a tensor that shares no memory are left out. Arrays become tensors,
+            numpy scalars numbers.
+        path: file to write.
+
+    Returns:
+        None.
+
+    Raises:
+        ArgumentError: any other value; the message has its path in ``obj``.
+        OSError: the file cannot be written.
+
+    Example:
+        >>> import graphc as gc
+        >>> model = gc.nn.Linear(2, 1)
+        >>> gc.save({"model": model.state_dict(), "epoch": 3}, "checkpoint.pt")
+        >>> list(gc.load("checkpoint.pt")["model"])
+        ['weight', 'bias']
     """
     if hasattr(path, "write"):
         raise ArgumentError("graphc.save takes a path, got an open file", remedy="call graphc.save(obj, path)")

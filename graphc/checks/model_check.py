@@ -55,24 +55,34 @@ def check(
     gradients: bool = False,
     folder: str | os.PathLike[str] | None = None,
 ) -> Report | PassReport:
-    """Traces a module or function on example tensors or arrays and compares the optimized graph, the kernels and the
-    native code with the numpy meaning of the trace, on these examples.
+    """Compare the native code of a model, stage by stage, with the numpy reference on example arguments.
 
-    ``print(report)`` shows the largest differences per stage and the first bad node with the user's line;
-    ``report.good`` says whether all is well. With a ``precision`` (``bf16``, ``f16``, ``int8``, ``int4``, ``bf16_dot``,
-    ``int8_dot``, ``int4_dot``) the stages are those of the model with its weights stored so, and ``report.precision``
-    says how far its outputs are from the model's.
+    Nothing is written to the model.
 
-    ``dims`` names sizes of the examples as for ``compile``: the stages are those of the program for all sizes, called
-    with those of the examples. Nothing is written to the model. Raises what tracing raises; ArgumentError for an
-    unknown precision; UndecidedSize where there is no program for all sizes.
+    Args:
+        model: a Module, a function, or a step of ``compile_step``.
+        examples: example tensors or arrays.
+        rtol, atol: relative and absolute tolerance (default: by element type).
+        precision: check the model with its weights in this form, as for ``compile``; ``report.precision`` compares
+            its outputs with the model's.
+        dims: names of sizes that vary; the program for all sizes is checked.
+        passes: check every graph pass, lowering step and program pass by itself.
+        gradients: the same for the graph with gradients, its two halves and the rules of its ops.
+        folder: folder for a file with the smallest failing case, which ``load_case`` and ``graphc check FILE`` read.
 
-    With ``passes`` there is a line for each graph pass, the lowering, each program pass, each step on nests, and the
-    native code. ``gradients`` does the same for the graph with gradients, its two halves and the rules of its ops. The
-    model may also be a step of ``compile_step``, or a function that trains: every pass is checked of these, and
-    parameters and state are compared after one call, which writes nothing to the model. The first pass that is wrong
-    is shown on a graph of few nodes; ``folder`` (with which every pass is checked, too) is where a file with it is
-    written, which ``load_case`` and ``graphc check FILE`` read.
+    Returns:
+        A Report, or a PassReport with ``passes``, ``gradients`` or ``folder``. ``report.good`` says whether all stages
+        agree; ``print(report)`` shows the largest difference of each and the first bad node with its line.
+
+    Raises:
+        ArgumentError: an unknown precision, or tolerances together with ``passes``.
+        UndecidedSize: there is no program for all sizes of ``dims``.
+
+    Example:
+        >>> import graphc as gc
+        >>> report = gc.check(gc.nn.Softmax(dim=-1), gc.tensor([[1.0, 2.0, 3.0]]))
+        >>> report.good
+        True
     """
     if isinstance(model, CompiledStep) or folder is not None:
         passes = True
@@ -82,6 +92,13 @@ def check(
                 "check of every pass takes no precision and no tolerances", remedy="call check without passes=True"
             )
         return check_model_passes(model, examples, gradients=gradients, dims=dims, folder=folder)
+    return _check_stages(model, examples, dims, precision, rtol, atol)
+
+
+def _check_stages(
+    model: Any, examples: tuple[Any, ...], dims: Any, precision: str | None, rtol: float | None, atol: float | None
+) -> Report | PassReport:
+    """Compare the stages of a model with its trace; check a function that trains pass by pass."""
     try:
         traced = snapshot(model, examples, dims=dims)
     except GraphcError:
@@ -97,6 +114,4 @@ def check(
     state = traced.state()
     if precision is not None:
         return check_narrow(graph, state, arrays, precision, rtol=rtol, atol=atol)
-    arguments = graph_arguments(graph, state, arrays)
-
-    return check_graph(graph, arguments, rtol=rtol, atol=atol)
+    return check_graph(graph, graph_arguments(graph, state, arrays), rtol=rtol, atol=atol)

@@ -34,18 +34,30 @@ Function = Callable[..., Any]
 
 
 def cond(pred: Any, true_fn: Function, false_fn: Function, operands: Any = ()) -> Any:
-    """Return ``true_fn(*operands)`` if ``pred`` is true, else ``false_fn(*operands)``; only that one is computed.
+    """Call ``true_fn(*operands)`` if ``pred`` is true, else ``false_fn(*operands)``; compute only that one.
 
-    ``pred`` is a bool or a bool tensor of one element. ``operands`` is a tuple or list of tensors, or of nested tuples,
-    lists and dictionaries of tensors. Both functions return the same nesting, shapes and element types. They may use
-    tensors from outside, which get gradients too. Compiled code contains both functions and a branch; its backward pass
-    recomputes the chosen one. Under ``vmap`` with different conditions, both are computed.
+    Compiled code contains both functions and a branch; its backward pass recomputes the chosen one. Under ``vmap`` with
+    different conditions, both are computed. Eager and compiled code draw the same random numbers (``Generator.draw``).
 
-    A function may draw random numbers and write to tensors from outside, such as buffers; only the chosen one does. Its
-    draws form a random step of their own, and later draws start another step, whichever was chosen (see
-    ``Generator.draw``). So eager and compiled code draw the same numbers.
+    Args:
+        pred: a bool, or a bool tensor of one element.
+        true_fn, false_fn: functions of the operands. They may use and write to tensors from outside, such as buffers,
+            and draw random numbers; only the chosen one does. Tensors from outside get gradients too.
+        operands: tuple or list of tensors, or of nested tuples, lists and dictionaries of tensors.
 
-    Raises ShapeError, DTypeError and ArgumentError if the results differ in shape, type or nesting.
+    Returns:
+        The result of the chosen function. Both return the same nesting, shapes and element types.
+
+    Raises:
+        ShapeError: the results have different shapes.
+        DTypeError: the results have different element types.
+        ArgumentError: the results are nested differently.
+
+    Example:
+        >>> import graphc as gc
+        >>> x = gc.tensor([1.0, -4.0])
+        >>> gc.cond(x.sum() > 0, lambda x: x, lambda x: -x, (x,))
+        tensor([-1.,  4.])
     """
     if not isinstance(operands, (tuple, list)):
         raise ArgumentError(

@@ -32,14 +32,30 @@ Step = Callable[[Any, Any], tuple[Any, Any]]
 
 
 def scan(f: Step, init: Any, xs: Any = None, length: int | None = None, reverse: bool = False) -> tuple[Any, Any]:
-    """Apply ``carry, y = f(carry, x)`` to every slice ``x`` of ``xs`` along the first dimension, starting with
-    ``carry = init``; with ``reverse``, from the last slice on. Return the last carry and the ``y`` stacked in the order
-    of the slices.
+    """Apply ``carry, y = f(carry, x)`` to each slice ``x`` of a sequence, and stack the results ``y``.
 
-    Carries, ``xs`` and ``y`` are tensors or nested tuples, lists and dictionaries of tensors; carries keep their shapes
-    and types. Without ``xs``, ``length`` is the number of steps and ``x`` is None. Traced and compiled code contains f
-    once for any length; there it must not write to tensors from outside. Random numbers differ between steps, and eager
-    and compiled code draw the same ones.
+    Traced and compiled code contains ``f`` once for any length. Random numbers differ between steps; eager and compiled
+    code draw the same ones.
+
+    Args:
+        f: function of (carry, x) that returns (carry, y). In traced code it must not write to tensors from outside.
+        init: first carry. Carries, ``xs`` and ``y`` are tensors or nested tuples, lists and dictionaries of tensors;
+            carries keep their shapes and types.
+        xs: sequences, all of one length along the first dimension.
+        length: number of steps where ``xs`` is None; then ``x`` is None.
+        reverse: begin with the last slice.
+
+    Returns:
+        (last carry, stacked ``y``), the latter in the order of the slices.
+
+    Raises:
+        ShapeError: a carry changes its shape or type, or the sequences have different lengths or no steps.
+        ArgumentError: ``f`` returns anything but a pair.
+
+    Example:
+        >>> import graphc as gc
+        >>> gc.scan(lambda total, x: (total + x, total + x), gc.tensor(0), gc.tensor([1, 2, 3]))
+        (tensor(6), tensor([1, 3, 6]))
     """
     sequences, structure = flatten(xs)
     count = _length(sequences, length)

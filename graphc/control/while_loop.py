@@ -32,19 +32,31 @@ from graphc.tracing.tracer import Tracer
 def while_loop(
     cond_fn: Callable[[Any], Any], body_fn: Callable[[Any], Any], init: Any, max_steps: int | None = None
 ) -> Any:
-    """Repeat ``state = body_fn(state)`` from ``init`` on while ``cond_fn(state)`` is true; return the last state.
+    """Repeat ``state = body_fn(state)`` while ``cond_fn(state)`` is true, and return the last state.
 
-    The state is a tensor or nested tuples, lists and dictionaries of tensors, which keep their shapes and types.
-    ``cond_fn`` returns a bool or a bool tensor of one element. Compiled code contains a loop whose number of steps
-    depends on values. A gradient needs ``max_steps``, an upper bound: memory for that many states is kept, and the loop
-    stops there.
+    Compiled code contains a loop whose number of steps depends on values. Each call of either function draws random
+    numbers of its own; eager and compiled code draw the same ones.
 
-    Both functions may draw random numbers. Each call of one forms a random step of its own, and draws after the loop
-    form another step, however often it ran. So eager and compiled code draw the same numbers.
+    Args:
+        cond_fn: function of the state that returns a bool or a bool tensor of one element.
+        body_fn: function of the state that returns the next one, of the same shapes and types.
+        init: first state: a tensor, or nested tuples, lists and dictionaries of tensors.
+        max_steps: upper bound of the number of steps, where the loop stops. Gradients require it; memory for this many
+            states is kept.
 
-    Raises ShapeError and DTypeError if a step changes types, and GradientError if a gradient passes through a loop
-    without ``max_steps``. Raises TraceError in a trace if a function writes to tensors from outside or, without
-    ``max_steps``, checks an index.
+    Returns:
+        The last state.
+
+    Raises:
+        ShapeError: a step changes a shape.
+        DTypeError: a step changes an element type.
+        GradientError: a gradient passes through a loop without ``max_steps``.
+        TraceError: in a trace, a function writes to tensors from outside or, without ``max_steps``, checks an index.
+
+    Example:
+        >>> import graphc as gc
+        >>> gc.while_loop(lambda n: n < 100, lambda n: n * 2, gc.tensor(3))
+        tensor(192)
     """
     if not flatten(init)[0]:
         raise ArgumentError("while_loop: the state holds no tensor", remedy="add a counter: graphc.tensor(0)")

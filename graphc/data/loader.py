@@ -27,27 +27,45 @@ THREAD = "thread"
 
 
 class DataLoader:
-    """Iterates over batches of a dataset.
+    """Iterator over batches of a dataset.
+
+    docs/data.md shows readers in processes and threads. Exceptions while reading a batch are raised unchanged, with a
+    note that names the samples and, from a process, its traceback.
 
     Args:
-        shuffle: read in random order, a new one in each epoch, seeded by ``generator`` (a Generator or a seed).
+        dataset: a Dataset or IterableDataset.
+        batch_size: samples per batch; None yields single samples.
+        shuffle: read in random order, a new one in each epoch.
         sampler: order of the samples.
         batch_sampler: lists of sample indices.
-        batch_size: None: single samples.
-        num_workers: processes, which prefetch up to ``prefetch_factor`` batches each. Batches arrive in the order of
-            the sampler in any case. Each process has a copy of the dataset; of an IterableDataset it reads all samples
-            unless the dataset uses ``get_worker_info`` to select its part.
+        num_workers: processes that read; batches arrive in the order of the sampler. Each has a copy of the dataset; of
+            an IterableDataset it reads all samples unless the dataset uses ``get_worker_info`` to select its part.
+        collate_fn: function from a list of samples to a batch (default: stack tensors, keep the nesting).
+        pin_memory: accepted without effect; tensors are in host memory.
+        drop_last: skip a last batch that is smaller than ``batch_size``.
+        timeout: seconds to wait for a batch (0: without a limit).
         worker_init_fn: called as ``worker_init_fn(i)`` in worker i after ``random``, ``numpy.random`` and the default
             generator are seeded from ``generator``, the epoch and i.
-        persistent_workers: keep the processes for further epochs.
         multiprocessing_context: ``fork``, ``spawn``, ``forkserver``, or a context of ``multiprocessing`` (None: its
-            default). ``thread``: threads of this process, which share the dataset and start at once; a single one for
-            an IterableDataset.
-        timeout: seconds without a batch after which TimeoutError is raised; 0: none.
-        pin_memory: accepted without effect, because tensors are in host memory.
+            default). ``thread`` uses threads of this process, a single one for an IterableDataset.
+        generator: a Generator or a seed for ``shuffle``.
+        prefetch_factor: batches that each worker reads ahead (default: 2).
+        persistent_workers: keep the processes for further epochs.
 
-    Exceptions while reading a batch are raised unchanged, with a note that names the samples and, from a process, has
-    its traceback. A killed process raises WorkerError.
+    Returns:
+        The loader; ``len(loader)`` is the number of batches.
+
+    Raises:
+        ArgumentError: options that exclude each other.
+        TimeoutError: in an epoch, ``timeout`` seconds pass without a batch.
+        WorkerError: in an epoch, a process was killed.
+
+    Example:
+        >>> import graphc as gc
+        >>> from graphc.utils.data import DataLoader, TensorDataset
+        >>> loader = DataLoader(TensorDataset(gc.arange(5)), batch_size=2)
+        >>> [batch for (batch,) in loader]
+        [tensor([0, 1]), tensor([2, 3]), tensor([4])]
     """
 
     def __init__(

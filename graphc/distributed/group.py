@@ -106,11 +106,9 @@ def init(backend: str = "auto", *, timeout: float | None = None) -> Group:
     """Join the processes started by a launcher (``mpiexec -n 4 python train.py``) into one group.
 
     Processes on one machine share its cores equally, unless GRAPHC_THREADS or ``set_num_threads`` is set. Later calls
-    return the same group.
-
-    From then on, an uncaught error in one process ends all of them. So does a collective that some processes do not
-    enter within the timeout; the message names the collective, the processes in it, and the activity of the others.
-    With GRAPHC_DISTRIBUTED_CHECK=1 the processes compare their calls before each collective.
+    return the same group. From then on, an uncaught error in one process ends all of them. So does a collective that
+    some processes do not enter within the timeout; the message names the collective, the processes in it, and the
+    activity of the others. With GRAPHC_DISTRIBUTED_CHECK=1 the processes compare their calls before each collective.
 
     Args:
         backend: ``"auto"`` uses MPI if a launcher started this process and otherwise this process alone; ``"mpi"`` and
@@ -125,12 +123,12 @@ def init(backend: str = "auto", *, timeout: float | None = None) -> Group:
         DeviceError: ``"nccl"`` without NCCL.
         ArgumentError: an unknown backend, or a timeout other than a positive number.
 
-    Example::
-
-        import graphc.distributed as dist
-
-        dist.init()
-        print(dist.rank(), "of", dist.size())
+    Example:
+        >>> import graphc.distributed as dist
+        >>> group = dist.init()
+        >>> print(dist.rank(), "of", dist.size())
+        0 of 1
+        >>> dist.destroy_process_group()
     """
     global _default, _guard
     options = config.read()

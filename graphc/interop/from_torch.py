@@ -15,18 +15,30 @@ _read = deferred("graphc.interop.torch.exported:from_torch")
 def from_torch(
     source: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None, *, dynamic_shapes: Any = None
 ) -> Any:
-    """A module that computes what a ``torch.nn.Module`` or an ExportedProgram does, by ``torch.export``.
+    """Convert a ``torch.nn.Module`` or ExportedProgram to a Module of graphc, by ``torch.export``.
 
-    ``args`` and ``kwargs`` are example arguments of the module, tensors of PyTorch; ``dynamic_shapes`` says as for
-    ``torch.export.export`` which sizes are open. Parameters and buffers are copies with the same names, tied ones stay
-    tied. The module takes tensors of graphc, nested and named as in the export, and gives results nested as the model
-    nests them. It trains, compiles (``graphc.compile(module, dims=module.dims)`` for open sizes) and is exported.
+    Parameters and buffers are copies with the same names; tied ones stay tied. docs/from_pytorch.md shows its use.
 
-    ``train`` and ``eval`` work where a ``torch.nn.Module`` is given, which is kept to be exported again. An
-    ExportedProgram has the mode in which it was exported.
+    Args:
+        source: a ``torch.nn.Module``, or an ExportedProgram, which keeps the mode it was exported in.
+        args, kwargs: example arguments of the module, tensors of PyTorch.
+        dynamic_shapes: sizes that vary, as for ``torch.export.export``.
 
-    Raises ModuleNotFoundError without PyTorch, UnsupportedError for what cannot be exported and for operators and
-    element types that graphc does not have, with the line of the model.
+    Returns:
+        A Module that takes and returns tensors of graphc, nested and named as in the export. It trains, is exported,
+        and
+        compiles: ``graphc.compile(module, dims=module.dims)``. ``train`` and ``eval`` work for a ``torch.nn.Module``.
+
+    Raises:
+        ModuleNotFoundError: PyTorch is not installed.
+        UnsupportedError: a model that ``torch.export`` rejects, or an operator or element type that graphc lacks.
+
+    Example:
+        >>> import graphc as gc
+        >>> import torch
+        >>> model = gc.from_torch(torch.nn.Softmax(dim=-1), (torch.zeros(2),))
+        >>> model(gc.zeros(2))
+        tensor([0.5000, 0.5000])
     """
     if find_spec("torch") is None:
         raise ModuleNotFoundError(f"from_torch needs PyTorch: {install_command('torch')}", name="torch")

@@ -26,12 +26,28 @@ from graphc.tracing.tracer import named_tensors
 
 
 class Entry:
-    """One entry of a model file: ``gc.export({"encode": gc.Entry(model.encode, x), ...}, path=...)``.
+    """Entry of a model file: a function, with the examples that it is traced on.
 
-    ``target`` is a module, a method of one, a function of tensors, a graph, or a step of ``compile_step``. Examples are
-    tensors or arrays; any other argument becomes a constant of the entry. ``dims`` names sizes as for ``compile``.
-    ``train`` is the module's mode during the trace; None keeps its present mode. With ``derivative``, gradients flow
-    through the entry of a loaded model. Raise ArgumentError.
+    Args:
+        target: a Module, a method of one, a function of tensors, a graph, or a step of ``compile_step``.
+        examples, keyword_examples: example tensors or arrays; any other argument becomes a constant.
+        dims: names of sizes that vary, as for ``compile``.
+        train: mode of the module during the trace (default: its present mode).
+        derivative: let gradients flow through the entry of a loaded model.
+
+    Returns:
+        The entry, for the dictionary that ``export`` and ``build_library`` take.
+
+    Raises:
+        ArgumentError: a target that cannot be called, or options that it does not have.
+
+    Example:
+        >>> import graphc as gc
+        >>> layer = gc.nn.Linear(2, 3)
+        >>> entries = {"apply": gc.Entry(layer, gc.zeros(1, 2)), "bias": gc.Entry(lambda: layer.bias * 1)}
+        >>> manifest = gc.export(entries, path="layer.gcm")
+        >>> list(gc.load("layer.gcm").entries)
+        ['apply', 'bias']
     """
 
     def __init__(

@@ -59,36 +59,40 @@ def export(
     golden: bool | int = False,
     **keyword_examples: Any,
 ) -> ModelManifest:
-    """Traces a module or function on example tensors or arrays, in the mode it is in, and writes it to one file.
+    """Trace a model on example arguments, in its present mode, and write it to one file, atomically.
+    docs/deploy.md has programs for entries, derivatives, training steps and sample calls.
 
-    The suffix says of which format: ``.gcm`` (as without one), or ``.onnx``, in whose ``opset`` from 18 on functional
-    calls are operators as far as it has them; docs/onnx_out.md says more. What else can be asked for is for ``.gcm``.
+    Args:
+        model: a Module, a function, a graph, a step of ``compile_step``, or a dictionary of ``gc.Entry`` by name.
+        examples, keyword_examples: example tensors or arrays; a graph and a dictionary take none.
+        path: file to write: ``.onnx`` (docs/onnx_out.md) or ``.gcm``. The options below are for ``.gcm``.
+        precision, passes, strict_order: as for ``compile``; ``precision`` and late passes make weights constants.
+        native, target: store object code for one machine or several (``"host"``, ``"avx2"``, ``"neon"`` ...).
+        dims: names of sizes that vary, as for ``compile``; for both formats.
+        opset: opset of an ONNX file, 18 or later.
+        derivative: store the entry ``vjp`` too, so that gradients flow through the loaded model.
+        root: module whose names the parameters of several entries take.
+        golden: number of sample calls to store per entry for ``selftest``; True is one.
 
-    The file holds the graph and the present weights, and with ``native`` object code for ``target``: this machine, or
-    one by name, which need not run here (``avx2``, ``neon``, ``rv64gc`` ...), or several, of which the best that runs
-    is used where the file is loaded; ``strict_order`` as for ``compile``. With a ``precision`` (``bf16``, ``f16``,
-    ``int8``, ``int4``, ``bf16_dot``, ``int8_dot``, ``int4_dot``) it holds large weights in that form, as constants of
-    the optimized graph. It is replaced atomically. Raises what tracing raises; ArgumentError when an output is neither
-    a tensor nor None, for an unknown precision, suffix or opset, and for options of the other format; OSError.
+    Returns:
+        The ModelManifest of the file.
 
-    ``dims`` names sizes of the inputs, as for ``compile``: the loaded model takes any of their range. Where the model
-    branches on a size, the file holds for the sizes for which that goes as for the hints.
+    Raises:
+        ArgumentError: an output that is not a tensor; an unknown precision or opset; an option of the other format.
+        TraceError: the model cannot be traced.
+        OSError: the file cannot be written.
 
-    ``passes`` as for ``compile``: the file holds the graph after them, with those that have an ``after`` the optimized
-    one, its weights constants. A graph takes no examples, and is written with what ``graph.bound`` holds now.
-
-    ``{"encode": gc.Entry(model.encode, x), "decode": gc.Entry(model.decode, z)}`` in the place of a module are several
-    entries over the same parameters and states, named as in the module that all belong to, or as in ``root``. A step
-    of ``compile_step`` with its batch is the entry ``train_step``. ``derivative=True``: gradients go through the loaded
-    model, and there is an entry ``vjp``. ``golden``: so many sample calls of each entry, one for True, for
-    ``selftest``: seeded inputs like the examples, and what the reference interpreter computes of them.
+    Example:
+        >>> import graphc as gc
+        >>> manifest = gc.export(lambda x: x * 2, gc.zeros(3), path="double.gcm")
+        >>> gc.load("double.gcm")(gc.ones(3))
+        tensor([2., 2., 2.])
     """
     check_precision(precision)
     names = [target] if isinstance(target, str) else list(target)
     own = {"native": native, "precision": precision, "passes": passes, "target": names != ["host"]}
     own |= {"strict_order": strict_order, "derivative": derivative, "root": root is not None, "golden": golden}
-    own["a dictionary of entries"] = isinstance(model, Mapping)
-    check_options(path, GCM, own)
+    check_options(path, GCM, own | {"a dictionary of entries": isinstance(model, Mapping)})
     check_options(path, ONNX, {"opset": opset})
     if format_of(path) == ONNX:
         return write_onnx(model, examples, keyword_examples, path, dims, opset)

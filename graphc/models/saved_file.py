@@ -42,28 +42,35 @@ def load(
     weights: Any = None,
     map: bool | None = None,
 ) -> Any:
-    """Reads a file; its content, not its name, says what it is.
+    """Load a model file, a checkpoint or a file of weights; the content, not the name, decides which.
 
-    A model file, which ``graphc.export`` or ``graphc compile`` wrote, becomes callable: a LoadedModel. The graph is
-    compiled for this machine, or for what ``target`` names of it, as ``compile`` takes it; or for a ``device``, of
-    which no file holds code. There arrays of the host are taken and given as well. Object code in the file is native
-    code of whoever wrote it: it runs only with ``trust``, and only where this machine and this version of graphc fit,
-    and where it is for the ``target`` if one is named. ``strict_order`` as ``compile`` takes it. With ``trainable``
-    its ``parameters()`` get gradients, where the file holds a derivative. ``weights``, a file or tensors by name, are
-    taken in the place of the file's (``LoadedModel.swap_weights``).
+    Nothing in a file is executed without ``trust``. docs/deploy.md shows model files, docs/data.md checkpoints.
 
-    ``map=True`` maps the file: its weights are pages that processes share. It may be replaced or removed meanwhile (by
-    a rename, as ``export`` does), and must not be written to in place: a process whose file gets shorter is ended by
-    SIGBUS. None maps a large file that nobody may write to, False none.
+    Args:
+        path: file to read.
+        trust: run object code in a model file, where it fits this machine and version.
+        map_location: ``"cpu"`` or None; loaded tensors are in host memory.
+        weights_only: accepted; classes in a checkpoint are refused in any case.
+        target, device, strict_order: as for ``compile``; for model files.
+        trainable: give the parameters of a model file gradients; the file holds a derivative.
+        weights: file, or tensors by name, to use instead of the model file's weights.
+        map: memory-map a model file. None maps large read-only files. Never write to a mapped file in place.
 
-    A checkpoint, which ``graphc.save`` or ``torch.save`` wrote, gives what was saved: dictionaries, lists, tuples,
-    numbers and texts around tensors, which share memory where they did, with types, strides and ``requires_grad`` as
-    they were. Parameters are ``nn.Parameter``. safetensors files, indexes of shards, and ``.npz`` give their tensors by
-    name. Nothing in a file is executed, even if ``weights_only=False``
-    allows it, and tensors lie in the memory of the host, which is all that ``map_location`` may ask for.
+    Returns:
+        A LoadedModel for a model file. For a checkpoint, the saved object, with shared memory, strides and
+        ``requires_grad``; for ``.safetensors`` and ``.npz``, a dictionary of tensors by name.
 
-    Raises ArtifactError for a damaged, foreign or newer file, or one that names classes or functions; ArgumentError for
-    what the kind of file does not take; OSError; CompileError.
+    Raises:
+        ArtifactError: a damaged, foreign or newer file, or one that names classes or functions.
+        ArgumentError: an option that this kind of file does not take.
+        CompileError: the model cannot be compiled for ``target``.
+        OSError: the file cannot be read.
+
+    Example:
+        >>> import graphc as gc
+        >>> gc.save({"weight": gc.tensor([1.0, 2.0]), "epoch": 3}, "checkpoint.pt")
+        >>> gc.load("checkpoint.pt")
+        {'weight': tensor([1., 2.]), 'epoch': 3}
     """
     if not isinstance(trust, bool):
         raise ArgumentError(f"load: trust is a bool, got {trust!r}", remedy="pass map_location='cpu' by its name")

@@ -73,12 +73,8 @@ def compare(
     """Call ``model`` and ``other`` with the same arguments, and compare the outputs of their modules.
 
     Both calls start from the same random numbers and have their own copies of the arguments; changed state is restored.
-    Functions and training steps are compared too: the modules called, the results, the gradients (last layer first),
-    and the changed weights, buffers and states. Gradients that only one of the two keeps are skipped. If ``model`` and
-    ``other`` are the same compiled function or step, the first call runs its Python code.
-
-    In compiled code hooks observe the layers, so kernels are not fused across layers. Layers called inside loops are in
-    ``unseen``.
+    Functions and training steps are compared too, by results, gradients, weights and states. docs/debugging.md says
+    more.
 
     Args:
         model: a Module, function or training step.
@@ -91,16 +87,18 @@ def compare(
         kwargs: keyword arguments of the call.
 
     Returns:
-        The comparison; it is true if all layers and values agree.
+        The Comparison; it is true if all layers and values agree. Layers called inside loops are in ``unseen``.
 
     Raises:
         ShapeError: a layer's outputs have different shapes.
         ArgumentError: the two have no layers or tensors in common.
 
-    Example::
-
-        report = graphc.compare(model, graphc.compile(model), x, backward=True)
-        assert report, report
+    Example:
+        >>> import graphc as gc
+        >>> model = gc.nn.Sequential(gc.nn.Linear(3, 4), gc.nn.ReLU())
+        >>> report = gc.compare(model, gc.compile(model), gc.ones(2, 3))
+        >>> bool(report), [layer.path for layer in report.layers]
+        (True, ['0', '1', ''])
     """
     check_tolerance(tolerance)
     is_python = model is other and not isinstance(model, Module)

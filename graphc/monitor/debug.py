@@ -57,14 +57,9 @@ class _Running(NamedTuple):
 class debug:
     """Log of every module and op that runs in a block, forward and backward.
 
-    ``with graphc.debug():`` prints each call on stderr as it happens: modules as headings (path, class, inputs,
-    outputs), their ops below them, with shapes, element types, ranges, counts of NaN and infinities, time in
-    microseconds, and the user's line. In the backward pass it prints the gradients of ops, with module and line of the
-    forward op. Iterate over the session, or call ``text()`` or ``to_dict()``, to read the log. As a decorator, each
-    call of the function is a session.
-
-    In compiled code hooks log the modules, so kernels are not fused across modules and each signature is compiled once
-    more; ops inside kernels are not logged. Other threads are not logged.
+    ``with graphc.debug():`` prints each call on stderr as it happens. As a decorator, each call of the function is a
+    session. Iterate over the session, or call ``text()`` or ``to_dict()``, to read it. docs/debugging.md explains the
+    lines, and what is logged in compiled code.
 
     Args:
         model: log only modules inside ``model``, with their paths in it (default: paths in the outermost module).
@@ -81,22 +76,25 @@ class debug:
             ``log`` and ``record``).
         log: a file to write as lines of JSON.
         limit: number of events to keep; the last ones are kept.
-        record: a file to write a recording to, which ``graphc.replay`` runs again, bit for bit, in another process. It
-            holds the first call of a function, module or compiled step in the block, with the contents of all modules,
-            optimizers, generators and tensors it refers to. With ``stop`` it is written only after a stop or an
-            error. Recording sets no hooks, so compiled code runs unchanged.
+        record: a file for a recording of the first call in the block, which ``graphc.replay`` runs again, bit for bit,
+            in another process. With ``stop`` it is written only after a stop or an error.
         stop_at_nan: the same as ``stop="nan"``.
         stop_at: the same as patterns in ``stop``.
+
+    Returns:
+        The session.
 
     Raises:
         ArgumentError: inside a function during its compilation; for arguments of the wrong kind; for patterns that
             match nothing in ``model``; for values that cannot be recorded.
 
-    Example::
-
-        with graphc.debug(model, stream=False) as log:
-            model(x)
-        print(log.text())
+    Example:
+        >>> import graphc as gc
+        >>> with gc.debug(stop="nan"):
+        ...     y = gc.tensor([-1.0, 1.0]).sqrt()
+        Traceback (most recent call last):
+            ...
+        graphc.errors.NonFiniteError: the first number that is not finite is made by sqrt, forward: f32[2] 1..1 1 NaN...
     """
 
     def __init__(

@@ -48,8 +48,31 @@ class Module(ModuleState, ModuleHooks):
     """Base class of networks and their parts.
 
     Subclasses call ``super().__init__()``, assign parameters, buffers and child modules as attributes, and define
-    ``forward``. Of a compiled module the module itself becomes the child; the attribute is the compiled one. Calling
-    the module runs pre-hooks, ``forward``, and forward hooks; gradients come from the operations that forward applies.
+    ``forward``. A call of the module runs pre-hooks, ``forward`` and forward hooks; autograd differentiates it. A
+    compiled module that is assigned stays compiled as attribute, and the module inside becomes the child.
+
+    Args:
+        args, kwargs: none, unless a subclass sets ``call_super_init``.
+
+    Returns:
+        The module, in training mode.
+
+    Raises:
+        ArgumentError: unexpected arguments.
+
+    Example:
+        >>> import graphc as gc
+        >>> class Scale(gc.nn.Module):
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.factor = gc.nn.Parameter(gc.tensor(2.0))
+        ...
+        ...     def forward(self, x):
+        ...         return self.factor * x
+        >>> Scale()(gc.ones(3))
+        tensor([2., 2., 2.], grad_fn=<MulBackward>)
+        >>> [name for name, parameter in Scale().named_parameters()]
+        ['factor']
     """
 
     dump_patches = False

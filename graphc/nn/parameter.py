@@ -14,9 +14,23 @@ from graphc.tensors.tensor import Tensor
 
 
 class Parameter(Tensor):
-    """A tensor to be trained: assigned as an attribute of a module it appears in ``parameters()``.
+    """Tensor to train: a module that has it as an attribute lists it in ``parameters()``.
 
-    It shares memory with ``data`` (an empty tensor when None) but not its history.
+    Args:
+        data: a tensor; the parameter shares its memory, but not its history (default: an empty tensor).
+        requires_grad: compute gradients for it.
+
+    Returns:
+        The parameter, a leaf tensor.
+
+    Raises:
+        ArgumentError: data that is not a tensor.
+
+    Example:
+        >>> import graphc as gc
+        >>> gc.nn.Parameter(gc.zeros(2))
+        Parameter containing:
+        tensor([0., 0.], requires_grad=True)
     """
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:

@@ -14,25 +14,40 @@ assert registry.FAMILIES, "a user's op is defined after all others, so that it c
 
 
 def define_op(name: str, doc: str, operands: str, infer: Callable[..., Any], **rules: Any) -> OpFunction:
-    """Register a custom op and return the function that applies it.
+    """Register a custom op and return the function that applies it, ``f(*tensors, **attrs)``.
 
-    ``f(*tensors, **attrs)`` runs eagerly, is traced, compiled, differentiated and mapped as any other op;
-    docs/extending.md shows one.
+    The op runs eagerly, is traced, compiled, differentiated and mapped as any other; docs/extending.md has more on
+    notebooks, caches and model files.
 
-    ``operands`` are the operand names separated by blanks (a last ``*name`` is variadic); ``infer(*types, **attrs)`` is
-    the type rule, which raises ShapeError or DTypeError. ``rules`` are the other arguments of
-    ``graphc.ops.define.define``. Required are
+    Args:
+        name: a Python identifier.
+        doc: description of the op.
+        operands: operand names separated by blanks; a last ``*name`` is variadic.
+        infer: type rule ``infer(*types, **attrs)``, which raises ShapeError or DTypeError.
+        rules: further arguments of ``graphc.ops.define.define``. ``reference(*arrays, **attrs)`` computes the op in
+            numpy. ``lower(c, index, *operands, **attrs)`` returns an element of the result as scalar operations;
+            ``lower_nest`` or ``decompose(*operands, **attrs)``, the result by other ops, replaces it. ``vjp`` has one
+            gradient rule ``(g, result, *operands, **attrs)`` per operand, written in ops.
 
-    - ``reference(*arrays, **attrs)``: its meaning in numpy, which also runs eagerly;
-    - ``lower(c, index, *operands, **attrs)``, the element of the result at an index as scalar operations; or
-      ``lower_nest``; or ``decompose(*operands, **attrs)``, the result by other ops;
-    - ``vjp``, one rule ``(g, result, *operands, **attrs)`` per operand, written in ops, if the op has a gradient.
+    Returns:
+        The function.
 
-    A module that runs again (an edited cell of a notebook) replaces its own ops: programs compiled with the old op keep
-    it, and graphs that contain it are rejected. The disk cache identifies code of graphs with such ops by the kernels
-    which the rules produce. A model file names its custom ops, but does not contain them.
+    Raises:
+        ArgumentError: a bad name or a missing rule.
+        VerifyError: a name already in use.
 
-    Raises ArgumentError for a bad name or a missing rule, VerifyError for a name already in use.
+    Example:
+        >>> import graphc as gc
+        >>> from graphc.ops.pointwise.elementwise import mul
+        >>> from graphc.ops.rules import elementwise
+        >>> cube = gc.define_op(
+        ...     "cube", "x^3.", "x", elementwise("cube", "f"),
+        ...     reference=lambda x: x**3,
+        ...     decompose=lambda x: mul(mul(x, x), x),
+        ...     vjp=(lambda g, result, x: mul(g, mul(mul(x, x), 3.0)),),
+        ... )
+        >>> gc.func.grad(cube)(gc.tensor(2.0))
+        tensor(12.)
     """
     if not name.isidentifier():
         raise ArgumentError(f"define_op: {name!r} is not a valid name", remedy="use letters, digits and underscores")

@@ -409,40 +409,41 @@ def compile_step(
     first_nan: bool | str = False,
     strict_order: bool = False,
 ) -> CompiledStep:
-    """A callable ``step(x, y)`` that runs forward, ``loss(output, y)``, backward and the optimizer's update as one
-    native call and returns what the loss returned: the loss, or a tuple or list that begins with it, with metrics.
-    CompiledStep says how batches reach the model, docs/training.md shows all of this.
+    """Compile forward pass, loss, backward pass and update into one native call, ``step(x, y)``.
+    ``CompiledStep`` describes the call; docs/training.md shows the options at work.
 
-    ``loss=None``: the model computes the loss. ``optimizer``: any of graphc.optim or of one's own with any groups and
-    schedules, but for L-BFGS; a list of them, which share the loss; or a dictionary of them by names of losses. The
-    model may be a graph, bound to the tensors that were traced. Raises ArgumentError.
+    Args:
+        model: a Module, or a graph of ``trace``.
+        loss: function of (output, y) that returns a scalar, or a tuple or list that begins with one (None: the model).
+        optimizer: one of ``graphc.optim`` (not LBFGS), a list, or a dictionary by names of losses.
+        passes, target, device, dims, strict_order: as for ``compile``; ``dims`` names sizes of ``x`` and ``y``.
+        memory: limit of temporary memory: bytes, ``"200MB"``, or ``"70%"`` of the need; recomputes values to fit.
+        clip_value, clip_norm, norm_type: limit each element of the gradients, then the ``norm_type``-norm of all.
+        accumulate: number of calls whose gradients one update averages.
+        ema: decay of averaged weights, or an AveragedModel; ``step.ema`` is the AveragedModel.
+        loss_scale: factor of the loss in the backward pass: a number, ``"dynamic"`` or a DynamicScale.
+        grad_norm, grads: keep the norm before clipping in ``step.last_grad_norm``, the final gradients in ``grad``.
+        precision: ``"bf16"`` rounds the factors of large products to bf16.
+        first_nan: True raises at the node that makes the first NaN or infinity; ``"all"`` also checks each update.
 
-    ``passes``: graph passes as ``compile`` takes them; those without ``after`` see forward pass and loss, before
-    gradients, others the whole step. ``target`` and ``strict_order`` as for ``compile``. ``device``: where it runs;
-    nothing but the results comes to the host. ``dims``: sizes of ``x`` and ``y`` with names, by the names that model
-    and loss have for these: one trace serves the shorter last batch, too. ``memory``: the most temporary memory that a
-    step may plan for: bytes, ``"200MB"``, or ``"70%"`` of what it plans for without; values are then computed twice
-    until it fits, and ``step.memory_report()`` says which. Raises MemoryLimitError, with the least that was reached,
-    where none fits.
+    Returns:
+        The step. A call returns what ``loss`` returns.
 
-    ``clip_value`` limits each element of the gradients, then ``clip_norm`` the ``norm_type``-norm of all together, as
-    ``nn.utils.clip_grad_value_`` and ``clip_grad_norm_`` do. ``grad_norm=True``: ``step.last_grad_norm`` is the norm
-    before, as with ``clip_norm``. ``grads=True``: each update leaves what the optimizers saw in ``grad``.
-    ``accumulate=N``: N - 1 calls add gradients up, each N-th also updates, by the gradient of the mean of the N losses,
-    as of ``(loss / N).backward()`` N times; each call returns its own loss, not divided. ``ema``: the share that moving
-    means of the weights keep at each update, or an ``optim.swa_utils.AveragedModel`` of the model; ``step.ema`` is the
-    AveragedModel. ``loss_scale`` multiplies the loss for the backward pass, and is taken out of the gradients before
-    all else: a number, "dynamic" or a ``DynamicScale``: then updates with gradients that are not finite are left out,
-    and the scale follows as with torch.amp.GradScaler. ``precision="bf16"`` rounds what large products multiply to
-    bf16; sums, weights, gradients and slots stay as they are (see docs/precision.md).
+    Raises:
+        ArgumentError: options that do not fit each other or the model.
+        MemoryLimitError: no plan fits ``memory``; it names the least need.
+        NonFiniteError: in a call, with ``first_nan``; the step changes nothing.
 
-    ``first_nan=True``: a step whose loss, gradients or buffers are not finite raises NonFiniteError, which names the
-    first node that made such a number, with its module, line and operands, and leaves everything as before the step. An
-    update that overflows is found within 128 steps; with ``first_nan="all"`` before it is written. docs/debugging.md
-    says what counts.
+    Example:
+        >>> import graphc as gc
+        >>> model = gc.nn.Linear(1, 1, bias=False)
+        >>> step = gc.compile_step(model, gc.nn.MSELoss(), gc.optim.SGD(model.parameters(), lr=0.1))
+        >>> x = gc.tensor([[1.0], [2.0]])
+        >>> losses = [step(x, 3 * x).item() for _ in range(30)]
+        >>> losses[-1] < 1e-6
+        True
     """
     scale = DynamicScale() if loss_scale == "dynamic" else loss_scale
     required = as_callable(model), loss, optimizer, tuple(passes), machine_named(target, device, strict_order), dims
-    budget = None if memory is None else Budget.parse(memory)
     more = clip_norm, clip_value, norm_type, accumulate, ema, scale, grad_norm, grads, precision, first_nan
-    return CompiledStep(StepOptions(*required, budget, *more))
+    return CompiledStep(StepOptions(*required, None if memory is None else Budget.parse(memory), *more))

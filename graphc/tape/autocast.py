@@ -16,13 +16,30 @@ _DEFAULTS = {"cpu": bfloat16, "cuda": float16}
 
 
 class autocast(_Mode):
-    """Round f32 operands of matrix products, convolutions, ``F.linear`` and attention to ``dtype`` (f16 or bf16).
+    """Context manager or decorator that rounds f32 operands of products to f16 or bf16.
 
-    Use it as a context manager or decorator. Those operations return ``dtype`` and sum in f32; losses convert f16 and
-    bf16 to f32 and return f32. All other types follow from the operands. The lists of operations are PyTorch's lists
-    for the CPU, on every device. ``dtype`` defaults to bf16 for ``device_type="cpu"`` and f16 for ``"cuda"``. f64 is
-    not rounded. Gradients have the types of their tensors. Any other ``dtype`` warns, as in PyTorch, and has no effect.
-    ``cache_enabled`` is accepted without effect: compiled code rounds a weight once.
+    Matrix products, convolutions, ``F.linear`` and attention round their operands, return ``dtype`` and sum in f32;
+    losses convert f16 and bf16 to f32. The lists of operations are PyTorch's for the CPU, on every device. f64 is not
+    rounded. Gradients have the types of their tensors. docs/precision.md compares it with other precisions.
+
+    Args:
+        device_type: ``"cpu"`` or ``"cuda"``.
+        dtype: f16 or bf16 (default: bf16 for ``"cpu"``, f16 for ``"cuda"``). Any other type warns and has no effect.
+        enabled: False disables an autocast around this one.
+        cache_enabled: accepted without effect; compiled code rounds a weight once.
+
+    Returns:
+        The manager.
+
+    Raises:
+        ArgumentError: an unknown ``device_type``.
+
+    Example:
+        >>> import graphc as gc
+        >>> with gc.autocast("cpu"):
+        ...     y = gc.ones(2, 3) @ gc.ones(3, 2)
+        >>> y.dtype
+        graphc.bfloat16
     """
 
     def __init__(

@@ -31,7 +31,7 @@ from graphc.ops.pointwise import elementwise as ew
 from graphc.ops.pointwise.math import pow as power
 from graphc.ops.selection.index import iota
 from graphc.tensors.methods.conversion import type_named
-from graphc.tensors.open_numbers import counted, filled_with, is_given, spaced, tensor_of
+from graphc.tensors.open_numbers import counted, filled_with, is_given, plain_number, spaced_between, tensor_of
 from graphc.tensors.out import with_hints
 from graphc.tensors.placement import is_elsewhere, is_on_device, on_host, placement
 from graphc.tensors.random import sampling
@@ -137,7 +137,28 @@ def _has_numpy(data: Any) -> bool:
 
 
 def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Create a tensor with a copy of the data: a number, nested sequences, a numpy array or a tensor."""
+    """Create a tensor with a copy of the data.
+
+    Args:
+        data: a number, nested sequences of numbers or tensors, a numpy array or a tensor.
+        dtype: element type (default: of the data; f32, or ``set_default_dtype``, for Python floats).
+        device: where to put it (default: host memory, or ``set_default_device``).
+        requires_grad: record operations on it for gradients.
+
+    Returns:
+        A new leaf tensor with the shape of the data.
+
+    Raises:
+        ShapeError: nested sequences of different lengths.
+
+    Example:
+        >>> import graphc as gc
+        >>> gc.tensor([[1, 2], [3, 4]])
+        tensor([[1, 2],
+                [3, 4]])
+        >>> gc.tensor([0.5, 1], dtype=gc.float64)
+        tensor([0.5000, 1.0000], dtype=graphc.float64)
+    """
     if not requires_grad and (symbolic := tensor_of(data, dtype, _default[0])) is not None:
         return symbolic
     array = array_of(data, dtype)
@@ -316,7 +337,7 @@ def arange(
         bounds = (bounds[0] if bounds else start, end, step)
     elif step != 1 and len(bounds) < 3:
         bounds = (*((0,) if len(bounds) == 1 else ()), *bounds, step)
-    numbers = [_number("arange", b) for b in bounds]
+    numbers = [plain_number("arange", b) for b in bounds]
     if not 1 <= len(numbers) <= 3:
         raise ArgumentError(f"arange takes 1 to 3 numbers, got {len(numbers)}")
     low, high = (0, numbers[0]) if len(numbers) == 1 else numbers[:2]
@@ -343,16 +364,6 @@ def arange(
     return _finish(values, requires_grad, device)
 
 
-def _number(name: str, value: Any) -> Any:
-    """Return a number, or the value of a tensor without dimensions; raise ArgumentError for others."""
-    if isinstance(value, Tensor) and not value.shape:
-        return value.item()
-    if isinstance(value, (bool, int, float, np.number)):
-        return value
-    actual = f"a tensor of shape {list(value.shape)}" if isinstance(value, Tensor) else repr(value)
-    raise ArgumentError(f"{name} takes numbers, got {actual}", remedy="pass a number, or a tensor without dimensions")
-
-
 def _counting(name: str, dtype: Any) -> DType:
     kind = _default[0] if dtype is None else dtype_of(dtype)
     if kind.kind == "b":
@@ -360,43 +371,12 @@ def _counting(name: str, dtype: Any) -> DType:
     return kind
 
 
-def _is_open(value: Any) -> bool:
-    """Return whether a value is a tensor without dimensions whose element differs between calls."""
-    return isinstance(value, Tensor) and not value.shape and front().known(value) is None
-
-
-def _whole(value: Any, kind: DType) -> Any:
-    return ew.cast(value, dtype=kind) if isinstance(value, Tensor) else fitted(value, kind)
-
-
-def _steps(name: str, start: Any, end: Any, steps: int, dtype: Any, of: DType | None = None) -> Any:
-    """Return equally spaced numbers, computed from both ends towards the middle, and the requested type. For an integer
-    type the ends are truncated, as in PyTorch.
-
-    The result is a tensor of type ``of`` (None: the requested type) if a number, or a tensor at an end, differs between
-    calls; else an array.
-    """
-    kind = _counting(name, dtype)
-    (count,) = new_shape((steps,))
-    ends = [v if _is_open(v) else _number(name, v) for v in (start, end)]
-    inner = kind if kind.kind == "f" else float32 if kind.kind == "h" else float64
-    if any(is_given(n) or _is_open(n) for n in (count, *ends)):
-        typed_ends = [v if kind.is_floating_point or is_given(v) else _whole(v, kind) for v in ends]
-        return front().own(spaced((typed_ends[0], typed_ends[1]), count, inner, of or kind)), kind
-    real = inner.numpy.type
-    with np.errstate(all="ignore"):
-        low, high = (real(fitted(v, kind)) for v in ends)
-        each = (high - low) / real(count - 1) if count > 1 else real(0)
-        positions = np.arange(count).astype(real)
-        late = positions >= count // 2 if count > 1 else positions < 0
-        return np.where(late, high - each * positions[::-1], low + each * positions).astype(real), kind
-
-
 def linspace(
     start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """Create ``steps`` equally spaced numbers from ``start`` to ``end``, both included."""
-    values, kind = _steps("linspace", start, end, steps, dtype)
+    kind = _counting("linspace", dtype)
+    values = spaced_between("linspace", start, end, steps, kind)
     if isinstance(values, Tensor):
         return _placed(values, requires_grad, device)
     return _finish(elements(values, kind), requires_grad, device)
@@ -413,7 +393,8 @@ def logspace(
     requires_grad: bool = False,
 ) -> Tensor:
     """Create powers of ``base`` with equally spaced exponents."""
-    exponents, kind = _steps("logspace", start, end, steps, dtype, float64)
+    kind = _counting("logspace", dtype)
+    exponents = spaced_between("logspace", start, end, steps, kind, float64)
     if isinstance(exponents, Tensor):
         powers = power(front().scalar(float(base), float64), exponents)
         return _placed(front().own(ew.cast(powers, dtype=kind)), requires_grad, device)

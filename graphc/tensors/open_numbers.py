@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.base.dtypes import DType, dtype_of, fitted, float64, int64, python_scalar_type
+import numpy as np
+
+from graphc.base.dtypes import DType, dtype_of, fitted, float32, float64, int64, python_scalar_type
+from graphc.base.errors import ArgumentError
+from graphc.base.sizes.dims import new_shape
 from graphc.base.sizes.symbolic import is_symbolic
 from graphc.base.values import is_open
 from graphc.ops.movement.shape import concat, filled, reshape
@@ -71,3 +75,44 @@ def spaced(ends: tuple[Any, Any], count: Any, real: DType, kind: DType) -> Tenso
         late, ew.sub(last, ew.mul(each, remaining)), ew.add(first, ew.mul(each, ew.cast(positions, dtype=real)))
     )
     return ew.cast(values, dtype=kind) if kind is not real else values
+
+
+def plain_number(name: str, value: Any) -> Any:
+    """Return a number, or the value of a tensor without dimensions; raise ArgumentError for others."""
+    if isinstance(value, Tensor) and not value.shape:
+        return value.item()
+    if isinstance(value, (bool, int, float, np.number)):
+        return value
+    actual = f"a tensor of shape {list(value.shape)}" if isinstance(value, Tensor) else repr(value)
+    raise ArgumentError(f"{name} takes numbers, got {actual}", remedy="pass a number, or a tensor without dimensions")
+
+
+def _is_open_scalar(value: Any) -> bool:
+    """Return whether a value is a tensor without dimensions whose element differs between calls."""
+    return isinstance(value, Tensor) and not value.shape and front().known(value) is None
+
+
+def _end(value: Any, kind: DType) -> Any:
+    return ew.cast(value, dtype=kind) if isinstance(value, Tensor) else fitted(value, kind)
+
+
+def spaced_between(name: str, start: Any, end: Any, steps: int, kind: DType, of: DType | None = None) -> Any:
+    """Return equally spaced numbers, computed from both ends towards the middle. For an integer type ``kind`` the ends
+    are truncated, as in PyTorch.
+
+    The result is a tensor of type ``of`` (None: ``kind``) if a number, or a tensor at an end, differs between calls;
+    else an array.
+    """
+    (count,) = new_shape((steps,))
+    ends = [v if _is_open_scalar(v) else plain_number(name, v) for v in (start, end)]
+    inner = kind if kind.kind == "f" else float32 if kind.kind == "h" else float64
+    if any(is_given(n) or _is_open_scalar(n) for n in (count, *ends)):
+        typed_ends = [v if kind.is_floating_point or is_given(v) else _end(v, kind) for v in ends]
+        return front().own(spaced((typed_ends[0], typed_ends[1]), count, inner, of or kind))
+    real = inner.numpy.type
+    with np.errstate(all="ignore"):
+        low, high = (real(fitted(v, kind)) for v in ends)
+        each = (high - low) / real(count - 1) if count > 1 else real(0)
+        positions = np.arange(count).astype(real)
+        late = positions >= count // 2 if count > 1 else positions < 0
+        return np.where(late, high - each * positions[::-1], low + each * positions).astype(real)

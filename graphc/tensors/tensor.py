@@ -168,11 +168,26 @@ class Tensor(Arithmetic, Numbers, Shaping, InPlace, Conversion, Calculus, Statis
         create_graph: bool = False,
         inputs: Any = None,
     ) -> None:
-        """Add the gradient of this tensor (a scalar, unless ``gradient`` is given) to ``grad`` of every leaf tensor.
+        """Compute gradients and add them to ``grad`` of every leaf tensor that this tensor depends on.
 
-        ``inputs`` restricts the pass to some tensors. Saved values are freed unless ``retain_graph``; with
-        ``create_graph`` the gradients can be differentiated again. Raises GradientError if the graph was freed or
-        changed.
+        Args:
+            gradient: gradient of this tensor, of its shape (default: 1, for a tensor of one element).
+            retain_graph: keep saved values for another backward pass (default: ``create_graph``).
+            create_graph: record the pass, so that the gradients can be differentiated again.
+            inputs: tensor or tensors whose ``grad`` to compute (default: all leaves).
+
+        Returns:
+            None.
+
+        Raises:
+            GradientError: the graph was freed, a saved tensor was changed in place, or ``gradient`` is needed.
+
+        Example:
+            >>> import graphc as gc
+            >>> x = gc.tensor([1.0, 2.0], requires_grad=True)
+            >>> (x**3).sum().backward()
+            >>> x.grad
+            tensor([ 3., 12.])
         """
         front().backward((self,), (gradient,), retain_graph, create_graph, inputs)
 

@@ -136,21 +136,32 @@ def is_tracing() -> bool:
 def trace(target: Any, *examples: Any, dims: Any = None, **keyword_examples: Any) -> Graph:
     """Trace a module or function on example arguments and return its graph.
 
-    Tensors and arrays become inputs; all other arguments are static. Arguments and outputs may be nested in tuples,
-    lists and dictionaries.
+    The trace changes nothing outside. ``trace(matrix)`` of one tensor is PyTorch's function: the sum of the diagonal.
 
-    ``dims`` names the sizes of inputs that vary, as in ``compile``: ``dims={"x": (gc.Dim("batch"),)}``. Where the
-    function branches on one of them, the graph is valid for the sizes that branch like the hints;
-    ``graph.assumptions`` holds these conditions, each with its line. Conditions on one dimension also appear in the
-    graph: the dimension gets a smaller range, or becomes a number or a multiple (``4*time_4``).
+    Args:
+        target: a Module or a function of tensors.
+        examples, keyword_examples: arguments. Tensors and arrays, also nested in tuples, lists and dictionaries, become
+            inputs; other arguments are static.
+        dims: names of input sizes that vary, as for ``compile``. Where the function branches on a size, the graph is
+            valid for sizes that branch like the hints: ``graph.assumptions`` lists these conditions with their lines,
+            and the dimension gets a smaller range, or becomes a number or a multiple (``4*time_4``).
 
-    Parameters, buffers and the random state become arguments of class param and state, under their qualified names; the
-    graph writes changed ones back at its end. Other tensors become constants. The trace changes nothing outside. Raises
-    TraceError if Python code asks for a traced value.
+    Returns:
+        The Graph. Parameters, buffers and the random state are its arguments of class param and state; ``graph.bound``
+        maps the path of each to its tensor. Other tensors are constants.
 
-    ``graph.bound`` maps the path of each of these arguments to its tensor; ``graphc.compile(graph)`` binds them.
+    Raises:
+        TraceError: Python code asks for the value of a traced tensor.
 
-    ``trace(matrix)`` of one tensor is PyTorch's function of that name, the sum of the diagonal.
+    Example:
+        >>> import graphc as gc
+        >>> graph = gc.trace(lambda x: (x * x).sum(), gc.zeros(3))
+        >>> print(graph, end="")
+        graph @main(%x: f32[3]) -> (f32[]) {
+          %mul = mul(%x, %x) : f32[3]  // ...
+          %sum = sum(%mul) {axes=[0]} : f32[]  // ...
+          return %sum
+        }
     """
     if isinstance(target, Tensor) and not examples:
         return target.trace()  # type: ignore[return-value]

@@ -23,11 +23,28 @@ def Dim(
     hint: int | None = None,
     common: Sequence[int] = (),
 ) -> Any:
-    """A named dimension whose size differs from call to call, between ``min`` and ``max`` (included).
+    """Name a dimension whose size differs from call to call; ``dims`` of ``compile`` takes it.
 
-    ``hint`` is the size for which the compiler optimizes (32, or the nearest in the range). Each size in ``common``
-    gets a program of its own in addition. ``batch + 1``, ``2 * time`` and quotients are sizes too. Raises ArgumentError
-    for names that are not identifiers, for names of kernel loops (``i0``, ``r_0``), and for empty ranges.
+    ``batch + 1``, ``2 * time`` and quotients of dimensions are sizes too.
+
+    Args:
+        name: a Python identifier, but not the name of a kernel loop (``i0``, ``r_0``).
+        min, max: smallest and largest size, both included.
+        hint: size that the compiler optimizes for (default: 32, or the nearest size in the range).
+        common: sizes that get a program of their own in addition.
+
+    Returns:
+        A symbolic size; the number itself where ``min`` equals ``max``.
+
+    Raises:
+        ArgumentError: an unsuitable name, an empty range, or a hint outside of the range.
+
+    Example:
+        >>> import graphc as gc
+        >>> batch = gc.Dim("batch", max=64)
+        >>> double = gc.compile(lambda x: x * 2, dims={"x": (batch, 3)})
+        >>> [double(gc.ones(n, 3)).shape for n in (1, 5)], len(double.programs)
+        ([(1, 3), (5, 3)], 1)
     """
     low, high = operator.index(min), operator.index(max)
     expected = sorted((low, 32 if hint is None else operator.index(hint), high))[1]

@@ -30,20 +30,31 @@ MOST_PARTS = 64
 
 
 def from_onnx(source: Any) -> OnnxModule:
-    """The model in an ONNX file, in bytes, or in a ``ModelProto``, as a module.
+    """Convert an ONNX model to a Module.
 
-    The module takes the inputs of the graph in its order or by their names, tensors or arrays, and gives the one
-    result, or a tuple of all. Initializers of real numbers are parameters, others buffers, by their names; what the
-    graph reads sizes and the like from is part of it. Named dimensions of the model are those of ``module.dims``: it
-    compiles with them (``graphc.compile(module, dims=module.dims)``), trains and is exported. Operators that draw
-    random numbers draw from graphc's generator.
+    Nothing in the file is executed. External data is read from regular files in the file's folder only. Types that
+    graphc lacks are stored in wider ones (f16 and bf16 in f32, i16 and u16 in i32, u32 and u64 in i64); values are
+    rounded where the model casts. docs/onnx.md lists the operators.
 
-    Types that graphc lacks are held in wider ones: f16 and bf16 in f32, i16 and u16 in i32, u32 and u64 in i64. Values
-    are rounded where the model casts; results are of the wider type.
+    Args:
+        source: path of a file, its bytes, or a ``ModelProto``.
 
-    Nothing in the file is executed, and data beside the file is read from regular files of its folder alone. Raises
-    ArtifactError for damaged and foreign files, UnsupportedError for operators that graphc has no rule for (all of them
-    are named), ArgumentError without the ``onnx`` package; OSError.
+    Returns:
+        A Module that takes tensors or arrays, by position or name, and returns one result or a tuple. Initializers of
+        real numbers are parameters, others buffers. ``module.dims`` holds the named dimensions, for ``compile``.
+
+    Raises:
+        ArtifactError: a damaged or foreign file.
+        UnsupportedError: operators without a rule; the message names all of them.
+        ArgumentError: the ``onnx`` package is missing.
+        OSError: the file cannot be read.
+
+    Example:
+        >>> import graphc as gc
+        >>> manifest = gc.export(gc.nn.ReLU(), gc.zeros(3), path="relu.onnx")
+        >>> model = gc.from_onnx("relu.onnx")
+        >>> model(gc.tensor([-1.0, 0.0, 2.0]))
+        tensor([0., 0., 2.])
     """
     model = read_model(source)
     return OnnxModule(model.graph, model.graph.name or "OnnxModel")

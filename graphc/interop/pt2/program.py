@@ -40,16 +40,30 @@ _VALUES = {"as_int": Field.integer, "as_float": Field.real, "as_string": Field.t
 
 
 def from_pt2(path: str | os.PathLike[str]) -> ImportedModule:
-    """The model in a file that ``torch.export.save`` wrote, as a module; PyTorch is not needed.
+    """Convert a file of ``torch.export.save`` to a Module, without PyTorch.
 
-    Parameters, buffers and modules have the names of the model, tied weights are one parameter. The module takes
-    tensors nested and named as in the export, and nests its results as the model does. It compiles
-    (``graphc.compile(model, dims=model.dims)`` with the sizes that the export left open), trains and is exported; it is
-    in the mode, training or evaluation, in which it was exported.
+    Nothing in the file is executed, and reading it needs no more memory than its size, except for Python objects.
 
-    Nothing in the file is executed, and nothing of it needs more memory than it has bytes, but for Python's objects.
-    Raises ArtifactError for a damaged or foreign file and for another major version of the schema, UnsupportedError for
-    operators, element types and forms of arguments that graphc does not have, and for pickles; OSError.
+    Args:
+        path: the ``.pt2`` file.
+
+    Returns:
+        A Module with the parameters, buffers and modules of the model, in the mode in which it was exported. It takes
+        tensors nested and named as in the export, trains, is exported, and compiles with ``dims=module.dims``.
+
+    Raises:
+        ArtifactError: a damaged or foreign file, or another major version of the schema.
+        UnsupportedError: an operator, element type or kind of argument that graphc lacks, or a pickle.
+        OSError: the file cannot be read.
+
+    Example:
+        >>> import graphc as gc
+        >>> import torch
+        >>> program = torch.export.export(torch.nn.ReLU(), (torch.zeros(3),))
+        >>> torch.export.save(program, "relu.pt2")
+        >>> model = gc.from_pt2("relu.pt2")
+        >>> model(gc.tensor([-1.0, 0.0, 2.0]))
+        tensor([0., 0., 2.])
     """
     with Package(path) as package:
         try:

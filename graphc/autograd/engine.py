@@ -360,6 +360,12 @@ def grad(
     With ``is_grads_batched``, each of ``grad_outputs`` has an additional first dimension; one pass runs for each of its
     entries, and the gradients are stacked. ``grad`` is unchanged. An input on which the outputs do not depend raises
     GradientError, or gives None with ``allow_unused`` and zeros with ``materialize_grads``.
+
+    Example:
+        >>> import graphc as gc
+        >>> x = gc.tensor([1.0, 2.0], requires_grad=True)
+        >>> gc.autograd.grad((x**2).sum(), x)
+        (tensor([2., 4.]),)
     """
     if not only_inputs:
         warnings.warn("only_inputs=False has no effect", UserWarning, stacklevel=2)

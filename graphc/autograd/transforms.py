@@ -136,6 +136,11 @@ def value_and_grad(
     The gradient is by argument ``argnums`` (a tuple for several), and has the argument's structure: a tensor or nested
     containers of tensors. With ``has_aux``, ``func`` returns (number, anything), and so does the value. Raises
     GradientError if ``func`` returns anything else, ArgumentError for a wrong ``argnums``.
+
+    Example:
+        >>> import graphc as gc
+        >>> gc.value_and_grad(lambda x: (x**2).sum())(gc.tensor([1.0, 2.0]))
+        (tensor(5.), tensor([2., 4.]))
     """
 
     @functools.wraps(func, updated=())
@@ -204,6 +209,11 @@ def jvp(
     Tangents are nested like the primals. The derivative is computed by a single pass in forward mode. With ``has_aux``,
     ``func`` returns (output, anything), and the result is (output, tangent, anything). Raises ArgumentError, ShapeError
     or DTypeError for unsuitable tangents, GradientError for a custom Function without jvp.
+
+    Example:
+        >>> import graphc as gc
+        >>> gc.func.jvp(lambda x: x**2, (gc.tensor([1.0, 2.0]),), (gc.tensor([1.0, 10.0]),))
+        (tensor([1., 4.]), tensor([ 2., 40.]))
     """
     variables, structure = flatten(tuple(primals))
     directions, shape = flatten(tuple(tangents))

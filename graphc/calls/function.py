@@ -97,6 +97,14 @@ class Compiled:
     """A module or function that runs as native code. Attribute access goes to the compiled target.
 
     Copies and pickles contain the target, and compile it again at their first call.
+
+    Example:
+        >>> import graphc as gc
+        >>> compiled = gc.compile(gc.nn.Linear(3, 2))
+        >>> compiled(gc.ones(4, 3)).shape, compiled(gc.ones(5, 3)).shape
+        ((4, 2), (5, 2))
+        >>> len(compiled.programs)
+        2
     """
 
     is_compiled = True
@@ -365,6 +373,13 @@ class Compiled:
 
         Compile the program where it does not exist yet, but run nothing. Raise the errors of a call before it runs, and
         ArgumentError inside a trace.
+
+        Example:
+            >>> import graphc as gc
+            >>> double = gc.compile(lambda x: x * 2)
+            >>> plan = double.plan(gc.zeros(8))
+            >>> plan.arena, len(double.programs)
+            (0, 1)
         """
         if runs_as_python():
             raise ArgumentError(

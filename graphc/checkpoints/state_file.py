@@ -22,6 +22,13 @@ def save_state(state: Any, path: str | os.PathLike[str]) -> None:
     A checkpoint nests dictionaries, lists, tuples, numbers, strings, bools and None around tensors, e.g. ``{"model":
     model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": 3}``. Raises ArgumentError for other values and
     other suffixes; OSError.
+
+    Example:
+        >>> import graphc as gc
+        >>> model = gc.nn.Linear(2, 1)
+        >>> gc.save_state({"model": model.state_dict(), "epoch": 3}, "checkpoint.safetensors")
+        >>> gc.load_state("checkpoint.safetensors")["epoch"]
+        3
     """
     tensors, tree = split(state)
     arrays = {name: array_of(name, value) for name, value in tensors.items()}
@@ -47,6 +54,12 @@ def load_state(path: str | os.PathLike[str]) -> Any:
     of these. From a checkpoint of PyTorch, the only dictionary of names and tensors in it is returned, or the only one
     named state_dict, model_state_dict or model. Element types are kept. Nothing in the file is executed. Raises
     ArtifactError for a damaged file, and for a checkpoint with no such dictionary or several; OSError.
+
+    Example:
+        >>> import graphc as gc
+        >>> gc.save_state({"weight": gc.tensor([1.0, 2.0])}, "weights.npz")
+        >>> gc.load_state("weights.npz")["weight"]
+        tensor([1., 2.])
     """
     file = read_weights(path)
     if file.format != TORCH:

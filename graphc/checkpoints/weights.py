@@ -23,6 +23,14 @@ def load_weights(
     ``entry`` selects the dictionary if several match, by its path in the checkpoint (``"ema"``, ``"ema/state_dict"``).
     Raises ArtifactError for a damaged file, and if several dictionaries match; StateDictError if names (only if
     ``strict``) or shapes do not match; OSError.
+
+    Example:
+        >>> import graphc as gc
+        >>> trained, model = gc.nn.Linear(2, 1), gc.nn.Linear(2, 1)
+        >>> gc.save_state(trained.state_dict(), "weights.safetensors")
+        >>> result = gc.load_weights(model, "weights.safetensors")
+        >>> gc.equal(model.weight, trained.weight)
+        True
     """
     no_foreign_module("load_weights", model)
     if not isinstance(model, Module):

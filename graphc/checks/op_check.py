@@ -52,6 +52,13 @@ def check_op(op: OpFunction, *samples: Sample | Sequence[Any]) -> OpReport:
 
     Raise ArgumentError for anything but an op, and without samples; else VerifyError or GradientError, which
     name the difference and the sample.
+
+    Example:
+        >>> import graphc as gc
+        >>> from graphc.ops.pointwise.elementwise import mul
+        >>> report = gc.check_op(mul, ([1.0, 2.0], [3.0, 4.0]))
+        >>> print(report)
+        mul: ... samples, ... with derivatives, ... errors
     """
     if not isinstance(op, OpFunction):
         raise ArgumentError(f"check_op: {op!r} is not an op", remedy="pass a result of graphc.define_op")

@@ -81,6 +81,12 @@ def selftest(
 
     Tolerances are as for ``check``: 1e-4 of an element and 1e-5 of the largest one for f32, 1e-9 and 1e-11 for f64,
     none for integers; ``rtol`` and ``atol`` override them. Raise what ``load`` raises.
+
+    Example:
+        >>> import graphc as gc
+        >>> manifest = gc.export(lambda x: x * 2, gc.zeros(3), path="double.gcm", golden=2)
+        >>> gc.selftest("double.gcm").good
+        True
     """
     machine = machine_named(target, None)
     stored = read_model(path)

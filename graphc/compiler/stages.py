@@ -61,7 +61,15 @@ def _note_unknown(names: Sequence[str], passes: Sequence[Pass]) -> None:
 
 
 class Stages:
-    """One compilation. It starts from a traced graph, or from a lowered program."""
+    """One compilation. It starts from a traced graph, or from a lowered program.
+
+    Example:
+        >>> import graphc as gc
+        >>> from graphc.compiler.stages import Stages
+        >>> stages = Stages(gc.trace(lambda x: x * 2, gc.zeros(3)))
+        >>> stages.names[:2]
+        ('traced', 'optimized')
+    """
 
     def __init__(
         self,

@@ -27,6 +27,11 @@ def associative_scan(f: Callable[[Any, Any], Any], xs: Any, dim: int = 0, revers
     three times for any length: about ``sqrt(n)`` blocks are scanned in parallel, then the block results. ``reverse``
     starts at the end. Raises ShapeError if sizes along ``dim`` differ or are 0, or if f changes shapes; DTypeError if
     it changes types.
+
+    Example:
+        >>> import graphc as gc
+        >>> gc.associative_scan(lambda a, b: a * b, gc.tensor([1, 2, 3, 4]))
+        tensor([ 1,  2,  6, 24])
     """
     leaves, form = flatten(xs)
     if not leaves or not leaves[0].shape:

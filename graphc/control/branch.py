@@ -84,6 +84,11 @@ def switch(index: Any, branches: Sequence[Function], operands: Any = ()) -> Any:
     """Return ``branches[index](*operands)``; only that one is computed. The index is clamped to the valid range.
 
     Like ``cond``, with an integer, or an integer tensor of one element, in place of the condition.
+
+    Example:
+        >>> import graphc as gc
+        >>> gc.switch(1, [lambda x: x + 1, lambda x: x * 10], (gc.tensor(4),))
+        tensor(40)
     """
     functions = list(branches)
     if not functions:

@@ -62,6 +62,12 @@ def vmap(
     that differ between entries. Gradients, tangents and compilation work through it, inside and outside.
 
     ``chunk_size``: the number of entries computed at once, to save memory; the last chunk may be smaller.
+
+    Example:
+        >>> import graphc as gc
+        >>> distance = gc.vmap(lambda a, b: (a - b).norm(), in_dims=(0, None))
+        >>> distance(gc.tensor([[0.0, 3.0], [4.0, 0.0]]), gc.zeros(2))
+        tensor([3., 4.])
     """
     if chunk_size is not None:
         return _in_chunks(func, in_dims, out_dims, randomness, chunk_size)

@@ -220,6 +220,11 @@ def fori_loop(
 
     With Python numbers as bounds it is a differentiable ``scan``, and ``i`` is an i64 tensor without dimensions. With a
     tensor as a bound it is a ``while_loop``, whose gradient needs ``max_steps``. Raises the errors of these two.
+
+    Example:
+        >>> import graphc as gc
+        >>> gc.fori_loop(1, 6, lambda i, product: product * i, gc.tensor(1))
+        tensor(120)
     """
     if isinstance(lower, int) and isinstance(upper, int):
         if upper <= lower:
@@ -237,5 +242,10 @@ def map(f: Callable[[Any], Any], xs: Any) -> Any:
 
     ``xs`` and the results of ``f`` are tensors or nested tuples, lists and dictionaries of them. Compiled code contains
     ``f`` once; ``vmap`` computes all slices at once instead. Raises the errors of ``scan``.
+
+    Example:
+        >>> import graphc as gc
+        >>> gc.map(lambda row: row.sum(), gc.tensor([[1, 2], [3, 4]]))
+        tensor([3, 7])
     """
     return scan(lambda carry, x: (carry, f(x)), (), xs)[1]

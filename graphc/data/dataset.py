@@ -22,6 +22,17 @@ class Dataset:
 
     A subclass may also define ``take(indices)``, which returns the samples at these indices as one batch, joined as by
     ``default_collate``. Loaders without their own ``collate_fn`` use it, since it can be much faster.
+
+    Example:
+        >>> import graphc as gc
+        >>> class Squares(gc.utils.data.Dataset):
+        ...     def __len__(self):
+        ...         return 4
+        ...
+        ...     def __getitem__(self, index):
+        ...         return index**2
+        >>> list(gc.utils.data.DataLoader(Squares(), batch_size=2))
+        [tensor([0, 1]), tensor([4, 9])]
     """
 
     __class_getitem__ = classmethod(GenericAlias)
@@ -44,7 +55,14 @@ class IterableDataset(Dataset):
 
 
 class TensorDataset(Dataset):
-    """Dataset whose sample ``i`` is the tuple of entries ``i`` of tensors (or arrays) with equal first dimensions."""
+    """Dataset whose sample ``i`` is the tuple of entries ``i`` of tensors (or arrays) with equal first dimensions.
+
+    Example:
+        >>> import graphc as gc
+        >>> dataset = gc.utils.data.TensorDataset(gc.tensor([[1.0], [2.0]]), gc.tensor([0, 1]))
+        >>> len(dataset), dataset[1]
+        (2, (tensor([2.]), tensor(1)))
+    """
 
     def __init__(self, *tensors: Any):
         self.tensors: tuple[Tensor, ...] = tuple(as_tensor(t) for t in tensors)
@@ -81,7 +99,14 @@ class MapDataset(Dataset):
 
 
 class Subset(Dataset):
-    """Samples of another dataset at ``indices``, in that order."""
+    """Samples of another dataset at ``indices``, in that order.
+
+    Example:
+        >>> import graphc as gc
+        >>> subset = gc.utils.data.Subset(["a", "b", "c"], [2, 0])
+        >>> list(subset)
+        ['c', 'a']
+    """
 
     def __init__(self, dataset: Any, indices: Sequence[int]):
         self.dataset = dataset
@@ -127,6 +152,12 @@ def random_split(dataset: Any, lengths: Sequence[int | float], generator: Genera
 
     Fractions are rounded down, and the remaining samples go to the subsets one by one, from the first. Raises
     ArgumentError if the lengths do not add up to the dataset's.
+
+    Example:
+        >>> import graphc as gc
+        >>> train, valid = gc.utils.data.random_split(range(10), [0.8, 0.2], generator=gc.Generator().manual_seed(0))
+        >>> len(train), len(valid)
+        (8, 2)
     """
     count = len(dataset)
     are_fractions = any(isinstance(x, float) for x in lengths)

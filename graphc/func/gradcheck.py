@@ -74,6 +74,12 @@ def gradcheck(
     differences too. With ``check_batched_grad``, ``vmap`` over a batch of weights must agree with single backward
     passes. Inputs that require gradients must be f64, or complex128, whose real and imaginary parts are varied. Raises
     GradientError on a difference, or returns False without ``raise_exception``; raises ArgumentError for wrong inputs.
+
+    Example:
+        >>> import graphc as gc
+        >>> x = gc.tensor([0.5, 2.0], dtype=gc.float64, requires_grad=True)
+        >>> gc.autograd.gradcheck(lambda x: x.exp().sum(), (x,))
+        True
     """
     func, all_inputs = _on_parts(func, (inputs,) if isinstance(inputs, Tensor) else tuple(inputs))
     tensors = [(i, t) for i, t in enumerate(all_inputs) if isinstance(t, Tensor) and t.requires_grad]

@@ -84,6 +84,12 @@ def jacrev(
     ``output.shape + input.shape`` for each pair. With ``has_aux``, ``func`` returns (output, anything), and the result
     is (Jacobian, anything). Eager mode runs one backward pass for each element of the output; a trace runs one batched
     pass for all, or one for each ``chunk_size`` elements.
+
+    Example:
+        >>> import graphc as gc
+        >>> gc.func.jacrev(lambda x: x**2)(gc.tensor([1.0, 2.0]))
+        tensor([[2., 0.],
+                [0., 4.]])
     """
     check_chunk_size("jacrev", chunk_size)
 
@@ -117,6 +123,11 @@ def jacfwd(func: Callable[..., Any], argnums: int | Sequence[int] = 0, *, has_au
     """Return the function of ``jacrev``, computed in forward mode.
 
     Eager mode calls ``func`` once for each element of the arguments; a trace calls it once for all.
+
+    Example:
+        >>> import graphc as gc
+        >>> gc.func.jacfwd(lambda x: gc.stack([x, x**2]))(gc.tensor(3.0))
+        tensor([1., 6.])
     """
 
     @functools.wraps(func, updated=())
@@ -152,5 +163,12 @@ def _last(columns: Any, x: Any) -> Any:
 
 
 def hessian(func: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
-    """Return a function that computes the second derivatives of ``func``, as ``jacfwd`` of ``jacrev``."""
+    """Return a function that computes the second derivatives of ``func``, as ``jacfwd`` of ``jacrev``.
+
+    Example:
+        >>> import graphc as gc
+        >>> gc.func.hessian(lambda x: (x**3).sum())(gc.tensor([1.0, 2.0]))
+        tensor([[ 6.,  0.],
+                [ 0., 12.]])
+    """
     return jacfwd(jacrev(func, argnums), argnums)

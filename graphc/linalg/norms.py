@@ -84,7 +84,13 @@ def matrix_norm(
 
 def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """Compute ``vector_norm`` along one dimension, or of all elements without ``ord`` and ``dim``; ``matrix_norm``
-    along two dimensions, or of a matrix with ``ord``."""
+    along two dimensions, or of a matrix with ``ord``.
+
+    Example:
+        >>> import graphc as gc
+        >>> gc.linalg.norm(gc.tensor([3.0, 4.0]))
+        tensor(5.)
+    """
     need_tensor("norm", A)
     if dim is None and ord is not None:
         if A.ndim not in (1, 2):

@@ -27,7 +27,15 @@ from graphc.tensors.tensor import Tensor
 
 def qr(A: Tensor, mode: str = "reduced") -> QRResult:
     """Compute orthogonal Q [..., m, k] and upper triangular R [..., k, n] with ``A = Q @ R``. k is the smaller of m and
-    n (``reduced``), or m (``complete``); ``r`` computes R alone, and leaves Q empty."""
+    n (``reduced``), or m (``complete``); ``r`` computes R alone, and leaves Q empty.
+
+    Example:
+        >>> import graphc as gc
+        >>> a = gc.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+        >>> q, r = gc.linalg.qr(a)
+        >>> q.shape, r.shape, gc.allclose(q @ r, a, atol=1e-5)
+        ((3, 2), (2, 2), True)
+    """
     if mode not in ("reduced", "complete", "r"):
         raise AttributeValueError(f"qr: unknown mode {mode!r}", remedy="use 'reduced', 'complete' or 'r'")
     m, n = need_matrix("qr", A).shape[-2:]
@@ -46,6 +54,12 @@ def eigh(A: Tensor, UPLO: str = "L") -> EighResult:
 
     Only the lower (``UPLO="U"``: upper) triangle is read, but the gradient goes to both triangles equally. Gradients of
     eigenvectors need distinct eigenvalues. The largest element of each eigenvector is positive.
+
+    Example:
+        >>> import graphc as gc
+        >>> values, vectors = gc.linalg.eigh(gc.tensor([[2.0, 1.0], [1.0, 2.0]]))
+        >>> gc.allclose(values, gc.tensor([1.0, 3.0]))
+        True
     """
     need_square("eigh", A)
     if UPLO.upper() not in ("L", "U"):
@@ -83,6 +97,13 @@ def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> 
 
     Without ``full_matrices``, U has k columns and Vh k rows. Vectors beyond k have no gradient. ``driver`` exists for
     compatibility with PyTorch, and must be None.
+
+    Example:
+        >>> import graphc as gc
+        >>> a = gc.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+        >>> u, s, vh = gc.linalg.svd(a, full_matrices=False)
+        >>> gc.allclose(u @ gc.diag(s) @ vh, a, atol=1e-5)
+        True
     """
     if driver is not None:
         raise ArgumentError(f"svd: driver {driver!r} requires CUDA", remedy="pass driver=None")
@@ -168,6 +189,13 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     ``residuals`` are sums of squares [..., k] for m > n if all ranks are n, else empty. Compiled code cannot know
     ranks, and returns residuals for all m > n. They are always empty for ``gelsy``. ``rank`` is empty for ``gels``, and
     ``singular_values`` for ``gels`` and ``gelsy``.
+
+    Example:
+        >>> import graphc as gc
+        >>> a = gc.tensor([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]])
+        >>> line = gc.linalg.lstsq(a, gc.tensor([[1.0], [3.0], [5.0]])).solution
+        >>> gc.allclose(line, gc.tensor([[1.0], [2.0]]), atol=1e-4)
+        True
     """
     driver = "gelsy" if driver is None else driver
     if driver not in _DRIVERS:

@@ -53,7 +53,14 @@ def _first_bad(good: Any) -> Any:
 def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     """Compute the lower triangular L of symmetric positive definite matrices A = L @ L.mT [..., n, n] (``upper``: its
     transpose), or of Hermitian ones A = L @ L.mH. Only one triangle of A is read. Raises LinAlgError for other
-    matrices."""
+    matrices.
+
+    Example:
+        >>> import graphc as gc
+        >>> gc.linalg.cholesky(gc.tensor([[4.0, 2.0], [2.0, 5.0]]))
+        tensor([[2., 0.],
+                [1., 2.]])
+    """
     factor = _factor("cholesky", A, upper)
     good = ew.gt(factor.diagonal(0, -2, -1).real, 0)
     require(good, "linalg.cholesky: a matrix is not positive definite")
@@ -115,7 +122,13 @@ def _finite(x: Any) -> Any:
 
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     """Solve ``A @ X = B`` (``left=False``: ``X @ A = B``) for X, with A [..., n, n] and B [..., n, k], [n], or [..., n]
-    with the batch of A. Batches broadcast. Raises LinAlgError for a singular A."""
+    with the batch of A. Batches broadcast. Raises LinAlgError for a singular A.
+
+    Example:
+        >>> import graphc as gc
+        >>> gc.linalg.solve(gc.tensor([[2.0, 0.0], [0.0, 4.0]]), gc.tensor([2.0, 4.0]))
+        tensor([1., 1.])
+    """
     solution = _solved("solve", A, B, left)
     _require_finite("solve", solution, A, B)
     return solution
@@ -151,7 +164,14 @@ def _inverse(name: str, A: Tensor) -> Any:
 
 
 def inv(A: Tensor) -> Tensor:
-    """Compute the inverses of square matrices [..., n, n]; raise LinAlgError for singular ones."""
+    """Compute the inverses of square matrices [..., n, n]; raise LinAlgError for singular ones.
+
+    Example:
+        >>> import graphc as gc
+        >>> gc.linalg.inv(gc.tensor([[2.0, 0.0], [0.0, 4.0]]))
+        tensor([[0.5000, 0.0000],
+                [0.0000, 0.2500]])
+    """
     inverse = _inverse("inv", A)
     _require_finite("inv", inverse, A)
     return inverse
@@ -269,7 +289,13 @@ def expanded_number(x: Any, value: float) -> Any:
 
 
 def det(A: Tensor) -> Tensor:
-    """Compute the determinants [...] of square matrices [..., n, n]. The gradient of singular matrices is NaN."""
+    """Compute the determinants [...] of square matrices [..., n, n]. The gradient of singular matrices is NaN.
+
+    Example:
+        >>> import graphc as gc
+        >>> gc.linalg.det(gc.tensor([[2.0, 0.0], [1.0, 4.0]]))
+        tensor(8.)
+    """
     pivots, sign = _pivots("det", A)
     return reduce.prod(pivots, axes=(pivots.ndim - 1,)) * sign
 

@@ -141,6 +141,15 @@ class LoadedModel:
     Parameters and states belong to the model and live as long as it does. All entries share them. Those that no entry
     writes are constants of its programs, unless the model was loaded with ``trainable``. Calls that write states run
     one at a time, and no call that reads such a state runs meanwhile.
+
+    Example:
+        >>> import graphc as gc
+        >>> manifest = gc.export(gc.nn.Linear(3, 2), gc.zeros(1, 3), path="linear.gcm")
+        >>> loaded = gc.load("linear.gcm")
+        >>> loaded(gc.ones(1, 3)).shape
+        (1, 2)
+        >>> list(loaded.state_dict())
+        ['weight', 'bias']
     """
 
     __slots__ = ("__call__", "__dict__", "__weakref__")
@@ -160,7 +169,14 @@ class LoadedModel:
         self.__call__ = self._first.__call__
 
     def entry(self, name: str) -> LoadedEntry:
-        """Return the entry of a name. Raise ArgumentError."""
+        """Return the entry of a name. Raise ArgumentError.
+
+        Example:
+            >>> import graphc as gc
+            >>> manifest = gc.export({"double": gc.Entry(lambda x: x * 2, gc.zeros(3))}, path="double.gcm")
+            >>> gc.load("double.gcm").entry("double")
+            <LoadedEntry double(x: f32[3]) -> (output: f32[3])>
+        """
         return self.entries[entry_name(self._stored, name)]
 
     # ---- params and states
@@ -210,6 +226,14 @@ class LoadedModel:
         the new weights. Entries with named dimensions, graphs of derivatives and programs for devices are compiled
         again at each swap. Calls that run meanwhile end with the weights with which they began. Raise StateDictError,
         and what reading the file raises.
+
+        Example:
+            >>> import graphc as gc
+            >>> manifest = gc.export(gc.nn.Linear(2, 1, bias=False), gc.zeros(1, 2), path="linear.gcm")
+            >>> loaded = gc.load("linear.gcm")
+            >>> loaded.swap_weights({"weight": gc.tensor([[1.0, 10.0]])})
+            >>> loaded(gc.tensor([[3.0, 4.0]]))
+            tensor([[43.]])
         """
         self._renew(self._state.swap(weights_by_name(weights)))
 

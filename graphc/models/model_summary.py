@@ -132,6 +132,12 @@ def summary(model: Module, *examples: Any, **keyword_examples: Any) -> Summary:
 
     The model is traced in its present mode: nothing is computed and no state changes, so models of any size work. Raise
     ArgumentError for anything but a Module, and the errors of tracing.
+
+    Example:
+        >>> import graphc as gc
+        >>> report = gc.summary(gc.nn.Linear(3, 2), gc.zeros(4, 3))
+        >>> report.total.parameters, report.total.multiply_adds
+        (8, 24)
     """
     if not isinstance(model, Module):
         raise ArgumentError(f"a summary shows a Module, got {type(model).__name__}")

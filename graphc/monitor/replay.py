@@ -128,9 +128,13 @@ def replay(
         ArgumentError: the recording does not fit the function, model or optimizer.
         Exception: any error of ``function``, unless the recording has one; then it is ``error`` of the result.
 
-    Example::
-
-        print(graphc.replay("step.gcr", train_step))
+    Example:
+        >>> import graphc as gc
+        >>> layer = gc.nn.Linear(3, 2)
+        >>> with gc.debug(record="step.gcr"):
+        ...     y = layer(gc.ones(1, 3))
+        >>> print(gc.replay("step.gcr", layer))
+        layer: the same bits as recorded
     """
     if not callable(function):
         raise ArgumentError(
@@ -148,6 +152,18 @@ def replay(
     set_random_state(recording.random)
     session = debug(stop=recording.stop if stop is None else stop, on_stop=on_stop, eager=eager, stream=False)
     result, error = _call(session.following(function, recording.name), args, kwargs, bool(recording.error))
+    return _report(recording, holders, session, result, error, tolerance)
+
+
+def _report(
+    recording: Recording,
+    holders: Sequence[Holder | None],
+    session: debug,
+    result: Any,
+    error: BaseException | None,
+    tolerance: float | None,
+) -> Replay:
+    """Compare the results and the contents after a call with the recording."""
     values: list[Difference] = []
     missing: list[str] = []
     is_elsewhere = error is not None and _first_line(recording.error) != _first_line(_text(error))

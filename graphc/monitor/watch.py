@@ -51,6 +51,9 @@ class Monitor:
     parameter ``NAME/gradient``. ``.../nonfinite`` counts NaN and infinities. Hooks return nothing, so the model
     computes the same as without them. Compiled code is watched through extra kernels (taps, see docs/hooks.md).
 
+    As a context manager it closes itself: ``close`` removes the hooks, which brings back the unwatched compiled code,
+    and closes the writers.
+
     Args:
         model: the module to watch.
         writers: receivers of the numbers.
@@ -63,15 +66,16 @@ class Monitor:
     Raises:
         ArgumentError: ``model`` is not a Module, or ``every`` is below 1.
 
-    As a context manager it closes itself: ``close`` removes the hooks, which brings back the unwatched compiled code,
-    and closes the writers.
-
-    Example::
-
-        with Monitor(model, HtmlWriter("monitor.html"), every=10) as monitor:
-            for x, y in batches:
-                loss = train_step(x, y)
-                monitor.step(loss=loss)
+    Example:
+        >>> import graphc as gc
+        >>> model = gc.nn.Sequential(gc.nn.Linear(3, 4), gc.nn.ReLU())
+        >>> with gc.monitor.Monitor(model, gc.monitor.HtmlWriter("monitor.html")) as monitor:
+        ...     y = model(gc.ones(2, 3))
+        ...     monitor.step(loss=0.5)
+        >>> with open("monitor.html") as file:
+        ...     page = file.read()
+        >>> "loss" in page and "0/std" in page
+        True
     """
 
     def __init__(

@@ -16,6 +16,15 @@ class Adam(Moments):
 
     ``weight_decay`` is added to the gradient, or with ``decoupled_weight_decay`` subtracted from the parameter.
     ``amsgrad`` uses the largest mean of squares so far.
+
+    Example:
+        >>> import graphc as gc
+        >>> weight = gc.tensor([1.0], requires_grad=True)
+        >>> optimizer = gc.optim.Adam([weight], lr=0.1)
+        >>> (weight**2).sum().backward()
+        >>> optimizer.step()
+        >>> weight
+        tensor([0.9000], requires_grad=True)
     """
 
     def __init__(
@@ -71,7 +80,16 @@ class Adam(Moments):
 
 
 class AdamW(Adam):
-    """Adam with weight decay subtracted from the parameter instead of added to the gradient."""
+    """Adam with weight decay subtracted from the parameter instead of added to the gradient.
+
+    Example:
+        >>> import graphc as gc
+        >>> model = gc.nn.Linear(4, 2)
+        >>> groups = [{"params": [model.weight], "weight_decay": 0.1}, {"params": [model.bias], "weight_decay": 0.0}]
+        >>> optimizer = gc.optim.AdamW(groups, lr=1e-3)
+        >>> [group["weight_decay"] for group in optimizer.param_groups]
+        [0.1, 0.0]
+    """
 
     def __init__(
         self,

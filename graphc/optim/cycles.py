@@ -89,6 +89,13 @@ class OneCycleLR(LRScheduler):
 
     The length is ``total_steps``, or ``epochs * steps_per_epoch``. ``three_phase`` first returns to the start. With
     ``cycle_momentum`` the momentum (or first beta) moves in the opposite direction.
+
+    Example:
+        >>> import graphc as gc
+        >>> optimizer = gc.optim.SGD(gc.nn.Linear(1, 1).parameters(), lr=1.0)
+        >>> schedule = gc.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=1.0, total_steps=10)
+        >>> print(f"{schedule.get_last_lr()[0]:.2f}")
+        0.04
     """
 
     def __init__(

@@ -24,6 +24,19 @@ class LBFGS(Optimizer):
 
     All parameters are in one group. ``line_search_fn`` is None (steps of size ``lr``) or ``"strong_wolfe"``. The state
     keeps ``history_size`` gradients and steps of all parameters.
+
+    Example:
+        >>> import graphc as gc
+        >>> x = gc.tensor([4.0], requires_grad=True)
+        >>> optimizer = gc.optim.LBFGS([x], lr=0.5)
+        >>> def closure():
+        ...     optimizer.zero_grad()
+        ...     loss = ((x - 1) ** 2).sum()
+        ...     loss.backward()
+        ...     return loss
+        >>> loss = optimizer.step(closure)
+        >>> abs(x.item() - 1) < 1e-3
+        True
     """
 
     schedulable = ("lr",)

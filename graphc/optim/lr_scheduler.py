@@ -34,7 +34,17 @@ __all__ = [
 
 
 class LambdaLR(LRScheduler):
-    """Initial rate times ``lr_lambda(epoch)``; one function, or one per group."""
+    """Initial rate times ``lr_lambda(epoch)``; one function, or one per group.
+
+    Example:
+        >>> import graphc as gc
+        >>> optimizer = gc.optim.SGD(gc.nn.Linear(1, 1).parameters(), lr=1.0)
+        >>> schedule = gc.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 1 / (1 + epoch))
+        >>> optimizer.step()
+        >>> schedule.step()
+        >>> schedule.get_last_lr()
+        [0.5]
+    """
 
     def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1):
         count = len(optimizer.param_groups)
@@ -75,7 +85,20 @@ class MultiplicativeLR(LambdaLR):
 
 
 class StepLR(LRScheduler):
-    """Rate times ``gamma`` every ``step_size`` epochs."""
+    """Rate times ``gamma`` every ``step_size`` epochs.
+
+    Example:
+        >>> import graphc as gc
+        >>> optimizer = gc.optim.SGD(gc.nn.Linear(1, 1).parameters(), lr=1.0)
+        >>> schedule = gc.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.5)
+        >>> rates = []
+        >>> for epoch in range(5):
+        ...     rates.append(optimizer.param_groups[0]["lr"])
+        ...     optimizer.step()
+        ...     schedule.step()
+        >>> rates
+        [1.0, 1.0, 0.5, 0.5, 0.25]
+    """
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1):
         self.step_size = step_size
@@ -201,7 +224,17 @@ class PolynomialLR(LRScheduler):
 
 
 class CosineAnnealingLR(LRScheduler):
-    """Half a cosine from the initial rate to ``eta_min`` in ``T_max`` epochs, and back (Loshchilov and Hutter 2017)."""
+    """Half a cosine from the initial rate to ``eta_min`` in ``T_max`` epochs, and back (Loshchilov and Hutter 2017).
+
+    Example:
+        >>> import graphc as gc
+        >>> optimizer = gc.optim.SGD(gc.nn.Linear(1, 1).parameters(), lr=1.0)
+        >>> schedule = gc.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=2)
+        >>> optimizer.step()
+        >>> schedule.step()
+        >>> print(f"{schedule.get_last_lr()[0]:.3f}")
+        0.500
+    """
 
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1):
         self.T_max = T_max
@@ -328,7 +361,17 @@ class ChainedScheduler(LRScheduler):
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """Rate times ``factor`` after a metric, passed to ``step``, has not improved for more than ``patience`` epochs."""
+    """Rate times ``factor`` after a metric, passed to ``step``, has not improved for more than ``patience`` epochs.
+
+    Example:
+        >>> import graphc as gc
+        >>> optimizer = gc.optim.SGD(gc.nn.Linear(1, 1).parameters(), lr=1.0)
+        >>> schedule = gc.optim.lr_scheduler.ReduceLROnPlateau(optimizer, factor=0.1, patience=1)
+        >>> for loss in (3.0, 2.0, 2.0, 2.0):
+        ...     schedule.step(loss)
+        >>> optimizer.param_groups[0]["lr"]
+        0.1
+    """
 
     def __init__(
         self,

@@ -10,7 +10,18 @@ from graphc.tensors.tensor import Tensor
 
 
 class RMSprop(Optimizer):
-    """Gradient over the root of a running mean of its square; ``centered`` subtracts the squared mean gradient."""
+    """Gradient over the root of a running mean of its square; ``centered`` subtracts the squared mean gradient.
+
+    Example:
+        >>> import graphc as gc
+        >>> weight = gc.tensor([1.0], requires_grad=True)
+        >>> optimizer = gc.optim.RMSprop([weight], lr=0.1)
+        >>> (weight**2).sum().backward()
+        >>> optimizer.step()
+        >>> optimizer.zero_grad()
+        >>> weight.grad is None
+        True
+    """
 
     schedulable = ("lr", "weight_decay", "momentum")
 

@@ -24,6 +24,15 @@ class SGD(Optimizer):
 
     ``v = momentum v + (1 - dampening) g``, ``p = p - lr v``; with ``nesterov``, ``g + momentum v`` replaces v. The
     first step sets ``v = g``. ``weight_decay`` adds ``weight_decay p`` to the gradient; ``maximize`` ascends instead.
+
+    Example:
+        >>> import graphc as gc
+        >>> weight = gc.tensor([1.0], requires_grad=True)
+        >>> optimizer = gc.optim.SGD([weight], lr=0.1)
+        >>> (weight**2).sum().backward()
+        >>> optimizer.step()
+        >>> weight
+        tensor([0.8000], requires_grad=True)
     """
 
     schedulable = ("lr", "weight_decay", "momentum")

@@ -73,6 +73,17 @@ class AveragedModel(Module):
 
     The first update copies the parameters. ``avg_fn`` or ``multi_avg_fn`` computes the average, by default the mean of
     all. Each update copies buffers, or averages them with ``use_buffers``.
+
+    Example:
+        >>> import graphc as gc
+        >>> model = gc.nn.Linear(1, 1, bias=False)
+        >>> average = gc.optim.swa_utils.AveragedModel(model)
+        >>> with gc.no_grad():
+        ...     for value in (1.0, 3.0):
+        ...         filled = model.weight.fill_(value)
+        ...         average.update_parameters(model)
+        >>> average.module.weight.item()
+        2.0
     """
 
     n_averaged: Tensor

@@ -55,6 +55,13 @@ def picture(
     An ``.svg`` file is a static drawing. An ``.html`` page has groups that open and close, and needs no network. The
     text of the file is returned; without ``path`` it is an SVG. See ``diagram_of`` for the other arguments. Raises
     ArgumentError; OSError.
+
+    Example:
+        >>> import graphc as gc
+        >>> from graphc.pages.show import picture
+        >>> svg = picture(gc.trace(lambda x: x * 2, gc.zeros(3)), "graph.svg")
+        >>> svg[:4]
+        '<svg'
     """
     suffix = ".svg" if path is None else Path(path).suffix
     if suffix not in (".svg", ".html"):

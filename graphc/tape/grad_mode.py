@@ -88,7 +88,16 @@ def _decorates(cls: type, function: Any) -> Any:
 
 
 class no_grad(_GradMode):
-    """Disable recording: results of operations do not require gradients."""
+    """Disable recording: results of operations do not require gradients.
+
+    Example:
+        >>> import graphc as gc
+        >>> x = gc.ones(2, requires_grad=True)
+        >>> with gc.no_grad():
+        ...     y = x * 2
+        >>> y.requires_grad
+        False
+    """
 
     _value = False
 

@@ -38,6 +38,10 @@ def assert_close(
     The arguments are tensors, arrays or numbers, or sequences and mappings of these; shapes, element types and devices
     must be equal too. Default tolerances follow the less exact element type. ``msg`` replaces the message, or is
     a function of it. Raises AttributeValueError for ``rtol`` without ``atol``, or the reverse.
+
+    Example:
+        >>> import graphc as gc
+        >>> gc.testing.assert_close(gc.tensor([1.0]), gc.tensor([1.0 + 1e-7]))
     """
     if (rtol is None) != (atol is None):
         raise AttributeValueError("assert_close: rtol and atol must be passed together", remedy="pass both or neither")

@@ -179,7 +179,17 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
 
 
 def from_numpy(array: np.ndarray) -> Tensor:
-    """Return a tensor that shares memory with a numpy array."""
+    """Return a tensor that shares memory with a numpy array.
+
+    Example:
+        >>> import graphc as gc
+        >>> import numpy as np
+        >>> array = np.zeros(2)
+        >>> tensor = gc.from_numpy(array)
+        >>> array[0] = 1
+        >>> tensor
+        tensor([1., 0.], dtype=graphc.float64)
+    """
     if not isinstance(array, np.ndarray):
         raise ArgumentError(
             f"from_numpy takes a numpy array, got {type(array).__name__}", remedy="call graphc.tensor(...)"
@@ -233,7 +243,14 @@ def _shape(sizes: Sequence[Any], size: Any) -> tuple[int, ...]:
 
 
 def zeros(*sizes: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Create a tensor of zeros of a shape, from ints or one sequence."""
+    """Create a tensor of zeros of a shape, from ints or one sequence.
+
+    Example:
+        >>> import graphc as gc
+        >>> gc.zeros(2, 3, dtype=gc.int64)
+        tensor([[0, 0, 0],
+                [0, 0, 0]])
+    """
     return _uniform(np.zeros, 0.0, _shape(sizes, size), dtype, requires_grad, device)
 
 
@@ -329,7 +346,13 @@ def arange(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Create the numbers before ``end``: ``arange(end)``, ``arange(start, end)`` or ``arange(start, end, step)``."""
+    """Create the numbers before ``end``: ``arange(end)``, ``arange(start, end)`` or ``arange(start, end, step)``.
+
+    Example:
+        >>> import graphc as gc
+        >>> gc.arange(3), gc.arange(1.0, 2.0, 0.25)
+        (tensor([0, 1, 2]), tensor([1.0000, 1.2500, 1.5000, 1.7500]))
+    """
     is_count = len(bounds) == 1 and type(bounds[0]) is int and 0 <= bounds[0] < _MOST_AT_ONCE
     if is_count and dispatch.active() is None and (start, end, step, dtype) == (0, None, 1, None):
         return _finish(np.arange(bounds[0]), requires_grad, device)

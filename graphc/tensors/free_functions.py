@@ -29,7 +29,13 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
 
 @numpy_names
 def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """Concatenate tensors along a dimension."""
+    """Concatenate tensors along a dimension.
+
+    Example:
+        >>> import graphc as gc
+        >>> gc.cat([gc.zeros(1, 2), gc.ones(1, 2)], dim=1)
+        tensor([[0., 0., 1., 1.]])
+    """
     return shaping.concatenate(tensors, dim)
 
 
@@ -48,13 +54,27 @@ def polygamma(n: int, input: Tensor) -> Tensor:
 
 @numpy_names
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """Stack tensors of one shape along a new dimension."""
+    """Stack tensors of one shape along a new dimension.
+
+    Example:
+        >>> import graphc as gc
+        >>> gc.stack([gc.tensor([1, 2]), gc.tensor([3, 4])], dim=1)
+        tensor([[1, 3],
+                [2, 4]])
+    """
     return shaping.stacked(tensors, dim)
 
 
 def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     """Select ``input`` where the condition holds, else ``other``. With the condition alone, return the indices where it
-    holds (not possible in compiled code)."""
+    holds (not possible in compiled code).
+
+    Example:
+        >>> import graphc as gc
+        >>> x = gc.tensor([-1.0, 2.0])
+        >>> gc.where(x > 0, x, 0.0)
+        tensor([0., 2.])
+    """
     if input is None and other is None:
         return condition.nonzero(as_tuple=True)
     return ew.where(condition, input, other)
@@ -80,7 +100,15 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
 
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     """Create coordinate grids of vectors; ``ij`` puts the first vector along the first dimension, ``xy`` along the
-    second."""
+    second.
+
+    Example:
+        >>> import graphc as gc
+        >>> rows, columns = gc.meshgrid(gc.arange(2), gc.arange(3), indexing="ij")
+        >>> columns
+        tensor([[0, 1, 2],
+                [0, 1, 2]])
+    """
     vectors = list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else list(tensors)
     if not vectors:
         raise ArgumentError("meshgrid takes at least one vector", remedy="call graphc.meshgrid(x, y)")
@@ -125,6 +153,11 @@ def searchsorted(
 
     Positions are before equal elements, or after them with ``right`` or ``side="right"``; i64 [..., N], or i32.
     ``sorter`` is the permutation that sorts an unsorted sequence.
+
+    Example:
+        >>> import graphc as gc
+        >>> gc.searchsorted(gc.tensor([1, 3, 5]), gc.tensor([0, 3, 4]))
+        tensor([0, 1, 2])
     """
     return sorted_sequence.searchsorted(input, out_int32=out_int32, right=right, side=side, sorter=sorter)
 

@@ -193,7 +193,14 @@ class Tensor(Arithmetic, Numbers, Shaping, InPlace, Conversion, Calculus, Statis
 
     @rearranging
     def detach(self) -> Tensor:
-        """Return a tensor that shares memory with this one and has no history."""
+        """Return a tensor that shares memory with this one and has no history.
+
+        Example:
+            >>> import graphc as gc
+            >>> x = gc.tensor([1.0], requires_grad=True)
+            >>> (x * 2).detach().requires_grad
+            False
+        """
         return stop_gradient(self)
 
     def detach_(self) -> Tensor:
@@ -294,7 +301,13 @@ class Tensor(Arithmetic, Numbers, Shaping, InPlace, Conversion, Calculus, Statis
 
     def to(self, *args: Any, **kwargs: Any) -> Tensor:
         """Convert to another element type or device: ``to(dtype)``, ``to(device)``, ``to(device, dtype)``,
-        ``to(tensor)``; ``memory_format`` and ``non_blocking`` are hints."""
+        ``to(tensor)``; ``memory_format`` and ``non_blocking`` are hints.
+
+        Example:
+            >>> import graphc as gc
+            >>> gc.tensor([1.5, 2.5]).to(gc.int64)
+            tensor([1, 2])
+        """
         copy = kwargs.pop("copy", False)
         kwargs.pop("non_blocking", None)
         check_format("to", kwargs.pop("memory_format", None))

@@ -317,7 +317,16 @@ class TensorBase:
         here._node.retained[here._index] = weakref.ref(here)
 
     def register_hook(self, hook: Callable[[Any], Any]) -> RemovableHandle:
-        """Call ``hook(grad)`` when the gradient of this tensor is complete; it may return a replacement."""
+        """Call ``hook(grad)`` when the gradient of this tensor is complete; it may return a replacement.
+
+        Example:
+            >>> import graphc as gc
+            >>> x = gc.tensor([1.0, 2.0], requires_grad=True)
+            >>> handle = x.register_hook(lambda grad: grad * 10)
+            >>> x.sum().backward()
+            >>> x.grad
+            tensor([10., 10.])
+        """
         here = refresh(front().local(self))
         if not here._requires_grad:
             raise GradientError(

@@ -14,18 +14,18 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import pytest
 
 import graphc
 from graphc.utils.data import DataLoader
 
 ROOT = Path(__file__).resolve().parents[2]
-ENTRY_POINTS = """
+_NAMES = """
     compile compile_step trace export load check debug compare from_torch from_onnx from_pt2 build_library Dim Entry
     func.grad func.vjp scan while_loop cond checkpoint tensor Tensor.backward nn.Module nn.Parameter autograd.Function
     define_op autocast save distributed.init utils.data.DataLoader
-""".split()
+"""
+ENTRY_POINTS = _NAMES.split()
 """The names by which a user begins."""
 LEAST = 110
 """Docstrings with an example."""
@@ -78,7 +78,7 @@ def test_prints_what_the_docstring_shows(docstring, tmp_path, monkeypatch):
             pytest.skip(f"{package} is not installed")
     monkeypatch.chdir(tmp_path)
     graphc.manual_seed(0)
-    names = {"__name__": "__main__", "gc": graphc, "graphc": graphc, "nn": graphc.nn, "np": np}
+    names = {"__name__": "__main__"}
     file = str(docstring.file)
     test = doctest.DocTestParser().get_doctest(docstring.text, names, docstring.name, file, docstring.line - 1)
     report = io.StringIO()

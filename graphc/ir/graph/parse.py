@@ -23,6 +23,13 @@ def parse_graph(text: str, data: Mapping[str, np.ndarray] | None = None) -> Grap
     Raises ParseError with line and column for wrong syntax, unknown ops and attributes, and names used before their
     definition or defined twice. It also raises one where the type rule of an op rejects its operands or gives another
     type.
+
+    Example:
+        >>> import graphc as gc
+        >>> from graphc.ir.graph.parse import parse_graph
+        >>> text = str(gc.trace(lambda x: x + x, gc.zeros(3)))
+        >>> gc.compile(parse_graph(text))(gc.ones(3))
+        tensor([2., 2., 2.])
     """
     cursor = Cursor(text, "//", data)
     cursor.declare_dims()

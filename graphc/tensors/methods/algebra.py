@@ -247,6 +247,15 @@ def einsum(equation: str, *operands: Any) -> Any:
     """Compute sums of products by Einstein's convention, e.g. ``einsum("bij,bjk->bik", a, b)``; ``...`` broadcasts.
 
     Operands are combined from left to right, each pair as one batched matrix product.
+
+    Example:
+        >>> import graphc as gc
+        >>> a, b = gc.tensor([[1, 2], [3, 4]]), gc.tensor([[5, 6], [7, 8]])
+        >>> gc.einsum("ij,jk->ik", a, b)
+        tensor([[19, 22],
+                [43, 50]])
+        >>> gc.einsum("ii", a)
+        tensor(5)
     """
     listed = list(operands[0]) if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else list(operands)
     inputs, output = _parse(equation, listed)

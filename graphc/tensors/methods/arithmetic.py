@@ -451,7 +451,13 @@ class Arithmetic(Elementary, Ordering, Algebra):
         return near
 
     def allclose(self, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
-        """Return whether all elements are close, see ``isclose``."""
+        """Return whether all elements are close, see ``isclose``.
+
+        Example:
+            >>> import graphc as gc
+            >>> gc.allclose(gc.tensor([1.0]), gc.tensor([1.0 + 1e-7]))
+            True
+        """
         return bool(reduce_all(self.isclose(other, rtol, atol, equal_nan)))
 
 

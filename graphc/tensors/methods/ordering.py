@@ -116,7 +116,14 @@ class Ordering(TensorBase):
 
     @compiled_when_repeated
     def topk(self, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Extreme:
-        """Return (values, indices) of the k largest or smallest elements of a dimension, in order."""
+        """Return (values, indices) of the k largest or smallest elements of a dimension, in order.
+
+        Example:
+            >>> import graphc as gc
+            >>> values, indices = gc.topk(gc.tensor([1.0, 4.0, 2.0]), 2)
+            >>> values, indices
+            (tensor([4., 2.]), tensor([1, 2]))
+        """
         at = dim_of(dim, self.ndim)
         extent = self.shape[at] if self.shape else 1
         if not 0 <= k <= extent:
@@ -194,7 +201,13 @@ class Ordering(TensorBase):
 
     @compiled_when_repeated
     def cumsum(self, dim: int, *, dtype: DType | None = None) -> Tensor:
-        """Compute running sums along ``dim``; integers are summed as i64."""
+        """Compute running sums along ``dim``; integers are summed as i64.
+
+        Example:
+            >>> import graphc as gc
+            >>> gc.cumsum(gc.tensor([1, 2, 3]), dim=0)
+            tensor([1, 3, 6])
+        """
         dtype = dtype or (self.dtype if self.dtype.is_differentiable else int64)
         x = self if self.dtype is dtype else ew.cast(self, dtype=dtype)
         at = dim_of(dim, self.ndim)
@@ -281,6 +294,11 @@ class Ordering(TensorBase):
 
         With ``return_inverse`` and ``return_counts``, return a tuple with the index of each element among them, and
         counts.
+
+        Example:
+            >>> import graphc as gc
+            >>> gc.unique(gc.tensor([3, 1, 3, 2]))
+            tensor([1, 2, 3])
         """
         values = front().values(self, "unique(), whose result has a size that depends on values,")
         distinct, inverse, counts = np.unique(values, return_inverse=True, return_counts=True, axis=dim)

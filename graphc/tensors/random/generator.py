@@ -170,7 +170,16 @@ default_generator = Generator()
 
 
 def manual_seed(seed: int) -> Generator:
-    """Seed the default generator and return it."""
+    """Seed the default generator and return it.
+
+    Example:
+        >>> import graphc as gc
+        >>> generator = gc.manual_seed(7)
+        >>> first = gc.rand(3)
+        >>> generator = gc.manual_seed(7)
+        >>> gc.equal(first, gc.rand(3))
+        True
+    """
     return default_generator.manual_seed(seed)
 
 

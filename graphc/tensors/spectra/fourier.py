@@ -84,7 +84,13 @@ def _axis(name: str, x: Any, dim: int) -> int:
 
 
 def fft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """Compute the transform of ``n`` points along ``dim``: sums of x(j) exp(-2 pi i j k / n)."""
+    """Compute the transform of ``n`` points along ``dim``: sums of x(j) exp(-2 pi i j k / n).
+
+    Example:
+        >>> import graphc as gc
+        >>> gc.fft.fft(gc.tensor([1.0, 0.0, 0.0, 0.0])).real
+        tensor([1., 1., 1., 1.])
+    """
     return _to_complex("fft", input, n, dim, norm, False)
 
 

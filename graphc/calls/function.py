@@ -391,7 +391,15 @@ class Compiled:
 
     @property
     def programs(self) -> list[Plan]:
-        """The plans of the programs held in memory. The most recently used one comes last."""
+        """The plans of the programs held in memory. The most recently used one comes last.
+
+        Example:
+            >>> import graphc as gc
+            >>> double = gc.compile(lambda x: x * 2)
+            >>> y, z = double(gc.ones(2)), double(gc.ones(3))
+            >>> len(double.programs)
+            2
+        """
         return [v.plan() for v in sorted(self._variants, key=lambda v: (v is self._variants.last, v.used))]
 
     def memory_report(self) -> list[MemoryReport]:

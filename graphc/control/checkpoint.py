@@ -80,7 +80,16 @@ def checkpoint_sequential(
     preserve_rng_state: bool = True,
 ) -> Any:
     """Apply modules or functions (a ``Sequential`` or a list) one after the other, in ``segments`` of about equal
-    length; all but the last go through ``checkpoint``."""
+    length; all but the last go through ``checkpoint``.
+
+    Example:
+        >>> import graphc as gc
+        >>> model = gc.nn.Sequential(*(gc.nn.ReLU() for _ in range(4)))
+        >>> x = gc.tensor([-1.0, 2.0], requires_grad=True)
+        >>> gc.utils.checkpoint.checkpoint_sequential(model, 2, x).sum().backward()
+        >>> x.grad
+        tensor([0., 1.])
+    """
     steps = list(functions.children()) if hasattr(functions, "children") else list(functions)
     if not 1 <= segments <= max(1, len(steps)):
         raise ArgumentError(f"checkpoint_sequential: cannot cut {len(steps)} functions into {segments} segments")

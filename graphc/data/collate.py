@@ -20,6 +20,11 @@ def default_collate(batch: Sequence[Any]) -> Any:
     Tensors and arrays are stacked; ints become an i64 tensor, floats f64, bools bool; strings and bytes stay a list;
     dictionaries, named tuples, tuples and lists are joined entry by entry (tuples become lists). Raises ShapeError if
     samples differ in shape or length, ArgumentError with the class of any other value.
+
+    Example:
+        >>> import graphc as gc
+        >>> gc.utils.data.default_collate([{"x": 1, "name": "a"}, {"x": 2, "name": "b"}])
+        {'x': tensor([1, 2]), 'name': ['a', 'b']}
     """
     if not batch:
         raise ArgumentError("an empty batch cannot be joined")

@@ -45,7 +45,16 @@ class Dataset:
 
 
 class IterableDataset(Dataset):
-    """Samples in sequence: subclasses define ``__iter__``."""
+    """Samples in sequence: subclasses define ``__iter__``.
+
+    Example:
+        >>> import graphc as gc
+        >>> class Count(gc.utils.data.IterableDataset):
+        ...     def __iter__(self):
+        ...         return iter(range(5))
+        >>> list(gc.utils.data.DataLoader(Count(), batch_size=2))
+        [tensor([0, 1]), tensor([2, 3]), tensor([4])]
+    """
 
     def __iter__(self) -> Iterator[Any]:
         raise NotImplementedError(f"{type(self).__name__} does not define __iter__")

@@ -52,6 +52,12 @@ def jacobian(
 
     ``strategy`` is ``reverse-mode`` or ``forward-mode``. With ``create_graph`` the result is differentiable. Raises
     AttributeValueError for another strategy, ArgumentError for inputs other than tensors.
+
+    Example:
+        >>> import graphc as gc
+        >>> gc.autograd.functional.jacobian(lambda x: x**2, gc.tensor([1.0, 2.0]))
+        tensor([[2., 0.],
+                [0., 4.]])
     """
     modes = {"reverse-mode": jacobians.jacrev, "forward-mode": jacobians.jacfwd}
     if strategy not in modes:

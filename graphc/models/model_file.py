@@ -211,6 +211,14 @@ class LoadedModel:
         Tensors that entries write are changed in place. Weights that no entry writes are constants of the programs:
         where one changes, the next call replaces the programs that use it by programs without weights, see
         ``swap_weights``. Raise StateDictError.
+
+        Example:
+            >>> import graphc as gc
+            >>> manifest = gc.export(gc.nn.Linear(2, 1), gc.zeros(1, 2), path="linear.gcm")
+            >>> loaded = gc.load("linear.gcm")
+            >>> loaded.load_state_dict({"bias": gc.tensor([5.0])}, strict=False)
+            >>> loaded.state_dict()["bias"]
+            tensor([5.])
         """
         self._renew(self._state.load(state, strict))
 

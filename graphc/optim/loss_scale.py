@@ -42,6 +42,16 @@ class GradScaler:
 
     With ``enabled=False`` losses and gradients are unchanged. The scaler reads numbers, so it only works in eager
     training; ``compile_step(loss_scale=graphc.DynamicScale())`` does the same in a compiled step.
+
+    Example:
+        >>> import graphc as gc
+        >>> model = gc.nn.Linear(2, 1)
+        >>> optimizer, scaler = gc.optim.SGD(model.parameters(), lr=0.1), gc.amp.GradScaler(init_scale=8.0)
+        >>> scaler.scale(model(gc.ones(2)).sum()).backward()
+        >>> model.bias.grad
+        tensor([8.])
+        >>> scaler.step(optimizer)
+        >>> scaler.update()
     """
 
     def __init__(

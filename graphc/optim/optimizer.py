@@ -50,6 +50,14 @@ class Optimizer:
     ``update`` is pure: it returns the new parameter and the new state, in tensor operations. So the same rule runs
     eagerly in ``step`` and inside of a compiled training step. ``hyper`` contains the numbers of a group: those in
     ``schedulable`` may be Python floats or 0-d tensors, all others are Python values.
+
+    Example:
+        >>> import graphc as gc
+        >>> first, second = gc.nn.Linear(2, 2), gc.nn.Linear(2, 1)
+        >>> groups = [{"params": first.parameters()}, {"params": second.parameters(), "lr": 0.01}]
+        >>> optimizer = gc.optim.SGD(groups, lr=0.1)
+        >>> [group["lr"] for group in optimizer.param_groups]
+        [0.1, 0.01]
     """
 
     schedulable: ClassVar[tuple[str, ...]] = ("lr", "weight_decay")

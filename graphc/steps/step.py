@@ -92,6 +92,14 @@ class CompiledStep:
 
     Inside ``no_grad`` and ``inference_mode``, and on tensors made in the latter, a step raises GradientError, as
     ``backward`` does.
+
+    Example:
+        >>> import graphc as gc
+        >>> model = gc.nn.Linear(2, 1)
+        >>> step = gc.compile_step(model, gc.nn.MSELoss(), gc.optim.Adam(model.parameters()))
+        >>> loss = step(gc.ones(4, 2), gc.zeros(4, 1))
+        >>> loss.shape, len(step.plan())
+        ((), 1)
     """
 
     def __init__(self, options: StepOptions):
@@ -353,6 +361,14 @@ class CompiledStep:
         It holds state and options of the optimizers, their step counts, the random state, sums of gradients with the
         number of micro-batches in them, averaged weights, and the loss scale. Tensors are not copied.
         ``graphc.save_state`` writes it to a file.
+
+        Example:
+            >>> import graphc as gc
+            >>> model = gc.nn.Linear(2, 1)
+            >>> step = gc.compile_step(model, gc.nn.MSELoss(), gc.optim.Adam(model.parameters()))
+            >>> loss = step(gc.ones(4, 2), gc.zeros(4, 1))
+            >>> gc.save_state({"model": model.state_dict(), "step": step.state_dict()}, "checkpoint.npz")
+            >>> step.load_state_dict(gc.load_state("checkpoint.npz")["step"])
         """
         return self._state.state_dict()
 

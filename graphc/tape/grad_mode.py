@@ -137,7 +137,15 @@ class set_grad_enabled(_Mode):
 
 class inference_mode(_Mode):
     """Disable recording like no_grad, and version counters: tensors created inside can never be saved for a
-    gradient."""
+    gradient.
+
+    Example:
+        >>> import graphc as gc
+        >>> with gc.inference_mode():
+        ...     y = gc.ones(2)
+        >>> y.is_inference()
+        True
+    """
 
     def __new__(cls, mode: Any = True) -> Any:
         manager = object.__new__(cls)

@@ -16,7 +16,13 @@ __all__ = ["finfo", "iinfo"]
 class finfo:
     """Limits of a floating-point type (None: the default one): ``bits``, ``max``, ``min``, ``eps`` (from 1 to the next
     number), ``tiny`` or ``smallest_normal`` (the smallest number of full precision) and ``resolution``. Raises
-    DTypeError for another kind of type."""
+    DTypeError for another kind of type.
+
+    Example:
+        >>> import graphc as gc
+        >>> gc.finfo(gc.float32).max
+        3.4028234663852886e+38
+    """
 
     def __init__(self, type: Any = None):
         kind = get_default_dtype() if type is None else dtype_of(type)

@@ -48,6 +48,13 @@ def set_printoptions(
 
     ``profile`` is ``default``, ``short`` or ``full``; the other arguments modify it. Raises AttributeValueError for
     another profile, ArgumentError for negative numbers.
+
+    Example:
+        >>> import graphc as gc
+        >>> gc.set_printoptions(precision=2)
+        >>> gc.tensor([1 / 3])
+        tensor([0.33])
+        >>> gc.set_printoptions(profile="default")
     """
     if profile is not None and profile not in _PROFILES:
         raise AttributeValueError(

@@ -88,6 +88,13 @@ class Tensor(Arithmetic, Numbers, Shaping, InPlace, Conversion, Calculus, Statis
 
         Raises GradientError for a tensor that requires gradients, unless ``force`` detaches it and copies it from
         another device. Raises DTypeError for bf16, which numpy lacks.
+
+        Example:
+            >>> import graphc as gc
+            >>> x = gc.zeros(2)
+            >>> x.numpy()[0] = 1
+            >>> x
+            tensor([1., 0.])
         """
         if self.dtype is bfloat16:
             raise DTypeError("numpy() does not support bf16", remedy="call tensor.float().numpy()")
@@ -114,7 +121,13 @@ class Tensor(Arithmetic, Numbers, Shaping, InPlace, Conversion, Calculus, Statis
         return array
 
     def item(self) -> bool | int | float:
-        """Return the only element as a Python number."""
+        """Return the only element as a Python number.
+
+        Example:
+            >>> import graphc as gc
+            >>> gc.tensor([2.5]).item()
+            2.5
+        """
         values = front().values(self, "item()")
         if values.size != 1:
             raise ArgumentError(f"item() needs a tensor of one element, this one has {values.size}")

@@ -297,7 +297,13 @@ class Arithmetic(Elementary, Ordering, Algebra):
     # ---- reductions
 
     def sum(self, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
-        """Compute the sum along ``dim`` (None: of all elements); integers are summed as i64 without ``dtype``."""
+        """Compute the sum along ``dim`` (None: of all elements); integers are summed as i64 without ``dtype``.
+
+        Example:
+            >>> import graphc as gc
+            >>> gc.tensor([[1, 2], [3, 4]]).sum(dim=0)
+            tensor([4, 6])
+        """
         return composite.total(self, dim, keepdim, dtype)
 
     def mean(self, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
@@ -347,7 +353,13 @@ class Arithmetic(Elementary, Ordering, Algebra):
         return reduce.min(self, axes=axes, keepdims=keepdim)
 
     def argmax(self, dim: int | None = None, keepdim: bool = False) -> Tensor:
-        """Return the index of the first largest element along ``dim`` (None: in the flattened tensor)."""
+        """Return the index of the first largest element along ``dim`` (None: in the flattened tensor).
+
+        Example:
+            >>> import graphc as gc
+            >>> gc.tensor([[1, 5], [7, 2]]).argmax(dim=1)
+            tensor([1, 0])
+        """
         return _position(reduce.argmax, self, dim, keepdim)
 
     def argmin(self, dim: int | None = None, keepdim: bool = False) -> Tensor:

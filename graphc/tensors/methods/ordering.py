@@ -104,7 +104,13 @@ class Ordering(TensorBase):
     @compiled_when_repeated
     def sort(self, dim: int = -1, descending: bool = False, stable: bool = False) -> Extreme:
         """Return (values, indices) in ascending or descending order along a dimension; NaN is larger than every
-        number."""
+        number.
+
+        Example:
+            >>> import graphc as gc
+            >>> gc.tensor([3, 1, 2]).sort()
+            Extreme(values=tensor([1, 2, 3]), indices=tensor([1, 2, 0]))
+        """
         indices = self.argsort(dim, descending)
         if not self.shape:
             return Extreme(ew.mul(self, True), indices)

@@ -33,6 +33,12 @@ class Generator:
     """Generator of random numbers that depend only on its seed, its step and the path of the drawing module.
 
     The step counts outermost module calls that draw, and draws outside of any such call.
+
+    Example:
+        >>> import graphc as gc
+        >>> first, second = gc.Generator(), gc.Generator()
+        >>> gc.equal(gc.rand(3, generator=first.manual_seed(1)), gc.rand(3, generator=second.manual_seed(1)))
+        True
     """
 
     def __init__(self, device: Any = "cpu"):

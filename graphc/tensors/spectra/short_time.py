@@ -43,6 +43,11 @@ def stft(
     ``center`` pads both ends by ``n_fft // 2`` with ``pad_mode``; ``normalized`` divides by the root of ``n_fft``;
     ``onesided`` (for real signals and windows) omits the conjugate half. With ``return_complex=False`` real and
     imaginary parts are a last dimension of 2. Raises ShapeError, ArgumentError.
+
+    Example:
+        >>> import graphc as gc
+        >>> gc.stft(gc.zeros(100), n_fft=16, window=gc.hann_window(16), return_complex=True).shape
+        (9, 26)
     """
     need_tensor("stft", input)
     hop, width = _lengths("stft", n_fft, hop_length, win_length, window)

@@ -49,9 +49,9 @@ def cond(pred: Any, true_fn: Function, false_fn: Function, operands: Any = ()) -
         The result of the chosen function. Both return the same nesting, shapes and element types.
 
     Raises:
-        ShapeError: the results have different shapes.
-        DTypeError: the results have different element types.
-        ArgumentError: the results are nested differently.
+        ShapeError: in a trace, the results have different shapes.
+        DTypeError: in a trace, the results have different element types.
+        ArgumentError: in a trace, the results are nested differently.
 
     Example:
         >>> import graphc as gc

@@ -69,7 +69,14 @@ def _cross_entropy(logits: Tensor, value: Any) -> Tensor:
 
 
 class Bernoulli(_Trial, ExponentialFamily):
-    """1 with probability ``probs``, else 0."""
+    """1 with probability ``probs``, else 0.
+
+    Example:
+        >>> import graphc as gc
+        >>> coin = gc.distributions.Bernoulli(probs=gc.tensor(0.5))
+        >>> coin.mean, coin.variance
+        (tensor(0.5000), tensor(0.2500))
+    """
 
     support = constraints.boolean
     has_enumerate_support = True
@@ -242,6 +249,14 @@ class Categorical(_Chances):
     """Category indices from 0, with probabilities in the last dimension.
 
     ``probs`` need not be normalised, and ``logits`` may have any constant added.
+
+    Example:
+        >>> import graphc as gc
+        >>> weather = gc.distributions.Categorical(probs=gc.tensor([0.5, 0.25, 0.25]))
+        >>> weather.log_prob(gc.tensor([0, 1])).exp()
+        tensor([0.5000, 0.2500])
+        >>> weather.entropy()
+        tensor(1.0397)
     """
 
     arg_constraints: ClassVar[dict[str, Constraint]] = {

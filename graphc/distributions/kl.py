@@ -40,6 +40,11 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
 
     If several rules fit, the one for the nearest class of p wins, then of q. Raises UnsupportedError for pairs without
     a rule.
+
+    Example:
+        >>> from graphc.distributions import Normal, kl_divergence
+        >>> kl_divergence(Normal(0.0, 1.0), Normal(1.0, 1.0))
+        tensor(0.5000)
     """
     p_classes, q_classes = type(p).__mro__, type(q).__mro__
     fitting = [pair for pair in _RULES if pair[0] in p_classes and pair[1] in q_classes]

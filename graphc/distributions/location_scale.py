@@ -53,7 +53,16 @@ class _LocationScale(Distribution):
 
 
 class Normal(_LocationScale, ExponentialFamily):
-    """Normal distribution with mean ``loc`` and standard deviation ``scale``."""
+    """Normal distribution with mean ``loc`` and standard deviation ``scale``.
+
+    Example:
+        >>> import graphc as gc
+        >>> normal = gc.distributions.Normal(gc.tensor(0.0), gc.tensor(2.0))
+        >>> normal.log_prob(gc.tensor(0.0))
+        tensor(-1.6121)
+        >>> normal.sample((3,)).shape
+        (3,)
+    """
 
     def _draw(self, shape: tuple[int, ...]) -> Any:
         return sampling.normal(shape, self.loc.dtype)

@@ -62,6 +62,15 @@ def clip_grad_norm_(
     """Scale all gradients in place so that their joint norm is at most ``max_norm``; return the norm before scaling.
 
     With ``error_if_nonfinite``, raises GradientError when that norm is infinite or NaN.
+
+    Example:
+        >>> import graphc as gc
+        >>> weight = gc.nn.Parameter(gc.zeros(2))
+        >>> weight.grad = gc.tensor([3.0, 4.0])
+        >>> gc.nn.utils.clip_grad_norm_([weight], max_norm=1.0)
+        tensor(5.)
+        >>> weight.grad
+        tensor([0.6000, 0.8000])
     """
     with_grad = _with_gradient(parameters)
     loop = native_loop(with_grad)

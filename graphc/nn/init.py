@@ -186,6 +186,12 @@ def kaiming_uniform_(
     """Fill uniformly with variance ``gain^2 / fan`` (He et al. 2015, section 2.2).
 
     ``a`` is the slope of leaky_relu, ``mode`` says which fan: ``fan_in`` or ``fan_out``.
+
+    Example:
+        >>> import graphc as gc
+        >>> weight = gc.nn.init.kaiming_uniform_(gc.zeros(2, 6), nonlinearity="relu")
+        >>> weight.shape, bool(weight.abs().max() <= 1.0)
+        ((2, 6), True)
     """
     if _empty(tensor):
         return tensor

@@ -157,6 +157,13 @@ class Module(ModuleState, ModuleHooks):
         """Add a tensor that belongs to the module without being a parameter.
 
         It is in ``state_dict`` when ``persistent``.
+
+        Example:
+            >>> import graphc as gc
+            >>> module = gc.nn.Module()
+            >>> module.register_buffer("mean", gc.zeros(2))
+            >>> list(module.state_dict())
+            ['mean']
         """
         table = self._table("_buffers", "a buffer")
         check_member_name(name, "buffer", self, table)

@@ -114,6 +114,13 @@ class ModuleHooks(ModuleTree):
         """Run ``hook(module, args)`` before forward; it may return other arguments.
 
         With ``with_kwargs`` it is called as ``hook(module, args, kwargs)`` and returns None or ``(args, kwargs)``.
+
+        Example:
+            >>> import graphc as gc
+            >>> layer = gc.nn.ReLU()
+            >>> handle = layer.register_forward_pre_hook(lambda module, args: (-args[0],))
+            >>> layer(gc.tensor([-1.0, 2.0]))
+            tensor([1., 0.])
         """
         flags = ((self._forward_pre_hooks_with_kwargs, with_kwargs),)
         return _add(self._forward_pre_hooks, hook, prepend, flags)
@@ -125,6 +132,14 @@ class ModuleHooks(ModuleTree):
 
         With ``with_kwargs`` it is called as ``hook(module, args, kwargs, output)``. With ``always_call`` it also runs
         when forward raised, with output None; an exception of the hook itself then becomes a warning.
+
+        Example:
+            >>> import graphc as gc
+            >>> layer = gc.nn.ReLU()
+            >>> handle = layer.register_forward_hook(lambda module, args, output: output + 1)
+            >>> layer(gc.tensor([-1.0, 2.0]))
+            tensor([1., 3.])
+            >>> handle.remove()
         """
         flags = (
             (self._forward_hooks_with_kwargs, with_kwargs),
@@ -141,6 +156,15 @@ class ModuleHooks(ModuleTree):
 
         It may return a tuple of gradients to use instead. Entries of non-tensor arguments are None. When no input
         requires a gradient, it runs once the gradients of the outputs are known, and must return None.
+
+        Example:
+            >>> import graphc as gc
+            >>> def show(module, grad_input, grad_output):
+            ...     print(grad_input, grad_output)
+            >>> layer = gc.nn.ReLU()
+            >>> handle = layer.register_full_backward_hook(show)
+            >>> layer(gc.tensor([-1.0, 2.0], requires_grad=True)).sum().backward()
+            (tensor([0., 1.]),) (tensor([1., 1.]),)
         """
         self._set_backward_kind(full=True)
         return _add(self._backward_hooks, hook, prepend)

@@ -36,7 +36,14 @@ class IncompatibleKeys(NamedTuple):
 
 
 class StateDict(OrderedDict[str, Any]):
-    """Ordered dictionary of names and tensors, with the format versions of the modules in ``_metadata``."""
+    """Ordered dictionary of names and tensors, with the format versions of the modules in ``_metadata``.
+
+    Example:
+        >>> import graphc as gc
+        >>> state = gc.nn.Linear(2, 1).state_dict()
+        >>> {name: tuple(value.shape) for name, value in state.items()}
+        {'weight': (1, 2), 'bias': (1,)}
+    """
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
@@ -116,6 +123,14 @@ class ModuleState(ModuleTree):
 
         Raises one StateDictError that lists missing keys, unexpected keys (both only when ``strict``) and every other
         mismatch, such as shapes.
+
+        Example:
+            >>> import graphc as gc
+            >>> model = gc.nn.Linear(2, 1)
+            >>> model.load_state_dict({"weight": gc.tensor([[1.0, 2.0]]), "bias": gc.tensor([3.0])})
+            <All keys matched successfully>
+            >>> model(gc.ones(2)).item()
+            6.0
         """
         if not isinstance(state_dict, Mapping):
             what = f"load_state_dict: expected a mapping of names to tensors, got {type(state_dict).__name__}"

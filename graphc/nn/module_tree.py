@@ -85,7 +85,14 @@ class ModuleTree:
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
-        """Iterate over (dotted name, parameter)."""
+        """Iterate over (dotted name, parameter).
+
+        Example:
+            >>> import graphc as gc
+            >>> model = gc.nn.Sequential(gc.nn.Linear(2, 3), gc.nn.Linear(3, 1, bias=False))
+            >>> [name for name, parameter in model.named_parameters()]
+            ['0.weight', '0.bias', '1.weight']
+        """
         return self._named_members(lambda m: m._parameters.items(), prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:

@@ -31,7 +31,13 @@ def put(input: Tensor, function: Callable[[Tensor], Tensor], inplace: bool) -> T
 
 @compiled_when_repeated
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
-    """Return ``max(x, 0)``."""
+    """Return ``max(x, 0)``.
+
+    Example:
+        >>> import graphc as gc
+        >>> gc.nn.functional.relu(gc.tensor([-1.0, 0.0, 2.0]))
+        tensor([0., 0., 2.])
+    """
     return put(input, composite.relu, inplace)
 
 
@@ -105,7 +111,13 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 
 @compiled_when_repeated
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
-    """Multiply x by the normal distribution function at x; ``approximate="tanh"`` selects the tanh approximation."""
+    """Multiply x by the normal distribution function at x; ``approximate="tanh"`` selects the tanh approximation.
+
+    Example:
+        >>> import graphc as gc
+        >>> gc.nn.functional.gelu(gc.tensor([-1.0, 0.0, 1.0]))
+        tensor([-0.1587,  0.0000,  0.8413])
+    """
     return composite.gelu(input, approximate)
 
 
@@ -173,7 +185,13 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
 
 
 def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
-    """Divide exp(x) by its sum along ``dim``. Without ``dim`` one is guessed, with a warning; see ``implicit_dim``."""
+    """Divide exp(x) by its sum along ``dim``. Without ``dim`` one is guessed, with a warning; see ``implicit_dim``.
+
+    Example:
+        >>> import graphc as gc
+        >>> gc.nn.functional.softmax(gc.tensor([[0.0, 0.0]]), dim=-1)
+        tensor([[0.5000, 0.5000]])
+    """
     return composite.softmax(input, implicit_dim("softmax", input, dim, _stacklevel), dtype)
 
 

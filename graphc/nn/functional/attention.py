@@ -43,6 +43,16 @@ def scaled_dot_product_attention(
     infinite or NaN; PyTorch adds -inf to them. ``is_causal`` masks the positions after i for query i. ``scale`` is 1 /
     sqrt(E) when None. With ``enable_gqa`` several query heads (dimension -3) share one key and value head. Raises
     ShapeError when the last dimensions do not fit.
+
+    Example:
+        >>> import graphc as gc
+        >>> query, key, value = gc.zeros(1, 2, 4), gc.zeros(1, 2, 4), gc.tensor([[[1.0], [3.0]]])
+        >>> gc.nn.functional.scaled_dot_product_attention(query, key, value)
+        tensor([[[2.],
+                 [2.]]])
+        >>> gc.nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True)
+        tensor([[[1.],
+                 [2.]]])
     """
     if is_causal and attn_mask is not None:
         raise AttributeValueError("scaled_dot_product_attention: attn_mask and is_causal exclude each other")

@@ -42,6 +42,13 @@ def conv2d(
     ``padding`` is the number of zeros around the input, ``"valid"`` for none or ``"same"`` for an output of the input's
     size (stride 1 only). Raises ShapeError when channels or sizes do not fit. Compiled code may return NaN for more
     elements than eager code (never fewer) when the input holds infinities or NaN; docs/reliability.md says which.
+
+    Example:
+        >>> import graphc as gc
+        >>> image, kernel = gc.ones(1, 1, 3, 3), gc.ones(1, 1, 2, 2)
+        >>> gc.nn.functional.conv2d(image, kernel)
+        tensor([[[[4., 4.],
+                  [4., 4.]]]])
     """
     return _conv("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
 

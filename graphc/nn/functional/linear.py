@@ -16,6 +16,11 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Compute ``input @ weight.T + bias`` for input [..., in], weight [out, in] and bias [out].
 
     A weight [in] drops the last dimension. Raises ShapeError when input and weight differ in their last dimension.
+
+    Example:
+        >>> import graphc as gc
+        >>> gc.nn.functional.linear(gc.tensor([1.0, 2.0]), gc.tensor([[1.0, 10.0]]), gc.tensor([0.5]))
+        tensor([21.5000])
     """
     if not input.shape or not weight.shape or input.shape[-1] != weight.shape[-1]:
         raise ShapeError(

@@ -67,6 +67,11 @@ def cross_entropy(
     ``target`` holds class indices (the shape of the input without classes), or probabilities (the shape of the input).
     ``weight`` [classes] scales classes; ``mean`` divides by the sum of the weights of the targets. Targets equal to
     ``ignore_index`` do not count. ``label_smoothing`` mixes the target with the uniform distribution.
+
+    Example:
+        >>> import graphc as gc
+        >>> gc.nn.functional.cross_entropy(gc.zeros(2, 4), gc.tensor([0, 3]))
+        tensor(1.3863)
     """
     reduction_name = reduction_of(reduction, size_average, reduce)
     if not 0.0 <= label_smoothing <= 1.0:

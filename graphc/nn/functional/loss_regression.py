@@ -47,7 +47,13 @@ def mse_loss(
     reduction: str = "mean",
     weight: Tensor | None = None,
 ) -> Tensor:
-    """Compute the squared difference."""
+    """Compute the squared difference.
+
+    Example:
+        >>> import graphc as gc
+        >>> gc.nn.functional.mse_loss(gc.tensor([1.0, 2.0]), gc.tensor([1.0, 4.0]), reduction="none")
+        tensor([0., 4.])
+    """
     difference = _difference("mse_loss", input, target)
     return _weighted(ew.mul(difference, difference), weight, reduction_of(reduction, size_average, reduce))
 

@@ -181,6 +181,12 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """Return 1 at the index that each element names along a new last dimension of ``num_classes``, else 0 (i64).
 
     ``num_classes=-1`` uses the largest element plus 1; this reads values, so it does not work in a trace.
+
+    Example:
+        >>> import graphc as gc
+        >>> gc.nn.functional.one_hot(gc.tensor([0, 2]), num_classes=3)
+        tensor([[1, 0, 0],
+                [0, 0, 1]])
     """
     if not tensor.dtype.is_integer:
         raise DTypeError(f"one_hot: class indices must be integers, got {tensor.dtype.name}", remedy="pass x.long()")

@@ -31,6 +31,11 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     Modes: ``constant`` (negative numbers crop), ``reflect`` (mirrored without the edge), ``replicate`` (the edge
     repeated) and ``circular``. Raises AttributeValueError for another mode, ShapeError when the input is too small to
     mirror.
+
+    Example:
+        >>> import graphc as gc
+        >>> gc.nn.functional.pad(gc.tensor([[1, 2]]), (1, 2), value=9)
+        tensor([[9, 1, 2, 9, 9]])
     """
     pairs = list(zip(pad[::2], pad[1::2], strict=False))
     rank = len(input.shape)
@@ -112,6 +117,11 @@ def interpolate(
     Modes: ``nearest``, ``nearest-exact`` and ``area`` (any number of dimensions), ``linear`` (one), ``bilinear`` and
     ``bicubic`` (two), ``trilinear`` (three). All but the first three accept ``align_corners``, which makes the corner
     points of both grids coincide.
+
+    Example:
+        >>> import graphc as gc
+        >>> gc.nn.functional.interpolate(gc.tensor([[[1.0, 2.0]]]), scale_factor=2)
+        tensor([[[1., 1., 2., 2.]]])
     """
     sizes, scales = _target(input, size, scale_factor, mode, align_corners, bool(recompute_scale_factor))
     if mode == "area":

@@ -27,6 +27,11 @@ class ReLU(_InPlace):
     """``max(x, 0)``.
 
     Shape: any; the output has the input's shape.
+
+    Example:
+        >>> import graphc as gc
+        >>> gc.nn.ReLU()(gc.tensor([-1.0, 0.0, 2.0]))
+        tensor([0., 0., 2.])
     """
 
     def forward(self, input: Tensor) -> Tensor:

@@ -26,6 +26,14 @@ class MultiheadAttention(Module):
     If ``embed_dim``, ``kdim`` and ``vdim`` are equal, the three projections are one parameter ``in_proj_weight`` [3
     embed_dim, embed_dim]; otherwise they are ``q_proj_weight``, ``k_proj_weight`` and ``v_proj_weight``.
     ``add_bias_kv`` appends a learned key and value, ``add_zero_attn`` a key and value of zeros.
+
+    Example:
+        >>> import graphc as gc
+        >>> attention = gc.nn.MultiheadAttention(embed_dim=8, num_heads=2, batch_first=True)
+        >>> x = gc.zeros(4, 5, 8)
+        >>> output, weights = attention(x, x, x)
+        >>> output.shape, weights.shape
+        ((4, 5, 8), (4, 5, 5))
     """
 
     in_proj_weight: Parameter | None

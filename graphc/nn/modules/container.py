@@ -88,7 +88,16 @@ class _Numbered(Module):
 
 
 class Sequential(_Numbered):
-    """Calls its modules one after another. Takes the modules, or one OrderedDict of names and modules."""
+    """Calls its modules one after another. Takes the modules, or one OrderedDict of names and modules.
+
+    Example:
+        >>> import graphc as gc
+        >>> model = gc.nn.Sequential(gc.nn.Linear(3, 4), gc.nn.ReLU(), gc.nn.Linear(4, 2))
+        >>> model(gc.ones(1, 3)).shape
+        (1, 2)
+        >>> model[1]
+        ReLU()
+    """
 
     def __init__(self, *args: Any):
         super().__init__()
@@ -138,7 +147,14 @@ def _times(container: Module, count: Any) -> int:
 
 
 class ModuleList(_Numbered):
-    """A list of registered modules."""
+    """A list of registered modules.
+
+    Example:
+        >>> import graphc as gc
+        >>> layers = gc.nn.ModuleList(gc.nn.Linear(2, 2) for _ in range(3))
+        >>> len(layers), len(list(layers.parameters()))
+        (3, 6)
+    """
 
     def __init__(self, modules: Iterable[Module] | None = None):
         super().__init__()
@@ -169,7 +185,14 @@ class ModuleList(_Numbered):
 
 
 class ModuleDict(Module):
-    """A dictionary of registered modules, in insertion order."""
+    """A dictionary of registered modules, in insertion order.
+
+    Example:
+        >>> import graphc as gc
+        >>> heads = gc.nn.ModuleDict({"class": gc.nn.Linear(4, 3), "box": gc.nn.Linear(4, 2)})
+        >>> heads["box"](gc.ones(4)).shape
+        (2,)
+    """
 
     def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] | None = None):
         super().__init__()

@@ -104,7 +104,13 @@ class _Conv(Module):
 
 
 class Conv1d(_Conv):
-    """Convolution of [batch, in_channels, length]; weight [out_channels, in_channels / groups, kernel]."""
+    """Convolution of [batch, in_channels, length]; weight [out_channels, in_channels / groups, kernel].
+
+    Example:
+        >>> import graphc as gc
+        >>> gc.nn.Conv1d(3, 8, kernel_size=5)(gc.zeros(1, 3, 20)).shape
+        (1, 8, 16)
+    """
 
     rank = 1
 
@@ -118,6 +124,12 @@ class Conv2d(_Conv):
     """Convolution of [batch, in_channels, height, width]; weight [out_channels, in_channels / groups, kh, kw].
 
     In compiled code, infinities and NaN may spread to more elements; see docs/reliability.md.
+
+    Example:
+        >>> import graphc as gc
+        >>> layer = gc.nn.Conv2d(3, 8, kernel_size=3, stride=2, padding=1)
+        >>> layer(gc.zeros(1, 3, 32, 32)).shape
+        (1, 8, 16, 16)
     """
 
     rank = 2

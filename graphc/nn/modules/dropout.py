@@ -23,7 +23,16 @@ class _Dropout(Module):
 
 
 class Dropout(_Dropout):
-    """Zeros elements with probability p in training and scales the others up."""
+    """Zeros elements with probability p in training and scales the others up.
+
+    Example:
+        >>> import graphc as gc
+        >>> layer = gc.nn.Dropout(p=0.5)
+        >>> set(layer(gc.ones(100)).tolist()) == {0.0, 2.0}
+        True
+        >>> layer.eval()(gc.ones(3))
+        tensor([1., 1., 1.])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         """Return a tensor of the input's shape (any shape)."""

@@ -9,7 +9,13 @@ from graphc.tensors.tensor import Tensor
 
 
 class Flatten(Module):
-    """Joins the dimensions ``start_dim`` to ``end_dim`` into one."""
+    """Joins the dimensions ``start_dim`` to ``end_dim`` into one.
+
+    Example:
+        >>> import graphc as gc
+        >>> gc.nn.Flatten()(gc.zeros(2, 3, 4)).shape
+        (2, 12)
+    """
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1):
         super().__init__()

@@ -24,7 +24,14 @@ class Identity(Module):
 
 
 class Linear(Module):
-    """``x @ weight.T + bias`` on the last dimension, weight [out_features, in_features]."""
+    """``x @ weight.T + bias`` on the last dimension, weight [out_features, in_features].
+
+    Example:
+        >>> import graphc as gc
+        >>> layer = gc.nn.Linear(3, 2)
+        >>> layer(gc.ones(4, 3)).shape, layer.weight.shape
+        ((4, 2), (2, 3))
+    """
 
     weight: Parameter
     bias: Parameter | None

@@ -42,7 +42,13 @@ class _WeightedLoss(_Loss):
 
 
 class L1Loss(_Loss):
-    """Absolute difference."""
+    """Absolute difference.
+
+    Example:
+        >>> import graphc as gc
+        >>> gc.nn.L1Loss()(gc.tensor([1.0, 2.0]), gc.tensor([1.0, 4.0]))
+        tensor(1.)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """Compute the loss of two tensors of one shape."""
@@ -50,7 +56,13 @@ class L1Loss(_Loss):
 
 
 class MSELoss(_Loss):
-    """Squared difference."""
+    """Squared difference.
+
+    Example:
+        >>> import graphc as gc
+        >>> gc.nn.MSELoss()(gc.tensor([1.0, 2.0]), gc.tensor([1.0, 4.0]))
+        tensor(2.)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """Compute the loss of two tensors of one shape."""
@@ -88,7 +100,14 @@ class HuberLoss(_Loss):
 
 
 class CrossEntropyLoss(_WeightedLoss):
-    """Negative log likelihood of the softmax over classes (dimension 1)."""
+    """Negative log likelihood of the softmax over classes (dimension 1).
+
+    Example:
+        >>> import graphc as gc
+        >>> logits, classes = gc.zeros(2, 4), gc.tensor([0, 3])
+        >>> gc.nn.CrossEntropyLoss()(logits, classes)
+        tensor(1.3863)
+    """
 
     def __init__(
         self,
@@ -173,7 +192,14 @@ class LinearCrossEntropyLoss(_WeightedLoss):
 
 
 class NLLLoss(_WeightedLoss):
-    """Negative log probability of the target class."""
+    """Negative log probability of the target class.
+
+    Example:
+        >>> import graphc as gc
+        >>> log_probabilities = gc.tensor([[0.5, 0.25, 0.25]]).log()
+        >>> gc.nn.NLLLoss()(log_probabilities, gc.tensor([1]))
+        tensor(1.3863)
+    """
 
     def __init__(
         self,
@@ -200,7 +226,13 @@ class BCELoss(_WeightedLoss):
 
 
 class BCEWithLogitsLoss(_WeightedLoss):
-    """Binary cross entropy of the sigmoid of the input."""
+    """Binary cross entropy of the sigmoid of the input.
+
+    Example:
+        >>> import graphc as gc
+        >>> gc.nn.BCEWithLogitsLoss()(gc.tensor([0.0, 0.0]), gc.tensor([0.0, 1.0]))
+        tensor(0.6931)
+    """
 
     pos_weight: Tensor | None
 

@@ -129,7 +129,15 @@ class BatchNorm1d(_BatchNorm):
 
 
 class BatchNorm2d(_BatchNorm):
-    """Batch normalisation of [batch, channels, height, width] (Ioffe and Szegedy 2015)."""
+    """Batch normalisation of [batch, channels, height, width] (Ioffe and Szegedy 2015).
+
+    Example:
+        >>> import graphc as gc
+        >>> layer = gc.nn.BatchNorm2d(3)
+        >>> y = layer(gc.rand(4, 3, 8, 8) * 5)
+        >>> gc.allclose(y.mean((0, 2, 3)), gc.zeros(3), atol=1e-4)
+        True
+    """
 
     ranks = (4,)
 
@@ -141,7 +149,13 @@ class BatchNorm3d(_BatchNorm):
 
 
 class LayerNorm(Module):
-    """Normalisation over the last dimensions, whose shape is ``normalized_shape`` (Ba et al. 2016)."""
+    """Normalisation over the last dimensions, whose shape is ``normalized_shape`` (Ba et al. 2016).
+
+    Example:
+        >>> import graphc as gc
+        >>> gc.nn.LayerNorm(2)(gc.tensor([[1.0, 3.0]])).detach().round()
+        tensor([[-1.,  1.]])
+    """
 
     weight: Parameter | None
     bias: Parameter | None

@@ -49,7 +49,14 @@ class MaxPool1d(_MaxPool):
 
 
 class MaxPool2d(_MaxPool):
-    """Maximum over windows of [batch, channels, height, width]."""
+    """Maximum over windows of [batch, channels, height, width].
+
+    Example:
+        >>> import graphc as gc
+        >>> gc.nn.MaxPool2d(2)(gc.arange(16.0).reshape(1, 1, 4, 4))
+        tensor([[[[ 5.,  7.],
+                  [13., 15.]]]])
+    """
 
     def forward(self, input: Tensor) -> Any:
         """Map [batch, channels, height, width] to [batch, channels, height', width']."""

@@ -190,14 +190,28 @@ class RNNBase(Module):
 
 
 class LSTM(RNNBase):
-    """Long short-term memory; ``forward`` returns the outputs and the pair of final hidden and cell states."""
+    """Long short-term memory; ``forward`` returns the outputs and the pair of final hidden and cell states.
+
+    Example:
+        >>> import graphc as gc
+        >>> outputs, (hidden, cell) = gc.nn.LSTM(3, 5, num_layers=2, batch_first=True)(gc.zeros(4, 7, 3))
+        >>> outputs.shape, hidden.shape, cell.shape
+        ((4, 7, 5), (2, 4, 5), (2, 4, 5))
+    """
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__("LSTM", *args, **kwargs)
 
 
 class GRU(RNNBase):
-    """Gated recurrent units."""
+    """Gated recurrent units.
+
+    Example:
+        >>> import graphc as gc
+        >>> outputs, hidden = gc.nn.GRU(3, 5)(gc.zeros(7, 4, 3))
+        >>> outputs.shape, hidden.shape
+        ((7, 4, 5), (1, 4, 5))
+    """
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__("GRU", *args, **kwargs)

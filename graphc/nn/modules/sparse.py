@@ -23,7 +23,13 @@ def _reset(table: Any) -> None:
 
 class Embedding(Module):
     """Table of vectors ``weight`` [num_embeddings, embedding_dim], read at integer indices; row ``padding_idx`` stays
-    0."""
+    0.
+
+    Example:
+        >>> import graphc as gc
+        >>> gc.nn.Embedding(10, 4)(gc.tensor([[1, 2, 3]])).shape
+        (1, 3, 4)
+    """
 
     weight: Parameter
 

@@ -52,6 +52,12 @@ class TransformerEncoderLayer(_Layer):
     """Self-attention and two linear layers, each with a residual connection and a layer norm.
 
     The norm follows the residual sum, or with ``norm_first`` precedes each sublayer.
+
+    Example:
+        >>> import graphc as gc
+        >>> layer = gc.nn.TransformerEncoderLayer(d_model=8, nhead=2, dim_feedforward=16, batch_first=True)
+        >>> layer(gc.zeros(4, 5, 8)).shape
+        (4, 5, 8)
     """
 
     def __init__(

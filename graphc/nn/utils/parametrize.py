@@ -112,6 +112,15 @@ def register_parametrization(
     after the existing ones. The parametrization's ``right_inverse``, if any, returns the tensor (or tuple of tensors)
     to begin with, and handles assignments. Unless ``unsafe``, the computed value must have the shape and type of the
     tensor.
+
+    Example:
+        >>> import graphc as gc
+        >>> class Symmetric(gc.nn.Module):
+        ...     def forward(self, x):
+        ...         return x.triu() + x.triu(1).T
+        >>> layer = gc.nn.utils.parametrize.register_parametrization(gc.nn.Linear(3, 3), "weight", Symmetric())
+        >>> gc.equal(layer.weight, layer.weight.T)
+        True
     """
     parametrization.train(module.training)
     if is_parametrized(module, tensor_name):

@@ -321,7 +321,17 @@ def random_unstructured(module: Module, name: str, amount: int | float) -> Modul
 
 
 def l1_unstructured(module: Module, name: str, amount: int | float, importance_scores: Tensor | None = None) -> Module:
-    """Set the elements nearest to zero, or with the smallest scores, to zero: ``amount`` of them, or a fraction."""
+    """Set the elements nearest to zero, or with the smallest scores, to zero: ``amount`` of them, or a fraction.
+
+    Example:
+        >>> import graphc as gc
+        >>> layer = gc.nn.Linear(3, 1, bias=False)
+        >>> with gc.no_grad():
+        ...     weight = layer.weight.copy_(gc.tensor([[0.1, -2.0, 3.0]]))
+        >>> pruned = gc.nn.utils.prune.l1_unstructured(layer, "weight", amount=1)
+        >>> layer.weight_mask
+        tensor([[0., 1., 1.]])
+    """
     L1Unstructured.apply(module, name, amount, importance_scores=importance_scores)
     return module
 

@@ -35,7 +35,14 @@ __all__ = [
 def pad_sequence(
     sequences: Sequence[Tensor], batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
 ) -> Tensor:
-    """Pad tensors [length, ...] to one tensor [longest, batch, ...] or [batch, longest, ...]."""
+    """Pad tensors [length, ...] to one tensor [longest, batch, ...] or [batch, longest, ...].
+
+    Example:
+        >>> import graphc as gc
+        >>> gc.nn.utils.rnn.pad_sequence([gc.tensor([1, 2]), gc.tensor([3])], batch_first=True)
+        tensor([[1, 2],
+                [3, 0]])
+    """
     if padding_side not in ("left", "right"):
         raise AttributeValueError(f"pad_sequence: padding_side {padding_side!r} is neither 'left' nor 'right'")
     if not sequences:

@@ -31,6 +31,12 @@ def functional_call(
     registered under several names is replaced under all of them. ``strict`` raises StateDictError for missing or
     unknown names; otherwise missing names keep the module's own tensor and unknown names do nothing. Gradients reach
     the tensors passed, eagerly and inside ``graphc.compile``.
+
+    Example:
+        >>> import graphc as gc
+        >>> layer = gc.nn.Linear(2, 1, bias=False)
+        >>> gc.func.functional_call(layer, {"weight": gc.tensor([[1.0, 10.0]])}, (gc.ones(2),))
+        tensor([11.])
     """
     tensors = _merged(parameter_and_buffer_dicts)
     slots = _slots(module, tie_weights)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 import graphc
 from graphc.calls import gpus
 
@@ -10,7 +12,8 @@ def test_names_are_those_of_the_module_that_holds_them():
     assert all(getattr(graphc.accelerator, name) is getattr(gpus, name) for name in graphc.accelerator.__all__)
 
 
-def test_the_device_of_a_script():
-    there = graphc.accelerator.is_available()
-    found = graphc.accelerator.current_accelerator()
-    assert (found is None) is not there and (found is None or found.type == "cuda")
+@pytest.mark.parametrize(("available", "expected"), [(True, graphc.device("cuda")), (False, None)])
+def test_the_device_of_a_script(monkeypatch: pytest.MonkeyPatch, available: bool, expected: graphc.device | None):
+    monkeypatch.setattr(gpus.devices, "is_available", lambda: available)
+    assert graphc.accelerator.is_available() is available
+    assert graphc.accelerator.current_accelerator() == expected

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import pytest
 
+from graphc.base import pass_runner
 from graphc.base.pass_runner import Outcome, PassRun, PipelineRunner, added_up
 from graphc.errors import PassError, VerifyError
 
@@ -31,15 +33,16 @@ RUNNER = PipelineRunner[Add, int](run, verify, lambda number: f"number {number}"
 STEP = PipelineRunner[Add, int](run, verify, lambda number: f"number {number}", is_stage=False)
 
 
-def test_each_pass_tells_what_it_did():
-    found, runs = RUNNER([Add("one", 1), Add("none", 0), Add("two", 2)], 4)
-    assert found == 7
-    assert [(r.name, r.changed, r.reasons) for r in runs] == [
-        ("one", 1, ("adds 1",)),
-        ("none", 0, ()),
-        ("two", 2, ("adds 2",)),
+def test_each_pass_reports_changes_time_and_reasons(monkeypatch):
+    readings = iter([0.0, 0.5, 1.0, 1.25, 2.0, 4.0])
+    monkeypatch.setattr(pass_runner, "time", SimpleNamespace(perf_counter=lambda: next(readings)))
+    total, runs = RUNNER([Add("one", 1), Add("none", 0), Add("two", 2)], 4)
+    assert total == 7
+    assert [(r.name, r.changed, r.seconds, r.reasons) for r in runs] == [
+        ("one", 1, 0.5, ("adds 1",)),
+        ("none", 0, 0.25, ()),
+        ("two", 2, 2.0, ("adds 2",)),
     ]
-    assert all(r.seconds >= 0 for r in runs)
 
 
 def test_runs_of_one_name_are_added_up():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -62,7 +63,7 @@ def test_a_block_of_a_transformer():
     assert modules[0] == ("norm",) and "up" in modules[1] and "down" in modules[2]
     products = [c for c in found.calls if c.kind == "contraction"]
     assert products[0].flops >= 2 * 16 * 48 * 96
-    assert all("register block" in c.schedule or "sums over lanes" in c.schedule for c in products)
+    assert all(re.fullmatch(r"register block \d+ x \d+ vectors of \d+, packed", c.schedule) for c in products)
     assert "test_explain.py:" in found.calls[-1].source
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import time
 import warnings
 
 import numpy as np
@@ -34,14 +35,16 @@ def test_the_log_names_modules_classes_and_ranges(compiled):
     gc.manual_seed(0)
     net = Net()
     model = gc.compile(net) if compiled else net
+    start = time.perf_counter()
     with gc.no_grad(), gc.debug(net, ops=False, stream=False) as log:
         out = model(gc.ones(3, 4))
+    elapsed = time.perf_counter() - start
     assert [e.path for e in log] == ORDER
     assert [e.module for e in log][:3] == ["Linear", "Linear", "ReLU"]
     last = log.events[-1]
     assert last.outputs[0].shape == (3, 2) and last.outputs[0].dtype == "f32"
     np.testing.assert_allclose(last.outputs[0].high, out.max().item(), rtol=1e-5)
-    assert "block.1 (ReLU): f32[3,8]" in str(log) and all(e.seconds >= 0 for e in log)
+    assert "block.1 (ReLU): f32[3,8]" in str(log) and all(0 < e.seconds < elapsed for e in log)
     with gc.no_grad():
         model(gc.ones(3, 4))
     assert len(log.events) == len(ORDER), "behind the block nothing is logged"

@@ -54,7 +54,8 @@ def test_graphs_stand_behind_every_pass(name: str):
         records = [data["records"][i] for i in data["graphs"][step["graph"]]]
         keys, values = [r["key"] for r in records], [n for r in records for n, _ in r["results"]]
         assert len(set(keys)) == len(keys) and len(set(values)) == len(values)
-        assert all(o in values or "(" in o for r in records for o in r["operands"])
+        constants = {o for r in records for o in r["operands"]} - set(values)
+        assert constants <= {"f32(0.0)", "f32(1e-05)"}
     used = {i for graph in data["graphs"] for i in graph}
     assert used == set(range(len(data["records"])))
 
@@ -65,7 +66,7 @@ def test_every_node_of_a_kernel_is_in_the_graph_that_is_compiled(name: str):
     last = {data["records"][i]["key"] for i in data["graphs"][data["passes"][-1]["graph"]]}
     for kernel in data["kernels"]:
         assert set(kernel["nodes"]) <= last and kernel["name"] in data["texts"]
-        assert kernel["home"] in kernel["nodes"] or not kernel["nodes"]
+        assert kernel["home"] in (kernel["nodes"] or [""])
     assert any(k["nodes"] for k in data["kernels"])
     assert sum(k["share"] for k in data["kernels"]) == pytest.approx(1)
     json.dumps(data, allow_nan=False)
@@ -75,7 +76,7 @@ def test_a_pass_that_changes_nothing_has_the_graph_before_it():
     data = data_of("net")
     graphs = [p["graph"] for p in data["passes"]]
     for step, (before, after) in zip(data["passes"][2:], pairwise(graphs[1:]), strict=True):
-        assert step["changed"] or before == after, step["name"]
+        assert (step["changed"] == 0) == (before == after), step["name"]
     assert len(set(graphs)) > 3
 
 

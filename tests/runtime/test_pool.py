@@ -35,8 +35,10 @@ def python(program: str, **options) -> subprocess.CompletedProcess:
 
 def test_it_is_loaded_once():
     model()
+    addresses, workers = dict(pool._pool), pool.workers()
+    assert set(addresses) == {pool.RUN, pool.RESET, pool.SIZE}
     pool.install(lambda: pytest.fail("there is a pool already"))
-    assert pool.workers() >= 0
+    assert pool._pool == addresses and pool.workers() == workers
 
 
 def in_child(check) -> None:

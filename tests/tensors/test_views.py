@@ -109,7 +109,7 @@ def test_a_shape_changed_in_place_keeps_memory_and_version(name: str):
     assert y._base is None and not y._is_view()
     y.mul_(0)
     assert row._version == version + 2
-    assert name == "as_strided_" or not row.numpy().any()
+    assert not row.numpy().any()
 
 
 @pytest.mark.parametrize("name", CHANGES)

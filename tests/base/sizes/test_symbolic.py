@@ -62,27 +62,31 @@ def test_arithmetic_gives_what_python_gives_and_replays_it_for_other_numbers(fun
 
 
 def test_random_expressions_replay_to_the_bits_of_python():
-    rng = random.Random(7)
+    rng, replayed = random.Random(7), []
+
+    def run(x: Any, y: Any, choices: list[int]) -> tuple[Any, list[bool]]:
+        """Return the last of eight results, and for each of them whether it was replaced."""
+        pool, replaced = [x, y, 0.5, 3], list[bool]()
+        for c in choices:
+            a, b = pool[c % len(pool)], pool[c // 7 % len(pool)]
+            pool.append([operator.add, operator.sub, operator.mul][c % 3](a, b))
+            replaced.append(bool(pool[-1] > 4))
+            if replaced[-1]:
+                pool[-1] = 1.0
+        return pool[-1], replaced
+
     for _ in range(200):
-
-        def run(x: Any, y: Any, choices: list[int]) -> Any:
-            pool = [x, y, 0.5, 3]
-            for c in choices:
-                a, b = pool[c % len(pool)], pool[c // 7 % len(pool)]
-                pool.append([operator.add, operator.sub, operator.mul][c % 3](a, b))
-                if pool[-1] > 1e6:
-                    pool[-1] = 1.0
-            return pool[-1]
-
         choices = [rng.randrange(1000) for _ in range(8)]
         record, (x, y) = symbols(rng.uniform(-2, 2), rng.randrange(-5, 5))
-        found = run(x, y, choices)
+        result, branches = run(x, y, choices)
         for _ in range(5):
             c, d = rng.uniform(-2, 2), rng.randrange(-5, 5)
-            slots = record.replay((c, d))
+            slots, (expected, other_branches) = record.replay((c, d)), run(c, d, choices)
+            assert (slots is not None) == (branches == other_branches)
+            replayed.append(slots is not None)
             if slots is not None:
-                expected = run(c, d, choices)
-                assert same(slots[found._slot] if is_symbolic(found) else found, expected)
+                assert same(slots[result._slot] if is_symbolic(result) else result, expected)
+    assert 300 < sum(replayed) < 900, "both outcomes are common"
 
 
 def test_isinstance_and_arithmetic_with_other_classes_go_as_for_the_number():

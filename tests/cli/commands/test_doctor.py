@@ -56,8 +56,10 @@ def test_it_measures_when_it_is_asked_to(monkeypatch: pytest.MonkeyPatch, graphc
     assert "200.0 GFLOP/s" in done.out and "30.0 GB/s" in done.out
 
 
-def test_it_says_that_no_gpu_has_run_it(graphc: Graphc):
-    assert "never run on a GPU" in graphc("doctor").out or doctor.TESTED_ON
+@pytest.mark.parametrize(("tested", "line"), [("", doctor.NEVER_RUN), ("H200 at 1a2b3c4", "H200 at 1a2b3c4")])
+def test_it_says_which_gpu_has_run_it(graphc: Graphc, monkeypatch: pytest.MonkeyPatch, tested: str, line: str):
+    monkeypatch.setattr(doctor, "TESTED_ON", tested)
+    assert json.loads(graphc("doctor", "--json").out)["cuda"]["tested"] == line
 
 
 @pytest.mark.skipif(gc.cuda.is_available(), reason="there is a GPU")

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from graphc.base.dtypes import (
-    BY_NAME,
     DType,
     bfloat16x2,
     bits_of,
@@ -111,4 +110,3 @@ def test_every_operation_means_what_the_table_says():
 def test_operations_without_a_text_are_refused():
     with pytest.raises(CompileError, match="no text for exp of f32"):
         expression("exp", ["x"], [float32], float32)
-    assert BY_NAME["f32"] is float32

@@ -49,7 +49,7 @@ def test_segments_share_no_page_and_lie_in_the_file_as_in_memory(page: int):
     for segment in segments:
         assert segment.address % page == segment.offset % page
         for part in segment.parts:
-            assert part.address - segment.address == part.offset - segment.offset or part.is_zeros
+            assert part.address - segment.address == part.offset - segment.offset
             assert all(s.address % s.alignment == 0 for s in part.sections)
     sealed = next(s for s in segments if s.is_sealed)
     assert (sealed.address + sealed.memory_bytes) % page == 0, "the loader protects whole pages"

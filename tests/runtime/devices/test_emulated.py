@@ -5,11 +5,13 @@ from __future__ import annotations
 import gc
 import os
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from graphc.errors import ArgumentError, ArtifactError, CompileError, DeviceError, MemoryLimitError
+from graphc.runtime.devices import emulated
 from graphc.runtime.devices.emulated import ORDERS, EmulatedDevice
 from tests.runtime.devices.cuda_texts import SCALE, SCALE_VECTORS, SOFTMAX, SUMS_OF_WARPS, TRANSPOSE, changed
 
@@ -363,7 +365,7 @@ def test_copies_are_checked(device):
     device.fill(other.address + 32, 7, 32)
     found = from_device(device, other, np.empty(64, np.uint8))
     assert (found[:32:2] == np.arange(16) * 2).all() and (found[32:] == 7).all()
-    with pytest.raises(DeviceError, match="only 60 are left"):
+    with pytest.raises(DeviceError, match="only 60 bytes are left"):
         device.copy_in(memory.address + 4, np.zeros(64, np.uint8))
     with pytest.raises(DeviceError, match="no live memory"):
         device.fill(16, 0, 4)
@@ -381,6 +383,8 @@ def test_there_is_only_so_much():
 def test_no_bytes_can_be_allocated(device):
     memory = device.allocate(0)
     device.copy_in(memory.address, np.empty(0, np.float32))
+    with pytest.raises(DeviceError, match="only 0 bytes are left"):
+        device.copy_in(memory.address, np.zeros(1, np.uint8))
 
 
 # ---- graphs
@@ -417,7 +421,9 @@ def test_recording_begins_and_ends_once(device):
         device.end_capture()
 
 
-def test_events_are_done(device):
+def test_events_are_done_and_hold_the_time(device, monkeypatch):
+    readings = iter([1_000_000, 3_500_000])
+    monkeypatch.setattr(emulated, "time", SimpleNamespace(perf_counter_ns=lambda: next(readings)))
     first, second = device.event(), device.event()
     second.synchronize()
-    assert second.is_done() and second.milliseconds_since(first) >= 0
+    assert second.is_done() and second.milliseconds_since(first) == 2.5

@@ -59,24 +59,29 @@ def test_gradients_go_to_what_is_scattered() -> None:
 
 
 RESULTS = [
-    ("(float[N, 6] x) => (int64 y) { y = NonZero(x) }", [np.array([[0, 2, 0]], np.float32)]),
-    ("(float[N, 6] x) => (float y) { y = Unique(x) }", [np.array([[3, 1, 3]], np.float32)]),
+    ("(float[N, 6] x) => (int64 y) { y = NonZero(x) }", [np.array([[0, 2, 0]], np.float32)], "nonzero()"),
+    ("(float[N, 6] x) => (float y) { y = Unique(x) }", [np.array([[3, 1, 3]], np.float32)], "Unique"),
     (
         "(float[N, 6] x, bool[M] c) => (float y) { y = Compress<axis=1>(x, c) }",
         [X, np.array([True, False, True])],
+        "an index by a boolean mask",
     ),
 ]
 
 
-@pytest.mark.parametrize(("text", "inputs"), RESULTS)
-def test_results_whose_size_depends_on_values_are_there_eagerly(text: str, inputs: list[np.ndarray]) -> None:
+@pytest.mark.parametrize(("text", "inputs", "operation"), RESULTS)
+def test_results_whose_size_depends_on_values_are_there_eagerly(
+    text: str, inputs: list[np.ndarray], operation: str
+) -> None:
     check(text.replace("N, 6", "N, M_" if inputs[0].shape[1] != 6 else "N, 6"), *inputs, eager=True)
 
 
-@pytest.mark.parametrize(("text", "inputs"), RESULTS)
-def test_results_whose_size_depends_on_values_are_refused_in_a_trace(text: str, inputs: list[np.ndarray]) -> None:
-    said = refused(text.replace("N, 6", "N, M_" if inputs[0].shape[1] != 6 else "N, 6"), *inputs)
-    assert "values" in said or "value" in said
+@pytest.mark.parametrize(("text", "inputs", "operation"), RESULTS)
+def test_results_whose_size_depends_on_values_are_refused_in_a_trace(
+    text: str, inputs: list[np.ndarray], operation: str
+) -> None:
+    message = refused(text.replace("N, 6", "N, M_" if inputs[0].shape[1] != 6 else "N, 6"), *inputs)
+    assert message.startswith(f"{operation}, whose result has a size that depends on values, needs the values of a ")
 
 
 def test_distinct_slices_come_with_where_they_are_and_how_often() -> None:

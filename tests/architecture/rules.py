@@ -49,25 +49,25 @@ NETWORKX_WRITERS = frozenset(
 
 def check_floors(sources: Iterable[Source]) -> list[str]:
     """Each module of graphc stands on a floor with a name, and imports what its floor may import."""
-    found = []
+    messages = []
     for source in _in_graphc(sources):
         try:
             here = floor_of(source.module)
         except KeyError:
-            found.append(f"{source.path}: its package has no floor (tools/floors.py)")
+            messages.append(f"{source.path}: its package has no floor (tools/floors.py)")
             continue
         if here is None:
             continue
         for imported in source.imports:
             there = _floor_imported(imported) if imported.module.startswith("graphc.") else here
             if there is None or not imports_allowed(here, there):
-                found.append(f"{source.path}:{imported.line}: {here} imports {imported.module}")
-        found.extend(
+                messages.append(f"{source.path}:{imported.line}: {here} imports {imported.module}")
+        messages.extend(
             f"{source.path}:{imported.line}: a module below the front door imports graphc itself"
             for imported in source.imports
             if imported.module == "graphc" and not _takes_submodules(source, imported)
         )
-    return found
+    return messages
 
 
 def check_front_door(sources: Iterable[Source]) -> list[str]:
@@ -89,7 +89,7 @@ def check_cycles(sources: Iterable[Source]) -> list[str]:
         for imported in source.imports
         if imported.module in modules and not imported.typing_only and not _only_packages(source, imported, modules)
     )
-    circles = [sorted(part) for part in nx.strongly_connected_components(graph) if len(part) > 1]
+    circles = [sorted(component) for component in nx.strongly_connected_components(graph) if len(component) > 1]
     return [f"import cycle: {' '.join(circle)}" for circle in sorted(circles)]
 
 
@@ -105,12 +105,12 @@ def check_nested_imports(sources: Iterable[Source]) -> list[str]:
 
 def check_third_party(sources: Iterable[Source], standard: frozenset[str]) -> list[str]:
     """graphc imports the standard library, its three dependencies, and optional packages in the files that own them."""
-    known = standard | REQUIRED_PACKAGES | {"graphc", "__future__"}
+    allowed = standard | REQUIRED_PACKAGES | {"graphc", "__future__"}
     return [
         f"{source.path}:{imported.line}: imports {_top(imported.module)}, which is no dependency"
         for source in _in_graphc(sources)
         for imported in source.imports
-        if _top(imported.module) not in known
+        if _top(imported.module) not in allowed
         and not source.path.startswith(OPTIONAL_OWNERS.get(_top(imported.module), "-"))
     ]
 
@@ -128,7 +128,7 @@ def check_install_hints(sources: Iterable[Source]) -> list[str]:
 
 def check_broad_excepts(sources: Iterable[Source]) -> list[str]:
     """Where graphc catches Exception or BaseException, a note beside it says why no narrower class will do."""
-    found = []
+    messages = []
     for source in _in_graphc(sources):
         lines = source.text.splitlines()
         for handler in source.nodes:
@@ -136,8 +136,8 @@ def check_broad_excepts(sources: Iterable[Source]) -> list[str]:
                 continue
             above = takewhile(lambda line: line.lstrip().startswith("#"), reversed(lines[: handler.lineno - 1]))
             if not any("# NOTE: " in line for line in (lines[handler.lineno - 1], *above)):
-                found.append(f"{source.path}:{handler.lineno}: catches everything, and no note says why")
-    return found
+                messages.append(f"{source.path}:{handler.lineno}: catches everything, and no note says why")
+    return messages
 
 
 def _is_broad(caught: ast.expr | None) -> bool:
@@ -147,51 +147,51 @@ def _is_broad(caught: ast.expr | None) -> bool:
 
 def check_file_length(sources: Iterable[Source]) -> list[str]:
     """A file has at most 600 lines, an example fewer than 80."""
-    found = []
+    messages = []
     for source in sources:
         limit = MAX_EXAMPLE_LINES - 1 if source.path.startswith("examples/") else MAX_FILE_LINES
         lines = len(source.text.splitlines())
         if lines > limit:
-            found.append(f"{source.path}: {lines} lines, at most {limit}")
-    return found
+            messages.append(f"{source.path}: {lines} lines, at most {limit}")
+    return messages
 
 
 def check_function_length(sources: Iterable[Source]) -> list[str]:
     """A function has at most 60 lines, its docstring included and its decorators not."""
-    found = []
+    messages = []
     for source in sources:
         for function in source.functions:
             lines = (function.end_lineno or function.lineno) - function.lineno + 1
             if lines > MAX_FUNCTION_LINES:
-                found.append(f"{source.path}:{function.lineno}: {function.name} has {lines} lines")
-    return found
+                messages.append(f"{source.path}:{function.lineno}: {function.name} has {lines} lines")
+    return messages
 
 
 def check_first_sentence(sources: Iterable[Source]) -> list[str]:
     """The first line of each module is one sentence; only an empty ``__init__`` outside graphc has none."""
-    found = []
+    messages = []
     for source in sources:
         if not source.text.strip() and source.path.endswith("__init__.py") and not source.path.startswith("graphc/"):
             continue
         docstring = ast.get_docstring(source.tree) or ""
         line = docstring.splitlines()[0].strip() if docstring else ""
         if not line:
-            found.append(f"{source.path}: no module docstring")
+            messages.append(f"{source.path}: no module docstring")
         elif not line.endswith(".") or re.search(r"[a-z)`]\. [A-Z]", line):
-            found.append(f"{source.path}: the docstring's first line is not one sentence: {line!r}")
-    return found
+            messages.append(f"{source.path}: the docstring's first line is not one sentence: {line!r}")
+    return messages
 
 
 def check_names(sources: Iterable[Source]) -> list[str]:
     """No module or package is called utils, helpers, common, misc, manager, or something that ends so."""
-    found = []
+    messages = []
     for source in sources:
         if source.path.startswith(KNOWN_PATHS):
             continue
-        for part in PurePosixPath(source.path).with_suffix("").parts:
-            if part.lower().split("_")[-1] in FORBIDDEN_WORDS:
-                found.append(f"{source.path}: {part} says nothing about what is inside")
-    return found
+        for component in PurePosixPath(source.path).with_suffix("").parts:
+            if component.lower().split("_")[-1] in FORBIDDEN_WORDS:
+                messages.append(f"{source.path}: {component} says nothing about what is inside")
+    return messages
 
 
 def check_graph_writers(sources: Iterable[Source]) -> list[str]:
@@ -204,7 +204,7 @@ def check_graph_writers(sources: Iterable[Source]) -> list[str]:
     home = next((source for source in sources if source.path == GRAPH_FILE), None)
     own_methods = frozenset(function.name for function in home.functions) if home else frozenset()
     attributes = _networkx_names(home) if home else set()
-    found = []
+    messages = []
     for source in sources:
         if source.path == GRAPH_FILE:
             continue
@@ -212,8 +212,8 @@ def check_graph_writers(sources: Iterable[Source]) -> list[str]:
         for node in source.nodes:
             name = _writer_call(node)
             if name and (name not in own_methods or _last_name(node.func.value) in receivers):  # type: ignore[attr-defined]
-                found.append(f"{source.path}:{node.lineno}: {name} on a networkx graph")  # type: ignore[attr-defined]
-    return found
+                messages.append(f"{source.path}:{node.lineno}: {name} on a networkx graph")  # type: ignore[attr-defined]
+    return messages
 
 
 def check_mirror(sources: Iterable[Source], folders: frozenset[str], extra: frozenset[str]) -> list[str]:
@@ -228,17 +228,17 @@ def check_mirror(sources: Iterable[Source], folders: frozenset[str], extra: froz
         for path in paths
         if path.startswith("graphc/") and PurePosixPath(path).name not in ("__init__.py", "__main__.py")
     }
-    wanted = {(PurePosixPath(m).parent / f"test_{PurePosixPath(m).name}").as_posix(): m for m in modules}
+    expected = {(PurePosixPath(m).parent / f"test_{PurePosixPath(m).name}").as_posix(): m for m in modules}
     tests = {path.removeprefix("tests/") for path in paths if path.startswith("tests/")}
-    found = [f"graphc/{m} has no tests/{t}" for t, m in sorted(wanted.items()) if t not in tests]
-    stems = [test.removesuffix(".py") for test in wanted]
+    messages = [f"graphc/{m} has no tests/{t}" for t, m in sorted(expected.items()) if t not in tests]
+    stems = [test.removesuffix(".py") for test in expected]
     for test in sorted(tests):
-        parts = PurePosixPath(test).parts
-        if not parts[-1].startswith("test_") or parts[0] in folders or test in extra:
+        components = PurePosixPath(test).parts
+        if not components[-1].startswith("test_") or components[0] in folders or test in extra:
             continue
-        if test not in wanted and not any(test.startswith(f"{stem}_") for stem in stems):
-            found.append(f"tests/{test} mirrors no module of graphc")
-    return found
+        if test not in expected and not any(test.startswith(f"{stem}_") for stem in stems):
+            messages.append(f"tests/{test} mirrors no module of graphc")
+    return messages
 
 
 def _in_graphc(sources: Iterable[Source]) -> Iterable[Source]:

@@ -23,19 +23,19 @@ NUMBERS = np.array([0.3, 0.7, -0.2, 0.9, -0.5], np.float32)
 @pytest.mark.parametrize("name", OF_ONE)
 def test_a_function_of_one_array_is_that_of_numpy(name):
     values = np.abs(NUMBERS) + 1 if name == "acosh" else np.abs(NUMBERS) if "log" in name or name == "sqrt" else NUMBERS
-    found = getattr(xp, name)(gc.tensor(values))
-    wanted = getattr(np, name)(values)
-    assert type(found) is Array and found.dtype.numpy == wanted.dtype
-    np.testing.assert_allclose(np.asarray(found), wanted, rtol=2e-6)
+    result = getattr(xp, name)(gc.tensor(values))
+    expected = getattr(np, name)(values)
+    assert type(result) is Array and result.dtype.numpy == expected.dtype
+    np.testing.assert_allclose(np.asarray(result), expected, rtol=2e-6)
 
 
 @pytest.mark.parametrize("name", sorted(OF_TWO))
 def test_a_function_of_two_arrays_is_that_of_numpy(name):
     a, b = np.abs(NUMBERS) if name == "pow" else NUMBERS, NUMBERS[::-1].astype(np.float64)
-    found = getattr(xp, name)(gc.tensor(a), gc.tensor(b.copy()))
-    wanted = getattr(np, name)(a, b)
-    assert type(found) is Array and found.dtype.numpy == wanted.dtype
-    np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-12)
+    result = getattr(xp, name)(gc.tensor(a), gc.tensor(b.copy()))
+    expected = getattr(np, name)(a, b)
+    assert type(result) is Array and result.dtype.numpy == expected.dtype
+    np.testing.assert_allclose(np.asarray(result), expected, rtol=1e-12)
     np.testing.assert_allclose(
         np.asarray(getattr(xp, name)(2.0, gc.tensor(a))), getattr(np, name)(np.float32(2), a), rtol=2e-6
     )
@@ -44,9 +44,9 @@ def test_a_function_of_two_arrays_is_that_of_numpy(name):
 @pytest.mark.parametrize("name", sorted(OF_BITS - {"bitwise_invert"}))
 def test_a_function_of_bits_is_that_of_numpy(name):
     a, b = np.array([1, 6, 12], np.int32), np.array([3, 1, 2], np.int8)
-    found = getattr(xp, name)(gc.tensor(a), gc.tensor(b))
-    wanted = getattr(np, name)(a, b)
-    assert found.dtype.numpy == wanted.dtype and found.tolist() == wanted.tolist()
+    result = getattr(xp, name)(gc.tensor(a), gc.tensor(b))
+    expected = getattr(np, name)(a, b)
+    assert result.dtype.numpy == expected.dtype and result.tolist() == expected.tolist()
 
 
 def test_bits_are_inverted():
@@ -58,9 +58,9 @@ def test_bits_are_inverted():
 @pytest.mark.parametrize("dtype", [xp.int8, xp.uint8, xp.int64])
 def test_whole_numbers_stay_what_they_are(name, dtype):
     x = xp.asarray([3, 4], dtype=dtype)
-    found = getattr(xp, name)(x)
-    found[0] = 7
-    assert found.dtype is dtype and found.tolist() == [7, 4] and x.tolist() == [3, 4]
+    result = getattr(xp, name)(x)
+    result[0] = 7
+    assert result.dtype is dtype and result.tolist() == [7, 4] and x.tolist() == [3, 4]
 
 
 def test_nan_has_no_sign_but_a_bit_of_it():
@@ -77,8 +77,8 @@ def test_clip_limits_to_numbers_and_arrays():
     assert xp.clip(x, 2, 6).tolist() == [2.0, 5.0, 6.0]
     assert xp.clip(x, max=xp.asarray([[4.0], [6.0]])).tolist() == [[1.0, 4.0, 4.0], [1.0, 5.0, 6.0]]
     assert xp.clip(x, min=xp.asarray(2.0, dtype=xp.float64)).dtype is xp.float32
-    whole = xp.asarray([1, 100], dtype=xp.int8)
-    assert xp.clip(whole, -1000, 50).tolist() == [1, 50] and xp.clip(whole, 3, 1000).tolist() == [3, 100]
+    integers = xp.asarray([1, 100], dtype=xp.int8)
+    assert xp.clip(integers, -1000, 50).tolist() == [1, 50] and xp.clip(integers, 3, 1000).tolist() == [3, 100]
     assert xp.clip(x).tolist() == [1.0, 5.0, 9.0]
     with pytest.raises(ArgumentError):
         xp.clip([1.0], 0, 1)
@@ -88,15 +88,15 @@ def test_clip_limits_to_numbers_and_arrays():
 def test_nextafter_is_that_of_numpy(dtype):
     a = np.array([0.0, -0.0, 1.0, 1.0, -2.5, np.inf, np.nan, 3.0], dtype)
     b = np.array([1.0, 0.0, 2.0, 0.0, -9.0, 0.0, 1.0, np.nan], dtype)
-    found = np.asarray(xp.nextafter(gc.tensor(a), gc.tensor(b)))
-    np.testing.assert_array_equal(found, np.nextafter(a, b))
-    assert np.signbit(found[1]) == np.signbit(b[1])
+    result = np.asarray(xp.nextafter(gc.tensor(a), gc.tensor(b)))
+    np.testing.assert_array_equal(result, np.nextafter(a, b))
+    assert np.signbit(result[1]) == np.signbit(b[1])
 
 
 def test_nextafter_is_compiled_and_has_the_gradient_of_its_first_operand():
     x = gc.tensor([1.0, 2.0], requires_grad=True)
-    found = gc.compile(lambda x: xp.nextafter(x, 9.0))(x)
-    assert found.tolist() == np.nextafter(np.float32([1, 2]), np.float32(9)).tolist()
+    result = gc.compile(lambda x: xp.nextafter(x, 9.0))(x)
+    assert result.tolist() == np.nextafter(np.float32([1, 2]), np.float32(9)).tolist()
     xp.sum(xp.nextafter(x, 9.0) * 3.0).backward()
     assert x.grad.tolist() == [3.0, 3.0]
 
@@ -105,9 +105,9 @@ def test_nextafter_is_compiled_and_has_the_gradient_of_its_first_operand():
 def test_compiled_code_computes_the_same(name):
     a, b = gc.tensor(NUMBERS), gc.tensor(NUMBERS[::-1].copy())
     function = getattr(xp, name)
-    given = (a,) if name in ("exp", "sign", "signbit") else (a, b)
+    arguments = (a,) if name in ("exp", "sign", "signbit") else (a, b)
     np.testing.assert_allclose(
-        np.asarray(gc.compile(lambda *x: function(*x))(*given)), np.asarray(function(*given)), rtol=1e-6
+        np.asarray(gc.compile(lambda *x: function(*x))(*arguments)), np.asarray(function(*arguments)), rtol=1e-6
     )
 
 

@@ -27,8 +27,8 @@ def difference(function, x, t):
     return (function(x + STEP * t) - function(x - STEP * t)) / (2 * STEP)
 
 
-def close(found, wanted, tolerance=1e-6):
-    np.testing.assert_allclose(found.detach().numpy(), wanted.detach().numpy(), tolerance, tolerance)
+def close(actual, expected, tolerance=1e-6):
+    np.testing.assert_allclose(actual.detach().numpy(), expected.detach().numpy(), tolerance, tolerance)
 
 
 FUNCTIONS = {
@@ -59,10 +59,10 @@ def detached(x):
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_tangents_are_directional_derivatives(name: str):
     function = FUNCTIONS[name]
-    wanted = difference(detached if name == "no gradient" else function, X, T)
-    close(pushed(function, X, T), wanted)
+    expected = difference(detached if name == "no gradient" else function, X, T)
+    close(pushed(function, X, T), expected)
     with graphc.no_grad():
-        close(pushed(function, X, T), wanted)
+        close(pushed(function, X, T), expected)
 
 
 @pytest.mark.parametrize("name", [n for n in FUNCTIONS if n not in ("order", "no gradient")])
@@ -87,7 +87,7 @@ def test_compiled_code_takes_the_same_tangents(name: str):
 
 def test_every_op_with_a_gradient_has_a_tangent():
     """The samples of the ops; the tangent is the gradient the other way round: <w, J t> = <w J, t>."""
-    seen = set()
+    covered = set()
     for op in REGISTRY.values():
         if op.vjp is None or op.samples is None or op.name in ("call", "scan"):
             continue
@@ -100,8 +100,12 @@ def test_every_op_with_a_gradient_has_a_tangent():
         leaves = [o.clone().requires_grad_() if i in floats else o for i, o in enumerate(operands)]
 
         def results(values, op=op, attrs=sample.attrs):
-            found = EAGER.apply(op, values, attrs)
-            return [r for r in (found if isinstance(found, tuple) else (found,)) if r.dtype.kind == "f"]
+            outputs_of_op = EAGER.apply(op, values, attrs)
+            return [
+                r
+                for r in (outputs_of_op if isinstance(outputs_of_op, tuple) else (outputs_of_op,))
+                if r.dtype.kind == "f"
+            ]
 
         with forward_ad.dual_level() as level:
             duals = [forward_ad.make_dual(o, tangents[i]) if i in floats else o for i, o in enumerate(operands)]
@@ -115,27 +119,27 @@ def test_every_op_with_a_gradient_has_a_tangent():
         backward = sum((g * tangents[i]).sum().item() for g, i in zip(gradients, floats, strict=True))
         forward = sum((f * w).sum().item() for f, w in zip(found, weights, strict=True) if f is not None)
         assert forward == pytest.approx(backward, rel=1e-4, abs=1e-4), op.name
-        seen.add(op.name)
-    assert len(seen) > 40
+        covered.add(op.name)
+    assert len(covered) > 40
 
 
 def write(x):
     y = x * 2
-    part, flat = y[1:], y.reshape(-1)
-    part.mul_(x[1:])
+    rows, flat = y[1:], y.reshape(-1)
+    rows.mul_(x[1:])
     y[0] = y[0] * y[1]
     flat.sin_()
     y.unsqueeze_(1)
     y[0, 0, 1] = 0.5
-    return y.sum(1) + part.sum() + flat[:4]
+    return y.sum(1) + rows.sum() + flat[:4]
 
 
 def test_writes_reach_the_tangents_of_bases_and_views():
-    wanted = difference(write, X, T)
-    close(pushed(write, X, T), wanted)
-    close(graphc.compile(lambda x, t: pushed(write, x, t))(X, T), wanted)
+    expected = difference(write, X, T)
+    close(pushed(write, X, T), expected)
+    close(graphc.compile(lambda x, t: pushed(write, x, t))(X, T), expected)
     x = X.clone().requires_grad_()
-    close(pushed(write, x, T), wanted)
+    close(pushed(write, x, T), expected)
 
 
 def test_a_written_constant_has_no_tangent_left():
@@ -201,9 +205,9 @@ def test_leaves_get_gradients_with_tangents():
     x = X.clone().requires_grad_()
     with forward_ad.dual_level():
         ((x * forward_ad.make_dual(X, T)) ** 2).sum().backward()
-        found = forward_ad.unpack_dual(x.grad)
-    close(found.primal, 2 * X**3)
-    close(found.tangent, 4 * X * X * T)
+        result = forward_ad.unpack_dual(x.grad)
+    close(result.primal, 2 * X**3)
+    close(result.tangent, 4 * X * X * T)
 
 
 def test_models_take_tangents_of_parameters_and_run_compiled_parts_as_python():
@@ -302,7 +306,7 @@ def test_custom_functions_use_their_jvp(run):
 
 
 def test_zeros_and_none_for_missing_tangents():
-    seen = []
+    tangents = []
 
     class Seen(Function):
         @staticmethod
@@ -312,11 +316,11 @@ def test_zeros_and_none_for_missing_tangents():
 
         @staticmethod
         def jvp(ctx, t, s):
-            seen.append(s)
+            tangents.append(s)
             return t
 
     pushed(lambda v: Seen.apply(v, X), X, T)
-    assert seen == [None]
+    assert tangents == [None]
 
 
 def test_custom_functions_without_jvp_say_so():

@@ -28,15 +28,15 @@ from tests.c_library.nets import NETS
 from tests.native import target_or_skip
 
 
-def same(found: list[list[np.ndarray]], wanted: list[list[np.ndarray]]) -> bool:
-    pairs = [(a, b) for x, y in zip(found, wanted, strict=True) for a, b in zip(x, y, strict=True)]
+def same(actual: list[list[np.ndarray]], expected: list[list[np.ndarray]]) -> bool:
+    pairs = [(a, b) for x, y in zip(actual, expected, strict=True) for a, b in zip(x, y, strict=True)]
     return all(a.dtype == b.dtype and np.array_equal(a, b) for a, b in pairs)
 
 
 @pytest.mark.parametrize("name", NETS)
 def test_the_loader_gives_what_python_gives_and_needs_numpy_alone(name: str, built: Built, tmp_path: Path):
-    found = call_alone(built(name), NETS[name].calls, tmp_path)
-    assert same(found, expected(NETS[name], tmp_path))
+    outputs = call_alone(built(name), NETS[name].calls, tmp_path)
+    assert same(outputs, expected(NETS[name], tmp_path))
 
 
 @pytest.mark.parametrize("name", NETS)
@@ -44,11 +44,11 @@ def test_the_demo_in_c_gives_what_python_gives(name: str, built: Built, tmp_path
     library, net = built(name), NETS[name]
     program = build_demo(library, compiler=tool_or_skip("cc"))
     sizes = ["--batch=2", "--time=12"] if net.dims else []
-    found = printed(run_tool(program, "--seed=3", "--all", *sizes))
+    outputs = printed(run_tool(program, "--seed=3", "--all", *sizes))
     graphc.export(net.model(), *net.calls[0], path=tmp_path / "net.gcm", dims=net.dims)
     model = graphc.load(tmp_path / "net.gcm")
-    wanted = [np.asarray(a).ravel() for a in model.run(demo_inputs(library, net, 3))]
-    assert [np.float32(v).tolist() for v in found.values()] == [a.tolist() for a in wanted]
+    expected = [np.asarray(a).ravel() for a in model.run(demo_inputs(library, net, 3))]
+    assert [np.float32(v).tolist() for v in outputs.values()] == [a.tolist() for a in expected]
 
 
 class Doubled(nn.Module):
@@ -60,12 +60,12 @@ class Doubled(nn.Module):
 
 def test_elements_of_each_size_go_in_and_out(tmp_path: Path):
     integers = [np.array([3, np.iinfo(d).max // 2], d) for d in ("int16", "uint16", "uint32", "uint64")]
-    given = [*map(graphc.tensor, integers), graphc.tensor([1.5, -2.0]).half(), graphc.tensor([1.5, -2.0]).bfloat16()]
-    library = build_library(Doubled(), *given, path=tmp_path / "doubled.so", emit=("so", "h", "c", "py"))
+    inputs = [*map(graphc.tensor, integers), graphc.tensor([1.5, -2.0]).half(), graphc.tensor([1.5, -2.0]).bfloat16()]
+    library = build_library(Doubled(), *inputs, path=tmp_path / "doubled.so", emit=("so", "h", "c", "py"))
     halves = np.array([1.5, -2.0], np.float16), np.array([0x3FC0, 0xC000], np.uint16)
-    (found,) = call_alone(library, [[*integers, *halves]], tmp_path)
-    wanted = [*(a + a for a in integers), halves[0] + halves[0], np.array([0x4040, 0xC080], np.uint16)]
-    assert same([found], [wanted])
+    (outputs,) = call_alone(library, [[*integers, *halves]], tmp_path)
+    expected = [*(a + a for a in integers), halves[0] + halves[0], np.array([0x4040, 0xC080], np.uint16)]
+    assert same([outputs], [expected])
     text = run_tool(build_demo(library, compiler=tool_or_skip("cc")), "--seed=3")
     ones = {line.split()[-1] for line in text.splitlines()}
     assert ones <= {"0", "2", "0x0000", "0x4000"} and len(text.splitlines()) == 6
@@ -85,8 +85,8 @@ def test_header_and_demo_are_c_plus_plus_as_well(built: Built):
 @pytest.mark.parametrize("target", ["sse2", "avx2"])
 def test_libraries_for_a_named_machine_give_what_python_gives_there(target: str, built: Built, tmp_path: Path):
     target_or_skip(target)
-    found = call_alone(built("digits", target=target), NETS["digits"].calls, tmp_path)
-    assert same(found, expected(NETS["digits"], tmp_path, target))
+    outputs = call_alone(built("digits", target=target), NETS["digits"].calls, tmp_path)
+    assert same(outputs, expected(NETS["digits"], tmp_path, target))
 
 
 def test_weights_lie_in_a_file_beside(built: Built, tmp_path: Path):
@@ -94,8 +94,8 @@ def test_weights_lie_in_a_file_beside(built: Built, tmp_path: Path):
     weights = library.files["weights"]
     assert weights.stat().st_size == library.weight_bytes + 64
     assert library.files["so"].stat().st_size < weights.stat().st_size + 16384
-    found = call_alone(library, NETS["decoder"].calls, tmp_path)
-    assert same(found, expected(NETS["decoder"], tmp_path))
+    outputs = call_alone(library, NETS["decoder"].calls, tmp_path)
+    assert same(outputs, expected(NETS["decoder"], tmp_path))
     program = build_demo(library, compiler=tool_or_skip("cc"))
     assert run_tool(program, cwd=weights.parent).startswith("output:")
 
@@ -107,8 +107,8 @@ def test_a_library_needs_libc_alone_and_shows_its_functions_alone(built: Built):
     assert len(needed) == 1 and "[libc.so.6]" in needed[0]
     names = [x.split()[-1] for x in run_tool(tools[1], "-D", "--defined-only", library.files["so"]).splitlines()]
     assert names and all(name.startswith("decoder_") and "__" not in name for name in names)
-    wanted = [x.split()[-1] for x in run_tool(tools[1], "-D", "--undefined-only", library.files["so"]).splitlines()]
-    assert wanted == ["memcpy"]
+    expected = [x.split()[-1] for x in run_tool(tools[1], "-D", "--undefined-only", library.files["so"]).splitlines()]
+    assert expected == ["memcpy"]
 
 
 def test_no_memory_of_a_library_is_written(built: Built):
@@ -155,7 +155,7 @@ def test_code_is_linked_into_a_program(kind: str, built: Built):
 
 def test_threads_call_with_contexts_of_their_own(built: Built, tmp_path: Path):
     net = NETS["decoder"]
-    wanted = expected(net, tmp_path)
+    target = expected(net, tmp_path)
     loader = load(built("decoder"))
     results: list[Any] = [None] * 4
 
@@ -163,7 +163,7 @@ def test_threads_call_with_contexts_of_their_own(built: Built, tmp_path: Path):
         good = True
         for _ in range(25):
             model = loader.Model()
-            good &= all(np.array_equal(model.run(*call), w[0]) for call, w in zip(net.calls, wanted, strict=True))
+            good &= all(np.array_equal(model.run(*call), w[0]) for call, w in zip(net.calls, target, strict=True))
         results[number] = good
 
     workers = [threading.Thread(target=work, args=(i,)) for i in range(4)]
@@ -235,10 +235,10 @@ def test_libraries_for_other_processors_run_under_emulation(target: str, name: s
     library = built(name, target=target)
     program = build_demo(library, compiler=compiler)
     sizes = ["--batch=2", "--time=12"] if net.dims else []
-    found = printed(run_tool(emulator, "-L", root, program, "--all", *sizes))
-    wanted = printed(run_tool(build_demo(built(name), compiler=tool_or_skip("cc")), "--all", *sizes))
-    for output, values in wanted.items():
-        np.testing.assert_allclose(found[output], values, rtol=1e-3, atol=1e-5)
+    outputs = printed(run_tool(emulator, "-L", root, program, "--all", *sizes))
+    expected = printed(run_tool(build_demo(built(name), compiler=tool_or_skip("cc")), "--all", *sizes))
+    for output, values in expected.items():
+        np.testing.assert_allclose(outputs[output], values, rtol=1e-3, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["policy", "digits", "lstm", "decoder"])
@@ -249,5 +249,5 @@ def test_in_strict_order_all_processors_give_the_same_bits(target: str, name: st
     if not emulator:
         target_or_skip(target)
     library = built(name, target=target, strict_order=True)
-    found = run_tool(*cross, build_demo(library, compiler=tool_or_skip(compiler)), "--all")
-    assert found == run_tool(build_demo(built(name, strict_order=True), compiler=tool_or_skip("cc")), "--all")
+    outputs = run_tool(*cross, build_demo(library, compiler=tool_or_skip(compiler)), "--all")
+    assert outputs == run_tool(build_demo(built(name, strict_order=True), compiler=tool_or_skip("cc")), "--all")

@@ -32,20 +32,20 @@ class Called:
         self.context = aligned(library.context_bytes)
 
     def __call__(self, function: str, *arguments: Any) -> int:
-        given = [ctypes.c_void_p(a.ctypes.data) if isinstance(a, np.ndarray) else a for a in arguments]
-        return getattr(self.c, f"{self.library.name}_{function}")(*given)
+        c_arguments = [ctypes.c_void_p(a.ctypes.data) if isinstance(a, np.ndarray) else a for a in arguments]
+        return getattr(self.c, f"{self.library.name}_{function}")(*c_arguments)
 
     def text(self, function: str, *arguments: Any) -> str:
         """What a function returns that gives a text."""
-        found = getattr(self.c, f"{self.library.name}_{function}")
-        found.restype = ctypes.c_char_p
-        return found(*arguments).decode()
+        result = getattr(self.c, f"{self.library.name}_{function}")
+        result.restype = ctypes.c_char_p
+        return result(*arguments).decode()
 
     def size(self, function: str, *arguments: Any) -> int:
         """What a function returns that gives a size."""
-        found = getattr(self.c, f"{self.library.name}_{function}")
-        found.restype = SIZE
-        return found(*arguments)
+        result = getattr(self.c, f"{self.library.name}_{function}")
+        result.restype = SIZE
+        return result(*arguments)
 
     def init(self) -> Called:
         """Makes the context."""
@@ -63,14 +63,14 @@ def call(policy: Called) -> Callable[..., int]:
     """Runs the policy, with something else in the place of an argument."""
 
     def run(**others: Any) -> int:
-        given = {
+        buffers = {
             "net": policy.context,
             "x": np.zeros((1, 17), np.float32),
             "y": np.zeros((1, 6), np.float32),
             "arena": aligned(policy.size("run_arena_size")),
             "size": SIZE(policy.size("run_arena_size")),
         }
-        return policy("run", *(given | others).values())
+        return policy("run", *(buffers | others).values())
 
     return run
 
@@ -93,8 +93,8 @@ def test_a_call_is_refused_without_memory_of_its_own(call: Callable[..., int]):
     for name in ("net", "x", "y", "arena"):
         assert call(**{name: null}) == CODES["ERROR_NULL"], name
     shifted = {name: aligned(4096, 2) for name in ("x", "y")} | {name: aligned(4096, 4) for name in ("net", "arena")}
-    for name, place in shifted.items():
-        assert call(**{name: place}) == CODES["ERROR_ALIGNMENT"], name
+    for name, address in shifted.items():
+        assert call(**{name: address}) == CODES["ERROR_ALIGNMENT"], name
     assert call(size=SIZE(511)) == CODES["ERROR_MEMORY"]
     assert call(net=aligned(64)) == CODES["ERROR_CONTEXT"]
 
@@ -173,9 +173,9 @@ def test_a_state_of_another_model_is_refused_and_nothing_is_changed(built: Built
     before = net.context.copy()
     assert net("load_state", net.context, saved, SIZE(saved.size)) == CODES["ERROR_STATE"]
     assert net("save_state", net.context, saved, SIZE(saved.size)) == 0
-    for place in (0, 8, 16, 40):
+    for offset in (0, 8, 16, 40):
         damaged = saved.copy()
-        damaged[place] ^= 1
+        damaged[offset] ^= 1
         assert net("load_state", net.context, damaged, SIZE(saved.size)) == CODES["ERROR_STATE"]
     assert net("load_state", net.context, saved, SIZE(63)) == CODES["ERROR_MEMORY"]
     assert np.array_equal(before, net.context)
@@ -187,27 +187,27 @@ def test_a_context_can_be_copied(built: Built):
     net.step(3)
     copy = aligned(net.context.size)
     copy[:] = net.context
-    wanted, net.context = net.step(5), copy
-    assert np.array_equal(net.step(5), wanted)
+    expected, net.context = net.step(5), copy
+    assert np.array_equal(net.step(5), expected)
 
 
 def test_weights_beside_are_checked(built: Built, tmp_path: Path):
     library = built("decoder", weights="beside")
     net = Called(library)
-    place, size = ctypes.c_void_p(), SIZE()
+    pointer, size = ctypes.c_void_p(), SIZE()
 
     def opened(path: Path) -> int:
-        return net("open_weights", str(path).encode(), ctypes.byref(place), ctypes.byref(size))
+        return net("open_weights", str(path).encode(), ctypes.byref(pointer), ctypes.byref(size))
 
     def init(length: int | None = None) -> int:
-        return net("init", net.context, SIZE(net.context.size), place, SIZE(length or size.value))
+        return net("init", net.context, SIZE(net.context.size), pointer, SIZE(length or size.value))
 
     assert opened(library.files["weights"]) == 0 and size.value == library.weight_bytes + 64
     assert init() == 0
     assert init(size.value - 1) == CODES["ERROR_WEIGHTS"]
-    assert net("close_weights", place, size) == 0
+    assert net("close_weights", pointer, size) == 0
     assert opened(tmp_path / "none") == CODES["ERROR_FILE"]
-    assert net("open_weights", None, ctypes.byref(place), ctypes.byref(size)) == CODES["ERROR_NULL"]
+    assert net("open_weights", None, ctypes.byref(pointer), ctypes.byref(size)) == CODES["ERROR_NULL"]
     other = tmp_path / "other.weights"
     content = bytearray(library.files["weights"].read_bytes())
     content[20] ^= 1

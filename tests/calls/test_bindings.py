@@ -34,26 +34,26 @@ def test_held_tensors_must_stay_what_they_are():
     layer = nn.Linear(2, 3)
 
     def hold() -> Frozen:
-        places = Modules([layer]).locations()
-        return Frozen(Slot(t, places[id(t)]) for t in (layer.weight, layer.bias))
+        locations = Modules([layer]).locations()
+        return Frozen(Slot(t, locations[id(t)]) for t in (layer.weight, layer.bias))
 
-    held = hold()
-    assert held.holds() and held.holds()
+    holder = hold()
+    assert holder.holds() and holder.holds()
     with graphc.no_grad():
         layer.bias.add_(1.0)
-    assert not held.holds()
-    held = hold()
+    assert not holder.holds()
+    holder = hold()
     layer.weight = nn.Parameter(graphc.ones(3, 2))
-    assert not held.holds()
-    held = hold()
+    assert not holder.holds()
+    holder = hold()
     layer.bias.data = graphc.zeros(3)
-    assert not held.holds()
+    assert not holder.holds()
 
 
 def test_a_slot_finds_the_tensor_that_is_there_now():
     layer = nn.Linear(2, 3)
-    place = Modules([layer]).locations()[id(layer.weight)]
-    slot = Slot(layer.weight, place)
+    location = Modules([layer]).locations()[id(layer.weight)]
+    slot = Slot(layer.weight, location)
     assert slot.tensor() is layer.weight and slot.holds()
     layer.weight = nn.Parameter(graphc.ones(3, 2))
     assert slot.tensor() is layer.weight and slot.holds()
@@ -67,9 +67,9 @@ def test_a_slot_finds_the_tensor_that_is_there_now():
 
 def test_a_binding_keeps_its_arrays_while_nothing_is_replaced():
     layer = nn.Linear(2, 3)
-    places = Modules([layer]).locations()
+    locations = Modules([layer]).locations()
     tensors = [layer.weight, layer.bias]
-    binding = Binding([Slot(t, places[id(t)]) for t in tensors], [False, True])
+    binding = Binding([Slot(t, locations[id(t)]) for t in tensors], [False, True])
     assert binding.holds()
     arrays = binding.arrays()
     assert binding.holds() and binding.arrays() is arrays
@@ -106,29 +106,29 @@ def test_a_tensor_replaced_in_any_dictionary_is_seen():
 
 def test_narrow_copies_are_made_again_after_writes_only():
     layer = nn.Linear(2, 3)
-    places = Modules([layer]).locations()
-    slots = [Slot(t, places[id(t)]) for t in (layer.weight, layer.bias)]
-    made = []
+    locations = Modules([layer]).locations()
+    slots = [Slot(t, locations[id(t)]) for t in (layer.weight, layer.bias)]
+    copies = []
 
     def half(array: np.ndarray) -> np.ndarray:
-        made.append(array)
+        copies.append(array)
         return array.astype(np.float16)
 
     binding = NarrowBinding(slots, [False, True], [half, None])
     assert binding.holds()
     first = binding.arrays()
-    assert first[0].dtype == np.float16 and first[1] is layer.bias._data and len(made) == 1
+    assert first[0].dtype == np.float16 and first[1] is layer.bias._data and len(copies) == 1
     binding.note_writes()
     assert binding.holds() and binding.arrays() is first
     with graphc.no_grad():
         layer.weight.fill_(3.0)
     assert binding.holds()
     second = binding.arrays()
-    assert second is not first and (second[0] == 3.0).all() and len(made) == 2
+    assert second is not first and (second[0] == 3.0).all() and len(copies) == 2
     layer.weight = nn.Parameter(graphc.full((3, 2), 5.0))
-    assert binding.holds() and (binding.arrays()[0] == 5.0).all() and len(made) == 3
+    assert binding.holds() and (binding.arrays()[0] == 5.0).all() and len(copies) == 3
     layer.bias = nn.Parameter(graphc.ones(3))
-    assert binding.holds() and (binding.arrays()[1] == 1.0).all() and len(made) == 3
+    assert binding.holds() and (binding.arrays()[1] == 1.0).all() and len(copies) == 3
 
 
 @pytest.mark.parametrize("freeze", [False, True])

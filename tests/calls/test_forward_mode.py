@@ -18,8 +18,8 @@ from graphc.tensors.structure import flatten
 F64 = graphc.float64
 
 
-def agree(found: Any, expected: Any):
-    pairs = list(zip(flatten(found)[0], flatten(expected)[0], strict=True))
+def agree(actual: Any, expected: Any):
+    pairs = list(zip(flatten(actual)[0], flatten(expected)[0], strict=True))
     assert pairs
     for a, b in pairs:
         np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-10, atol=1e-12)
@@ -50,9 +50,9 @@ def jvp(f: Callable[..., Any], x: Any, t: Any) -> Any:
 
 def jvp_without_history(f: Callable[..., Any], x: Any, t: Any) -> Any:
     with graphc.no_grad():
-        found = func.jvp(f, (x,), (t,))
-    assert not any(a.requires_grad for a in found)
-    return found
+        result = func.jvp(f, (x,), (t,))
+    assert not any(a.requires_grad for a in result)
+    return result
 
 
 def forward_twice(f: Callable[..., Any], x: Any, t: Any) -> Any:
@@ -113,15 +113,15 @@ WAYS = (
 )
 
 
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+@pytest.mark.parametrize("transform", WAYS, ids=lambda transform: transform.__name__)
 @pytest.mark.parametrize("function", [rows, number], ids=lambda f: f.__name__)
-def test_programs_alone_give_what_the_function_does(function: Callable[..., Any], way: Callable[..., Any]):
+def test_programs_alone_give_what_the_function_does(function: Callable[..., Any], transform: Callable[..., Any]):
     compiled = graphc.compile(function)
     x, t = values(2, 3), values(2, 3, seed=2)
-    expected = way(function, x, t)
-    agree(way(compiled, x, t), expected)
+    expected = transform(function, x, t)
+    agree(transform(compiled, x, t), expected)
     compiled._target = refuse
-    agree(way(compiled, x, t), expected)
+    agree(transform(compiled, x, t), expected)
 
 
 def test_a_module_with_two_results_of_which_one_is_no_float():
@@ -141,8 +141,8 @@ def test_a_module_with_two_results_of_which_one_is_no_float():
 
     def pushed(f: Any) -> Any:
         with graphc.autograd.forward_ad.dual_level():
-            found = f(graphc.autograd.forward_ad.make_dual(x, t), scale)
-            return {k: graphc.autograd.forward_ad.unpack_dual(v) for k, v in found.items()}
+            result = f(graphc.autograd.forward_ad.make_dual(x, t), scale)
+            return {k: graphc.autograd.forward_ad.unpack_dual(v) for k, v in result.items()}
 
     expected, found = pushed(model), pushed(compiled)
     assert found["most"].tangent is None and found["other"].tangent is None
@@ -159,9 +159,9 @@ def test_parameters_that_have_tangents():
             weight = model.weight
             weight._tangents = None
             graphc.tape.tangents.set_tangent(weight, graphc.tape.tangents.levels.get()[-1], direction)
-            found = graphc.autograd.forward_ad.unpack_dual(f(values(4, 3)))
+            result = graphc.autograd.forward_ad.unpack_dual(f(values(4, 3)))
         weight._tangents = None
-        return found
+        return result
 
     compiled = graphc.compile(model)
     expected = pushed(model)
@@ -177,12 +177,12 @@ def test_random_numbers_are_those_of_the_call():
 
     compiled = graphc.compile(function)
     x, t = values(50), values(50, seed=2)
-    found = []
+    results = []
     for f in (function, compiled, compiled):
         graphc.manual_seed(3)
-        found.append((jvp(f, x, t), graphc.randn(2)))
-    agree(found[1], found[0])
-    agree(found[2], found[0])
+        results.append((jvp(f, x, t), graphc.randn(2)))
+    agree(results[1], results[0])
+    agree(results[2], results[0])
 
 
 def test_calls_without_tangents_inside_of_a_level_are_native():
@@ -232,28 +232,30 @@ def test_what_has_other_rules_for_tangents_runs_as_python():
         lambda y: graphc.scan(lambda c, v: (graphc.tanh(c + v), c.detach() * v**2), y[0], y)[1],
     ],
 )
-@pytest.mark.parametrize("way", [jvp, forward_twice, reverse_over_forward, forward_over_reverse, jacobian])
-def test_what_is_detached_has_no_tangents_in_programs_either(function: Callable[..., Any], way: Callable[..., Any]):
+@pytest.mark.parametrize("transform", [jvp, forward_twice, reverse_over_forward, forward_over_reverse, jacobian])
+def test_what_is_detached_has_no_tangents_in_programs_either(
+    function: Callable[..., Any], transform: Callable[..., Any]
+):
     x, t = values(2, 3), values(2, 3, seed=2)
 
     def of_weights(y: Any) -> Any:
         return function(y * (1 + 0 * W.sum()))
 
-    expected = way(of_weights, x, t)
+    expected = transform(of_weights, x, t)
     compiled = graphc.compile(of_weights)
-    agree(way(compiled, x, t), expected)
+    agree(transform(compiled, x, t), expected)
     compiled._target = refuse
-    agree(way(compiled, x, t), expected)
+    agree(transform(compiled, x, t), expected)
 
 
 def test_buffers_that_are_written_have_tangents_too():
     x, t = values(4, 3), values(4, 3, seed=2)
-    found = []
+    results = []
     for compiled in (False, True):
         norm = nn.BatchNorm1d(3, dtype=F64)
         result = jvp(graphc.compile(norm) if compiled else norm, x, t)
-        found.append((result, norm.state_dict()["running_mean"].clone()))
-    agree(found[1], found[0])
+        results.append((result, norm.state_dict()["running_mean"].clone()))
+    agree(results[1], results[0])
 
 
 def test_batch_normalisation_in_training_is_a_program():

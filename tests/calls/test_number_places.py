@@ -29,14 +29,14 @@ def floats(*shape: int, seed: int = 0) -> gc.Tensor:
     return gc.tensor(np.random.default_rng(seed).standard_normal(shape).astype(np.float32))
 
 
-def same(found: Any, expected: Any, exact: bool = True) -> None:
-    found, expected = np.asarray(found.detach()), np.asarray(expected.detach())
-    assert found.dtype == expected.dtype and found.shape == expected.shape
+def same(actual: Any, expected: Any, exact: bool = True) -> None:
+    actual, expected = np.asarray(actual.detach()), np.asarray(expected.detach())
+    assert actual.dtype == expected.dtype and actual.shape == expected.shape
     if exact:
-        np.testing.assert_array_equal(found, expected)
-        np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
+        np.testing.assert_array_equal(actual, expected)
+        np.testing.assert_array_equal(np.signbit(actual), np.signbit(expected))
     else:
-        np.testing.assert_allclose(found, expected, rtol=2e-5, atol=1e-6)
+        np.testing.assert_allclose(actual, expected, rtol=2e-5, atol=1e-6)
 
 
 def programs(function: Callable[..., Any], calls: list[tuple[Any, ...]], exact: bool = True) -> int:
@@ -48,7 +48,7 @@ def programs(function: Callable[..., Any], calls: list[tuple[Any, ...]], exact: 
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> Callable[[], str]:
+def explanations(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> Callable[[], str]:
     """The messages so far, with explanations on."""
     monkeypatch.setenv("GRAPHC_EXPLAIN_RECOMPILES", "1")
     caplog.set_level(logging.WARNING, "graphc")
@@ -124,11 +124,11 @@ def _assigned(x: Any, t: Any) -> Any:
 @pytest.mark.parametrize("kind", [float, int])
 def test_every_use_of_a_number_has_the_bits_of_eager_mode(function: Any, kind: Any):
     x = floats(4, 3)
-    given = SPECIAL if kind is float else (0, 1, -7, 2**31, 2**53 + 1, -(2**62), 5)
+    values = SPECIAL if kind is float else (0, 1, -7, 2**31, 2**53 + 1, -(2**62), 5)
     fast = gc.compile(function)
     fast(x, kind(2))
     fast(x, kind(3))
-    for t in (*given, *given):
+    for t in (*values, *values):
         try:
             expected = function(x, t)
         except Exception as error:
@@ -174,13 +174,13 @@ def test_a_number_in_a_loop_of_calls_is_differentiated_through():
 
     fast = gc.compile(function)
     for t in (0.5, 0.7, -1.3, 2.0):
-        found = []
+        results = []
         for f in (fast, function):
             model.zero_grad()
-            given = x.clone().requires_grad_()
-            f(given, t).backward()
-            found.append([given.grad.numpy(), *(p.grad.numpy().copy() for p in model.parameters())])
-        for a, b in zip(*found, strict=True):
+            values = x.clone().requires_grad_()
+            f(values, t).backward()
+            results.append([values.grad.numpy(), *(p.grad.numpy().copy() for p in model.parameters())])
+        for a, b in zip(*results, strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
     assert len(fast.variants) == 2
 
@@ -207,13 +207,16 @@ def test_a_number_goes_through_scan_vmap_and_custom_functions():
 # ---- what needs the value
 
 
-def test_a_number_in_a_shape_is_a_constant_and_the_message_names_the_line(told: Any):
+def test_a_number_in_a_shape_is_a_constant_and_the_message_names_the_line(explanations: Any):
     fast = gc.compile(lambda x, n: x.reshape(n, -1))
     x = floats(12)
     for n in (2, 3, 4, 6, 3, 2):
         assert fast(x, n).shape == (n, 12 // n)
     assert len(fast.variants) == 4
-    assert "static argument 0.1: 2 -> 4 (its value is needed at" in told() and "test_number_places.py" in told()
+    assert (
+        "static argument 0.1: 2 -> 4 (its value is needed at" in explanations()
+        and "test_number_places.py" in explanations()
+    )
 
 
 def test_of_several_numbers_only_the_one_that_needs_it_is_a_constant():
@@ -224,12 +227,12 @@ def test_of_several_numbers_only_the_one_that_needs_it_is_a_constant():
     assert programs(function, calls) == 4
 
 
-def test_a_branch_takes_a_program_for_each_way_and_the_message_names_the_line(told: Any):
+def test_a_branch_takes_a_program_for_each_way_and_the_message_names_the_line(explanations: Any):
     def function(x: Any, t: float) -> Any:
         return x * t if t < 0.5 else x - t
 
     assert programs(function, [(floats(3), 0.1 * i) for i in range(10)]) == 3
-    assert "is False, and was True (asked at" in told() and "test_number_places.py" in told()
+    assert "is False, and was True (asked at" in explanations() and "test_number_places.py" in explanations()
 
 
 def test_many_answers_make_a_constant_of_the_number():
@@ -379,12 +382,12 @@ def test_a_training_step_takes_numbers_of_the_model_and_of_the_loss():
     x, y = floats(4, 3), floats(4, 2, seed=1)
     for i in range(8):
         t, weight, rows = 0.5 + i, 1.0 / (i + 1), 2 + i % 2
-        found = step((x, t), y, weight, rows)
+        result = step((x, t), y, weight, rows)
         expected = loss(slow(x, t), y, weight, rows)
         optimizers[1].zero_grad()
         expected.backward()
         optimizers[1].step()
-        np.testing.assert_allclose(found.item(), expected.item(), rtol=1e-5)
+        np.testing.assert_allclose(result.item(), expected.item(), rtol=1e-5)
     for a, b in zip(fast.parameters(), slow.parameters(), strict=True):
         np.testing.assert_allclose(np.asarray(a.detach()), np.asarray(b.detach()), rtol=1e-4, atol=1e-5)
     assert len(step.graphs) == 3, "one of the first values, and one for each number of rows"
@@ -393,19 +396,23 @@ def test_a_training_step_takes_numbers_of_the_model_and_of_the_loss():
 def test_a_number_that_opens_in_another_thread_is_open_in_key_and_given_numbers_or_in_neither(
     monkeypatch: pytest.MonkeyPatch,
 ):
-    places = DynamicNumbers()
+    open_numbers = DynamicNumbers()
     for call in ((1.0, 1.0), (1.0, 2.0)):
-        places.learn(flatten(call)[1])
+        open_numbers.learn(flatten(call)[1])
 
-    made = []
+    numbers_opened = []
 
     def open_number(number: Any) -> Open:
-        made.append(number)
-        if made == [4.0, 5.0, 5.0]:  # the structure without its numbers is known, that with open ones is being made
-            places.learn(flatten((3.0, 2.0))[1])  # as another thread would
+        numbers_opened.append(number)
+        if numbers_opened == [
+            4.0,
+            5.0,
+            5.0,
+        ]:  # the structure without its numbers is known, that with open ones is being made
+            open_numbers.learn(flatten((3.0, 2.0))[1])  # as another thread would
         return Open(number)
 
     monkeypatch.setattr(number_places, "Open", open_number)
-    shape, given = places.split(flatten((4.0, 5.0))[1])
-    assert [path for path, part in numbers(shape) if isinstance(part, Open)] == [path for path, _ in given]
-    assert len(places.split(flatten((4.0, 5.0))[1])[1]) == 2
+    shape, open_values = open_numbers.split(flatten((4.0, 5.0))[1])
+    assert [path for path, element in numbers(shape) if isinstance(element, Open)] == [path for path, _ in open_values]
+    assert len(open_numbers.split(flatten((4.0, 5.0))[1])[1]) == 2

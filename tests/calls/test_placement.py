@@ -21,14 +21,14 @@ def same(a: gc.Tensor, b: gc.Tensor, tolerance: float = 1e-6) -> None:
     np.testing.assert_allclose(a.cpu().detach().numpy(), b.cpu().detach().numpy(), rtol=tolerance, atol=tolerance)
 
 
-def train(place: str, optimizer: Callable[[Any], Any]) -> tuple[list[float], nn.Module, list[Any]]:
+def train(device: str, optimizer: Callable[[Any], Any]) -> tuple[list[float], nn.Module, list[Any]]:
     gc.manual_seed(0)
-    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.LayerNorm(16), nn.Dropout(0.3), nn.Linear(16, 4)).to(place)
-    update, seen = optimizer(model.parameters()), []
-    model[0].register_forward_pre_hook(lambda m, i: seen.append(("before", i[0].device == place)))
-    model[0].register_forward_hook(lambda m, i, o: seen.append(("forward", o.shape)))
-    model[2].register_full_backward_hook(lambda m, gi, go: seen.append(("backward", go[0].shape)))
-    x, y = gc.randn(32, 8).to(place), gc.randint(0, 4, (32,)).to(place)
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.LayerNorm(16), nn.Dropout(0.3), nn.Linear(16, 4)).to(device)
+    update, placements = optimizer(model.parameters()), []
+    model[0].register_forward_pre_hook(lambda m, i: placements.append(("before", i[0].device == device)))
+    model[0].register_forward_hook(lambda m, i, o: placements.append(("forward", o.shape)))
+    model[2].register_full_backward_hook(lambda m, gi, go: placements.append(("backward", go[0].shape)))
+    x, y = gc.randn(32, 8).to(device), gc.randint(0, 4, (32,)).to(device)
     losses = []
     for _ in range(5):
         update.zero_grad()
@@ -37,7 +37,7 @@ def train(place: str, optimizer: Callable[[Any], Any]) -> tuple[list[float], nn.
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         update.step()
         losses.append(loss.item())
-    return losses, model, seen
+    return losses, model, placements
 
 
 @pytest.mark.parametrize(
@@ -47,9 +47,9 @@ def train(place: str, optimizer: Callable[[Any], Any]) -> tuple[list[float], nn.
 )
 def test_training_gives_what_it_gives_on_the_cpu(optimizer: Callable[[Any], Any]):
     expected, ours, order = train("cpu", optimizer)
-    found, theirs, seen = train(DEVICE, optimizer)
-    np.testing.assert_allclose(found, expected, rtol=1e-5)
-    assert seen == order
+    losses, theirs, placements = train(DEVICE, optimizer)
+    np.testing.assert_allclose(losses, expected, rtol=1e-5)
+    assert placements == order
     for a, b in zip(ours.parameters(), theirs.parameters(), strict=True):
         assert b.device == DEVICE and b.grad is not None and b.grad.device == DEVICE
         same(a, b, 1e-5)
@@ -76,11 +76,11 @@ def test_gradients_flow_between_devices():
 
 
 def test_random_numbers_are_those_of_the_cpu():
-    found = []
-    for place in ("cpu", DEVICE):
+    results = []
+    for device in ("cpu", DEVICE):
         gc.manual_seed(3)
-        found.append((gc.randn(5, device=place), F.dropout(gc.ones(100, device=place), 0.5)))
-    for a, b in zip(*found, strict=True):
+        results.append((gc.randn(5, device=device), F.dropout(gc.ones(100, device=device), 0.5)))
+    for a, b in zip(*results, strict=True):
         assert b.device == DEVICE
         same(a, b, 0)
 
@@ -96,8 +96,8 @@ def test_values_come_to_the_host():
 
 def test_new_tensors_lie_where_the_old_ones_do():
     x = gc.zeros(2, 3, device=DEVICE)
-    for made in (gc.ones_like(x), x.new_zeros(4), gc.rand_like(x), x.clone(), x.new_tensor([1.0])):
-        assert made.device == DEVICE
+    for created in (gc.ones_like(x), x.new_zeros(4), gc.rand_like(x), x.clone(), x.new_tensor([1.0])):
+        assert created.device == DEVICE
     assert gc.zeros_like(x, device="cpu").is_cpu
 
 
@@ -147,13 +147,13 @@ def test_gradients_add_up_in_their_memory():
 
 
 def test_hooks_see_gradients_where_their_tensors_are():
-    x, seen = gc.ones(2, requires_grad=True), []
+    x, gradients = gc.ones(2, requires_grad=True), []
     y = x * 2
     z = y.to(DEVICE)
     for t in (y, z):
-        t.register_hook(lambda g: seen.append(str(g.device)))
+        t.register_hook(lambda g: gradients.append(str(g.device)))
     z.sum().backward()
-    assert seen == [DEVICE, "cpu"]
+    assert gradients == [DEVICE, "cpu"]
 
 
 def test_states_of_optimizers_lie_with_their_parameters():
@@ -162,8 +162,8 @@ def test_states_of_optimizers_lie_with_their_parameters():
         optimizer = make([p])
         (p * p).sum().backward()
         optimizer.step()
-        places = {str(t.device) for t in optimizer.state[p].values() if isinstance(t, gc.Tensor) and t.ndim}
-        assert places == {DEVICE}
+        devices = {str(t.device) for t in optimizer.state[p].values() if isinstance(t, gc.Tensor) and t.ndim}
+        assert devices == {DEVICE}
 
 
 def test_transforms_stay_on_the_device():
@@ -172,16 +172,16 @@ def test_transforms_stay_on_the_device():
 
     x = gc.tensor([0.5, -1.0, 2.0])
     for transform in (gc.func.grad, gc.func.hessian, gc.func.jacfwd):
-        found = transform(f)(x.to(DEVICE))
-        assert found.device == DEVICE
-        same(found, transform(f)(x), 1e-5)
+        result = transform(f)(x.to(DEVICE))
+        assert result.device == DEVICE
+        same(result, transform(f)(x), 1e-5)
 
 
 def test_pickles_say_the_device():
     x = gc.tensor([1.0, 2.0], device=DEVICE, requires_grad=True)
-    found = pickle.loads(pickle.dumps(x))
-    assert found.device == DEVICE and found.requires_grad
-    same(found, x, 0)
+    copy = pickle.loads(pickle.dumps(x))
+    assert copy.device == DEVICE and copy.requires_grad
+    same(copy, x, 0)
 
 
 def test_anomaly_mode_finds_what_a_device_made():

@@ -35,7 +35,7 @@ RULES = [
 
 
 @pytest.fixture(autouse=True)
-def made(monkeypatch):
+def native_updates(monkeypatch):
     """The updates that were made programs."""
     found = []
     init = Update.__init__
@@ -55,12 +55,12 @@ def parameters(dtype="float64", shapes=SHAPES):
 
 def pair(name, options, dtype="float64", shapes=SHAPES):
     """Two optimizers of equal parameters, one of which steps natively."""
-    found = []
+    optimizers = []
     for native in (True, False):
         optimizer = getattr(optim, name)(parameters(dtype, shapes), **options)
         optimizer.native = native
-        found.append(optimizer)
-    return found
+        optimizers.append(optimizer)
+    return optimizers
 
 
 def give(optimizers, seed, without=()):
@@ -82,28 +82,28 @@ def agree(first, second, rtol=1e-12):
 
 @pytest.mark.parametrize(("dtype", "rtol"), [("float64", 1e-12), ("float32", 2e-5)])
 @pytest.mark.parametrize(("name", "options"), RULES)
-def test_the_same_numbers_as_the_rule(name, options, dtype, rtol, made):
+def test_the_same_numbers_as_the_rule(name, options, dtype, rtol, native_updates):
     both = pair(name, options, dtype)
     for step in range(6):
         give(both, step)
         for optimizer in both:
             optimizer.step()
         agree(*both, rtol=rtol)
-    assert len(made) == 1
+    assert len(native_updates) == 1
     assert both[0].step_count == both[1].step_count == 6
 
 
-def test_matrices(made):
+def test_matrices(native_updates):
     both = pair("Muon", {}, shapes=[(6, 4), (4, 6)])
     for step in range(3):
         give(both, step)
         for optimizer in both:
             optimizer.step()
         agree(*both, rtol=1e-10)
-    assert len(made) == 1
+    assert len(native_updates) == 1
 
 
-def test_schedules_need_no_other_program(made):
+def test_schedules_need_no_other_program(native_updates):
     both = pair("AdamW", {"lr": 0.1})
     plans = [optim.lr_scheduler.LambdaLR(o, lambda step: (0.0, 0.5, 1.0, 0.3)[step % 4]) for o in both]
     cycles = [optim.lr_scheduler.OneCycleLR(o, 0.2, total_steps=20) for o in both]
@@ -114,10 +114,10 @@ def test_schedules_need_no_other_program(made):
             for schedule in schedules:
                 schedule.step()
         agree(*both)
-    assert len(made) == 1
+    assert len(native_updates) == 1
 
 
-def test_a_rate_that_is_a_tensor(made):
+def test_a_rate_that_is_a_tensor(native_updates):
     rates = [graphc.tensor(0.1, dtype=graphc.float64) for _ in range(2)]
     both = pair("SGD", {"momentum": 0.9})
     for optimizer, rate in zip(both, rates, strict=True):
@@ -128,10 +128,10 @@ def test_a_rate_that_is_a_tensor(made):
             optimizer.step()
             rate.mul_(0.5)
         agree(*both)
-    assert len(made) == 1
+    assert len(native_updates) == 1
 
 
-def test_parameters_without_gradients_are_left_alone(made):
+def test_parameters_without_gradients_are_left_alone(native_updates):
     both = pair("Adam", {"weight_decay": 0.1})
     before = both[0].param_groups[0]["params"][1].detach().numpy().copy()
     for step in range(3):
@@ -146,10 +146,10 @@ def test_parameters_without_gradients_are_left_alone(made):
         for optimizer in both:
             optimizer.step()
         agree(*both)
-    assert len(made) == 3
+    assert len(native_updates) == 3
 
 
-def test_groups_of_their_own_settings_and_element_types(made):
+def test_groups_of_their_own_settings_and_element_types(native_updates):
     both = []
     for native in (True, False):
         wide, narrow = parameters("float64"), parameters("float32")
@@ -168,10 +168,10 @@ def test_groups_of_their_own_settings_and_element_types(made):
     for optimizer in both:
         optimizer.step()
     agree(*both, rtol=2e-6)
-    assert len(made) == 2
+    assert len(native_updates) == 2
 
 
-def test_changed_settings_are_another_program(made):
+def test_changed_settings_are_another_program(native_updates):
     both = pair("SGD", {"momentum": 0.9})
     for step, change in enumerate([{}, {"nesterov": True}, {"weight_decay": 0.1}, {"weight_decay": 0.2}]):
         for optimizer in both:
@@ -180,10 +180,10 @@ def test_changed_settings_are_another_program(made):
         for optimizer in both:
             optimizer.step()
         agree(*both)
-    assert len(made) == 3
+    assert len(native_updates) == 3
 
 
-def test_state_dictionaries_are_the_same(made):
+def test_state_dictionaries_are_the_same(native_updates):
     both = pair("Adam", {})
     give(both, 0)
     for optimizer in both:
@@ -203,7 +203,7 @@ def test_state_dictionaries_are_the_same(made):
     assert again.updates is None and copy.deepcopy(both[0]).updates is None
 
 
-def test_replaced_memory_is_what_is_written(made):
+def test_replaced_memory_is_what_is_written(native_updates):
     both = pair("Adam", {})
     for step in range(3):
         for optimizer in both:
@@ -215,7 +215,7 @@ def test_replaced_memory_is_what_is_written(made):
         for optimizer in both:
             optimizer.step()
         agree(*both)
-    assert len(made) == 1
+    assert len(native_updates) == 1
 
 
 def test_versions_are_counted():
@@ -230,17 +230,17 @@ def test_versions_are_counted():
 
 def test_hooks_of_the_optimizer_run():
     optimizer = pair("SGD", {})[0]
-    seen = []
-    optimizer.register_step_pre_hook(lambda o, args, kwargs: seen.append(("before", o.step_count)))
-    optimizer.register_step_post_hook(lambda o, args, kwargs: seen.append(("after", o.step_count)))
+    observed = []
+    optimizer.register_step_pre_hook(lambda o, args, kwargs: observed.append(("before", o.step_count)))
+    optimizer.register_step_post_hook(lambda o, args, kwargs: observed.append(("after", o.step_count)))
     give([optimizer], 0)
     optimizer.step(lambda: None)
-    assert seen == [("before", 0), ("after", 1)]
+    assert observed == [("before", 0), ("after", 1)]
 
 
 @pytest.mark.parametrize("case", ["shared", "view", "read-only"])
-def test_what_programs_do_not_take_goes_through_operations(case, made):
-    found = []
+def test_what_programs_do_not_take_goes_through_operations(case, native_updates):
+    results = []
     for native in (None, False):
         memory = np.arange(12.0).reshape(3, 4).copy()
         params = [nn.Parameter(graphc.from_numpy(memory)), nn.Parameter(graphc.ones(2, dtype=graphc.float64))]
@@ -257,8 +257,8 @@ def test_what_programs_do_not_take_goes_through_operations(case, made):
             if case == "read-only" and native is None:
                 params[1].grad._data.flags.writeable = False  # a gradient may be
             optimizer.step()
-        found.append([p.detach().numpy().copy() for p in params])
-    for a, b in zip(*found, strict=True):
+        results.append([p.detach().numpy().copy() for p in params])
+    for a, b in zip(*results, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12)
 
 
@@ -277,14 +277,14 @@ class Noisy(optim.Optimizer):
         return param - hyper["lr"] * grad, {}
 
 
-def test_rules_of_users_run_as_they_are_unless_they_say_otherwise(made):
+def test_rules_of_users_run_as_they_are_unless_they_say_otherwise(native_updates):
     params = parameters()
     for p in params:
         p._in_compiled = True
     optimizer = Noisy(params)
     give([optimizer], 0)
     optimizer.step()
-    assert optimizer.calls == len(params) and not made
+    assert optimizer.calls == len(params) and not native_updates
     optimizer.native = True
     give([optimizer], 1)
     with pytest.raises(graphc.errors.TraceError, match="changes what is outside"):
@@ -302,7 +302,7 @@ class Scaled(optim.SGD):
         return super().update(param, grad * self.factor, state, hyper)
 
 
-def test_attributes_that_a_rule_reads_are_guarded(made):
+def test_attributes_that_a_rule_reads_are_guarded(native_updates):
     optimizer, other = Scaled(parameters(), lr=0.1), Scaled(parameters(), lr=0.1)
     other.native = False
     for step, factor in enumerate((1.0, 1.0, 3.0, 3.0)):
@@ -311,10 +311,10 @@ def test_attributes_that_a_rule_reads_are_guarded(made):
         optimizer.step()
         other.step()
         agree(optimizer, other)
-    assert len(made) == 2
+    assert len(native_updates) == 2
 
 
-def test_references_switch_it_off(made):
+def test_references_switch_it_off(native_updates):
     params = parameters()
     for p in params:
         p._in_compiled = True
@@ -322,28 +322,28 @@ def test_references_switch_it_off(made):
     give([optimizer], 0)
     with references():
         optimizer.step()
-    assert not made
+    assert not native_updates
     optimizer.step()
-    assert len(made) == 1
+    assert len(native_updates) == 1
 
 
-def test_it_begins_when_compiled_code_has_computed_a_gradient(made):
+def test_it_begins_when_compiled_code_has_computed_a_gradient(native_updates):
     model = nn.Linear(3, 2)
     optimizer = optim.Adam(model.parameters())
     x = graphc.randn(4, 3)
     model(x).sum().backward()
     optimizer.step()
-    assert not made
+    assert not native_updates
     graphc.compile(model)(x).sum().backward()
     optimizer.step()
-    assert len(made) == 1
+    assert len(native_updates) == 1
 
 
 def test_an_optimizer_can_go_away():
     optimizer = pair("Adam", {})[0]
     give([optimizer], 0)
     optimizer.step()
-    gone = weakref.ref(optimizer)
+    reference = weakref.ref(optimizer)
     del optimizer
     gc.collect()
-    assert gone() is None
+    assert reference() is None

@@ -25,17 +25,17 @@ NET = Net().state_dict()
 
 
 def with_prefix(prefix: str, state: Any = NET) -> StateDict:
-    found = StateDict((prefix + name, value) for name, value in state.items())
-    found._metadata = {(prefix + path).rstrip("."): facts for path, facts in state._metadata.items()}
-    return found
+    prefixed = StateDict((prefix + name, value) for name, value in state.items())
+    prefixed._metadata = {(prefix + path).rstrip("."): facts for path, facts in state._metadata.items()}
+    return prefixed
 
 
 def fits(tree: Any, entry: str | None = None) -> list[str]:
     """Checks that the net's weights are found; gives the notes."""
-    found = state_for(NET, tree, "w.pt", entry)
-    assert {n: t.tolist() for n, t in found.state.items()} == {n: t.tolist() for n, t in NET.items()}
-    assert not Net().load_state_dict(found.state).missing_keys
-    return found.notes
+    state = state_for(NET, tree, "w.pt", entry)
+    assert {n: t.tolist() for n, t in state.state.items()} == {n: t.tolist() for n, t in NET.items()}
+    assert not Net().load_state_dict(state.state).missing_keys
+    return state.notes
 
 
 def test_names_that_fit_are_taken_as_they_are():
@@ -62,15 +62,15 @@ def test_the_one_that_fits_is_taken_of_several():
 @pytest.mark.parametrize("prefix", ["module.", "_orig_mod.", "model.", "module._orig_mod.", "net.backbone.0."])
 def test_prefixes_are_taken_off(prefix: str):
     assert fits(with_prefix(prefix)) == [f"{prefix!r} is removed from the names"]
-    found = state_for(NET, {"state_dict": with_prefix(prefix)}, "w.pt")
-    assert found.state._metadata["norm"] == {"version": 2}
+    state = state_for(NET, {"state_dict": with_prefix(prefix)}, "w.pt")
+    assert state.state._metadata["norm"] == {"version": 2}
 
 
 def test_prefixes_that_are_missing_are_put_before():
     bare = StateDict((n.removeprefix("conv."), v) for n, v in NET.items() if n.startswith("conv."))
-    wanted = {n: v for n, v in NET.items() if n.startswith("conv.")}
-    found = state_for(wanted, bare, "w.pt")
-    assert list(found.state) == ["conv.weight", "conv.bias"] and found.notes == ["'conv.' is added before the names"]
+    model_state = {n: v for n, v in NET.items() if n.startswith("conv.")}
+    state = state_for(model_state, bare, "w.pt")
+    assert list(state.state) == ["conv.weight", "conv.bias"] and state.notes == ["'conv.' is added before the names"]
 
 
 def test_wrappers_inside_of_names_are_left_out():
@@ -85,17 +85,17 @@ def test_names_of_a_wrapper_in_the_model_stay():
 
 
 def test_names_that_the_model_has_not_stay_for_strict_loading_to_tell():
-    found = state_for(NET, {**with_prefix("model."), "loss.weight": gc.ones(2)}, "w.pt")
-    assert set(found.state) == {*NET, "loss.weight"}
+    state = state_for(NET, {**with_prefix("model."), "loss.weight": gc.ones(2)}, "w.pt")
+    assert set(state.state) == {*NET, "loss.weight"}
     with pytest.raises(StateDictError, match=r"unexpected keys: 'loss\.weight'"):
-        Net().load_state_dict(found.state)
+        Net().load_state_dict(state.state)
 
 
 def test_what_fits_in_part_is_taken_for_loading_to_tell_what_is_missing():
-    part = {n: v for n, v in NET.items() if not n.startswith("head.")}
-    found = state_for(NET, {"net": part, "other": {"x.y": gc.ones(1)}}, "w.pt")
+    partial = {n: v for n, v in NET.items() if not n.startswith("head.")}
+    state = state_for(NET, {"net": partial, "other": {"x.y": gc.ones(1)}}, "w.pt")
     with pytest.raises(StateDictError, match=r"missing keys: 'head\.weight', 'head\.bias'\n"):
-        Net().load_state_dict(found.state)
+        Net().load_state_dict(state.state)
 
 
 def test_weights_of_another_model_are_refused():
@@ -120,9 +120,9 @@ def test_several_that_fit_are_listed_and_one_is_chosen_by_name():
     both = {"state_dict": {**with_prefix("student."), **with_prefix("teacher.")}}
     with pytest.raises(ArtifactError, match=r"'state_dict/student\.', 'state_dict/teacher\.'"):
         state_for(NET, both, "w.pt")
-    found = state_for(NET, both, "w.pt", entry="state_dict/teacher.")
-    assert "'teacher.' is removed from the names" in found.notes
-    assert {n for n in found.state if n in NET} == set(NET)
+    state = state_for(NET, both, "w.pt", entry="state_dict/teacher.")
+    assert "'teacher.' is removed from the names" in state.notes
+    assert {n for n in state.state if n in NET} == set(NET)
     with pytest.raises(StateDictError, match=r"no entry 'c' of weights\n  try    name one of 'a', 'b'"):
         state_for(NET, {"a": NET, "b": dict(NET)}, "w.pt", entry="c")
 
@@ -153,6 +153,8 @@ def test_the_only_state_dictionary_without_a_model():
 
 
 def test_many_names_are_matched_in_little_time():
-    wanted = {f"layers.{i}.block.{j}.weight": gc.ones(1) for i in range(100) for j in range(20)}
-    state = {f"module.model.{name}": value for name, value in wanted.items()}
-    assert state_for(wanted, {"state_dict": state}, "w.pt").notes[-1] == "'module.model.' is removed from the names"
+    model_state = {f"layers.{i}.block.{j}.weight": gc.ones(1) for i in range(100) for j in range(20)}
+    state = {f"module.model.{name}": value for name, value in model_state.items()}
+    assert (
+        state_for(model_state, {"state_dict": state}, "w.pt").notes[-1] == "'module.model.' is removed from the names"
+    )

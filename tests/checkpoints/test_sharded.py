@@ -21,8 +21,8 @@ Step = tuple[str, str]
 """A function of a module, by whose name it is replaced."""
 
 
-def same(found: Any, expected: Any) -> None:
-    np.testing.assert_array_equal(found.detach().numpy(), expected.detach().numpy())
+def same(result: Any, expected: Any) -> None:
+    np.testing.assert_array_equal(result.detach().numpy(), expected.detach().numpy())
 
 
 def network() -> nn.Module:
@@ -57,15 +57,15 @@ def test_tensors_of_every_type_come_back(tmp_path: Path):
         "nested": [1, (2.5, None), {"text": "ä", 3: gc.ones(2)}],
     }
     checkpoint.save(tree, tmp_path)
-    found = checkpoint.load(None, tmp_path)
+    loaded = checkpoint.load(None, tmp_path)
     for name in ("f32", "c64", "nothing", "number", "bool"):
-        assert found[name].dtype is tree[name].dtype
-        same(found[name], tree[name])
-    assert found["bf16"].dtype is gc.bfloat16
-    same(found["bf16"].float(), tree["bf16"].float())
-    assert found["nested"][:2] == [1, (2.5, None)]
-    assert found["nested"][2]["text"] == "ä"
-    same(found["nested"][2][3], gc.ones(2))
+        assert loaded[name].dtype is tree[name].dtype
+        same(loaded[name], tree[name])
+    assert loaded["bf16"].dtype is gc.bfloat16
+    same(loaded["bf16"].float(), tree["bf16"].float())
+    assert loaded["nested"][:2] == [1, (2.5, None)]
+    assert loaded["nested"][2]["text"] == "ä"
+    same(loaded["nested"][2][3], gc.ones(2))
 
 
 def test_what_all_have_is_written_once_and_shared_out(tmp_path: Path):
@@ -110,15 +110,20 @@ def test_a_sharded_optimizer_reads_its_share_only(tmp_path: Path, monkeypatch: p
     net = network()
     checkpoint.save({"optimizer": trained(net, 1)}, tmp_path)
     read: dict[int, int] = {}
-    whole = sharded._tensor
+    read_tensor = sharded._tensor
 
     def counted(archive: Any, name: str, entry: Any) -> Any:
         read[rank()] = read.get(rank(), 0) + 1
-        return whole(archive, name, entry)
+        return read_tensor(archive, name, entry)
 
     monkeypatch.setattr(sharded, "_tensor", counted)
-    made = [ZeroRedundancyOptimizer, optim.Adam]
-    threads.run(2, lambda _: checkpoint.load({"optimizer": made[0](network().parameters(), made[1])}, tmp_path))
+    optimizer_types = [ZeroRedundancyOptimizer, optim.Adam]
+    threads.run(
+        2,
+        lambda _: checkpoint.load(
+            {"optimizer": optimizer_types[0](network().parameters(), optimizer_types[1])}, tmp_path
+        ),
+    )
     assert sum(read.values()) == 6 * 3
     assert len(read) == 2
 
@@ -206,8 +211,8 @@ def test_an_error_at_any_step_leaves_the_checkpoint_before(
 ):
     threads.run(2, lambda _: checkpoint.save({"a": gc.ones(2), "b": gc.ones(3)}, tmp_path))
     before = data_files(tmp_path)
-    place: Any = {"sharded": sharded, "os": os}[module]
-    real = getattr(place, name)
+    module_object: Any = {"sharded": sharded, "os": os}[module]
+    real = getattr(module_object, name)
 
     def fails(*args: Any, **kwargs: Any) -> Any:
         if rank() == failing:
@@ -222,12 +227,12 @@ def test_an_error_at_any_step_leaves_the_checkpoint_before(
             return True
         return False
 
-    monkeypatch.setattr(place, name, fails)
+    monkeypatch.setattr(module_object, name, fails)
     failed = threads.run(2, run)
     monkeypatch.undo()
     assert failed[0] == failed[1]
-    found = checkpoint.load(None, tmp_path)
-    assert found["a"].sum().item() == (2 if failed[0] else 0)
+    loaded = checkpoint.load(None, tmp_path)
+    assert loaded["a"].sum().item() == (2 if failed[0] else 0)
     if failed[0]:
         assert {*before} <= {*data_files(tmp_path)}
     threads.run(2, lambda _: checkpoint.save({"a": gc.zeros(2), "b": gc.zeros(3)}, tmp_path))
@@ -240,11 +245,11 @@ def _saves_and_is_killed(folder: Path, calls: int) -> int:
     process = os.fork()
     if process:
         return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
-    left = iter(range(calls))
+    remaining = iter(range(calls))
 
     def killed(real: Any) -> Any:
         def call(*args: Any, **kwargs: Any) -> Any:
-            if next(left, None) is None:
+            if next(remaining, None) is None:
                 os._exit(9)
             return real(*args, **kwargs)
 
@@ -296,10 +301,12 @@ def test_a_truncated_file(folder: Path):
 
 def test_every_changed_byte_of_a_tensor_is_found(folder: Path):
     path = folder / data_files(folder)[0]
-    whole = path.read_bytes()
-    start = whole.index(np.ones(5, np.float32).tobytes())
+    content = path.read_bytes()
+    start = content.index(np.ones(5, np.float32).tobytes())
     for offset in (0, 17, 79):
-        path.write_bytes(whole[: start + offset] + bytes([whole[start + offset] ^ 1]) + whole[start + offset + 1 :])
+        path.write_bytes(
+            content[: start + offset] + bytes([content[start + offset] ^ 1]) + content[start + offset + 1 :]
+        )
         with pytest.raises(ArtifactError, match="damaged"):
             checkpoint.load(None, folder)
 

@@ -36,10 +36,10 @@ def test_the_largest_difference_is_told():
     other = ONE.copy()
     other[1, 2] += 0.5
     other[0, 1] += 0.25
-    found = compare_arrays("a", ONE, other, EXACT)
-    assert found is not None and not found.within
-    assert (found.absolute, found.count, found.size, found.place) == (0.5, 2, 6, (1, 2))
-    assert found.relative == pytest.approx(0.25 / 1.25)
+    difference = compare_arrays("a", ONE, other, EXACT)
+    assert difference is not None and not difference.within
+    assert (difference.absolute, difference.count, difference.size, difference.place) == (0.5, 2, 6, (1, 2))
+    assert difference.relative == pytest.approx(0.25 / 1.25)
 
 
 @pytest.mark.parametrize(
@@ -49,42 +49,47 @@ def test_a_tolerance_holds_for_each_element(absolute: float, relative: float, wi
     other = ONE.copy()
     other[1, 2] += 0.5
     other[0, 1] += 0.25
-    found = compare_arrays("a", ONE, other, Tolerance(absolute, relative))
-    assert found is not None and found.within is within
+    difference = compare_arrays("a", ONE, other, Tolerance(absolute, relative))
+    assert difference is not None and difference.within is within
 
 
 def test_what_is_not_finite_is_never_near():
     for a, b in ((np.nan, 1.0), (np.inf, 1.0), (np.inf, -np.inf), (1.0, np.nan)):
-        found = compare_arrays("a", np.array([a]), np.array([b]), Tolerance(10, 10))
-        assert found is not None and not found.within
+        difference = compare_arrays("a", np.array([a]), np.array([b]), Tolerance(10, 10))
+        assert difference is not None and not difference.within
 
 
 def test_whole_numbers_are_equal_or_not():
-    found = compare_arrays("a", np.array([1 << 62, 5]), np.array([(1 << 62) + 1, 5]), Tolerance(10, 10))
-    assert found is not None and not found.within and found.absolute == 1 and found.count == 1
+    difference = compare_arrays("a", np.array([1 << 62, 5]), np.array([(1 << 62) + 1, 5]), Tolerance(10, 10))
+    assert difference is not None and not difference.within and difference.absolute == 1 and difference.count == 1
     assert compare_arrays("a", np.array([True]), np.array([False]), EXACT) is not None
 
 
 def test_bf16_and_complex_numbers_are_compared_by_their_size():
     a, b = (elements([1.0, v], bfloat16) for v in (-2.0, 3.0))
-    found = compare_arrays("w", a, b, Tolerance(absolute=5))
-    assert found is not None and (found.absolute, found.count, found.place, found.within) == (5.0, 1, (1,), True)
-    found = compare_arrays("w", np.complex64([1, 2j]), np.complex64([1, 2j - 4j]), Tolerance())
-    assert found is not None and (found.absolute, found.relative, found.within) == (4.0, 2.0, False)
+    difference = compare_arrays("w", a, b, Tolerance(absolute=5))
+    assert difference is not None and (difference.absolute, difference.count, difference.place, difference.within) == (
+        5.0,
+        1,
+        (1,),
+        True,
+    )
+    difference = compare_arrays("w", np.complex64([1, 2j]), np.complex64([1, 2j - 4j]), Tolerance())
+    assert difference is not None and (difference.absolute, difference.relative, difference.within) == (4.0, 2.0, False)
 
 
 def test_other_types_and_shapes_are_told():
-    for other, told in (
+    for other, message in (
         (ONE.astype(float), "float32[2, 3] and float64[2, 3]"),
         (ONE.T, "float32[2, 3] and float32[3,"),
     ):
-        found = compare_arrays("a", ONE, other, EXACT)
-        assert found is not None and found.problem.startswith(told)
+        difference = compare_arrays("a", ONE, other, EXACT)
+        assert difference is not None and difference.problem.startswith(message)
 
 
 def test_missing_names_are_told():
-    found = compare_named({"a": ONE, "b": ONE}, {"b": ONE, "c": ONE}, EXACT)
-    assert [(d.name, d.problem) for d in found] == [("a", "only in the first"), ("c", "only in the second")]
+    differences = compare_named({"a": ONE, "b": ONE}, {"b": ONE, "c": ONE}, EXACT)
+    assert [(d.name, d.problem) for d in differences] == [("a", "only in the first"), ("c", "only in the second")]
 
 
 def made(path: Path, model: nn.Module) -> Artifact:
@@ -99,9 +104,9 @@ def test_models_of_one_graph_differ_in_weights_only(tmp_path: Path):
     assert compare_models(a, made(tmp_path / "b.gcm", second), tolerance=EXACT).equal
     with gc.no_grad():
         second.bias[0] += 1.0
-    found = compare_models(a, made(tmp_path / "c.gcm", second), tolerance=EXACT)
-    assert not found.equal and [w.name for w in found.weights] == ["bias"] and found.entries[0].graph == ""
-    assert found.compared == {"weights": 2, "graphs": 1}
+    report = compare_models(a, made(tmp_path / "c.gcm", second), tolerance=EXACT)
+    assert not report.equal and [w.name for w in report.weights] == ["bias"] and report.entries[0].graph == ""
+    assert report.compared == {"weights": 2, "graphs": 1}
     assert compare_models(a, made(tmp_path / "c.gcm", second), tolerance=EXACT, weights=False).equal
     assert compare_models(a, made(tmp_path / "c.gcm", second), tolerance=Tolerance(1.5)).equal
 
@@ -110,9 +115,9 @@ def test_models_of_other_graphs_show_the_nodes(tmp_path: Path):
     first = nn.Linear(3, 2)
     second = nn.Sequential(first, nn.ReLU())
     a, b = made(tmp_path / "a.gcm", first), made(tmp_path / "b.gcm", second)
-    found = compare_models(a, b, tolerance=EXACT, weights=False)
-    added = [line for line in found.entries[0].graph.splitlines() if line.startswith("+  ")]
-    assert len(added) == 3 and "le(%add" in added[0] and not found.equal
+    report = compare_models(a, b, tolerance=EXACT, weights=False)
+    added = [line for line in report.entries[0].graph.splitlines() if line.startswith("+  ")]
+    assert len(added) == 3 and "le(%add" in added[0] and not report.equal
 
 
 def test_outputs_are_compared_in_order(tmp_path: Path):

@@ -22,20 +22,20 @@ _KINDS: dict[str, tuple[type, ...]] = {
 def mismatches(value: Any, fields: Sequence[Field]) -> list[str]:
     """What of a value is not as stated: fields that are not stated, of another type, or absent."""
     stated = {field.path: field for field in fields}
-    found: list[str] = []
-    for path, part in _parts("", value, stated):
+    messages: list[str] = []
+    for path, element in _parts("", value, stated):
         if path not in stated:
             if not any(name.startswith((f"{path}.", f"{path}[]")) for name in stated):
-                found.append(f"{path} is not stated")
-        elif not _fits(part, stated[path].type):
-            found.append(f"{path} is {type(part).__name__}, stated is {stated[path].type}")
-    seen = {path for path, _ in _parts("", value, stated)}
-    objects = {path for path, part in _parts("", value, stated) if isinstance(part, dict)}
+                messages.append(f"{path} is not stated")
+        elif not _fits(element, stated[path].type):
+            messages.append(f"{path} is {type(element).__name__}, stated is {stated[path].type}")
+    paths = {path for path, _ in _parts("", value, stated)}
+    objects = {path for path, element in _parts("", value, stated) if isinstance(element, dict)}
     for field in fields:
         parent, _, last = field.path.rpartition(".")
         if not field.optional and "[]" not in last and last != "*" and (not parent or parent in objects):
-            found += [f"{field.path} is absent"] if field.path not in seen else []
-    return found
+            messages += [f"{field.path} is absent"] if field.path not in paths else []
+    return messages
 
 
 def _parts(path: str, value: Any, stated: dict[str, Field]) -> Iterator[tuple[str, Any]]:
@@ -45,18 +45,18 @@ def _parts(path: str, value: Any, stated: dict[str, Field]) -> Iterator[tuple[st
         return
     if isinstance(value, dict):
         free = f"{path}.*" if path else "*"
-        for name, part in value.items():
+        for name, element in value.items():
             own = f"{path}.{name}" if path else name
-            known = own in stated or any(s.startswith((f"{own}.", f"{own}[]")) for s in stated)
-            is_free = not known and any(s.startswith(free) for s in stated)
-            yield from _parts(free if is_free else own, part, stated)
+            is_stated = own in stated or any(s.startswith((f"{own}.", f"{own}[]")) for s in stated)
+            is_free = not is_stated and any(s.startswith(free) for s in stated)
+            yield from _parts(free if is_free else own, element, stated)
     elif isinstance(value, list):
-        for part in value:
-            yield from _parts(f"{path}[]", part, stated)
+        for element in value:
+            yield from _parts(f"{path}[]", element, stated)
 
 
 def _fits(value: Any, kinds: str) -> bool:
-    wanted = [kind for name in kinds.split(" or ") for kind in _KINDS[name]]
-    if isinstance(value, bool) and object not in wanted:
-        return bool in wanted
-    return isinstance(value, tuple(wanted))
+    types = [kind for name in kinds.split(" or ") for kind in _KINDS[name]]
+    if isinstance(value, bool) and object not in types:
+        return bool in types
+    return isinstance(value, tuple(types))

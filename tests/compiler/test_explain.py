@@ -56,27 +56,27 @@ def explained(model, *examples) -> Explanation:
 
 def test_a_block_of_a_transformer():
     stages = stages_of(Block().eval(), floats(16, 48))
-    found = explain(stages)
-    assert [c.kind for c in found.calls if c.kind != "pack"] == ["row", "contraction", "contraction"]
-    assert [c.kernel for c in found.calls] == [c.kernel for c in stages.scheduled.calls]
-    modules = [c.modules for c in found.calls if c.kind != "pack"]
+    report = explain(stages)
+    assert [c.kind for c in report.calls if c.kind != "pack"] == ["row", "contraction", "contraction"]
+    assert [c.kernel for c in report.calls] == [c.kernel for c in stages.scheduled.calls]
+    modules = [c.modules for c in report.calls if c.kind != "pack"]
     assert modules[0] == ("norm",) and "up" in modules[1] and "down" in modules[2]
-    products = [c for c in found.calls if c.kind == "contraction"]
+    products = [c for c in report.calls if c.kind == "contraction"]
     assert products[0].flops >= 2 * 16 * 48 * 96
     assert all(re.fullmatch(r"register block \d+ x \d+ vectors of \d+, packed", c.schedule) for c in products)
-    assert "test_explain.py:" in found.calls[-1].source
+    assert "test_explain.py:" in report.calls[-1].source
 
 
 def test_neighbours_that_are_not_fused_have_reasons():
-    found = explained(Block().eval(), floats(16, 48))
-    numbers = {(a.producer, a.reader) for a in found.unfused}
-    assert len(found.unfused) == 2 and all(a < b for a, b in numbers)
-    assert all("each element is read many times" in a.reason for a in found.unfused)
+    report = explained(Block().eval(), floats(16, 48))
+    numbers = {(a.producer, a.reader) for a in report.unfused}
+    assert len(report.unfused) == 2 and all(a < b for a, b in numbers)
+    assert all("each element is read many times" in a.reason for a in report.unfused)
 
 
 def test_rows_of_other_axes_are_not_fused():
-    found = explained(lambda x: F.softmax(F.softmax(x, 0), 1), floats(32, 48))
-    assert [a.reason for a in found.unfused] == ["the two reduce different rows: another shape, or other axes"]
+    report = explained(lambda x: F.softmax(F.softmax(x, 0), 1), floats(32, 48))
+    assert [a.reason for a in report.unfused] == ["the two reduce different rows: another shape, or other axes"]
 
 
 def test_everything_merged_has_nothing_unfused():
@@ -84,17 +84,17 @@ def test_everything_merged_has_nothing_unfused():
 
 
 def test_scratch_rows():
-    found = explained(lambda x: F.softmax(x, 1), floats(8, 1000))
-    assert found.calls[0].scratch == (4000,) and "scratch   1 rows of 4000 bytes" in str(found)
+    report = explained(lambda x: F.softmax(x, 1), floats(8, 1000))
+    assert report.calls[0].scratch == (4000,) and "scratch   1 rows of 4000 bytes" in str(report)
 
 
 def test_layouts_are_compared_for_images_only():
     convolution = nn.Sequential(nn.Conv2d(8, 16, 3, padding=1), nn.ReLU()).eval()
     stages = stages_of(convolution, floats(2, 8, 12, 12))
-    found = explain(stages)
-    assert set(found.layouts) == {"channels_first", "channels_last"}
-    assert found.layouts[found.layout] == min(found.layouts.values())
-    assert found.layout in str(found)
+    report = explain(stages)
+    assert set(report.layouts) == {"channels_first", "channels_last"}
+    assert report.layouts[report.layout] == min(report.layouts.values())
+    assert report.layout in str(report)
     assert explained(lambda x: x + 1, floats(3)).layout == ""
 
 
@@ -107,9 +107,9 @@ def test_memory():
 
 
 def test_json_holds_everything():
-    found = explained(Block().eval(), floats(16, 48))
-    facts = json.loads(json.dumps(found.as_json()))
-    assert len(facts["calls"]) == len(found.calls) and facts["memory"]["arena"] == found.memory.arena
+    report = explained(Block().eval(), floats(16, 48))
+    facts = json.loads(json.dumps(report.as_json()))
+    assert len(facts["calls"]) == len(report.calls) and facts["memory"]["arena"] == report.memory.arena
 
 
 def test_equal_kernels_keep_their_own_modules():
@@ -122,8 +122,8 @@ def test_equal_kernels_keep_their_own_modules():
 
 def test_a_compile_from_a_program_has_no_fusion():
     stages = Stages(lowered=stages_of(Block().eval(), floats(16, 48)).lowered)
-    found = explain(stages)
-    assert found.unfused == () and len(found.calls) >= 3
+    report = explain(stages)
+    assert report.unfused == () and len(report.calls) >= 3
     with pytest.raises(CompileError):
         _ = stages.traced
 
@@ -146,15 +146,15 @@ def test_packed_weights_are_kept_once():
 
 def test_passes_are_named_with_their_reasons():
     stages = Stages(stages_of(Block().eval(), floats(16, 48)).traced, target=target_named("avx512"))
-    found = explain(stages)
-    assert [p.name for p in found.passes[-len(PROGRAM_PASSES) :]] == list(PROGRAM_PASSES)
-    text = str(found)
+    report = explain(stages)
+    assert [p.name for p in report.passes[-len(PROGRAM_PASSES) :]] == list(PROGRAM_PASSES)
+    text = str(report)
     assert "\npasses:\n" in text and "   nests: " in text and ": register block " in text
-    (nests,) = (p for p in found.passes if p.name == "nests")
+    (nests,) = (p for p in report.passes if p.name == "nests")
     assert [s.name for s in nests.steps] == [s.name for s in STEPS]
     assert 0 < sum(s.seconds for s in nests.steps) <= nests.seconds
     assert any(line.startswith("      contraction: ") for line in text.splitlines())
-    (listed,) = (p for p in found.as_json()["passes"] if p["name"] == "nests")
+    (listed,) = (p for p in report.as_json()["passes"] if p["name"] == "nests")
     assert [s["name"] for s in listed["steps"]] == [s.name for s in STEPS]
 
 
@@ -162,9 +162,9 @@ def test_host_calls_are_counted_and_named():
     graph = Graph("main")
     x = graph.add_input(TensorType(float32, (4, 3)), "x")
     with dispatch.use(GraphDispatcher(graph)):
-        token, found = host_call(graph.scalar(0.0, float32), exp(x), number=0, name="look", results="f32[4,3]")
-        host_call(token, found, number=1, name="hook of Linear")
-        graph.set_outputs([exp(found)])
+        token, host_result = host_call(graph.scalar(0.0, float32), exp(x), number=0, name="look", results="f32[4,3]")
+        host_call(token, host_result, number=1, name="hook of Linear")
+        graph.set_outputs([exp(host_result)])
     explanation = explain(Stages(graph))
     assert [c.schedule for c in explanation.calls if c.kind == "host"] == [
         "calls Python: look",
@@ -177,6 +177,6 @@ def test_second_computations_are_named():
     net = nn.Sequential(nn.Linear(4, 4), nn.Tanh())
     step = gc.compile_step(lambda x: gc.checkpoint(net, x), nn.MSELoss(), gc.optim.SGD(net.parameters(), lr=0.1))
     step(gc.ones(3, 4), gc.zeros(3, 4))
-    found = explain(Stages(step.graphs[0]))
-    assert any(line.endswith(": 48 bytes") for line in found.held) and "computed a second time" in str(found)
+    report = explain(Stages(step.graphs[0]))
+    assert any(line.endswith(": 48 bytes") for line in report.held) and "computed a second time" in str(report)
     assert explain(Stages(gc.trace(net, gc.ones(3, 4)))).held == ()

@@ -41,8 +41,8 @@ X = np.random.default_rng(0).standard_normal((32, 64)).astype(np.float32)
 
 
 def traced(train: bool) -> tuple[Stages, dict[str, np.ndarray]]:
-    found = snapshot(Net().train(train), [gc.tensor(X)])
-    return Stages(freeze(found.graph, found.state())), found.state()
+    report = snapshot(Net().train(train), [gc.tensor(X)])
+    return Stages(freeze(report.graph, report.state())), report.state()
 
 
 @pytest.mark.parametrize("train", [False, True])
@@ -51,8 +51,8 @@ def test_stamped_programs_compute_the_same(train: bool):
     program, stamped = load_compiled(compile_stages(stages)), load_stamped(stages)
     bound = [tuple(state[b.path].copy() for b in program.bound) for _ in range(2)]
     expected = program.run([X], bound[0])
-    *found, stamps = stamped.run([X], bound[1])
-    for a, b in zip((*expected, *bound[0]), (*found, *bound[1]), strict=True):
+    *report, stamps = stamped.run([X], bound[1])
+    for a, b in zip((*expected, *bound[0]), (*report, *bound[1]), strict=True):
         np.testing.assert_array_equal(a, b)
     assert stamps.shape == (stamp_count(stages.scheduled),) and stamps[0] == LEAD
     count = len(stages.scheduled.calls)
@@ -76,31 +76,35 @@ def test_no_kernel_passes_a_stamp():
 def test_profile():
     stages, state = traced(True)
     before = {k: v.copy() for k, v in state.items()}
-    found = profile(stages, [X], state, seconds=0.02, rounds=5)
-    assert [c.report.kernel for c in found.calls] == [c.kernel for c in stages.scheduled.calls]
-    assert sum(c.share for c in found.calls) == pytest.approx(1)
-    assert found.kernels == pytest.approx(sum(c.seconds for c in found.calls)) and 0 < found.overhead < 0.01
-    assert all(0 <= best <= low <= high for best, low, high in (c.spread for c in found.calls))
-    assert 3 <= found.rounds <= 5 and found.seconds > 0
-    assert sum(found.by_module().values()) == pytest.approx(sum(c.seconds for c in found.calls))
-    assert {"norm", "last"} <= set(found.by_module())
-    assert all(c.bound in ("compute", "memory") for c in found.calls)
-    assert json.loads(json.dumps(found.as_json()))["calls"][0]["report"]["kernel"] == "k0"
+    report = profile(stages, [X], state, seconds=0.02, rounds=5)
+    assert [c.report.kernel for c in report.calls] == [c.kernel for c in stages.scheduled.calls]
+    assert sum(c.share for c in report.calls) == pytest.approx(1)
+    assert report.kernels == pytest.approx(sum(c.seconds for c in report.calls)) and 0 < report.overhead < 0.01
+    assert all(0 <= best <= low <= high for best, low, high in (c.spread for c in report.calls))
+    assert 3 <= report.rounds <= 5 and report.seconds > 0
+    assert sum(report.by_module().values()) == pytest.approx(sum(c.seconds for c in report.calls))
+    assert {"norm", "last"} <= set(report.by_module())
+    assert all(c.bound in ("compute", "memory") for c in report.calls)
+    assert json.loads(json.dumps(report.as_json()))["calls"][0]["report"]["kernel"] == "k0"
     for path, array in before.items():
         np.testing.assert_array_equal(state[path], array)
 
 
-@pytest.mark.parametrize(("spent", "told"), [(1e-9, False), (1e-6, True)])
-def test_calls_shorter_than_the_taking_of_time_have_no_rates(monkeypatch: pytest.MonkeyPatch, spent: float, told: bool):
+@pytest.mark.parametrize(("spent", "messages"), [(1e-9, False), (1e-6, True)])
+def test_calls_shorter_than_the_taking_of_time_have_no_rates(
+    monkeypatch: pytest.MonkeyPatch, spent: float, messages: bool
+):
     stages, state = traced(False)
     count = len(stages.scheduled.calls)
     times = Times((spent,) * count, spent, 3, resolution=1e-8, spread=((spent,) * 3,) * count)
     monkeypatch.setattr(compiler_profile, "time_programs", lambda *args: [times, times])
     monkeypatch.setattr(compiler_profile, "call_overhead", lambda *args: 0.0)
-    found = profile(stages, [X], state)
-    assert all((c.peak_fraction is not None) is told and (c.copy_fraction is not None) is told for c in found.calls)
-    assert any("-" in line.split() for line in text(found).splitlines()) is not told
-    assert ("< 10 ns" in text(found)) is not told and ("~" in text(found)) is not told
+    report = profile(stages, [X], state)
+    assert all(
+        (c.peak_fraction is not None) is messages and (c.copy_fraction is not None) is messages for c in report.calls
+    )
+    assert any("-" in line.split() for line in text(report).splitlines()) is not messages
+    assert ("< 10 ns" in text(report)) is not messages and ("~" in text(report)) is not messages
 
 
 def test_a_busy_machine_is_noted(monkeypatch: pytest.MonkeyPatch):
@@ -108,15 +112,17 @@ def test_a_busy_machine_is_noted(monkeypatch: pytest.MonkeyPatch):
     count = len(stages.scheduled.calls)
     times = Times((1e-6,) * count, 1e-6 * count, 3, spread=((1e-6,) * 3,) * count)
     monkeypatch.setattr(compiler_profile, "call_overhead", lambda *args: 0.0)
-    for whole, noted in ((1e-6 * count, False), (2e-6 * count, True)):
-        monkeypatch.setattr(compiler_profile, "time_programs", lambda *args, w=whole: [times, replace(times, total=w)])
+    for seconds_of_call, noted in ((1e-6 * count, False), (2e-6 * count, True)):
+        monkeypatch.setattr(
+            compiler_profile, "time_programs", lambda *args, w=seconds_of_call: [times, replace(times, total=w)]
+        )
         assert ("something else ran" in text(profile(stages, [X], state))) is noted
 
 
 def test_time_counts_for_the_module_of_a_product():
     stages, state = traced(False)
-    found = profile(stages, [X], state, seconds=0.01, rounds=3)
-    assert {"first", "last"} <= set(found.by_module())
+    report = profile(stages, [X], state, seconds=0.01, rounds=3)
+    assert {"first", "last"} <= set(report.by_module())
 
 
 def test_wrong_inputs():
@@ -132,8 +138,8 @@ def test_machines_without_a_readable_counter():
 
 def test_repeated_calls_take_as_long_as_all_their_runs():
     net, x = nn.LSTM(8, 16), np.random.default_rng(0).standard_normal((200, 1, 8)).astype(np.float32)
-    found = snapshot(net, [gc.tensor(x)])
-    stages, state = Stages(found.graph), found.state()
+    report = snapshot(net, [gc.tensor(x)])
+    stages, state = Stages(report.graph), report.state()
     program, stamped = load_compiled(compile_stages(stages)), load_stamped(stages)
     expected = program.run([x], tuple(state[b.path] for b in program.bound))
     *results, stamps = stamped.run([x], tuple(state[b.path] for b in stamped.bound))
@@ -155,8 +161,8 @@ def test_loops_that_values_end_and_branches_count_their_runs():
         return gc.while_loop(lambda c: c[1] < 5, lambda c: (c[0].cos(), c[1] + 1), (y, gc.tensor(0)))[0]
 
     x = np.ones((2, 3), np.float32)
-    found = snapshot(function, [gc.tensor(x)])
-    stages = Stages(found.graph)
+    report = snapshot(function, [gc.tensor(x)])
+    stages = Stages(report.graph)
     *_, stamps = load_stamped(stages).run([x], ())
     count = len(stages.scheduled.calls)
     runs = dict(zip([c.values for c in stages.scheduled.calls], stamps[-count:].tolist(), strict=True))

@@ -44,8 +44,8 @@ class Geometry(NamedTuple):
     @property
     def windows(self) -> tuple[int, ...]:
         """How many there are in each dimension."""
-        parts = zip(self.size, self.kernel, self.stride, self.padding, self.dilation, strict=True)
-        return tuple((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in parts)
+        axes = zip(self.size, self.kernel, self.stride, self.padding, self.dilation, strict=True)
+        return tuple((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in axes)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -95,18 +95,18 @@ def reached(geometry: Geometry, g: np.ndarray) -> np.ndarray:
     """Results [batch, channels, *size] that what is not finite in ``g`` may make NaN: those that a kernel reaches which
     goes on, behind its end, to a multiple of the stride; all along a dimension with one window."""
     batch, out = g.shape[:2]
-    found = np.zeros((batch, 3 * geometry.groups, *geometry.size), bool)
+    mask = np.zeros((batch, 3 * geometry.groups, *geometry.size), bool)
     for n, channel, *window in np.argwhere(~np.isfinite(g)):
         along = []
         for i, w in enumerate(window):
             s, d, k = geometry.stride[i], geometry.dilation[i], geometry.kernel[i]
             taps = [t * d for t in range(k)] if d > 1 else range(-(-k // s) * s)
-            places = {s * w + t - geometry.padding[i] for t in taps}
-            whole = geometry.windows[i] == 1
-            along.append([o for o in range(geometry.size[i]) if whole or o in places])
+            positions = {s * w + t - geometry.padding[i] for t in taps}
+            is_single = geometry.windows[i] == 1
+            along.append([o for o in range(geometry.size[i]) if is_single or o in positions])
         group = channel // (out // geometry.groups)
-        found[np.ix_([n], range(3 * group, 3 * group + 3), *along)] = True
-    return found
+        mask[np.ix_([n], range(3 * group, 3 * group + 3), *along)] = True
+    return mask
 
 
 def native(geometry: Geometry) -> Any:
@@ -125,14 +125,14 @@ def test_an_infinite_gradient_reaches_a_kernel_of_a_multiple_of_the_stride(geome
     for seed in range(PLACES):
         finite, w = operands(geometry, seed)
         g = spoilt(finite, random)
-        direct, found = eager(geometry, g, w), compiled(graphc.tensor(g), graphc.tensor(w)).numpy()
-        assert only_spread(direct, found)
-        further = np.isfinite(direct) & np.isnan(found)
+        direct, result = eager(geometry, g, w), compiled(graphc.tensor(g), graphc.tensor(w)).numpy()
+        assert only_spread(direct, result)
+        further = np.isfinite(direct) & np.isnan(result)
         assert not np.any(further & ~reached(geometry, g))
-        both = np.isfinite(direct) & np.isfinite(found)
-        np.testing.assert_allclose(found[both], direct[both], rtol=1e-9, atol=1e-12)
+        both = np.isfinite(direct) & np.isfinite(result)
+        np.testing.assert_allclose(result[both], direct[both], rtol=1e-9, atol=1e-12)
         with native_products():
-            np.testing.assert_allclose(found, eager(geometry, g, w), rtol=1e-9, atol=1e-12)
+            np.testing.assert_allclose(result, eager(geometry, g, w), rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("geometry", GEOMETRIES, ids=[str(i) for i in range(len(GEOMETRIES))])
@@ -141,15 +141,15 @@ def test_infinite_weights_reach_at_most_their_channel(geometry: Geometry):
     for seed in range(PLACES):
         g, finite = operands(geometry, seed)
         w = spoilt(finite, random)
-        direct, found = eager(geometry, g, w), compiled(graphc.tensor(g), graphc.tensor(w)).numpy()
-        assert only_spread(direct, found)
+        direct, result = eager(geometry, g, w), compiled(graphc.tensor(g), graphc.tensor(w)).numpy()
+        assert only_spread(direct, result)
         out = len(w) // geometry.groups
         channels = {3 * (o // out) + c for o, c, *_ in np.argwhere(~np.isfinite(w))}
         others = [c for c in range(3 * geometry.groups) if c not in channels]
-        assert np.isfinite(found[:, others]).all()
-        np.testing.assert_allclose(found[:, others], direct[:, others], rtol=1e-9, atol=1e-12)
+        assert np.isfinite(result[:, others]).all()
+        np.testing.assert_allclose(result[:, others], direct[:, others], rtol=1e-9, atol=1e-12)
         with native_products():
-            np.testing.assert_allclose(found, eager(geometry, g, w), rtol=1e-9, atol=1e-12)
+            np.testing.assert_allclose(result, eager(geometry, g, w), rtol=1e-9, atol=1e-12)
 
 
 EXACT = [g for g in GEOMETRIES if all(k % s == 0 or k == 1 for k, s in zip(g.kernel, g.stride, strict=True))]
@@ -163,8 +163,8 @@ def test_kernels_of_a_multiple_of_the_stride_spread_nothing(geometry: Geometry):
     for seed in range(PLACES):
         finite, w = operands(geometry, seed)
         g = spoilt(finite, random)
-        found = compiled(graphc.tensor(g), graphc.tensor(w)).numpy()
-        np.testing.assert_allclose(found, eager(geometry, g, w), rtol=1e-9, atol=1e-12)
+        result = compiled(graphc.tensor(g), graphc.tensor(w)).numpy()
+        np.testing.assert_allclose(result, eager(geometry, g, w), rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("transposed", [False, True], ids=["backward", "transposed"])
@@ -186,10 +186,10 @@ def test_whole_convolutions_spread_no_farther(transposed: bool):
 
     for which, _ in itertools.product(range(3), range(4)):
         arrays = [spoilt(a, random) if i == which else a for i, a in enumerate((x, w, g))]
-        direct, found = run(gradients, arrays), run(compiled, arrays)
-        assert all(itertools.starmap(only_spread, zip(direct, found, strict=True)))
+        direct, result = run(gradients, arrays), run(compiled, arrays)
+        assert all(itertools.starmap(only_spread, zip(direct, result, strict=True)))
         with native_products():
-            for a, b in zip(found, run(gradients, arrays), strict=True):
+            for a, b in zip(result, run(gradients, arrays), strict=True):
                 np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
 
 
@@ -199,11 +199,11 @@ def test_whole_convolutions_spread_no_farther(transposed: bool):
 SIDE, CHANNELS = 16, 64
 
 
-def tiles_around(place: int, tile: int, dilation: int) -> Iterator[int]:
+def tiles_around(position: int, tile: int, dilation: int) -> Iterator[int]:
     """Results, in one dimension, of the tiles that read an element of the padded image."""
     for result in range(SIDE):
         first = result // dilation // tile * tile * dilation + result % dilation
-        if (place - first) % dilation == 0 and 0 <= place - first < (tile + 2) * dilation:
+        if (position - first) % dilation == 0 and 0 <= position - first < (tile + 2) * dilation:
             yield result
 
 
@@ -227,15 +227,15 @@ def test_winograds_method_spreads_over_the_tiles_that_read_an_element(dilation: 
     for _ in range(6):
         image = spoilt(finite, random)
         direct = F.conv2d(graphc.tensor(image), graphc.tensor(weight), padding=dilation, dilation=dilation).numpy()
-        (found,) = native.run([image])
+        (result,) = native.run([image])
         # Infinite results may be NaN: they are differences of infinities.
-        assert not np.any(~np.isfinite(direct) & np.isfinite(found))
+        assert not np.any(~np.isfinite(direct) & np.isfinite(result))
         allowed = np.zeros((SIDE, SIDE), bool)
         for _, _, row, column in np.argwhere(~np.isfinite(image)):
             allowed[np.ix_(*(list(tiles_around(p + dilation, tile, dilation)) for p in (row, column)))] = True
-        assert not np.any(~np.isfinite(found) & ~allowed)
-        both = np.isfinite(direct) & np.isfinite(found)
-        np.testing.assert_allclose(found[both], direct[both], rtol=1e-3, atol=1e-4)
+        assert not np.any(~np.isfinite(result) & ~allowed)
+        both = np.isfinite(direct) & np.isfinite(result)
+        np.testing.assert_allclose(result[both], direct[both], rtol=1e-3, atol=1e-4)
 
 
 def test_infinite_weights_reach_their_channel_by_winograds_method_as_directly():
@@ -243,7 +243,7 @@ def test_infinite_weights_reach_their_channel_by_winograds_method_as_directly():
     weight = random.standard_normal((CHANNELS, CHANNELS, 3, 3)).astype(np.float32) / 24
     weight[3, 5, 0, 2], weight[7, 1, 1, 1] = np.inf, np.nan
     image = random.standard_normal((1, CHANNELS, SIDE, SIDE)).astype(np.float32)
-    (found,) = by_winograd(weight, 1)[0].run([image])
+    (result,) = by_winograd(weight, 1)[0].run([image])
     direct = F.conv2d(graphc.tensor(image), graphc.tensor(weight), padding=1).numpy()
-    np.testing.assert_array_equal(np.isfinite(direct), np.isfinite(found))
-    assert set(np.argwhere(~np.isfinite(found))[:, 1].tolist()) == {3, 7}
+    np.testing.assert_array_equal(np.isfinite(direct), np.isfinite(result))
+    assert set(np.argwhere(~np.isfinite(result))[:, 1].tolist()) == {3, 7}

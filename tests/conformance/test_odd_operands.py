@@ -95,8 +95,8 @@ def _outcome(library: Any, function: Callable[..., Any], makers: Any, order: int
         if order and x.is_floating_point():
             x.requires_grad_()
     used = [x.clone() for x in inputs] if order == 2 else inputs
-    found = leaves(function(library, *used)) + (used if order == 2 else [])
-    return found, gradients(library, found, inputs, False, 0) if order else []
+    results = leaves(function(library, *used)) + (used if order == 2 else [])
+    return results, gradients(library, results, inputs, False, 0) if order else []
 
 
 def _compare(function: Callable[..., Any], makers: Any, order: int, single: bool, what: str) -> None:
@@ -108,15 +108,15 @@ def _compare(function: Callable[..., Any], makers: Any, order: int, single: bool
         except Exception:
             _refuses_clearly(function, makers, order)
             return
-        found, mine = _outcome(graphc, function, makers, order)
+        results, mine = _outcome(graphc, function, makers, order)
     tolerance = 2e-4 if single else 1e-8
-    assert len(found) == len(expected), what
-    for a, b in zip(found, expected, strict=True):
+    assert len(results) == len(expected), what
+    for a, b in zip(results, expected, strict=True):
         equal(a, b, tolerance, what)
     for a, b in zip(mine, slopes, strict=True):
         if a is None or b is None:
-            known = b if a is None else a
-            assert known is None or not np.any(known.numpy(force=True)), f"{what}: one library has no gradient"
+            gradient = b if a is None else a
+            assert gradient is None or not np.any(gradient.numpy(force=True)), f"{what}: one library has no gradient"
         else:
             equal(a, b, tolerance * 20, f"{what}: gradient")
 
@@ -128,14 +128,14 @@ def _refuses_clearly(function: Callable[..., Any], makers: Any, order: int) -> N
 
 
 def _every(function: Callable[..., Any], name: str, writes: bool = False) -> None:
-    known = name in UNDEFINED
-    kinds = ("float64",) if known else FLOATS if "softm" in name else TYPES
+    is_undefined = name in UNDEFINED
+    kinds = ("float64",) if is_undefined else FLOATS if "softm" in name else TYPES
     for shape, dtype in itertools.product(SHAPES, kinds):
         if name in FACTORS and 0 in shape and (name == "cholesky" or dtype not in FLOATS):
             continue  # Without elements PyTorch looks neither at the type nor at the dimension.
         makers = list(_layouts(_array(shape, dtype, 0)))
-        for i, make in enumerate(makers[:1] if known or writes else makers[:2] if name in ONCE else makers):
-            order = 0 if known else 2 if writes else 1
+        for i, make in enumerate(makers[:1] if is_undefined or writes else makers[:2] if name in ONCE else makers):
+            order = 0 if is_undefined else 2 if writes else 1
             _compare(function, (make,), order, dtype != "float64", f"{name} of {dtype}{list(shape)}, layout {i}")
 
 
@@ -146,7 +146,7 @@ def _method(name: str) -> Callable[..., Any]:
 
 
 def _methods() -> list[str]:
-    found = []
+    cases = []
     for name in dir(graphc.Tensor):
         if name.startswith("_") or name in IMPURE or not callable(getattr(graphc.Tensor, name)):
             continue
@@ -155,21 +155,21 @@ def _methods() -> list[str]:
                 leaves(getattr(sample, name)())
             except Exception:
                 continue
-            found.append(name)
+            cases.append(name)
             break
-    return found
+    return cases
 
 
 def _functions() -> list[str]:
-    found = []
+    cases = []
     for name in functional.__all__:
         if name in LEFT_OUT or not hasattr(torch.nn.functional, name):
             continue
         with warnings.catch_warnings(), contextlib.suppress(Exception):
             warnings.simplefilter("ignore")
             getattr(torch.nn.functional, name)(torch.full((3, 4), 0.5))
-            found.append(name)
-    return found
+            cases.append(name)
+    return cases
 
 
 @pytest.mark.sampled(50)
@@ -208,15 +208,17 @@ BINARY = """add sub mul div floor_divide remainder fmod maximum minimum fmax fmi
 @pytest.mark.parametrize("name", BINARY)
 def test_of_two(name):
     random = np.random.default_rng(0)
-    for left, right in itertools.product(SHAPES, SHAPES):
+    for first_shape, right in itertools.product(SHAPES, SHAPES):
         first, second = random.choice(TYPES, 2)
-        x, y = _array(left, first, 0), _array(right, second, 1)
+        x, y = _array(first_shape, first, 0), _array(right, second, 1)
         if y.dtype.kind in "iu":
             y = np.asarray(np.abs(y) + 1, y.dtype)
         single = not (x.dtype == y.dtype == np.float64)
         order = 0 if name in UNDEFINED else 1
         for a, b in zip(_layouts(x), _layouts(y), strict=False):
-            _compare(_method(name), (a, b), order, single, f"{name} of {first}{list(left)}, {second}{list(right)}")
+            _compare(
+                _method(name), (a, b), order, single, f"{name} of {first}{list(first_shape)}, {second}{list(right)}"
+            )
 
 
 NUMBERS = "add sub mul div eq lt ge remainder fmod pow bitwise_and bitwise_or float_power clamp_min clamp_max".split()
@@ -256,8 +258,12 @@ def test_along_a_dimension(name, dim):
     for shape, dtype in itertools.product(SHAPES, ("float64", "int64", "uint8", "bool")):
         if ("softmax" in name and dtype != "float64") or (0 in shape and name in ("cummax", "cummin", "roll")):
             continue  # Without elements PyTorch looks neither at the type nor at the dimension.
-        known = name in UNDEFINED
-        for i, make in enumerate(list(_layouts(_array(shape, dtype, 0)))[: 1 if known else None]):
+        is_undefined = name in UNDEFINED
+        for i, make in enumerate(list(_layouts(_array(shape, dtype, 0)))[: 1 if is_undefined else None]):
             _compare(
-                function, (make,), 0 if known else 1, dtype != "float64", f"{name} of {dtype}{list(shape)}, layout {i}"
+                function,
+                (make,),
+                0 if is_undefined else 1,
+                dtype != "float64",
+                f"{name} of {dtype}{list(shape)}, layout {i}",
             )

@@ -71,13 +71,13 @@ def compare(ours, theirs, tolerance):
 @pytest.mark.parametrize(("name", "options"), OPTIMIZERS, ids=lambda v: v if isinstance(v, str) else "-".join(v))
 def test_twenty_steps(name, options):
     torch = pytest.importorskip("torch")
-    made = [parameters(library) for library in (graphc, torch)]
-    optimizers = [getattr(m.optim, name)(p, **options) for m, p in zip((graphc, torch), made, strict=True)]
+    parameter_lists = [parameters(library) for library in (graphc, torch)]
+    optimizers = [getattr(m.optim, name)(p, **options) for m, p in zip((graphc, torch), parameter_lists, strict=True)]
     for step in range(20):
-        for library, params, optimizer in zip((graphc, torch), made, optimizers, strict=True):
+        for library, params, optimizer in zip((graphc, torch), parameter_lists, optimizers, strict=True):
             set_gradients(library, params, step)
             optimizer.step()
-        compare(*made, LOOSE.get(name, 1e-9))
+        compare(*parameter_lists, LOOSE.get(name, 1e-9))
     mine, other = (o.state_dict() for o in optimizers)
     assert set(mine["state"]) == set(other["state"])
     for key, entries in other["state"].items():
@@ -88,31 +88,31 @@ def test_twenty_steps(name, options):
 @pytest.mark.parametrize("name", sorted({name for name, _ in OPTIMIZERS}))
 def test_groups_and_saved_state(name):
     torch = pytest.importorskip("torch")
-    made, optimizers = [], []
+    parameter_lists, optimizers = [], []
     for library in (graphc, torch):
         params = parameters(library, SHAPES[:3])
         groups = [{"params": params[:1], "lr": 0.2}, {"params": params[1:2]}]
         optimizer = getattr(library.optim, name)(groups, lr=0.05)
         optimizer.add_param_group({"params": params[2:], "lr": 0.01})
-        made.append(params)
+        parameter_lists.append(params)
         optimizers.append(optimizer)
     for step in range(6):
         for k, library in enumerate((graphc, torch)):
-            set_gradients(library, made[k], step)
+            set_gradients(library, parameter_lists[k], step)
             optimizers[k].step()
             if step == 3:
                 saved = optimizers[k].state_dict()
-                optimizers[k] = getattr(library.optim, name)([{"params": [p]} for p in made[k]], lr=0.9)
+                optimizers[k] = getattr(library.optim, name)([{"params": [p]} for p in parameter_lists[k]], lr=0.9)
                 optimizers[k].load_state_dict(saved)
             optimizers[k].zero_grad(set_to_none=step % 2 == 0)
-    compare(*made, LOOSE.get(name, 1e-9))
+    compare(*parameter_lists, LOOSE.get(name, 1e-9))
 
 
 @pytest.mark.parametrize("name", sorted({name for name, _ in OPTIMIZERS}))
 def test_a_closure_and_real_gradients(name):
     torch = pytest.importorskip("torch")
-    made = [parameters(library, COMPILED_SHAPES) for library in (graphc, torch)]
-    for params, library in zip(made, (graphc, torch), strict=True):
+    parameter_lists = [parameters(library, COMPILED_SHAPES) for library in (graphc, torch)]
+    for params, library in zip(parameter_lists, (graphc, torch), strict=True):
         optimizer = getattr(library.optim, name)(params, lr=0.01)
 
         def closure(params=params, optimizer=optimizer):
@@ -123,7 +123,7 @@ def test_a_closure_and_real_gradients(name):
 
         losses = [float(optimizer.step(closure).detach()) for _ in range(5)]
         assert losses[-1] < losses[0]
-    compare(*made, LOOSE.get(name, 1e-9))
+    compare(*parameter_lists, LOOSE.get(name, 1e-9))
 
 
 @pytest.mark.parametrize("name", sorted({name for name, _ in OPTIMIZERS}))
@@ -165,65 +165,73 @@ def scheduled(library, name, options, optimizer="SGD"):
     params = parameters(library, SHAPES[:2])
     groups = [{"params": params[:1]}, {"params": params[1:], "lr": 0.05}]
     more = {"momentum": 0.9} if optimizer == "SGD" else {}
-    made = getattr(library.optim, optimizer)(groups, lr=0.1, **more)
-    return made, getattr(library.optim.lr_scheduler, name)(made, **options)
+    scheduled_optimizer = getattr(library.optim, optimizer)(groups, lr=0.1, **more)
+    return scheduled_optimizer, getattr(library.optim.lr_scheduler, name)(scheduled_optimizer, **options)
 
 
 def rates(library, optimizer, step, count=30, metrics=None):
     """Rates and momenta of every group before each step."""
-    found = []
+    rates_by_step = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for i in range(count):
-            found.append([(g["lr"], g.get("momentum", 0), g.get("betas", (0,))[0]) for g in optimizer.param_groups])
+            rates_by_step.append(
+                [(g["lr"], g.get("momentum", 0), g.get("betas", (0,))[0]) for g in optimizer.param_groups]
+            )
             set_gradients(library, [p for g in optimizer.param_groups for p in g["params"]], i)
             optimizer.step()
             step() if metrics is None else step(metrics[i])
-    return np.array(found)
+    return np.array(rates_by_step)
 
 
 @pytest.mark.parametrize(("name", "options"), SCHEDULES, ids=lambda v: v if isinstance(v, str) else "-".join(v))
 @pytest.mark.parametrize("optimizer", ["SGD", "Adam"])
 def test_thirty_steps(name, options, optimizer):
     torch = pytest.importorskip("torch")
-    found = []
+    histories = []
     for library in (graphc, torch):
-        made, schedule = scheduled(library, name, options, optimizer)
-        found.append(rates(library, made, schedule.step))
-        assert np.allclose(schedule.get_last_lr(), [g["lr"] for g in made.param_groups])
-    np.testing.assert_allclose(*found, rtol=1e-9, atol=1e-12)
+        scheduled_optimizer, schedule = scheduled(library, name, options, optimizer)
+        histories.append(rates(library, scheduled_optimizer, schedule.step))
+        assert np.allclose(schedule.get_last_lr(), [g["lr"] for g in scheduled_optimizer.param_groups])
+    np.testing.assert_allclose(*histories, rtol=1e-9, atol=1e-12)
 
 
-def _lambda(library, made):
-    return library.optim.lr_scheduler.LambdaLR(made, [lambda e: 0.9**e, lambda e: 1 / (e + 1)])
+def _lambda(library, scheduled_optimizer):
+    return library.optim.lr_scheduler.LambdaLR(scheduled_optimizer, [lambda e: 0.9**e, lambda e: 1 / (e + 1)])
 
 
-def _multiplicative(library, made):
-    return library.optim.lr_scheduler.MultiplicativeLR(made, lambda e: 0.8 if e % 3 else 1.1)
+def _multiplicative(library, scheduled_optimizer):
+    return library.optim.lr_scheduler.MultiplicativeLR(scheduled_optimizer, lambda e: 0.8 if e % 3 else 1.1)
 
 
-def _warm_up(library, made):
+def _warm_up(library, scheduled_optimizer):
     s = library.optim.lr_scheduler
-    parts = [s.LinearLR(made, 0.1, total_iters=5), s.CosineAnnealingLR(made, 15), s.ExponentialLR(made, 0.9)]
-    return s.SequentialLR(made, parts, milestones=[5, 20])
+    stages = [
+        s.LinearLR(scheduled_optimizer, 0.1, total_iters=5),
+        s.CosineAnnealingLR(scheduled_optimizer, 15),
+        s.ExponentialLR(scheduled_optimizer, 0.9),
+    ]
+    return s.SequentialLR(scheduled_optimizer, stages, milestones=[5, 20])
 
 
-def _chained(library, made):
+def _chained(library, scheduled_optimizer):
     s = library.optim.lr_scheduler
-    return s.ChainedScheduler([s.ConstantLR(made, 0.1, total_iters=3), s.ExponentialLR(made, 0.9)])
+    return s.ChainedScheduler(
+        [s.ConstantLR(scheduled_optimizer, 0.1, total_iters=3), s.ExponentialLR(scheduled_optimizer, 0.9)]
+    )
 
 
 @pytest.mark.parametrize("build", [_lambda, _multiplicative, _warm_up, _chained])
 def test_schedules_of_functions_and_of_others(build):
     torch = pytest.importorskip("torch")
-    found = []
+    histories = []
     for library in (graphc, torch):
-        made, _ = scheduled(library, "ConstantLR", {"factor": 1.0})
+        scheduled_optimizer, _ = scheduled(library, "ConstantLR", {"factor": 1.0})
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            schedule = build(library, made)
-        found.append(rates(library, made, schedule.step))
-    np.testing.assert_allclose(*found, rtol=1e-9, atol=1e-12)
+            schedule = build(library, scheduled_optimizer)
+        histories.append(rates(library, scheduled_optimizer, schedule.step))
+    np.testing.assert_allclose(*histories, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -238,27 +246,29 @@ def test_schedules_of_functions_and_of_others(build):
 def test_plateau(options):
     torch = pytest.importorskip("torch")
     metrics = np.round(np.abs(normal(30)), 1).tolist()
-    found = []
+    histories = []
     for library in (graphc, torch):
-        made, schedule = scheduled(library, "ReduceLROnPlateau", options)
-        found.append(rates(library, made, schedule.step, metrics=metrics))
-    np.testing.assert_allclose(*found, rtol=1e-9, atol=1e-12)
+        scheduled_optimizer, schedule = scheduled(library, "ReduceLROnPlateau", options)
+        histories.append(rates(library, scheduled_optimizer, schedule.step, metrics=metrics))
+    np.testing.assert_allclose(*histories, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize(("name", "options"), SCHEDULES, ids=lambda v: v if isinstance(v, str) else "-".join(v))
 def test_schedules_continue_from_saved_state(name, options):
-    made, schedule = scheduled(graphc, name, options)
-    rates(graphc, made, schedule.step, 9)
+    scheduled_optimizer, schedule = scheduled(graphc, name, options)
+    rates(graphc, scheduled_optimizer, schedule.step, 9)
     again, resumed = scheduled(graphc, name, options)
-    again.load_state_dict(made.state_dict())
+    again.load_state_dict(scheduled_optimizer.state_dict())
     resumed.load_state_dict(schedule.state_dict())
-    np.testing.assert_allclose(rates(graphc, again, resumed.step, 9), rates(graphc, made, schedule.step, 9))
+    np.testing.assert_allclose(
+        rates(graphc, again, resumed.step, 9), rates(graphc, scheduled_optimizer, schedule.step, 9)
+    )
 
 
 def test_a_schedule_before_the_optimizer_warns():
     torch = pytest.importorskip("torch")
     for library in (graphc, torch):
-        made, schedule = scheduled(library, "StepLR", {"step_size": 2})
+        scheduled_optimizer, schedule = scheduled(library, "StepLR", {"step_size": 2})
         with pytest.warns(UserWarning):
             schedule.step()
-        assert made.param_groups[0]["lr"] == 0.1
+        assert scheduled_optimizer.param_groups[0]["lr"] == 0.1

@@ -24,8 +24,8 @@ class Noisy(nn.Module):
         return self.drop(self.layer(x)).tanh() + gc.rand(4, dtype=f64)
 
     def choose(self, x):
-        ways = [self.mix, lambda x: x * 2, lambda x: self.mix(self.mix(x))]
-        return gc.switch((x.sum() * 7).abs().long() % 3, ways, (x,))
+        branches = [self.mix, lambda x: x * 2, lambda x: self.mix(self.mix(x))]
+        return gc.switch((x.sum() * 7).abs().long() % 3, branches, (x,))
 
     def step(self, state, x):
         state = gc.cond(x.sum() > 0, self.choose, lambda x: -x, (self.drop(state),))
@@ -59,8 +59,8 @@ def gradient(tensor):
     return np.zeros(tensor.shape) if tensor.grad is None else tensor.grad.numpy().copy()
 
 
-def same(found, expected):
-    for a, b in zip(found, expected, strict=True):
+def same(actual, expected):
+    for a, b in zip(actual, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-13)
 
 
@@ -128,9 +128,9 @@ def test_each_step_draws_other_numbers(asks):
     gc.manual_seed(0)
     expected = run().numpy()
     gc.manual_seed(0)
-    found = gc.compile(run)().numpy()
-    np.testing.assert_array_equal(found, expected)
-    assert len(np.unique(found)) == 6
+    result = gc.compile(run)().numpy()
+    np.testing.assert_array_equal(result, expected)
+    assert len(np.unique(result)) == 6
 
 
 class Loss(nn.Module):
@@ -142,7 +142,7 @@ class Loss(nn.Module):
         return (self.inner(x) - y) ** 2
 
 
-def trained(way):
+def trained(mode):
     """Losses of six steps and the random state behind them."""
     model = made(Loss)
     optimizer = gc.optim.Adam(model.parameters(), lr=0.01)
@@ -155,12 +155,12 @@ def trained(way):
         optimizer.step()
         return loss
 
-    if way == "function":
+    if mode == "function":
         train = gc.compile(train)
-    found, step = [], None
+    results, step = [], None
     for i, x in enumerate(batches(6)):
-        if way in ("step", "resumed"):
-            if i == 3 and way == "resumed":
+        if mode in ("step", "resumed"):
+            if i == 3 and mode == "resumed":
                 assert step is not None
                 saved, weights = step.state_dict(), model.state_dict()
                 gc.manual_seed(99)
@@ -170,15 +170,15 @@ def trained(way):
                 step = gc.compile_step(model, None, optimizer)
                 step.load_state_dict(saved)
             step = step or gc.compile_step(model, None, optimizer)
-            found.append(step(x, target).item())
+            results.append(step(x, target).item())
         else:
-            found.append(train(x).item())
-    return [*found, random_state()]
+            results.append(train(x).item())
+    return [*results, random_state()]
 
 
-@pytest.mark.parametrize("way", ["function", "step", "resumed"])
-def test_training(way):
-    same(trained(way), trained("eager"))
+@pytest.mark.parametrize("mode", ["function", "step", "resumed"])
+def test_training(mode):
+    same(trained(mode), trained("eager"))
 
 
 def test_a_scan_that_draws_in_a_compiled_training_function():
@@ -233,9 +233,9 @@ def test_buffers_that_a_branch_writes_to():
 
 def test_a_part_that_is_compiled_draws_like_the_whole():
     class Outer(nn.Module):
-        def __init__(self, part):
+        def __init__(self, block):
             super().__init__()
-            self.part, self.drop = part, nn.Dropout(0.5)
+            self.part, self.drop = block, nn.Dropout(0.5)
 
         def forward(self, x):
             return self.drop(self.part(self.drop(x)))
@@ -253,11 +253,11 @@ def test_a_part_that_is_compiled_draws_like_the_whole():
             return gc.cond(gc.tensor(True), lambda x: x + 1, lambda x: x, (x,))
 
     for part in (Noisy().double(), Quiet(), Settled()):
-        found = []
+        results = []
         for model in (Outer(part), Outer(gc.compile(part))):
             gc.manual_seed(5)
-            found.append([model(gc.ones(3, 4, dtype=f64)).detach().numpy() for _ in range(2)] + [random_state()])
-        same(found[1], found[0])
+            results.append([model(gc.ones(3, 4, dtype=f64)).detach().numpy() for _ in range(2)] + [random_state()])
+        same(results[1], results[0])
 
 
 def test_what_is_drawn_behind_does_not_depend_on_the_branch():
@@ -308,8 +308,8 @@ def test_writes_in_loops_are_refused():
 def eager_and_compiled(function, *numbers):
     """The arguments are copies, since compiled code does not write to those of a caller."""
 
-    def run(*given):
-        inside = [t * 1 for t in given]
+    def run(*arguments):
+        inside = [t * 1 for t in arguments]
         return [*flatten(function(*inside))[0], *inside]
 
     given = [gc.tensor(np.asarray(n)) for n in numbers]
@@ -422,7 +422,7 @@ def test_hooks_inside_of_branches_are_refused():
         return b.sin()
 
     layer = nn.Linear(2, 2)
-    layer.register_full_backward_hook(lambda module, given, gradients: None)
+    layer.register_full_backward_hook(lambda module, inputs, gradients: None)
     x = gc.ones(2, requires_grad=True)
     for function in (hooked, layer):
         with pytest.raises(TraceError, match="runs in Python, which a branch"):

@@ -20,10 +20,10 @@ def tensors(*arrays):
     return [graphc.from_numpy(np.array(a)) for a in arrays]
 
 
-def close(found, wanted, tolerance=1e-9):
-    found, wanted = (t.detach().numpy() if isinstance(t, graphc.Tensor) else t for t in (found, wanted))
-    assert found.shape == wanted.shape
-    np.testing.assert_allclose(found, wanted, tolerance, tolerance)
+def close(actual, expected, tolerance=1e-9):
+    actual, expected = (t.detach().numpy() if isinstance(t, graphc.Tensor) else t for t in (actual, expected))
+    assert actual.shape == expected.shape
+    np.testing.assert_allclose(actual, expected, tolerance, tolerance)
 
 
 def loop(function, *batches):
@@ -116,18 +116,18 @@ def test_gradients_per_example_of_a_model(run):
 
     each = run(graphc.vmap(graphc.grad(loss), in_dims=(None, 0, 0)))(parameters, images, labels)
     for i in range(5):
-        wanted = graphc.grad(loss)(parameters, images[i], labels[i])
+        expected = graphc.grad(loss)(parameters, images[i], labels[i])
         for name in parameters:
-            close(each[name][i], wanted[name])
+            close(each[name][i], expected[name])
 
 
 def test_weights_of_an_ensemble():
     models = [nn.Linear(4, 3).double() for _ in range(2)]
     weights = {name: graphc.stack([dict(m.named_parameters())[name] for m in models]) for name in ("weight", "bias")}
     x = tensors(X)[0]
-    found = graphc.vmap(lambda p: graphc.func.functional_call(models[0], p, (x,)))(weights)
-    close(found, graphc.stack([m(x) for m in models]))
-    found.sum().backward()
+    result = graphc.vmap(lambda p: graphc.func.functional_call(models[0], p, (x,)))(weights)
+    close(result, graphc.stack([m(x) for m in models]))
+    result.sum().backward()
     assert all(p.grad is not None for m in models for p in m.parameters())
 
 
@@ -135,10 +135,10 @@ def test_a_module_is_a_function_and_gets_its_gradients():
     model = nn.Linear(4, 2).double()
     x = tensors(X)[0]
     graphc.vmap(model)(x).sum().backward()
-    found = model.weight.grad.clone()
+    result = model.weight.grad.clone()
     model.zero_grad()
     model(x).sum().backward()
-    close(found, model.weight.grad)
+    close(result, model.weight.grad)
 
 
 class Cube(Function):
@@ -161,8 +161,8 @@ def test_custom_functions_keep_their_gradient(run):
     inside = run(graphc.vmap(graphc.grad(lambda x, w: Cube.apply(x, w).sum(), argnums=(0, 1)), (0, None)))(x, w)
     close(inside[0], 15 * X**2 * W[0])
     close(inside[1], 5 * X**3)
-    whole = graphc.grad(lambda x, w: graphc.vmap(Cube.apply, (0, None))(x, w).sum(), argnums=(0, 1))
-    outside = run(whole)(x, w)
+    gradient = graphc.grad(lambda x, w: graphc.vmap(Cube.apply, (0, None))(x, w).sum(), argnums=(0, 1))
+    outside = run(gradient)(x, w)
     close(outside[0], 15 * X**2 * W[0])
     close(outside[1], 5 * (X**3).sum(0))
 
@@ -170,8 +170,8 @@ def test_custom_functions_keep_their_gradient(run):
 def test_a_pull_back_of_many_weights():
     x = tensors(X[0])[0]
     _, pull = graphc.vjp(lambda x: x.cumsum(0) ** 2, x)
-    (found,) = graphc.vmap(pull)(graphc.eye(4).double())
-    close(found, graphc.jacrev(lambda x: x.cumsum(0) ** 2)(x))
+    (result,) = graphc.vmap(pull)(graphc.eye(4).double())
+    close(result, graphc.jacrev(lambda x: x.cumsum(0) ** 2)(x))
     leaf = x.clone().requires_grad_()
     y = leaf**2
     rows = graphc.vmap(lambda v: graphc.autograd.grad(y, leaf, v, retain_graph=True)[0])(graphc.eye(4).double())
@@ -262,8 +262,8 @@ def test_chunks(size):
         return (tree["x"] * w).sum(), tree["x"] + w
 
     expected = graphc.vmap(function, in_dims=({"x": 1}, None), out_dims=(0, 1))({"x": x}, w)
-    found = graphc.vmap(function, in_dims=({"x": 1}, None), out_dims=(0, 1), chunk_size=size)({"x": x}, w)
-    for a, b in zip(found, expected, strict=True):
+    result = graphc.vmap(function, in_dims=({"x": 1}, None), out_dims=(0, 1), chunk_size=size)({"x": x}, w)
+    for a, b in zip(result, expected, strict=True):
         np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-6)
     compiled = graphc.compile(graphc.vmap(lambda x: (x**2).sum(), chunk_size=size))
     np.testing.assert_allclose(compiled(x).numpy(), (x.numpy() ** 2).sum(1), rtol=1e-5)

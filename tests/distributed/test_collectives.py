@@ -37,43 +37,43 @@ def test_a_sum_is_that_of_all_in_each_process(dtype: Any, shape: tuple[int, ...]
         assert dist.all_reduce(x) is x and x.dtype is dtype and tuple(x.shape) == shape
         return x
 
-    parts = [of_rank(rank, shape, dtype) for rank in range(3)]
-    wanted = parts[0] | parts[1] | parts[2] if dtype is gc.bool else parts[0] + parts[1] + parts[2]
-    assert run(3, summed) == [wanted.tolist()] * 3
+    inputs = [of_rank(rank, shape, dtype) for rank in range(3)]
+    expected = inputs[0] | inputs[1] | inputs[2] if dtype is gc.bool else inputs[0] + inputs[1] + inputs[2]
+    assert run(3, summed) == [expected.tolist()] * 3
 
 
 @pytest.mark.parametrize("dtype", EVERY, ids=str)
 def test_all_types_are_gathered_sent_and_exchanged(dtype: Any):
-    parts = [of_rank(rank, (2, 3), dtype) for rank in range(2)]
-    assert run(2, lambda r: dist.all_gather(parts[r])) == [gc.cat(parts).tolist()] * 2
-    assert run(2, lambda r: dist.broadcast(parts[r].clone(), src=1)) == [parts[1].tolist()] * 2
-    wanted = [gc.stack([parts[0][i], parts[1][i]]).tolist() for i in range(2)]
-    assert run(2, lambda r: dist.all_to_all(parts[r])) == wanted
+    inputs = [of_rank(rank, (2, 3), dtype) for rank in range(2)]
+    assert run(2, lambda r: dist.all_gather(inputs[r])) == [gc.cat(inputs).tolist()] * 2
+    assert run(2, lambda r: dist.broadcast(inputs[r].clone(), src=1)) == [inputs[1].tolist()] * 2
+    expected = [gc.stack([inputs[0][i], inputs[1][i]]).tolist() for i in range(2)]
+    assert run(2, lambda r: dist.all_to_all(inputs[r])) == expected
     if dtype is not gc.bool:
-        total = parts[0] + parts[1]
-        assert run(2, lambda r: dist.reduce_scatter(parts[r])) == [total[i : i + 1].tolist() for i in range(2)]
+        total = inputs[0] + inputs[1]
+        assert run(2, lambda r: dist.reduce_scatter(inputs[r])) == [total[i : i + 1].tolist() for i in range(2)]
 
 
 @pytest.mark.parametrize("op", ["sum", "mean", "prod", "min", "max"])
 def test_reductions_are_those_of_numpy(op: str):
-    wanted = getattr(np, op)([of_rank(r).numpy() for r in range(3)], axis=0)
-    for found in run(3, lambda r: dist.reduced(of_rank(r), op)):
-        np.testing.assert_allclose(found, wanted, rtol=1e-15)
+    expected = getattr(np, op)([of_rank(r).numpy() for r in range(3)], axis=0)
+    for result in run(3, lambda r: dist.reduced(of_rank(r), op)):
+        np.testing.assert_allclose(result, expected, rtol=1e-15)
 
 
 def test_a_sum_of_narrow_numbers_is_rounded_once():
-    given = [256.0, 1.0, 1.0]
-    found = threads.run(3, lambda r: float(dist.reduced(gc.tensor([given[r]], dtype=gc.bfloat16))[0]))
-    assert found == [258.0] * 3, "256 + 1 alone would be 256"
+    numbers = [256.0, 1.0, 1.0]
+    result = threads.run(3, lambda r: float(dist.reduced(gc.tensor([numbers[r]], dtype=gc.bfloat16))[0]))
+    assert result == [258.0] * 3, "256 + 1 alone would be 256"
 
 
 def test_reductions_have_the_names_of_pytorch():
     class RedOpType(Enum):  # as PyTorch's ReduceOp prints
         SUM, AVG, PRODUCT = 0, 1, 2
 
-    for op, wanted in ((RedOpType.SUM, "sum"), (RedOpType.AVG, "mean"), (RedOpType.PRODUCT, "prod"), ("MAX", "max")):
+    for op, name in ((RedOpType.SUM, "sum"), (RedOpType.AVG, "mean"), (RedOpType.PRODUCT, "prod"), ("MAX", "max")):
         assert run(2, lambda r, op=op: dist.reduced(of_rank(r), op)) == run(
-            2, lambda r, wanted=wanted: dist.reduced(of_rank(r), wanted)
+            2, lambda r, name=name: dist.reduced(of_rank(r), name)
         )
     assert [dist.ReduceOp.SUM, dist.ReduceOp.AVG, dist.ReduceOp.PRODUCT] == ["sum", "mean", "prod"]
 
@@ -83,11 +83,11 @@ def test_other_layouts_are_taken():
         x = of_rank(rank, (4, 6)).T[::2]
         return gc.cat([dist.reduced(x), dist.reduce_scatter(x, dim=-1).repeat(1, 2), dist.all_gather(x, dim=1)[:, :4]])
 
-    parts = [of_rank(r, (4, 6)).T[::2] for r in range(2)]
-    total = parts[0] + parts[1]
-    for rank, found in enumerate(run(2, both)):
+    inputs = [of_rank(r, (4, 6)).T[::2] for r in range(2)]
+    total = inputs[0] + inputs[1]
+    for rank, result in enumerate(run(2, both)):
         half = total[:, rank * 2 : rank * 2 + 2].repeat(1, 2)
-        assert found == gc.cat([total, half, parts[0]]).tolist()
+        assert result == gc.cat([total, half, inputs[0]]).tolist()
 
 
 def test_the_calls_of_pytorch_with_places_for_results():
@@ -96,9 +96,9 @@ def test_the_calls_of_pytorch_with_places_for_results():
         lists = [[gc.empty(2, 3).double() for _ in range(2)] for _ in range(2)]
         assert dist.all_gather(lists[0], x) is None
         assert dist.all_to_all(lists[1], [x, x + 10]) is None
-        flat, part, swapped = gc.empty(4, 3).double(), gc.empty(1, 3).double(), gc.empty(2, 3).double()
+        flat, shard, swapped = gc.empty(4, 3).double(), gc.empty(1, 3).double(), gc.empty(2, 3).double()
         dist.all_gather_into_tensor(flat, x)
-        dist.reduce_scatter_tensor(part, x, op=dist.ReduceOp.AVG)
+        dist.reduce_scatter_tensor(shard, x, op=dist.ReduceOp.AVG)
         dist.all_to_all_single(swapped, x)
         summed = dist.reduce_scatter(gc.empty(2, 3).double(), [x, x + 1])
         objects: list[Any] = [None] * 2
@@ -109,20 +109,20 @@ def test_the_calls_of_pytorch_with_places_for_results():
         assert sent == [1, "x"]
         work = dist.all_reduce(x, async_op=True)
         assert work.wait() and work.is_completed()
-        return gc.cat([*lists[0], *lists[1], flat, part, swapped, summed, x])
+        return gc.cat([*lists[0], *lists[1], flat, shard, swapped, summed, x])
 
     a, b = (of_rank(r, (2, 3)) for r in range(2))
-    for rank, found in enumerate(run(2, calls)):
+    for rank, result in enumerate(run(2, calls)):
         exchanged = [a + 10 * rank, b + 10 * rank]
         part, swapped = ((a + b) / 2)[rank : rank + 1], gc.stack([a[rank], b[rank]])
-        assert found == gc.cat([a, b, *exchanged, a, b, part, swapped, a + b + 2 * rank, a + b]).tolist()
+        assert result == gc.cat([a, b, *exchanged, a, b, part, swapped, a + b + 2 * rank, a + b]).tolist()
 
 
 def gradient(rank: int, function: Any, shape: tuple[int, ...] = (2, 3)) -> Any:
     """The gradient of a weighted sum of what a process gets."""
     x = of_rank(rank, shape).requires_grad_()
-    found = function(x)
-    (found * weights(rank, tuple(found.shape))).sum().backward()
+    result = function(x)
+    (result * weights(rank, tuple(result.shape))).sum().backward()
     return x.grad
 
 
@@ -148,9 +148,9 @@ def test_gradients_are_sums_over_the_processes_that_used_a_value(compiled: bool)
         (lambda x: dist.broadcast(x, 1), [0 * total, total]),
         (dist.all_to_all, [gc.stack([w[0][r], w[1][r]]).numpy() for r in range(2)]),
     ]
-    for function, wanted in cases:
-        found = threads.run(2, lambda r, function=function: gradient(r, of(function)).numpy())
-        np.testing.assert_allclose(found, wanted, rtol=1e-14, atol=1e-14)
+    for function, expected in cases:
+        result = threads.run(2, lambda r, function=function: gradient(r, of(function)).numpy())
+        np.testing.assert_allclose(result, expected, rtol=1e-14, atol=1e-14)
 
 
 def test_gradients_of_gradients():
@@ -165,8 +165,8 @@ def test_gradients_of_gradients():
 
 def test_one_process_alone_gets_what_it_gave():
     x = of_rank(0, (2, 3))
-    for found in (dist.reduced(x), dist.all_gather(x), dist.reduce_scatter(x), dist.all_to_all(x), dist.broadcast(x)):
-        assert found.tolist() == x.tolist()
+    for result in (dist.reduced(x), dist.all_gather(x), dist.reduce_scatter(x), dist.all_to_all(x), dist.broadcast(x)):
+        assert result.tolist() == x.tolist()
     assert dist.all_gather(gc.tensor(2.0)).tolist() == [2.0]
 
 

@@ -27,8 +27,8 @@ class Block(nn.Module):
 
     def forward(self, x):
         b, t, c = x.shape
-        parts = self.qkv(self.first(x)).split(c, dim=2)
-        q, k, v = (p.view(b, t, self.heads, c // self.heads).transpose(1, 2) for p in parts)
+        qkv = self.qkv(self.first(x)).split(c, dim=2)
+        q, k, v = (p.view(b, t, self.heads, c // self.heads).transpose(1, 2) for p in qkv)
         if self.fused:
             y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         else:
@@ -172,8 +172,10 @@ SIZES = [
 
 
 def shape_of(shape, sizes):
-    known = {d: sizes[d] for d in ("batch", "time", "side", "high")}
-    return tuple(16 * known[str(s)[3:]] if str(s).startswith("16*") else known.get(str(s), s) for s in shape)
+    sizes_by_name = {d: sizes[d] for d in ("batch", "time", "side", "high")}
+    return tuple(
+        16 * sizes_by_name[str(s)[3:]] if str(s).startswith("16*") else sizes_by_name.get(str(s), s) for s in shape
+    )
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -188,23 +190,23 @@ def test_one_trace_is_right_for_all_sizes_and_assumes_nothing(name):
     again = parse_graph(print_graph(graph), collect_data(graph))
     assert again == graph
     for sizes in SIZES:
-        given = [kind(*shape_of(shape, sizes)) for kind, shape in inputs]
+        arguments = [kind(*shape_of(shape, sizes)) for kind, shape in inputs]
         fixed = bind(graph, {n: sizes[n] for n in graph.dims})
         assert not fixed.dims
-        plain = iter(given)
+        plain = iter(arguments)
         arrays = [
             next(plain)._data if input_class(v) == "input" else graph.bound[input_path(v)]._data for v in graph.inputs
         ]
-        found = evaluate(fixed, arrays)
+        result = evaluate(fixed, arrays)
         with gc.no_grad():
-            compare(found, model(*given), f"{name} at {sizes}")
+            compare(result, model(*arguments), f"{name} at {sizes}")
 
 
-def compare(found, expected, title):
+def compare(result, expected, title):
     flat = expected if isinstance(expected, tuple) else (expected,)
-    wanted = [t for e in flat for t in (e if isinstance(e, tuple) else (e,))]
-    assert len(found) == len(wanted)
-    for a, b in zip(found, wanted, strict=True):
+    flat_expected = [t for e in flat for t in (e if isinstance(e, tuple) else (e,))]
+    assert len(result) == len(flat_expected)
+    for a, b in zip(result, flat_expected, strict=True):
         np.testing.assert_allclose(a, b.numpy(), rtol=1e-4, atol=1e-5, err_msg=title)
 
 
@@ -217,9 +219,9 @@ def test_one_program_runs_for_all_sizes(name):
     compiled = gc.compile(model, dims=[shape for _, shape in inputs])
     with gc.no_grad():
         for sizes in (*SIZES, {"batch": 32, "time": 41, "side": 2, "high": 3}):
-            given = [kind(*shape_of(shape, sizes)) for kind, shape in inputs]
-            found = compiled(*given)
-            found = found if isinstance(found, tuple) else (found,)
-            found = [t.numpy() for e in found for t in (e if isinstance(e, tuple) else (e,))]
-            compare(found, model(*given), f"{name} at {sizes}")
+            arguments = [kind(*shape_of(shape, sizes)) for kind, shape in inputs]
+            result = compiled(*arguments)
+            result = result if isinstance(result, tuple) else (result,)
+            result = [t.numpy() for e in result for t in (e if isinstance(e, tuple) else (e,))]
+            compare(result, model(*arguments), f"{name} at {sizes}")
     assert len(compiled.variants) == 1

@@ -25,8 +25,8 @@ class Found(NamedTuple):
 
 
 def shape_at(shape, batch, time):
-    known = {"batch": batch, "time": time}
-    return tuple(known.get(str(n), n) for n in shape)
+    sizes = {"batch": batch, "time": time}
+    return tuple(sizes.get(str(n), n) for n in shape)
 
 
 def given(shapes, batch, time):
@@ -37,17 +37,17 @@ def given(shapes, batch, time):
 
 
 def results(call, arguments):
-    found = call(*arguments)
-    found = [t for t in (found if isinstance(found, (tuple, list)) else (found,)) if t is not None]
-    roots = [t for t in found if t.requires_grad]
+    result = call(*arguments)
+    result = [t for t in (result if isinstance(result, (tuple, list)) else (result,)) if t is not None]
+    roots = [t for t in result if t.requires_grad]
     weights = [gc.cos(gc.arange(t.numel()).reshape(t.shape)).to(t.dtype) for t in roots]
     gradients = gc.autograd.grad(roots, arguments, weights, allow_unused=True) if roots else ()
-    return [t.detach().numpy() for t in found], [None if g is None else g.numpy() for g in gradients]
+    return [t.detach().numpy() for t in result], [None if g is None else g.numpy() for g in gradients]
 
 
-def close(found, expected, title):
-    assert len(found) == len(expected)
-    for a, b in zip(found, expected, strict=True):
+def close(result, expected, title):
+    assert len(result) == len(expected)
+    for a, b in zip(result, expected, strict=True):
         assert (a is None) == (b is None), title
         if b is not None:
             assert a.shape == b.shape and a.dtype == b.dtype, title
@@ -84,8 +84,8 @@ def test_one_program_is_as_eager_mode_at_all_sizes(name):
     call = gc.compile(function, dims=list(shapes))
     for batch, time in SIZES:
         arguments, title = given(shapes, batch, time), f"{name} at {batch}, {time}"
-        for found, expected in zip(results(call, arguments), results(function, arguments), strict=True):
-            close(found, expected, title)
+        for result, expected in zip(results(call, arguments), results(function, arguments), strict=True):
+            close(result, expected, title)
     assert len(call.variants) <= programs
 
 
@@ -107,8 +107,8 @@ def test_dimensions_that_may_be_0_need_no_program_of_their_own(name):
     call = gc.compile(function, dims=[(n,)])
     for size in (6, 0, 1, 2, 7, 16, 33, 40):
         x = gc.tensor(np.random.default_rng(size).standard_normal((size, 3)).astype(np.float32)).requires_grad_()
-        for found, expected in zip(results(call, [x]), results(function, [x]), strict=True):
-            close(found, expected, f"{name} at {size}")
+        for result, expected in zip(results(call, [x]), results(function, [x]), strict=True):
+            close(result, expected, f"{name} at {size}")
     assert len(call.variants) == 1
 
 
@@ -128,8 +128,8 @@ def test_what_a_trace_assumed_holds_in_its_file(name, native, tmp_path):
         pytest.skip("there is no program for all such sizes")
     path, examples = tmp_path / "f.gcm", given(shapes, 6, 8)
     with gc.no_grad():
-        made = gc.export(function, *examples, path=path, dims=list(shapes), native=native)
-        assert made.assumptions
+        manifest = gc.export(function, *examples, path=path, dims=list(shapes), native=native)
+        assert manifest.assumptions
         loaded = gc.load(path, trust=native)
         arguments = given(shapes, *sizes)
         close([loaded(*[a.numpy() for a in map(gc.Tensor.detach, arguments)])], [function(*arguments).numpy()], name)
@@ -140,8 +140,8 @@ def test_what_a_trace_assumed_holds_in_its_file(name, native, tmp_path):
 @pytest.mark.parametrize("size", [0, 1, 3, 5])
 def test_a_padding_of_nothing_is_computed_itself(size):
     def function(x):
-        part = x[3:3] if size < 5 else x[3:]
-        return (part + part)[1:]
+        rows = x[3:3] if size < 5 else x[3:]
+        return (rows + rows)[1:]
 
     x, y = (gc.ones(size).requires_grad_() for _ in range(2))
     function(x).sum().backward()
@@ -158,8 +158,8 @@ def test_a_file_says_sizes_that_only_what_was_assumed_keeps_from_being_negative(
 
 def test_quotients_by_what_may_be_0_are_kept_in_files(tmp_path):
     n, path = gc.Dim("n", 0, 9, hint=3), tmp_path / "f.gcm"
-    made = gc.export(lambda x: x * 2 if 8 // x.shape[0] == 2 else x, gc.ones(3), path=path, dims=[(n,)])
-    assert any("8 // n" in str(a) for a in made.assumptions)
+    manifest = gc.export(lambda x: x * 2 if 8 // x.shape[0] == 2 else x, gc.ones(3), path=path, dims=[(n,)])
+    assert any("8 // n" in str(a) for a in manifest.assumptions)
     loaded = gc.load(path)
     assert loaded(np.ones(4, np.float32)).tolist() == [2.0] * 4
     with pytest.raises(ShapeError, match="was traced for"):

@@ -25,16 +25,18 @@ from tests.runtime.threaded import SHARED, thread_count
 
 def in_order(program: Program) -> list[int]:
     """Extents of loops that are in order."""
-    found = [s for k in program.kernels for s, _ in walk(k.body) if isinstance(s, Loop) and s.kind == "serial"]
-    return [loop.axis.extent for loop in found]
+    results = [s for k in program.kernels for s, _ in walk(k.body) if isinstance(s, Loop) and s.kind == "serial"]
+    return [loop.axis.extent for loop in results]
 
 
-def window(shape: str, kept: str, new: str, read: str = "exp(%n) : f32[{0}]", parts: str = "%k, %x") -> str:
+def window(
+    shape: str, kept_rows: str, new: str, read: str = "exp(%n) : f32[{0}]", operand_order: str = "%k, %x"
+) -> str:
     """A state of a shape of which a slice is kept beside what is new."""
     return f"""
         graph @g(%s: f32[{shape}] state "s", %x: f32[{new}]) -> (f32[{shape}]) {{
-          %k = slice(%s) {kept}
-          %n = concat({parts}) {{axis=1}} : f32[{shape}]
+          %k = slice(%s) {kept_rows}
+          %n = concat({operand_order}) {{axis=1}} : f32[{shape}]
           %y = {read.format(shape)}
           %w = state_write(%s, %n) : f32[{shape}]
           return %y
@@ -48,13 +50,13 @@ def test_a_window_that_moves_by_one_row():
 
 @pytest.mark.parametrize("count", [5, 11])
 def test_a_window_that_moves_by_several_rows(count: int):
-    kept = f"{{starts=[0,{count},0], stops=[3,12,32], steps=[1,1,1]}} : f32[3,{12 - count},32]"
-    program = checked(window("3,12,32", kept, f"3,{count},32"))
+    kept_rows = f"{{starts=[0,{count},0], stops=[3,12,32], steps=[1,1,1]}} : f32[3,{12 - count},32]"
+    program = checked(window("3,12,32", kept_rows, f"3,{count},32"))
     assert stored(program, "s") == 3 * 12 * 32 and not temporaries(program)
 
 
 @pytest.mark.parametrize(
-    ("shape", "kept", "new", "parts"),
+    ("shape", "kept_rows", "new", "operand_order"),
     [
         ("3,12,2", "{starts=[0,1,0], stops=[3,12,2], steps=[1,1,1]} : f32[3,11,2]", "3,1,2", "%k, %x"),
         ("2,160", "{starts=[0,33], stops=[2,160], steps=[1,1]} : f32[2,127]", "2,33", "%k, %x"),
@@ -62,8 +64,8 @@ def test_a_window_that_moves_by_several_rows(count: int):
         ("3,13,32", "{starts=[0,0,0], stops=[3,13,32], steps=[1,2,1]} : f32[3,7,32]", "3,6,32", "%k, %x"),
     ],
 )
-def test_narrow_ones_and_those_that_move_otherwise_are_copied(shape: str, kept: str, new: str, parts: str):
-    program = checked(window(shape, kept, new, parts=parts))
+def test_narrow_ones_and_those_that_move_otherwise_are_copied(shape: str, kept_rows: str, new: str, operand_order: str):
+    program = checked(window(shape, kept_rows, new, operand_order=operand_order))
     assert len(temporaries(program)) == 1 and not in_order(program)
 
 
@@ -160,14 +162,14 @@ def test_threads_move_a_window():
     run = load_compiled(compile_stages(Stages(graph, target=SHARED)))
     arguments = random_arguments(graph)
     expected = native.run_graph(graph, arguments)
-    places = [i for i, v in enumerate(graph.inputs) if v.node.attrs["cls"] == "state"]
+    state_positions = [i for i, v in enumerate(graph.inputs) if v.node.attrs["cls"] == "state"]
     for count in (1, 2, 3):
-        given = [a.copy() for a in arguments]
-        states = [given[i] for i in places]
+        operands = [a.copy() for a in arguments]
+        states = [operands[i] for i in state_positions]
         with thread_count(count):
-            found = run.run([a for i, a in enumerate(given) if i not in places], states)
-        native.check_results((list(found), {"rows": states[0]}), expected, native.Tolerance())
-        assert not np.array_equal(states[0], arguments[places[0]])
+            result = run.run([a for i, a in enumerate(operands) if i not in state_positions], states)
+        native.check_results((list(result), {"rows": states[0]}), expected, native.Tolerance())
+        assert not np.array_equal(states[0], arguments[state_positions[0]])
 
 
 @pytest.mark.parametrize("hinted", [1, 3])

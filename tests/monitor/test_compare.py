@@ -21,9 +21,13 @@ def network():
 def test_compiled_models_agree_in_every_layer():
     net = network()
     before = net[1].running_mean.numpy().copy()
-    found = gc.compare(net, gc.compile(net), gc.randn(6, 4))
-    assert found and found.first is None and [layer.path for layer in found.layers] == ["0", "1", "2", "3", "4", ""]
-    assert "all layers agree" in str(found) and max(layer.relative for layer in found.layers) < 1e-5
+    comparison = gc.compare(net, gc.compile(net), gc.randn(6, 4))
+    assert (
+        comparison
+        and comparison.first is None
+        and [layer.path for layer in comparison.layers] == ["0", "1", "2", "3", "4", ""]
+    )
+    assert "all layers agree" in str(comparison) and max(layer.relative for layer in comparison.layers) < 1e-5
     np.testing.assert_array_equal(net[1].running_mean.numpy(), before)
     assert not net[0]._forward_hooks
 
@@ -33,10 +37,10 @@ def test_the_first_layer_that_differs_is_named():
     other = copy.deepcopy(net)
     with gc.no_grad():
         other[4].weight[0, 0] += 1
-    found = gc.compare(net, gc.compile(other), gc.randn(6, 4))
-    assert not found and found.first is not None and found.first.path == "4"
-    assert "4 (Linear)" in str(found) and "<- differs" in str(found)
-    assert json.loads(json.dumps(found.to_dict()))["first"] == "4"
+    comparison = gc.compare(net, gc.compile(other), gc.randn(6, 4))
+    assert not comparison and comparison.first is not None and comparison.first.path == "4"
+    assert "4 (Linear)" in str(comparison) and "<- differs" in str(comparison)
+    assert json.loads(json.dumps(comparison.to_dict()))["first"] == "4"
     assert gc.compare(net, other, gc.randn(6, 4), tolerance=1e6)
 
 
@@ -50,8 +54,8 @@ def test_modules_that_are_called_twice_and_whole_numbers():
             return self.layer(self.layer(x)).argmax(1)
 
     net = Twice()
-    found = gc.compare(net, gc.compile(net), gc.randn(2, 3))
-    assert [layer.path for layer in found.layers] == ["layer", "layer call 2", ""] and found
+    comparison = gc.compare(net, gc.compile(net), gc.randn(2, 3))
+    assert [layer.path for layer in comparison.layers] == ["layer", "layer call 2", ""] and comparison
 
 
 def test_a_nan_on_one_side_differs():
@@ -100,11 +104,11 @@ def test_gradients_of_compiled_models():
     net = network()
     x = gc.randn(*BATCH, requires_grad=True)
     before = state_of(net)
-    found = gc.compare(net, gc.compile(net), x, backward=True)
-    names = [v.path for v in found.values if v.path.startswith("gradient")]
-    assert found and names[:2] == ["gradient of model.4.bias", "gradient of model.4.weight"], names
+    comparison = gc.compare(net, gc.compile(net), x, backward=True)
+    names = [v.path for v in comparison.values if v.path.startswith("gradient")]
+    assert comparison and names[:2] == ["gradient of model.4.bias", "gradient of model.4.weight"], names
     assert "gradient of input 0" in names and "gradient of model.0.weight" in names
-    assert "model.1.running_mean" in [v.path for v in found.values]
+    assert "model.1.running_mean" in [v.path for v in comparison.values]
     assert all(np.array_equal(a, b) for a, b in zip(before, state_of(net), strict=True)) and x.grad is None
 
 
@@ -132,9 +136,9 @@ def test_a_wrong_gradient_is_found_behind_equal_layers():
     right, wrong = Scaled(False), Scaled(True)
     wrong.load_state_dict(right.state_dict())
     assert gc.compare(right, gc.compile(wrong), gc.randn(3, 4))
-    found = gc.compare(right, gc.compile(wrong), gc.randn(3, 4), backward=True)
-    assert not found and all(layer.is_within for layer in found.layers)
-    assert found.first.path == "gradient of model.first.bias"
+    comparison = gc.compare(right, gc.compile(wrong), gc.randn(3, 4), backward=True)
+    assert not comparison and all(layer.is_within for layer in comparison.layers)
+    assert comparison.first.path == "gradient of model.first.bias"
 
 
 @pytest.mark.parametrize("kind", [1, 2])
@@ -145,9 +149,9 @@ def test_training_functions_and_steps(kind):
     for step in steps:
         step(x, y)
     before = state_of(net)
-    found = gc.compare(steps[0], steps[kind], x, y, tolerance=1e-3)
-    assert {"0", "1", "4"} <= {layer.path.removeprefix("net.") for layer in found.layers}
-    values = {v.path: v for v in found.values}
+    comparison = gc.compare(steps[0], steps[kind], x, y, tolerance=1e-3)
+    assert {"0", "1", "4"} <= {layer.path.removeprefix("net.") for layer in comparison.layers}
+    values = {v.path: v for v in comparison.values}
     assert values["result"].is_within and values["net.4.weight"].is_within and values["net.1.running_var"].is_within
     assert any("exp_avg" in name for name in values)
     assert all(np.array_equal(a, b) for a, b in zip(before, state_of(net), strict=True))
@@ -158,9 +162,9 @@ def test_a_step_and_its_own_python_code(kind):
     net = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 2))
     step = training(net)[kind]
     x, y = gc.randn(*BATCH), gc.tensor([0, 1, 1, 0, 1, 0])
-    found = gc.compare(step, step, x, y)
-    assert found.first is None and found.layers, str(found)
-    assert any(v.path.endswith("2.weight") for v in found.values)
+    comparison = gc.compare(step, step, x, y)
+    assert comparison.first is None and comparison.layers, str(comparison)
+    assert any(v.path.endswith("2.weight") for v in comparison.values)
 
 
 def test_a_faulty_step_is_found_with_the_first_value():
@@ -172,8 +176,8 @@ def test_a_faulty_step_is_found_with_the_first_value():
     net = nn.Sequential(nn.Linear(4, 2))
     good = gc.compile_step(net, nn.CrossEntropyLoss(), gc.optim.SGD(net.parameters(), lr=0.1))
     bad = gc.compile_step(net, nn.CrossEntropyLoss(), Doubled(net.parameters(), lr=0.1))
-    found = gc.compare(good, bad, gc.randn(3, 4), gc.tensor([0, 1, 0]))
-    assert not found and found.first.path.endswith("0.weight"), str(found)
+    comparison = gc.compare(good, bad, gc.randn(3, 4), gc.tensor([0, 1, 0]))
+    assert not comparison and comparison.first.path.endswith("0.weight"), str(comparison)
 
 
 class Several(nn.Module):
@@ -193,9 +197,9 @@ class Several(nn.Module):
 def test_several_outputs_shared_modules_dropout_and_keywords():
     net = Several()
     for call in (gc.compile(net), copy.deepcopy(net), gc.compile(copy.deepcopy(net))):
-        found = gc.compare(net, call, gc.randn(3, 4), scale=2.0, backward=True)
-        assert found, str(found)
-        paths = [layer.path for layer in found.layers]
+        comparison = gc.compare(net, call, gc.randn(3, 4), scale=2.0, backward=True)
+        assert comparison, str(comparison)
+        paths = [layer.path for layer in comparison.layers]
         assert paths[:2] == ["shared", "shared call 2"] and {"", " output 1", " output 2"} <= set(paths)
 
 
@@ -222,8 +226,8 @@ def test_layers_that_one_of_the_two_does_not_call():
 
     one, two = Skips(False), Skips(True)
     two.load_state_dict(one.state_dict())
-    found = gc.compare(one, two, gc.randn(2, 2))
-    assert not found and found.first is None and found.missing == ["b"] and "only: b" in str(found)
+    comparison = gc.compare(one, two, gc.randn(2, 2))
+    assert not comparison and comparison.first is None and comparison.missing == ["b"] and "only: b" in str(comparison)
 
 
 def test_functions_without_a_model():
@@ -231,8 +235,8 @@ def test_functions_without_a_model():
         return gc.softmax(x, -1), x.exp()
 
     assert gc.compare(f, gc.compile(f), gc.randn(3, 4))
-    found = gc.compare(f, lambda x: (gc.softmax(x, -1), x.exp() + 0.1), gc.randn(3, 4))
-    assert found.first.path == "result[1]"
+    comparison = gc.compare(f, lambda x: (gc.softmax(x, -1), x.exp() + 0.1), gc.randn(3, 4))
+    assert comparison.first.path == "result[1]"
     x = gc.randn(3, 4, requires_grad=True)
     assert gc.compare(f, gc.compile(f), x, backward=True).values[-1].path == "gradient of input 0"
 
@@ -243,9 +247,9 @@ def test_functions_of_two_models():
     def both(x):
         return b(a(x).tanh())
 
-    found = gc.compare(both, gc.compile(both), gc.randn(2, 3), backward=True)
-    assert found and [layer.path for layer in found.layers] == ["a", "b"]
-    assert {"gradient of a.weight", "gradient of b.weight"} <= {v.path for v in found.values}
+    comparison = gc.compare(both, gc.compile(both), gc.randn(2, 3), backward=True)
+    assert comparison and [layer.path for layer in comparison.layers] == ["a", "b"]
+    assert {"gradient of a.weight", "gradient of b.weight"} <= {v.path for v in comparison.values}
 
 
 def test_models_that_functions_reach_through_objects():
@@ -275,11 +279,11 @@ def test_models_that_functions_reach_through_objects():
             return y.sum()
 
     step = gc.compile_step(one.net, Sum(), one.opt)
-    found = gc.compare(train_of(one), step, x)
-    assert found and [layer.path for layer in found.layers] == ["0", "1", "2", ""], str(found)
+    comparison = gc.compare(train_of(one), step, x)
+    assert comparison and [layer.path for layer in comparison.layers] == ["0", "1", "2", ""], str(comparison)
     other.net[1].forward = lambda x: gc.tanh(x) * 1.01
-    found = gc.compare(train_of(one), gc.compile(train_of(other)), x)
-    assert found.first.path == "1" and found.first.module == "Tanh", str(found)
+    comparison = gc.compare(train_of(one), gc.compile(train_of(other)), x)
+    assert comparison.first.path == "1" and comparison.first.module == "Tanh", str(comparison)
 
 
 @pytest.mark.parametrize("tolerance", [-1, "1e-3", float("nan")])
@@ -304,8 +308,8 @@ class Recurrent(nn.Module):
 
 def test_layers_in_steps_of_loops_are_not_seen():
     net = Recurrent()
-    found = gc.compare(net, gc.compile(net), gc.randn(4, 2, 3), backward=True)
-    assert found and found.unseen == ["cell"] == found.to_dict()["unseen"]
-    assert [layer.path for layer in found.layers] == ["out", ""]
-    assert "not seen, inside of loops or branches: cell" in str(found)
+    comparison = gc.compare(net, gc.compile(net), gc.randn(4, 2, 3), backward=True)
+    assert comparison and comparison.unseen == ["cell"] == comparison.to_dict()["unseen"]
+    assert [layer.path for layer in comparison.layers] == ["out", ""]
+    assert "not seen, inside of loops or branches: cell" in str(comparison)
     assert not gc.compare(net, net, gc.randn(4, 2, 3)).unseen

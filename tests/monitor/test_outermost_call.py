@@ -11,23 +11,23 @@ import graphc as gc
 from graphc.monitor.outermost_call import OutermostCall
 
 
-def taken(block, is_step=lambda begun: True):
+def taken(block, is_step=lambda call_begun: True):
     """What is taken of a function's calls: name, arguments, keyword arguments, result."""
-    found = []
+    events = []
 
-    def begins(begun):
-        if is_step(begun):
-            found.append(begun)
+    def begins(call_begun):
+        if is_step(call_begun):
+            events.append(call_begun)
             return True
         return False
 
     def watched():
-        call = OutermostCall(sys._getframe(1), begins, found.append)
+        call = OutermostCall(sys._getframe(1), begins, events.append)
         call.start()
         return call
 
     block(watched)
-    return found
+    return events
 
 
 def step(x, y=2, *more, flag=False, **names):
@@ -44,9 +44,9 @@ def test_arguments_of_every_kind_and_the_result():
         step(1, 3, 4, 5, flag=True, other=6)
         call.stop()
 
-    begun, result = taken(block)
-    assert (begun.name, begun.args, begun.kwargs) == ("step", (1, 3, 4, 5), {"flag": True, "other": 6})
-    assert result == 1 and ("inner", inner) in begun.refers and sys.getprofile() is None
+    call_begun, result = taken(block)
+    assert (call_begun.name, call_begun.args, call_begun.kwargs) == ("step", (1, 3, 4, 5), {"flag": True, "other": 6})
+    assert result == 1 and ("inner", inner) in call_begun.refers and sys.getprofile() is None
 
 
 def test_only_calls_of_the_block_itself_and_no_generators():
@@ -55,14 +55,14 @@ def test_only_calls_of_the_block_itself_and_no_generators():
 
     def block(watch):
         call = watch()
-        found = [v for v in values()]
+        values_seen = [v for v in values()]
         gc.ones(2).exp()
-        functools.reduce(lambda a, b: a, found)
-        step(found[0])
+        functools.reduce(lambda a, b: a, values_seen)
+        step(values_seen[0])
         call.stop()
 
-    begun, result = taken(block)
-    assert begun.name == "step" and result == 5
+    call_begun, result = taken(block)
+    assert call_begun.name == "step" and result == 5
 
 
 def test_calls_that_are_no_steps_are_passed_over_and_objects_are_named():
@@ -74,8 +74,8 @@ def test_calls_that_are_no_steps_are_passed_over_and_objects_are_named():
         net(gc.ones(1, 2))
         call.stop()
 
-    begun, result = taken(block, lambda begun: begun.name != "inner")
-    assert begun.name == "net" and begun.refers == [("net", net)] and result.shape == (1, 1)
+    call_begun, result = taken(block, lambda call_begun: call_begun.name != "inner")
+    assert call_begun.name == "net" and call_begun.refers == [("net", net)] and result.shape == (1, 1)
 
 
 def test_what_profiled_before_goes_on():
@@ -94,8 +94,8 @@ def test_what_profiled_before_goes_on():
         finally:
             sys.setprofile(None)
 
-    begun, result = taken(block, lambda begun: begun.name == "divide")
-    assert begun.name == "divide" and result is None
+    call_begun, result = taken(block, lambda call_begun: call_begun.name == "divide")
+    assert call_begun.name == "divide" and result is None
 
 
 def divide(x):

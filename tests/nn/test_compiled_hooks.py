@@ -87,8 +87,8 @@ def replacing(net, log):
 @pytest.mark.parametrize("setup", [lambda net, log: None, replacing], ids=["looking", "replacing"])
 def test_the_same_events_as_in_eager_mode_when_compiled(setup):
     expected, losses = events("eager", setup)
-    found, same = events("compile", setup)
-    assert len(expected) > 100 and found == expected
+    events_seen, same = events("compile", setup)
+    assert len(expected) > 100 and events_seen == expected
     np.testing.assert_allclose(same, losses, rtol=1e-12)
 
 
@@ -97,8 +97,8 @@ def test_the_same_events_as_in_eager_mode_when_compiled(setup):
 @pytest.mark.parametrize("setup", [lambda net, log: None, replacing], ids=["looking", "replacing"])
 def test_the_same_events_in_training_steps(mode, setup):
     expected, losses = events("plain", setup)
-    found, same = events(mode, setup)
-    assert len(expected) > 100 and found == expected
+    events_seen, same = events(mode, setup)
+    assert len(expected) > 100 and events_seen == expected
     np.testing.assert_allclose(same, losses, rtol=1e-12)
 
 
@@ -111,8 +111,8 @@ def parameters_too(net, log):
 @pytest.mark.filterwarnings("ignore:full backward hook")
 def test_hooks_of_parameters_in_training_functions():
     expected, losses = events("plain", parameters_too)
-    found, same = events("function", parameters_too)
-    assert found == expected
+    events_seen, same = events("function", parameters_too)
+    assert events_seen == expected
     np.testing.assert_allclose(same, losses, rtol=1e-12)
 
 
@@ -120,8 +120,8 @@ def test_hooks_of_parameters_in_training_functions():
 @pytest.mark.parametrize("mode", ["step", "compile"])
 def test_hooks_of_parameters_run_when_the_whole_gradient_is_there(mode):
     expected, losses = events("eager" if mode == "compile" else "plain", parameters_too)
-    found, same = events(mode, parameters_too)
-    assert sorted(map(str, found)) == sorted(map(str, expected))
+    events_seen, same = events(mode, parameters_too)
+    assert sorted(map(str, events_seen)) == sorted(map(str, expected))
     np.testing.assert_allclose(same, losses, rtol=1e-12)
 
 
@@ -133,8 +133,8 @@ def accumulating(net, log):
 @pytest.mark.filterwarnings("ignore:full backward hook")
 def test_hooks_after_accumulation_in_steps():
     expected, losses = events("plain", accumulating)
-    found, same = events("step", accumulating)
-    assert sorted(map(str, found)) == sorted(map(str, expected))
+    events_seen, same = events("step", accumulating)
+    assert sorted(map(str, events_seen)) == sorted(map(str, expected))
     np.testing.assert_allclose(same, losses, rtol=1e-12)
 
 
@@ -167,14 +167,14 @@ def test_hooks_of_tensors_inside():
 
 def test_what_a_hook_keeps_stays_as_it_was():
     net = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 3))
-    kept = []
-    net[1].register_forward_hook(lambda m, a, o: kept.append(o.detach()))
+    outputs = []
+    net[1].register_forward_hook(lambda m, a, o: outputs.append(o.detach()))
     compiled = gc.compile(net)
     inputs = [gc.full((2, 3), float(i)) for i in range(3)]
     with gc.no_grad():
         for x in inputs:
             compiled(x)
-        for x, tensor in zip(inputs, kept, strict=True):
+        for x, tensor in zip(inputs, outputs, strict=True):
             np.testing.assert_allclose(tensor.numpy(), gc.tanh(net[0](x)).numpy(), rtol=1e-5, atol=1e-6)
 
 
@@ -200,20 +200,20 @@ def test_replacements_that_compiled_code_cannot_take():
 
 def test_traced_hooks_cost_no_call():
     net = nn.Linear(3, 3)
-    seen = []
+    observed = []
 
     @gc.hooks.traced
     def double(module, args, output):
-        seen.append(1) if isinstance(output._data, np.ndarray) else None
+        observed.append(1) if isinstance(output._data, np.ndarray) else None
         return output * 2 + args[0]
 
     net.register_forward_hook(double)
     compiled = gc.compile(net)
     x = gc.ones(2, 3, requires_grad=True)
     for _ in range(3):
-        found = compiled(x)
-    assert not seen
-    np.testing.assert_allclose(found.detach().numpy(), net(x).detach().numpy(), rtol=1e-6)
+        result = compiled(x)
+    assert not observed
+    np.testing.assert_allclose(result.detach().numpy(), net(x).detach().numpy(), rtol=1e-6)
 
 
 def test_hooks_that_remove_themselves_and_hooks_of_all_modules():
@@ -237,7 +237,7 @@ def test_a_hook_that_was_removed_earlier_in_the_same_call_is_not_called_again(re
         layer, log, handles = nn.Linear(3, 3), [], []
         net = nn.Sequential(layer, layer)
 
-        def alone(*seen, log=log, handles=handles):
+        def alone(*observed, log=log, handles=handles):
             log.append("once")
             for handle in handles:
                 handle.remove()
@@ -268,8 +268,8 @@ def sequence_of_changes(seed, compiled, steps=30):
     x = gc.ones(1, 2, dtype=gc.float64, requires_grad=True)
     for step in range(steps):
         kind = rng.choice(["forward", "pre", "backward", "remove", "call", "call", "replace"])
-        place = rng.randrange(3)
-        module = net[place]
+        position = rng.randrange(3)
+        module = net[position]
         if kind == "forward":
             hook = module.register_forward_hook(lambda m, a, o, s=step: log.append(("forward", s, number(o))))
             handles.append(hook)
@@ -297,15 +297,15 @@ def test_random_sequences_of_adding_removing_and_calling(seed):
 
 
 def test_observers_are_left_out_where_code_cannot_call_them():
-    net, seen, left_out = nn.Linear(2, 2), [], []
-    net.register_forward_hook(observer(lambda module, args, output: seen.append(output.shape), left_out.append))
-    net.register_forward_pre_hook(observer(lambda module, args: seen.append("before")))
-    net.register_full_backward_hook(observer(lambda module, given, made: seen.append("backward")))
+    net, observed, left_out = nn.Linear(2, 2), [], []
+    net.register_forward_hook(observer(lambda module, args, output: observed.append(output.shape), left_out.append))
+    net.register_forward_pre_hook(observer(lambda module, args: observed.append("before")))
+    net.register_full_backward_hook(observer(lambda module, inputs, outputs: observed.append("backward")))
     looped = gc.compile(lambda x: gc.scan(lambda h, v: (net(h) + v, h), x[0], x)[0].sum())
     x = gc.randn(3, 2, requires_grad=True)
     looped(x).backward()
-    assert not seen and left_out and all(module is net for module in left_out)
+    assert not observed and left_out and all(module is net for module in left_out)
     gc.trace(net, gc.ones(1, 2))
-    assert not seen
+    assert not observed
     gc.compile(net)(gc.ones(1, 2, requires_grad=True)).sum().backward()
-    assert seen == ["before", (1, 2), "backward"]
+    assert observed == ["before", (1, 2), "backward"]

@@ -18,64 +18,64 @@ def optimizer(kind: Any = SGD, **options: Any) -> Any:
     return kind([nn.Parameter(graphc.ones(1))], lr=0.5, **options)
 
 
-def course(made: Any, schedule: Any, count: int) -> tuple[list[float], list[float]]:
+def course(stepped: Any, schedule: Any, count: int) -> tuple[list[float], list[float]]:
     """Rates and momenta of so many steps."""
-    found, momenta = [], []
+    rates, momenta = [], []
     for _ in range(count):
-        group = made.param_groups[0]
-        found.append(group["lr"])
+        group = stepped.param_groups[0]
+        rates.append(group["lr"])
         momenta.append(group["betas"][0] if "betas" in group else group["momentum"])
-        made.step()
+        stepped.step()
         schedule.step()
-    return found, momenta
+    return rates, momenta
 
 
 @pytest.mark.parametrize(("mode", "second"), [("triangular", 1.0), ("triangular2", 0.5), ("exp_range", 0.9**6)])
 def test_cycles(mode: str, second: float):
-    made = optimizer(momentum=0.9)
-    schedule = CyclicLR(made, 0.1, 0.5, step_size_up=2, mode=mode, gamma=0.9)
-    found, momenta = course(made, schedule, 9)
-    assert found[0] == found[4] == pytest.approx(found[8]) == 0.1
-    assert found[6] == pytest.approx(0.1 + 0.4 * second)
-    assert found[2] == pytest.approx(0.1 + 0.4 * (0.81 if mode == "exp_range" else 1))
-    np.testing.assert_allclose(np.subtract(found, 0.1) / 0.4, np.subtract(0.9, momenta) / 0.1, atol=1e-12)
+    sgd = optimizer(momentum=0.9)
+    schedule = CyclicLR(sgd, 0.1, 0.5, step_size_up=2, mode=mode, gamma=0.9)
+    rates, momenta = course(sgd, schedule, 9)
+    assert rates[0] == rates[4] == pytest.approx(rates[8]) == 0.1
+    assert rates[6] == pytest.approx(0.1 + 0.4 * second)
+    assert rates[2] == pytest.approx(0.1 + 0.4 * (0.81 if mode == "exp_range" else 1))
+    np.testing.assert_allclose(np.subtract(rates, 0.1) / 0.4, np.subtract(0.9, momenta) / 0.1, atol=1e-12)
 
 
 def test_slow_down():
-    made = optimizer(momentum=0.9)
-    found, _ = course(made, CyclicLR(made, 0.0, 1.0, 1, 4, cycle_momentum=False), 6)
-    np.testing.assert_allclose(found, [0, 1, 0.75, 0.5, 0.25, 0], atol=1e-12)
+    sgd = optimizer(momentum=0.9)
+    rates, _ = course(sgd, CyclicLR(sgd, 0.0, 1.0, 1, 4, cycle_momentum=False), 6)
+    np.testing.assert_allclose(rates, [0, 1, 0.75, 0.5, 0.25, 0], atol=1e-12)
 
 
-@pytest.mark.parametrize(("mode", "wanted"), [("cycle", [1, 1, 1, 1, 2, 2]), ("iterations", [0, 1, 2, 3, 4, 5])])
-def test_a_scale_of_ones_own(mode: str, wanted: list[int]):
-    asked = []
-    made = optimizer(momentum=0.9)
-    schedule = CyclicLR(made, 0.1, 0.2, 2, scale_fn=lambda x: asked.append(x) or 1.0, scale_mode=mode)
-    course(made, schedule, 5)
-    assert asked == wanted
+@pytest.mark.parametrize(("mode", "expected"), [("cycle", [1, 1, 1, 1, 2, 2]), ("iterations", [0, 1, 2, 3, 4, 5])])
+def test_a_scale_of_ones_own(mode: str, expected: list[int]):
+    arguments = []
+    sgd = optimizer(momentum=0.9)
+    schedule = CyclicLR(sgd, 0.1, 0.2, 2, scale_fn=lambda x: arguments.append(x) or 1.0, scale_mode=mode)
+    course(sgd, schedule, 5)
+    assert arguments == expected
 
 
 @pytest.mark.parametrize("strategy", ["cos", "linear"])
 @pytest.mark.parametrize("kind", [SGD, Adam])
 def test_one_cycle(strategy: str, kind: Any):
-    made = optimizer(kind, **({"momentum": 0.5} if kind is SGD else {}))
-    schedule = OneCycleLR(made, 1.0, total_steps=12, pct_start=0.5, anneal_strategy=strategy, div_factor=10.0)
-    found, momenta = course(made, schedule, 12)
-    peak = int(np.argmax(found))
-    assert (found[0], max(found)) == (pytest.approx(0.1), pytest.approx(1.0))
-    assert found[-1] == pytest.approx(0.1 / 1e4)
-    assert found == sorted(found[: peak + 1]) + sorted(found[peak + 1 :], reverse=True)
+    stepped = optimizer(kind, **({"momentum": 0.5} if kind is SGD else {}))
+    schedule = OneCycleLR(stepped, 1.0, total_steps=12, pct_start=0.5, anneal_strategy=strategy, div_factor=10.0)
+    rates, momenta = course(stepped, schedule, 12)
+    peak = int(np.argmax(rates))
+    assert (rates[0], max(rates)) == (pytest.approx(0.1), pytest.approx(1.0))
+    assert rates[-1] == pytest.approx(0.1 / 1e4)
+    assert rates == sorted(rates[: peak + 1]) + sorted(rates[peak + 1 :], reverse=True)
     assert np.argmin(momenta) == peak
     assert momenta[0] == momenta[-1] == pytest.approx(0.95)
 
 
 def test_three_phases_return_to_the_start():
-    made = optimizer(momentum=0.9)
-    schedule = OneCycleLR(made, 1.0, epochs=3, steps_per_epoch=5, pct_start=0.4, three_phase=True, div_factor=4.0)
-    found, _ = course(made, schedule, 15)
-    assert found[10] == pytest.approx(found[0]) == 0.25
-    assert found[5] == 1.0
+    sgd = optimizer(momentum=0.9)
+    schedule = OneCycleLR(sgd, 1.0, epochs=3, steps_per_epoch=5, pct_start=0.4, three_phase=True, div_factor=4.0)
+    rates, _ = course(sgd, schedule, 15)
+    assert rates[10] == pytest.approx(rates[0]) == 0.25
+    assert rates[5] == 1.0
     with pytest.raises(AttributeValueError, match="after the last one, 15"):
         schedule.step()
 

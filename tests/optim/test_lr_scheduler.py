@@ -24,14 +24,16 @@ def optimizer_of(lib: Any, name: str = "SGD", **options: Any) -> Any:
 
 def rates(optimizer: Any, scheduler: Any, epochs: int) -> list[list[float]]:
     """Learning rates of all groups, and momentum, before each epoch."""
-    seen = []
+    rates_seen = []
     for _ in range(epochs):
         group = optimizer.param_groups[0]
-        seen.append([g["lr"] for g in optimizer.param_groups] + [group.get("momentum", group.get("betas", (0,))[0])])
+        rates_seen.append(
+            [g["lr"] for g in optimizer.param_groups] + [group.get("momentum", group.get("betas", (0,))[0])]
+        )
         assert list(scheduler.get_last_lr()) == [g["lr"] for g in optimizer.param_groups]
         optimizer.step()
         scheduler.step()
-    return seen
+    return rates_seen
 
 
 def factor(epoch: int) -> float:
@@ -59,11 +61,11 @@ SCHEDULES = [
 @pytest.mark.parametrize(("name", "options"), SCHEDULES)
 def test_as_torch(name: str, options: dict):
     torch = pytest.importorskip("torch")
-    found = []
+    histories = []
     for lib in (graphc, torch):
         optimizer = optimizer_of(lib)
-        found.append(rates(optimizer, getattr(lib.optim.lr_scheduler, name)(optimizer, **options), 20))
-    np.testing.assert_allclose(found[0], found[1], rtol=1e-9, atol=1e-15)
+        histories.append(rates(optimizer, getattr(lib.optim.lr_scheduler, name)(optimizer, **options), 20))
+    np.testing.assert_allclose(histories[0], histories[1], rtol=1e-9, atol=1e-15)
 
 
 @pytest.mark.torch
@@ -80,40 +82,40 @@ def test_as_torch(name: str, options: dict):
 @pytest.mark.parametrize(("name", "more"), [("SGD", {"momentum": 0.9}), ("Adam", {})])
 def test_one_cycle_as_torch(options: dict, name: str, more: dict):
     torch = pytest.importorskip("torch")
-    found = []
+    histories = []
     for lib in (graphc, torch):
         optimizer = optimizer_of(lib, name, **more)
         scheduler = lib.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=[1.0, 2.0], **options)
-        found.append(rates(optimizer, scheduler, 20))
-    np.testing.assert_allclose(found[0], found[1], rtol=1e-9)
+        histories.append(rates(optimizer, scheduler, 20))
+    np.testing.assert_allclose(histories[0], histories[1], rtol=1e-9)
 
 
 @pytest.mark.torch
 def test_warm_up_then_cosine_as_torch():
     torch = pytest.importorskip("torch")
-    found = []
+    histories = []
     for lib in (graphc, torch):
         optimizer = optimizer_of(lib)
         schedules = lib.optim.lr_scheduler
-        parts = [
+        stages = [
             schedules.LinearLR(optimizer, start_factor=0.1, total_iters=4),
             schedules.CosineAnnealingLR(optimizer, T_max=8),
             schedules.ExponentialLR(optimizer, gamma=0.5),
         ]
-        found.append(rates(optimizer, schedules.SequentialLR(optimizer, parts, milestones=[4, 12]), 18))
-    np.testing.assert_allclose(found[0], found[1], rtol=1e-9, atol=1e-15)
+        histories.append(rates(optimizer, schedules.SequentialLR(optimizer, stages, milestones=[4, 12]), 18))
+    np.testing.assert_allclose(histories[0], histories[1], rtol=1e-9, atol=1e-15)
 
 
 @pytest.mark.torch
 def test_chained_as_torch():
     torch = pytest.importorskip("torch")
-    found = []
+    histories = []
     for lib in (graphc, torch):
         optimizer = optimizer_of(lib)
         schedules = lib.optim.lr_scheduler
-        parts = [schedules.ConstantLR(optimizer, 0.1, 3), schedules.ExponentialLR(optimizer, gamma=0.9)]
-        found.append(rates(optimizer, schedules.ChainedScheduler(parts), 8))
-    np.testing.assert_allclose(found[0], found[1], rtol=1e-9)
+        stages = [schedules.ConstantLR(optimizer, 0.1, 3), schedules.ExponentialLR(optimizer, gamma=0.9)]
+        histories.append(rates(optimizer, schedules.ChainedScheduler(stages), 8))
+    np.testing.assert_allclose(histories[0], histories[1], rtol=1e-9)
 
 
 @pytest.mark.torch
@@ -129,16 +131,16 @@ def test_chained_as_torch():
 def test_plateau_as_torch(options: dict):
     torch = pytest.importorskip("torch")
     metrics = [1.0, 0.9, 0.95, 0.93, 0.92, 0.5, 0.6, 0.7, 0.8, 0.4, 0.39999, 0.41, 0.42, 0.43, 0.44]
-    found = []
+    histories = []
     for lib in (graphc, torch):
         optimizer = optimizer_of(lib)
         scheduler = lib.optim.lr_scheduler.ReduceLROnPlateau(optimizer, **options)
-        seen = []
+        rates_seen = []
         for metric in metrics:
             scheduler.step(metric)
-            seen.append(list(scheduler.get_last_lr()))
-        found.append(seen)
-    np.testing.assert_allclose(found[0], found[1], rtol=1e-12)
+            rates_seen.append(list(scheduler.get_last_lr()))
+        histories.append(rates_seen)
+    np.testing.assert_allclose(histories[0], histories[1], rtol=1e-12)
 
 
 @pytest.mark.parametrize(("name", "options"), [s for s in SCHEDULES if "Lambda" not in s[0] and "Mul" not in s[0][:4]])
@@ -157,8 +159,8 @@ def test_state_goes_on(name: str, options: dict):
 
 def test_states_of_combined_and_lambda_schedules_go_on():
     def make(optimizer):
-        parts = [StepLR(optimizer, 2), lr_scheduler.LambdaLR(optimizer, factor)]
-        return SequentialLR(optimizer, parts, [5])
+        stages = [StepLR(optimizer, 2), lr_scheduler.LambdaLR(optimizer, factor)]
+        return SequentialLR(optimizer, stages, [5])
 
     first, second = optimizer_of(graphc), optimizer_of(graphc)
     a, b = make(first), make(second)

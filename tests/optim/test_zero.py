@@ -80,8 +80,8 @@ def values(optimizer: Any) -> list[np.ndarray]:
     return [p.detach().numpy() for group in optimizer.param_groups for p in group["params"]]
 
 
-def same(found: list[np.ndarray], expected: list[np.ndarray]) -> None:
-    for a, b in zip(found, expected, strict=True):
+def same(actual: list[np.ndarray], expected: list[np.ndarray]) -> None:
+    for a, b in zip(actual, expected, strict=True):
         np.testing.assert_array_equal(a, b)
 
 
@@ -90,8 +90,10 @@ def same(found: list[np.ndarray], expected: list[np.ndarray]) -> None:
 def test_ten_steps_have_the_bits_of_the_plain_optimizer(rule: Any, options: dict[str, Any]):
     expected = values(steps(rule(parameters(), **options)))
     for size in (3, 4):
-        for found in threads.run(size, lambda _: values(steps(ZeroRedundancyOptimizer(parameters(), rule, **options)))):
-            same(found, expected)
+        for weights_of_rank in threads.run(
+            size, lambda _: values(steps(ZeroRedundancyOptimizer(parameters(), rule, **options)))
+        ):
+            same(weights_of_rank, expected)
 
 
 def test_messages_hold_some_bytes_of_one_type_and_owner(monkeypatch: pytest.MonkeyPatch):
@@ -101,11 +103,11 @@ def test_messages_hold_some_bytes_of_one_type_and_owner(monkeypatch: pytest.Monk
         more = [nn.Parameter(graphc.ones(3, dtype=graphc.float64)) for _ in range(3)]
         optimizer = ZeroRedundancyOptimizer([*parameters(), *more], optim.SGD)
         messages = optimizer._messages(optimizer.param_groups[0]["params"])
-        assert sum(len(parts) for _, parts in messages) == 9
-        for owner, parts in messages:
-            assert {optimizer.owner(p) for p in parts} == {owner}
-            assert len({p.dtype for p in parts}) == 1
-            assert len(parts) == 1 or sum(p.numel() * p.dtype.itemsize for p in parts) <= 400
+        assert sum(len(bucket) for _, bucket in messages) == 9
+        for owner, bucket in messages:
+            assert {optimizer.owner(p) for p in bucket} == {owner}
+            assert len({p.dtype for p in bucket}) == 1
+            assert len(bucket) == 1 or sum(p.numel() * p.dtype.itemsize for p in bucket) <= 400
         assert len(messages) > 4
         return values(steps(optimizer, 2))
 
@@ -119,8 +121,8 @@ def test_muon_which_looks_at_whole_matrices():
         return [p for p in parameters() if len(p.shape) == 2]
 
     expected = values(steps(optim.Muon(matrices())))
-    for found in threads.run(2, lambda _: values(steps(ZeroRedundancyOptimizer(matrices(), optim.Muon)))):
-        same(found, expected)
+    for weights_of_rank in threads.run(2, lambda _: values(steps(ZeroRedundancyOptimizer(matrices(), optim.Muon)))):
+        same(weights_of_rank, expected)
 
 
 def test_each_process_has_state_of_its_share_only():
@@ -133,9 +135,9 @@ def test_each_process_has_state_of_its_share_only():
     (one, first), (two, second) = threads.run(2, state_of)
     assert first | second == set(range(6))
     assert not first & second
-    whole = sum(2 * int(np.prod(shape)) + 1 for shape in SHAPES)
-    assert one + two == whole
-    assert max(one, two) < 0.6 * whole
+    total = sum(2 * int(np.prod(shape)) + 1 for shape in SHAPES)
+    assert one + two == total
+    assert max(one, two) < 0.6 * total
 
 
 def test_operations_have_the_same_bits_too():
@@ -151,17 +153,19 @@ def test_operations_have_the_same_bits_too():
         return values(optimizer)
 
     expected = run(lambda p: optim.SGD(p, 0.1, 0.9))
-    for found in threads.run(2, lambda _: run(lambda p: ZeroRedundancyOptimizer(p, optim.SGD, lr=0.1, momentum=0.9))):
-        same(found, expected)
+    for weights_of_rank in threads.run(
+        2, lambda _: run(lambda p: ZeroRedundancyOptimizer(p, optim.SGD, lr=0.1, momentum=0.9))
+    ):
+        same(weights_of_rank, expected)
 
 
-def trained(make: Any, whole: bool, count: int = 10) -> list[np.ndarray]:
+def trained(make: Any, is_step: bool, count: int = 10) -> list[np.ndarray]:
     """The weights after steps of ``compile_step``, or of a compiled training function, with clipping."""
     net = network()
     optimizer = make(net.parameters())
 
-    def squares(found: Any) -> Any:
-        return (found * found).mean()
+    def squares(output: Any) -> Any:
+        return (output * output).mean()
 
     def train(x: Any) -> Any:
         optimizer.zero_grad()
@@ -171,7 +175,7 @@ def trained(make: Any, whole: bool, count: int = 10) -> list[np.ndarray]:
         optimizer.step()
         return loss
 
-    step: Any = graphc.compile(train) if whole else graphc.compile_step(net, squares, optimizer, clip_norm=0.5)
+    step: Any = graphc.compile(train) if is_step else graphc.compile_step(net, squares, optimizer, clip_norm=0.5)
     for number in range(count):
         optimizer.param_groups[0]["lr"] = 0.1 / (1 + number)
         step(graphc.tensor(np.random.default_rng(number).normal(size=(4, 6)).astype("f4")))
@@ -180,14 +184,14 @@ def trained(make: Any, whole: bool, count: int = 10) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize(
-    ("rule", "whole"),
+    ("rule", "is_step"),
     [(optim.Adam, False), (optim.Adafactor, False), (optim.Adam, True)],
     ids=["compile_step", "compile_step, whole matrices", "training function"],
 )
-def test_compiled_steps_have_the_bits_of_the_plain_optimizer(rule: Any, whole: bool):
-    expected = trained(rule, whole)
-    for found in threads.run(2, lambda _: trained(lambda p: ZeroRedundancyOptimizer(p, rule), whole)):
-        same(found, expected)
+def test_compiled_steps_have_the_bits_of_the_plain_optimizer(rule: Any, is_step: bool):
+    expected = trained(rule, is_step)
+    for weights_of_rank in threads.run(2, lambda _: trained(lambda p: ZeroRedundancyOptimizer(p, rule), is_step)):
+        same(weights_of_rank, expected)
 
 
 def test_a_parameter_that_is_used_after_the_step_in_a_compiled_function_is_the_new_one():
@@ -214,7 +218,7 @@ def test_a_compiled_step_waits_for_others_after_its_own_update():
     def calls(_: int) -> list[tuple[int, int]]:
         net = network()
         optimizer = ZeroRedundancyOptimizer(net.parameters(), optim.SGD, lr=0.1)
-        step = graphc.compile_step(net, lambda found: found.square().mean(), optimizer)
+        step = graphc.compile_step(net, lambda output: output.square().mean(), optimizer)
         graph = step.prepare(graphc.ones(4, 6)).graph
         sizes = [0, 0]
         for param in net.parameters():
@@ -230,30 +234,32 @@ def test_a_compiled_step_waits_for_others_after_its_own_update():
 
 def test_groups_schedules_closures_and_hooks_are_those_of_any_optimizer():
     def run(make: Any) -> tuple[list[np.ndarray], list[str]]:
-        params, told = parameters(), []
+        params, events = parameters(), []
         optimizer = make(params[:2])
         optimizer.add_param_group({"params": params[2:], "lr": 0.5})
         optimizer.native = True
         schedule = optim.lr_scheduler.StepLR(optimizer, 2, 0.5)
-        optimizer.register_step_pre_hook(lambda *_: told.append("before"))
-        optimizer.register_step_post_hook(lambda *_: told.append("after"))
+        optimizer.register_step_pre_hook(lambda *_: events.append("before"))
+        optimizer.register_step_post_hook(lambda *_: events.append("after"))
 
         def closure() -> Any:
             optimizer.zero_grad()
             loss = sum([(p * p).sum() for p in params], graphc.tensor(0.0))
             loss.backward()
-            told.append("loss")
+            events.append("loss")
             return loss
 
         for _ in range(4):
             assert optimizer.step(closure).item() > 0
             schedule.step()
         assert [group["lr"] for group in optimizer.param_groups] == [0.025, 0.125]
-        return [p.detach().numpy() for p in params], told
+        return [p.detach().numpy() for p in params], events
 
     expected, told = run(lambda p: optim.SGD(p, lr=0.1))
-    for found, heard in threads.run(3, lambda _: run(lambda p: ZeroRedundancyOptimizer(p, optim.SGD, lr=0.1))):
-        same(found, expected)
+    for weights_of_rank, heard in threads.run(
+        3, lambda _: run(lambda p: ZeroRedundancyOptimizer(p, optim.SGD, lr=0.1))
+    ):
+        same(weights_of_rank, expected)
         assert heard == told == ["before", "loss", "after"] * 4
 
 
@@ -282,8 +288,8 @@ def test_a_consolidated_state_goes_on_with_another_number_of_processes():
         optimizer.load_state_dict(state)
         return values(steps(optimizer, 5, first=5))
 
-    for found in threads.run(3, lambda _: rest(lambda p: ZeroRedundancyOptimizer(p, optim.Adam))):
-        same(found, expected)
+    for weights_of_rank in threads.run(3, lambda _: rest(lambda p: ZeroRedundancyOptimizer(p, optim.Adam))):
+        same(weights_of_rank, expected)
     same(rest(optim.Adam), expected)
 
 
@@ -330,7 +336,7 @@ def test_compiled_steps_go_on_from_a_checkpoint_of_another_number_of_processes(t
     def made(make: Any) -> tuple[Any, Any, dict[str, Any]]:
         net = network()
         optimizer = make(net.parameters())
-        step = graphc.compile_step(net, lambda found: found.square().mean(), optimizer)
+        step = graphc.compile_step(net, lambda output: output.square().mean(), optimizer)
         return step, optimizer, {"model": net, "step": step}
 
     def run(step: Any, first: int) -> None:
@@ -357,8 +363,8 @@ def test_compiled_steps_go_on_from_a_checkpoint_of_another_number_of_processes(t
     run(step, 3)
     threads.run(2, begin)
     same(go_on(optim.Adam), values(optimizer))
-    for found in threads.run(3, lambda _: go_on(shared)):
-        same(found, values(optimizer))
+    for weights_of_rank in threads.run(3, lambda _: go_on(shared)):
+        same(weights_of_rank, values(optimizer))
 
 
 @pytest.mark.parametrize(
@@ -403,8 +409,8 @@ def test_two_processes_have_the_bits_of_one(tmp_path: Any):
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("equal") == 2
     # One process alone reads what two have written.
-    found = checkpoint.load(None, tmp_path)
+    weights_of_rank = checkpoint.load(None, tmp_path)
     expected = steps(optim.Adam(parameters()))
     for number, entries in expected.state_dict()["state"].items():
         for name, value in entries.items():
-            np.testing.assert_array_equal(found["optimizer"]["state"][number][name].numpy(), value.numpy())
+            np.testing.assert_array_equal(weights_of_rank["optimizer"]["state"][number][name].numpy(), value.numpy())

@@ -65,8 +65,8 @@ def test_factors_are_rounded_and_sums_are_not(name: str):
     graph = optimize(gc.trace(function, *map(gc.tensor, arrays)), NARROW)
     assert ops(graph).count("bf16_pairs") == 2
     expected = function(*(gc.tensor(rounded(a)) for a in arrays)).numpy()
-    (found,) = Evaluator().run(graph, arrays)
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+    (result,) = Evaluator().run(graph, arrays)
+    np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-4)
     compiled = gc.compile(graph)(*map(gc.tensor, arrays))
     np.testing.assert_allclose(compiled.numpy(), expected, rtol=1e-4, atol=1e-4)
 
@@ -83,14 +83,14 @@ def test_a_convolution_and_its_gradients(channels: int, groups: int, images: int
     def traced(x: Any, weight: Any, g: Any) -> Any:
         return gradients(x.requires_grad_(), weight.requires_grad_(), g)
 
-    given = [gc.tensor(a) for a in (x, weight, g)]
-    narrow = Stages(gc.trace(traced, *given), passes=NARROW).optimized
+    operands = [gc.tensor(a) for a in (x, weight, g)]
+    narrow = Stages(gc.trace(traced, *operands), passes=NARROW).optimized
     assert ops(narrow).count("bf16_pairs") >= 4
     wide = [gc.tensor(rounded(a), requires_grad=i < 2) for i, a in enumerate((x, weight, g))]
-    for found, expected in zip(Evaluator().run(narrow, [x, weight, g]), gradients(*wide), strict=True):
-        np.testing.assert_allclose(found, expected.detach().numpy(), rtol=1e-3, atol=1e-3)
-    for found, expected in zip(gc.compile(narrow)(*given), gradients(*wide), strict=True):
-        np.testing.assert_allclose(found.numpy(), expected.detach().numpy(), rtol=1e-3, atol=1e-3)
+    for result, expected in zip(Evaluator().run(narrow, [x, weight, g]), gradients(*wide), strict=True):
+        np.testing.assert_allclose(result, expected.detach().numpy(), rtol=1e-3, atol=1e-3)
+    for result, expected in zip(gc.compile(narrow)(*operands), gradients(*wide), strict=True):
+        np.testing.assert_allclose(result.numpy(), expected.detach().numpy(), rtol=1e-3, atol=1e-3)
 
 
 def test_numbers_that_are_hard_to_round():
@@ -98,9 +98,9 @@ def test_numbers_that_are_hard_to_round():
     graph = optimize(gc.trace(lambda a, b: a @ b, gc.tensor(a), gc.tensor(b)), NARROW)
     np.testing.assert_allclose(Evaluator().run(graph, [a, b])[0], rounded(a) @ rounded(b), rtol=1e-4, atol=1e-4)
     a[0, 0], a[1, 0], a[2, 0] = np.nan, np.inf, 3.4e38
-    found = gc.compile(graph)(gc.tensor(a), gc.tensor(b)).numpy()
-    assert np.isnan(found[0]).all() and np.isinf(found[1]).all() and np.isinf(found[2]).all()
-    assert np.isfinite(found[3:]).all()
+    result = gc.compile(graph)(gc.tensor(a), gc.tensor(b)).numpy()
+    assert np.isnan(result[0]).all() and np.isinf(result[1]).all() and np.isinf(result[2]).all()
+    assert np.isfinite(result[3:]).all()
 
 
 @pytest.mark.parametrize(
@@ -169,22 +169,22 @@ class Small(nn.Module):
 def batches(count: int) -> list[tuple[Any, Any]]:
     """Sequences in which each sign follows from the one before, and sometimes from nothing."""
     random = np.random.default_rng(0)
-    following, found = random.permutation(SIGNS), []
+    following, batches_drawn = random.permutation(SIGNS), []
     for _ in range(count):
         text = np.zeros((8, BLOCK + 1), np.int64)
         text[:, 0] = random.integers(0, SIGNS, 8)
-        for place in range(BLOCK):
+        for position in range(BLOCK):
             free = random.random(8) < 0.2
-            text[:, place + 1] = np.where(free, random.integers(0, SIGNS, 8), following[text[:, place]])
-        found.append((gc.tensor(text[:, :-1].copy()), gc.tensor(text[:, 1:].copy())))
-    return found
+            text[:, position + 1] = np.where(free, random.integers(0, SIGNS, 8), following[text[:, position]])
+        batches_drawn.append((gc.tensor(text[:, :-1].copy()), gc.tensor(text[:, 1:].copy())))
+    return batches_drawn
 
 
-def losses(precision: str | None, whole: bool) -> tuple[list[float], Any]:
+def losses(precision: str | None, is_step: bool) -> tuple[list[float], Any]:
     gc.manual_seed(3)
     model = Small()
     optimizer = gc.optim.AdamW(model.parameters(), lr=3e-3)
-    if whole:
+    if is_step:
         step = gc.compile_step(model, None, optimizer, precision=precision, clip_norm=1.0)
     else:
 
@@ -197,8 +197,8 @@ def losses(precision: str | None, whole: bool) -> tuple[list[float], Any]:
             return loss
 
         step = gc.compile(train, precision=precision)
-    found = [step(x, y) for x, y in batches(100)]
-    return [float(loss.detach()) for loss in found], model
+    loss_values = [step(x, y) for x, y in batches(100)]
+    return [float(loss.detach()) for loss in loss_values], model
 
 
 @pytest.fixture(scope="module")
@@ -206,9 +206,9 @@ def wide() -> list[float]:
     return losses(None, True)[0]
 
 
-@pytest.mark.parametrize("whole", [True, False], ids=["step", "function"])
-def test_a_small_gpt_converges_as_in_f32(wide: list[float], whole: bool):
-    narrow, model = losses("bf16", whole)
+@pytest.mark.parametrize("is_step", [True, False], ids=["step", "function"])
+def test_a_small_gpt_converges_as_in_f32(wide: list[float], is_step: bool):
+    narrow, model = losses("bf16", is_step)
     assert wide[0] > 2.5 and np.mean(wide[-10:]) < 1.6
     assert narrow != wide
     np.testing.assert_allclose(narrow, wide, atol=0.05)

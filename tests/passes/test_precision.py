@@ -102,8 +102,8 @@ def tied(cls: str = "") -> Graph:
     graph = Graph("tied")
     with use(GraphDispatcher(graph)):
         table = weight(graph, 100, 48, cls=cls)
-        places = e.cast(e.mul(e.abs(tensor(graph, 3, 5)), 20.0), dtype=int64)
-        graph.set_outputs([matmul(gather(table, places, axis=0), table, transpose_b=True)])
+        indices = e.cast(e.mul(e.abs(tensor(graph, 3, 5)), 20.0), dtype=int64)
+        graph.set_outputs([matmul(gather(table, indices, axis=0), table, transpose_b=True)])
     return graph
 
 
@@ -121,8 +121,8 @@ def recurrent(cls: str = "") -> Graph:
         xs = graph.add_input(TensorType(float32, (3, 2, 64)), "x")
         start = shape.filled(0, float32, (2, 64))
         operands = (start, xs, weight(graph, 64, 64, cls=cls))
-        found = scan(*operands, body=step, carries=1, sequences=1, length=3, reverse=False)
-        graph.set_outputs([found[1]])
+        results = scan(*operands, body=step, carries=1, sequences=1, length=3, reverse=False)
+        graph.set_outputs([results[1]])
     return graph
 
 
@@ -131,9 +131,12 @@ MAKERS = {f.__name__: f for f in (product, linear, left, batched, convolution, t
 
 def narrow_arguments(graph: Graph, params: dict, arguments: list[np.ndarray], narrowed: Graph) -> list[np.ndarray]:
     """Arguments of the narrow graph, its params made of those of the graph."""
-    given = {input_path(v) or v.name: a for v, a in zip(graph.inputs, arguments, strict=True)}
-    made = {path: make(given[source]) for path, (source, make) in params.items()}
-    return [(made | given if v.dtype is float32 else made)[input_path(v) or v.name] for v in narrowed.inputs]
+    arrays_by_path = {input_path(v) or v.name: a for v, a in zip(graph.inputs, arguments, strict=True)}
+    narrow_arrays = {path: make(arrays_by_path[source]) for path, (source, make) in params.items()}
+    return [
+        (narrow_arrays | arrays_by_path if v.dtype is float32 else narrow_arrays)[input_path(v) or v.name]
+        for v in narrowed.inputs
+    ]
 
 
 def widest(graph: Graph) -> list[np.ndarray]:
@@ -159,15 +162,15 @@ def stored_type(name: str, precision: str) -> DType:
 def test_weights_are_narrow_and_results_near(name: str, precision: str, cls: str):
     graph = optimize(MAKERS[name](cls))
     before = print_graph(graph)
-    found = narrow_weights(graph, precision)
-    verify_graph(found.graph)
+    result = narrow_weights(graph, precision)
+    verify_graph(result.graph)
     assert print_graph(graph) == before
-    own = [*(a.dtype for a in widest(found.graph)), *(v.dtype.numpy for v in found.graph.inputs if input_path(v))]
-    assert own.count(stored_type(name, precision).numpy) == found.count == 1
-    assert bool(found.params) == bool(cls) and set(found.params) <= {input_path(v) for v in found.graph.inputs}
+    own = [*(a.dtype for a in widest(result.graph)), *(v.dtype.numpy for v in result.graph.inputs if input_path(v))]
+    assert own.count(stored_type(name, precision).numpy) == result.count == 1
+    assert bool(result.params) == bool(cls) and set(result.params) <= {input_path(v) for v in result.graph.inputs}
     arguments = random_arguments(graph)
     expected = evaluate(graph, arguments)[0]
-    got = evaluate(found.graph, narrow_arguments(graph, found.params, arguments, found.graph))[0]
+    got = evaluate(result.graph, narrow_arguments(graph, result.params, arguments, result.graph))[0]
     size = np.abs(expected).max()
     assert 0 < np.abs(got - expected).max() < 8 * ERROR[precision] * size
 
@@ -280,8 +283,8 @@ def test_pairs_of_weights():
     (before,) = widest(graph)
     (after,) = widest(narrow_weights(graph, "bf16_dot").graph)
     assert after.shape == (80, 32)
-    for found, given in zip(halves(after), (before[:, ::2], before[:, 1::2]), strict=True):
-        assert np.abs(found / given - 1).max() <= 2.0**-8
+    for result, source in zip(halves(after), (before[:, ::2], before[:, 1::2]), strict=True):
+        assert np.abs(result / source - 1).max() <= 2.0**-8
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
@@ -289,8 +292,8 @@ def test_odd_numbers_have_no_pairs_or_quads(precision: str):
     graph = Graph("odd")
     with use(GraphDispatcher(graph)):
         graph.set_outputs([matmul(tensor(graph, 3, 65), weight(graph, 80, 65), transpose_b=True)])
-    (found,) = widest(narrow_weights(graph, precision).graph)
-    assert found.dtype == PRECISIONS[precision.removesuffix("_dot")].numpy
+    (result,) = widest(narrow_weights(graph, precision).graph)
+    assert result.dtype == PRECISIONS[precision.removesuffix("_dot")].numpy
 
 
 @pytest.mark.parametrize(("precision", "instruction"), [("bf16_dot", "vdpbf16ps"), ("int8_dot", "vpdpbusd")])
@@ -305,16 +308,16 @@ def test_products_are_one_instruction_where_there_is_one(precision: str, instruc
 def test_rows_have_scales_of_their_own():
     """A large row takes nothing from a small one, a row of zeros stays one, and what is not finite is not hidden."""
     graph = optimize(linear())
-    found = narrow_weights(graph, "int8_dot").graph
+    narrow = narrow_weights(graph, "int8_dot").graph
     rows = np.random.default_rng(1).standard_normal((3, 64)).astype(np.float32)
     scaled = (rows * np.array([[1e-3], [0.0], [1e3]])).astype(np.float32)
-    expected, got = evaluate(graph, [scaled])[0], evaluate(found, [scaled])[0]
+    expected, got = evaluate(graph, [scaled])[0], evaluate(narrow, [scaled])[0]
     for a, b in zip(got, expected, strict=True):
         assert np.abs(a - b).max() <= 0.03 * np.abs(b).max()
     np.testing.assert_allclose(got[1], expected[1], rtol=1e-6)
     for wrong in (np.nan, np.inf):
         rows[1, 5] = wrong
-        for result in (evaluate(found, [rows])[0], load_compiled(compile_graph(found)).run([rows])[0]):
+        for result in (evaluate(narrow, [rows])[0], load_compiled(compile_graph(narrow)).run([rows])[0]):
             assert not np.isfinite(result[1]).any() and np.isfinite(result[[0, 2]]).all()
 
 
@@ -330,10 +333,10 @@ def test_each_large_weight_has_a_line_that_says_how_it_is_stored():
         ("convolution", "f32[32,16,3,3] is stored as int8 (conv is no product of rows with this matrix)"),
         ("tied", "f32[100,48] is stored as int8 (gather is no product of rows with this matrix)"),
     ):
-        (found,) = narrow_weights(optimize(MAKERS[name]()), "int4").decisions
-        assert found.endswith(line)
+        (result,) = narrow_weights(optimize(MAKERS[name]()), "int4").decisions
+        assert result.endswith(line)
     graph = Graph("g")
     with use(GraphDispatcher(graph)):
         graph.set_outputs([e.mul(tensor(graph, 64, 64), weight(graph, 64, 64))])
-    (found,) = narrow_weights(graph, "int4").decisions
-    assert found.endswith("is stored as it is (mul reads it as it is)")
+    (result,) = narrow_weights(graph, "int4").decisions
+    assert result.endswith("is stored as it is (mul reads it as it is)")

@@ -73,9 +73,9 @@ def test_what_calls_take_is_remembered_but_not_for_ever(program: Executable, mon
 
 
 def test_sizes_for_named_dimensions_without_a_call(program: Executable):
-    found = program.sizes.of_dimensions({"time": 100})
-    assert [spec.shape for *_, spec in found.inputs] == [(8, 200), (100,)]
-    assert found.arena >= 4 * 8 * 100 and found.arena == program.sizes.of_dimensions({"time": 100, "batch": 8}).arena
+    result = program.sizes.of_dimensions({"time": 100})
+    assert [spec.shape for *_, spec in result.inputs] == [(8, 200), (100,)]
+    assert result.arena >= 4 * 8 * 100 and result.arena == program.sizes.of_dimensions({"time": 100, "batch": 8}).arena
     with pytest.raises(ArgumentError, match="there is no dimension rows"):
         program.sizes.of_dimensions({"rows": 1})
     with pytest.raises(ArgumentError, match="dimension time is 1"):
@@ -84,15 +84,15 @@ def test_sizes_for_named_dimensions_without_a_call(program: Executable):
 
 def test_one_callable_takes_all_sizes_of_named_dimensions():
     program = sized_program()
-    found = caller()
-    assert found is not None
+    binder = caller()
+    assert binder is not None
     slow: list[tuple[int, ...]] = []
 
     def fallback(x: np.ndarray, w: np.ndarray, **options: object) -> list[np.ndarray]:
         slow.append(np.shape(x))
         return program.run((x, w))
 
-    call = found.bind(program, (), fallback)
+    call = binder.bind(program, (), fallback)
     x, w = given(8, 16)
     check(call(x, w), x, w)
     assert not slow, "the callable is made for the hints"
@@ -100,8 +100,8 @@ def test_one_callable_takes_all_sizes_of_named_dimensions():
         x, w = given(batch, time)
         check(call(x, w), x, w)
     assert set(slow) <= {(64, 8192)} and len(slow) <= 1, "only a call that needs more shared memory than any before"
-    kept = [call(*given(8, 16)) for _ in range(3)]
-    for result in kept:
+    results = [call(*given(8, 16)) for _ in range(3)]
+    for result in results:
         check(result, *given(8, 16))
     with pytest.raises(ShapeError, match="outside of"):
         call(np.zeros((65, 10), np.float32), np.zeros(5, np.float32))
@@ -158,9 +158,9 @@ def test_outputs_may_be_given_at_any_size(program: Executable):
     for batch, time in ((3, 5), (8, 16), (1, 700), (3, 5)):
         x, w = given(batch, time)
         outs = [np.empty((batch, time), np.float32), np.empty(batch, np.float32)]
-        found = run(x, w, out=outs)
-        assert all(a is b for a, b in zip(found, outs, strict=True))
-        check(found, x, w)
+        result = run(x, w, out=outs)
+        assert all(a is b for a, b in zip(result, outs, strict=True))
+        check(result, x, w)
 
 
 def python_only(*_: object, **__: object) -> list[np.ndarray]:
@@ -185,14 +185,14 @@ def test_what_fits_no_sizes_goes_to_python_and_the_callable_stays_right(program:
 
 def test_large_outputs_of_other_sizes_take_memory_that_is_large_enough(program: Executable):
     run = caller().bind(program, (), lambda *arrays, **_: program.run(arrays))
-    kept, random = [], np.random.default_rng(0)
+    outputs, random = [], np.random.default_rng(0)
     for number in range(60):
         arrays = given(int(random.integers(1, 65)), int(random.integers(2, 3000)))
         results = run(*arrays)
         check(results, *arrays)
         if number % 7 == 0:
-            kept.append((results, arrays))
-    for results, arrays in kept:
+            outputs.append((results, arrays))
+    for results, arrays in outputs:
         check(results, *arrays)
 
 
@@ -218,8 +218,8 @@ def common_program() -> Executable:
     batch = [size_of(d) for d in dims]
 
     def shape(extents):
-        known = dict(zip(program.manifest.dims, batch, strict=True))
-        return tuple(at(extent, known) for extent in extents)
+        sizes = dict(zip(program.manifest.dims, batch, strict=True))
+        return tuple(at(extent, sizes) for extent in extents)
 
     buffers = tuple(replace(b, shape=shape(b.shape)) for b in program.manifest.buffers)
     arena = shape((program.manifest.arena,))[0]
@@ -286,30 +286,30 @@ def sums(x: np.ndarray, pos: int) -> np.ndarray:
 
 def test_one_native_callable_serves_all_numbers():
     program = executable_of(NUMBERED)
-    asked: list[object] = []
+    lookups: list[object] = []
 
     def fallback(*arrays: object, **options: object) -> object:
-        asked.append(arrays[1])
+        lookups.append(arrays[1])
         return program.run(arrays)
 
-    made = caller()
-    assert made is not None
-    call = made.bind(program, (), fallback)
+    binder = caller()
+    assert binder is not None
+    call = binder.bind(program, (), fallback)
     for batch in (8, 3):
         x = np.random.default_rng(batch).standard_normal((batch, 10)).astype(np.float32)
         for pos in (0, 9, 4, 9, 1, 0):
             np.testing.assert_allclose(call(x, pos)[0], sums(x, pos), rtol=1e-5, atol=1e-6)
-    assert not asked
+    assert not lookups
     np.testing.assert_allclose(call(x, np.int64(3))[0], sums(x, 3), rtol=1e-5, atol=1e-6)
-    assert len(asked) == 1
+    assert len(lookups) == 1
     for wrong in (10, -1, True, 3.0, None, 1 << 80, "3"):
         with pytest.raises(ArgumentError, match="pos"):
             call(x, wrong)
 
 
-def counted(program: Executable, asked: list[object]):
+def counted(program: Executable, lookups: list[object]):
     """A fallback."""
-    return lambda *arrays: asked.append(arrays) or program.run(arrays)
+    return lambda *arrays: lookups.append(arrays) or program.run(arrays)
 
 
 def test_numbers_that_are_expressions_or_give_the_shapes_of_outputs_are_native_too():
@@ -317,17 +317,17 @@ def test_numbers_that_are_expressions_or_give_the_shapes_of_outputs_are_native_t
     longer = longer.replace("  temp %t: f32[batch,pos + 1]\n", "").replace("@twice(%x, %t)", "@twice(%x, %z)")
     longer = longer.replace("call @sums(%t", "call @sums(%z")
     twice = NUMBERED.replace("  output %y", "  input %twice: i64[] equals 2*pos\n  output %y")
-    made, x = caller(), np.random.default_rng(0).standard_normal((8, 10)).astype(np.float32)
-    assert made is not None
+    binder, x = caller(), np.random.default_rng(0).standard_normal((8, 10)).astype(np.float32)
+    assert binder is not None
     for text in (longer, twice):
         program = executable_of(text)
-        asked: list[object] = []
-        call = made.bind(program, (), counted(program, asked))
+        lookups: list[object] = []
+        call = binder.bind(program, (), counted(program, lookups))
         for pos in (2, 0, 9):
             more = (2 * pos,) if text is twice else ()
-            found = call(x, pos, *more)
-            np.testing.assert_allclose(found[-1], sums(x, pos), rtol=1e-5, atol=1e-6)
-            assert text is twice or found[0].shape == (8, pos + 1)
-        assert not asked
+            result = call(x, pos, *more)
+            np.testing.assert_allclose(result[-1], sums(x, pos), rtol=1e-5, atol=1e-6)
+            assert text is twice or result[0].shape == (8, pos + 1)
+        assert not lookups
     with pytest.raises(ArgumentError, match=r"the number input 'twice' is 5, not 4 = 2\*pos"):
         call(x, 2, 5)

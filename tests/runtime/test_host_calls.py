@@ -45,22 +45,22 @@ X = np.arange(12, dtype=np.float32).reshape(4, 3)
 
 
 def test_functions_get_and_give_arrays_and_share_a_state(program):
-    seen = []
+    observed = []
 
     def first(state, array):
         state["first"] = array
         return [array.T]
 
     def second(state, array):
-        seen.append((state["first"].copy(), array))
+        observed.append((state["first"].copy(), array))
         return []
 
     for _ in range(2):
         with host_calls.running(functions(first, second), {}):
-            (found,) = program.run([X], ())
-        np.testing.assert_array_equal(found, (2 * X.T) ** 2)
-    for kept, array in seen:
-        np.testing.assert_array_equal(kept, 2 * X)
+            (result,) = program.run([X], ())
+        np.testing.assert_array_equal(result, (2 * X.T) ** 2)
+    for retained, array in observed:
+        np.testing.assert_array_equal(retained, 2 * X)
         np.testing.assert_array_equal(array, 2 * X.T + 1)
         assert not array.flags.writeable
 
@@ -107,8 +107,8 @@ def test_runs_of_several_threads_are_apart(program):
     threads = [threading.Thread(target=work, args=(f,)) for f in (1.0, 2.0, 3.0)]
     [t.start() for t in threads]
     [t.join() for t in threads]
-    for factor, found in results.items():
-        for array in found:
+    for factor, result in results.items():
+        for array in result:
             np.testing.assert_array_equal(array, (2 * X.T * factor) ** 2)
 
 
@@ -121,17 +121,17 @@ def test_runs_nest(program):
         return [array.T * 3]
 
     with host_calls.running(functions(first, lambda s, a: []), {}):
-        (found,) = program.run([X], ())
-    np.testing.assert_array_equal(found, (6 * X.T) ** 2)
+        (result,) = program.run([X], ())
+    np.testing.assert_array_equal(result, (6 * X.T) ** 2)
     np.testing.assert_array_equal(inner[0], (2 * X.T) ** 2)
 
 
 def served(function, operands, results):
     """What one call of a function leaves in the memory of its results, and its error."""
-    places = [np.ones(1, np.float32), np.ones(1, np.float32), *operands, *results]
-    addresses = np.array([p.ctypes.data if p.size else 0 for p in places], np.uintp)
-    given, made = (tuple((p.shape, p.dtype) for p in part) for part in (operands, results))
-    run = host_calls.HostRun([HostFunction("f", function, given, made)], {})
+    memory = [np.ones(1, np.float32), np.ones(1, np.float32), *operands, *results]
+    addresses = np.array([p.ctypes.data if p.size else 0 for p in memory], np.uintp)
+    operand_types, result_types = (tuple((p.shape, p.dtype) for p in arrays) for arrays in (operands, results))
+    run = host_calls.HostRun([HostFunction("f", function, operand_types, result_types)], {})
     run.serve(0, addresses.ctypes.data)
     return run.error
 
@@ -150,30 +150,30 @@ def test_an_operand_of_another_size_than_the_result_is_an_error():
 
 
 def test_an_operand_of_another_type_than_the_result_is_cast():
-    found = np.zeros(3, np.float64)
-    assert served(lambda state, x: [x], [np.arange(3, dtype=np.float32)], [found]) is None
-    np.testing.assert_array_equal(found, [0, 1, 2])
+    result = np.zeros(3, np.float64)
+    assert served(lambda state, x: [x], [np.arange(3, dtype=np.float32)], [result]) is None
+    np.testing.assert_array_equal(result, [0, 1, 2])
 
 
 def test_empty_operands_and_results_need_no_memory():
-    seen = []
-    assert served(lambda state, x: seen.append(x) or [x], [np.zeros((0, 3))], [np.zeros((0, 3))]) is None
-    assert seen[0].shape == (0, 3)
+    observed = []
+    assert served(lambda state, x: observed.append(x) or [x], [np.zeros((0, 3))], [np.zeros((0, 3))]) is None
+    assert observed[0].shape == (0, 3)
 
 
 def test_nobody_can_write_to_operands_and_they_stay_what_they_were():
-    kept = []
+    retained = []
 
     def function(state, x):
         with pytest.raises(ValueError, match="WRITEABLE"):
             x.setflags(write=True)
-        kept.append(x)
+        retained.append(x)
         return []
 
     x = np.arange(3.0)
     assert served(function, [x], []) is None
     x[:] = -1
-    np.testing.assert_array_equal(kept[0], [0, 1, 2])
+    np.testing.assert_array_equal(retained[0], [0, 1, 2])
 
 
 @pytest.mark.parametrize("lasting", [False, True])
@@ -224,40 +224,40 @@ def lent(first, second):
 
 
 def test_lent_memory_is_that_of_operands_and_results(program):
-    begun = []
+    requests = []
 
     def first(state, source, result):
-        begun.append(Begun(source, result))
-        state[host_calls.OPEN] = [begun[-1]]
-        begun[-1].settle()
+        requests.append(Begun(source, result))
+        state[host_calls.OPEN] = [requests[-1]]
+        requests[-1].settle()
 
     def second(state, source):
         del state[host_calls.OPEN]
 
     with host_calls.running(lent(first, second), {}):
-        (found,) = program.run([X], ())
-    np.testing.assert_array_equal(found, (2 * X.T) ** 2)
-    assert begun[0].ends == 1 and begun[0].result.base is not None
+        (actual,) = program.run([X], ())
+    np.testing.assert_array_equal(actual, (2 * X.T) ** 2)
+    assert requests[0].ends == 1 and requests[0].result.base is not None
 
 
 def test_what_was_begun_with_lent_memory_ends_before_the_call_does_whatever_happens(program):
-    begun = []
+    requests = []
 
     def first(state, source, result):
-        begun.append(Begun(source, result))
-        state[host_calls.OPEN] = [begun[-1]]
+        requests.append(Begun(source, result))
+        state[host_calls.OPEN] = [requests[-1]]
         raise KeyError("no")
 
     with pytest.raises(KeyError, match="no"), host_calls.running(lent(first, first), {}):
         program.run([X], ())
-    assert [b.ends for b in begun] == [1]
+    assert [b.ends for b in requests] == [1]
 
 
 def test_a_program_that_has_lent_memory_and_was_stopped_does_not_lend_it_again(program):
-    begun = []
+    requests = []
 
     def first(state, source, result):
-        begun.append(Begun(source, result))
+        requests.append(Begun(source, result))
 
     with host_calls.running(lent(first, lambda state, source: None), {}) as run:
         assert host_calls.is_lending()
@@ -266,7 +266,7 @@ def test_a_program_that_has_lent_memory_and_was_stopped_does_not_lend_it_again(p
         with pytest.raises(GraphcError, match="a condition false"):
             program.run([X], ())
         assert run.lends
-    assert len(begun) == 1 and not host_calls.is_lending()
+    assert len(requests) == 1 and not host_calls.is_lending()
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

@@ -81,11 +81,11 @@ def bound_call(
     **named: Any,
 ) -> NativeCall:
     address = ctypes.cast(read, ctypes.c_void_p).value or 0
-    made = TensorLibrary(address, library.make, library.is_negative, library.threads, 0)
+    tensor_library = TensorLibrary(address, library.make, library.is_negative, library.threads, 0)
     caller = tensor_caller()
     assert caller is not None and program.sizes.fixed is not None
     arguments = [Input(0, f32(0)), *rest]
-    found = caller.bind(made, program, bound, program.sizes.fixed, arguments, results, count, **named)
+    found = caller.bind(tensor_library, program, bound, program.sizes.fixed, arguments, results, count, **named)
     assert found is not None
     found.allow(1, {})
     return found
@@ -100,11 +100,11 @@ def test_a_call_gives_new_tensors_objects_arguments_and_what_it_gave_before():
     run = bound_call(executable(N), results, 2, library, bound)
     x, y = f32(3), object()
     expected = executable(N).run([x], (f32(2), f32(0)))[0]
-    given = [x, y]
-    found = run.call(given)
-    assert found is not None and given == []
-    assert found[0] is other and found[1] is found[2] is library.made[0] and found[3] is y
-    assert found[1].tolist() == expected.tolist() and bound[1].tolist() == [3.0] * N
+    arguments = [x, y]
+    result = run.call(arguments)
+    assert result is not None and arguments == []
+    assert result[0] is other and result[1] is result[2] is library.made[0] and result[3] is y
+    assert result[1].tolist() == expected.tolist() and bound[1].tolist() == [3.0] * N
     references = [sys.getrefcount(v) for v in (x, y, other, None)]
     for _ in range(100):
         assert run.call([x, y]) is not None
@@ -118,8 +118,8 @@ def test_what_is_not_as_declared_is_left_to_others():
     wrong: list[Any] = [np.zeros(N), np.zeros(N + 1, np.float32), np.zeros((N, 1), np.float32), f32(np.nan), "x", None]
     wrong += [np.zeros(2 * N, np.float32)[::2], np.zeros(N, np.int32)]
     for value in wrong:
-        given = [value]
-        assert run.call(given) is None and given[0] is value
+        arguments = [value]
+        assert run.call(arguments) is None and arguments[0] is value
     assert run.call([]) is None and run.call([f32(1)] * 2) is None and run.call((f32(1),)) is None  # type: ignore[arg-type]
     assert not library.made
     assert run.call([f32(1)]) is not None
@@ -135,16 +135,16 @@ def test_a_weight_must_lie_where_it_lies_and_a_check_must_say_yes():
     library, w, answers = Library(), f32(2), [True, False, 1]
     run = bound_call(executable(N), [NEW], 2, library, (w, f32(0)), [Weight(1, w.ctypes.data)])
     assert run.call([f32(1), w]) is not None and run.call([f32(1), f32(2)]) is None
-    asked: list[Any] = []
+    questions: list[Any] = []
 
     def check(args: list[Any]) -> Any:
-        asked.append(list(args))
+        questions.append(list(args))
         return answers.pop(0)
 
     run = bound_call(executable(N), [NEW], 1, library, (w, f32(0)), check=check)
     x = f32(1)
     assert [run.call([x]) is None for _ in range(3)] == [False, True, True]
-    assert all(args[0] is x for args in asked)
+    assert all(args[0] is x for args in questions)
     with pytest.raises(IndexError):
         run.call([x])
 
@@ -152,35 +152,35 @@ def test_a_weight_must_lie_where_it_lies_and_a_check_must_say_yes():
 def test_an_exception_of_who_makes_tensors_is_raised():
     library = Library()
     run = bound_call(executable(N), [Output(MADE, value=((13,), (1,), np.float32))], 1, library, (f32(2), f32(0)))
-    given = [f32(1)]
+    arguments = [f32(1)]
     with pytest.raises(MemoryError):
-        run.call(given)
-    assert len(given) == 1
+        run.call(arguments)
+    assert len(arguments) == 1
 
 
-@pytest.mark.parametrize("asked", ["is_negative", "threads"])
-def test_an_exception_of_what_is_asked_is_raised(asked: str, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("question", ["is_negative", "threads"])
+def test_an_exception_of_what_is_asked_is_raised(question: str, monkeypatch: pytest.MonkeyPatch):
     def interrupted(*_: Any) -> Any:
         raise KeyboardInterrupt
 
     library = Library()
     with monkeypatch.context() as patch:
-        patch.setattr(library, asked, interrupted)
+        patch.setattr(library, question, interrupted)
         run = bound_call(executable(N), [NEW], 1, library, (f32(2), f32(0)))
-        given = [f32(1)]
+        arguments = [f32(1)]
         with pytest.raises(KeyboardInterrupt):
-            run.call(given)
-        assert len(given) == 1 and run.call([]) is None
+            run.call(arguments)
+        assert len(arguments) == 1 and run.call([]) is None
 
 
 def test_bound_arrays_that_are_copied_at_each_call_have_no_native_call():
     caller, program = tensor_caller(), executable(N)
     library = Library()
-    made = TensorLibrary(
+    tensor_library = TensorLibrary(
         ctypes.cast(read, ctypes.c_void_p).value or 0, library.make, library.is_negative, library.threads, 0
     )
     assert caller is not None and program.sizes.fixed is not None
     bound = np.zeros(2 * N, np.float32)[::2], f32(0)
-    assert caller.bind(made, program, bound, program.sizes.fixed, [Input(0, f32(0))], [NEW], 1) is None
+    assert caller.bind(tensor_library, program, bound, program.sizes.fixed, [Input(0, f32(0))], [NEW], 1) is None
     unread = [Input(0, "no tensor")]
-    assert caller.bind(made, program, (f32(1), f32(0)), program.sizes.fixed, unread, [NEW], 1) is None
+    assert caller.bind(tensor_library, program, (f32(1), f32(0)), program.sizes.fixed, unread, [NEW], 1) is None

@@ -74,10 +74,10 @@ def _is_found(step, model, batch, message, calls=1):
         for _ in range(calls):
             step(*map(graphc.tensor, batch))
     if calls > 1:
-        return all(part in str(caught.value) for part in message)
+        return all(text in str(caught.value) for text in message)
     for old, new in zip(before, _state(model, step.optimizer), strict=True):
         np.testing.assert_array_equal(old, new)
-    return all(part in str(caught.value) for part in message)
+    return all(text in str(caught.value) for text in message)
 
 
 @pytest.mark.parametrize(("make", "count"), [(perceptron, 40), (convolution, 40), (recurrent, 20)])
@@ -97,26 +97,26 @@ def test_all_of_100_injections_are_found_where_they_are(make, count):
         calls = 1
         if kind == "input":
             batch[0].flat[random.integers(batch[0].size)] = np.nan
-            held, message = None, ("input", "1 NaN")
+            target_tensor, message = None, ("input", "1 NaN")
         elif kind == "weight":
-            path, held = weights[random.integers(len(weights))]
+            path, target_tensor = weights[random.integers(len(weights))]
             value, message = random.choice([np.nan, np.inf, -np.inf]), (f"{path} is not finite",)
             # A gate of a cell is 1 for an infinite weight, and all that it leads to is finite.
             calls = CALLS if np.isinf(value) and "cells" in path else 1
         else:
             path, module = faults[random.integers(len(faults))]
             name, value, op, phase = KINDS[kind]
-            held, message = getattr(module, name), (f"in {path} (Fault), {phase}", f"by {op} " if op else "")
-        kept = None if held is None else held.detach().numpy().copy()
-        if held is not None:
+            target_tensor, message = getattr(module, name), (f"in {path} (Fault), {phase}", f"by {op} " if op else "")
+        values_before = None if target_tensor is None else target_tensor.detach().numpy().copy()
+        if target_tensor is not None:
             with graphc.no_grad():
-                changed = kept.copy()
+                changed = values_before.copy()
                 changed.flat[random.integers(changed.size)] = value
-                held.copy_(graphc.tensor(changed))
+                target_tensor.copy_(graphc.tensor(changed))
         assert _is_found(step, model, batch, message, calls), (number, kind, message)
-        if held is not None:
+        if target_tensor is not None:
             with graphc.no_grad():
-                held.copy_(graphc.tensor(kept))
+                target_tensor.copy_(graphc.tensor(values_before))
         step(*map(graphc.tensor, _batch(random, shape)))
 
 
@@ -251,13 +251,13 @@ def test_hooks_are_called_once_where_a_step_is_stopped():
     assert len(usual) == 2 * 5 + 4
     for name, value, op, phase in KINDS.values():
         with graphc.no_grad():
-            kept = getattr(model[1], name).item()
+            value_before = getattr(model[1], name).item()
             getattr(model[1], name).fill_(value)
         calls.clear()
         assert _is_found(step, model, batch, (f"in 1 (Fault), {phase}", op or ""))
         assert calls == usual
         with graphc.no_grad():
-            getattr(model[1], name).fill_(kept)
+            getattr(model[1], name).fill_(value_before)
     calls.clear()
     step(*map(graphc.tensor, batch))
     assert calls == usual
@@ -291,7 +291,7 @@ def test_a_gradient_that_a_hook_spoils_is_found():
 
 
 def test_a_step_that_is_stopped_without_a_reason_goes_on_as_ever():
-    found = []
+    messages_of_runs = []
     for armed in (False, True):
         calls: list[str] = []
         graphc.manual_seed(0)
@@ -306,9 +306,9 @@ def test_a_step_that_is_stopped_without_a_reason_goes_on_as_ever():
         )
         for _ in range(3):
             results = step(1e17 * graphc.ones(2, 64), 1e18 * graphc.ones(2, 64))
-        found.append([*(r.numpy() for r in results), model.weight.detach().numpy()])
+        messages_of_runs.append([*(r.numpy() for r in results), model.weight.detach().numpy()])
         assert len(calls) == 9
-    for one, two in zip(*found, strict=True):
+    for one, two in zip(*messages_of_runs, strict=True):
         np.testing.assert_allclose(one, two, rtol=1e-5)
 
 
@@ -325,7 +325,7 @@ def test_an_error_of_a_hook_is_that_of_the_step():
 
 
 def test_taps_tell_of_the_step_that_is_stopped():
-    told: list[tuple[str, int]] = []
+    reports: list[tuple[str, int]] = []
 
     class Tapped(nn.Module):
         def __init__(self):
@@ -334,8 +334,8 @@ def test_taps_tell_of_the_step_that_is_stopped():
 
         def forward(self, x):
             y = self.cells(x)
-            tap(y, lambda found: told.append(("value", found.nonfinite)))
-            y = tap_gradient(y, lambda found: told.append(("gradient", found.nonfinite)))
+            tap(y, lambda statistics: reports.append(("value", statistics.nonfinite)))
+            y = tap_gradient(y, lambda statistics: reports.append(("gradient", statistics.nonfinite)))
             return y.log()
 
     model = Tapped()
@@ -343,14 +343,14 @@ def test_taps_tell_of_the_step_that_is_stopped():
         model.cells.bias.fill_(100.0)
     step = graphc.compile_step(model, nn.MSELoss(), graphc.optim.SGD(model.parameters(), lr=1e-6), first_nan=True)
     step(graphc.ones(2, 3), graphc.zeros(2, 4))
-    assert sorted(told) == [("gradient", 0), ("value", 0)]
-    told.clear()
+    assert sorted(reports) == [("gradient", 0), ("value", 0)]
+    reports.clear()
     with graphc.no_grad():
         model.cells.weight.fill_(0.0)
         model.cells.bias.fill_(0.0)
     with pytest.raises(NonFiniteError, match=r"made by log in Tapped, forward"):
         step(graphc.ones(2, 3), graphc.zeros(2, 4))
-    assert sorted(told) == [("gradient", 8), ("value", 0)]
+    assert sorted(reports) == [("gradient", 8), ("value", 0)]
 
 
 # ---- other steps
@@ -419,8 +419,8 @@ def test_steps_of_several_optimizers(kind):
         first, second = (output - y).square().mean(), (output - y).abs().mean()
         return {"a": first, "b": second} if kind is dict else first + second
 
-    given = dict(zip("ab", optimizers, strict=True)) if kind is dict else optimizers
-    step = graphc.compile_step(model, loss, given, first_nan=True)
+    optimizer_argument = dict(zip("ab", optimizers, strict=True)) if kind is dict else optimizers
+    step = graphc.compile_step(model, loss, optimizer_argument, first_nan=True)
     batch = _batch(np.random.default_rng(0), (4, 8))
     step(*map(graphc.tensor, batch))
     with graphc.no_grad():

@@ -52,19 +52,19 @@ def to_tensors(index):
 @pytest.mark.parametrize("index", BASIC, ids=str)
 def test_basic_indices_are_views(index):
     x = graphc.from_numpy(ARRAY.copy())
-    part = x[index]
-    np.testing.assert_array_equal(part.numpy(), ARRAY[index])
-    assert part.shape == np.asarray(ARRAY[index]).shape
-    if part.numel():
-        assert part._base is x and np.shares_memory(part.numpy(), x.numpy())
+    view = x[index]
+    np.testing.assert_array_equal(view.numpy(), ARRAY[index])
+    assert view.shape == np.asarray(ARRAY[index]).shape
+    if view.numel():
+        assert view._base is x and np.shares_memory(view.numpy(), x.numpy())
 
 
 @pytest.mark.parametrize("index", ADVANCED, ids=range(len(ADVANCED)))
 def test_index_tensors_copy(index):
     x = graphc.from_numpy(ARRAY.copy())
-    part = x[to_tensors(index)]
-    np.testing.assert_array_equal(part.numpy(), ARRAY[index])
-    assert part._base is None
+    selected = x[to_tensors(index)]
+    np.testing.assert_array_equal(selected.numpy(), ARRAY[index])
+    assert selected._base is None
 
 
 def test_lists_and_scalars_as_indices():
@@ -111,18 +111,18 @@ def test_traced_indexing(index):
                 return tuple(map(fill, item))
             return next(rest) if isinstance(item, np.ndarray) else item
 
-        place = fill(index)
+        index_tensors = fill(index)
         y = x * 1
         rest = iter(tensors)
         y[fill(index)] = -2.0
-        return x[place], y
+        return x[index_tensors], y
 
     arrays = [i for i in (index if isinstance(index, tuple) else (index,)) if isinstance(i, np.ndarray)]
     tensors = [graphc.from_numpy(a) for a in arrays]
     x = graphc.from_numpy(ARRAY)
     graph = graphc.trace(function, x, *tensors)
-    part, changed = evaluate(graph, [ARRAY, *arrays])
-    np.testing.assert_array_equal(part, ARRAY[index])
+    selected, changed = evaluate(graph, [ARRAY, *arrays])
+    np.testing.assert_array_equal(selected, ARRAY[index])
     expected = ARRAY.copy()
     expected[index] = -2
     np.testing.assert_array_equal(changed, expected)
@@ -247,15 +247,15 @@ def test_the_last_of_several_updates_stays_in_compiled_code(how, constant):
     indices = graphc.tensor(PLACES)
     function = (lambda x, i, v: REPEATED[how](x, indices, v)) if constant else REPEATED[how]
     compiled = graphc.compile(function)
-    found = []
+    results = []
     for call in (function, compiled):
         x = graphc.full((5,), 9.0, requires_grad=True)
         v = graphc.tensor(UPDATES.astype(np.float32), requires_grad=True)
         y = call(x, indices, v)
         y.backward(graphc.tensor([1.0, 2, 3, 4, 5]))
-        found.append((y.tolist(), x.grad.tolist(), v.grad.tolist()))
-    assert found[0] == found[1]
-    assert found[0] == ([6, 9, 4, 9, 5], [0, 2, 0, 4, 0], [1, 5, 1, 3, 5, 1])
+        results.append((y.tolist(), x.grad.tolist(), v.grad.tolist()))
+    assert results[0] == results[1]
+    assert results[0] == ([6, 9, 4, 9, 5], [0, 2, 0, 4, 0], [1, 5, 1, 3, 5, 1])
 
 
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float64"])
@@ -301,8 +301,8 @@ def test_an_exported_model_keeps_the_last_update(tmp_path):
     graphc.export(
         put, graphc.zeros(5), graphc.tensor(PLACES), graphc.tensor(UPDATES.astype(np.float32)), path=tmp_path / "m.gcm"
     )
-    found = graphc.load(tmp_path / "m.gcm")(np.zeros(5, np.float32), PLACES, UPDATES.astype(np.float32))
-    assert found.tolist() == [6, 0, 4, 0, 5]
+    loaded = graphc.load(tmp_path / "m.gcm")(np.zeros(5, np.float32), PLACES, UPDATES.astype(np.float32))
+    assert loaded.tolist() == [6, 0, 4, 0, 5]
 
 
 class Cursor(graphc.nn.Module):
@@ -343,7 +343,7 @@ WRITES = {
 @pytest.mark.parametrize("name", WRITES)
 def test_a_write_to_no_elements_counts_for_gradients(name: str, leaf: bool, compiled: bool):
     torch = pytest.importorskip("torch")
-    found = []
+    results = []
     for library in (torch, graphc):
         x, y = library.arange(5.0), library.ones(5, requires_grad=True)
         if leaf:
@@ -356,15 +356,15 @@ def test_a_write_to_no_elements_counts_for_gradients(name: str, leaf: bool, comp
 
         result = (graphc.compile(function) if compiled and library is graphc else function)(x, y)
         result.sum().backward()
-        found.append([result.tolist(), *[None if t.grad is None else t.grad.tolist() for t in (x, y)]])
-    assert found[0] == found[1]
+        results.append([result.tolist(), *[None if t.grad is None else t.grad.tolist() for t in (x, y)]])
+    assert results[0] == results[1]
 
 
 def test_a_view_of_nothing_is_a_view_as_others_are():
     x = graphc.arange(5.0)
-    part = x[3:3]
-    part.copy_(graphc.ones(0, requires_grad=True))
-    assert part.requires_grad and x.requires_grad
+    view = x[3:3]
+    view.copy_(graphc.ones(0, requires_grad=True))
+    assert view.requires_grad and x.requires_grad
 
 
 @pytest.mark.parametrize(
@@ -379,13 +379,13 @@ def test_a_view_of_nothing_is_a_view_as_others_are():
 def test_assignment_at_index_tensors_with_dimensions_between_them(index):
     x = np.arange(4 * 5 * 5 * 6, dtype=np.float32).reshape(4, 5, 5, 6)
     value = -np.arange(x[index].size, dtype=np.float32).reshape(x[index].shape)
-    expected, given = x.copy(), graphc.tensor(x.copy())
+    expected, assigned = x.copy(), graphc.tensor(x.copy())
     expected[index] = value
-    given[index] = graphc.tensor(value)
-    np.testing.assert_array_equal(given.numpy(), expected)
-    given[index] = graphc.tensor(7.0)
+    assigned[index] = graphc.tensor(value)
+    np.testing.assert_array_equal(assigned.numpy(), expected)
+    assigned[index] = graphc.tensor(7.0)
     expected[index] = 7
-    np.testing.assert_array_equal(given.numpy(), expected)
+    np.testing.assert_array_equal(assigned.numpy(), expected)
 
 
 def test_an_assignment_at_index_tensors_apart_has_gradients():
@@ -396,6 +396,6 @@ def test_an_assignment_at_index_tensors_apart_has_gradients():
     (y * y).sum().backward()
     assert x.grad is not None and value.grad is not None
     np.testing.assert_allclose(value.grad.numpy(), 2 * value.detach().numpy())
-    kept = np.ones((2, 3, 4), np.float32)
-    kept[[1, 0], :, [0, 2]] = 0
-    np.testing.assert_allclose(x.grad.numpy(), 2 * x.detach().numpy() * kept)
+    mask = np.ones((2, 3, 4), np.float32)
+    mask[[1, 0], :, [0, 2]] = 0
+    np.testing.assert_allclose(x.grad.numpy(), 2 * x.detach().numpy() * mask)

@@ -42,9 +42,9 @@ def start() -> gc.Tensor:
 
 def value_and_gradient(function):
     x = start()
-    found = function(x)
-    found.square().sum().backward()
-    return found.detach().numpy(), x.grad.numpy()
+    result = function(x)
+    result.square().sum().backward()
+    return result.detach().numpy(), x.grad.numpy()
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -55,9 +55,9 @@ def test_before_and_after_the_switch_values_and_gradients_agree(name):
     for _ in range(REPEATS):
         value_and_gradient(function)
     first, second = value_and_gradient(function), value_and_gradient(function)
-    for wanted, found, again in zip(expected, first, second, strict=True):
-        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
-        assert (found == again).all()
+    for reference, result, again in zip(expected, first, second, strict=True):
+        np.testing.assert_allclose(result, reference, rtol=1e-5, atol=1e-6)
+        assert (result == again).all()
 
 
 @compiled_when_repeated
@@ -77,8 +77,8 @@ def is_program(result) -> bool:
 
 def repeat(function, *args, times=REPEATS + 1, **kwargs):
     for _ in range(times):
-        found = function(*args, **kwargs)
-    return found
+        result = function(*args, **kwargs)
+    return result
 
 
 def test_the_switch_comes_at_a_number_of_calls_for_each_signature(counted):
@@ -133,12 +133,12 @@ def test_nothing_is_a_program_where_operations_are_looked_at(counted):
 def test_hooks_of_tensors_see_gradients_and_may_replace_them(counted):
     x = gc.ones(3, requires_grad=True)
     repeat(counted, x)
-    seen = []
+    gradients = []
     y = x * 1
-    y.register_hook(lambda g: seen.append(g.clone()) or g * 2)
+    y.register_hook(lambda g: gradients.append(g.clone()) or g * 2)
     counted(y).sum().backward()
-    assert len(seen) == 1
-    assert gc.allclose(x.grad, seen[0] * 2)
+    assert len(gradients) == 1
+    assert gc.allclose(x.grad, gradients[0] * 2)
 
 
 def test_gradients_of_gradients_flow(counted):
@@ -153,8 +153,8 @@ def test_a_backward_pass_is_mapped_over_a_batch(counted):
     x = gc.tensor([0.5, 1.0], requires_grad=True)
     y = repeat(counted, x)
     rows = gc.tensor([[1.0, 0.0], [0.0, 1.0], [2.0, 3.0]])
-    (found,) = gc.vmap(lambda g: gc.autograd.grad(y, x, g, retain_graph=True))(rows)
-    assert gc.allclose(found, rows * (3 + x.detach().exp()))
+    (gradients,) = gc.vmap(lambda g: gc.autograd.grad(y, x, g, retain_graph=True))(rows)
+    assert gc.allclose(gradients, rows * (3 + x.detach().exp()))
 
 
 def test_a_graph_runs_backward_once_unless_it_is_kept(counted):
@@ -243,14 +243,14 @@ def test_dropout_in_modules_draws_the_same_in_each_place():
     with references():
         expected = run()
     for _ in range(45):
-        found = run()
-    assert gc.allclose(found, expected, atol=1e-6)
+        result = run()
+    assert gc.allclose(result, expected, atol=1e-6)
 
 
 def test_a_script_without_modules_has_programs_too():
     script = "import graphc as gc; x = gc.ones(3, requires_grad=True); print([x.sum() for _ in range(40)][-1].grad_fn)"
-    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "<TotalBackward>"
+    process = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert process.stdout.strip() == "<TotalBackward>"
 
 
 RESUMED = """
@@ -294,5 +294,5 @@ def test_a_process_that_resumes_has_the_bits_of_one_that_goes_on(deterministic, 
             [sys.executable, "-c", RESUMED, *words], capture_output=True, text=True, check=True
         ).stdout
 
-    whole, _ = run(0, 60), run(0, 30)
-    assert (run(30, 60) == whole) == deterministic
+    uninterrupted, _ = run(0, 60), run(0, 30)
+    assert (run(30, 60) == uninterrupted) == deterministic

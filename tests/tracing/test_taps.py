@@ -23,15 +23,15 @@ def watched():
     def hook_of(name):
         @traced
         def look(module, args, output):
-            tap(output, lambda found: log.update({name: found}), "mean norm zeros range nan histogram")
-            return tap_gradient(output, lambda found: log.update({f"{name}.gradient": found}))
+            tap(output, lambda statistics: log.update({name: statistics}), "mean norm zeros range nan histogram")
+            return tap_gradient(output, lambda statistics: log.update({f"{name}.gradient": statistics}))
 
         return look
 
     def gradient_hook_of(name):
         @traced
         def look(gradient):
-            tap(gradient, lambda found: log.update({name: found}))
+            tap(gradient, lambda statistics: log.update({name: statistics}))
 
         return look
 
@@ -47,15 +47,15 @@ def loss_of(output):
 
 
 def taken(log):
-    found = {name: (*s[:-1], *s.histogram) for name, s in log.items()}
+    results = {name: (*s[:-1], *s.histogram) for name, s in log.items()}
     log.clear()
-    return found
+    return results
 
 
-def check(found, expected):
-    assert found.keys() == expected.keys() and len(found) == 10
+def check(result, expected):
+    assert result.keys() == expected.keys() and len(result) == 10
     for name, row in expected.items():
-        np.testing.assert_allclose(found[name], row, rtol=2e-5, atol=1e-5, err_msg=name)
+        np.testing.assert_allclose(result[name], row, rtol=2e-5, atol=1e-5, err_msg=name)
 
 
 def test_compiled_models_steps_and_functions_tell_what_eager_mode_tells():
@@ -97,43 +97,43 @@ def test_taps_change_neither_results_nor_gradients():
 
 
 def test_a_gradient_that_does_not_get_there_is_not_told():
-    seen = []
+    observed = []
 
     @gc.compile
     def f(x):
-        a, b = tap_gradient(x * 2, seen.append), tap_gradient(x * 3, seen.append)
+        a, b = tap_gradient(x * 2, observed.append), tap_gradient(x * 3, observed.append)
         return a.sum() + b.sum().detach()
 
     x = gc.ones(3, requires_grad=True)
     f(x).backward()
-    assert [found.size for found in seen] == [3] and x.grad.tolist() == [2, 2, 2]
+    assert [result.size for result in observed] == [3] and x.grad.tolist() == [2, 2, 2]
 
 
 def test_no_gradient_is_asked_for():
-    seen = []
-    f = gc.compile(lambda x: tap_gradient(x * 2, seen.append))
-    assert f(gc.ones(3)).tolist() == [2, 2, 2] and not seen
+    observed = []
+    f = gc.compile(lambda x: tap_gradient(x * 2, observed.append))
+    assert f(gc.ones(3)).tolist() == [2, 2, 2] and not observed
 
 
 def test_more_gradients_than_share_a_call_of_python():
-    seen = []
+    observed = []
 
     @gc.compile
     def f(x):
         for i in range(40):
-            x = tap_gradient(x + i, lambda found, i=i: seen.append(i))
+            x = tap_gradient(x + i, lambda statistics, i=i: observed.append(i))
         return x.sum()
 
     f(gc.ones(2, requires_grad=True)).backward()
-    assert sorted(seen) == list(range(40))
+    assert sorted(observed) == list(range(40))
 
 
 def test_what_a_tap_raises_is_raised_when_the_call_has_ended():
     model = nn.Linear(3, 2)
     before = model.weight.detach().numpy().copy()
 
-    def fail(found):
-        raise ValueError(f"mean {found.mean}")
+    def fail(result):
+        raise ValueError(f"mean {result.mean}")
 
     @traced
     def look(module, args, output):
@@ -147,18 +147,18 @@ def test_what_a_tap_raises_is_raised_when_the_call_has_ended():
 
 
 def test_taps_inside_of_a_checkpoint_and_of_derivatives():
-    seen = []
+    observed = []
 
     def f(x):
-        tap(x, seen.append)
-        return (tap_gradient(x, seen.append) ** 3).sum()
+        tap(x, observed.append)
+        return (tap_gradient(x, observed.append) ** 3).sum()
 
     gc.compile(lambda x: gc.checkpoint(f, x))(gc.ones(3, requires_grad=True)).backward()
-    assert {found.size for found in seen} == {3}
-    seen.clear()
+    assert {result.size for result in observed} == {3}
+    observed.clear()
     value, gradient = gc.compile(gc.value_and_grad(f))(gc.ones(3))
     assert value.item() == 3 and gradient.tolist() == [3, 3, 3]
-    assert sorted(found.mean for found in seen) == [1, 3]
+    assert sorted(result.mean for result in observed) == [1, 3]
 
 
 @pytest.mark.parametrize("wrap", [lambda f: gc.vmap(f), lambda f: gc.compile(gc.vmap(f))])
@@ -181,17 +181,17 @@ def test_taps_in_a_step_of_a_scan_are_refused():
 
 
 def test_named_sizes():
-    seen = []
+    observed = []
 
     def f(x):
-        tap(x, seen.append)
-        return (tap_gradient(x, seen.append) ** 2).sum()
+        tap(x, observed.append)
+        return (tap_gradient(x, observed.append) ** 2).sum()
 
     fast = gc.compile(f, dims=((gc.Dim("n"), 2),))
     for n in (1, 3, 40):
         x = gc.randn(n, 2, requires_grad=True)
         fast(x).backward()
-        value, gradient = seen[-2:]
+        value, gradient = observed[-2:]
         assert (value.size, gradient.size) == (2 * n, 2 * n)
         np.testing.assert_allclose(value.norm, np.linalg.norm(x.detach().numpy()), rtol=1e-5)
         np.testing.assert_allclose(gradient.mean, x.grad.numpy().mean(), rtol=1e-4, atol=1e-6)
@@ -204,10 +204,10 @@ def test_graphs_by_themselves_leave_taps_out():
 
 
 def test_devices_say_that_they_cannot():
-    seen = []
+    observed = []
 
     def f(x):
-        tap(x, seen.append)
+        tap(x, observed.append)
         return x * 2
 
     with pytest.raises(CompileError, match="calls Python"):
@@ -221,8 +221,8 @@ def test_unknown_kinds():
 
 
 def test_statistics_of_arrays():
-    found = Statistics.of(np.array([[1.0, 0.0], [3.0, math.nan]]))
-    assert (found.size, found.nonfinite, found.zeros, found.nan) == (4, 1, 1 / 3, 1)
-    assert (found.min, found.max, found.mean) == (0, 3, pytest.approx(4 / 3))
-    assert found.norm == pytest.approx(math.sqrt(10)) and found.histogram == ()
+    result = Statistics.of(np.array([[1.0, 0.0], [3.0, math.nan]]))
+    assert (result.size, result.nonfinite, result.zeros, result.nan) == (4, 1, 1 / 3, 1)
+    assert (result.min, result.max, result.mean) == (0, 3, pytest.approx(4 / 3))
+    assert result.norm == pytest.approx(math.sqrt(10)) and result.histogram == ()
     assert sum(Statistics.of(np.arange(5.0), "histogram").histogram) == 5

@@ -46,23 +46,23 @@ def operands(name: str) -> list[np.ndarray]:
     """Numbers of all bits, usual ones, halves and edges; for fma, also terms that nearly cancel the product, and
     products near the smallest number."""
     dtype, random = type_of(name), np.random.default_rng(5)
-    found = []
+    columns = []
     for _ in range(OPERANDS.get(name, 1)):
         bits = np.frombuffer(random.bytes(COUNT * dtype.itemsize), dtype)
         usual = random.standard_normal(COUNT) * 2.0 ** random.integers(-30, 60, COUNT)
         halves = random.integers(-20, 20, COUNT) / 2
         edges = random.choice(EDGES, COUNT)
         with np.errstate(over="ignore", invalid="ignore"):
-            parts = [part.astype(dtype) for part in (bits, usual, halves, edges)]
-        found.append(np.choose(random.integers(0, 4, COUNT), parts))
+            groups = [group.astype(dtype) for group in (bits, usual, halves, edges)]
+        columns.append(np.choose(random.integers(0, 4, COUNT), groups))
     if name == "fma":
         half, some = COUNT // 2, COUNT // 4
         with np.errstate(all="ignore"):
-            found[2][:half] = -(found[0] * found[1])[:half] * (1 + random.integers(-2, 3, half) * 2.0**-52)
-        found[0][:some] = random.standard_normal(some) * 2.0**-500
-        found[1][:some] = random.standard_normal(some) * 2.0 ** random.integers(-580, -500, some)
-        found[2][:some] = random.standard_normal(some) * 2.0 ** random.integers(-1074, -1010, some)
-    return found
+            columns[2][:half] = -(columns[0] * columns[1])[:half] * (1 + random.integers(-2, 3, half) * 2.0**-52)
+        columns[0][:some] = random.standard_normal(some) * 2.0**-500
+        columns[1][:some] = random.standard_normal(some) * 2.0 ** random.integers(-580, -500, some)
+        columns[2][:some] = random.standard_normal(some) * 2.0 ** random.integers(-1074, -1010, some)
+    return columns
 
 
 @cache
@@ -70,9 +70,9 @@ def expected(name: str) -> np.ndarray:
     """What libm gives, and numpy where it has the function."""
     function = getattr(ctypes.CDLL("libm.so.6"), name)
     kind = ctypes.c_float if type_of(name).itemsize == 4 else ctypes.c_double
-    given = operands(name)
-    function.restype, function.argtypes = kind, [kind] * len(given)
-    return np.array([function(*values) for values in zip(*(a.tolist() for a in given), strict=True)], type_of(name))
+    arguments = operands(name)
+    function.restype, function.argtypes = kind, [kind] * len(arguments)
+    return np.array([function(*values) for values in zip(*(a.tolist() for a in arguments), strict=True)], type_of(name))
 
 
 def library(name: str, target: Target) -> bytes:
@@ -87,11 +87,11 @@ def kind(name: str) -> str:
     return "float" if name.endswith("f") else "double"
 
 
-def assert_equal(found: np.ndarray, wanted: np.ndarray) -> None:
+def assert_equal(actual: np.ndarray, expected: np.ndarray) -> None:
     """Bit by bit; one NaN is as good as another."""
-    both = np.isnan(found) & np.isnan(wanted)
-    differ = (found.view(f"u{found.itemsize}") != wanted.view(f"u{found.itemsize}")) & ~both
-    assert not differ.any(), (found[differ][:4], wanted[differ][:4])
+    both = np.isnan(actual) & np.isnan(expected)
+    differ = (actual.view(f"u{actual.itemsize}") != expected.view(f"u{actual.itemsize}")) & ~both
+    assert not differ.any(), (actual[differ][:4], expected[differ][:4])
 
 
 @pytest.mark.parametrize("name", sorted(NAMES))
@@ -99,29 +99,29 @@ def test_each_gives_the_bits_of_libm_here(name: str, tmp_path: Path):
     path = tmp_path / "lib.so"
     path.write_bytes(library(name, target_named(own_target())))
     function = getattr(ctypes.CDLL(str(path)), f"own_{name}")
-    given = operands(name)
+    arguments = operands(name)
     number = ctypes.c_float if type_of(name).itemsize == 4 else ctypes.c_double
-    function.restype, function.argtypes = number, [number] * len(given)
-    found = [function(*values) for values in zip(*(a.tolist() for a in given), strict=True)]
-    assert_equal(np.array(found, type_of(name)), expected(name))
+    function.restype, function.argtypes = number, [number] * len(arguments)
+    results = [function(*values) for values in zip(*(a.tolist() for a in arguments), strict=True)]
+    assert_equal(np.array(results, type_of(name)), expected(name))
 
 
 @pytest.mark.parametrize("name", sorted(NAMES))
 @pytest.mark.parametrize("machine", TARGETS)
 def test_each_gives_these_bits_on_every_machine(machine: str, name: str, tmp_path: Path):
-    target, given = target_named(machine), operands(name)
+    target, arguments = target_named(machine), operands(name)
     need(*commands(target))
     compiler, *emulator = commands(target)
     (tmp_path / "lib.so").write_bytes(library(name, target))
-    values = ", ".join(f"x[{i}][i]" for i in range(len(given)))
-    kinds = ", ".join(["T"] * len(given))
-    text = C.format(kind=kind(name), name=name, kinds=kinds, count=COUNT, operands=len(given), values=values)
+    values = ", ".join(f"x[{i}][i]" for i in range(len(arguments)))
+    kinds = ", ".join(["T"] * len(arguments))
+    text = C.format(kind=kind(name), name=name, kinds=kinds, count=COUNT, operands=len(arguments), values=values)
     (tmp_path / "main.c").write_text(text)
     subprocess.run([compiler, "-w", "main.c", "./lib.so", "-o", "main"], cwd=tmp_path, check=True)
     if emulator:
         processor = architecture(target)
         emulator += ["-cpu", PROCESSORS.get(processor, "max"), "-L", f"/usr/{processor}-linux-gnu"]
-    bits = b"".join(np.ascontiguousarray(a).tobytes() for a in given)
+    bits = b"".join(np.ascontiguousarray(a).tobytes() for a in arguments)
     done = subprocess.run([*emulator, "./main"], input=bits, capture_output=True, check=True, cwd=tmp_path)
     assert_equal(np.frombuffer(done.stdout, type_of(name)), expected(name))
 

@@ -83,8 +83,8 @@ def version_of(kernel: Kernel, target: Target, constants: frozenset[str] = CONST
 def with_weights(kernel: Kernel) -> Program:
     """The program of a product whose second operand is a constant, as products of frozen models have them."""
     program = single(kernel)
-    place = [b.name for b in kernel.arguments].index("b")
-    name = program.calls[0].args[place]
+    position = [b.name for b in kernel.arguments].index("b")
+    name = program.calls[0].args[position]
 
     def constant(s: Storage) -> Storage:
         data = random_array(kernel.buffer("b"), 1)
@@ -97,19 +97,19 @@ def with_weights(kernel: Kernel) -> Program:
 @pytest.mark.parametrize("target", ["avx512", "avx2", "neon"])
 @pytest.mark.parametrize("name", KERNELS)
 def test_one_image_has_a_version_of_its_own(name: str, target: str):
-    found = version_of(KERNELS[name](), target_named(target))
-    assert found is not None and found.kernel.versions == 2
-    assert found.reason.startswith("a version of its own for batch = 1, there ")
+    version = version_of(KERNELS[name](), target_named(target))
+    assert version is not None and version.kernel.versions == 2
+    assert version.reason.startswith("a version of its own for batch = 1, there ")
 
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_the_version_of_one_image_runs_for_one_image_only(name: str):
-    found = version_of(KERNELS[name](), target_named("avx512"))
-    assert found is not None
-    least, rest = found.kernel.body
+    version = version_of(KERNELS[name](), target_named("avx512"))
+    assert version is not None
+    least, rest = version.kernel.body
     assert isinstance(least, Loop) and isinstance(rest, Loop)
     for batch in (1, 2, 3, 63, 64):
-        (loop,) = bind_kernel(found.kernel, {"batch": batch}).body
+        (loop,) = bind_kernel(version.kernel, {"batch": batch}).body
         assert isinstance(loop, Loop) and loop.kind == "version"
         assert loop.axis.name == (least if batch == 1 else rest).axis.name
 
@@ -128,9 +128,9 @@ def test_versions_are_right_at_every_size(name: str, target: str):
 
 @pytest.mark.parametrize("name", ["windows", "product"])
 def test_threads_share_every_version(name: str):
-    found = version_of(KERNELS[name](), host_target())
-    assert found is not None
-    kernel = expand(found.kernel)
+    version = version_of(KERNELS[name](), host_target())
+    assert version is not None
+    kernel = expand(version.kernel)
     chunking = chunk_kernel(kernel, StatementCounts(), DEFAULT.threads)
     assert chunking is not None
     inside = [s.axis for loop in kernel.body if isinstance(loop, Loop) for s in loop.body if isinstance(s, Loop)]
@@ -139,12 +139,12 @@ def test_threads_share_every_version(name: str):
     )
     for batch in (1, 2, 33):
         sizes = {"batch": batch}
-        given = [random_array(b, i) for i, b in enumerate(bind_kernel(kernel, sizes).arguments)]
-        expected = [a.copy() for a in given]
+        arrays = [random_array(b, i) for i, b in enumerate(bind_kernel(kernel, sizes).arguments)]
+        expected = [a.copy() for a in arrays]
         Chunks(kernel, None, host_target()).run(expected, sizes=sizes)
         parts = Chunks(kernel, chunking, host_target())
         for chunks in (1, 2, 7):
-            got = [a.copy() for a in given]
+            got = [a.copy() for a in arrays]
             parts.run(got, reversed(range(chunks)), chunks, sizes)
             for a, b in zip(got, expected, strict=True):
                 np.testing.assert_array_equal(a, b, err_msg=f"{batch} in {chunks} chunks")
@@ -152,11 +152,11 @@ def test_threads_share_every_version(name: str):
 
 def test_a_version_is_shared_as_evenly_as_a_kernel():
     """The version that is not expected is opened too: its loops are handed out, not it as a whole."""
-    found = version_of(KERNELS["windows"](), target_named("avx512"))
-    assert found is not None
-    chunking = chunk_kernel(found.kernel, StatementCounts(), DEFAULT.threads)
+    version = version_of(KERNELS["windows"](), target_named("avx512"))
+    assert version is not None
+    chunking = chunk_kernel(version.kernel, StatementCounts(), DEFAULT.threads)
     assert chunking is not None
-    least = found.kernel.body[0]
+    least = version.kernel.body[0]
     assert isinstance(least, Loop) and not chunking.shares[least.axis].whole
     assert any(isinstance(s, Loop) and s.axis in chunking.shares for s in least.body)
 
@@ -177,8 +177,8 @@ def test_other_kernels_have_one_nest(kernel: Any, why: str):
 def test_no_version_reads_many_more_weights():
     kernel, wide = KERNELS["product"](), target_named("avx512")
     assert version_of(kernel, priced(wide, lanes={"version_weights": 0})) is None
-    known, unknown = version_of(kernel, wide), version_of(kernel, wide, frozenset())
-    assert known is not None and known.packing is not None
+    with_dims, unknown = version_of(kernel, wide), version_of(kernel, wide, frozenset())
+    assert with_dims is not None and with_dims.packing is not None
     assert unknown is not None and unknown.packing is None
 
 
@@ -194,10 +194,10 @@ def test_a_version_has_to_gain():
 
 def test_both_versions_mean_the_same():
     kernel = KERNELS["windows"]()
-    found = version_of(kernel, target_named("sse2"))
-    assert found is not None
+    version = version_of(kernel, target_named("sse2"))
+    assert version is not None
     for batch in (1, 2, 5):
-        check_equivalent(bind_kernel(kernel, {"batch": batch}), bind_kernel(found.kernel, {"batch": batch}))
+        check_equivalent(bind_kernel(kernel, {"batch": batch}), bind_kernel(version.kernel, {"batch": batch}))
 
 
 def test_a_size_over_which_all_loops_are_gone_needs_no_version():
@@ -207,5 +207,5 @@ def test_a_size_over_which_all_loops_are_gone_needs_no_version():
           %y = sum(%x) {axes=[0,1]} : f32[]
           return %y
         }""")
-    (found,) = load_compiled(compile_graph(graph))(np.zeros((5, 0), np.float32))
-    assert found == 0
+    (result,) = load_compiled(compile_graph(graph))(np.zeros((5, 0), np.float32))
+    assert result == 0

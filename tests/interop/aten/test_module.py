@@ -48,8 +48,8 @@ def module(export: Any, modes: Any = None) -> ImportedModule:
         Member("calls", graphc.tensor(0), "buffer"),
         Member("seen", graphc.ones(1), "transient"),
     ]
-    parts = [("inner", "Scale"), ("drop", "Dropout")]
-    return ImportedModule("Net", parts, members, {"k": graphc.ones(2)}, export, modes)
+    modules = [("inner", "Scale"), ("drop", "Dropout")]
+    return ImportedModule("Net", modules, members, {"k": graphc.ones(2)}, export, modes)
 
 
 def both(modes: Any) -> Any:
@@ -57,44 +57,44 @@ def both(modes: Any) -> Any:
 
 
 def test_names_and_kinds_of_tensors_are_those_of_the_model():
-    found = module(exported(1.0))
-    assert list(found.state_dict()) == ["calls", "inner.w"]
-    assert [n for n, _ in found.named_buffers()] == ["calls", "seen"]
-    assert [n for n, _ in found.named_modules()] == ["", "inner", "drop"]
-    assert repr(found) == "Net(\n  (inner): Scale()\n  (drop): Dropout()\n)"
+    imported = module(exported(1.0))
+    assert list(imported.state_dict()) == ["calls", "inner.w"]
+    assert [n for n, _ in imported.named_buffers()] == ["calls", "seen"]
+    assert [n for n, _ in imported.named_modules()] == ["", "inner", "drop"]
+    assert repr(imported) == "Net(\n  (inner): Scale()\n  (drop): Dropout()\n)"
 
 
 def test_it_computes_writes_and_differentiates_eagerly_and_compiled():
-    found = module(exported(3.0))
+    imported = module(exported(3.0))
     x = graphc.tensor([1.0, -1.0])
-    assert found(x).tolist() == [4, -5] and found.calls.item() == 1
-    found(x=x).sum().backward()
-    assert found.inner.w.grad.tolist() == [3, -3]
-    compiled = graphc.compile(found)
-    assert compiled(x).tolist() == [4, -5] and found.calls.item() == 3
-    found.load_state_dict({"inner.w": graphc.zeros(2), "calls": graphc.tensor(0)})
+    assert imported(x).tolist() == [4, -5] and imported.calls.item() == 1
+    imported(x=x).sum().backward()
+    assert imported.inner.w.grad.tolist() == [3, -3]
+    compiled = graphc.compile(imported)
+    assert compiled(x).tolist() == [4, -5] and imported.calls.item() == 3
+    imported.load_state_dict({"inner.w": graphc.zeros(2), "calls": graphc.tensor(0)})
     assert compiled(x).tolist() == [1, 1]
 
 
 def test_each_choice_of_training_flags_is_exported_once():
-    asked = []
-    found = module(lambda modes: asked.append(modes) or both(modes), (False, False, False))
+    requests = []
+    imported = module(lambda modes: requests.append(modes) or both(modes), (False, False, False))
     x = graphc.ones(2)
-    assert found(x).tolist() == [2, 3] and found.train()(x).tolist() == [11, 21]
-    found.drop.eval()
-    compiled = graphc.compile(found)
+    assert imported(x).tolist() == [2, 3] and imported.train()(x).tolist() == [11, 21]
+    imported.drop.eval()
+    compiled = graphc.compile(imported)
     assert compiled(x).tolist() == [11, 21] and compiled(x).tolist() == [11, 21]
-    found.eval()
+    imported.eval()
     assert compiled(x).tolist() == [2, 3]
-    assert asked == [(False,) * 3, (True,) * 3, (True, True, False)]
+    assert requests == [(False,) * 3, (True,) * 3, (True, True, False)]
 
 
 @pytest.mark.parametrize("training", [True, False])
 def test_one_graph_for_one_mode_refuses_the_other(training: bool):
-    found = module(exported(1.0, training))
-    assert found.training is training and found.train(training) is found
+    imported = module(exported(1.0, training))
+    assert imported.training is training and imported.train(training) is imported
     with pytest.raises(UnsupportedError, match="has only that mode"):
-        found.train(not training)
+        imported.train(not training)
 
 
 @pytest.mark.parametrize(
@@ -108,9 +108,9 @@ def test_one_graph_for_one_mode_refuses_the_other(training: bool):
 def test_statistics_of_the_input_without_running_ones_say_nothing_of_the_mode(target: str, rest: tuple[Any, ...]):
     graph = AtenGraph("main", ["x"], [Step("y", target, (Ref("x"), *rest))], (Ref("y"),))
     spec = Exported(graph, [CallArgument("x", (2, 3, 4), graphc.float32)], TAKES, LEAF, ("x",))
-    found = ImportedModule("Net", [], [], {}, spec)
-    assert not found.training
-    assert found.train().training and not found.eval().training
+    imported = ImportedModule("Net", [], [], {}, spec)
+    assert not imported.training
+    assert imported.train().training and not imported.eval().training
 
 
 @pytest.mark.parametrize(
@@ -126,24 +126,24 @@ def test_statistics_of_decomposed_graphs_say_the_mode(target: str, rest: tuple[A
     steps = [Step("y", f"aten.{target}", (*tensors, *rest)), Step("z", "operator.getitem", (Ref("y"), 0))]
     inputs = [ModuleTensor("m"), CallArgument("x", (2, 3), graphc.float32)]
     spec = Exported(AtenGraph("main", ["m", "x"], steps, (Ref("z"),)), inputs, TAKES, LEAF, ("x",))
-    found = ImportedModule("Net", [], [Member("m", graphc.ones(3), "buffer")], {}, spec)
-    assert found.training is training and found(graphc.ones(2, 3)).shape == (2, 3)
+    imported = ImportedModule("Net", [], [Member("m", graphc.ones(3), "buffer")], {}, spec)
+    assert imported.training is training and imported(graphc.ones(2, 3)).shape == (2, 3)
     with pytest.raises(UnsupportedError, match="has only that mode"):
-        found.train(not training)
+        imported.train(not training)
 
 
 def test_one_graph_without_modes_takes_both():
-    found = module(exported(1.0))
-    assert found.train()(graphc.ones(2)).tolist() == found.eval()(graphc.ones(2)).tolist()
+    imported = module(exported(1.0))
+    assert imported.train()(graphc.ones(2)).tolist() == imported.eval()(graphc.ones(2)).tolist()
 
 
 @pytest.mark.parametrize("make", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
 def test_a_copy_has_both_modes_and_its_own_memory(make: Any):
-    found = module(both, (False, False, False))
-    other = make(found)
+    imported = module(both, (False, False, False))
+    other = make(imported)
     with graphc.no_grad():
         other.inner.w.mul_(0.0)
-    assert found(graphc.ones(2)).tolist() == [2, 3]
+    assert imported(graphc.ones(2)).tolist() == [2, 3]
     assert other.train()(graphc.ones(2)).tolist() == [1, 1]
     other.drop.eval()
     with pytest.raises(UnsupportedError, match="a copy cannot export again"):
@@ -151,12 +151,12 @@ def test_a_copy_has_both_modes_and_its_own_memory(make: Any):
 
 
 def test_hooks_of_the_model_run_and_those_of_parts_are_refused():
-    found = module(exported(1.0))
-    found.register_forward_hook(lambda m, args, result: result * 2)
-    assert found(graphc.ones(2)).tolist() == [4, 6]
-    found.inner.register_forward_hook(lambda m, args, result: None)
+    imported = module(exported(1.0))
+    imported.register_forward_hook(lambda m, args, result: result * 2)
+    assert imported(graphc.ones(2)).tolist() == [4, 6]
+    imported.inner.register_forward_hook(lambda m, args, result: None)
     with pytest.raises(UnsupportedError, match="hooks of inner"):
-        found(graphc.ones(2))
+        imported(graphc.ones(2))
 
 
 def test_a_part_is_not_called_by_itself():

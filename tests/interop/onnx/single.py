@@ -55,12 +55,12 @@ def model(
 def expected(proto: Any, feeds: Sequence[np.ndarray], runtime: bool = False) -> list[np.ndarray]:
     """What ONNX's evaluator computes, or ONNX Runtime."""
     names = [port.name for port in proto.graph.input]
-    given = dict(zip(names, feeds, strict=True))
+    feeds_by_name = dict(zip(names, feeds, strict=True))
     if not runtime:
         with np.errstate(all="ignore"):
-            return onnx.reference.ReferenceEvaluator(proto).run(None, given)
+            return onnx.reference.ReferenceEvaluator(proto).run(None, feeds_by_name)
     session = pytest.importorskip("onnxruntime").InferenceSession(proto.SerializeToString())
-    return session.run(None, given)
+    return session.run(None, feeds_by_name)
 
 
 def _carrier(array: np.ndarray, element: Element | None) -> graphc.Tensor:
@@ -77,26 +77,26 @@ def check(
     proto = model(op, *inputs, **options)
     known = options.get("known", ())
     feeds = [x for i, x in enumerate(inputs) if x is not None and i not in known]
-    wanted = expected(proto, feeds, runtime)
-    for found, one in zip(prepare(proto).run(feeds), wanted, strict=True):
-        _same(found, one, rtol, atol)
+    expected_outputs = expected(proto, feeds, runtime)
+    for result, one in zip(prepare(proto).run(feeds), expected_outputs, strict=True):
+        _same(result, one, rtol, atol)
     module = from_onnx(proto)
     ports = module.graph.inputs
     tensors = [_carrier(x, port.element) for x, port in zip(feeds, ports, strict=True)]
     with graphc.no_grad():
         compiled = graphc.compile(module, dims=module.dims)(*tensors)
     results = compiled if isinstance(compiled, tuple) else (compiled,)
-    for found, one, port in zip(results, wanted, module.graph.outputs, strict=True):
+    for result, one, port in zip(results, expected_outputs, module.graph.outputs, strict=True):
         assert port.element is not None
-        _same(found.numpy(), carried(np.asarray(one), port.element), rtol, atol)
+        _same(result.numpy(), carried(np.asarray(one), port.element), rtol, atol)
     return module
 
 
-def _same(found: np.ndarray, wanted: Any, rtol: float, atol: float) -> None:
-    wanted = np.asarray(wanted)
-    assert found.shape == wanted.shape
-    assert found.dtype == wanted.dtype
-    if found.dtype.kind in "iub":
-        np.testing.assert_array_equal(found, wanted)
+def _same(result: np.ndarray, expected_outputs: Any, rtol: float, atol: float) -> None:
+    expected_outputs = np.asarray(expected_outputs)
+    assert result.shape == expected_outputs.shape
+    assert result.dtype == expected_outputs.dtype
+    if result.dtype.kind in "iub":
+        np.testing.assert_array_equal(result, expected_outputs)
     else:
-        np.testing.assert_allclose(found.astype(np.float64), wanted.astype(np.float64), rtol=rtol, atol=atol)
+        np.testing.assert_allclose(result.astype(np.float64), expected_outputs.astype(np.float64), rtol=rtol, atol=atol)

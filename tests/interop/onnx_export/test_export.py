@@ -59,8 +59,8 @@ def wanted(model: Any, inputs: list[Any]) -> list[np.ndarray]:
 def test_a_family_runs_in_onnxruntime(name: str, opset: int, tmp_path: Path):
     model, inputs = family(name)
     gc.export(model, *inputs, path=tmp_path / "net.onnx", opset=opset)
-    found = by_runtime(tmp_path / "net.onnx", [t.numpy() for t in inputs])
-    assert distance(found, wanted(model, inputs)) < TOLERANCE
+    result = by_runtime(tmp_path / "net.onnx", [t.numpy() for t in inputs])
+    assert distance(result, wanted(model, inputs)) < TOLERANCE
 
 
 @pytest.mark.sampled(50)
@@ -69,19 +69,19 @@ def test_a_family_runs_in_onnxruntime(name: str, opset: int, tmp_path: Path):
 def test_a_family_comes_back_as_it_was(name: str, opset: int, tmp_path: Path):
     model, inputs = family(name)
     gc.export(model, *inputs, path=tmp_path / "net.onnx", opset=opset)
-    found = gc.from_onnx(tmp_path / "net.onnx")
-    assert distance(wanted(found, inputs), wanted(model, inputs)) < TOLERANCE
-    assert distance(wanted(gc.compile(found), inputs), wanted(model, inputs)) < TOLERANCE
+    module = gc.from_onnx(tmp_path / "net.onnx")
+    assert distance(wanted(module, inputs), wanted(model, inputs)) < TOLERANCE
+    assert distance(wanted(gc.compile(module), inputs), wanted(model, inputs)) < TOLERANCE
     parameters = {name for name, p in model.named_parameters() if p.ndim > 1}
-    assert parameters & dict(found.named_parameters()).keys(), "weights keep their names"
+    assert parameters & dict(module.named_parameters()).keys(), "weights keep their names"
 
 
 @pytest.mark.parametrize("name", SMALL)
 def test_a_family_computes_in_the_reference_of_onnx_what_it_does_here(name: str, tmp_path: Path):
     model, inputs = family(name)
     gc.export(model, *inputs, path=tmp_path / "net.onnx")
-    found = by_reference(tmp_path / "net.onnx", [t.numpy() for t in inputs])
-    assert distance(found, wanted(model, inputs)) < TOLERANCE
+    result = by_reference(tmp_path / "net.onnx", [t.numpy() for t in inputs])
+    assert distance(result, wanted(model, inputs)) < TOLERANCE
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -91,8 +91,8 @@ def test_a_family_takes_batches_of_any_size(name: str, tmp_path: Path):
     dims = [(None,) * axis + (batch,) for _ in inputs]
     gc.export(model, *inputs, path=tmp_path / "net.onnx", dims=dims)
     twice = [gc.cat([t, t], axis) for t in inputs]
-    found = by_runtime(tmp_path / "net.onnx", [t.numpy() for t in twice])
-    assert distance(found, wanted(model, twice)) < TOLERANCE
+    result = by_runtime(tmp_path / "net.onnx", [t.numpy() for t in twice])
+    assert distance(result, wanted(model, twice)) < TOLERANCE
 
 
 def test_nodes_weights_inputs_and_outputs_are_named_as_in_the_model(tmp_path: Path):
@@ -103,10 +103,10 @@ def test_nodes_weights_inputs_and_outputs_are_named_as_in_the_model(tmp_path: Pa
     assert [n.metadata_props[0].key for n in model.graph.node if n.metadata_props] == [protobuf.MODULE] * 2
     weights = {"layers.0.weight", "layers.0.bias", "layers.1.weight", "layers.1.bias", "offset"}
     assert {t.name for t in model.graph.initializer} == weights
-    (given,), (made,) = model.graph.input, model.graph.output
-    assert (given.name, made.name, model.graph.name) == ("features", "output", "Net")
-    assert [d.dim_param or d.dim_value for d in given.type.tensor_type.shape.dim] == ["batch", 4]
-    assert [d.dim_param or d.dim_value for d in made.type.tensor_type.shape.dim] == ["batch", 3]
+    (input_port,), (output_port,) = model.graph.input, model.graph.output
+    assert (input_port.name, output_port.name, model.graph.name) == ("features", "output", "Net")
+    assert [d.dim_param or d.dim_value for d in input_port.type.tensor_type.shape.dim] == ["batch", 4]
+    assert [d.dim_param or d.dim_value for d in output_port.type.tensor_type.shape.dim] == ["batch", 3]
     assert (model.producer_name, model.producer_version) == ("graphc", VERSION)
     assert [str(s) for s in manifest.inputs] == ["features: f32[batch,4]"]
 
@@ -124,17 +124,17 @@ def test_outputs_are_named_by_their_places(tmp_path: Path):
         return {"logits": x * scale, "boxes": (x, -x, x * scale)}
 
     gc.export(model, gc.ones(2), scale=gc.ones(2), path=tmp_path / "net.onnx")
-    found = onnx.load(tmp_path / "net.onnx").graph
-    assert [v.name for v in found.input] == ["x", "scale"]
-    assert [v.name for v in found.output] == ["logits", "boxes.0", "boxes.1", "boxes.2"]
+    loaded = onnx.load(tmp_path / "net.onnx").graph
+    assert [v.name for v in loaded.input] == ["x", "scale"]
+    assert [v.name for v in loaded.output] == ["logits", "boxes.0", "boxes.1", "boxes.2"]
     x, scale = np.float32([1, 2]), np.float32([3, 4])
     assert [a.tolist() for a in by_reference(tmp_path / "net.onnx", [x, scale])] == [[3, 8], [1, 2], [-1, -2], [3, 8]]
 
 
 def test_an_output_may_be_called_as_an_input_is(tmp_path: Path):
     gc.export(lambda x: {"x": x + 1, "y": x}, gc.ones(2), path=tmp_path / "net.onnx")
-    found = by_reference(tmp_path / "net.onnx", [np.float32([1, 2])])
-    assert [a.tolist() for a in found] == [[2, 3], [1, 2]]
+    result = by_reference(tmp_path / "net.onnx", [np.float32([1, 2])])
+    assert [a.tolist() for a in result] == [[2, 3], [1, 2]]
 
 
 def test_a_graph_is_written_op_by_op(tmp_path: Path):
@@ -156,9 +156,9 @@ def test_sizes_are_computed_by_the_model(tmp_path: Path):
 
     def model(x: Any) -> Any:
         rows = x.shape[0] * x.shape[1]
-        place = gc.arange(x.shape[1])
+        positions = gc.arange(x.shape[1])
         half = x[:, : x.shape[1] // 2].mean(1) / x.shape[1]
-        return (x + place.reshape(-1, 1)).reshape(rows, 3), half, F.pad(x, (0, 0, 1, x.shape[0]))
+        return (x + positions.reshape(-1, 1)).reshape(rows, 3), half, F.pad(x, (0, 0, 1, x.shape[0]))
 
     gc.export(model, gc.ones(2, 4, 3), path=tmp_path / "net.onnx", dims=[(batch, time)])
     shapes = [[d.dim_param or d.dim_value for d in v.type.tensor_type.shape.dim] for v in _outputs(tmp_path)]
@@ -177,9 +177,9 @@ def test_what_is_assumed_of_sizes_stands_in_the_file(tmp_path: Path):
 
     dims = [(gc.Dim("rows", hint=4),), (gc.Dim("others", hint=4),)]
     gc.export(model, gc.ones(4), gc.ones(4), path=tmp_path / "net.onnx", dims=dims)
-    found = onnx.load(tmp_path / "net.onnx")
-    assert "==" in found.metadata_props[0].value
-    (name,) = {d.dim_param for v in found.graph.input for d in v.type.tensor_type.shape.dim}
+    loaded = onnx.load(tmp_path / "net.onnx")
+    assert "==" in loaded.metadata_props[0].value
+    (name,) = {d.dim_param for v in loaded.graph.input for d in v.type.tensor_type.shape.dim}
     assert name in ("rows", "others")
 
 
@@ -246,10 +246,10 @@ def test_derivatives_can_be_exported(tmp_path: Path):
         return gc.grad(lambda a: F.gelu(a @ gc.ones(4, 4)).sum())(x)
 
     try:
-        found = check(model, (gc.randn(2, 4),), tmp_path / "net.onnx")
+        result = check(model, (gc.randn(2, 4),), tmp_path / "net.onnx")
     except GradientError:
         pytest.fail("the gradient is part of the graph")
-    assert "MatMul" in found
+    assert "MatMul" in result
 
 
 def test_custom_functions_are_what_their_forward_is(tmp_path: Path):

@@ -30,28 +30,28 @@ def node(target: str, inputs: list[Any], outputs: list[Any], **more: Any) -> dic
 
 def graph(nodes: list[Any], outputs: list[Any], inputs: Any = ("x",), **more: Any) -> dict[str, Any]:
     tables: dict[str, Any] = {name: {} for name in ("tensor_values", "sym_int_values", "sym_bool_values")}
-    given = [tensor(n) if isinstance(n, str) else n for n in inputs]
-    return {"inputs": given, "outputs": outputs, "nodes": nodes, **tables, **more}
+    arguments = [tensor(n) if isinstance(n, str) else n for n in inputs]
+    return {"inputs": arguments, "outputs": outputs, "nodes": nodes, **tables, **more}
 
 
 def argument(value: Any) -> Any:
     """What the reader makes of one argument."""
     step = node("torch.ops.aten.f.default", [("a", value, 1)], [tensor("y")])
-    found = read_graph(field(graph([step], [tensor("y")], ("x", {"as_sym_int": {"as_name": "n"}}))))
-    return found.steps[0].args
+    graph_read = read_graph(field(graph([step], [tensor("y")], ("x", {"as_sym_int": {"as_name": "n"}}))))
+    return graph_read.steps[0].args
 
 
 def test_a_graph_of_a_file_reads_as_pytorch_prints_it():
     model = json.loads(members("convolution")["convolution/models/model.json"])
-    found = str(read_graph(field(model["graph_module"]["graph"]), "main"))
-    lines = [line.strip() for line in found.splitlines()]
+    text = str(read_graph(field(model["graph_module"]["graph"]), "main"))
+    lines = [line.strip() for line in text.splitlines()]
     assert "relu = aten.relu.default(batch_norm)" in lines
     assert "mean = aten.mean.dim(relu, [2, 3])" in lines
     assert "conv2d = aten.conv2d.default(x, p_conv_weight, p_conv_bias, [1, 1], [1, 1])" in lines
 
 
 @pytest.mark.parametrize(
-    ("value", "found"),
+    ("value", "expected_value"),
     [
         ({"as_none": True}, None),
         (tensor("x"), Ref("x")),
@@ -77,9 +77,9 @@ def test_a_graph_of_a_file_reads_as_pytorch_prints_it():
         ({"as_string_to_argument": {"a": {"as_int": 1}}}, {"a": 1}),
     ],
 )
-def test_arguments_are_values(value: Any, found: Any):
-    assert argument(value) == (found,)
-    assert type(argument(value)[0]) is type(found)
+def test_arguments_are_values(value: Any, expected_value: Any):
+    assert argument(value) == (expected_value,)
+    assert type(argument(value)[0]) is type(expected_value)
 
 
 @pytest.mark.parametrize("value", [{"as_device": {"type": "cpu"}}, {"as_layout": 7}, {"as_memory_format": 2}])
@@ -112,8 +112,8 @@ def test_wrong_arguments_are_refused(value: Any, kind: type[GraphcError]):
 
 def test_keywords_keep_their_names_and_places_of_memory_do_not():
     inputs = [("self", tensor("x"), 1), ("dtype", {"as_scalar_type": 5}, 2), ("device", {"as_none": True}, 2)]
-    found = read_graph(field(graph([node("torch.ops.aten.to.dtype", inputs, [tensor("y")])], [tensor("y")])))
-    assert found.steps[0].args == (Ref("x"),) and list(found.steps[0].kwargs) == ["dtype"]
+    graph_read = read_graph(field(graph([node("torch.ops.aten.to.dtype", inputs, [tensor("y")])], [tensor("y")])))
+    assert graph_read.steps[0].args == (Ref("x"),) and list(graph_read.steps[0].kwargs) == ["dtype"]
     twice = [*inputs, ("dtype", {"as_scalar_type": 5}, 2)]
     with pytest.raises(ArtifactError, match="given twice"):
         read_graph(field(graph([node("torch.ops.aten.to.dtype", twice, [tensor("y")])], [tensor("y")])))
@@ -125,16 +125,16 @@ def shown(outputs: list[Any], **more: Any) -> list[str]:
 
 
 def test_several_results_are_taken_apart():
-    whole = "n.0 = aten.f.default(x)"
+    call_line = "n.0 = aten.f.default(x)"
     assert shown([tensor("a"), {"as_none": True}, tensor("b")]) == [
-        whole,
+        call_line,
         "a = operator.getitem(n.0, 0)",
         "b = operator.getitem(n.0, 2)",
     ]
-    assert shown([{"as_tensors": [{"name": "a"}]}]) == [whole, "a = operator.getitem(n.0, 0)"]
-    assert shown([]) == [whole] and shown([{"as_none": True}]) == [whole]
+    assert shown([{"as_tensors": [{"name": "a"}]}]) == [call_line, "a = operator.getitem(n.0, 0)"]
+    assert shown([]) == [call_line] and shown([{"as_none": True}]) == [call_line]
     nested = shown([tensor("a"), {"as_tensors": [{"name": "b"}]}])
-    assert nested == [whole, "a = operator.getitem(n.0, 0)", "result.2 = operator.getitem(n.0, 1)",
+    assert nested == [call_line, "a = operator.getitem(n.0, 0)", "result.2 = operator.getitem(n.0, 1)",
                       "b = operator.getitem(result.2, 0)"]  # fmt: skip
 
 
@@ -149,9 +149,9 @@ def test_graphs_of_branches_are_constants():
     )
     inputs = [("", tensor("x"), 1), ("", {"as_graph": {"name": "yes", "graph": inner}}, 1)]
     step = node("torch.ops.higher_order.cond", inputs, [tensor("y")])
-    found = read_graph(field(graph([step], [tensor("y")])))
-    assert found.steps[0].target == "higher_order.cond" and found.steps[0].args == (Ref("x"), Ref("yes"))
-    branch = found.constants["yes"]
+    graph_read = read_graph(field(graph([step], [tensor("y")])))
+    assert graph_read.steps[0].target == "higher_order.cond" and graph_read.steps[0].args == (Ref("x"), Ref("yes"))
+    branch = graph_read.constants["yes"]
     assert isinstance(branch, AtenGraph) and str(branch.steps[0]) == "w = aten.neg.default(z)"
 
 
@@ -169,14 +169,14 @@ def test_branches_nested_too_deeply_and_two_graphs_of_one_name_are_refused():
 def test_operators_on_numbers_have_the_names_of_python():
     inputs = [("a", {"as_sym_int": {"as_name": "n"}}, 1), ("b", {"as_int": 2}, 1)]
     step = node("_operator.mul", inputs, [{"as_sym_int": {"as_name": "m"}}])
-    given = ({"as_sym_int": {"as_name": "n"}},)
-    found = read_graph(field(graph([step], [{"as_sym_int": {"as_name": "m"}}], given)))
-    assert str(found.steps[0]) == "m = operator.mul(n, 2)" and found.output == [Ref("m")]
+    arguments = ({"as_sym_int": {"as_name": "n"}},)
+    graph_read = read_graph(field(graph([step], [{"as_sym_int": {"as_name": "m"}}], arguments)))
+    assert str(graph_read.steps[0]) == "m = operator.mul(n, 2)" and graph_read.output == [Ref("m")]
 
 
 def test_plain_inputs_have_the_names_of_the_signature():
-    found = read_graph(field(graph([], [], ({"as_float": 3.0}, {"as_none": True}))), names={0: "scale"})
-    assert found.inputs == ["scale", "arg1"]
+    graph_read = read_graph(field(graph([], [], ({"as_float": 3.0}, {"as_none": True}))), names={0: "scale"})
+    assert graph_read.inputs == ["scale", "arg1"]
 
 
 def test_two_values_of_one_name_are_refused():

@@ -39,8 +39,8 @@ def afresh():
 def compare(model: Any, *args: Any, **options: Any) -> Any:
     compiled = torch.compile(model, backend="graphc", **options)
     with torch.no_grad():
-        expected, found = model(*args), compiled(*args)
-    torch.testing.assert_close(found, expected)
+        expected, result = model(*args), compiled(*args)
+    torch.testing.assert_close(result, expected)
     return compiled
 
 
@@ -60,8 +60,8 @@ def test_sizes_that_change_are_named_dimensions_of_one_program():
 
 def test_results_lie_in_memory_as_those_of_pytorch_do():
     x = torch.randn(2, 3, 4, 5)
-    found = torch.compile(lambda x: x.permute(0, 2, 3, 1) * 2, backend="graphc")(x)
-    assert found.stride() == (x.permute(0, 2, 3, 1) * 2).stride()
+    result = torch.compile(lambda x: x.permute(0, 2, 3, 1) * 2, backend="graphc")(x)
+    assert result.stride() == (x.permute(0, 2, 3, 1) * 2).stride()
 
 
 def test_what_is_written_to_arguments_is_seen_outside():
@@ -70,8 +70,8 @@ def test_what_is_written_to_arguments_is_seen_outside():
         return x.sum()
 
     x, other = torch.ones(3), torch.ones(3)
-    found = torch.compile(step, backend="graphc")(x, 2)
-    assert found == step(other, 2) and x.tolist() == other.tolist()
+    result = torch.compile(step, backend="graphc")(x, 2)
+    assert result == step(other, 2) and x.tolist() == other.tolist()
 
 
 @pytest.mark.parametrize("write", ["add_", "data", "numpy"])
@@ -133,9 +133,9 @@ def test_regions_without_gradients_and_inference_mode():
 
     x, y = torch.randn(3, requires_grad=True), torch.randn(3, requires_grad=True)
     compiled = torch.compile(parts, backend="graphc")
-    found, expected = compiled(x, y), parts(x, y)
-    torch.testing.assert_close(found, expected)
-    assert [f.requires_grad for f in found] == [e.requires_grad for e in expected]
+    result, expected = compiled(x, y), parts(x, y)
+    torch.testing.assert_close(result, expected)
+    assert [f.requires_grad for f in result] == [e.requires_grad for e in expected]
     with torch.inference_mode():
         assert all(f.is_inference() for f in compiled(x, y))
 
@@ -145,8 +145,8 @@ def test_narrow_and_complex_element_types_are_compiled(dtype: str):
     x = torch.tensor([1.0, 2.5, 3.0]).to(getattr(torch, dtype))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = torch.compile(lambda x: x * x, backend="graphc")(x)
-    assert found.dtype == x.dtype and torch.equal(found, x * x)
+        result = torch.compile(lambda x: x * x, backend="graphc")(x)
+    assert result.dtype == x.dtype and torch.equal(result, x * x)
 
 
 def test_regions_of_autocast_give_what_they_give_eagerly():
@@ -159,14 +159,14 @@ def test_regions_of_autocast_give_what_they_give_eagerly():
 
     x = torch.randn(4, 8)
     with torch.no_grad():
-        found = torch.compile(mixed, backend="graphc")(x)
-    torch.testing.assert_close(found, mixed(x), rtol=2e-2, atol=2e-2)  # a step of bf16
-    assert not torch.equal(found, last(first(x)))
+        result = torch.compile(mixed, backend="graphc")(x)
+    torch.testing.assert_close(result, mixed(x), rtol=2e-2, atol=2e-2)  # a step of bf16
+    assert not torch.equal(result, last(first(x)))
 
 
 def test_hooks_methods_and_compiled_functions_within():
     model = nn.Sequential(nn.Linear(3, 3), nn.ReLU())
-    model[0].register_forward_hook(lambda module, given, found: found * 2)
+    model[0].register_forward_hook(lambda module, argument, result: result * 2)
     model.compile(backend="graphc")
     inner = torch.compile(lambda x: x * 2, backend="graphc")
     outer = torch.compile(lambda x: inner(model.forward(x)) + 1, backend="graphc", fullgraph=True, mode="max-autotune")
@@ -198,8 +198,8 @@ def test_tensors_that_do_not_hold_their_elements_are_taken_for_what_they_are(dyn
     x = torch.randn(3, 4)
     last = torch.randn(1, dtype=torch.complex64).conj().imag
     compiled = torch.compile(lambda x: (x * 2 + 1).relu(), backend="graphc", dynamic=dynamic)
-    for given in (x, torch._neg_view(x), torch._efficientzerotensor((3, 4)), last, x):
-        torch.testing.assert_close(compiled(given), (given * 2 + 1).relu())
+    for argument in (x, torch._neg_view(x), torch._efficientzerotensor((3, 4)), last, x):
+        torch.testing.assert_close(compiled(argument), (argument * 2 + 1).relu())
     layer = nn.Linear(4, 3).eval()
     layer.weight = nn.Parameter(torch._neg_view(layer.weight.detach()), requires_grad=False)
     compare(layer, x)
@@ -210,8 +210,8 @@ def test_conjugated_tensors_are_taken_for_what_they_are():
     layer = nn.Linear(3, 2, dtype=torch.complex64).eval()
     for function in (lambda x: x * 2 + 1j, lambda x: x.conj() * x, lambda x: x.mH @ x, layer):
         compiled = torch.compile(function, backend="graphc")
-        for given in (x, x, x, x.conj(), x.conj(), x):
-            torch.testing.assert_close(compiled(given), function(given))
+        for argument in (x, x, x, x.conj(), x.conj(), x):
+            torch.testing.assert_close(compiled(argument), function(argument))
     layer.weight = nn.Parameter(layer.weight.detach().conj(), requires_grad=False)
     compare(layer, x)
 
@@ -219,9 +219,9 @@ def test_conjugated_tensors_are_taken_for_what_they_are():
 def test_gradients_that_do_not_hold_their_elements_are_taken_for_what_they_are():
     w = torch.randn(3, 4, requires_grad=True)
     compiled = torch.compile(lambda x: (x * 2 + 1).sin() * x, backend="graphc")
-    for given in (torch.ones(3, 4), torch._neg_view(torch.ones(3, 4)), torch._efficientzerotensor((3, 4))):
-        (expected,) = torch.autograd.grad((w * 2 + 1).sin() * w, w, given)
-        torch.testing.assert_close(torch.autograd.grad(compiled(w), w, given), (expected,))
+    for argument in (torch.ones(3, 4), torch._neg_view(torch.ones(3, 4)), torch._efficientzerotensor((3, 4))):
+        (expected,) = torch.autograd.grad((w * 2 + 1).sin() * w, w, argument)
+        torch.testing.assert_close(torch.autograd.grad(compiled(w), w, argument), (expected,))
 
 
 def test_forward_mode_derivatives_of_arguments_are_an_error():
@@ -269,9 +269,9 @@ DIRECT = [
 
 @pytest.mark.parametrize(("function", "direct"), DIRECT)
 def test_dynamo_calls_programs_themselves_where_they_do_all_there_is(function: Any, direct: bool, monkeypatch: Any):
-    found: list[Any] = []
+    results: list[Any] = []
     usual = backend._unboxed
-    monkeypatch.setattr(backend, "_unboxed", lambda run: found.append(run) or usual(run))
+    monkeypatch.setattr(backend, "_unboxed", lambda run: results.append(run) or usual(run))
     run, before = torch.compile(function, backend="graphc"), torch.is_grad_enabled()
     try:
         for _ in range(4):
@@ -286,15 +286,15 @@ def test_dynamo_calls_programs_themselves_where_they_do_all_there_is(function: A
             assert torch.equal(given_x, expected_x)
     finally:
         torch.set_grad_enabled(before)
-    assert bool(found) == direct
+    assert bool(results) == direct
 
 
 def test_a_tensor_of_several_tensors_is_taken_apart():
     pair: Any = pytest.importorskip("torch.testing._internal.two_tensor").TwoTensor
     x, run = pair(torch.ones(3), torch.zeros(3)), torch.compile(lambda x: x * 2 + 1, backend="graphc")
     for _ in range(4):
-        found = run(x)
-        assert isinstance(found, pair) and found.a.tolist() == [3.0] * 3 and found.b.tolist() == [1.0] * 3
+        result = run(x)
+        assert isinstance(result, pair) and result.a.tolist() == [3.0] * 3 and result.b.tolist() == [1.0] * 3
 
 
 def test_the_same_argument_twice_and_modes_of_gradients_and_autocast_are_as_before():
@@ -303,9 +303,9 @@ def test_the_same_argument_twice_and_modes_of_gradients_and_autocast_are_as_befo
     for _ in range(4):
         torch.testing.assert_close(run(x, x), x @ x)
         with torch.no_grad():
-            found = run(x, w)
-        assert not found.requires_grad
-        torch.testing.assert_close(found, x @ w.detach())
+            result = run(x, w)
+        assert not result.requires_grad
+        torch.testing.assert_close(result, x @ w.detach())
         assert run(x, w).requires_grad
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=False):
             assert run(x, x).dtype == torch.float32
@@ -315,6 +315,6 @@ def test_sizes_that_are_marked_dynamic_are_those_of_one_program():
     x = torch.randn(4, 3)
     torch._dynamo.mark_dynamic(x, 0)
     compiled = torch.compile(lambda x: torch.softmax(x, 0) * x.shape[0], backend="graphc")
-    for given in (x, torch.randn(7, 3), torch.randn(9, 3)):
-        torch.testing.assert_close(compiled(given), torch.softmax(given, 0) * len(given))
+    for argument in (x, torch.randn(7, 3), torch.randn(9, 3)):
+        torch.testing.assert_close(compiled(argument), torch.softmax(argument, 0) * len(argument))
     assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 1

@@ -55,36 +55,36 @@ def tensor(x: Any) -> graphc.Tensor:
 
 def test_a_module_keeps_names_ties_and_flags_and_has_memory_of_its_own():
     model = net()
-    found = graphc.from_torch(model, (X,), NAMED)
-    assert list(found.state_dict()) == list(model.state_dict())
-    assert [n for n, _ in found.named_parameters()] == [n for n, _ in model.named_parameters()]
-    assert [n for n, _ in found.named_buffers()] == [n for n, _ in model.named_buffers()]
-    assert [n for n, _ in found.named_modules()] == [n for n, _ in model.named_modules()]
-    assert found.b.weight is found.a.weight and not found.a.bias.requires_grad and not found.training
+    module = graphc.from_torch(model, (X,), NAMED)
+    assert list(module.state_dict()) == list(model.state_dict())
+    assert [n for n, _ in module.named_parameters()] == [n for n, _ in model.named_parameters()]
+    assert [n for n, _ in module.named_buffers()] == [n for n, _ in model.named_buffers()]
+    assert [n for n, _ in module.named_modules()] == [n for n, _ in model.named_modules()]
+    assert module.b.weight is module.a.weight and not module.a.bias.requires_grad and not module.training
     expected = model(X, **NAMED)
     with torch.no_grad():
         model.a.weight.zero_()
-    same(found(tensor(X), **OURS), expected, 1e-5, "")
+    same(module(tensor(X), **OURS), expected, 1e-5, "")
 
 
 def test_it_trains_as_pytorch_does_and_evaluates_after_it():
     model = net()
     model.drop.p = 0.0
-    found = graphc.from_torch(model, (X,), NAMED)
+    module = graphc.from_torch(model, (X,), NAMED)
     model.train()
     theirs = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], 1e-3)
-    ours = graphc.optim.SGD([p for p in found.train().parameters() if p.requires_grad], 1e-3)
+    ours = graphc.optim.SGD([p for p in module.train().parameters() if p.requires_grad], 1e-3)
     for _ in range(3):
         theirs.zero_grad()
         model(X, **NAMED)["y"].square().mean().backward()
         theirs.step()
         ours.zero_grad()
-        (found(tensor(X), **OURS)["y"] ** 2).mean().backward()
+        (module(tensor(X), **OURS)["y"] ** 2).mean().backward()
         ours.step()
-    assert found.norm.num_batches_tracked.item() == 3
-    for (name, a), b in zip(found.state_dict().items(), model.state_dict().values(), strict=True):
+    assert module.norm.num_batches_tracked.item() == 3
+    for (name, a), b in zip(module.state_dict().items(), model.state_dict().values(), strict=True):
         same(a, b, 1e-4, name)
-    same(found.eval()(tensor(X), **OURS), model.eval()(X, **NAMED), 1e-4, "after training")
+    same(module.eval()(tensor(X), **OURS), model.eval()(X, **NAMED), 1e-4, "after training")
 
 
 class _Constants(nn.Module):
@@ -94,10 +94,10 @@ class _Constants(nn.Module):
 
 def test_each_mode_has_constants_of_its_own():
     model = _Constants()
-    found = graphc.from_torch(model, (torch.ones(2),))
+    module = graphc.from_torch(model, (torch.ones(2),))
     for training in (True, False, True):
-        copied = copy.deepcopy(found)
-        for each in (found, copied):
+        copied = copy.deepcopy(module)
+        for each in (module, copied):
             same(each.train(training)(graphc.ones(2)), model.train(training)(torch.ones(2)), 1e-6, str(training))
 
 
@@ -115,35 +115,37 @@ class _Shared(nn.Module):
 
 def test_a_layer_with_two_names_is_one():
     model, x = _Shared(), X[:, 0, 0, :3]
-    found = graphc.from_torch(model, (x,))
-    assert found.b is found.a and found.norm is found.a.get_submodule("1")
-    assert [n for n, _ in found.named_modules()] == [n for n, _ in model.named_modules()]
-    assert list(found.state_dict()) == list(model.state_dict())
-    same(found(tensor(x)), model(x), 1e-5, "in training")
-    found.norm.eval()
+    module = graphc.from_torch(model, (x,))
+    assert module.b is module.a and module.norm is module.a.get_submodule("1")
+    assert [n for n, _ in module.named_modules()] == [n for n, _ in model.named_modules()]
+    assert list(module.state_dict()) == list(model.state_dict())
+    same(module(tensor(x)), model(x), 1e-5, "in training")
+    module.norm.eval()
     model.norm.eval()
-    same(found(tensor(x)), model(x), 1e-5, "with fixed statistics")
-    for (name, a), b in zip(found.named_buffers(), model.buffers(), strict=True):
+    same(module(tensor(x)), model(x), 1e-5, "with fixed statistics")
+    for (name, a), b in zip(module.named_buffers(), model.buffers(), strict=True):
         same(a, b, 1e-5, name)
 
 
 def test_named_dimensions_make_one_program_for_all_sizes():
     batch = torch.export.Dim("batch", min=2, max=64)
     model = net()
-    found = graphc.from_torch(model, (X,), NAMED, dynamic_shapes={"x": {0: batch}, "factor": None, "more": {"k": None}})
-    assert str(found.dims) == "{'x': (batch, None, None, None)}"
-    compiled = graphc.compile(found, dims=found.dims)
+    module = graphc.from_torch(
+        model, (X,), NAMED, dynamic_shapes={"x": {0: batch}, "factor": None, "more": {"k": None}}
+    )
+    assert str(module.dims) == "{'x': (batch, None, None, None)}"
+    compiled = graphc.compile(module, dims=module.dims)
     for count in (2, 3, 4):
         same(compiled(tensor(X[:count]), **OURS), model(X[:count], **NAMED), 1e-5, str(count))
     assert len(compiled.programs) == 1
     with pytest.raises(ShapeError, match=r"batch is 1, outside of 2\.\.64"):
-        found(tensor(X[:1]), **OURS)
+        module(tensor(X[:1]), **OURS)
 
 
 def test_a_file_of_it_runs_without_the_module(tmp_path: Any):
     model = net()
-    found = graphc.from_torch(model, (X,), NAMED)
-    graphc.export(found, tensor(X), path=tmp_path / "net.gcm", **OURS)
+    module = graphc.from_torch(model, (X,), NAMED)
+    graphc.export(module, tensor(X), path=tmp_path / "net.gcm", **OURS)
     loaded = graphc.load(tmp_path / "net.gcm")
     same(loaded(tensor(X), graphc.ones(2)), model(X, **NAMED), 1e-5, "loaded")
 
@@ -151,12 +153,12 @@ def test_a_file_of_it_runs_without_the_module(tmp_path: Any):
 def test_an_exported_program_is_taken_as_it_is():
     model = net()
     program = torch.export.export(model, (X,), NAMED)
-    found = graphc.from_torch(program)
-    assert list(found.state_dict()) == list(model.state_dict()) and found.b.weight is found.a.weight
-    assert not found.a.bias.requires_grad and not found.training
-    same(found(tensor(X), **OURS), model(X, **NAMED), 1e-5, "program")
+    module = graphc.from_torch(program)
+    assert list(module.state_dict()) == list(model.state_dict()) and module.b.weight is module.a.weight
+    assert not module.a.bias.requires_grad and not module.training
+    same(module(tensor(X), **OURS), model(X, **NAMED), 1e-5, "program")
     with pytest.raises(UnsupportedError, match="exported for evaluation"):
-        found.train()
+        module.train()
     with pytest.raises(ArgumentError, match="has its arguments"):
         graphc.from_torch(program, (X,))
 
@@ -164,19 +166,19 @@ def test_an_exported_program_is_taken_as_it_is():
 def test_a_decomposed_program_writes_its_buffers():
     model = nn.BatchNorm1d(4).train()
     program = torch.export.export(model, (X[:, 0, 0, :4],)).run_decompositions()
-    found = graphc.from_torch(program)
-    same(found(tensor(X[:, 0, 0, :4])), model(X[:, 0, 0, :4]), 1e-5, "result")
-    for (name, a), b in zip(found.named_buffers(), model.buffers(), strict=True):
+    module = graphc.from_torch(program)
+    same(module(tensor(X[:, 0, 0, :4])), model(X[:, 0, 0, :4]), 1e-5, "result")
+    for (name, a), b in zip(module.named_buffers(), model.buffers(), strict=True):
         same(a, b, 1e-5, name)
 
 
 @pytest.mark.parametrize("training", [False, True])
 def test_a_dropout_in_place_says_of_which_mode_a_program_is(training: bool):
     model = nn.Sequential(nn.Linear(3, 3), nn.Dropout(0.5, inplace=True)).train(training)
-    found = graphc.from_torch(torch.export.export(model, (torch.ones(2, 3),)))
-    assert found.training is training
+    module = graphc.from_torch(torch.export.export(model, (torch.ones(2, 3),)))
+    assert module.training is training
     with pytest.raises(UnsupportedError, match="has only that mode"):
-        found.train(not training)
+        module.train(not training)
 
 
 class _Odd(nn.Module):
@@ -189,8 +191,8 @@ def test_errors_and_graphs_show_the_lines_of_the_model():
     with pytest.raises(UnsupportedError, match=r"aten\.special_bessel_y0") as error:
         graphc.from_torch(_Odd(), (torch.ones(3),))
     assert "test_exported.py" in str(error.value) and "torch.special.bessel_y0(y)" in str(error.value)
-    found = graphc.from_torch(net(), (X,), NAMED)
-    assert "test_exported.py:" in str(graphc.trace(found, tensor(X), **OURS))
+    module = graphc.from_torch(net(), (X,), NAMED)
+    assert "test_exported.py:" in str(graphc.trace(module, tensor(X), **OURS))
 
 
 def test_element_types_that_graphc_lacks_are_refused_with_the_name():
@@ -221,8 +223,8 @@ class _Pair(nn.Module):
 
 
 def test_named_tuples_are_taken_and_given():
-    found = graphc.from_torch(_Pair(), (torch.ones(2), Two(torch.ones(2), torch.ones(2))))
-    result = found(graphc.ones(2), Two(graphc.ones(2), graphc.ones(2)))
+    module = graphc.from_torch(_Pair(), (torch.ones(2), Two(torch.ones(2), torch.ones(2))))
+    result = module(graphc.ones(2), Two(graphc.ones(2), graphc.ones(2)))
     assert type(result) is Two and result.a.tolist() == [2, 2]
 
 
@@ -232,11 +234,11 @@ class _Branch(nn.Module):
 
 
 def test_branches_of_the_model_are_taken():
-    found = graphc.from_torch(_Branch(), (torch.ones(2),))
+    module = graphc.from_torch(_Branch(), (torch.ones(2),))
     with graphc.no_grad():
         for value in (1.0, -1.0):
             x = torch.full((2,), value)
-            for function in (found, graphc.compile(found)):
+            for function in (module, graphc.compile(module)):
                 same(function(tensor(x)), _Branch()(x), 1e-6, "cond")
 
 
@@ -247,9 +249,9 @@ class _Sums(nn.Module):
 
 def test_a_scan_of_the_model_is_one_here():
     x = torch.linspace(0, 1, 6).reshape(3, 2)
-    found = graphc.from_torch(_Sums(), (x,))
-    same(found(tensor(x)), _Sums()(x), 1e-6, "scan")
-    assert [n.op.name for n in graphc.trace(found, tensor(x)).nodes()].count("scan") == 1
+    module = graphc.from_torch(_Sums(), (x,))
+    same(module(tensor(x)), _Sums()(x), 1e-6, "scan")
+    assert [n.op.name for n in graphc.trace(module, tensor(x)).nodes()].count("scan") == 1
 
 
 class _Writes(nn.Module):
@@ -269,11 +271,11 @@ class _Writes(nn.Module):
 
 def test_writes_go_where_pytorch_puts_them():
     model, theirs = _Writes(), torch.ones(2, 3)
-    found, ours = graphc.from_torch(model, (theirs.clone(),)), graphc.ones(2, 3)
+    module, ours = graphc.from_torch(model, (theirs.clone(),)), graphc.ones(2, 3)
     for _ in range(2):
-        same(found(ours), model(theirs), 1e-6, "results")
+        same(module(ours), model(theirs), 1e-6, "results")
         same(ours, theirs, 1e-6, "argument")
-        same(found.count, model.count, 1e-6, "buffer")
+        same(module.count, model.count, 1e-6, "buffer")
 
 
 class _Overlapping(nn.Module):
@@ -283,8 +285,8 @@ class _Overlapping(nn.Module):
         super().__init__()
         base = torch.arange(8.0)
         self.writes = writes
-        for name, part in {"whole": base, "same": base, "part": base[2:4], "calls": torch.zeros(2)}.items():
-            self.register_buffer(name, part)
+        for name, piece in {"whole": base, "same": base, "part": base[2:4], "calls": torch.zeros(2)}.items():
+            self.register_buffer(name, piece)
 
     def forward(self, x: Any) -> Any:
         self.calls.add_(1)
@@ -293,19 +295,19 @@ class _Overlapping(nn.Module):
         return x + self.part + self.same[:2] + self.calls
 
 
-@pytest.mark.parametrize("through", [lambda found: found, graphc.compile])
+@pytest.mark.parametrize("through", [lambda module: module, graphc.compile])
 def test_writes_to_memory_that_several_tensors_share_are_refused(through: Any, tmp_path: Any):
     path = tmp_path / "model.pt2"
     for writes in (False, True):
         model, x = _Overlapping(writes), torch.ones(2)
         program = torch.export.export(copy.deepcopy(model), (x,))
         torch.export.save(program, path)
-        for found in (graphc.from_torch(model, (x,)), graphc.from_torch(program), graphc.from_pt2(path)):
+        for module in (graphc.from_torch(model, (x,)), graphc.from_torch(program), graphc.from_pt2(path)):
             if writes:
                 with pytest.raises(UnsupportedError, match="the model writes to whole, which shares its memory"):
-                    through(found)(tensor(x))
+                    through(module)(tensor(x))
             else:
-                same(through(found)(tensor(x)), copy.deepcopy(model)(x), 1e-6, "read")
+                same(through(module)(tensor(x)), copy.deepcopy(model)(x), 1e-6, "read")
 
 
 class _Sorted(nn.Module):
@@ -323,19 +325,19 @@ def test_results_with_names_are_tuples():
 def test_recurrent_layers_are_exported_without_a_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = graphc.from_torch(nn.GRU(3, 4), (torch.ones(5, 2, 3),))
-    ops = [n.op.name for n in graphc.trace(found, graphc.ones(5, 2, 3)).nodes()]
+        module = graphc.from_torch(nn.GRU(3, 4), (torch.ones(5, 2, 3),))
+    ops = [n.op.name for n in graphc.trace(module, graphc.ones(5, 2, 3)).nodes()]
     assert ops.count("scan") == 1
 
 
 def test_state_of_pytorch_is_loaded_afterwards():
     model = net()
-    found = graphc.from_torch(net(), (X,), NAMED)
+    module = graphc.from_torch(net(), (X,), NAMED)
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(0.5)
-    found.load_state_dict(model.state_dict())
-    same(found(tensor(X), **OURS), model(X, **NAMED), 1e-4, "loaded state")
+    module.load_state_dict(model.state_dict())
+    same(module(tensor(X), **OURS), model(X, **NAMED), 1e-4, "loaded state")
 
 
 class _Asks(nn.Module):

@@ -50,10 +50,10 @@ def weights_of(size: int) -> tuple[Any, Any]:
 
 
 def is_native(run: Any, *args: Any) -> bool:
-    given = list(args)
-    found = run._last.successor.call(given)
-    assert (given == []) == (found is not None)
-    return found is not None
+    arguments = list(args)
+    result = run._last.successor.call(arguments)
+    assert (arguments == []) == (result is not None)
+    return result is not None
 
 
 @pytest.mark.parametrize(
@@ -76,9 +76,9 @@ def test_calls_like_those_before_are_native(x: Any):
     for value in (x, x.detach() + 1):
         if value.stride() == x.stride():
             assert is_native(run, value)
-        found = run([value])[1]
-        assert torch.equal(found, value * 3) and found.stride() == (x.detach() * 3).stride()
-        assert not found.requires_grad and type(found) is torch.Tensor
+        result = run([value])[1]
+        assert torch.equal(result, value * 3) and result.stride() == (x.detach() * 3).stride()
+        assert not result.requires_grad and type(result) is torch.Tensor
 
 
 def test_results_are_tensors_of_pytorch_of_their_own():
@@ -191,28 +191,28 @@ def test_changes_that_another_program_has_found_are_seen():
 
 def calls_through_python(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The programs that were called through Python since."""
-    found: list[Any] = []
+    calls: list[Any] = []
     usual: Callable[..., Any] = program.Program._called
 
     def called(self: Any, args: list[Any]) -> Any:
-        found.append(self)
+        calls.append(self)
         return usual(self, args)
 
     monkeypatch.setattr(program.Program, "_called", called)
-    return found
+    return calls
 
 
 @pytest.mark.parametrize("watch", ["live", "frozen"])
 @torch.no_grad()
 def test_blocks_that_take_turns_are_called_natively(watch: str, monkeypatch: pytest.MonkeyPatch):
     blocks, x = [weights_of(64) for _ in range(5)], torch.randn(2, 64)
-    run, made = product(watch, *blocks[0]), calls_through_python(monkeypatch)
+    run, python_calls = product(watch, *blocks[0]), calls_through_python(monkeypatch)
     for turn in range(8):
         for w, b in blocks:
             torch.testing.assert_close(run([x, w, b])[0], torch.addmm(b, x, w))
         if turn == CALLS:
-            made.clear()
-    assert not made
+            python_calls.clear()
+    assert not python_calls
 
 
 @torch.no_grad()
@@ -239,14 +239,14 @@ def test_native_calls_do_not_keep_what_was_made_of_weights():
 def test_when_there_are_many_others_wait_for_their_turn(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(native, "MOST", 2)
     monkeypatch.setattr(native, "CALLS_BEFORE_EVICTION", 9)
-    x, made = torch.ones(1, 2), calls_through_python(monkeypatch)
+    x, python_calls = torch.ones(1, 2), calls_through_python(monkeypatch)
     run = program.Program(TRIPLE, [x], [None, x], (), "live")
     for n in range(4):
-        made.clear()
-        given = torch.ones(9).as_strided((1, 2), (n + 2, 1))
+        python_calls.clear()
+        argument = torch.ones(9).as_strided((1, 2), (n + 2, 1))
         for _ in range(12):
-            assert run([given])[1].tolist() == [[3.0, 3.0]]
-        assert len(made) == (9 if n == 2 else 2)
+            assert run([argument])[1].tolist() == [[3.0, 3.0]]
+        assert len(python_calls) == (9 if n == 2 else 2)
 
 
 def test_numbers_and_arguments_are_given_back():
@@ -255,8 +255,8 @@ def test_numbers_and_arguments_are_given_back():
     run = program.Program(graph, [x, 5], [x, x, x, 5, None], (), "live")
     for _ in range(CALLS):
         run([x, 5])
-    found = run._last.call([x, 5])
-    assert found is not None and found[1] is x and found[2] is found[0] and found[3:] == run([x, 5])[3:]
+    result = run._last.call([x, 5])
+    assert result is not None and result[1] is x and result[2] is result[0] and result[3:] == run([x, 5])[3:]
     assert not is_native(run, x, 6) and not is_native(run, x, 2**70) and not is_native(run, x, True)
 
 
@@ -264,10 +264,10 @@ def test_nothing_is_kept_and_nothing_let_go_of_too_often():
     run, x = tripled(torch.zeros(2)), torch.ones(2)
     references = sys.getrefcount(x), sys.getrefcount(None), sys.getrefcount(True), sys.getrefcount(False)
     for _ in range(1000):
-        given = [x]
-        _, made = run(given)
-        assert not given and sys.getrefcount(made) == 2
-    del given
+        arguments = [x]
+        _, output = run(arguments)
+        assert not arguments and sys.getrefcount(output) == 2
+    del arguments
     after = sys.getrefcount(x), sys.getrefcount(None), sys.getrefcount(True), sys.getrefcount(False)
     assert all(abs(a - b) < 50 for a, b in zip(references, after, strict=True)) and references[0] == after[0]
     last = weakref.ref(run([x])[1])
@@ -409,7 +409,7 @@ def test_models_are_called_natively_for_sizes_that_come_again(dynamic: bool):
 def test_training_runs_natively(monkeypatch: pytest.MonkeyPatch):
     torch._dynamo.reset()
     model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
-    run, made = torch.compile(model, backend="graphc"), calls_through_python(monkeypatch)
+    run, python_calls = torch.compile(model, backend="graphc"), calls_through_python(monkeypatch)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for step in range(10):
         x = torch.randn(16, 8)
@@ -422,8 +422,8 @@ def test_training_runs_natively(monkeypatch: pytest.MonkeyPatch):
             torch.testing.assert_close(p.grad, grad)
         optimizer.step()
         if step == CALLS:
-            made.clear()
-    assert not made
+            python_calls.clear()
+    assert not python_calls
 
 
 def test_gradients_that_are_given_as_negatives_or_zeros_are_right():

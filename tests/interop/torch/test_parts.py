@@ -15,32 +15,32 @@ def divided(function: Any, *args: Any, refused: str = "atan") -> Any:
     make = torch.fx.experimental.proxy_tensor.make_fx
     module = make(function, tracing_mode="symbolic", _allow_non_fake_inputs=True)(*args)
     chosen = [n for n in module.graph.nodes if refused in str(n.target)]
-    found = parts.Division(module, chosen)
-    return found, [[n.target._schema.name.removeprefix("aten::") for n in nodes] for nodes in found.native]
+    division = parts.Division(module, chosen)
+    return division, [[n.target._schema.name.removeprefix("aten::") for n in nodes] for nodes in division.native]
 
 
 def check(function: Any, *args: Any, refused: str = "atan") -> Any:
     """Runs the parts as PyTorch's own graphs, joined, and compares."""
     division, native = divided(function, *args, refused=refused)
-    made = division.subgraphs()
-    joined = division.joined([(p, lambda given, p=p: p.module(*given)) for p in made])
-    given = [a.clone() if isinstance(a, torch.Tensor) else a for a in args]
-    boxed = list(given)
-    found = joined.forward(boxed)
+    modules = division.subgraphs()
+    joined = division.joined([(p, lambda arguments, p=p: p.module(*arguments)) for p in modules])
+    arguments = [a.clone() if isinstance(a, torch.Tensor) else a for a in args]
+    boxed = list(arguments)
+    result = joined.forward(boxed)
     assert not boxed
     others = [a.clone() if isinstance(a, torch.Tensor) else a for a in args]
-    torch.testing.assert_close(found, function(*others))
-    torch.testing.assert_close(given, others)
-    return native, made
+    torch.testing.assert_close(result, function(*others))
+    torch.testing.assert_close(arguments, others)
+    return native, modules
 
 
 X = torch.linspace(-1, 1, 12).reshape(3, 4)
 
 
 def test_an_operator_in_the_middle_leaves_a_part_before_and_one_after_it():
-    native, made = check(lambda x: (x.sin() + 1).atan().exp() * 2, X)
+    native, modules = check(lambda x: (x.sin() + 1).atan().exp() * 2, X)
     assert native == [["sin", "add"], ["exp", "mul"]]
-    assert [len(p.inputs) for p in made] == [1, 1]
+    assert [len(p.inputs) for p in modules] == [1, 1]
 
 
 def test_what_pytorch_computes_of_arguments_comes_first_so_that_there_is_one_native_part():
@@ -58,9 +58,9 @@ def test_views_and_constants_stand_where_they_are_needed():
         y = (x.sin() * 2).t()
         return y.atan().sum() + torch.ones(12).exp(), y.cos() + 1
 
-    native, (made, last) = check(function, X)
+    native, (modules, last) = check(function, X)
     assert native == [["sin", "mul", "exp", "cos", "add"], ["sum", "add"]]
-    assert [n.name for n in made.outputs] == ["mul", "exp", "add_1"]  # not the view, which PyTorch makes for itself
+    assert [n.name for n in modules.outputs] == ["mul", "exp", "add_1"]  # not the view, which PyTorch makes for itself
     assert [n.name for n in last.inputs] == ["atan", "exp"]
 
 
@@ -70,9 +70,9 @@ def test_results_of_which_there_are_several_cross_one_by_one():
         c, d = (b.atan() + a).sort()
         return c.exp() + d * 2, a
 
-    native, made = check(function, X)
+    native, modules = check(function, X)
     assert native == [["sin", "add", "var_mean"], ["add", "sort", "exp", "mul", "add"]]
-    assert len(made[0].outputs) == 2
+    assert len(modules[0].outputs) == 2
 
 
 def test_sizes_cross_and_only_plain_ones():
@@ -81,9 +81,9 @@ def test_sizes_cross_and_only_plain_ones():
         y = (x.sin() + 1).atan().sum() * rows
         return y.exp() + torch.full((x.shape[0] + 1,), 2.0)
 
-    native, made = check(function, X)
+    native, modules = check(function, X)
     assert native == [["sin", "add"], ["sum", "mul", "exp", "add"]]
-    assert [type(parts.value_of(n)).__name__ for n in made[1].inputs].count("SymInt") == 1
+    assert [type(parts.value_of(n)).__name__ for n in modules[1].inputs].count("SymInt") == 1
 
 
 def test_an_operator_alone_between_others_of_pytorch_is_theirs_too():
@@ -94,9 +94,9 @@ def test_an_operator_alone_between_others_of_pytorch_is_theirs_too():
 
 def test_what_is_written_to_arguments_is_written_when_all_has_read_them():
     def function(x: Any, y: Any) -> Any:
-        seen = x[1:].sin() + 1
+        view = x[1:].sin() + 1
         torch.ops.aten.copy_(x, y.atan())
-        return seen.exp() * 2, x.cos() + 1
+        return view.exp() * 2, x.cos() + 1
 
     native, _ = check(function, X, X + 1, refused="atan")
     assert native == [["sin", "add"], ["exp", "mul", "cos", "add"]]
@@ -117,6 +117,6 @@ def test_random_numbers_keep_their_order():
 
 def test_constants_and_branches_of_the_graph_go_along():
     constant = torch.arange(12.0).reshape(3, 4)
-    native, made = check(lambda x: (x.sin() + constant).atan().exp() * constant, X)
+    native, modules = check(lambda x: (x.sin() + constant).atan().exp() * constant, X)
     assert native == [["sin", "add"], ["exp", "mul"]]
-    assert all(any(n.op == "get_attr" for n in p.module.graph.nodes) for p in made)
+    assert all(any(n.op == "get_attr" for n in p.module.graph.nodes) for p in modules)

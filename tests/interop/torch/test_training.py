@@ -60,9 +60,9 @@ def test_steps_in_float64_end_where_those_of_pytorch_do(kind: str):
     theirs.load_state_dict(ours.state_dict())
     x = X.double()
     make = getattr(torch.optim, kind)
-    found = trained(ours, torch.compile(ours, backend="graphc"), make(ours.parameters(), lr=0.01), 10, x, WORDS)
+    result = trained(ours, torch.compile(ours, backend="graphc"), make(ours.parameters(), lr=0.01), 10, x, WORDS)
     expected = trained(theirs, theirs, make(theirs.parameters(), lr=0.01), 10, x, WORDS)
-    torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(result, expected, rtol=1e-10, atol=1e-12)
     assert ours.norm.num_batches_tracked == 10
 
 
@@ -86,17 +86,19 @@ def test_gradients_of_arguments_are_those_of_pytorch():
         return (x @ y).tanh(), x.detach() * 2
 
     args = torch.randn(3, 4, requires_grad=True), torch.randn(4, 2, requires_grad=True)
-    found, other = torch.compile(product, backend="graphc")(*args)
+    result, other = torch.compile(product, backend="graphc")(*args)
     expected = product(*args)[0]
-    given = torch.randn(3, 2)
-    torch.testing.assert_close(torch.autograd.grad(found, args, given), torch.autograd.grad(expected, args, given))
-    assert found.requires_grad and not other.requires_grad
+    gradient = torch.randn(3, 2)
+    torch.testing.assert_close(
+        torch.autograd.grad(result, args, gradient), torch.autograd.grad(expected, args, gradient)
+    )
+    assert result.requires_grad and not other.requires_grad
 
 
 def test_a_second_derivative_is_an_error():
     x = torch.randn(3, requires_grad=True)
-    found = torch.compile(lambda x: (x**3).sum(), backend="graphc")(x)
-    (gradient,) = torch.autograd.grad(found, x, create_graph=True)
+    result = torch.compile(lambda x: (x**3).sum(), backend="graphc")(x)
+    (gradient,) = torch.autograd.grad(result, x, create_graph=True)
     with pytest.raises(RuntimeError, match="double backward"):
         gradient.sum().backward()
 
@@ -112,8 +114,8 @@ def test_dropout_draws_anew_in_each_call_and_again_what_a_seed_gives():
     assert torch.equal(one, again) and not torch.equal(one, two)
     (gradient,) = torch.autograd.grad(again.sum(), x)
     torch.testing.assert_close(gradient, again.detach())
-    kept = (again != 0).double().mean()
-    assert 0.34 < kept < 0.41 and torch.unique(again.detach()).tolist() == pytest.approx([0, 8 / 3])
+    forward_results = (again != 0).double().mean()
+    assert 0.34 < forward_results < 0.41 and torch.unique(again.detach()).tolist() == pytest.approx([0, 8 / 3])
 
 
 def test_frozen_weights_are_not_frozen_in_training():
@@ -122,14 +124,14 @@ def test_frozen_weights_are_not_frozen_in_training():
     x = torch.randn(4, 32, requires_grad=True)
     for _ in range(2):
         torch.testing.assert_close(compiled(x), model(x))
-        found = torch.autograd.grad(compiled(x).square().sum(), x)
-        torch.testing.assert_close(found, torch.autograd.grad(model(x).square().sum(), x), rtol=1e-4, atol=1e-4)
+        result = torch.autograd.grad(compiled(x).square().sum(), x)
+        torch.testing.assert_close(result, torch.autograd.grad(model(x).square().sum(), x), rtol=1e-4, atol=1e-4)
         with torch.no_grad():
             model.weight.data.mul_(2)
 
 
 @pytest.fixture
-def kept(monkeypatch: Any):
+def forward_results(monkeypatch: Any):
     """The results of forward passes, those that are kept for backward passes too."""
     cut, found = training.default_partition, []
 
@@ -142,21 +144,25 @@ def kept(monkeypatch: Any):
     return found
 
 
-def test_a_backward_pass_keeps_nothing_that_it_does_not_read(kept: Any):
+def test_a_backward_pass_keeps_nothing_that_it_does_not_read(forward_results: Any):
     x = torch.randn(1, 2, 6, 6, requires_grad=True)
     torch.compile(lambda x: torch.max_pool2d(x, 2).sum(), backend="graphc")(x).backward()
-    assert kept and torch.int64 not in [n.meta["val"].dtype for n in kept] and int(x.grad.sum()) == 18
+    assert (
+        forward_results
+        and torch.int64 not in [n.meta["val"].dtype for n in forward_results]
+        and int(x.grad.sum()) == 18
+    )
 
 
-def test_a_backward_pass_keeps_no_views(kept: Any):
+def test_a_backward_pass_keeps_no_views(forward_results: Any):
     def product(x: Any, w: Any) -> Any:
         y = torch.relu(x @ w.t().contiguous().view(4, 3).t().t())
         return (y.view(-1) * y.view(-1).detach()).sum() + w[0].sum() * w.sum()
 
     x, w = torch.randn(2, 4, requires_grad=True), torch.randn(3, 4, requires_grad=True)
-    found = torch.autograd.grad(torch.compile(product, backend="graphc")(x, w), (x, w))
-    torch.testing.assert_close(found, torch.autograd.grad(product(x, w), (x, w)))
-    assert kept and not [n for n in kept if n.op == "call_function" and n.target.is_view]
+    result = torch.autograd.grad(torch.compile(product, backend="graphc")(x, w), (x, w))
+    torch.testing.assert_close(result, torch.autograd.grad(product(x, w), (x, w)))
+    assert forward_results and not [n for n in forward_results if n.op == "call_function" and n.target.is_view]
 
 
 def attention(x: Any, y: Any) -> Any:
@@ -170,12 +176,12 @@ def mixed_attention(x: Any, y: Any) -> Any:
 
 
 def test_what_pytorch_computes_of_a_backward_pass_reads_all_that_it_keeps(monkeypatch: pytest.MonkeyPatch):
-    known = fallback.find
-    monkeypatch.setattr(fallback, "find", lambda target: None if "attention" in target else known(target))
+    find = fallback.find
+    monkeypatch.setattr(fallback, "find", lambda target: None if "attention" in target else find(target))
     x, y = torch.randn(16, 32, requires_grad=True), torch.randn(32, 48)
     with pytest.warns(FallbackWarning, match="attention"):
-        found = torch.autograd.grad(torch.compile(attention, backend="graphc")(x, y), x)
-    torch.testing.assert_close(found, torch.autograd.grad(attention(x, y), x), rtol=1e-4, atol=1e-4)
+        result = torch.autograd.grad(torch.compile(attention, backend="graphc")(x, y), x)
+    torch.testing.assert_close(result, torch.autograd.grad(attention(x, y), x), rtol=1e-4, atol=1e-4)
 
 
 def test_gradients_of_bfloat16_are_as_near_to_exact_ones_as_those_of_pytorch():
@@ -183,10 +189,10 @@ def test_gradients_of_bfloat16_are_as_near_to_exact_ones_as_those_of_pytorch():
     x, y = torch.randn(16, 32, requires_grad=True), torch.randn(32, 48)
     with warnings.catch_warnings():
         warnings.simplefilter("error", FallbackWarning)
-        (found,) = torch.autograd.grad(torch.compile(mixed_attention, backend="graphc")(x, y), x)
+        (result,) = torch.autograd.grad(torch.compile(mixed_attention, backend="graphc")(x, y), x)
     (exact,) = torch.autograd.grad(attention(x, y), x)
     (expected,) = torch.autograd.grad(mixed_attention(x, y), x)
-    assert 0 < (found - exact).norm() < 1.2 * (expected - exact).norm()
+    assert 0 < (result - exact).norm() < 1.2 * (expected - exact).norm()
 
 
 @pytest.fixture

@@ -21,31 +21,31 @@ def numbers(shape: tuple[int, ...], seed: int = 0, mean: float = 0.0) -> np.ndar
 
 
 def layer(kind: Any = nn.SyncBatchNorm, **options: Any) -> Any:
-    made = kind(3, dtype=gc.float64, **options)
-    if made.weight is not None:
+    norm = kind(3, dtype=gc.float64, **options)
+    if norm.weight is not None:
         with gc.no_grad():
-            made.weight.copy_(gc.tensor(numbers((3,), 5)))
-            made.bias.copy_(gc.tensor(numbers((3,), 6)))
-    return made
+            norm.weight.copy_(gc.tensor(numbers((3,), 5)))
+            norm.bias.copy_(gc.tensor(numbers((3,), 6)))
+    return norm
 
 
 def two_passes(bn: Any, x: np.ndarray, g: np.ndarray, run: Any = None) -> list[np.ndarray]:
     """Output, gradients and running statistics behind two passes."""
-    found: list[np.ndarray] = []
+    results: list[np.ndarray] = []
     for scale in (1.0, 3.0):
-        given = gc.tensor(x * scale, requires_grad=True)
-        y = (run or bn)(given)
+        batch = gc.tensor(x * scale, requires_grad=True)
+        y = (run or bn)(batch)
         y.backward(gc.tensor(g))
-        found += [y.detach().numpy(), given.grad.numpy()]
-    return [*found, *(p.grad.numpy() for p in bn.parameters()), *(b.numpy() for b in bn.buffers())]
+        results += [y.detach().numpy(), batch.grad.numpy()]
+    return [*results, *(p.grad.numpy() for p in bn.parameters()), *(b.numpy() for b in bn.buffers())]
 
 
-def together(parts: list[list[np.ndarray]], bn: Any) -> list[np.ndarray]:
+def together(shards: list[list[np.ndarray]], bn: Any) -> list[np.ndarray]:
     """What one process would have found: rows side by side, gradients of parameters added."""
     trained = len([*bn.parameters()])
-    joined = [np.concatenate(each) for each in zip(*(p[:4] for p in parts), strict=True)]
-    added = [sum(each) for each in zip(*(p[4 : 4 + trained] for p in parts), strict=True)]
-    return [*joined, *added, *parts[-1][4 + trained :]]
+    joined = [np.concatenate(each) for each in zip(*(p[:4] for p in shards), strict=True)]
+    added = [sum(each) for each in zip(*(p[4 : 4 + trained] for p in shards), strict=True)]
+    return [*joined, *added, *shards[-1][4 + trained :]]
 
 
 @pytest.mark.parametrize(
@@ -53,40 +53,40 @@ def together(parts: list[list[np.ndarray]], bn: Any) -> list[np.ndarray]:
 )
 def test_parts_of_a_batch_are_normalised_as_the_whole(shape: tuple[int, ...], compiled: bool):
     x, g = numbers(shape, mean=50.0), numbers(shape, 1)
-    wanted = two_passes(layer(CLASSES[len(shape)]), x, g)
+    expected = two_passes(layer(CLASSES[len(shape)]), x, g)
 
     def part(rank: int) -> list[np.ndarray]:
         bn = layer()
         rows = np.array_split(np.arange(shape[0]), [1, shape[0] // 2])[rank]
         return two_passes(bn, x[rows], g[rows], gc.compile(bn) if compiled else None)
 
-    found = together(threads.run(3, part), layer())
-    for a, b in zip(found, wanted, strict=True):
+    result = together(threads.run(3, part), layer())
+    for a, b in zip(result, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-12)
 
 
 def test_a_process_may_have_no_rows():
     x, g = numbers((5, 3)), numbers((5, 3), 1)
-    wanted = two_passes(layer(nn.BatchNorm1d), x, g)
-    parts = threads.run(2, lambda rank: two_passes(layer(), x[5 * rank :], g[5 * rank :]))
-    for a, b in zip(together(parts, layer()), wanted, strict=True):
+    expected = two_passes(layer(nn.BatchNorm1d), x, g)
+    shards = threads.run(2, lambda rank: two_passes(layer(), x[5 * rank :], g[5 * rank :]))
+    for a, b in zip(together(shards, layer()), expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-12)
 
 
 @pytest.mark.parametrize("options", [{"momentum": None}, {"affine": False}, {"track_running_stats": False}], ids=str)
 def test_options_are_those_of_batch_normalisation(options: dict[str, Any]):
     x, g = numbers((8, 3)), numbers((8, 3), 1)
-    wanted = two_passes(layer(nn.BatchNorm1d, **options), x, g)
-    parts = threads.run(2, lambda rank: two_passes(layer(**options), x[4 * rank :][:4], g[4 * rank :][:4]))
-    for a, b in zip(together(parts, layer(**options)), wanted, strict=True):
+    expected = two_passes(layer(nn.BatchNorm1d, **options), x, g)
+    shards = threads.run(2, lambda rank: two_passes(layer(**options), x[4 * rank :][:4], g[4 * rank :][:4]))
+    for a, b in zip(together(shards, layer(**options)), expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-12)
 
 
 def test_narrow_numbers_are_computed_in_f32():
     x = gc.tensor(numbers((8, 3)), dtype=gc.float16)
-    parts = threads.run(2, lambda rank: nn.SyncBatchNorm(3)(x[4 * rank :][:4]).float().detach().numpy())
-    wanted = nn.BatchNorm1d(3)(x).float().detach().numpy()
-    np.testing.assert_allclose(np.concatenate(parts), wanted, atol=2e-3)
+    shards = threads.run(2, lambda rank: nn.SyncBatchNorm(3)(x[4 * rank :][:4]).float().detach().numpy())
+    expected = nn.BatchNorm1d(3)(x).float().detach().numpy()
+    np.testing.assert_allclose(np.concatenate(shards), expected, atol=2e-3)
 
 
 def test_evaluation_sends_nothing():
@@ -106,12 +106,12 @@ def test_models_are_converted_with_their_parameters():
     net = nn.Sequential(nn.Linear(2, 3), nn.Sequential(nn.BatchNorm1d(3, eps=0.1), nn.InstanceNorm1d(3))).eval()
     before = [*net.parameters(), *net.buffers()]
     assert nn.SyncBatchNorm.convert_sync_batchnorm(net) is net
-    made = net[1][0]
-    assert type(made) is nn.SyncBatchNorm and made.eps == 0.1 and not made.training
+    converted = net[1][0]
+    assert type(converted) is nn.SyncBatchNorm and converted.eps == 0.1 and not converted.training
     assert type(net[1][1]) is nn.InstanceNorm1d
     assert all(a is b for a, b in zip(before, [*net.parameters(), *net.buffers()], strict=True))
     assert type(nn.SyncBatchNorm.convert_sync_batchnorm(nn.BatchNorm2d(3))) is nn.SyncBatchNorm
-    assert nn.SyncBatchNorm.convert_sync_batchnorm(made) is made
+    assert nn.SyncBatchNorm.convert_sync_batchnorm(converted) is converted
 
 
 def test_another_group_is_refused():

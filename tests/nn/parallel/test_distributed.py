@@ -57,8 +57,8 @@ def wanted() -> list[np.ndarray]:
     return gradients(net)
 
 
-def assert_near(found: list[np.ndarray], expected: list[np.ndarray]) -> None:
-    for a, b in zip(found, expected, strict=True):
+def assert_near(result: list[np.ndarray], expected: list[np.ndarray]) -> None:
+    for a, b in zip(result, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-14)
 
 
@@ -138,9 +138,9 @@ def test_gradients_are_means_over_processes(size: int, views: bool):
             (model(rows()) ** 2).mean().backward()
         return gradients(model)
 
-    found = run(trained, size)
-    assert_near(found[0], wanted())
-    assert all(a.tobytes() == b.tobytes() for each in found for a, b in zip(each, found[0], strict=True))
+    result = run(trained, size)
+    assert_near(result[0], wanted())
+    assert all(a.tobytes() == b.tobytes() for each in result for a, b in zip(each, result[0], strict=True))
 
 
 @pytest.mark.parametrize("dtype", [gc.float32, gc.bfloat16, gc.float16], ids=str)
@@ -215,9 +215,9 @@ def test_no_sync_adds_up_and_the_next_pass_reduces_the_sum():
         (model(x[3:]) ** 2).mean().div(2).backward()
         return gradients(model)
 
-    found = run(trained)
-    assert_near(found[0], wanted())
-    assert_near(found[1], wanted())
+    result = run(trained)
+    assert_near(result[0], wanted())
+    assert_near(result[1], wanted())
 
 
 def test_where_the_call_stands_decides_whether_its_pass_reduces():
@@ -261,8 +261,8 @@ def test_two_passes_over_one_call_reduce_both():
         loss.backward()
         return [g / 2 for g in gradients(model)]
 
-    for found in run(trained):
-        assert_near(found, wanted())
+    for result in run(trained):
+        assert_near(result, wanted())
 
 
 def test_outputs_may_be_nested_and_other_modules_may_stand_around():
@@ -273,9 +273,9 @@ def test_outputs_may_be_nested_and_other_modules_may_stand_around():
 
     def trained() -> list[np.ndarray]:
         model = DDP(Many())
-        found = model(rows())
-        assert found["more"][1][1] == "text" and not found["more"][0].requires_grad
-        (found["more"][1][0] ** 2).mean().div(4).backward()
+        result = model(rows())
+        assert result["more"][1][1] == "text" and not result["more"][0].requires_grad
+        (result["more"][1][0] ** 2).mean().div(4).backward()
         return gradients(model)
 
     for found in run(trained):
@@ -413,20 +413,20 @@ def test_compiled_forward_passes_reduce_as_eager_ones_do(inside: bool):
         if inside:
             model.module = gc.compile(net)
             forward = model
-        found = []
+        results = []
         for _ in range(2):
             model.zero_grad()
             (forward(rows()) ** 2).mean().backward()
-            found.append(gradients(net))
+            results.append(gradients(net))
         with model.no_sync():
             net.zero_grad()
             (forward(rows()) ** 2).mean().backward()
         assert _differ(net)
-        return found
+        return results
 
-    for found in run(trained):
-        assert_near(found[0], wanted())
-        assert_near(found[1], wanted())
+    for result in run(trained):
+        assert_near(result[0], wanted())
+        assert_near(result[1], wanted())
 
 
 def test_a_backward_pass_in_compiled_code_is_refused():
@@ -458,8 +458,8 @@ def test_copies_reduce_their_own_gradients():
         return pickle.loads(pickle.dumps(model))
 
     for copied in (copy.deepcopy, saved):
-        for found in run(lambda copied=copied: trained(copied)):
-            assert_near(found, wanted())
+        for result in run(lambda copied=copied: trained(copied)):
+            assert_near(result, wanted())
 
 
 def test_the_group_may_be_given():

@@ -21,9 +21,9 @@ from tests.runtime.devices.fake_cupy import H200, DriverError, FakeCupy
 
 @pytest.fixture
 def fake(monkeypatch):
-    found = FakeCupy()
-    monkeypatch.setitem(sys.modules, "cupy", found)
-    return found
+    fake_cupy = FakeCupy()
+    monkeypatch.setitem(sys.modules, "cupy", fake_cupy)
+    return fake_cupy
 
 
 @pytest.fixture(autouse=True)
@@ -113,8 +113,8 @@ def test_with_a_gpu_that_is_not_known(fake):
 
 
 def test_capabilities_have_targets():
-    known = {(8, 0): "sm_80", (8, 9): "sm_80", (9, 0): "sm_90a", (10, 0): "sm_100", (10, 3): "sm_100"}
-    assert {c: target_of(c) for c in known} == known
+    targets = {(8, 0): "sm_80", (8, 9): "sm_80", (9, 0): "sm_90a", (10, 0): "sm_100", (10, 3): "sm_100"}
+    assert {c: target_of(c) for c in targets} == targets
 
 
 def test_what_this_machine_says_has_a_remedy():
@@ -146,8 +146,8 @@ def test_memory_is_counted_and_given_back(fake):
     assert device.memory_stats().allocated == 400
     arrays.append(empty(device, (50,), "f32"))
     del arrays[0]
-    found = device.memory_stats()
-    assert (found.allocated, found.allocations, found.peak, found.reserved) == (200, 2, 600, 4096)
+    stats = device.memory_stats()
+    assert (stats.allocated, stats.allocations, stats.peak, stats.reserved) == (200, 2, 600, 4096)
     device.reset_peak()
     assert device.memory_stats().peak == 200
     with pytest.raises(MemoryLimitError, match=r"no 4294967296 bytes left; 200 are taken by 2"):
@@ -236,11 +236,11 @@ def test_errors_of_the_driver_are_told(fake):
 
 
 def test_products_are_computed_by_cublaslt(fake, monkeypatch):
-    asked = []
+    calls = []
 
     class Library:
         def product(self, *arguments):
-            asked.append(arguments)
+            calls.append(arguments)
 
     monkeypatch.setattr(cuda, "CublasLt", Library)
     device = CudaDevice()
@@ -248,8 +248,8 @@ def test_products_are_computed_by_cublaslt(fake, monkeypatch):
     product = ProductDescriptor("f32", matrix, matrix, matrix)
     for _ in range(2):
         device.product(product.fields(), [256, 512, 1024])
-    ((given, addresses, stream, workspace, nbytes), again) = asked
-    assert (given, addresses, stream, nbytes) == (product, [256, 512, 1024], device.stream, cublaslt.WORKSPACE)
+    ((descriptor, addresses, stream, workspace, nbytes), again) = calls
+    assert (descriptor, addresses, stream, nbytes) == (product, [256, 512, 1024], device.stream, cublaslt.WORKSPACE)
     assert again[3] == workspace, "one workspace for all"
 
 
@@ -269,11 +269,11 @@ def test_memory_of_other_libraries_waits_for_their_work_and_ours(fake):
         fake.calls.clear()
         del array
         assert fake.calls == [("synchronize", device.stream)], "what reads it is done before it is given back"
-    asked = []
+    calls = []
 
     class Tensor:
         def __dlpack__(self, **arguments):
-            asked.append(arguments)
+            calls.append(arguments)
             return mine.__dlpack__(max_version=arguments["max_version"], stream=device.stream)
 
         def __dlpack_device__(self):
@@ -281,7 +281,7 @@ def test_memory_of_other_libraries_waits_for_their_work_and_ours(fake):
 
     assert mine.__dlpack_device__() == (2, 0)
     shared = from_dlpack(Tensor(), device)
-    assert asked == [{"stream": device.stream, "max_version": (1, 0)}]
+    assert calls == [{"stream": device.stream, "max_version": (1, 0)}]
     assert shared.address == mine.address
     fake.calls.clear()
     mine.__dlpack__(stream=1)
@@ -313,8 +313,8 @@ def test_cupy_has_what_is_asked_of_it():
         *("cuda.function.Function.ptr", "cuda.driver.CUDADriverError", "cuda.runtime.CUDARuntimeError"),
     ]
     for name in names:
-        found = cupy
-        for part in name.split("."):
-            if not hasattr(found, part):
-                found = importlib.import_module(f"cupy.{name.rpartition('.')[0]}")
-            found = getattr(found, part)
+        attribute = cupy
+        for attribute_name in name.split("."):
+            if not hasattr(attribute, attribute_name):
+                attribute = importlib.import_module(f"cupy.{name.rpartition('.')[0]}")
+            attribute = getattr(attribute, attribute_name)

@@ -112,10 +112,10 @@ def test_dimensions_out_of_range_are_refused():
 
 
 @pytest.mark.parametrize(
-    ("left", "right"), [((4,), (4,)), ((3, 4), (4,)), ((4,), (4, 5)), ((2, 3, 4), (4, 5)), ((4,), (2, 4, 5))]
+    ("left_shape", "right"), [((4,), (4,)), ((3, 4), (4,)), ((4,), (4, 5)), ((2, 3, 4), (4, 5)), ((4,), (2, 4, 5))]
 )
-def test_matmul_of_all_ranks(left, right):
-    a, b = floats(*left), floats(*right, seed=1)
+def test_matmul_of_all_ranks(left_shape, right):
+    a, b = floats(*left_shape), floats(*right, seed=1)
     np.testing.assert_allclose((a @ b).numpy(), a.numpy() @ b.numpy(), rtol=1e-12)
     assert gradcheck(graphc.matmul, (a.requires_grad_(), b.requires_grad_()))
 
@@ -207,8 +207,8 @@ def test_what_is_no_tensor_is_refused_by_name():
 def test_arrays_beside_tensors():
     x = graphc.ones(2, 3, requires_grad=True)
     row = np.arange(3, dtype=np.float32)
-    for found in (x * row, row * x, graphc.compile(lambda t: t * row)(x)):
-        assert found.tolist() == [[0, 1, 2]] * 2 and found.requires_grad
+    for result in (x * row, row * x, graphc.compile(lambda t: t * row)(x)):
+        assert result.tolist() == [[0, 1, 2]] * 2 and result.requires_grad
     assert (x @ row).tolist() == [3, 3] and (row[:2] @ x).tolist() == [1, 1, 1]
     assert (row - x.detach()).dtype is graphc.float32
     y = graphc.zeros(3)
@@ -232,8 +232,10 @@ def integer_pairs(dtype: str) -> tuple[np.ndarray, np.ndarray]:
     """Every pair of some numbers of an integer type, its ends among them, with divisors that are not 0."""
     info = np.iinfo(dtype)
     values = np.unique(np.array([info.min, info.min + 1, -7, -2, -1, 0, 1, 2, 7, info.max - 1, info.max], object))
-    kept = [int(v) for v in values if info.min <= v <= info.max]
-    x, y = np.meshgrid(np.array(kept, dtype), np.array([v for v in kept if v], dtype), indexing="ij")
+    values_in_range = [int(v) for v in values if info.min <= v <= info.max]
+    x, y = np.meshgrid(
+        np.array(values_in_range, dtype), np.array([v for v in values_in_range if v], dtype), indexing="ij"
+    )
     return x.ravel(), y.ravel()
 
 
@@ -242,18 +244,18 @@ def integer_pairs(dtype: str) -> tuple[np.ndarray, np.ndarray]:
 def test_quotients_of_integers_are_exact(mode: str, dtype: str):
     x, y = integer_pairs(dtype)
     bits = np.iinfo(dtype).bits
-    wanted = []
+    expected = []
     for a, b in zip(x.tolist(), y.tolist(), strict=True):
         quotient = a // b if mode == "floor" else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-        wanted.append(np.array(quotient % (1 << bits), np.uint64).astype(f"u{bits // 8}").astype(dtype))
+        expected.append(np.array(quotient % (1 << bits), np.uint64).astype(f"u{bits // 8}").astype(dtype))
 
     def divide(a, b):
         return graphc.div(a, b, rounding_mode=mode)
 
     for function in (divide, graphc.compile(divide)):
-        found = function(graphc.from_numpy(x), graphc.from_numpy(y))
-        assert found.dtype is graphc.from_numpy(x).dtype
-        np.testing.assert_array_equal(found.numpy(), wanted)
+        result = function(graphc.from_numpy(x), graphc.from_numpy(y))
+        assert result.dtype is graphc.from_numpy(x).dtype
+        np.testing.assert_array_equal(result.numpy(), expected)
 
 
 def test_a_large_integer_is_divided_without_floats():
@@ -266,7 +268,7 @@ def test_a_large_integer_is_divided_without_floats():
 @pytest.mark.parametrize("fold", ["sum", "prod", "nansum"])
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int8", "int32", "int64", "float32", "float64"])
 def test_folds_have_the_type_that_is_asked_for(fold: str, dtype: str):
-    given = getattr(graphc, dtype)
+    result_type = getattr(graphc, dtype)
     values = np.array([[100, 100, 101], [3, 0, 200]])
     for x in (values, values.astype(np.float32) / 2, values > 100):
         reference = getattr(np, "sum" if fold == "nansum" else fold)
@@ -276,15 +278,15 @@ def test_folds_have_the_type_that_is_asked_for(fold: str, dtype: str):
         if dtype == "int8" and x.dtype.kind == "f":
             first = np.clip(np.trunc(x), -128, 127).astype(dtype)
         logical = {"sum": np.any, "nansum": np.any, "prod": np.all}[fold]
-        wanted = logical(first, 1) if dtype == "bool" else reference(first, 1, dtype=dtype)
+        expected = logical(first, 1) if dtype == "bool" else reference(first, 1, dtype=dtype)
 
         def folded(t):
-            return getattr(t, fold)(1, dtype=given)
+            return getattr(t, fold)(1, dtype=result_type)
 
         for function in (folded, graphc.compile(folded)):
-            found = function(graphc.from_numpy(x))
-            assert found.dtype is given
-            np.testing.assert_array_equal(found.numpy(), wanted)
+            result = function(graphc.from_numpy(x))
+            assert result.dtype is result_type
+            np.testing.assert_array_equal(result.numpy(), expected)
 
 
 def test_powers_of_a_norm_below_one_have_a_gradient_of_zeros_at_zero():
@@ -303,8 +305,8 @@ def test_a_weight_may_be_any_number():
 def test_the_norm_of_singular_values():
     x = floats(2, 3, 4).requires_grad_()
     for keepdim in (False, True):
-        wanted = np.linalg.norm(x.detach().numpy(), "nuc", axis=(0, 2), keepdims=keepdim)
-        np.testing.assert_allclose(x.norm("nuc", (0, 2), keepdim).detach().numpy(), wanted, rtol=1e-12)
+        expected = np.linalg.norm(x.detach().numpy(), "nuc", axis=(0, 2), keepdims=keepdim)
+        np.testing.assert_allclose(x.norm("nuc", (0, 2), keepdim).detach().numpy(), expected, rtol=1e-12)
     np.testing.assert_allclose(graphc.norm(x[0], "nuc").item(), np.linalg.norm(x[0].detach().numpy(), "nuc"))
     assert gradcheck(lambda x: x.norm("nuc", (1, 2)), [x])
     with pytest.raises(ShapeError, match="must be two dimensions"):

@@ -13,9 +13,9 @@ from graphc.tensors.methods import selection
 CUBE = np.random.default_rng(0).standard_normal((2, 3, 4))
 
 
-def same(found: graphc.Tensor, wanted: np.ndarray) -> None:
-    assert found.shape == np.shape(wanted)
-    np.testing.assert_array_equal(found.numpy(), wanted)
+def same(result: graphc.Tensor, expected: np.ndarray) -> None:
+    assert result.shape == np.shape(expected)
+    np.testing.assert_array_equal(result.numpy(), expected)
 
 
 def counting(*shape: int) -> graphc.Tensor:
@@ -23,25 +23,25 @@ def counting(*shape: int) -> graphc.Tensor:
 
 
 def test_take():
-    places = np.array([[0, 23], [-1, 5]])
-    same(graphc.tensor(CUBE).take(graphc.tensor(places)), np.take(CUBE, places))
+    indices = np.array([[0, 23], [-1, 5]])
+    same(graphc.tensor(CUBE).take(graphc.tensor(indices)), np.take(CUBE, indices))
 
 
 @pytest.mark.parametrize(("dim", "shape"), [(0, (1, 3, 4)), (1, (2, 2, 1)), (-1, (1, 1, 3)), (None, (5,))])
 def test_take_along_dim(dim: int | None, shape: tuple[int, ...]):
-    places = np.random.default_rng(1).integers(-2, 2, shape)
-    found = graphc.tensor(CUBE).take_along_dim(graphc.tensor(places), dim)
+    indices = np.random.default_rng(1).integers(-2, 2, shape)
+    result = graphc.tensor(CUBE).take_along_dim(graphc.tensor(indices), dim)
     if dim is None:
-        return same(found, CUBE.reshape(-1)[places])
+        return same(result, CUBE.reshape(-1)[indices])
     sizes = np.broadcast_shapes(shape, tuple(1 if d == dim % 3 else s for d, s in enumerate(CUBE.shape)))
-    same(found, np.take_along_axis(CUBE, np.broadcast_to(places, sizes), dim))
+    same(result, np.take_along_axis(CUBE, np.broadcast_to(indices, sizes), dim))
 
 
 def test_placing_by_index():
     base, index, rows = counting(3, 2), graphc.tensor([2, 0, 2]), counting(3, 2) + 10
-    wanted = np.arange(6.0).reshape(3, 2)
-    np.add.at(wanted, [2, 0, 2], 2 * (np.arange(6.0).reshape(3, 2) + 10))
-    same(base.index_add(0, index, rows, alpha=2), wanted)
+    expected = np.arange(6.0).reshape(3, 2)
+    np.add.at(expected, [2, 0, 2], 2 * (np.arange(6.0).reshape(3, 2) + 10))
+    same(base.index_add(0, index, rows, alpha=2), expected)
     assert base.index_copy(0, graphc.tensor([2, 0]), rows[:2]).tolist() == [[12, 13], [2, 3], [10, 11]]
     assert base.index_fill(1, graphc.tensor([0]), -1).tolist() == [[-1, 1], [-1, 3], [-1, 5]]
     assert base.index_put((graphc.tensor([0, 0]), graphc.tensor([1, 1])), graphc.tensor([5.0, 7.0]), True)[0, 1] == 13
@@ -62,24 +62,24 @@ REDUCTIONS = {"sum": np.sum, "mean": np.mean, "prod": np.prod, "amax": np.max, "
 
 @pytest.mark.parametrize("include_self", [True, False])
 @pytest.mark.parametrize("how", REDUCTIONS)
-@pytest.mark.parametrize("whole", [False, True])
-def test_scatter_reduce(how: str, include_self: bool, whole: bool):
+@pytest.mark.parametrize("is_integer", [False, True])
+def test_scatter_reduce(how: str, include_self: bool, is_integer: bool):
     rng = np.random.default_rng(2)
     base, update = rng.integers(-9, 9, (3, 4)), rng.integers(-9, 9, (5, 3))
     index = rng.integers(0, 3, (5, 3))
-    if not whole:
+    if not is_integer:
         base, update = base / 2, update / 2
-    wanted = base.copy()
+    expected = base.copy()
     for row, column in np.ndindex(3, 3):
         met = update[index[:, column] == row, column]
         if met.size:
             value = REDUCTIONS[how]([*([base[row, column]] if include_self else []), *met])
-            wanted[row, column] = np.floor(value) if whole else value
-    found = graphc.tensor(base).scatter_reduce(
+            expected[row, column] = np.floor(value) if is_integer else value
+    result = graphc.tensor(base).scatter_reduce(
         0, graphc.tensor(index), graphc.tensor(update), how, include_self=include_self
     )
-    np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-12)
-    assert found.dtype is graphc.tensor(base).dtype
+    np.testing.assert_allclose(result.numpy(), expected, rtol=1e-12)
+    assert result.dtype is graphc.tensor(base).dtype
 
 
 def test_elements_equal_to_a_scattered_extreme_share_its_gradient():
@@ -110,14 +110,14 @@ def test_scatter_reduce_refuses():
 @pytest.mark.parametrize("sections", [1, 3, 5, (1, 3), (0, 9), (-1,)])
 def test_tensor_split(sections: int | tuple[int, ...]):
     x = np.arange(8.0).reshape(4, 2)
-    for found, wanted in zip(graphc.tensor(x).tensor_split(sections), np.array_split(x, sections), strict=True):
-        same(found, wanted)
+    for result, expected in zip(graphc.tensor(x).tensor_split(sections), np.array_split(x, sections), strict=True):
+        same(result, expected)
 
 
 def test_splits():
     x = graphc.tensor(CUBE)
-    for found, wanted in ((x.hsplit(3), np.hsplit(CUBE, 3)), (x.vsplit(2), np.vsplit(CUBE, 2))):
-        assert [p.tolist() for p in found] == [w.tolist() for w in wanted]
+    for result, expected in ((x.hsplit(3), np.hsplit(CUBE, 3)), (x.vsplit(2), np.vsplit(CUBE, 2))):
+        assert [p.tolist() for p in result] == [w.tolist() for w in expected]
     assert [p.shape for p in x.dsplit((1, 3))] == [(2, 3, 1), (2, 3, 2), (2, 3, 1)]
     assert [p.tolist() for p in graphc.tensor([1, 2, 3]).hsplit(3)] == [[1], [2], [3]]
     assert [p.shape[1] for p in x.split_with_sizes([1, 2], 1)] == [1, 2]
@@ -128,8 +128,8 @@ def test_splits():
 @pytest.mark.parametrize(("dim", "size", "step"), [(0, 2, 1), (1, 2, 1), (-1, 2, 2), (2, 4, 3), (1, 0, 2)])
 def test_unfold(dim: int, size: int, step: int):
     windows = np.lib.stride_tricks.sliding_window_view(CUBE, size, dim) if size else np.zeros((2, 4, 4, 0))
-    wanted = np.take(windows, range(0, windows.shape[dim % 3], step), dim % 3)
-    same(graphc.tensor(CUBE).unfold(dim, size, step), wanted)
+    expected = np.take(windows, range(0, windows.shape[dim % 3], step), dim % 3)
+    same(graphc.tensor(CUBE).unfold(dim, size, step), expected)
 
 
 def test_unfold_of_scalars_and_refusals():
@@ -180,8 +180,8 @@ def test_joining(name: str, shape: tuple[int, ...]):
 @pytest.mark.parametrize("rank", [1, 2, 3])
 def test_at_least(rank: int):
     for array in (np.float64(2), CUBE[0, 0], CUBE[0], CUBE):
-        wanted = (np.atleast_1d, np.atleast_2d, np.atleast_3d)[rank - 1](array)
-        same(selection.at_least(graphc.tensor(array), rank), wanted)
+        expected = (np.atleast_1d, np.atleast_2d, np.atleast_3d)[rank - 1](array)
+        same(selection.at_least(graphc.tensor(array), rank), expected)
 
 
 def test_joining_promotes_and_needs_tensors():
@@ -215,8 +215,8 @@ def test_gradients_reach_what_was_picked_and_placed():
 
 def test_as_strided_scatter_replaces_what_as_strided_gives():
     x, src = graphc.arange(12.0).reshape(3, 4), graphc.tensor([[20.0, 21.0], [22.0, 23.0]])
-    found = graphc.as_strided_scatter(x, src, (2, 2), (4, 1), 1)
-    assert graphc.equal(found.as_strided((2, 2), (4, 1), 1), src) and found.sum() == x.sum() - 14 + 86
+    result = graphc.as_strided_scatter(x, src, (2, 2), (4, 1), 1)
+    assert graphc.equal(result.as_strided((2, 2), (4, 1), 1), src) and result.sum() == x.sum() - 14 + 86
     with pytest.raises(ArgumentError, match="as_strided takes a row-major tensor"):
         x.t().as_strided_scatter(src, (2, 2), (4, 1), 1)
     assert gradcheck(

@@ -24,23 +24,23 @@ from tests.codegen.sized_products import PLAIN, RESIDUAL, TRANSPOSED_A, TRANSPOS
 
 
 def tiled(kernel: Kernel) -> Kernel | None:
-    made = tile_contraction(kernel, host_target(), Names("t"))
-    if made is not None:
-        verify_kernel(made)
-        assert made.threads and made.threads % 32 == 0
-    return made
+    tiled_kernel = tile_contraction(kernel, host_target(), Names("t"))
+    if tiled_kernel is not None:
+        verify_kernel(tiled_kernel)
+        assert tiled_kernel.threads and tiled_kernel.threads % 32 == 0
+    return tiled_kernel
 
 
 def check_tiled(kernel: Kernel) -> Kernel:
-    made = tiled(kernel)
-    assert made is not None, kernel.name
+    tiled_kernel = tiled(kernel)
+    assert tiled_kernel is not None, kernel.name
     expected = random_memory(kernel)
     memory = {name: array.copy() for name, array in expected.items()}
     run_kernel(kernel, expected)
-    run_kernel(made, memory)
+    run_kernel(tiled_kernel, memory)
     for name, array in expected.items():
         np.testing.assert_array_equal(memory[name], array, err_msg=name)
-    return made
+    return tiled_kernel
 
 
 def sums_of(function: Callable, *operands) -> list[Kernel]:
@@ -62,8 +62,8 @@ def test_products(form: Callable, m: int, n: int, k: int, dtype: str) -> None:
 
 @pytest.mark.parametrize("stored", ["f16", "bf16"])
 def test_narrow_factors_are_converted_when_they_are_shared(stored: str) -> None:
-    made = check_tiled(transposed_b(20, 36, 40, stored=stored))
-    assert [str(b.dtype) for b in made.buffers if b.role == "shared"] == ["f32", "f32"]
+    tiled_kernel = check_tiled(transposed_b(20, 36, 40, stored=stored))
+    assert [str(b.dtype) for b in tiled_kernel.buffers if b.role == "shared"] == ["f32", "f32"]
 
 
 def functions() -> dict[str, tuple[Callable, Sequence]]:
@@ -134,36 +134,38 @@ def test_factors_may_be_computed() -> None:
             }
           }
         }""")
-    made = tiled(kernel)
-    assert made is not None
+    tiled_kernel = tiled(kernel)
+    assert tiled_kernel is not None
     expected = random_memory(kernel)
     expected["n"] = np.random.default_rng(1).permutation(40)
     memory = {name: array.copy() for name, array in expected.items()}
     run_kernel(kernel, expected)
-    run_kernel(made, memory)
+    run_kernel(tiled_kernel, memory)
     np.testing.assert_array_equal(memory["c"], expected["c"])
 
 
-@pytest.mark.parametrize("places", [PLAIN, TRANSPOSED_A, TRANSPOSED_B])
+@pytest.mark.parametrize("dims", [PLAIN, TRANSPOSED_A, TRANSPOSED_B])
 @pytest.mark.parametrize(("m", "n", "k"), [("rows", 40, 24), ("rows", 24, "time"), ("batch*rows", "time", 24)])
-def test_named_dimensions(m, n, k, places) -> None:
-    kernel = sized_product(m, n, k, places, RESIDUAL)
-    made = tiled(kernel)
-    assert made is not None
-    given = [{"batch": 2, "rows": 3, "time": 17}, {"batch": 1, "rows": 33, "time": 32}]
-    known = dims_of_kernel(kernel)
-    check_sizes(kernel, made, [{d: n for d, n in sizes.items() if d in known} for sizes in given])
+def test_named_dimensions(m, n, k, dims) -> None:
+    kernel = sized_product(m, n, k, dims, RESIDUAL)
+    tiled_kernel = tiled(kernel)
+    assert tiled_kernel is not None
+    sizes_of_calls = [{"batch": 2, "rows": 3, "time": 17}, {"batch": 1, "rows": 33, "time": 32}]
+    dims_in_kernel = dims_of_kernel(kernel)
+    check_sizes(
+        kernel, tiled_kernel, [{d: n for d, n in sizes.items() if d in dims_in_kernel} for sizes in sizes_of_calls]
+    )
 
 
 @pytest.mark.parametrize("form", [plain, transposed_a, transposed_b])
 @pytest.mark.parametrize("terms", [1024, 1031])
 def test_long_sums_are_cut_and_added_in_order(form: Callable, terms: int) -> None:
     kernel = form(16, 18, terms)
-    parts = split_terms(kernel, host_target(), Names("t"), "sums")
-    assert parts is not None
-    first, second = parts
-    for part in parts:
-        verify_kernel(part)
+    kernels = split_terms(kernel, host_target(), Names("t"), "sums")
+    assert kernels is not None
+    first, second = kernels
+    for kernel_of_split in kernels:
+        verify_kernel(kernel_of_split)
     assert first.threads and not second.threads and second.name == kernel.name
     memory = random_memory(kernel)
     expected = {name: array.copy() for name, array in memory.items()}
@@ -180,7 +182,7 @@ def test_short_sums_are_not_cut() -> None:
 
 
 def test_what_is_said_of_tiles() -> None:
-    made = tiled(plain(4096, 4096, 64))
-    assert made is not None
+    tiled_kernel = tiled(plain(4096, 4096, 64))
+    assert tiled_kernel is not None
     words = "tiles of both factors in 16896 bytes of shared memory, 64 results for each of 256 threads"
-    assert describe_tiles(made) == words
+    assert describe_tiles(tiled_kernel) == words

@@ -17,14 +17,14 @@ from tests.passes.graph_text import graph_of
 HEADS, PLACES, SIZE = 3, 150, 80
 
 
-def attention(places: int = PLACES, size: int = SIZE, taken: str = "%m, %q, f32(-inf)", rows: int = 1) -> str:
+def attention(keys: int = PLACES, size: int = SIZE, select_operands: str = "%m, %q, f32(-inf)", rows: int = 1) -> str:
     """Scores where the mask is true and their powers as weights; values of as many places."""
     return f"""
-        graph @g(%m: bool[{places}], %x: f32[{HEADS},{rows},{size}], %k: f32[{HEADS},{places},{size}],
-                 %v: f32[{HEADS},{places},{size}]) -> (f32[{HEADS},{rows},{places}], f32[{HEADS},{rows},{size}]) {{
-          %q = matmul(%x, %k) {{transpose_b=true}} : f32[{HEADS},{rows},{places}]
-          %s = where({taken}) : f32[{HEADS},{rows},{places}]
-          %p = exp(%s) : f32[{HEADS},{rows},{places}]
+        graph @g(%m: bool[{keys}], %x: f32[{HEADS},{rows},{size}], %k: f32[{HEADS},{keys},{size}],
+                 %v: f32[{HEADS},{keys},{size}]) -> (f32[{HEADS},{rows},{keys}], f32[{HEADS},{rows},{size}]) {{
+          %q = matmul(%x, %k) {{transpose_b=true}} : f32[{HEADS},{rows},{keys}]
+          %s = where({select_operands}) : f32[{HEADS},{rows},{keys}]
+          %p = exp(%s) : f32[{HEADS},{rows},{keys}]
           %y = masked_matmul(%p, %v) : f32[{HEADS},{rows},{size}]
           return %s, %y
         }}"""
@@ -39,11 +39,11 @@ def ended(kernels: tuple[Kernel, ...]) -> int:
     return sum(bool(s.until) for kernel in kernels for s, _ in walk(kernel.body) if isinstance(s, Loop))
 
 
-def masks(places: int) -> list[np.ndarray]:
+def masks(keys: int) -> list[np.ndarray]:
     """Seen: what a decoder sees at several places, parts, what lies apart, nothing, and all."""
-    place = np.arange(places)
-    some = [place <= last for last in (0, 1, 7, 8, 15, 16, 17, places - 2, places - 1)]
-    return [*some, (place > 40) & (place < 61), place % 37 == 5, place < 0, place == places - 1]
+    positions = np.arange(keys)
+    some = [positions <= last for last in (0, 1, 7, 8, 15, 16, 17, keys - 2, keys - 1)]
+    return [*some, (positions > 40) & (positions < 61), positions % 37 == 5, positions < 0, positions == keys - 1]
 
 
 def arguments(mask: np.ndarray, size: int, rows: int = 1) -> list[np.ndarray]:
@@ -53,42 +53,42 @@ def arguments(mask: np.ndarray, size: int, rows: int = 1) -> list[np.ndarray]:
     return [mask, x, k, v]
 
 
-def wanted(given: list[np.ndarray]) -> list[np.ndarray]:
-    mask, x, k, v = given
+def wanted(operands: list[np.ndarray]) -> list[np.ndarray]:
+    mask, x, k, v = operands
     with np.errstate(all="ignore"):
         scores = np.where(mask, x @ k.swapaxes(-1, -2), -np.inf).astype(np.float32)
         return [scores, np.exp(scores) @ np.where(mask[:, None], v, 0)]
 
 
 @pytest.mark.parametrize("name", TARGETS)
-@pytest.mark.parametrize(("places", "size"), [(PLACES, SIZE), (64, 64), (97, 33)])
-def test_what_is_hidden_is_not_read(name: str, places: int, size: int):
+@pytest.mark.parametrize(("keys", "size"), [(PLACES, SIZE), (64, 64), (97, 33)])
+def test_what_is_hidden_is_not_read(name: str, keys: int, size: int):
     """Whole blocks of keys, and values behind the last one that is seen: were they read, results would be NaN."""
     target = small(target_or_skip(name))
-    program = scheduled(lowered(graph_of(attention(places, size))), target)
+    program = scheduled(lowered(graph_of(attention(keys, size))), target)
     assert ended(program.kernels) >= 2
     native = Native(program, target)
-    for number, mask in enumerate(masks(places)):
-        given = arguments(mask, size)
-        seen = np.flatnonzero(mask)
-        given[3][:, seen[-1] + 1 if len(seen) else 0 :] = np.nan
-        given[2][:, ~mask] = np.inf  # the selection hides what comes of those that are read
-        for got, expected in zip(native(given), wanted(given), strict=True):
+    for number, mask in enumerate(masks(keys)):
+        operands = arguments(mask, size)
+        visible = np.flatnonzero(mask)
+        operands[3][:, visible[-1] + 1 if len(visible) else 0 :] = np.nan
+        operands[2][:, ~mask] = np.inf  # the selection hides what comes of those that are read
+        for got, expected in zip(native(operands), wanted(operands), strict=True):
             np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-5)
         if number == 5:
-            for got, expected in zip(run_program(program, given), wanted(given), strict=True):
+            for got, expected in zip(run_program(program, operands), wanted(operands), strict=True):
                 np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["avx512", "avx2"])
 def test_either_side_of_a_selection_may_be_the_sum(name: str):
     target = small(target_or_skip(name))
-    program = scheduled(lowered(graph_of(attention(taken="%m, f32(-inf), %q"))), target)
+    program = scheduled(lowered(graph_of(attention(select_operands="%m, f32(-inf), %q"))), target)
     assert ended(program.kernels) >= 2
     for mask in masks(PLACES):
-        given = arguments(~mask, SIZE)
-        expected = wanted([mask, *given[1:]])
-        for got, value in zip(Native(program, target)(given), expected, strict=True):
+        operands = arguments(~mask, SIZE)
+        expected = wanted([mask, *operands[1:]])
+        for got, value in zip(Native(program, target)(operands), expected, strict=True):
             np.testing.assert_allclose(got, value, rtol=1e-4, atol=1e-5)
 
 

@@ -50,7 +50,7 @@ SAMPLES = [
 def check_chunks(program: Program, arrays: dict[str, np.ndarray], target: Target = TARGET) -> list[Chunking]:
     """Every call of a scheduled program gives the same bits as one kernel and as chunks in several orders; returns the
     splits of the kernels that have one. ``arrays`` are the storages by name and are left as the program leaves them."""
-    found = []
+    chunkings = []
     for call in program.calls:
         kernel = program.kernel(call.kernel)
         chunking = chunk_kernel(kernel, StatementCounts(), DEFAULT.threads)
@@ -58,7 +58,7 @@ def check_chunks(program: Program, arrays: dict[str, np.ndarray], target: Target
         expected = [a.copy() for a in before]
         Chunks(kernel, None, target).run(expected)
         if chunking is not None:
-            found.append(chunking)
+            chunkings.append(chunking)
             native = Chunks(kernel, chunking, target)
             for chunks in (1, 2, 7):
                 for order in (range(chunks), reversed(range(chunks))):
@@ -68,12 +68,12 @@ def check_chunks(program: Program, arrays: dict[str, np.ndarray], target: Target
                         np.testing.assert_array_equal(a, b, err_msg=f"{kernel.name} {buffer.name} in {chunks} chunks")
         for name, array in zip(call.args, expected, strict=True):
             arrays[name] = array
-    return found
+    return chunkings
 
 
-def storages(program: Program, given: list[np.ndarray]) -> dict[str, np.ndarray]:
+def storages(program: Program, operands: list[np.ndarray]) -> dict[str, np.ndarray]:
     """Memory for every storage: arguments and constants with their values, others full of garbage."""
-    arguments = iter(given)
+    arguments = iter(operands)
     arrays = {}
     for s in program.storages:
         if s.cls in ("input", "param", "state"):
@@ -139,7 +139,7 @@ graph @scatter(%x: f32[5,30,7], %i: i64[90], %u: f32[5,90,7]) -> (f32[5,30,7]) {
 def test_parts_of_larger_kernels(text: str, stage: str):
     graph = parse_graph(text)
     random = np.random.default_rng(0)
-    given = [
+    operands = [
         random.integers(0, 30, v.shape) if v.dtype is int64 else random.normal(size=v.shape).astype(np.float32)
         for v in graph.inputs
     ]
@@ -149,10 +149,10 @@ def test_parts_of_larger_kernels(text: str, stage: str):
     else:
         program = distribute_loops(program)
         program = replace(program, kernels=tuple(map(expand, program.kernels)))
-    arrays = storages(program, given)
+    arrays = storages(program, operands)
     assert check_chunks(program, arrays), "nothing was shared"
     for name, expected in zip(
-        [s.name for s in program.storages if s.cls == "output"], run_program(program, given), strict=True
+        [s.name for s in program.storages if s.cls == "output"], run_program(program, operands), strict=True
     ):
         np.testing.assert_allclose(arrays[name], expected, rtol=1e-5, atol=1e-5)
 
@@ -175,11 +175,11 @@ def parallel(a: Axis, *body: Stmt, kind: str = "parallel") -> Loop:
 
 def copy(*axes: Axis, source: str = "x", target: str = "y", combine: str | None = None) -> tuple[Stmt, ...]:
     """``target[i] = source[i]`` at a row-major place."""
-    place = Index()
+    index = Index()
     for a in axes:
-        place = place * a.extent + as_index(a)
+        index = index * a.extent + as_index(a)
     name = f"v{next(_numbers)}"
-    return Load(name, source, place, float32), Store(target, place, name, combine=combine)
+    return Load(name, source, index, float32), Store(target, index, name, combine=combine)
 
 
 def chunked(*body: Stmt, buffers: tuple[Buffer, ...] = (X, Y)) -> Chunking | None:
@@ -188,27 +188,27 @@ def chunked(*body: Stmt, buffers: tuple[Buffer, ...] = (X, Y)) -> Chunking | Non
 
 def test_a_long_loop_is_shared_as_it_is():
     a = axis(1000)
-    found = chunked(parallel(a, *copy(a)))
-    assert found is not None
-    assert (found.grains, found.shares) == (1000, {a: Share(0, 1, True)})
+    chunking = chunked(parallel(a, *copy(a)))
+    assert chunking is not None
+    assert (chunking.grains, chunking.shares) == (1000, {a: Share(0, 1, True)})
 
 
 def test_a_short_loop_is_opened():
     a, b = axis(3), axis(500)
-    found = chunked(parallel(a, parallel(b, *copy(a, b))))
-    assert found is not None
-    assert (found.grains, found.shares) == (1500, {a: Share(0, 500, False), b: Share(0, 1, True)})
+    chunking = chunked(parallel(a, parallel(b, *copy(a, b))))
+    assert chunking is not None
+    assert (chunking.grains, chunking.shares) == (1500, {a: Share(0, 500, False), b: Share(0, 1, True)})
 
 
 def test_a_loop_whose_axis_another_loop_has_is_not_shared():
     """All loops over a shared axis would be cut into chunks, those too that belong to one chunk."""
     a, b, c, d, inner = axis(3), axis(50), axis(50), axis(3), axis(1000)
-    opened = parallel(a, parallel(b, parallel(inner, *copy(a, b, inner), kind="serial")))
+    outer_nest = parallel(a, parallel(b, parallel(inner, *copy(a, b, inner), kind="serial")))
     for shared in (c, b):
-        whole = parallel(d, parallel(shared, *copy(d, shared, target="z")))
-        found = chunked(opened, whole, buffers=(X, Y, Z))
-        assert (found is None) == (shared is b)
-        assert found is None or (b in found.shares and d in found.shares and c not in found.shares)
+        other_nest = parallel(d, parallel(shared, *copy(d, shared, target="z")))
+        chunking = chunked(outer_nest, other_nest, buffers=(X, Y, Z))
+        assert (chunking is None) == (shared is b)
+        assert chunking is None or (b in chunking.shares and d in chunking.shares and c not in chunking.shares)
 
 
 def test_heavier_iterations_take_more_grains():
@@ -216,20 +216,20 @@ def test_heavier_iterations_take_more_grains():
     inner = axis(50)
     light = parallel(a, *copy(a))
     heavy = parallel(b, parallel(inner, *copy(b, inner, target="z"), kind="serial"))
-    found = chunked(light, heavy, buffers=(X, Y, Z))
-    assert found is not None
-    assert found.shares[a] == Share(0, 3, True)
-    assert found.shares[b] == Share(300, 50 * 3 + 1, True)
+    chunking = chunked(light, heavy, buffers=(X, Y, Z))
+    assert chunking is not None
+    assert chunking.shares[a] == Share(0, 3, True)
+    assert chunking.shares[b] == Share(300, 50 * 3 + 1, True)
 
 
 def test_a_tail_is_run_by_one_thread():
     a, lane = axis(100), axis(7)
     tail = parallel(lane, *copy(lane, target="z"), kind="vector")
-    found = chunked(parallel(a, *copy(a)), tail, buffers=(X, Y, Z))
-    assert found is not None
-    (once,) = [x for x in found.shares if x is not a]
-    assert once.extent == 1 and found.shares[once] == Share(100, 1, True)
-    assert found.kernel.body[1] == Loop(once, "parallel", (tail,))
+    chunking = chunked(parallel(a, *copy(a)), tail, buffers=(X, Y, Z))
+    assert chunking is not None
+    (once,) = [x for x in chunking.shares if x is not a]
+    assert once.extent == 1 and chunking.shares[once] == Share(100, 1, True)
+    assert chunking.kernel.body[1] == Loop(once, "parallel", (tail,))
 
 
 def test_what_one_loop_writes_and_another_reads_is_not_shared():
@@ -268,13 +268,13 @@ def test_loops_that_fill_scratch_for_themselves_are_shared():
 )
 def test_updates_in_place_of_parts_that_lie_apart_are_shared(rows, columns, begin, is_shared):
     """Rows, or columns, of 64 elements each: the parts of a product with what is left of it."""
-    parts = []
-    for part, start in enumerate((0, begin)):
-        a, b = axis(rows[part]), axis(columns[part])
+    updates = []
+    for number, start in enumerate((0, begin)):
+        a, b = axis(rows[number]), axis(columns[number])
         at = as_index(a) * 64 + as_index(b) + start
-        load, store = Load(f"v{part}", "y", at, float32), Store("y", at, f"v{part}")
-        parts.append(parallel(a, parallel(b, load, store, kind="serial")))
-    assert (chunked(*parts, buffers=(X, replace(Y, role="inout"))) is not None) is is_shared
+        load, store = Load(f"v{number}", "y", at, float32), Store("y", at, f"v{number}")
+        updates.append(parallel(a, parallel(b, load, store, kind="serial")))
+    assert (chunked(*updates, buffers=(X, replace(Y, role="inout"))) is not None) is is_shared
 
 
 def test_a_loop_with_much_repeated_work_is_not_opened():
@@ -282,8 +282,8 @@ def test_a_loop_with_much_repeated_work_is_not_opened():
     acc = Acc("sum", float32, "add", Const(0.0, float32))
     total = Loop(r, "reduce", (Load("t", "x", as_index(a) * 1000 + as_index(r), float32), Update("sum", "t")))
     write = parallel(b, Store("y", as_index(a) * 1000 + as_index(b), "total"))
-    found = chunked(parallel(a, acc, total, Read("total", "sum"), write))
-    assert found is not None and found.shares == {a: Share(0, 1, True)}
+    chunking = chunked(parallel(a, acc, total, Read("total", "sum"), write))
+    assert chunking is not None and chunking.shares == {a: Share(0, 1, True)}
 
 
 def test_a_reduction_to_one_number_is_not_shared():
@@ -306,7 +306,11 @@ def test_combining_stores_must_lie_apart():
         name: chunked(parallel(a, load, parallel(b, store, kind="serial")), buffers=(X, Z))
         for name, store in (("apart", apart), ("same", same), ("near", near))
     }
-    assert {name: found is not None for name, found in shared.items()} == {"apart": True, "same": False, "near": False}
+    assert {name: chunking is not None for name, chunking in shared.items()} == {
+        "apart": True,
+        "same": False,
+        "near": False,
+    }
 
 
 def test_stores_at_places_from_data_wait_for_what_lies_there():
@@ -330,17 +334,17 @@ def test_one_iteration_is_not_shared():
 def test_every_iteration_runs_in_exactly_one_thread(extents: tuple[int, ...]):
     """Counts with combining stores: chunks that overlap would count twice."""
     axes = [axis(n) for n in extents]
-    place = Index()
+    index = Index()
     for a in axes:
-        place = place * a.extent + as_index(a)
+        index = index * a.extent + as_index(a)
     size = int(np.prod(extents))
-    body: tuple[Stmt, ...] = (Store("c", place, Const(1.0, float32), combine="add"),)
+    body: tuple[Stmt, ...] = (Store("c", index, Const(1.0, float32), combine="add"),)
     for a in reversed(axes):
         body = (Loop(a, "parallel", body),)
     kernel = Kernel("k", (Buffer("c", float32, size, "inout"),), body)
-    found = chunk_kernel(kernel, StatementCounts(), DEFAULT.threads)
-    assert found is not None
-    native = Chunks(kernel, found, TARGET)
+    chunking = chunk_kernel(kernel, StatementCounts(), DEFAULT.threads)
+    assert chunking is not None
+    native = Chunks(kernel, chunking, TARGET)
     for chunks in range(1, size + 3):
         counts = np.zeros(size, np.float32)
         native.run([counts], range(chunks), chunks)
@@ -350,5 +354,5 @@ def test_every_iteration_runs_in_exactly_one_thread(extents: tuple[int, ...]):
 def test_shares_are_even():
     program = schedule_program(lowered(parse_graph(MATMUL.replace("65", "650").replace("70", "700"))), TARGET)
     for call in program.calls:
-        found = chunk_kernel(program.kernel(call.kernel), StatementCounts(), DEFAULT.threads)
-        assert found is not None and found.grains >= 32
+        chunking = chunk_kernel(program.kernel(call.kernel), StatementCounts(), DEFAULT.threads)
+        assert chunking is not None and chunking.grains >= 32

@@ -27,18 +27,18 @@ def kernel(name: str, kind: str) -> Kernel:
     return Kernel(name, (Buffer("b0", float32, N, "in"), Buffer("b1", float32, N, "out")), (Loop(i, kind, body),))
 
 
-def program(calls: str, **places: int) -> Program:
+def program(calls: str, **offsets: int) -> Program:
     """Calls such as ``p x t`` (parallel kernel copies x to t) or ``s x t`` (serial); ``places`` are temporaries."""
-    made = [Call(k, (a, b)) for k, a, b in (c.split() for c in calls.split(","))]
-    names = sorted({a for c in made for a in c.args} - set(places), key=lambda n: (n != "x", n))
+    call_list = [Call(k, (a, b)) for k, a, b in (c.split() for c in calls.split(","))]
+    names = sorted({a for c in call_list for a in c.args} - set(offsets), key=lambda n: (n != "x", n))
     storages = [Storage(n, float32, (N,), "input" if n == "x" else "output") for n in names]
-    storages += [Storage(n, float32, (N,), "temp", offset=at) for n, at in places.items()]
+    storages += [Storage(n, float32, (N,), "temp", offset=at) for n, at in offsets.items()]
     kernels = (kernel("p", "parallel"), kernel("s", "serial"))
-    return Program("f", tuple(storages), kernels, tuple(made), arena=1 << 16)
+    return Program("f", tuple(storages), kernels, tuple(call_list), arena=1 << 16)
 
 
 @pytest.mark.parametrize(
-    ("calls", "places", "expected"),
+    ("calls", "offsets", "expected"),
     [
         ("p x a", {}, set()),
         ("p x a,p x b", {}, set()),
@@ -55,30 +55,32 @@ def program(calls: str, **places: int) -> Program:
         ("p x a,s a b,s b c,p c d", {}, {1, 3}),
     ],
 )
-def test_a_barrier_stands_where_a_thread_needs_what_another_did(calls: str, places: dict[str, int], expected: set[int]):
-    made = program(calls, **places)
-    plan = plan_threads(made, SHARED)
+def test_a_barrier_stands_where_a_thread_needs_what_another_did(
+    calls: str, offsets: dict[str, int], expected: set[int]
+):
+    scheduled = program(calls, **offsets)
+    plan = plan_threads(scheduled, SHARED)
     assert set(plan.chunked) == {"p"}
     assert plan.barriers == expected
-    text = emitted(made, SHARED)
+    text = emitted(scheduled, SHARED)
     assert text.count("call void @graphc_meet(") == len(expected)
     assert THREADS in text
 
 
 def test_an_alias_is_the_memory_that_it_uses():
-    made = program("p x a,p y b")
+    scheduled = program("p x a,p y b")
     storages = tuple(
-        Storage(s.name, s.dtype, s.shape, s.cls, alias="a" if s.name == "y" else "") for s in made.storages
+        Storage(s.name, s.dtype, s.shape, s.cls, alias="a" if s.name == "y" else "") for s in scheduled.storages
     )
-    made = Program("f", storages, made.kernels, made.calls, made.arena)
-    assert {n: s.name for n, s in owners(made).items()} == {"a": "a", "b": "b", "x": "x", "y": "a"}
-    assert plan_threads(made, SHARED).barriers == {1}
+    scheduled = Program("f", storages, scheduled.kernels, scheduled.calls, scheduled.arena)
+    assert {n: s.name for n, s in owners(scheduled).items()} == {"a": "a", "b": "b", "x": "x", "y": "a"}
+    assert plan_threads(scheduled, SHARED).barriers == {1}
 
 
 def test_little_work_is_left_to_one_thread():
-    made = program("p x a")
-    assert plan_threads(made, host_target()) == ThreadPlan()
-    assert THREADS not in emitted(made, host_target())
+    scheduled = program("p x a")
+    assert plan_threads(scheduled, host_target()) == ThreadPlan()
+    assert THREADS not in emitted(scheduled, host_target())
 
 
 def test_threads_are_as_many_as_the_work_feeds():
@@ -98,25 +100,25 @@ def test_a_target_without_a_pool_has_no_plan():
 
 
 def test_the_plan_may_be_given():
-    made = program("p x a")
-    assert f"define void @{ENTRY}" in emit_program(made, SHARED, Execution())
-    assert THREADS not in emit_program(made, SHARED, Execution())
+    scheduled = program("p x a")
+    assert f"define void @{ENTRY}" in emit_program(scheduled, SHARED, Execution())
+    assert THREADS not in emit_program(scheduled, SHARED, Execution())
 
 
-def repeated(calls: str, loops: dict[int, tuple[Axis, ...]], **places: int) -> Program:
+def repeated(calls: str, loops: dict[int, tuple[Axis, ...]], **offsets: int) -> Program:
     """``program`` with loops around some calls."""
-    made = program(calls, **places)
-    around = tuple(replace(c, loops=loops.get(i, ())) for i, c in enumerate(made.calls))
-    return replace(made, calls=around)
+    scheduled = program(calls, **offsets)
+    around = tuple(replace(c, loops=loops.get(i, ())) for i, c in enumerate(scheduled.calls))
+    return replace(scheduled, calls=around)
 
 
 OUTER, INNER = Axis("r0", 3), Axis("r1", 2)
 
 
 def test_a_loop_without_shared_kernels_is_run_by_one_thread():
-    made = repeated("p x t,s x a,s t b,s a c,p b d", {i: (OUTER,) for i in (1, 2, 3)}, t=0)
-    assert plan_threads(made, SHARED).barriers == {1, 4}
-    text = emitted(made, SHARED)
+    scheduled = repeated("p x t,s x a,s t b,s a c,p b d", {i: (OUTER,) for i in (1, 2, 3)}, t=0)
+    assert plan_threads(scheduled, SHARED).barriers == {1, 4}
+    text = emitted(scheduled, SHARED)
     assert text.count("call void @graphc_meet(") == 2
     assert text.index("call void @graphc_meet(") < text.index("A1:") < text.index("L1.0:") < text.index("E1.0:")
 
@@ -131,29 +133,29 @@ def test_a_loop_without_shared_kernels_is_run_by_one_thread():
     ],
 )
 def test_a_barrier_stands_for_what_an_iteration_leaves(calls: str, loops: dict, expected: set[int]):
-    made = repeated(calls, loops)
-    plan = plan_threads(made, SHARED)
+    scheduled = repeated(calls, loops)
+    plan = plan_threads(scheduled, SHARED)
     assert plan.barriers == expected
-    assert OUTER in plan.shared_loops(made.calls)
-    assert emitted(made, SHARED).count("call void @graphc_meet(") == len(expected)
+    assert OUTER in plan.shared_loops(scheduled.calls)
+    assert emitted(scheduled, SHARED).count("call void @graphc_meet(") == len(expected)
 
 
 def test_barriers_of_a_loop_that_a_call_may_skip_do_not_count_behind_it():
     often, perhaps = Axis("r0", Dim("n", 1, 9)), Axis("r0", Dim("n", 1, 9) - 1)
     for loop, expected in ((often, {1}), (perhaps, {1, 2})):
-        made = repeated("p x a,p a b,p a c", {1: (loop,)})
-        assert plan_threads(made, SHARED).barriers == expected
+        scheduled = repeated("p x a,p a b,p a c", {1: (loop,)})
+        assert plan_threads(scheduled, SHARED).barriers == expected
 
 
 TAKEN, OTHER, MORE = Axis("r2", 1, "f"), Axis("r3", 1, "g"), Axis("r4", 1 << 40, "f")
 
 
-def flagged(calls: str, loops: dict[int, tuple[Axis, ...]], **places: int) -> Program:
+def flagged(calls: str, loops: dict[int, tuple[Axis, ...]], **offsets: int) -> Program:
     """``repeated`` with flags: those of ``TAKEN`` and ``OTHER`` are arrays that calls may write to."""
-    made = repeated(calls, loops, **places)
-    known = {s.name for s in made.storages}
-    flags = [Storage(n, float32, (N,), "temp", offset=1 << 15) for n in ("f", "g") if n not in known]
-    return replace(made, storages=(*made.storages, *flags))
+    scheduled = repeated(calls, loops, **offsets)
+    storage_names = {s.name for s in scheduled.storages}
+    flags = [Storage(n, float32, (N,), "temp", offset=1 << 15) for n in ("f", "g") if n not in storage_names]
+    return replace(scheduled, storages=(*scheduled.storages, *flags))
 
 
 @pytest.mark.parametrize(
@@ -178,15 +180,15 @@ def flagged(calls: str, loops: dict[int, tuple[Axis, ...]], **places: int) -> Pr
     ],
 )
 def test_loops_with_flags(calls: str, loops: dict, expected: set[int], meets: int):
-    made = flagged(calls, loops)
-    plan = plan_threads(made, SHARED)
+    scheduled = flagged(calls, loops)
+    plan = plan_threads(scheduled, SHARED)
     assert plan.barriers == expected
-    assert emitted(made, SHARED).count("call void @graphc_meet(") == meets
+    assert emitted(scheduled, SHARED).count("call void @graphc_meet(") == meets
 
 
 def test_all_threads_look_at_a_flag_between_two_barriers():
-    made = flagged("p x a,p a b", {0: (MORE,), 1: (MORE,)})
-    lines = [line.strip() for line in emitted(made, SHARED).splitlines()]
+    scheduled = flagged("p x a,p a b", {0: (MORE,), 1: (MORE,)})
+    lines = [line.strip() for line in emitted(scheduled, SHARED).splitlines()]
     looks = [i for i, line in enumerate(lines) if line.startswith(("%f0.0 = load i8", "%g0.0 = load i8"))]
     assert len(looks) == 2
     for look in looks:
@@ -194,9 +196,9 @@ def test_all_threads_look_at_a_flag_between_two_barriers():
 
 
 def test_steps_that_a_flag_ends_are_few_in_an_estimate():
-    made = flagged("p x a", {0: (MORE,)})
+    scheduled = flagged("p x a", {0: (MORE,)})
     target = priced(SHARED, threads={"part_ns": 1 << 40})
-    assert plan_threads(made, target).most == 2
+    assert plan_threads(scheduled, target).most == 2
 
 
 def test_small_kernels_of_loops_are_left_to_one_thread():

@@ -39,9 +39,9 @@ def test_real_numbers_are_rounded_to_the_nearest(source: str, to: str):
     small = NUMBERS if source in ("FLOAT", "DOUBLE") and "8" not in to else NUMBERS[:8] / 4
     x = of_type(np.abs(small) if source[0] == "U" else small, source)
     eager, compiled = cast(x, to)
-    wanted = of_type(x.astype(np.float64), to)
-    np.testing.assert_array_equal(eager.astype(np.float64), wanted.astype(np.float64))
-    np.testing.assert_array_equal(compiled.astype(np.float64), wanted.astype(np.float64))
+    expected = of_type(x.astype(np.float64), to)
+    np.testing.assert_array_equal(eager.astype(np.float64), expected.astype(np.float64))
+    np.testing.assert_array_equal(compiled.astype(np.float64), expected.astype(np.float64))
 
 
 @pytest.mark.parametrize(
@@ -52,12 +52,12 @@ def test_whole_numbers_keep_their_lowest_bits(to: str):
     eager, compiled = cast(x, to)
     if to in ("INT4", "UINT4", "INT2"):
         bits = int(to[-1])
-        wanted = x % (1 << bits)
-        wanted = np.where((wanted >> (bits - 1) > 0) & (to[0] == "I"), wanted - (1 << bits), wanted)
+        expected = x % (1 << bits)
+        expected = np.where((expected >> (bits - 1) > 0) & (to[0] == "I"), expected - (1 << bits), expected)
     else:
-        wanted = of_type(x, to)
-    np.testing.assert_array_equal(eager.astype(np.int64), wanted.astype(np.int64))
-    np.testing.assert_array_equal(compiled.astype(np.int64), wanted.astype(np.int64))
+        expected = of_type(x, to)
+    np.testing.assert_array_equal(eager.astype(np.int64), expected.astype(np.int64))
+    np.testing.assert_array_equal(compiled.astype(np.int64), expected.astype(np.int64))
 
 
 def test_the_largest_unsigned_numbers_are_real_numbers_and_back():
@@ -73,22 +73,24 @@ def test_numbers_beyond_eight_bits_are_the_largest_unless_the_cast_says_otherwis
     assert cast(x, "FLOAT8E5M2", saturate=0)[1][:3].tolist() == [np.inf, -np.inf, np.inf]
 
 
-@pytest.mark.parametrize(("mode", "wanted"), [("up", [2, 4, 4, 8]), ("down", [1, 2, 4, 4]), ("nearest", [2, 2, 4, 4])])
-def test_powers_of_two_are_rounded_as_the_cast_says(mode: str, wanted: list[float]):
+@pytest.mark.parametrize(
+    ("mode", "expected"), [("up", [2, 4, 4, 8]), ("down", [1, 2, 4, 4]), ("nearest", [2, 2, 4, 4])]
+)
+def test_powers_of_two_are_rounded_as_the_cast_says(mode: str, expected: list[float]):
     x = np.array([1.5, 2.9, 4.0, 5.0], np.float32)
-    assert cast(x, "FLOAT8E8M0", version=25, round_mode=mode)[1].tolist() == wanted
+    assert cast(x, "FLOAT8E8M0", version=25, round_mode=mode)[1].tolist() == expected
 
 
 def test_texts_become_numbers_and_numbers_texts():
     helper, proto = onnx.helper, onnx.TensorProto
-    for source, to, given, wanted in (
+    for source, to, text_or_number, expected in (
         (proto.STRING, proto.FLOAT, np.array(["1.5", "-INF"], object), [1.5, -np.inf]),
         (proto.FLOAT, proto.STRING, np.array([1.5, np.nan], np.float32), ["1.5", "NaN"]),
     ):
         ports = [helper.make_tensor_value_info(n, t, [2]) for n, t in (("x", source), ("y", to))]
         graph = helper.make_graph([helper.make_node("Cast", ["x"], ["y"], to=to)], "texts", ports[:1], ports[1:])
-        (found,) = prepare(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)])).run([given])
-        assert found.tolist() == wanted
+        (result,) = prepare(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)])).run([text_or_number])
+        assert result.tolist() == expected
 
 
 def test_gradients_pass_through_a_cast_and_back():
@@ -105,8 +107,8 @@ def test_bits_are_taken_as_they_are(source: str, to: str):
     x = np.array([1, 2, 100], BY_CODE[CODES[source]].numpy)
     element = BY_CODE[CODES[to]]
     proto = model("BitCast", x, version=26, results=[element.numpy], to=element.code)
-    (found,) = prepare(proto).run([x])
-    np.testing.assert_array_equal(found, x.view(element.numpy))
+    (result,) = prepare(proto).run([x])
+    np.testing.assert_array_equal(result, x.view(element.numpy))
 
 
 def test_bits_of_another_width_are_refused():

@@ -30,10 +30,10 @@ def test_sums_are_exact_whatever_their_length(first: str, second: str, depth: in
     a, b = np.full((3, depth), np.iinfo(first).max, first), np.full((depth, 2), np.iinfo(second).max, second)
     a[1] = steps(depth, dtype=first)
     module = from_onnx(model("MatMulInteger", a, b, results=[np.int32]))
-    wanted = a.astype(np.int64) @ b.astype(np.int64)
-    given = graphc.tensor(a), graphc.tensor(b)
-    assert module(*given).tolist() == wanted.tolist()
-    assert graphc.compile(module)(*given).tolist() == wanted.tolist()
+    expected = a.astype(np.int64) @ b.astype(np.int64)
+    operands = graphc.tensor(a), graphc.tensor(b)
+    assert module(*operands).tolist() == expected.tolist()
+    assert graphc.compile(module)(*operands).tolist() == expected.tolist()
 
 
 def test_zero_points_of_both_and_of_columns():
@@ -45,8 +45,8 @@ def test_zero_points_of_both_and_of_columns():
 def test_products_become_steps_again():
     a, b = steps(3, 40), steps(40, 5)
     zero = np.array(120, np.uint8)
-    given = (a, scale(), zero, b, scale(), zero, scale(times=40), zero)
-    check("QLinearMatMul", *given, results=[np.uint8], runtime=True)
+    operands = (a, scale(), zero, b, scale(), zero, scale(times=40), zero)
+    check("QLinearMatMul", *operands, results=[np.uint8], runtime=True)
 
 
 @pytest.mark.parametrize(
@@ -67,38 +67,38 @@ def test_convolutions_of_steps(shape: tuple[int, ...], attributes: dict[str, obj
 def test_long_sums_of_convolutions_are_exact():
     x, w = np.full((1, 300, 4, 4), 255, np.uint8), np.full((2, 300, 2, 2), 255, np.uint8)
     module = from_onnx(model("ConvInteger", x, w, results=[np.int32]))
-    found = graphc.compile(module)(graphc.tensor(x), graphc.tensor(w))
-    assert found.numpy().tolist() == np.full((1, 2, 3, 3), 300 * 4 * 255 * 255).tolist()
+    result = graphc.compile(module)(graphc.tensor(x), graphc.tensor(w))
+    assert result.numpy().tolist() == np.full((1, 2, 3, 3), 300 * 4 * 255 * 255).tolist()
 
 
 def test_convolutions_become_steps_again():
     x, w, zero = steps(1, 8, 6, 6), steps(4, 8, 3, 3, dtype="int8"), np.array(128, np.uint8)
     bias = RANDOM.integers(-1000, 1000, 4).astype(np.int32)
-    given = (x, scale(), zero, w, scale(4), np.zeros(4, np.int8), scale(times=100), zero, bias)
-    check("QLinearConv", *given, results=[np.uint8], runtime=True, known=(3, 4, 5), pads=[1, 1, 1, 1])
+    operands = (x, scale(), zero, w, scale(4), np.zeros(4, np.int8), scale(times=100), zero, bias)
+    check("QLinearConv", *operands, results=[np.uint8], runtime=True, known=(3, 4, 5), pads=[1, 1, 1, 1])
 
 
 @pytest.mark.parametrize("ends", ["steps", "numbers"])
 def test_gemm_of_steps(ends: str):
     a, b = steps(3, 8), steps(8, 5, dtype="int8")
-    given = [a, scale(), np.array(100, np.uint8), b, scale(), np.zeros((), np.int8)]
-    given.append(RANDOM.integers(-100, 100, 5).astype(np.int32))
+    operands = [a, scale(), np.array(100, np.uint8), b, scale(), np.zeros((), np.int8)]
+    operands.append(RANDOM.integers(-100, 100, 5).astype(np.int32))
     if ends == "steps":
-        given += [scale(times=50), np.array(128, np.uint8)]
+        operands += [scale(times=50), np.array(128, np.uint8)]
     results = [np.uint8 if ends == "steps" else np.float32]
-    check("QGemm", *given, domain=MICROSOFT, runtime=True, results=results, known=(3, 4, 5), alpha=1.0)
+    check("QGemm", *operands, domain=MICROSOFT, runtime=True, results=results, known=(3, 4, 5), alpha=1.0)
 
 
 def test_sums_of_steps_as_numbers():
-    given = (steps(3, 8), steps(8, 5), scale(), scale(5), np.array(9, np.uint8), np.array(7, np.uint8))
+    operands = (steps(3, 8), steps(8, 5), scale(), scale(5), np.array(9, np.uint8), np.array(7, np.uint8))
     bias = RANDOM.standard_normal(5).astype(np.float32)
-    check("MatMulIntegerToFloat", *given, bias, domain=MICROSOFT, runtime=True, rtol=1e-4, atol=1e-4)
+    check("MatMulIntegerToFloat", *operands, bias, domain=MICROSOFT, runtime=True, rtol=1e-4, atol=1e-4)
 
 
 def test_rows_of_numbers_times_steps():
     a = RANDOM.standard_normal((3, 8)).astype(np.float32)
-    given = (a, steps(8, 5, dtype="int8"), scale(), np.zeros((), np.int8))
-    check("DynamicQuantizeMatMul", *given, domain=MICROSOFT, runtime=True, rtol=1e-4, atol=1e-4)
+    operands = (a, steps(8, 5, dtype="int8"), scale(), np.zeros((), np.int8))
+    check("DynamicQuantizeMatMul", *operands, domain=MICROSOFT, runtime=True, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize(("zero", "bits"), [("none", 4), ("none", 8), ("packed", 4), ("packed", 8), ("real", 4)])
@@ -107,14 +107,14 @@ def test_rows_times_blocks_of_few_bits(zero: str, bits: int):
     blocks = -(-depth // block)
     a = RANDOM.standard_normal((3, depth)).astype(np.float32)
     packed = steps(count, blocks, block * bits // 8)
-    given = [a, packed, scale(count * blocks)]
+    operands = [a, packed, scale(count * blocks)]
     if zero == "packed":
-        given.append(steps(count * (-(-blocks * bits // 8))))
+        operands.append(steps(count * (-(-blocks * bits // 8))))
     if zero == "real":
-        given.append(RANDOM.uniform(0, 15, count * blocks).astype(np.float32))
+        operands.append(RANDOM.uniform(0, 15, count * blocks).astype(np.float32))
     options = {"K": depth, "N": count, "bits": bits, "block_size": block}
-    known = range(1, len(given))
-    check("MatMulNBits", *given, domain=MICROSOFT, runtime=True, known=known, rtol=1e-3, atol=1e-3, **options)
+    constants = range(1, len(operands))
+    check("MatMulNBits", *operands, domain=MICROSOFT, runtime=True, known=constants, rtol=1e-3, atol=1e-3, **options)
 
 
 def test_rows_of_any_number_are_multiplied():

@@ -134,7 +134,8 @@ def test_what_a_trace_assumed_holds_in_its_file(name, native, tmp_path):
         arguments = given(shapes, *sizes)
         close([loaded(*[a.numpy() for a in map(gc.Tensor.detach, arguments)])], [function(*arguments).numpy()], name)
         compiled = gc.compile(function, dims=list(shapes))
-        assert loaded.plan(batch=sizes[0], time=sizes[1]).arena == compiled.plan(*arguments).arena
+        batch, time = (40, 7) if name == "a length that is asked for again" else sizes
+        assert loaded.plan(batch=batch, time=time).arena == compiled.plan(*given(shapes, batch, time)).arena
 
 
 @pytest.mark.parametrize("size", [0, 1, 3, 5])

@@ -1,4 +1,4 @@
-"""What holds for every test: programs are built each time, Ctrl-C interrupts, comparisons with PyTorch are marked."""
+"""Settings of every test: build programs each time, let Ctrl-C interrupt, mark comparisons with PyTorch."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def default_settings() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def pytorch_as_it_starts(request: pytest.FixtureRequest) -> None:
-    """What tests of PyTorch compare with prints and computes as PyTorch does unless it is told otherwise."""
+    """Reset PyTorch's printing and computing options to its defaults."""
     torch = sys.modules.get("torch")
     if torch is not None and request.node.get_closest_marker("torch") is not None:
         torch.use_deterministic_algorithms(False)
@@ -119,7 +119,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(autouse=True)
 def device_of_module(request: pytest.FixtureRequest) -> Iterator[None]:
-    """What DEVICE is in the test's module."""
+    """Return DEVICE of the test's module."""
     if getattr(request, "param", "cuda-emu") == "cuda-emu":
         yield
         return

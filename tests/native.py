@@ -195,7 +195,7 @@ def written(graph: Graph) -> set[Value]:
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How far floats may lie apart: relative to the element, and to the largest element of the array."""
+    """Tolerance for floats: relative to the element, and to the largest element of the array."""
 
     rtol: float = 2e-5
     scaled: float = 2e-6

@@ -127,7 +127,7 @@ def check_install_hints(sources: Iterable[Source]) -> list[str]:
 
 
 def check_broad_excepts(sources: Iterable[Source]) -> list[str]:
-    """Where graphc catches Exception or BaseException, a note beside it says why no narrower class will do."""
+    """Check that a note explains each `except Exception` and `except BaseException` of graphc."""
     messages = []
     for source in _in_graphc(sources):
         lines = source.text.splitlines()

@@ -1,4 +1,4 @@
-"""What the namespace says of itself."""
+"""Descriptions of the namespace: dtypes, devices and capabilities."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ FUNCTIONS = {
 
 
 def detached(x):
-    """What "no gradient" means to finite differences."""
+    """Return the function with its detached factor as a constant, for finite differences."""
     return x * X + X.round()
 
 

@@ -1,4 +1,4 @@
-"""What is recorded of an op, and how saved tensors are checked."""
+"""Records of ops on the tape, and checks of saved tensors."""
 
 from __future__ import annotations
 

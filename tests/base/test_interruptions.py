@@ -19,7 +19,7 @@ from graphc.tape.grad_mode import is_grad_enabled
 
 @pytest.fixture
 def handled() -> Iterator[list[Any]]:
-    """What the handler of SIGUSR1 appended; None calls are told by ``work``."""
+    """Return the entries that the handler of SIGUSR1 appended; None calls are told by ``work``."""
     found: list[Any] = []
     before = signal.getsignal(signal.SIGUSR1)
     yield found

@@ -1,4 +1,4 @@
-"""What pickles hold of graphc: public paths only, whatever module a class lies in."""
+"""Pickles refer to public paths only, whichever module defines a class."""
 
 from __future__ import annotations
 

@@ -58,14 +58,14 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
 
 
 def expected(net: Net, folder: Path, target: str = "host") -> list[list[np.ndarray]]:
-    """What the calls of a net give in Python, one after the other."""
+    """Return the results of a net's calls in Python, in order."""
     graphc.export(net.model(), *net.calls[0], path=folder / "net.gcm", dims=net.dims)
     model = graphc.load(folder / "net.gcm", target=target)
     return [[np.array(a) for a in model.run(call)] for call in net.calls]
 
 
 def call_alone(library: Library, calls: Sequence[Sequence[np.ndarray]], folder: Path) -> list[list[np.ndarray]]:
-    """What calls give through the loader, in a process that has numpy and nothing else."""
+    """Return the results of calls through the loader, in a process that has numpy only."""
     inputs, outputs = folder / "inputs.npz", folder / "outputs.npz"
     np.savez(inputs, **{f"{c}.{i}": a for c, call in enumerate(calls) for i, a in enumerate(call)})
     text = _CALLS.format(
@@ -93,7 +93,7 @@ def tool_or_skip(*names: str) -> str:
 
 
 def run_tool(*arguments: Any, **options: Any) -> str:
-    """What a program prints; it must succeed."""
+    """Return the output of a program, which must succeed."""
     done = subprocess.run([str(a) for a in arguments], capture_output=True, text=True, **options)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

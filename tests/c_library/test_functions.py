@@ -36,13 +36,13 @@ class Called:
         return getattr(self.c, f"{self.library.name}_{function}")(*c_arguments)
 
     def text(self, function: str, *arguments: Any) -> str:
-        """What a function returns that gives a text."""
+        """Return the text that a function of the library returns."""
         result = getattr(self.c, f"{self.library.name}_{function}")
         result.restype = ctypes.c_char_p
         return result(*arguments).decode()
 
     def size(self, function: str, *arguments: Any) -> int:
-        """What a function returns that gives a size."""
+        """Return the size that a function of the library returns."""
         result = getattr(self.c, f"{self.library.name}_{function}")
         result.restype = SIZE
         return result(*arguments)

@@ -1,4 +1,4 @@
-"""What libraries are made of: entries of model files."""
+"""Sources of libraries: entries of model files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tests of narrow weights expect of each precision."""
+"""Expectations of each precision, for tests of narrow weights."""
 
 from __future__ import annotations
 

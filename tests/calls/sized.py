@@ -1,4 +1,4 @@
-"""What tests of functions with named dimensions share."""
+"""Helpers for tests of functions with named dimensions."""
 
 from __future__ import annotations
 

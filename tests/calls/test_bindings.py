@@ -1,4 +1,4 @@
-"""What compiled graphs check of the outside before each call."""
+"""Checks of outside tensors before each call of a compiled graph."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ def agree(a, b, rtol=1e-9):
 
 
 def both(make, run):
-    """What ``run(function)`` gives for a function, and for the same one compiled, from the same seed."""
+    """Return the results of ``run`` for a function and for the same one compiled, from the same seed."""
     found = []
     for compiled in (False, True):
         graphc.manual_seed(0)

@@ -1,4 +1,4 @@
-"""What is changed between two calls of a compiled function: the second gives eager mode's result, or an error."""
+"""Changes between two calls of a compiled function: the second call gives eager mode's result, or an error."""
 
 from __future__ import annotations
 

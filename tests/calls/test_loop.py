@@ -22,7 +22,7 @@ def parameters(native, dtypes=("float32", "float32", "float64"), scale=1.0):
 
 
 def both(change, **options):
-    """What a change of gradients returns and leaves, natively and by operations."""
+    """Return the result and the gradients after a change of gradients, natively and by operations."""
     found = []
     for native in (True, False):
         params = parameters(native, **options)

@@ -40,7 +40,7 @@ def same(actual: Any, expected: Any, exact: bool = True) -> None:
 
 
 def programs(function: Callable[..., Any], calls: list[tuple[Any, ...]], exact: bool = True) -> int:
-    """How many programs these calls take; each gives what the function gives that is not compiled."""
+    """Count the programs of these calls, and check each result against eager mode."""
     fast = gc.compile(function)
     for args in calls:
         same(fast(*args), function(*args), exact)

@@ -1,4 +1,4 @@
-"""What a trace relies on, for programs that are made of it later."""
+"""Outside state that a trace relies on, for programs compiled from it later."""
 
 import graphc as gc
 from graphc import nn

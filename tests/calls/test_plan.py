@@ -1,4 +1,4 @@
-"""What programs take, known without a call."""
+"""Memory and time of programs, planned without a call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What pickles of tensors may refer to: storages by checked names, and functions that build nothing but containers."""
+"""Objects that pickles of tensors may refer to: storages by checked names, and functions that build containers only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What differs between two models: arrays with their largest difference, entries, graphs, and what is missing."""
+"""Differences of two models: arrays with their largest difference, entries, graphs, and what is missing."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ value = 3
 
 
 class Result(NamedTuple):
-    """What a command left."""
+    """Exit code and output of a command."""
 
     code: int
     out: str

@@ -20,7 +20,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
 
 
 def mismatches(value: Any, fields: Sequence[Field]) -> list[str]:
-    """What of a value is not as stated: fields that are not stated, of another type, or absent."""
+    """Return messages about fields of a value that are undocumented, of another type, or absent."""
     stated = {field.path: field for field in fields}
     messages: list[str] = []
     for path, element in _parts("", value, stated):

@@ -1,4 +1,4 @@
-"""What commands print."""
+"""Output of commands on the console."""
 
 from __future__ import annotations
 

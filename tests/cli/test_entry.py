@@ -1,4 +1,4 @@
-"""Which entry of a file runs."""
+"""Choice of the entry of a file to run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long calls take: samples, rounds, callers, calls at a rate."""
+"""Latency of calls: samples, rounds, callers, calls at a rate."""
 
 from __future__ import annotations
 

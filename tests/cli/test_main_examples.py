@@ -107,8 +107,7 @@ def place(universe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
 
 
 def prepare(name: str, line: str, folder: Path) -> None:
-    """What an example needs besides: ``example_files(folder, line)`` of ``tests/cli/examples_of_NAME.py``, where there
-    is such a file, writes it."""
+    """Write the files of an example: call ``example_files(folder, line)`` of ``tests/cli/examples_of_NAME.py``, if any."""
     spec = find_spec(f"tests.cli.examples_of_{name}")
     write = getattr(import_module(spec.name), "example_files", None) if spec else None
     if write is not None:
@@ -116,7 +115,7 @@ def prepare(name: str, line: str, folder: Path) -> None:
 
 
 def documents(text: str) -> list[Any]:
-    """What a command has printed as JSON: one document, or one in each line."""
+    """Return the JSON documents that a command printed: one, or one per line."""
     try:
         return [json.loads(text)]
     except ValueError:

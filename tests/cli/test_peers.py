@@ -1,4 +1,4 @@
-"""What a model is measured beside."""
+"""Peers that a model is measured against."""
 
 from __future__ import annotations
 

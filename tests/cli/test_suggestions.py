@@ -1,4 +1,4 @@
-"""What was meant by a command or an argument that does not exist."""
+"""Suggestions for commands and arguments that do not exist."""
 
 from __future__ import annotations
 

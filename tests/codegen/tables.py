@@ -22,7 +22,7 @@ def table(name: str, dtype: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def bit_distance(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """How many floats lie between a and b; NaN is at distance 0 from NaN and infinitely far from all others."""
+    """Return the number of floats between a and b; NaN is at distance 0 from NaN and infinitely far from all others."""
     integer = np.dtype(f"i{a.dtype.itemsize}")
     low = np.iinfo(integer).min
     ordered = [np.where(v.view(integer) < 0, low - v.view(integer), v.view(integer)) for v in (a, b)]

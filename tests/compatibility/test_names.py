@@ -18,7 +18,7 @@ VARIADIC = ("var_positional", "var_keyword")
 
 
 def lookup(path: str) -> Any:
-    """What a recorded name stands for now; raises AttributeError."""
+    """Return the object of a recorded name; raise AttributeError if it is gone."""
     package, _, name = path.rpartition(".")
     if package in ("Tensor", "Module", "Optimizer"):
         owner = {"Tensor": "graphc", "Module": "graphc.nn", "Optimizer": "graphc.optim"}[package]

@@ -60,6 +60,6 @@ def arguments(graph: Graph, seed: int = 0) -> list[np.ndarray]:
 
 
 def weights(graph: Graph, arrays: list[np.ndarray]) -> dict[str, np.ndarray]:
-    """Those of ``arrays`` that are params and states, by path."""
+    """Return the arrays of params and states, by path."""
     pairs = zip(graph.inputs, arrays, strict=True)
     return {input_path(v): a for v, a in pairs if input_class(v) != "input"}

@@ -1,4 +1,4 @@
-"""What lies in the cache: entries by their last use, removing old ones, folders that others can write to."""
+"""Cache entries: order of last use, removal of old ones, folders that others can write to."""
 
 from __future__ import annotations
 

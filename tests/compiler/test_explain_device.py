@@ -1,4 +1,4 @@
-"""How kernels run on a GPU, as explain says it."""
+"""Reports of explain about kernels on a GPU."""
 
 from __future__ import annotations
 

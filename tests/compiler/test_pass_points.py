@@ -1,4 +1,4 @@
-"""What stands behind each pass: all of them, in order, with equal meaning; the last one where a pass fails."""
+"""Programs after each pass: all in order, with equal meaning; the last one where a pass fails."""
 
 from __future__ import annotations
 

@@ -183,7 +183,7 @@ def error_classes(error: BaseException) -> set[type]:
 
 
 def raised_by(library: Any, expression: Callable[..., Any], arrays: Sequence[np.ndarray]) -> BaseException:
-    """What the expression raises."""
+    """Return the exception that the expression raises."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

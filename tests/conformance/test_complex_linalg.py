@@ -26,7 +26,7 @@ TALL, WIDE = normal(2, 4, 3), normal(2, 3, 4)
 
 
 def eig(lib: Any, x: Any) -> list[Any]:
-    """What does not depend on the order of the values, nor on the phases of vectors."""
+    """Return results that depend neither on the order of the values nor on the phases of vectors."""
     values, vectors = lib.linalg.eig(x)
     return [(vectors * (values * values).unsqueeze(-2)) @ vectors.mH, (values**3).sum(-1)]
 

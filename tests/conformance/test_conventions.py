@@ -132,7 +132,7 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[np.ndarray, ...]]] = {
 def results(
     library: Any, function: Callable[..., Any], arrays: tuple[np.ndarray, ...]
 ) -> tuple[np.ndarray, list[np.ndarray | None]]:
-    """What a function gives, and the gradients of its sum."""
+    """Return the results of a function, and the gradients of its sum."""
     operands = [library.tensor(a).requires_grad_() for a in arrays]
     found = function(*operands)
     if not found.requires_grad:

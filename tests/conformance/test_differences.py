@@ -1,4 +1,4 @@
-"""Where graphc gives another value than PyTorch on purpose: what it gives, eagerly and compiled, and what PyTorch does."""
+"""Intended differences from PyTorch: the values of graphc, eager and compiled, and those of PyTorch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAN, INF = np.nan, np.inf
 
 
 def gradient(library: Any, function: Callable[..., Any], points: Any, compiled: bool = False) -> np.ndarray:
-    """Of the sum of a function."""
+    """Return the gradient of the sum of a function."""
     x = library.tensor(np.asarray(points), requires_grad=True)
     (graphc.compile(function) if compiled else function)(x).sum().backward()
     return np.asarray(x.grad.numpy())

@@ -1,4 +1,4 @@
-"""Where infinities and NaN in convolutions go: in native code to what eager mode gives, and to a stated neighbourhood.
+"""Infinities and NaN in convolutions: native code spreads them as eager mode does, or to a stated neighbourhood.
 
 Eager mode (and PyTorch) multiplies an element only by the weights that meet it. Native code computes the gradient with
 respect to the input as a convolution of zeros between elements, and 3x3 windows by Winograd's method; both multiply
@@ -43,7 +43,7 @@ class Geometry(NamedTuple):
 
     @property
     def windows(self) -> tuple[int, ...]:
-        """How many there are in each dimension."""
+        """Return the number of windows in each dimension."""
         axes = zip(self.size, self.kernel, self.stride, self.padding, self.dilation, strict=True)
         return tuple((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in axes)
 

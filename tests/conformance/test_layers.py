@@ -28,7 +28,7 @@ pytestmark = pytest.mark.torch
 
 
 class Layer(NamedTuple):
-    """How a layer is made in the library ``t``, and the operands of its calls."""
+    """A layer's constructor for the library ``t``, and the operands of its calls."""
 
     name: str
     make: Callable[[Any], Any]

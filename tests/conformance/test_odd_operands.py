@@ -122,7 +122,7 @@ def _compare(function: Callable[..., Any], makers: Any, order: int, single: bool
 
 
 def _refuses_clearly(function: Callable[..., Any], makers: Any, order: int) -> None:
-    """Where PyTorch raises, graphc has a result or an error of its own, never one of numpy."""
+    """Check that graphc returns a result or raises its own error, never one of numpy, where PyTorch raises."""
     with contextlib.suppress(GraphcError):
         _outcome(graphc, function, makers, order)
 

@@ -1,4 +1,4 @@
-"""What may be written to between an operation and its backward pass: where PyTorch gives a gradient, so does eager mode.
+"""Writes between an operation and its backward pass: eager mode gives a gradient where PyTorch does.
 
 PyTorch's gradient of a quotient reads the operands and not the result, that of an exponential the result; what a rule
 reads must be as it was.
@@ -56,7 +56,7 @@ IN_PLACE: dict[str, Callable[..., Any]] = {
 
 
 def gradients(library: Any, function: Callable[..., Any]) -> list[np.ndarray]:
-    """Of both operands."""
+    """Return the gradients of both operands."""
     leaves = [library.tensor(v, dtype=library.float64, requires_grad=True) for v in (LEFT, RIGHT)]
     function(*leaves).sum().backward()
     return [np.zeros(4) if x.grad is None else x.grad.numpy() for x in leaves]

@@ -55,7 +55,7 @@ def random_state():
 
 
 def gradient(tensor):
-    """What compiled code leaves as zeros where eager mode leaves None, behind a branch that was not taken."""
+    """Return a gradient, or zeros where eager mode leaves None after a branch that was not taken."""
     return np.zeros(tensor.shape) if tensor.grad is None else tensor.grad.numpy().copy()
 
 

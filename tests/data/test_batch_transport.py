@@ -15,7 +15,7 @@ from graphc.errors import ArgumentError, WorkerError
 
 
 def sent(value):
-    """What arrives, through a pipe of this process."""
+    """Return the batch received through a pipe of this process."""
     mine, other = Pipe()
     sender = threading.Thread(target=batch_transport.send, args=(other, "head", value))
     sender.start()

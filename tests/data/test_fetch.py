@@ -1,4 +1,4 @@
-"""How a worker makes batches, and what it knows of itself."""
+"""Batches of a worker, and its knowledge of itself."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class Everything(IterableDataset):
 
 
 class Drawn(Dataset):
-    """What random numbers a worker draws, and who it is."""
+    """Dataset of a worker's random numbers and its identity."""
 
     def __getitem__(self, index):
         info = get_worker_info()

@@ -34,7 +34,7 @@ needs_mpi = pytest.mark.skipif(bool(reason_without()), reason=reason_without() o
 
 
 def command(program: str | Path, ranks: int, *args: object) -> list[str]:
-    """How ``ranks`` processes of a script (``.py``) or of a module (``tests.x.y``) are started."""
+    """Return the command that starts ``ranks`` processes of a script (``.py``) or a module (``tests.x.y``)."""
     what = [str(program)] if str(program).endswith(".py") else ["-m", str(program)]
     return [str(mpiexec()), "-n", str(ranks), sys.executable, *what, *map(str, args)]
 

@@ -25,7 +25,7 @@ def of_rank(rank: int, shape: tuple[int, ...] = (2, 3), dtype: Any = gc.float64)
 
 
 def run(size: int, function: Any) -> list[Any]:
-    """What ``function(rank)`` gives in each process, as lists."""
+    """Return the result of ``function(rank)`` in each process, as lists."""
     return threads.run(size, lambda rank: gc.tensor(function(rank)).tolist())
 
 

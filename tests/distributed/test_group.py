@@ -1,4 +1,4 @@
-"""Which processes there are, and how they become a group."""
+"""Discovery of processes, and their group."""
 
 from __future__ import annotations
 

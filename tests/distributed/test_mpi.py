@@ -1,4 +1,4 @@
-"""What MPI says becomes an error of graphc."""
+"""Errors of MPI become errors of graphc."""
 
 from __future__ import annotations
 

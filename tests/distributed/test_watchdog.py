@@ -1,4 +1,4 @@
-"""What is said of processes that wait in vain."""
+"""Messages about processes that wait without success."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far samples are from a distribution: the statistic of Kolmogorov and Smirnov."""
+"""Distance of samples from a distribution: the statistic of Kolmogorov and Smirnov."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which values constraints allow, and how they name themselves."""
+"""Values that constraints allow, and their names."""
 
 from __future__ import annotations
 

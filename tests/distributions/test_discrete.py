@@ -13,7 +13,7 @@ COUNT = 20_000
 
 
 def check_frequencies(d, values: np.ndarray) -> None:
-    """How often each value comes, within five deviations."""
+    """Check the frequency of each value, within five deviations."""
     drawn = d.sample((COUNT,)).numpy()
     expected = np.exp(d.log_prob(gc.tensor(values)).numpy().astype(np.float64))
     found = np.array([(drawn == v).mean() for v in values])

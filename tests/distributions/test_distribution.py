@@ -16,7 +16,7 @@ CHANCES = np.linspace(0.05, 0.95, 12).reshape(3, 4)
 
 
 def attempt(call):
-    """What is computed, or None where it does not exist."""
+    """Return the result of a computation, or None where it does not exist."""
     try:
         return call()
     except NotImplementedError:

@@ -1,4 +1,4 @@
-"""What messages of the code advise exists: functions, modules and classes of graphc."""
+"""Functions, modules and classes that messages of the code advise exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What pages say exists does: files, folders, modules and what they hold, links, commands and their options."""
+"""Files, folders, modules, names, links, commands and options that pages mention exist."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ def test_data_of_a_result_keeps_its_shape():
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> tuple[Counter[str], Counter[str]]:
-    """How often ops were applied eagerly, and how often their references ran, by name."""
+    """Count eager applications of ops, and runs of their references, by name."""
     applied: Counter[str] = Counter()
     referred: Counter[str] = Counter()
     compute = eager.EagerDispatcher._compute

@@ -23,7 +23,7 @@ LARGEST = 700
 
 @dataclass
 class Known:
-    """What is known about a value of the graph."""
+    """Facts about a value of the graph."""
 
     value: Value
     exact: bool

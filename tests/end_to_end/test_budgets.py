@@ -1,4 +1,4 @@
-"""What is compiled of the benchmark models stays within its budgets: kernels, arena, cycles, code, packed weights."""
+"""Compiled benchmark models stay within their budgets: kernels, arena, cycles, code, packed weights."""
 
 from __future__ import annotations
 

@@ -201,7 +201,7 @@ def inputs_of(arrays: tuple[np.ndarray, ...]) -> list[Any]:
 
 
 def weights_of(outputs: list[Any]) -> list[np.ndarray]:
-    """What each floating-point output is multiplied by before everything is added up and differentiated."""
+    """Return the factor of each floating-point output before all are added up and differentiated."""
     return [floats(*t.shape, seed=50 + i) for i, t in enumerate(outputs) if t.requires_grad]
 
 

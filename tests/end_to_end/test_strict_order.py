@@ -74,7 +74,7 @@ def perceptron() -> tuple[nn.Module, tuple[int, ...]]:
 
 
 def convolutions() -> tuple[nn.Module, tuple[int, ...]]:
-    """What would be folded, turned into Winograd's tiles, and laid out otherwise."""
+    """Build convolutions that would be folded, computed by Winograd's method, or laid out otherwise."""
     net = nn.Sequential(
         *(nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2)),
         *(nn.Conv2d(8, 16, 3, padding=1), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 5)),
@@ -103,7 +103,7 @@ def frozen(name: str) -> tuple[Graph, np.ndarray]:
 
 @cache
 def reference(name: str) -> tuple[np.ndarray, ...]:
-    """What the lowered program means: no sum in another order, elementary functions as all machines compute them."""
+    """Return the meaning of the lowered program: sums in order, elementary functions as on all machines."""
     graph, x = frozen(name)
     program = Stages(graph, target=target_named("sse2:strict")).lowered
     return run_program(replace(program, kernels=tuple(map(expand, program.kernels))), [x])

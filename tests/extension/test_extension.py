@@ -1,4 +1,4 @@
-"""What it takes to extend graphc: patches that work on a copy of it, and how many files each touches."""
+"""Extensions of graphc: patches that work on a copy of it, and the number of files that each touches."""
 
 from __future__ import annotations
 

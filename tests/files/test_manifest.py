@@ -1,4 +1,4 @@
-"""What is said of native programs: round trip of every field, and limits of what a manifest may say."""
+"""Manifests of native programs: round trip and limits of every field."""
 
 from __future__ import annotations
 

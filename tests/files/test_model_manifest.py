@@ -1,4 +1,4 @@
-"""What files say of models: every field comes back, and what contradicts itself is refused."""
+"""Manifests of models: every field comes back, and contradictions are refused."""
 
 from __future__ import annotations
 

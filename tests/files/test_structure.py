@@ -1,4 +1,4 @@
-"""How outputs nest, and structures that are none."""
+"""Nesting of outputs, and invalid structures."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def node_of(op: OpDef, sample: Sample) -> Node:
 
 
 def operations(node: Node) -> list[str]:
-    """What the kernel of a graph of one node consists of."""
+    """Return the operations in the kernel of a graph of one node."""
     graph = Graph("g")
     inputs = [graph.add_input(v.type, f"x{i}") for i, v in enumerate(node.operands)]
     graph.set_outputs(emit(graph, node.op, inputs, node.attrs))

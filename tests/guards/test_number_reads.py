@@ -1,4 +1,4 @@
-"""What a trace gets for numbers in attributes, and which of these have changed."""
+"""Symbols for numbers in attributes, and detection of their changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an excerpt shows."""
+"""Contents of an excerpt."""
 
 from __future__ import annotations
 

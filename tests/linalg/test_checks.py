@@ -1,4 +1,4 @@
-"""What is no matrix of floats or complex numbers is refused before anything is computed."""
+"""Operands other than matrices of floats or complex numbers are refused before any computation."""
 
 from __future__ import annotations
 

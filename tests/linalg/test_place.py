@@ -1,4 +1,4 @@
-"""Where factors are computed: small matrices natively, large ones by numpy, in files and libraries always natively."""
+"""Choice of the code that factors matrices: native for small ones and in files and libraries, numpy for large ones."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def checked(text: str) -> Program:
 
 
 def stored(program: Program, storage: str) -> int:
-    """How many elements calls store in a storage, each time counted."""
+    """Count the elements that calls store in a storage, repetitions included."""
     kernels = {k.name: k for k in program.kernels}
     total = 0
     for call in program.calls:

@@ -166,7 +166,7 @@ def test_an_op_without_a_rule():
 
 
 def roles(program: Program, storage: str) -> set[str]:
-    """How the calls use a storage."""
+    """Return the calls' uses of a storage."""
     kernels = {k.name: k for k in program.kernels}
     return {
         b.role
@@ -391,7 +391,7 @@ def test_a_weight_is_updated_after_all_who_read_it():
 
 
 def test_results_of_nests_are_turned_by_a_copy():
-    """What a nest computes tile by tile lies in the layout of images; the caller's array is written afterwards."""
+    """A nest computes tiles in the layout of images, and a copy writes the caller's array."""
     graph = graph_of("""
         graph @g(%m: f32[36,4,32]) -> (f32[1,32,8,8]) {
           %y = winograd_output(%m) {tile=4, kernel=3, shape=[1,32,8,8]} : f32[1,32,8,8]

@@ -56,7 +56,7 @@ def test_its_text_reads_back(path: Path):
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_it_has_as_many_calls_as_the_one_for_the_expected_sizes(path: Path):
-    """What fusion decides follows from what is expected."""
+    """Fusion decides by expected sizes."""
     graph = read(path)
     expected = bind_graph(graph, {name: d.hint for name, d in graph.dims.items()})
     (program,), (fixed,) = (lower_layouts(optimize(g), LAYOUTS[:1]) for g in (graph, expected))

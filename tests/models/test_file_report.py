@@ -1,4 +1,4 @@
-"""What is found in model files: damage with its place, and what deserves a second look."""
+"""Findings in model files: damage with its position, and suspicious contents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What loaded models hold: weights and states by name, taken and given back as a whole."""
+"""Weights and states of loaded models by name, read and restored together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What files say of graphs: names of outputs, nesting, entries."""
+"""Graphs in files: names of outputs, nesting, entries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a step refers to: found through closures, objects and compiled functions, and matched by name or order."""
+"""Models and optimizers of a step, found through closures, objects and compiled functions, matched by name or order."""
 
 from __future__ import annotations
 

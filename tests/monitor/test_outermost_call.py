@@ -12,7 +12,7 @@ from graphc.monitor.outermost_call import OutermostCall
 
 
 def taken(block, is_step=lambda call_begun: True):
-    """What is taken of a function's calls: name, arguments, keyword arguments, result."""
+    """Return name, arguments, keyword arguments and result of a function's calls."""
     events = []
 
     def begins(call_begun):

@@ -56,7 +56,7 @@ def watch(net, log):
 
 
 def events(mode, setup=lambda net, log: None, calls=CALLS):
-    """What hooks of a model in training have seen, and the losses."""
+    """Return the events that hooks of a model in training saw, and the losses."""
     gc.manual_seed(0)
     net, log = Net().double(), []
     watch(net, log)

@@ -19,7 +19,7 @@ def network():
 
 
 def gradients(compiled, hook, loss):
-    """Of the parameters, zeros for None, where ``loss`` takes the output and what ``hook(output)`` gave."""
+    """Return the gradients of the parameters, zeros for None. ``loss`` takes the output and ``hook(output)``."""
     net, kept = network(), []
     net[1].register_forward_hook(lambda module, args, output: kept.append(hook(output)))
     if compiled:

@@ -119,7 +119,7 @@ def _resized(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def every_naming(op: OpDef) -> list[Naming]:
-    """Those of all samples of an op; of samples that differ in numbers or element types only, those of the first."""
+    """Return the namings of all samples of an op. Samples that differ in numbers or element types only count once."""
     found: dict[Any, Naming] = {}
     for sample in op.samples() if op.samples else ():
         for naming in namings(op, sample):

@@ -115,7 +115,7 @@ def is_complex(node: Node) -> bool:
 
 
 def split(node: Node) -> Graph:
-    """What the node becomes on real and imaginary parts, as a graph of its own."""
+    """Return a graph of the node on real and imaginary parts."""
     graph = Graph(node.op.name)
     arguments = [graph.add_input(v.type, f"x{i}") for i, v in enumerate(node.operands)]
     graph.set_outputs(emit(graph, node.op, arguments, node.attrs))

@@ -59,7 +59,7 @@ class Batch:
 
 
 def flags_of(count: int):
-    """Which operands are batched: each alone, and all together."""
+    """Return flags of batched operands: each alone, and all together."""
     every = [f for f in itertools.product((False, True), repeat=count) if any(f)]
     return every if count <= 3 else [f for f in every if sum(f) in (1, count)]
 

@@ -1,4 +1,4 @@
-"""What is said of the range of integer results against what the references compute."""
+"""Bounds of integer results, compared with the references."""
 
 from __future__ import annotations
 

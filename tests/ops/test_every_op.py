@@ -41,7 +41,7 @@ TOLERANCE = {"float32": 2e-6, "float64": 1e-13}
 
 
 def run_eagerly(op: OpDef, sample: Sample) -> tuple[np.ndarray, ...]:
-    """What all others are compared with: the numpy reference itself."""
+    """Run the numpy reference, which all others are compared with."""
     return op.evaluate(sample.operands, op.normalize(sample.attrs))
 
 

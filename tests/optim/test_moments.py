@@ -1,4 +1,4 @@
-"""What optimizers with two running means share: decay rates, schedulable betas, corrections."""
+"""Optimizers with two running means: decay rates, schedulable betas, corrections."""
 
 from __future__ import annotations
 

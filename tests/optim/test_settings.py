@@ -1,4 +1,4 @@
-"""What programs depend on of an optimizer: the same in native, compiled and traced steps."""
+"""Settings of optimizers that programs depend on: the same in native, compiled and traced steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each process of a test does: steps of a shared optimizer, eagerly and compiled, and a checkpoint."""
+"""Work of each process of a test: steps of a shared optimizer, eager and compiled, and a checkpoint."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def test_equal_data_make_equal_pages(data: dict[str, Any]):
 
 
 def opened(data: dict[str, Any], folder: Path, address: str = "") -> dict[str, Any]:
-    """What the page shows in a browser at an address."""
+    """Return the contents that a browser shows for the page at an address."""
     path = folder / "net.html"
     path.write_text(page(data).replace("<body>", f"<body>{WATCH}", 1))
     assert BROWSER is not None

@@ -1,4 +1,4 @@
-"""What depends on weights and constants alone, and what is not worth keeping."""
+"""Nodes that depend on weights and constants alone, and nodes that are not worth storing."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def test_kernels_do_not_grow_with_the_parts_of_what_they_read():
 
 
 def test_joined_parts_become_a_state():
-    """What is read of the state before is read before it is overwritten."""
+    """Reads of the old state precede its overwriting."""
 
     class Shifted(nn.Module):
         def __init__(self):

@@ -1,4 +1,4 @@
-"""How nodes read their operands: plain, guarded, dynamic and replicating reads, views looked through."""
+"""Reads of operands by nodes: plain, guarded, dynamic and replicating reads, views looked through."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ rows with a matrix."""
 
 
 def stored_type(name: str, precision: str) -> DType:
-    """What the weight of a graph is stored as."""
+    """Return the stored type of a graph's weight."""
     alone = precision.removesuffix("_dot").replace("int4", "int8")
     return PRECISIONS[alone if name in ALONE.get(precision, ()) else precision]
 

@@ -1,4 +1,4 @@
-"""Where signs of zeros are seen; that values stay the same is tested in test_canonicalize_values.py."""
+"""Positions where signs of zeros matter; test_canonicalize_values.py checks the values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a forward program hands to its backward program."""
+"""Residuals that a forward program passes to its backward program."""
 
 from graphc.base.dtypes import float32
 from graphc.codegen.machine.target import host_target

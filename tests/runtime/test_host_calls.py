@@ -127,7 +127,7 @@ def test_runs_nest(program):
 
 
 def served(function, operands, results):
-    """What one call of a function leaves in the memory of its results, and its error."""
+    """Return the error of one call of a function, after it filled the memory of its results."""
     memory = [np.ones(1, np.float32), np.ones(1, np.float32), *operands, *results]
     addresses = np.array([p.ctypes.data if p.size else 0 for p in memory], np.uintp)
     operand_types, result_types = (tuple((p.shape, p.dtype) for p in arrays) for arrays in (operands, results))
@@ -205,7 +205,7 @@ def test_a_program_that_begins_once_more_is_given_what_was_kept(program, lasting
 
 
 class Begun:
-    """What a function has begun with lent memory, and ends when it is asked to."""
+    """Request that a function started with borrowed memory, and finishes on demand."""
 
     def __init__(self, source, result):
         self.source, self.result, self.ends = source, result, 0

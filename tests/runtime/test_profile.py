@@ -10,7 +10,7 @@ from graphc.runtime.profile import COPY_BYTES, around, copy_bandwidth, figures
 
 
 def words(*calls: tuple[int, ...], stamp: int = 10, first: int = 70, runs: tuple[int, ...] = (1, 1)) -> np.ndarray:
-    """What a stamped program writes in rounds of calls that take so many counts, each stamp taking some more."""
+    """Return the words that a stamped program writes for calls of these counts; each stamp takes some more."""
     rows = []
     for took in calls:
         steps = [first, first, *[stamp] * 6, *(t + stamp for t in took)]

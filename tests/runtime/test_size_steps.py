@@ -21,7 +21,7 @@ def word(address: int) -> ctypes.c_int64:
 
 
 def run(solver: Solver, shapes) -> bool:
-    """What native code does with a solver."""
+    """Run the steps of a solver as native code does."""
     for read in (Read * solver.read_count).from_address(solver.reads):
         word(read.to).value = shapes[read.input][read.dim]
     for step in (SizeStep * solver.step_count).from_address(solver.steps):

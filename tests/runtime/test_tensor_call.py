@@ -48,7 +48,7 @@ def read(array: Any, to: int) -> int:
 
 
 class Library:
-    """What the native call asks for."""
+    """Library of tensors for the native call."""
 
     def __init__(self) -> None:
         self.count = 1

@@ -1,4 +1,4 @@
-"""Which lines make a script's models, and the lines that a user writes behind them to have them compiled."""
+"""Lines that create a script's models, and the lines after them that compile them."""
 
 from __future__ import annotations
 

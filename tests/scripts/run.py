@@ -71,7 +71,7 @@ def worst(found: Sequence[float], expected: Sequence[float]) -> float:
 
 
 def recorded() -> dict[str, list[float]]:
-    """What PyTorch computed, by script: for machines without it."""
+    """Return the recorded losses of PyTorch by script, for machines without it."""
     return json.loads(CURVES.read_text(encoding="utf-8"))
 
 

@@ -31,7 +31,7 @@ SAMPLE = 3
 
 
 class Figures(NamedTuple):
-    """What one family gives."""
+    """Figures of one family."""
 
     f64: float
     """Largest difference of the two runs in f64, of losses, norms, weights, buffers and averages."""
@@ -41,7 +41,7 @@ class Figures(NamedTuple):
 
 
 class Run(NamedTuple):
-    """What a training ends with."""
+    """Results of a training run."""
 
     scalars: list[float]
     model: dict[str, np.ndarray]

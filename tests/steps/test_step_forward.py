@@ -1,4 +1,4 @@
-"""How batches reach model and loss of a compiled step, and where the loss is found."""
+"""Passing of batches to model and loss of a compiled step, and the position of the loss."""
 
 from __future__ import annotations
 

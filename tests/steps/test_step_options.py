@@ -1,4 +1,4 @@
-"""What compile_step takes, and what it refuses before anything is traced."""
+"""Options of compile_step, and refusals before the trace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tensors carry at the levels of forward mode."""
+"""Tangents of tensors at the levels of forward mode."""
 
 from __future__ import annotations
 

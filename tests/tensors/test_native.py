@@ -1,4 +1,4 @@
-"""Who does the work of eager loops: operations, or native calls."""
+"""Native calls in place of operations in eager loops."""
 
 import graphc
 from graphc import nn

@@ -59,7 +59,7 @@ def operands():
 
 
 def seen(x, part) -> tuple:
-    """What can be said of a view: where it lies, whose view it is, what leads to it, and what it does to gradients."""
+    """Return facts about a view: memory, base, steps from the base, tape nodes, gradient flags."""
     data = part._data
     place = data.__array_interface__["data"][0] - x._data.__array_interface__["data"][0]
     view = part._view

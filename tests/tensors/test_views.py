@@ -235,7 +235,7 @@ def test_writes_to_parts_reach_the_complex_numbers():
 
 
 def test_results_of_other_ops_have_memory_of_their_own():
-    """What shares memory with an operand by the reference is copied where the op makes no view."""
+    """Results that share memory with an operand in the reference are copied if the op is not a view."""
     for op in REGISTRY.values():
         if op.alias is None and op.has(Trait.PURE) and op.samples is not None and op.name not in ("constant", "call"):
             for sample in op.samples():

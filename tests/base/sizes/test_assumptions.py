@@ -1,4 +1,4 @@
-"""What a trace assumes of sizes."""
+"""Assumptions of a trace about sizes."""
 
 from graphc.base.sizes.assumptions import Assumptions, assuming
 from graphc.base.sizes.named_dims import Dim, dimensions

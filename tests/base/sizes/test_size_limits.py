@@ -1,4 +1,4 @@
-"""What dimensions are where assumptions hold."""
+"""Ranges of dimensions under assumptions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is decided of sizes for all values of their dimensions."""
+"""Comparisons of sizes that hold for all values of their dimensions."""
 
 import pytest
 

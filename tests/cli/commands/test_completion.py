@@ -14,7 +14,7 @@ from tests.cli.conftest import Graphc
 
 
 def completed(script: str, *words: str) -> list[str]:
-    """What bash proposes for the last word."""
+    """Return bash's proposals for the last word."""
     program = f"{script}\nCOMP_WORDS=({' '.join(map(repr, words))}); COMP_CWORD={len(words) - 1}; _graphc\n"
     program += 'echo "${COMPREPLY[@]}"'
     return subprocess.run(["bash", "-c", program], capture_output=True, text=True, check=True).stdout.split()

@@ -69,7 +69,7 @@ def _placed(
 def launch_kernels(
     device: Any, kernels: Sequence[Kernel], arguments: Sequence[dict[str, np.ndarray]], *dims: int
 ) -> list[dict[str, np.ndarray]]:
-    """What kernels with threads, built as one text, leave in their buffers; ``dims`` are the sizes of dimensions."""
+    """Return the buffers after a launch of kernels built as one source; ``dims`` holds the sizes of dimensions."""
     parts = [emit_kernel(kernel, f"k{i}") for i, kernel in enumerate(kernels)]
     angles = [angle_text()] if any("gc_reduce_large" in text for text, _ in parts) else []
     module = device.load("\n".join([PRELUDE, *angles, *(text for text, _ in parts)]))

@@ -34,7 +34,7 @@ def test_it_is_built_for_every_machine(name: str):
 
 
 def test_it_takes_no_symbol_from_the_process():
-    """What it calls comes from a table, so that it links whatever the interpreter exports."""
+    """Functions come from a table, so that the code links whatever the interpreter exports."""
     assert not re.findall(
         r"@PLT|@GOTPCREL", emit_assembly(emit_call(LAYOUT, target_named("sse2")), target_named("sse2"))
     )

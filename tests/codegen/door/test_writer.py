@@ -1,4 +1,4 @@
-"""What the writer writes is valid LLVM, with fields at the offsets of the layout."""
+"""The writer emits valid LLVM, with fields at the offsets of the layout."""
 
 from __future__ import annotations
 

@@ -109,14 +109,14 @@ def need(*tools: str) -> None:
 
 
 def output(*command: str | Path) -> str:
-    """What a command prints, which must succeed and must not complain."""
+    """Return the output of a command, which must succeed without warnings."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0 and not done.stderr, done.stderr
     return done.stdout
 
 
 def run_main(target: Target, folder: Path, *linked: str) -> str:
-    """What MAIN prints, compiled and linked with these for a target's machine; skipped where that cannot be done."""
+    """Return the output of MAIN, linked with these objects for a target's machine. Skip where no tool can."""
     need(*commands(target))
     compiler, *emulator = commands(target)
     (folder / "main.c").write_text(MAIN)

@@ -67,7 +67,7 @@ def operands(name: str) -> list[np.ndarray]:
 
 @cache
 def expected(name: str) -> np.ndarray:
-    """What libm gives, and numpy where it has the function."""
+    """Return the results of libm, and of numpy where it has the function."""
     function = getattr(ctypes.CDLL("libm.so.6"), name)
     kind = ctypes.c_float if type_of(name).itemsize == 4 else ctypes.c_double
     arguments = operands(name)

@@ -23,5 +23,5 @@ def flow(body: str, name: str = "k", machine: Reader = READER) -> Flow:
 
 
 def values(body: str, machine: Reader = READER) -> Values:
-    """What it holds."""
+    """Find the values of registers and the stack in a body."""
     return Values(flow(body, machine=machine), machine).find()

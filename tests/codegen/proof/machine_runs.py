@@ -93,7 +93,7 @@ def _switch() -> Callable[[int, int, int], None]:
 
 
 def painted_bytes(program: Loaded) -> int:
-    """How far below the stack pointer at its entry the program has written when it returns."""
+    """Return how many bytes below the stack pointer at entry the program wrote."""
     lowest = STACK
     for paint in (0xA5, 0x5A):
         memory = aligned(np.full(STACK, paint, np.uint8))
@@ -105,7 +105,7 @@ def painted_bytes(program: Loaded) -> int:
 
 
 def counted_instructions(program: Loaded) -> int:
-    """How many instructions of its own the program runs in a call: a child runs it step by step."""
+    """Count the program's own instructions in a call, which a child process runs step by step."""
     call = ctypes.CFUNCTYPE(None, ctypes.c_uint64)(program.entry)
     libc = ctypes.CDLL(None, use_errno=True)
     libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]

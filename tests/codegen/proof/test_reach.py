@@ -1,4 +1,4 @@
-"""What is reached is listed, and what is not allowed is refused with the calls that lead there."""
+"""Reachable functions are listed; forbidden ones are refused with the calls that lead there."""
 
 from __future__ import annotations
 

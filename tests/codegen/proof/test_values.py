@@ -1,4 +1,4 @@
-"""What registers and the stack hold: numbers, and differences to what is not known."""
+"""Values of registers and the stack: numbers, and offsets from unknown values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What program passes return: records that stay as they are, and counts of what is new."""
+"""Results of program passes: unchanged records, and counts of new ones."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ ROWS_AND_SUM = graph_of("""
 
 
 def run(scheduled: Scheduled, program: Program, arguments: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """What a scheduled program gives for the arguments of ``program``: outputs, and what it wrote to arguments."""
+    """Return the outputs of a scheduled program for the arguments of ``program``, and the written arguments."""
     names = [s.name for s in program.storages if s.cls in ("input", "param", "state", "weight")]
     given = dict(zip(names, (np.array(a) for a in arguments), strict=True))
     if scheduled.prepacking is not None:
@@ -107,7 +107,7 @@ def test_tiles_have_a_reason():
 
 @pytest.mark.parametrize(("graph", "number"), [(LONG_SUM, 0), (ROWS_AND_SUM, 1)], ids=["sum", "with rows"])
 def test_the_kernel_that_is_split_has_a_reason(graph: Graph, number: int):
-    """That of a long sum; not the one before it that goes along with the partial sums."""
+    """The reason belongs to the long sum, not to the kernel before it, which joins the partial sums."""
     target = priced(SMALL, reduction={"rows_from": 1, "rows_stretch": 640, "high": 2, "wide": 8})
     program = lowered(graph)
     result = SplitReductions().run(Scheduled(program), Context(Forms(target)))

@@ -49,7 +49,7 @@ def context(target: str = "avx512") -> Context:
 
 
 def results(kernel: Kernel, seed: int = 0) -> list[np.ndarray]:
-    """What a kernel writes, from the same random numbers for the same seed."""
+    """Return the results of a kernel, from the same random numbers for the same seed."""
     random = np.random.default_rng(seed)
     arrays = {b.name: random.standard_normal(b.size).astype(np.float32) for b in kernel.arguments}
     run_kernel(kernel, arrays)

@@ -1,4 +1,4 @@
-"""What calls of an exported model give: by position, by name, nested; and what does not fit."""
+"""Calls of an exported model: by position, by name, nested; and refused ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BATCH, TIME = graphc.Dim("batch", 2, 8), graphc.Dim("time")
 
 
 def exported() -> Exported:
-    """Of ``f(x, pair, *, scale, count)`` with a parameter in front."""
+    """Return the exported graph of ``f(x, pair, *, scale, count)`` with a parameter in front."""
     pair = Branch(dict, ("a", "b"), (LEAF, LEAF))
     takes = Branch(tuple, (), (Branch(tuple, (), (LEAF, pair)), Branch(dict, ("scale", "count"), (LEAF, LEAF))))
     inputs = [

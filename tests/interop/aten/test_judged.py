@@ -19,13 +19,13 @@ LISTS = ("SAMPLES", "MORE", "EAGER", "FIRST", "KINDS", "RANDOM", "BY_GRADIENTS",
 
 
 def recorded() -> set[str]:
-    """What ``tools.nets.aten`` judges, as ``tools.aten_calls`` has found it."""
+    """Return the calls that ``tools.nets.aten`` judges, as recorded by ``tools.aten_calls``."""
     lines = (HERE / "judged.txt").read_text(encoding="utf-8").splitlines()
     return {line for line in lines if not line.startswith("#")}
 
 
 def samples(lists: Sequence[str]) -> Iterator[Any]:
-    """What these lists of all families hold."""
+    """Yield the entries of these lists of all families."""
     for path in sorted(HERE.glob("test_*.py")):
         module = import_module(f"tests.interop.aten.{path.stem}")
         for name in lists:
@@ -33,7 +33,7 @@ def samples(lists: Sequence[str]) -> Iterator[Any]:
 
 
 def sampled() -> Iterator[str]:
-    """What has a sample."""
+    """Yield the operators that have a sample."""
     for first, *_ in samples(LISTS):
         yield first if first in TABLE else compare().target_of(first)
 

@@ -21,7 +21,7 @@ TAKES = Branch(tuple, (), (Branch(tuple, (), (LEAF,)), Branch(dict, (), ())))
 
 
 def exported(factor: float, training: bool | None = None) -> Exported:
-    """Of ``x * w * factor + k``, and the number of calls, which is written; with a dropout of nothing where
+    """Return the graph of ``x * w * factor + k`` that also writes the number of calls, with a dropout of nothing if
     ``training`` says so."""
     steps = [
         Step("a", "aten.mul.Tensor", (Ref("x"), Ref("w"))),

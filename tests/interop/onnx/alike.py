@@ -57,7 +57,7 @@ def check(
 
 
 def refused(text: str, *inputs: np.ndarray, opset: int = 21) -> str:
-    """What a trace says of a result whose size depends on values; eagerly there is one."""
+    """Return the message of a trace about a result whose size depends on values. Eager mode has a result."""
     module = module_of(text, opset)
     module(*inputs)
     with pytest.raises(gc.errors.TraceError) as raised:

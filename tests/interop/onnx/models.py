@@ -45,7 +45,7 @@ def scaled(*shape: Any, version: int = 17) -> Any:
 
 
 def expected(x: np.ndarray) -> np.ndarray:
-    """What ``scaled`` computes."""
+    """Return the result of ``scaled``."""
     return np.maximum(x * SCALE + SHIFT, 0)
 
 

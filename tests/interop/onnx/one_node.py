@@ -76,7 +76,7 @@ def check(
 
 
 def evaluated(model: Any, arrays: Sequence[np.ndarray], runtime: bool = False) -> list[np.ndarray]:
-    """What ONNX's evaluator, or onnxruntime, gives."""
+    """Return the results of ONNX's evaluator, or of onnxruntime."""
     feeds = dict(zip([p.name for p in model.graph.input], arrays, strict=True))
     if not runtime:
         return ReferenceEvaluator(model).run(None, feeds)  # type: ignore[return-value]

@@ -53,7 +53,7 @@ def model(
 
 
 def expected(proto: Any, feeds: Sequence[np.ndarray], runtime: bool = False) -> list[np.ndarray]:
-    """What ONNX's evaluator computes, or ONNX Runtime."""
+    """Return the results of ONNX's evaluator, or of ONNX Runtime."""
     names = [port.name for port in proto.graph.input]
     feeds_by_name = dict(zip(names, feeds, strict=True))
     if not runtime:

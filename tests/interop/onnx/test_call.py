@@ -1,4 +1,4 @@
-"""What rules may ask for beside tensors."""
+"""Arguments of rules other than tensors."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Which initializers are sizes and which are parameters."""
+"""Initializers that are sizes, and those that are parameters."""
 
 from __future__ import annotations
 

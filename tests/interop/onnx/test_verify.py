@@ -1,4 +1,4 @@
-"""What a graph of operators must be like: each fault is told when the model is read, not in a call."""
+"""Rules for graphs of operators: reading the model reports each fault, before any call."""
 
 from __future__ import annotations
 

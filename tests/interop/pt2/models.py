@@ -121,7 +121,7 @@ class Views(nn.Module):
 
 
 class Even(nn.Module):
-    """What it computes depends on a size, so that the export holds for some sizes only."""
+    """Model whose result depends on a size, so that the export holds for some sizes only."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return x.cumsum(0) if x.shape[0] % 2 == 0 else x * 100
@@ -191,7 +191,7 @@ def arrays(tree: Any) -> Any:
 
 
 def calls(sample: Sample) -> dict[str, Any]:
-    """What PyTorch computes: arguments, results, arguments after each call; and the state after the last one."""
+    """Return PyTorch's arguments, results and arguments after each call, and the state after the last one."""
     found = []
     with torch.no_grad():
         for args in (sample.args, sample.others or sample.args):

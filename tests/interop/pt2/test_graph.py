@@ -35,7 +35,7 @@ def graph(nodes: list[Any], outputs: list[Any], inputs: Any = ("x",), **more: An
 
 
 def argument(value: Any) -> Any:
-    """What the reader makes of one argument."""
+    """Return the reader's value for one argument."""
     step = node("torch.ops.aten.f.default", [("a", value, 1)], [tensor("y")])
     graph_read = read_graph(field(graph([step], [tensor("y")], ("x", {"as_sym_int": {"as_name": "n"}}))))
     return graph_read.steps[0].args

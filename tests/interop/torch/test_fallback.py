@@ -1,4 +1,4 @@
-"""What graphc cannot take goes to PyTorch, never without a word."""
+"""PyTorch computes the operators that graphc cannot, always with a warning."""
 
 from __future__ import annotations
 

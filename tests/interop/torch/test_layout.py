@@ -1,4 +1,4 @@
-"""How tensors of PyTorch lie in memory."""
+"""Memory layouts of PyTorch's tensors."""
 
 from __future__ import annotations
 

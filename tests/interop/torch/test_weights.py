@@ -1,4 +1,4 @@
-"""What is prepared of weights, and when again: each kind of write between two calls."""
+"""Preparation of weights, and its repetition after each kind of write between two calls."""
 
 from __future__ import annotations
 

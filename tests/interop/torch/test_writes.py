@@ -24,7 +24,7 @@ def afresh():
 
 @pytest.fixture
 def within(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many arguments the programs that are made from now on write to where they lie."""
+    """Count the arguments that programs created from now on write in place."""
     found: list[int] = []
     make = program.Program.__init__
 

@@ -37,7 +37,7 @@ def test_names_locations_and_order_do_not_count():
 
 
 def test_a_changed_node_leaves_the_others_alone():
-    """What follows the change keeps its name, so only the change and its direct users differ."""
+    """Later nodes keep their names, so only the change and its direct users differ."""
     check(
         A,
         SAME.replace("exp", "log"),

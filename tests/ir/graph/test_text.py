@@ -1,4 +1,4 @@
-"""How graphs look as text."""
+"""Text form of graphs."""
 
 from __future__ import annotations
 

@@ -275,7 +275,7 @@ def _random_index(generator: random.Random, axes: list[Index], sizes: list, dept
 
 
 def _value(index: Index, values: dict) -> int:
-    """By the definition of each atom."""
+    """Evaluate by the definition of each atom."""
     found = at(index.constant, SIZES_AT)
     for atom, coefficient in index.terms:
         if isinstance(atom, Axis | Dynamic):

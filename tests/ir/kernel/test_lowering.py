@@ -1,4 +1,4 @@
-"""What kernel rules see: operands by position, and nothing of where they come from."""
+"""Kernel rules see operands by position, without their origin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How kernels and programs look as text."""
+"""Text form of kernels and programs."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def two_passes(bn: Any, x: np.ndarray, g: np.ndarray, run: Any = None) -> list[n
 
 
 def together(shards: list[list[np.ndarray]], bn: Any) -> list[np.ndarray]:
-    """What one process would have found: rows side by side, gradients of parameters added."""
+    """Return the results of one process: concatenated rows, summed gradients of parameters."""
     trained = len([*bn.parameters()])
     joined = [np.concatenate(each) for each in zip(*(p[:4] for p in shards), strict=True)]
     added = [sum(each) for each in zip(*(p[4 : 4 + trained] for p in shards), strict=True)]

@@ -1,4 +1,4 @@
-"""Which gradients travel together."""
+"""Buckets: gradients that are reduced together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How modules are made, and hints that change nothing."""
+"""Creation of modules, and hints that change nothing."""
 
 from __future__ import annotations
 

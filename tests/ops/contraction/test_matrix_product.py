@@ -70,7 +70,7 @@ the start makes up."""
 
 @pytest.mark.parametrize("op", PRODUCTS, ids=lambda op: op.name)
 def test_every_product_says_how_many_multiply_adds_it_takes(op):
-    """Of ones, each multiply-add adds 1 to the sum of the result; those of padding add nothing."""
+    """With operands of ones, each multiply-add adds 1 to the sum of the result; padding adds nothing."""
     for sample in op.samples():
         attrs = op.normalize(sample.attrs)
         ones = ONES.get(op.name, (1,) * len(sample.operands))

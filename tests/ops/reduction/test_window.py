@@ -112,7 +112,7 @@ WIDE = [  # sizes, kernel, stride, padding of windows that overlap much, or are 
 
 
 def reads(graph: Graph) -> int:
-    """How many elements a program reads."""
+    """Count the elements that a program reads."""
     total = 0
     for kernel in lower_graph(graph).kernels:
         total += sum(prod(loop.axis.extent for loop in loops) for s, loops in walk(kernel.body) if isinstance(s, Load))

@@ -136,7 +136,7 @@ class FakeCupy:
         self.calls.append(("begin", stream))
 
     def end(self, stream: int) -> Any:
-        """What launches what was recorded."""
+        """Return an object that launches the recorded work."""
         self.calls.append(("end", stream))
         return lambda where: self.calls.append(("graph", where.ptr))
 

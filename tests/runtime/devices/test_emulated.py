@@ -34,7 +34,7 @@ def from_device(device, memory, like):
 
 
 def run(device, text, symbol, grid, threads, x, *sizes):
-    """What a kernel of one input and one output of the same shape gives."""
+    """Return the output of a kernel with one input of the same shape."""
     source, result = on_device(device, x), device.allocate(x.nbytes)
     function = device.load(text).function(symbol)
     device.launch(function, grid, threads, 0, [source.address, result.address, *sizes])

@@ -41,7 +41,7 @@ print(len(compiled))
 
 
 def run(**environment):
-    """How many translation units a process compiles that runs a kernel of two texts."""
+    """Count the translation units compiled by a process that runs a kernel of two sources."""
     done = subprocess.run(
         [sys.executable, "-c", RUN], env={**os.environ, **environment}, capture_output=True, text=True, check=False
     )

@@ -1,4 +1,4 @@
-"""What is asked of devices: both kinds have all of it."""
+"""Interface of devices: both kinds implement all of it."""
 
 from __future__ import annotations
 

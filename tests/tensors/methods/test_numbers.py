@@ -1,4 +1,4 @@
-"""How numbers are made up, against numpy."""
+"""Decomposition of numbers, compared with numpy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ALL = [WIDE, NARROW.astype(np.float32)]
 
 
 def both(function, *operands):
-    """What eager and compiled code compute, which must be the same."""
+    """Return the results of eager and compiled code, which must be equal."""
     tensors = [graphc.tensor(v) for v in operands]
     eager, compiled = function(*tensors), graphc.compile(function)(*tensors)
     for a, b in zip(*((r if isinstance(r, tuple) else (r,)) for r in (eager, compiled)), strict=True):

@@ -17,7 +17,7 @@ on_x86 = pytest.mark.skipif(platform.machine() != "x86_64", reason="the code is 
 
 
 def answer(features: str) -> bool:
-    """What the emitted function tells here."""
+    """Return the answer of the emitted function on this machine."""
     target = host_target()
     head = f'target triple = "{target.triple}"\n'
     text = head + emit_detection(features, "detect").replace("hidden ", "")

@@ -130,7 +130,7 @@ def test_an_operand_that_is_read_once_is_prefetched_line_by_line(columns: int, d
 
 @pytest.mark.parametrize(("points", "asks"), [(6, True), (1, False)])
 def test_the_panels_of_the_next_product_are_asked_for(points: int, asks: bool):
-    """Of a batch of small products: while rows pass by all panels of one, those of the next come near."""
+    """Prefetch the panels of the next small product of a batch while rows pass by those of this one."""
     kernel = kernel_of(f"""
         kernel @k(%a: f32[{points * 5000}] in, %b: f32[{points * 6400}] in, %c: f32[{points * 3200}] out) {{
           for p in {points} parallel {{

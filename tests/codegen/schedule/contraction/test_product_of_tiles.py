@@ -1,4 +1,4 @@
-"""Which products are summed in tiles, and that their blocks mean the same."""
+"""Products that are summed in tiles, and equal results of their blocks."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from graphc.ir.kernel.text import print_kernel
 
 
 def with_barriers(body: str, private: frozenset[str] = frozenset()) -> tuple[int, str]:
-    """How many barriers are put into a body, and the text."""
+    """Return the number of barriers inserted into a body, and its text."""
     head = "kernel @k(%x: f32[8] in, %y: f32[8] inout, %s: f32[8] shared) threads 32 {"
     kernel = parse_kernel(f"{head} {body} }}")
     found = put_barriers(kernel.body, "block", private)

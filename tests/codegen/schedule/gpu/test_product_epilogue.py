@@ -1,4 +1,4 @@
-"""What is done with sums, as a library does it."""
+"""Epilogues of products, as a library computes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where long programs poll, and that they end there."""
+"""Positions where long programs poll and can end."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def of_type(x: np.ndarray, name: str) -> np.ndarray:
 
 
 def cast(x: np.ndarray, to: str, version: int = 23, **attributes: object) -> tuple[np.ndarray, np.ndarray]:
-    """What a cast gives eagerly, and compiled in the type that holds it."""
+    """Return the results of a cast, eager and compiled in the type that holds it."""
     element = BY_CODE[CODES[to]]
     proto = model("Cast", x, results=[element.numpy], version=version, to=element.code, **attributes)
     (eager,) = prepare(proto).run([x])

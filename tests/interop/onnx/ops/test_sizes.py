@@ -79,7 +79,7 @@ def test_all_sizes_are_multiplied():
 
 @pytest.mark.parametrize(("rounding", "wanted"), [("Floor", [2, 2, 3, 50]), ("Ceil", [2, 3, 3, 50])])
 def test_half_a_size_is_a_size_in_a_compiled_model(rounding: str, wanted: list[int]):
-    """Of four times as much, since a model that only rounds would be folded in the trace."""
+    """Multiply by four, since the trace would fold a model that only rounds."""
     helper, types = onnx.helper, onnx.TensorProto
     nodes = [
         helper.make_node("Shape", ["x"], ["sizes"], end=1),

@@ -1,4 +1,4 @@
-"""What attributes of windows mean: padding by itself, a last window with ceil_mode, counts."""
+"""Attributes of windows: padding by itself, a last window with ceil_mode, counts."""
 
 from __future__ import annotations
 

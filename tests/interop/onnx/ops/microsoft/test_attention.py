@@ -130,7 +130,7 @@ def _grouped(*arrays: Any, **options: Any) -> None:
 
 
 def _lens(*counts: int) -> tuple[np.ndarray, np.ndarray]:
-    """Of each item the number of steps but one, and the most of them."""
+    """Return each item's number of steps minus one, and the largest number of steps."""
     return np.array(counts, np.int32) - 1, np.array(max(counts), np.int32)
 
 

@@ -144,7 +144,7 @@ def device(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def own_ops() -> Iterator[None]:
-    """Takes the ops that a test defines out of the registry again."""
+    """Remove the ops that a test defined from the registry."""
     before = dict(REGISTRY)
     yield
     for name in REGISTRY.keys() - before.keys():
@@ -153,7 +153,7 @@ def own_ops() -> Iterator[None]:
 
 @pytest.fixture
 def traces(monkeypatch):
-    """The names of the functions that were traced."""
+    """Return the list of functions traced so far."""
     found = []
     trace = function.trace_function
 
@@ -167,7 +167,7 @@ def traces(monkeypatch):
 
 @pytest.fixture
 def told_reasons(monkeypatch, caplog):
-    """Gives the messages about programs that were compiled again."""
+    """Return the messages about recompiled programs."""
     monkeypatch.setenv("GRAPHC_EXPLAIN_RECOMPILES", "1")
     caplog.set_level(logging.WARNING, "graphc")
     return lambda: [r.getMessage() for r in caplog.records if r.name == "graphc.recompiles"]

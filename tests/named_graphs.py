@@ -1,4 +1,4 @@
-"""Graphs of models with named dimensions, made from traces for sizes that are prime numbers."""
+"""Graphs of models with named dimensions, built from traces for prime sizes."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def target_or_skip(name: str) -> Target:
 
 
 def decomposed(graph: Graph) -> Graph:
-    """A copy made of ops that have kernel rules."""
+    """Return a copy built from ops with kernel rules."""
     return Decompose().run(SplitComplex().run(copy(graph)).graph).graph
 
 
@@ -115,8 +115,8 @@ class Native:
         place: Place = lambda _, array: array,
         sizes: Mapping[str, int] = MappingProxyType({}),
     ) -> list[np.ndarray]:
-        """Runs on one array per input, param and state; states are written in place. Returns the outputs. ``sizes``
-        are those of all named dimensions."""
+        """Run on one array per input, param and state; write states in place. Return the outputs. ``sizes`` holds the
+        sizes of all named dimensions."""
         given, arrays, outputs = iter(arguments), [], []
         bound = bind(self.program, sizes) if sizes else self.program
         for storage in bound_storages(bound):
@@ -176,7 +176,7 @@ def run_graph(graph: Graph, arguments: Sequence[np.ndarray]) -> Results:
 
 
 def with_state(graph: Graph, run: Run, arguments: Sequence[np.ndarray]) -> Results:
-    """Run a program of a graph on copies of the arguments; check that it changes nothing but the states it writes."""
+    """Run a program of a graph on copies of the arguments; check that it changes only the states it writes."""
     given = [np.array(a, order="C") for a in arguments]
     outputs = run(given)
     state = {}
@@ -225,13 +225,13 @@ def check_results(got: Results, expected: Results, tolerance: Tolerance, what: s
 def check_native(
     graph: Graph, arguments: Sequence[np.ndarray], target: Target, tolerance: Tolerance | None = None
 ) -> None:
-    """Native code gives what the graph means."""
+    """Check native code against the graph's interpretation."""
     expected = run_graph(graph, arguments)
     check_results(run_native(graph, arguments, target), expected, tolerance or Tolerance(), target.cpu)
 
 
 def check_all(graph: Graph, arguments: Sequence[np.ndarray], tolerance: Tolerance | None = None) -> None:
-    """Lowered and scheduled kernels and native code give what the graph means, for every target of this machine."""
+    """Check lowered and scheduled kernels and native code against the graph, for every target of this machine."""
     limits = tolerance or Tolerance()
     expected = run_graph(graph, arguments)
     check_results(run_lowered(graph, arguments), expected, limits, "lowered")

@@ -246,7 +246,7 @@ def _in_graphc(sources: Iterable[Source]) -> Iterable[Source]:
 
 
 def _floor_imported(imported: Import) -> str | None:
-    """The floor of what is imported; None for the front door and for what has no floor."""
+    """Return the floor of an imported module, or None for the front door and modules without a floor."""
     try:
         return floor_of(imported.module)
     except KeyError:
@@ -258,12 +258,12 @@ def _top(module: str) -> str:
 
 
 def _takes_submodules(source: Source, imported: Import) -> bool:
-    """``from graphc import ir`` lists ``graphc`` and ``graphc.ir``: the second is what is judged."""
+    """Judge ``graphc.ir`` in ``from graphc import ir``, which lists ``graphc`` and ``graphc.ir``."""
     return any(other.line == imported.line and other.module.startswith("graphc.") for other in source.imports)
 
 
 def _only_packages(source: Source, imported: Import, modules: set[str]) -> bool:
-    """``from graphc.ir import graph`` inside graphc.ir means the module graph, not what the package re-exports."""
+    """Read ``from graphc.ir import graph`` inside graphc.ir as the module graph, not as a re-export of the package."""
     prefix = imported.module + "."
     return any(
         other.line == imported.line and other.module.startswith(prefix) and other.module in modules
@@ -272,7 +272,7 @@ def _only_packages(source: Source, imported: Import, modules: set[str]) -> bool:
 
 
 def _networkx_names(source: Source) -> set[str]:
-    """Names and attributes that the file binds to a networkx graph made by a call such as ``nx.MultiDiGraph()``."""
+    """Return names and attributes bound to a networkx graph by a call such as ``nx.MultiDiGraph()``."""
     names: set[str] = set()
     for node in source.nodes:
         targets: Sequence[ast.expr] = ()

@@ -85,7 +85,7 @@ def call_alone(library: Library, calls: Sequence[Sequence[np.ndarray]], folder: 
 
 
 def tool_or_skip(*names: str) -> str:
-    """The first of these programs that there is; the test is skipped where there is none."""
+    """Return the first installed program of these, or skip the test."""
     found = next((path for path in map(shutil.which, names) if path), None)
     if found is None:
         pytest.skip(f"{' or '.join(names)} is not installed")
@@ -112,7 +112,7 @@ def build_demo(library: Library, *flags: str, compiler: str = "cc", standard: st
 
 
 def demo_inputs(library: Library, net: Net, seed: int = 1) -> list[np.ndarray]:
-    """The numbers that the demo fills the inputs of a net with."""
+    """Return the demo's inputs for a net."""
     state, found = seed, []
     for array in net.calls[0]:
         values = []
@@ -125,6 +125,6 @@ def demo_inputs(library: Library, net: Net, seed: int = 1) -> list[np.ndarray]:
 
 
 def printed(text: str) -> Mapping[str, list[float]]:
-    """The numbers that a demo prints, by output."""
+    """Return the numbers printed by a demo, by output."""
     lines = (line.partition(":") for line in text.splitlines())
     return {name: [float(word) for word in rest.split()] for name, _, rest in lines}

@@ -1,4 +1,4 @@
-"""Files that the examples of ``graphc selftest`` name: a net with sample calls."""
+"""Files of the examples of ``graphc selftest``: a net with sample calls."""
 
 from __future__ import annotations
 

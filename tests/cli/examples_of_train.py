@@ -1,4 +1,4 @@
-"""Files that the examples of ``graphc train`` name: a net that can be trained, and data for it."""
+"""Files of the examples of ``graphc train``: a trainable net, and data for it."""
 
 from __future__ import annotations
 

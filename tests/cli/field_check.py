@@ -1,4 +1,4 @@
-"""Compares what a command printed as JSON with the fields that its module states."""
+"""Comparison of a command's JSON with the fields documented by its module."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def place(universe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
 
 
 def prepare(name: str, line: str, folder: Path) -> None:
-    """Write the files of an example: call ``example_files(folder, line)`` of ``tests/cli/examples_of_NAME.py``, if any."""
+    """Write the files of an example by ``example_files(folder, line)`` of ``tests/cli/examples_of_NAME.py``, if any."""
     spec = find_spec(f"tests.cli.examples_of_{name}")
     write = getattr(import_module(spec.name), "example_files", None) if spec else None
     if write is not None:

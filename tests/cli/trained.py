@@ -13,7 +13,7 @@ from graphc.tensors.tensor import Tensor
 
 
 def loss_and_accuracy(scores: Tensor, wanted: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
-    """The loss, and a measure beside it."""
+    """Return the loss and the accuracy."""
     return cross_entropy(scores, wanted), {"accuracy": (scores.argmax(1) == wanted).float().mean()}
 
 
@@ -29,7 +29,7 @@ def make_trainable(path: Path, batch: object = None) -> None:
 
 
 def make_data(path: Path, count: int = 100, seed: int = 1) -> None:
-    """Points and the classes that a plane gives them."""
+    """Return points, and their classes by the side of a plane."""
     x = np.random.default_rng(seed).standard_normal((count, 6)).astype(np.float32)
     y = (x @ np.random.default_rng(0).standard_normal((6, 3))).argmax(1)
     np.savez(path, x=x, y=y)

@@ -31,7 +31,7 @@ def kernel_code(kernel: Kernel, chunking: Chunking | None, target: Target) -> by
 
 
 class Chunks:
-    """A kernel as native code that is called for single chunks."""
+    """Native code of a kernel, called for single chunks."""
 
     def __init__(self, kernel: Kernel, chunking: Chunking | None, target: Target):
         self.kernel = kernel

@@ -20,7 +20,7 @@ from tests.native import Native, Tolerance, scheduled, why_not_here
 
 
 def kernel_of(text: str) -> Kernel:
-    """The verified kernel that a text describes, wherever its lines start."""
+    """Parse and verify a kernel from indented text."""
     kernel = parse_kernel(textwrap.dedent(text).strip() + "\n")
     verify_kernel(kernel)
     return kernel
@@ -42,7 +42,7 @@ def program_of(kernel: Kernel) -> Program:
 
 
 def random_memory(kernel: Kernel, seed: int = 0) -> dict[str, np.ndarray]:
-    """Random contents for every argument, what is only written too."""
+    """Return random contents for every argument, outputs included."""
     random = np.random.default_rng(seed)
     return {b.name: _random(b, random) for b in kernel.arguments}
 
@@ -81,7 +81,7 @@ def native(kernel: Kernel, memory: Mapping[str, np.ndarray], target: Target) -> 
 def check_native(
     kernel: Kernel, target: Target, memory: Mapping[str, np.ndarray] | None = None
 ) -> dict[str, np.ndarray]:
-    """The native kernel leaves in memory what the interpreter leaves; returns it."""
+    """Check that the native kernel and the interpreter leave the same memory; return it."""
     memory = random_memory(kernel) if memory is None else memory
     expected, got = interpreted(kernel, memory), native(kernel, memory, target)
     for name, array in expected.items():
@@ -90,8 +90,8 @@ def check_native(
 
 
 def check_sizes(kernel: Kernel, target: Target, sizes: Iterable[Mapping[str, int]]) -> None:
-    """One native kernel leaves in memory what the interpreter leaves of the kernel with each of the sizes; what lies
-    around the memory that it is given stays as it is."""
+    """Check that one native kernel and the interpreter leave the same memory for each of the sizes, and that the native
+    kernel does not write around its buffers."""
     whole, known = Native(program_of(kernel), target), dims_of_kernel(kernel)
     for given in sizes:
         named = {name: size for name, size in given.items() if name in known}

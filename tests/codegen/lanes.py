@@ -50,7 +50,7 @@ def kernel_of(build: Build, types: Sequence[DType], result: DType, blocks: int, 
 
 
 class _Body(NestBuilder):
-    """The body of the vector loop; its names do not clash with those of the builder around it."""
+    """Body of the vector loop, with names distinct from the surrounding builder's."""
 
     def __init__(self, outer: NestBuilder):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Kernels that are matrix products, for tests of how contractions are tiled."""
+"""Matrix products for tests of the tiling of contractions."""
 
 from __future__ import annotations
 

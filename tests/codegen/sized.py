@@ -1,4 +1,4 @@
-"""Kernels and programs that are scheduled once for all sizes of their dimensions, checked at many of these."""
+"""Checks of kernels and programs scheduled once for all sizes, at many sizes."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ def around(target: Target, *more: int) -> list[int]:
 
 
 def check_sizes(before: Kernel, after: Kernel, sizes: Iterable[Sizes]) -> None:
-    """A kernel that was made of another one for all sizes is valid for all, and means the same at those given."""
+    """Check that a rewritten kernel is valid for all sizes, and equal to the original at the given ones."""
     verify_kernel(after)
     for given in sizes:
         check_equivalent(bind_kernel(before, given), bind_kernel(after, given))
 
 
 def check_program(before: Program, after: Program, sizes: Iterable[Sizes], target: Target | None = None) -> None:
-    """A program that was made of another one for all sizes is valid for all, and leaves the same in every output and
-    state at those given: bound and interpreted, and as native code for a target, if one is given, that takes sizes."""
+    """Check that a rewritten program is valid for all sizes, and leaves the same outputs and states at the given ones:
+    bound and interpreted, and as native code that takes sizes, if a target is given."""
     verify_program(after)
     native = Native(after, target) if target is not None else None
     for given in sizes:
@@ -61,8 +61,8 @@ def _results(program: Program, run: Callable[[list[np.ndarray]], Sequence[np.nda
 def check_schedule(
     given: Program | Kernel, target: Target, sizes: Iterable[Sizes], passes: Sequence[ProgramPass] = PIPELINE
 ) -> Program:
-    """The program (or that of one kernel) scheduled once, with what it wants packed, is what it was at every one of the
-    sizes; natively too where such code runs here. Returns that program, which is valid for all sizes."""
+    """Check that the program (or that of one kernel), scheduled once with packed operands, gives equal results at each
+    of the sizes; natively too where such code runs here. Return that program, which is valid for all sizes."""
     program = single(given) if isinstance(given, Kernel) else given
     after = schedule(program, Context(Forms(target)), passes)[0].program
     check_program(program, after, sizes, None if why_not_here(target) else target)

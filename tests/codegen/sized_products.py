@@ -1,4 +1,4 @@
-"""Kernels that are matrix products with named dimensions, for tests of contractions scheduled once for all sizes."""
+"""Matrix products with named dimensions, for tests of contractions scheduled once for all sizes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A machine with products of tiles of bf16, and kernels that are products of pairs, for tests."""
+"""Machine with products of bf16 tiles, and kernels with products of pairs, for tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes the files and the list of names that later versions must take: ``python -m tests.compatibility.make VERSION``.
+"""Files and list of names that later versions must accept: ``python -m tests.compatibility.make VERSION``.
 
 What was made for a version is never made again: files of a new version go into a folder of their own beside the others,
 and names are only added to the list (``python -m tests.compatibility.make --names``).
@@ -48,7 +48,7 @@ Signature = list[list[str]]
 
 
 def make_model() -> nn.Module:
-    """Layers of all kinds that have parameters or buffers, small."""
+    """Return small layers of all kinds with parameters or buffers."""
     gc.manual_seed(0)
     return nn.Sequential(
         nn.Conv2d(2, 3, 3, padding=1),
@@ -78,7 +78,7 @@ def make_recurrent() -> nn.Module:
 
 
 def make_files(folder: Path) -> None:
-    """Everything that graphc writes, with the numbers that it must give."""
+    """Write every kind of file that graphc writes, with its expected results."""
     folder.mkdir(parents=True)
     model, optimizer = _trained()
     x = gc.rand(2, 2, 4, 4)
@@ -147,7 +147,7 @@ def methods() -> Iterator[tuple[str, Signature | None]]:
 
 
 def write_names() -> None:
-    """Adds to the list what it does not hold yet; what it holds stays as it was first written."""
+    """Add missing names to the list; recorded entries stay as first written."""
     known: dict[str, Any] = json.loads(NAMES.read_text(encoding="utf-8")) if NAMES.exists() else {}
     found = dict([*public_names(), *methods()]) | known
     lines = (f"{json.dumps(name)}: {json.dumps(found[name])}" for name in sorted(found))

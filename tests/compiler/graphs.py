@@ -41,7 +41,7 @@ def counter() -> Graph:
 
 
 def lookup() -> Graph:
-    """Adds a constant of 40 elements, which stands beside the text."""
+    """Return a graph that adds a constant of 40 elements, stored outside of the text."""
     table = np.arange(40, dtype=np.float32)
     text = """
 graph @lookup(%x: f32[40]) -> (f32[40]) {

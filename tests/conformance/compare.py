@@ -78,7 +78,7 @@ def leaves(value: Any) -> list[Any]:
 
 
 def number(value: Any) -> np.ndarray:
-    """The values of a tensor of either library, or of a Python number; those of bf16, which numpy has not, as f32."""
+    """Return the values of a tensor of either library or of a Python number; bf16, which numpy lacks, as f32."""
     if not hasattr(value, "numpy"):
         return np.asarray(value)
     return (value.float() if _is_bfloat(value) else value).numpy(force=True)
@@ -110,7 +110,7 @@ def operands(library: Any, arrays: Sequence[np.ndarray], requires_grad: bool) ->
 
 
 def gradients(library: Any, results: Sequence[Any], inputs: Sequence[Any], create_graph: bool, seed: int) -> list[Any]:
-    """Gradients of the weighted sum of all results that have one (None where they do not depend on an input)."""
+    """Return gradients of the weighted sum of all differentiable results; None for inputs that they do not depend on."""
     roots = [r for r in results if getattr(r, "requires_grad", False)]
     weights = [
         library.from_numpy(np.asarray(normal(*r.shape, seed=seed + i), number(r).dtype)).to(r.dtype)
@@ -177,7 +177,7 @@ def check(case: Case) -> None:
 
 
 def error_classes(error: BaseException) -> set[type]:
-    """The built-in classes that an ``except`` may name to catch ``error``."""
+    """Return the built-in classes by which ``except`` catches ``error``."""
     known = {c for c in vars(builtins).values() if isinstance(c, type) and issubclass(c, Exception)}
     return {c for c in type(error).__mro__ if c in known} - {Exception}
 

@@ -55,7 +55,7 @@ def calls_another() -> None:
 
 
 def has_children() -> None:
-    """Processes that are forked end as they like, and are none of the group."""
+    """Check that forked processes may end freely and do not belong to the group."""
     loader = DataLoader(TensorDataset(gc.arange(6)), batch_size=2, num_workers=2, multiprocessing_context="fork")
     assert sum(int(x.sum()) for (x,) in loader) == 15
     child = os.fork()

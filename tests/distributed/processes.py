@@ -1,4 +1,4 @@
-"""Starting several processes from a test, by the MPI launcher that lies beside this Python."""
+"""Start of several processes from a test, by the MPI launcher next to this Python."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def mpiexec() -> str | None:
-    """The launcher: that beside this Python, or else that of the search path."""
+    """Return the launcher next to this Python, else the one on the search path."""
     beside = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     return shutil.which("mpiexec", path=beside)
 
@@ -42,8 +42,8 @@ def command(program: str | Path, ranks: int, *args: object) -> list[str]:
 def launch(
     program: str | Path, ranks: int, *args: object, timeout: float = 60.0, env: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Runs ``ranks`` processes to their end, and gives exit code, stdout and stderr of all of them together. The test
-    is skipped where there is no MPI. Raises TimeoutExpired, with what was printed, after the processes are killed."""
+    """Run ``ranks`` processes to their end; return exit code, stdout and stderr of all together. Skip the test without
+    MPI. Raise TimeoutExpired with their output after killing the processes."""
     if reason_without():
         pytest.skip(reason_without())
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))

@@ -1,4 +1,4 @@
-"""Programs that look at what they compute, run in eager mode and compiled."""
+"""Programs that inspect their results, run in eager mode and compiled."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Program = Callable[[Wrap], Iterator[Any]]
 
 
 def seen(program: Program, wrap: Wrap) -> list[np.ndarray | None]:
-    """All that the program looks at, in order."""
+    """Inspected values of the program, in order."""
     gc.manual_seed(7)
     return [None if v is None else np.array(v.detach().numpy() if hasattr(v, "detach") else v) for v in program(wrap)]
 

@@ -114,7 +114,7 @@ class Builder:
         return self.tame(self.known(lambda k: k.value.dtype in FLOATS))
 
     def partner(self, k: Known) -> Known:
-        """A value of the same type that broadcasts with ``k`` into a result that is not too large."""
+        """Draw a value of the same type whose broadcast with ``k`` stays small."""
 
         def fits(other: Known) -> bool:
             if other.value.dtype is not k.value.dtype:

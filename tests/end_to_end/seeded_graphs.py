@@ -14,7 +14,7 @@ from tests.end_to_end import random_graphs
 
 
 class _Chooser:
-    """The strategies that random graphs are drawn from, each as the value that is drawn."""
+    """Strategies of random graphs, each as a drawn value."""
 
     def __init__(self, seed: int):
         self.random = Random(seed)

@@ -1,4 +1,4 @@
-"""Reads files of wrong programs: each case has a title, the message that is expected, and the text."""
+"""Files of wrong programs: each case has a title, the expected message and the text."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def read_cases(name: str, mark: str) -> list:
 
 
 def message_under(where: str, line: int) -> str:
-    """The message that an excerpt shows under a line."""
+    """Return the message shown by an excerpt under a line."""
     shown = where.split("\n")
     (position,) = [i for i, text in enumerate(shown) if text.startswith(f"{line:>5} | ")]
     return shown[position + 1].partition("^ ")[2]

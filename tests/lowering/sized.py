@@ -1,4 +1,4 @@
-"""Lowered programs with named dimensions against the graphs that they were made of, size by size."""
+"""Lowered programs with named dimensions, compared with their graphs size by size."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def random_arguments(graph: Graph, seed: int = 0) -> list[np.ndarray]:
 
 
 def compare(program: Program, graph: Graph, sizes: Mapping[str, int], arguments: Iterable[Any] | None = None) -> None:
-    """Asserts that a program bound to sizes verifies and computes what the graph says for these sizes."""
+    """Check that a program bound to sizes verifies and computes the graph's results."""
     fixed = bind_graph(graph, sizes)
     bound = bind(program, {name: sizes[name] for name in dims_of_program(program)})
     assert not dims_of_program(bound)

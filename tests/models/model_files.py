@@ -1,4 +1,4 @@
-"""A model file as its parts, and what is refused of one whose parts were changed."""
+"""Model file split into its parts, and errors of files with changed parts."""
 
 from __future__ import annotations
 

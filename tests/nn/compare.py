@@ -39,7 +39,7 @@ def flatten(value: Any) -> list[Any]:
 
 
 def same(a: Any, b: Any, rtol: float = 1e-9, atol: float = 1e-10) -> None:
-    """Asserts that a tensor of graphc and one of PyTorch agree in shape, type and values."""
+    """Check that a tensor of graphc and one of PyTorch agree in shape, type and values."""
     x, y = np.asarray(a.detach()), b.detach().numpy()
     assert x.shape == y.shape
     assert x.dtype == y.dtype
@@ -95,7 +95,7 @@ def load(module: Any, other: Any) -> None:
 def modules_agree(
     ours: Any, theirs: Any, *arrays: np.ndarray, rtol: float = 1e-8, atol: float = 1e-9, **options: Any
 ) -> None:
-    """Asserts that a module of graphc with the state of a PyTorch module gives its results, gradients and new state.
+    """Check that a module of graphc with a PyTorch module's state gives its results, gradients and new state.
 
     Both are made double; integer arrays are inputs without gradient.
     """

@@ -17,7 +17,7 @@ from graphc.ops import dispatch
 
 
 def traced(function: Callable[..., Any], *arrays: Any) -> tuple[Graph, list[Value]]:
-    """The graph of ``function`` for arguments like the arrays, and what it returned as a list."""
+    """Return the graph of ``function`` for arguments like the arrays, and its results as a list."""
     graph = Graph("test")
     values = [
         graph.add_input(TensorType(dtype_of(a.dtype), a.shape), f"x{i}") for i, a in enumerate(map(np.asarray, arrays))

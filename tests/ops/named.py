@@ -1,4 +1,4 @@
-"""Applications of ops in which sizes are named dimensions, made from the samples of their definitions.
+"""Applications of ops to named dimensions, derived from the samples of their definitions.
 
 A naming replaces entries of the shapes of operands, and entries of attributes, that have one number by a dimension. It
 is of use where the op can be applied for every size in the range of the dimension; what that gives with numbers is
@@ -51,7 +51,7 @@ Place = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Naming:
-    """Entries that are a dimension, or a multiple of it."""
+    """Entries of a sample that are equal to a dimension or to a multiple of it."""
 
     op: OpDef
     sample: Sample
@@ -104,7 +104,7 @@ class Naming:
 
     @property
     def sizes(self) -> list[int]:
-        """Sizes to compare: the least one, its neighbour, that of the sample, and more."""
+        """Return sizes to compare: the least one, its neighbour, the sample's, and more."""
         return sorted({self.low, self.low + 1, self.size, self.size + SPAN - 1})
 
     def __str__(self) -> str:

@@ -28,7 +28,7 @@ from graphc.passes.split_complex import SplitComplex
 
 
 class MemoryContext:
-    """A LowerContext whose operands lie in memory, in buffers ``in0``, ``in1``, ...; the result is ``out``."""
+    """LowerContext with operands in buffers ``in0``, ``in1``, ... and the result in ``out``."""
 
     def __init__(self, type: TensorType):
         self.nest = NestBuilder()

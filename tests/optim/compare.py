@@ -48,7 +48,7 @@ def steps_agree(
 
 
 def follows(optimizer: Any, rule: Any, steps: int = 6) -> None:
-    """Asserts that each parameter moves as ``rule(value, gradient, state, t)`` says, with t from 1 and a dict as state.
+    """Check that each parameter moves by ``rule(value, gradient, state, t)``, with t from 1 and a dict as state.
 
     The rule works on numpy arrays, keeps what it needs in the state, and returns the new value.
     """

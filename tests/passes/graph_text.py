@@ -9,5 +9,5 @@ from graphc.ir.graph.parse import parse_graph
 
 
 def graph_of(text: str) -> Graph:
-    """The graph that a text describes, wherever its lines start."""
+    """Parse a graph from indented text."""
     return parse_graph(textwrap.dedent(text).strip() + "\n")

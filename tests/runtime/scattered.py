@@ -1,4 +1,4 @@
-"""Links the parts of a program where free memory lies in small pieces, gigabytes apart."""
+"""Linking of a program where free memory consists of small pieces, gigabytes apart."""
 
 import ctypes
 
@@ -30,7 +30,7 @@ def scatter(pieces: int) -> None:
 
 
 class Linked:
-    """Counts the parts of programs, and scatters memory before those of the first large one are linked."""
+    """Counter of linked parts, which scatters memory before linking the first large program."""
 
     parts = 0
 

@@ -85,7 +85,7 @@ def given(batch: int, time: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def check(results: list[np.ndarray], x: np.ndarray, w: np.ndarray) -> None:
-    """Asserts that the outputs are right."""
+    """Check the outputs."""
     y, s = results
     expected = (x[:, : len(w)] + x[:, len(w) :]) * w
     np.testing.assert_array_equal(y, 2 * expected)

@@ -39,7 +39,7 @@ graph @model(%x: f32[96,160], %w: f32[160,144], %b: f32[144], %v: f32[144,96]) -
 
 @contextmanager
 def thread_count(count: int) -> Iterator[None]:
-    """Calls use so many threads inside."""
+    """Limit calls inside to a number of threads."""
     before = threads.get_num_threads()
     threads.set_num_threads(count)
     try:

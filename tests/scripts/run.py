@@ -1,4 +1,4 @@
-"""Runs scripts of PyTorch as they are, and with graphc in their import lines; compares what they return."""
+"""Runs of PyTorch scripts unchanged and with graphc in their import lines, and a comparison of their results."""
 
 from __future__ import annotations
 

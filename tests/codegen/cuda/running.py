@@ -42,7 +42,7 @@ def run_on(device: Any, program: Program, source: CudaSource, arguments: Sequenc
 def _placed(
     device: Any, program: Program, arguments: Sequence[np.ndarray]
 ) -> tuple[dict[str, Any], list[tuple[Storage, np.ndarray]]]:
-    """The memory of all storages, and the arrays of those that are arguments."""
+    """Return the memory of all storages, and the arrays of the arguments."""
     memory: dict[str, Any] = {}
     given = iter(arguments)
     bound = []

@@ -1,4 +1,4 @@
-"""Object code that the tests of linking share, and the tools of a machine with which they look at what comes out."""
+"""Object code shared by the tests of linking, and the machine's tools to inspect results."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def loaded(library: bytes, folder: Path) -> ctypes.CDLL:
 
 
 def own_target() -> str:
-    """The target of TARGETS whose code runs here; the test is skipped where there is none."""
+    """Return the target of TARGETS whose code runs here, or skip the test."""
     mine = architecture(host_target())
     found = [name for name in TARGETS if architecture(named_targets()[name]) == mine]
     return found[0] if found else pytest.skip(f"no target for {mine}")

@@ -18,7 +18,7 @@ Sample = tuple[Any, ...]
 
 
 def check(sample: Sample, results: int | None = None, compiled: bool = True) -> None:
-    """Asserts that the rule of an operator gives what PyTorch does: values, shapes, element types, and None.
+    """Check that an operator's rule gives PyTorch's results: values, shapes, element types, and None.
 
     ``results`` is how many of the results count, where others serve only PyTorch's own backward pass. An operator whose
     result has a size that depends on values is not ``compiled``."""

@@ -1,4 +1,4 @@
-"""Small ONNX models for the tests: made by ``onnx.helper``, of operators that are always there."""
+"""Small ONNX models for tests, built by ``onnx.helper`` from operators of every version."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def weight(name: str, values: Any) -> Any:
 
 
 def node(op: str, inputs: str, outputs: str, **attributes: Any) -> Any:
-    """An operator; ``_`` stands for what is left out."""
+    """Return an operator; ``_`` marks an omitted input or output."""
     names = [[n.replace("_", "") if n == "_" else n for n in text.split()] for text in (inputs, outputs)]
     return helper.make_node(op, *names, **attributes)
 

@@ -1,4 +1,4 @@
-"""Models of one operator, run eagerly and compiled against ONNX's evaluator or against what a test says."""
+"""Models of one operator, compared eagerly and compiled with ONNX's evaluator or a test's results."""
 
 from __future__ import annotations
 

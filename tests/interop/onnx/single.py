@@ -71,8 +71,8 @@ def _carrier(array: np.ndarray, element: Element | None) -> graphc.Tensor:
 def check(
     op: str, *inputs: Any, rtol: float = 1e-5, atol: float = 1e-6, runtime: bool = False, **options: Any
 ) -> OnnxModule:
-    """Asserts that a model of one operator gives the same as ONNX's evaluator or ONNX Runtime, eagerly and compiled;
-    returns it as a module."""
+    """Check that a model of one operator agrees with ONNX's evaluator or ONNX Runtime, eagerly and compiled. Return its
+    module."""
     pytest.importorskip("onnx.reference")
     proto = model(op, *inputs, **options)
     known = options.get("known", ())

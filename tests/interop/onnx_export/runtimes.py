@@ -1,4 +1,4 @@
-"""Runs exported models: by the reference of the package onnx, and by onnxruntime where that is installed."""
+"""Runs of exported models by the reference of the package onnx, and by onnxruntime where installed."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def operators(path: Path) -> list[str]:
 def check(
     function: Any, arguments: Sequence[Any], path: Path, opset: int = 20, reference: bool = True, **options: Any
 ) -> list[str]:
-    """Exports a function or module, compares what the runtimes compute with what graphc does, and gives its operators.
+    """Export a function or module, compare the runtimes' results with graphc's, and return its operators.
     ``reference`` is False where the reference of onnx lacks something."""
     graphc.export(function, *arguments, path=path, opset=opset, **options)
     arrays = [t.numpy() for t in flatten(tuple(arguments))[0]]

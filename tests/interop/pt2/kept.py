@@ -1,4 +1,4 @@
-"""The ``.pt2`` files that are kept for tests, and copies of them with other contents."""
+"""Stored ``.pt2`` files for tests, and copies of them with other contents."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class Recurrent(nn.Module):
 
 
 class Tied(nn.Module):
-    """Embeddings that are the weights of the head, too; positions are a constant of the graph."""
+    """Model whose head shares the embedding's weights, with positions as a constant of the graph."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -72,7 +72,7 @@ class Nested(nn.Module):
 
 
 class Counting(nn.Module):
-    """Buffers that a call writes to, one of which is not in the state."""
+    """Model that writes to buffers, one of them outside the state."""
 
     calls: torch.Tensor
     mean: torch.Tensor
@@ -102,7 +102,7 @@ class Whole(nn.Module):
 
 
 class Views(nn.Module):
-    """Parameters and buffers that are parts of larger memory."""
+    """Model whose parameters and buffers are views of larger memory."""
 
     part: torch.Tensor
     turned: torch.Tensor
@@ -144,7 +144,7 @@ class Scanned(nn.Module):
 
 
 def samples() -> dict[str, Sample]:
-    """The models by name, with weights that are the same each time."""
+    """Return the models by name, with the same weights each time."""
     torch.manual_seed(0)
     batch, time = Dim("batch", min=1, max=32), Dim("time", min=1, max=16)
     x = torch.randn

@@ -25,7 +25,7 @@ def arguments(given: tuple[Any, ...], dtype: Any) -> list[Any]:
 
 
 def check_module(sample: Any, dtype: Any, training: bool, tolerance: float) -> None:
-    """Asserts that results, gradients of arguments and parameters, and buffers are those of PyTorch."""
+    """Check results, gradients of arguments and parameters, and buffers against PyTorch's."""
     title, make, given = sample
     torch.manual_seed(0)
     module = make().to(dtype).train(training)

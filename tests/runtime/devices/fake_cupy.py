@@ -1,4 +1,4 @@
-"""Modules in the place of cupy whose memory is the host's: one writes down what it is asked for, one does it, too."""
+"""Replacements of cupy with host memory: one records its calls, one executes them too."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Buffer:
 
 
 class FakeCupy:
-    """``calls`` are what the runtime and the driver were asked for, in order."""
+    """Recorder of the calls of runtime and driver, in order (``calls``)."""
 
     def __init__(self, gpus: int = 2, facts: dict[str, Any] | None = None):
         self.__version__ = "14.2.0"
@@ -206,7 +206,8 @@ CODE = b"cubin"
 
 
 class ExecutingCupy(FakeCupy):
-    """Executes kernels as the emulated device does. Work on a stream that records is done when that is launched."""
+    """Replacement of cupy that executes kernels on the emulated device. A recording stream defers its work until the
+    launch."""
 
     def __init__(self) -> None:
         super().__init__(1)

@@ -31,12 +31,12 @@ def test_an_array_is_a_tensor_with_its_methods(grid):
 def test_operators_give_arrays_and_promote_as_the_standard_says(symbol):
     scalar, vector = xp.asarray(3.0, dtype=xp.float64), xp.asarray([2.0, 5.0], dtype=xp.float32)
     for a, b in ((scalar, vector), (vector, scalar), (vector, 2.0), (2.0, vector)):
-        found = eval(f"a {symbol} b", {"a": a, "b": b})
-        assert type(found) is Array
+        result = eval(f"a {symbol} b", {"a": a, "b": b})
+        assert type(result) is Array
         wide = gc.float64 if b is scalar or a is scalar else gc.float32
-        assert found.dtype is (gc.bool_ if symbol[0] in "<>=!" else wide)
-        wanted = eval(f"a {symbol} b", {"a": np.asarray(a), "b": np.asarray(b)})
-        np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-6)
+        assert result.dtype is (gc.bool_ if symbol[0] in "<>=!" else wide)
+        expected = eval(f"a {symbol} b", {"a": np.asarray(a), "b": np.asarray(b)})
+        np.testing.assert_allclose(np.asarray(result), expected, rtol=1e-6)
 
 
 def test_operators_of_bits():
@@ -70,17 +70,17 @@ def test_writing_operators_keep_type_and_identity():
 def test_quotients_with_infinities_are_those_of_the_standard():
     inf = float("inf")
     a, b = xp.asarray([inf, -inf, 1.0, -1.0, 7.0]), xp.asarray([2.0, 2.0, -inf, inf, 2.0])
-    found = floor_divided(a, b)
-    assert found.tolist() == [inf, -inf, 0.0, 0.0, 3.0]
-    assert xp.signbit(found).tolist() == [False, True, True, True, False]
-    assert (a // b).tolist() == found.tolist()
+    result = floor_divided(a, b)
+    assert result.tolist() == [inf, -inf, 0.0, 0.0, 3.0]
+    assert xp.signbit(result).tolist() == [False, True, True, True, False]
+    assert (a // b).tolist() == result.tolist()
     assert floor_divided(xp.asarray([7]), xp.asarray([-2])).tolist() == [-4]
 
 
 def test_a_remainder_of_zero_has_the_sign_of_the_divisor():
-    found = remainder_of(xp.asarray([-0.0, 0.0, 4.0, 5.0]), xp.asarray([1.0, -1.0, -2.0, -3.0]))
-    assert found.tolist() == [0.0, 0.0, 0.0, -1.0]
-    assert xp.signbit(found).tolist() == [False, True, True, True]
+    result = remainder_of(xp.asarray([-0.0, 0.0, 4.0, 5.0]), xp.asarray([1.0, -1.0, -2.0, -3.0]))
+    assert result.tolist() == [0.0, 0.0, 0.0, -1.0]
+    assert xp.signbit(result).tolist() == [False, True, True, True]
 
 
 @pytest.mark.parametrize(
@@ -145,9 +145,9 @@ def test_a_device_is_asked_for_without_streams():
 
 def test_a_function_leaves_the_callers_tensor_what_it_is():
     tensor = gc.ones(2)
-    found = standard(lambda x: x)(tensor)
-    assert type(tensor) is gc.Tensor and type(found) is Array
-    found += 1
+    result = standard(lambda x: x)(tensor)
+    assert type(tensor) is gc.Tensor and type(result) is Array
+    result += 1
     assert tensor.tolist() == [2.0, 2.0]
 
 

@@ -16,8 +16,8 @@ from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, S
     [(1, gc.int64), (1.5, gc.float32), (True, gc.bool_), ([1, 2.5], gc.float32), ([[1], [2]], gc.int64)],
 )
 def test_numbers_and_sequences_become_arrays_of_the_default_type(data, dtype):
-    found = xp.asarray(data)
-    assert type(found) is Array and found.dtype is dtype and found.tolist() == np.asarray(data).tolist()
+    result = xp.asarray(data)
+    assert type(result) is Array and result.dtype is dtype and result.tolist() == np.asarray(data).tolist()
 
 
 def test_a_type_can_be_asked_for():
@@ -46,9 +46,9 @@ def test_copy_false_refuses_what_needs_one():
 
 def test_buffers_become_arrays():
     buffer = bytearray(b"ab")
-    found = xp.asarray(buffer)
-    found[0] = 99
-    assert buffer == b"cb" and found.dtype is gc.uint8
+    result = xp.asarray(buffer)
+    result[0] = 99
+    assert buffer == b"cb" and result.dtype is gc.uint8
     assert xp.asarray(memoryview(np.array([1, 2], np.int32)), copy=True).tolist() == [1, 2]
 
 
@@ -56,20 +56,20 @@ def test_buffers_become_arrays():
 def test_arrays_of_one_value(shape):
     extents = (shape,) if isinstance(shape, int) else shape
     assert xp.zeros(shape).shape == xp.ones(shape).shape == xp.empty(shape).shape == extents
-    found = xp.full(shape, 7)
-    assert found.dtype is gc.int64 and bool(xp.all(found == 7))
-    like = xp.full_like(found, 2.5, dtype=xp.float64)
+    result = xp.full(shape, 7)
+    assert result.dtype is gc.int64 and bool(xp.all(result == 7))
+    like = xp.full_like(result, 2.5, dtype=xp.float64)
     assert like.dtype is gc.float64 and like.shape == extents and bool(xp.all(like == 2.5))
-    assert xp.zeros_like(found).dtype is xp.ones_like(found).dtype is xp.empty_like(found).dtype is gc.int64
+    assert xp.zeros_like(result).dtype is xp.ones_like(result).dtype is xp.empty_like(result).dtype is gc.int64
 
 
 @pytest.mark.parametrize(
     "arguments", [(5,), (2, 5), (0, 10, 3), (5, 0, -2), (5, 2), (0, 5, -1), (0.5, 3.0), (1, 2, 0.25), (-3,)]
 )
 def test_ranges_are_those_of_numpy(arguments):
-    found, wanted = xp.arange(*arguments), np.arange(*arguments)
-    assert found.dtype is (gc.int64 if wanted.dtype.kind == "i" else gc.float32)
-    assert found.tolist() == wanted.tolist()
+    result, expected = xp.arange(*arguments), np.arange(*arguments)
+    assert result.dtype is (gc.int64 if expected.dtype.kind == "i" else gc.float32)
+    assert result.tolist() == expected.tolist()
 
 
 def test_a_range_has_a_step():
@@ -110,7 +110,7 @@ def test_grids_and_triangles():
 
 
 def test_creation_is_traced():
-    found = gc.compile(lambda x: x + xp.arange(3.0) * xp.eye(3)[0] + xp.linspace(0, 1, 3) + xp.asarray(1.0))(
+    result = gc.compile(lambda x: x + xp.arange(3.0) * xp.eye(3)[0] + xp.linspace(0, 1, 3) + xp.asarray(1.0))(
         gc.zeros(3)
     )
-    assert found.tolist() == [1.0, 1.5, 2.0]
+    assert result.tolist() == [1.0, 1.5, 2.0]

@@ -16,14 +16,14 @@ VALUES = np.array([[3.0, 1.0, 2.0], [1.0, 1.0, 5.0]], np.float32)
 @pytest.mark.parametrize("name", ["argmax", "argmin"])
 def test_places_of_extremes(name):
     for options in ({}, {"axis": 0}, {"axis": -1, "keepdims": True}, {"keepdims": True}):
-        found = getattr(xp, name)(gc.tensor(VALUES), **options)
-        assert type(found) is Array and found.dtype is gc.int64
-        np.testing.assert_array_equal(np.asarray(found), getattr(np, name)(VALUES, **options))
+        result = getattr(xp, name)(gc.tensor(VALUES), **options)
+        assert type(result) is Array and result.dtype is gc.int64
+        np.testing.assert_array_equal(np.asarray(result), getattr(np, name)(VALUES, **options))
 
 
 def test_places_that_are_not_zero():
-    found = xp.nonzero(xp.asarray([[0, 1], [2, 0]]))
-    assert [f.tolist() for f in found] == [[0, 1], [1, 0]] and type(found[0]) is Array
+    result = xp.nonzero(xp.asarray([[0, 1], [2, 0]]))
+    assert [f.tolist() for f in result] == [[0, 1], [1, 0]] and type(result[0]) is Array
     with pytest.raises(ArgumentError, match="without axes"):
         xp.nonzero(xp.asarray(1))
 
@@ -58,20 +58,20 @@ def test_entries_are_taken_along_an_axis():
 @pytest.mark.parametrize("descending", [False, True])
 def test_order_keeps_equal_elements_as_they_were(axis, descending):
     x = gc.tensor(VALUES)
-    wanted = np.sort(VALUES, axis=axis)
-    wanted = np.flip(wanted, axis=axis) if descending else wanted
-    assert xp.sort(x, axis=axis, descending=descending).tolist() == wanted.tolist()
+    expected = np.sort(VALUES, axis=axis)
+    expected = np.flip(expected, axis=axis) if descending else expected
+    assert xp.sort(x, axis=axis, descending=descending).tolist() == expected.tolist()
     places = xp.argsort(x, axis=axis, descending=descending)
-    assert xp.take_along_axis(x, places, axis=axis).tolist() == wanted.tolist()
+    assert xp.take_along_axis(x, places, axis=axis).tolist() == expected.tolist()
     assert xp.argsort(xp.zeros(4), descending=descending).tolist() == [0, 1, 2, 3]
 
 
 def test_distinct_elements_are_counted_and_found():
     x = xp.asarray([[2.0, 1.0], [2.0, float("nan")]])
-    found = xp.unique_all(x)
-    assert found.values.tolist()[:2] == [1.0, 2.0] and found.counts.tolist() == [1, 2, 1]
-    assert found.indices.tolist() == [1, 0, 3] and found.inverse_indices.tolist() == [[1, 0], [1, 2]]
-    assert [type(f) for f in found] == [Array] * 4
+    result = xp.unique_all(x)
+    assert result.values.tolist()[:2] == [1.0, 2.0] and result.counts.tolist() == [1, 2, 1]
+    assert result.indices.tolist() == [1, 0, 3] and result.inverse_indices.tolist() == [[1, 0], [1, 2]]
+    assert [type(f) for f in result] == [Array] * 4
     assert xp.unique_counts(x).counts.tolist() == [1, 2, 1]
     assert xp.unique_inverse(x).inverse_indices.shape == (2, 2)
     assert xp.unique_values(xp.asarray([float("nan")] * 2)).shape == (2,)

@@ -18,17 +18,17 @@ AXES = ({}, {"axis": 0}, {"axis": -1, "keepdims": True}, {"axis": (0, 1)}, {"axi
 @pytest.mark.parametrize("name", ["all", "any", "count_nonzero", "max", "mean", "min", "prod", "std", "sum", "var"])
 @pytest.mark.parametrize("options", AXES)
 def test_the_function_is_that_of_numpy(name, options):
-    found = getattr(xp, name)(gc.tensor(VALUES), **options)
-    wanted = getattr(np, name)(VALUES, **options)
-    assert type(found) is Array and found.shape == wanted.shape
-    np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-5, atol=1e-6)
+    result = getattr(xp, name)(gc.tensor(VALUES), **options)
+    expected = getattr(np, name)(VALUES, **options)
+    assert type(result) is Array and result.shape == expected.shape
+    np.testing.assert_allclose(np.asarray(result), expected, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["all", "any", "max", "mean", "min", "prod", "std", "sum", "var"])
 def test_an_array_without_axes_folds_to_itself(name):
     for options in ({}, {"axis": ()}, {"keepdims": True}):
-        found = getattr(xp, name)(xp.asarray(2.0), **options)
-        assert found.shape == () and float(found) == float(getattr(np, name)(np.float32(2.0)))
+        result = getattr(xp, name)(xp.asarray(2.0), **options)
+        assert result.shape == () and float(result) == float(getattr(np, name)(np.float32(2.0)))
 
 
 def test_the_correction_is_subtracted_from_the_count():
@@ -49,10 +49,10 @@ def test_integers_are_added_up_in_64_bits_unless_a_type_is_given(name):
 @pytest.mark.parametrize(("name", "first"), [("cumulative_sum", 0.0), ("cumulative_prod", 1.0)])
 def test_running_results_may_start_with_what_changes_nothing(name, first):
     for axis in (0, -1):
-        found = getattr(xp, name)(gc.tensor(VALUES), axis=axis, include_initial=True)
-        wanted = getattr(np, name)(VALUES, axis=axis, include_initial=True)
-        np.testing.assert_allclose(np.asarray(found), wanted)
-        assert found[(0, 0)].item() == first
+        result = getattr(xp, name)(gc.tensor(VALUES), axis=axis, include_initial=True)
+        expected = getattr(np, name)(VALUES, axis=axis, include_initial=True)
+        np.testing.assert_allclose(np.asarray(result), expected)
+        assert result[(0, 0)].item() == first
     with pytest.raises(ArgumentError, match="which of 2 axes"):
         getattr(xp, name)(gc.tensor(VALUES))
 
@@ -60,9 +60,9 @@ def test_running_results_may_start_with_what_changes_nothing(name, first):
 def test_differences_of_neighbours():
     x = gc.tensor(VALUES)
     before, behind = np.zeros((2, 1)), np.ones((2, 2), np.float32)
-    found = xp.diff(x, n=2, prepend=gc.tensor(before), append=gc.tensor(behind))
-    assert found.dtype is gc.float64
-    np.testing.assert_allclose(np.asarray(found), np.diff(VALUES, n=2, prepend=before, append=behind))
+    result = xp.diff(x, n=2, prepend=gc.tensor(before), append=gc.tensor(behind))
+    assert result.dtype is gc.float64
+    np.testing.assert_allclose(np.asarray(result), np.diff(VALUES, n=2, prepend=before, append=behind))
     assert xp.diff(x, axis=0).tolist() == np.diff(VALUES, axis=0).tolist()
 
 

@@ -111,19 +111,19 @@ def test_checkpoints_in_checkpoints():
 
     x, scale = _x().requires_grad_(), _x(4).requires_grad_()
     graphc.checkpoint(outer, x, scale=scale).sum().backward()
-    found = np.array(x.grad), np.array(scale.grad)
+    gradients = np.array(x.grad), np.array(scale.grad)
     x.grad = scale.grad = None
     y = x.sin() * scale
     (y.exp() * y).sum().backward()
-    assert np.array_equal(found[0], x.grad) and np.array_equal(found[1], scale.grad)
+    assert np.array_equal(gradients[0], x.grad) and np.array_equal(gradients[1], scale.grad)
 
 
 def test_results_of_any_structure_and_values_that_the_function_takes_from_outside():
     x, outside = _x().requires_grad_(), _x(1).requires_grad_()
     hidden = outside.exp()
-    found = graphc.checkpoint(lambda a: {"sum": (a * hidden).sum(), "n": 3}, x)
-    found["sum"].backward()
-    assert found["n"] == 3 and np.allclose(x.grad, hidden.detach())
+    result = graphc.checkpoint(lambda a: {"sum": (a * hidden).sum(), "n": 3}, x)
+    result["sum"].backward()
+    assert result["n"] == 3 and np.allclose(x.grad, hidden.detach())
     assert np.allclose(outside.grad, np.array(x.detach()) * np.array(hidden.detach()))
 
 
@@ -138,14 +138,14 @@ def test_in_place_operations_inside():
         return (z * z).sum()
 
     graphc.checkpoint(function, x).backward()
-    found = np.array(x.grad)
+    gradient = np.array(x.grad)
     x.grad = None
     y = x * 2
     y.relu_()
     z = y.sin()
     z.add_(1.0)
     (z * z).sum().backward()
-    assert np.array_equal(found, x.grad)
+    assert np.array_equal(gradient, x.grad)
 
 
 def test_a_value_that_its_gradient_needs_and_that_is_overwritten_is_an_error():
@@ -211,10 +211,10 @@ def test_what_a_compiled_function_keeps_for_its_gradient_is_dropped_too():
     assert residuals(plain) and all(isinstance(r, np.ndarray) for r in residuals(plain))
     assert not any(isinstance(r.data[0], (np.ndarray, graphc.Tensor)) for r in residuals(again))
     plain.sum().backward()
-    found = np.array(x.grad)
+    gradient = np.array(x.grad)
     x.grad = None
     again.sum().backward()
-    assert np.array_equal(found, x.grad)
+    assert np.array_equal(gradient, x.grad)
 
 
 @pytest.mark.parametrize("compiled", [False, True])
@@ -231,12 +231,12 @@ def test_numbers_of_a_step_that_began_before_are_drawn_again(compiled):
         def forward(self, x):
             return self.through(self.part, self.drop(x))
 
-    found = []
+    results = []
     for through in (lambda f, x: f(x), graphc.checkpoint):
         graphc.manual_seed(0)
         net, x = Net(through), graphc.ones(64, dtype=graphc.float64, requires_grad=True)
         y, _ = net(x), net(x)
         y.sum().backward()
         assert x.grad is not None
-        found.append(np.array(x.grad))
-    np.testing.assert_array_equal(*found)
+        results.append(np.array(x.grad))
+    np.testing.assert_array_equal(*results)

@@ -141,9 +141,9 @@ def test_narrowing_rounds_to_the_nearest_and_ties_to_even(dtype: DType):
     finite = np.sort(widen(np.arange(1 << 16).astype(np.uint16).view(dtype.numpy)))
     finite = np.unique(finite[np.isfinite(finite)])
     low, high = finite[:-1].astype(np.float64), finite[1:].astype(np.float64)
-    for part, wanted in ((0.25, low), (0.75, high)):
+    for part, expected in ((0.25, low), (0.75, high)):
         got = widen(narrow((low + (high - low) * part).astype(np.float32), dtype))
-        np.testing.assert_array_equal(got, wanted)
+        np.testing.assert_array_equal(got, expected)
     ties = ((low + high) / 2).astype(np.float32)
     assert not (bits_of(narrow(ties, dtype)) & 1).any()
 
@@ -162,6 +162,6 @@ def test_pairs_hold_two_rounded_numbers():
     low[0, :4] = [np.nan, np.inf, -0.0, 3.4e38]
     made = pair(low, high)
     assert made.dtype == dtypes.bfloat16x2.numpy and made.shape == (5, 7)
-    for found, given in zip(halves(made), (low, high), strict=True):
-        np.testing.assert_array_equal(found, widen(narrow(given, bfloat16)))
+    for result, given in zip(halves(made), (low, high), strict=True):
+        np.testing.assert_array_equal(result, widen(narrow(given, bfloat16)))
     assert halves(pair(np.float32(1.5), np.float32(-2.0))) == (1.5, -2.0)

@@ -31,9 +31,9 @@ def test_frames_inside_the_package_are_skipped():
     name = os.path.join(os.path.dirname(location.__file__), "inside.py")
     space: dict = {"user_frame": user_frame}
     exec(compile("def ask():\n    return user_frame()\n", name, "exec"), space)
-    found = space["ask"]()
-    assert found is not None
-    assert found.f_code.co_filename == __file__
+    result = space["ask"]()
+    assert result is not None
+    assert result.f_code.co_filename == __file__
 
 
 def test_code_of_the_package_alone_has_no_user(monkeypatch: pytest.MonkeyPatch):
@@ -83,14 +83,14 @@ def test_an_error_was_raised_where_the_user_called(tmp_path: Path):
         expected = line() + 1
         space["fail"]()
     except ValueError as error:
-        found = raised_at(error, "net.fc1")
-    assert (found.module, found.line) == ("net.fc1", expected)
-    assert Path(found.file).resolve() == Path(__file__).resolve()
+        result = raised_at(error, "net.fc1")
+    assert (result.module, result.line) == ("net.fc1", expected)
+    assert Path(result.file).resolve() == Path(__file__).resolve()
 
 
 def test_an_error_that_passed_no_line_of_the_user_names_the_line_that_runs():
-    found = raised_at(ValueError()), line()
-    assert found[0].line == found[1]
+    result = raised_at(ValueError()), line()
+    assert result[0].line == result[1]
 
 
 def test_a_portable_path_is_that_of_the_import_wherever_the_package_lies(tmp_path, monkeypatch):
@@ -115,8 +115,8 @@ def test_the_line_of_a_thread_is_one_of_the_user_even_where_it_waits_in_the_libr
     thread.start()
     begun.wait()
     expected = work.__code__.co_firstlineno + 2
-    while (found := line_of_thread(thread.ident or 0)).line != expected:  # It is on its way there.
-        assert Path(found.file).resolve() == Path(__file__).resolve()
+    while (result := line_of_thread(thread.ident or 0)).line != expected:  # It is on its way there.
+        assert Path(result.file).resolve() == Path(__file__).resolve()
     let.set()
     thread.join()
     assert line_of_thread(thread.ident or 0) == UNKNOWN

@@ -20,8 +20,8 @@ def gradients(model, x, call):
     return [p.grad.numpy().copy() for p in model.parameters()]
 
 
-def agree(found, expected):
-    for a, b in zip(found, expected, strict=True):
+def agree(result, expected):
+    for a, b in zip(result, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
 
 
@@ -79,7 +79,7 @@ def test_gradients_of_the_output_that_are_not_dense(pair):
     model, compiled, x = pair
     weights = graphc.randn(3, 4).t()
     compiled(x).backward(weights)
-    found = [p.grad.numpy().copy() for p in model.parameters()]
+    results = [p.grad.numpy().copy() for p in model.parameters()]
     model.zero_grad()
     model(x).backward(weights)
-    agree(found, [p.grad.numpy() for p in model.parameters()])
+    agree(results, [p.grad.numpy() for p in model.parameters()])

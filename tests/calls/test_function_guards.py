@@ -55,9 +55,9 @@ class Net(nn.Module):
 
 def agree(fast: Callable[..., Any], slow: Callable[..., Any], *args: Any) -> bool:
     with gc.no_grad():
-        found, expected = (np.asarray(f(*args)) for f in (fast, slow))
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
-    return found.dtype == expected.dtype
+        result, expected = (np.asarray(f(*args)) for f in (fast, slow))
+    np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-5)
+    return result.dtype == expected.dtype
 
 
 def set_class_attribute(net: Net, patch: pytest.MonkeyPatch) -> None:
@@ -471,9 +471,9 @@ def test_threads_see_changes_while_others_take_the_words_anew():
     def call() -> None:
         with gc.no_grad():
             for _ in range(200):
-                found = fast(x).tolist()
-                if not any(np.allclose(found, e) for e in expected.values()):
-                    wrong.append(found)
+                result = fast(x).tolist()
+                if not any(np.allclose(result, e) for e in expected.values()):
+                    wrong.append(result)
 
     with_number(net, 1.0)
     threads = [threading.Thread(target=call) for _ in range(3)]

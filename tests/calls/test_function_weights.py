@@ -42,8 +42,8 @@ class Counted:
         """Calls the compiled model, compares, and says how often weights were prepared for that."""
         before = self.runs
         with graphc.no_grad():
-            found = self.compiled(self.x)
-            np.testing.assert_allclose(found._data, self.model(self.x)._data, rtol=1e-4, atol=1e-5)
+            result = self.compiled(self.x)
+            np.testing.assert_allclose(result._data, self.model(self.x)._data, rtol=1e-4, atol=1e-5)
         self._watch()
         return self.runs - before
 
@@ -77,9 +77,9 @@ def counted() -> Counted:
     with graphc.no_grad():
         net.norm.running_mean.uniform_()
         net.norm.running_var.uniform_(0.5, 2)
-    found = Counted(net, images())
-    found.check()
-    return found
+    result = Counted(net, images())
+    result.check()
+    return result
 
 
 def test_weights_are_prepared_once(counted):
@@ -319,8 +319,8 @@ def test_several_signatures_follow_the_same_weights(counted):
 
 def test_gradients_are_as_without_prepacking(counted):
     counted.check()
-    found = counted.compiled(counted.x).sum()
-    found.backward()
+    result = counted.compiled(counted.x).sum()
+    result.backward()
     gradient = counted.model.fc1.weight.grad.clone()
     counted.model.zero_grad()
     counted.model(counted.x).sum().backward()

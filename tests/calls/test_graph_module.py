@@ -31,12 +31,12 @@ def test_a_compiled_graph_is_what_was_traced_with_states_random_numbers_and_grad
     net, other, x = model(), model(), data()
     compiled = gc.compile(gc.trace(net, x))
     gc.manual_seed(7)
-    found = compiled(x)
-    found.sum().backward()
+    result = compiled(x)
+    result.sum().backward()
     gc.manual_seed(7)
-    wanted = other(x)
-    wanted.sum().backward()
-    assert gc.allclose(found, wanted, atol=1e-6)
+    expected = other(x)
+    expected.sum().backward()
+    assert gc.allclose(result, expected, atol=1e-6)
     for (name, p), q in zip(net.named_parameters(), other.parameters(), strict=True):
         assert gc.allclose(p.grad, q.grad, atol=1e-5), name
     for (name, p), q in zip(net.named_buffers(), other.buffers(), strict=True):
@@ -67,8 +67,8 @@ def test_an_edited_graph_computes_what_it_says():
     graph = gc.trace(net, x)
     graph.set_outputs([graph.outputs[0], graph.outputs[0].node.operands[0]])
     with gc.no_grad():
-        found, inner = gc.compile(graph)(x)
-        assert gc.allclose(found, net(x), atol=1e-6) and gc.allclose(inner, net[0](x), atol=1e-6)
+        result, inner = gc.compile(graph)(x)
+        assert gc.allclose(result, net(x), atol=1e-6) and gc.allclose(inner, net[0](x), atol=1e-6)
 
 
 def test_a_graph_from_its_text_takes_its_tensors_by_path():
@@ -138,10 +138,10 @@ def test_a_copy_has_tensors_of_its_own(again):
     module = GraphModule(gc.trace(net, data()))
     other = again(module)
     with gc.no_grad():
-        wanted = net(data())
+        expected = net(data())
         net.weight.zero_()
-        assert gc.allclose(other(data()), wanted, atol=1e-6) and not gc.allclose(module(data()), wanted)
-        assert gc.allclose(gc.compile(other)(data()), wanted, atol=1e-6)
+        assert gc.allclose(other(data()), expected, atol=1e-6) and not gc.allclose(module(data()), expected)
+        assert gc.allclose(gc.compile(other)(data()), expected, atol=1e-6)
 
 
 def test_a_state_that_is_returned_and_written_is_returned_as_it_was():
@@ -195,9 +195,9 @@ def test_graphs_take_numbers_that_are_sizes():
     around = gc.compile(lambda x, n: module(x, n) * 2, dims={"n": wide})
     for n in (3, 0, 19):
         x = gc.randn(2, 4)
-        wanted = (x @ weight[:n].T).numpy()
-        for found in (compiled(x, n), module(x, n), around(x, n) / 2):
-            np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-4, atol=1e-6)
+        expected = (x @ weight[:n].T).numpy()
+        for result in (compiled(x, n), module(x, n), around(x, n) / 2):
+            np.testing.assert_allclose(result.numpy(), expected, rtol=1e-4, atol=1e-6)
     assert len(compiled.variants) == len(around.variants) == 1
     for call in (module, compiled):
         with pytest.raises(ArgumentError, match=r"pos is 20, outside of 0\.\.19"):

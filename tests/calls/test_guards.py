@@ -37,9 +37,9 @@ def told(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> C
     caplog.set_level(logging.WARNING, "graphc")
 
     def take() -> list[str]:
-        found = [r.getMessage() for r in caplog.records if r.name == "graphc.recompiles"]
+        results = [r.getMessage() for r in caplog.records if r.name == "graphc.recompiles"]
         caplog.clear()
-        return found
+        return results
 
     return take
 

@@ -12,23 +12,23 @@ from graphc.nn.utils import clip_grad_norm_, clip_grad_value_, clip_grads_with_n
 
 def parameters(native, dtypes=("float32", "float32", "float64"), scale=1.0):
     rng = np.random.default_rng(0)
-    found = []
+    results = []
     for dtype, shape in zip(dtypes, [(3, 4), (), (5,)], strict=True):
         p = nn.Parameter(graphc.zeros(*shape, dtype=getattr(graphc, dtype)))
         p.grad = graphc.tensor(np.asarray(rng.standard_normal(shape) * scale, dtype))
         p._in_compiled = native
-        found.append(p)
-    return found
+        results.append(p)
+    return results
 
 
 def both(change, **options):
     """Return the result and the gradients after a change of gradients, natively and by operations."""
-    found = []
+    results = []
     for native in (True, False):
         params = parameters(native, **options)
         result = change(params)
-        found.append((result, [p.grad.numpy().copy() for p in params]))
-    (a, first), (b, second) = found
+        results.append((result, [p.grad.numpy().copy() for p in params]))
+    (a, first), (b, second) = results
     for x, y in zip(first, second, strict=True):
         assert x.dtype == y.dtype
         np.testing.assert_allclose(x, y, rtol=1e-6)
@@ -38,15 +38,15 @@ def both(change, **options):
 @pytest.fixture
 def runs(monkeypatch):
     """Names of the programs that are run."""
-    found = []
+    results = []
     program = loop.CompiledLoop._program
 
     def counted(self, key, make):
-        found.append(key[0])
+        results.append(key[0])
         return program(self, key, make)
 
     monkeypatch.setattr(loop.CompiledLoop, "_program", counted)
-    return found
+    return results
 
 
 @pytest.mark.parametrize("kind", [2.0, 1, 3.0, float("inf"), 0.0])
@@ -104,7 +104,7 @@ def test_no_gradients_and_shared_ones():
 
 @pytest.mark.parametrize("name", ["SGD", "Adam", "RMSprop"])
 def test_a_loop_over_a_compiled_model(name):
-    found = []
+    results = []
     for compiled in (True, False):
         graphc.manual_seed(0)
         model = nn.Sequential(
@@ -125,9 +125,9 @@ def test_a_loop_over_a_compiled_model(name):
                 optimizer.step()
                 schedule.step()
             losses.append(loss.item())
-        found.append((losses, [t.detach().numpy().copy() for t in model.state_dict().values()]))
-    np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-10)
-    for a, b in zip(found[0][1], found[1][1], strict=True):
+        results.append((losses, [t.detach().numpy().copy() for t in model.state_dict().values()]))
+    np.testing.assert_allclose(results[0][0], results[1][0], rtol=1e-10)
+    for a, b in zip(results[0][1], results[1][1], strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
 
 
@@ -149,15 +149,15 @@ def test_losses_of_what_compiled_code_gave(name, options, kind, viewed):
     compiled = graphc.compile(model)
     x = graphc.randn(5, 3, dtype=graphc.float64)
     y = graphc.randint(0, 4, (5,)) if kind == "labels" else graphc.rand(5, 4, dtype=graphc.float64)
-    found = []
+    results = []
     for run in (compiled, model):
         model.zero_grad()
         out = run(x)
         loss = function(out.view(-1, 4) if viewed else out, y, **options)
         assert loss.grad_fn.is_compiled is (run is compiled)
         loss.sum().backward()
-        found.append([loss.detach().numpy(), *[p.grad.numpy().copy() for p in model.parameters()]])
-    for a, b in zip(*found, strict=True):
+        results.append([loss.detach().numpy(), *[p.grad.numpy().copy() for p in model.parameters()]])
+    for a, b in zip(*results, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-14)
 
 
@@ -177,15 +177,15 @@ def test_a_penalty_of_gradients_through_a_native_loss():
     model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2)).double()
     compiled = graphc.compile(model)
     x, y = graphc.randn(5, 3, dtype=graphc.float64), graphc.randint(0, 2, (5,))
-    found = []
+    results = []
     for run in (compiled, model):
         model.zero_grad()
         x = x.detach().requires_grad_()
         loss = nn.functional.cross_entropy(run(x), y)
         (g,) = graphc.autograd.grad(loss, x, create_graph=True)
         (loss + (g**2).sum()).backward()
-        found.append([p.grad.numpy().copy() for p in model.parameters()])
-    for a, b in zip(*found, strict=True):
+        results.append([p.grad.numpy().copy() for p in model.parameters()])
+    for a, b in zip(*results, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-9)
 
 

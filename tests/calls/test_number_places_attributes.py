@@ -57,7 +57,7 @@ def test_gradients_are_those_of_the_value_at_the_call():
     fast = gc.compile(model)
     for i in range(5):
         model.scale = 0.5 + i
-        found = []
+        results = []
         for f in (fast, model):
             model.zero_grad()
             given = x.clone().requires_grad_()
@@ -65,8 +65,8 @@ def test_gradients_are_those_of_the_value_at_the_call():
             model.scale = -100.0  # after the call, before its backward pass
             loss.backward()
             model.scale = 0.5 + i
-            found.append([given.grad.numpy(), *(p.grad.numpy().copy() for p in model.parameters())])
-        for a, b in zip(*found, strict=True):
+            results.append([given.grad.numpy(), *(p.grad.numpy().copy() for p in model.parameters())])
+        for a, b in zip(*results, strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
     assert len(fast.variants) == 2
 
@@ -192,11 +192,11 @@ def test_a_training_step_reads_attributes():
         options.scale = 1.0 / (i + 1)
         for optimizer in optimizers:
             optimizer.param_groups[0]["lr"] = 0.1 / (1 + i)
-        found, expected = step(x, y), loss(slow(x), y)
+        result, expected = step(x, y), loss(slow(x), y)
         optimizers[1].zero_grad()
         expected.backward()
         optimizers[1].step()
-        np.testing.assert_allclose(found.item(), expected.item(), rtol=1e-4)
+        np.testing.assert_allclose(result.item(), expected.item(), rtol=1e-4)
     assert len(step.graphs) == 2
 
 

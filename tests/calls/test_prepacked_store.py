@@ -40,8 +40,8 @@ def test_programs_of_other_batch_sizes_share_what_is_packed_the_same(functions: 
     with gc.no_grad():
         for fast, rows in ((first, 64), (second, 128)):
             assert fast(batch(rows)).allclose(net(batch(rows)), atol=1e-4)
-    found = [*arrays_of(first), *(arrays_of(second) if functions == 2 else [])]
-    assert len(found) == 2 and found[0] and found[0] == found[1]
+    results = [*arrays_of(first), *(arrays_of(second) if functions == 2 else [])]
+    assert len(results) == 2 and results[0] and results[0] == results[1]
 
 
 def test_shared_arrays_are_made_once_for_each_version_of_the_weights(monkeypatch: pytest.MonkeyPatch):
@@ -77,19 +77,19 @@ def test_a_weight_that_is_replaced_shares_nothing_with_the_old_one():
         before = arrays_of(fast)[0]
         net[0].weight.data = net[0].weight.data * 2
         assert fast(batch(128)).allclose(net(batch(128)), atol=1e-4)
-        after = next(found for found in arrays_of(fast) if found != before)
+        after = next(result for result in arrays_of(fast) if result != before)
         assert len(before & after) == len(before) - 1
 
 
 def test_equal_layers_of_two_models_share_nothing():
     nets = [perceptron(), perceptron()]
-    found = []
+    results = []
     with gc.no_grad():
         for net in nets:
             fast = gc.compile(net)
             fast(batch(64))
-            found.append((fast, arrays_of(fast)[0]))
-    assert not found[0][1] & found[1][1]
+            results.append((fast, arrays_of(fast)[0]))
+    assert not results[0][1] & results[1][1]
 
 
 def test_memory_that_was_given_out_is_not_shared():

@@ -20,9 +20,9 @@ def of(tree: Any) -> Any:
 
 def test_entries_that_only_some_have_are_all_there():
     trees: list[Any] = [{"state": {0: {"m": ONE}}, "n": 3}, {"state": {1: {"m": ONE}}, "n": 3, "more": [1, (2,)]}]
-    found = merged([(rank, of(tree)) for rank, tree in enumerate(trees)])
-    tensors = {name: name for name in tensors_of(found)}
-    assert rebuilt(found, tensors) == {
+    result = merged([(rank, of(tree)) for rank, tree in enumerate(trees)])
+    tensors = {name: name for name in tensors_of(result)}
+    assert rebuilt(result, tensors) == {
         "state": {0: {"m": "state/0/m"}, 1: {"m": "state/1/m"}},
         "n": 3,
         "more": [1, (2,)],
@@ -46,14 +46,14 @@ def test_a_difference_names_the_place(one: Any, other: Any, message: str):
 
 
 def test_what_is_no_number_is_the_same_everywhere():
-    found = merged([(rank, of({"loss": float("nan")})) for rank in range(2)])
-    assert np.isnan(rebuilt(found, {})["loss"])
+    outline = merged([(rank, of({"loss": float("nan")})) for rank in range(2)])
+    assert np.isnan(rebuilt(outline, {})["loss"])
 
 
 def test_keys_keep_their_classes():
-    found = merged([(0, of({1: "int", "1": "text"}))])
-    assert rebuilt(found, {}) == {1: "int", "1": "text"}
-    assert list(children(found)) == [1, "1"]
+    result = merged([(0, of({1: "int", "1": "text"}))])
+    assert rebuilt(result, {}) == {1: "int", "1": "text"}
+    assert list(children(result)) == [1, "1"]
 
 
 def test_what_is_not_wanted_is_left_out():

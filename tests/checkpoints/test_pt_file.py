@@ -47,8 +47,8 @@ def archive(path: Path, data: bytes, storages: dict[str, bytes] | None = None, p
 
 
 def test_a_file_made_by_hand(tmp_path: Path):
-    found = load_pt(archive(tmp_path / "a.pt", pickled()))
-    assert found["w"].tolist() == [[0, 1, 2], [3, 4, 5]]
+    result = load_pt(archive(tmp_path / "a.pt", pickled()))
+    assert result["w"].tolist() == [[0, 1, 2], [3, 4, 5]]
     part = load_pt(archive(tmp_path / "a.pt", pickled(shape=(2, 2), strides=(1, 3), offset=1)))
     assert part["w"].tolist() == [[1, 4], [2, 5]]
     empty = load_pt(archive(tmp_path / "a.pt", pickled(shape=(0, 3), strides=(3, 1), count=0), {"0": b""}))
@@ -159,10 +159,10 @@ def test_damage_is_refused_or_harmless(tmp_path: Path):
     for position in range(len(good)):
         path.write_bytes(good[:position] + bytes([good[position] ^ 0x10]) + good[position + 1 :])
         try:
-            found = load_pt(path)
+            result = load_pt(path)
         except ArtifactError:
             continue
-        assert found["w"].tolist() == [[0, 1, 2], [3, 4, 5]]
+        assert result["w"].tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
 def test_big_endian_files(tmp_path: Path):
@@ -201,15 +201,15 @@ def test_files_of_pytorch(tmp_path: Path):
     }
     tree = {"model": tensors, "list": [1, 2.5, None, True, "x"], "tuple": (torch.Size([2, 3]),), 3: {}}
     torch.save(tree, tmp_path / "a.pt")
-    found = load_pt(tmp_path / "a.pt")
-    assert found["list"] == tree["list"]
-    assert found["tuple"] == ((2, 3),)
+    result = load_pt(tmp_path / "a.pt")
+    assert result["list"] == tree["list"]
+    assert result["tuple"] == ((2, 3),)
     for name, tensor in tensors.items():
-        assert str(tensor.dtype) == f"torch.{found['model'][name].dtype.long_name}"
-        assert found["model"][name].tolist() == tensor.tolist()
-    assert found["model"]["t"].shape == (6, 4)
-    found["model"]["base"][1, 0] = -1.0
-    assert found["model"]["part"][0, 0].item() == -1
+        assert str(tensor.dtype) == f"torch.{result['model'][name].dtype.long_name}"
+        assert result["model"][name].tolist() == tensor.tolist()
+    assert result["model"]["t"].shape == (6, 4)
+    result["model"]["base"][1, 0] = -1.0
+    assert result["model"]["part"][0, 0].item() == -1
 
 
 @pytest.mark.torch
@@ -243,11 +243,11 @@ def test_parameters_gradients_and_expanded_tensors_come_back(tmp_path: Path):
     row = torch.arange(3.0)
     saved = {"p": torch.nn.Parameter(row.clone()), "g": row.clone().requires_grad_(), "rows": row.expand(1000, 3)}
     torch.save({**saved, "frozen": torch.nn.Parameter(row.clone(), requires_grad=False)}, tmp_path / "a.pt")
-    found = load_pt(tmp_path / "a.pt")
-    assert isinstance(found["p"], gc.nn.Parameter) and found["p"].requires_grad
-    assert isinstance(found["frozen"], gc.nn.Parameter) and not found["frozen"].requires_grad
-    assert found["g"].requires_grad and not isinstance(found["g"], gc.nn.Parameter)
-    assert found["rows"].shape == (1000, 3) and found["rows"][999].tolist() == [0, 1, 2]
+    result = load_pt(tmp_path / "a.pt")
+    assert isinstance(result["p"], gc.nn.Parameter) and result["p"].requires_grad
+    assert isinstance(result["frozen"], gc.nn.Parameter) and not result["frozen"].requires_grad
+    assert result["g"].requires_grad and not isinstance(result["g"], gc.nn.Parameter)
+    assert result["rows"].shape == (1000, 3) and result["rows"][999].tolist() == [0, 1, 2]
 
 
 @pytest.mark.torch

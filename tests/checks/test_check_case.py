@@ -44,12 +44,12 @@ def test_a_file_holds_graph_arguments_and_results(make, tmp_path: Path):
     assert is_case(path) and write_case(given, tmp_path / "new") != path
     case = load_case(path)
     assert str(case.graph) == str(given.graph) and (case.point, case.what) == (given.point, "is wrong")
-    for found, expected in zip(case.arguments, given.arguments, strict=True):
-        assert found.dtype == expected.dtype
-        np.testing.assert_array_equal(found, expected)
+    for result, expected in zip(case.arguments, given.arguments, strict=True):
+        assert result.dtype == expected.dtype
+        np.testing.assert_array_equal(result, expected)
     assert given.graph is not None
-    for found, expected in zip(case.expected, evaluated(given.graph, given.arguments)[0], strict=True):
-        np.testing.assert_array_equal(found, expected)
+    for result, expected in zip(case.expected, evaluated(given.graph, given.arguments)[0], strict=True):
+        np.testing.assert_array_equal(result, expected)
     assert case.fault() == ""
 
 

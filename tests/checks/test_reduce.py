@@ -120,9 +120,9 @@ def test_a_written_program_shows_the_fault_where_it_is_and_nothing_elsewhere(wro
 
 def test_a_failed_compile_says_where_the_program_is(failing: None):
     graph, _ = chain()
-    with pytest.raises(CompileError, match=r"RuntimeError: no .sine.* reproduces it") as found:
+    with pytest.raises(CompileError, match=r"RuntimeError: no .sine.* reproduces it") as caught:
         reduce.compile_reported(graph)
-    path = Path(found.value.what.partition("; ")[2].removesuffix(" reproduces it"))
+    path = Path(caught.value.what.partition("; ")[2].removesuffix(" reproduces it"))
     assert "sin(" in path.read_text() and "exp(" not in path.read_text()
     with pytest.raises(SystemExit) as ended:
         runpy.run_path(str(path), run_name="__main__")

@@ -136,8 +136,11 @@ def test_examples_run(place: Path, graphc: Graphc, name: str, line: str):
     done = graphc(command, *arguments)
     assert done.code == 0, done.err
     if "--json" in arguments:
-        found = documents(done.out)
-        assert found and [wrong for part in found for wrong in mismatches(part, load_command(name).JSON)] == []
+        documents_printed = documents(done.out)
+        assert (
+            documents_printed
+            and [wrong for part in documents_printed for wrong in mismatches(part, load_command(name).JSON)] == []
+        )
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -152,8 +155,10 @@ def test_a_command_with_json_states_its_fields_and_prints_those(place: Path, gra
         prepare(name, line, place)
         done = graphc(*shlex.split(line)[1:], "--json")
         assert done.code == 0, done.err
-        found = documents(done.out)
-        assert found and [wrong for part in found for wrong in mismatches(part, module.JSON)] == []
+        documents_printed = documents(done.out)
+        assert (
+            documents_printed and [wrong for part in documents_printed for wrong in mismatches(part, module.JSON)] == []
+        )
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -83,10 +83,10 @@ def no_warning(action: Callable[[], Any]) -> Any:
 
 
 def test_what_was_stored_is_found(disk: Cache):
-    built, found = no_warning(lambda: disk.get(KEY, TARGET, entry))
-    assert not found and same(built, entry())
-    again, found = no_warning(lambda: Cache(disk.folder, disk.limit).get(KEY, TARGET, refuse))
-    assert found and same(again, entry())
+    built, result = no_warning(lambda: disk.get(KEY, TARGET, entry))
+    assert not result and same(built, entry())
+    again, result = no_warning(lambda: Cache(disk.folder, disk.limit).get(KEY, TARGET, refuse))
+    assert result and same(again, entry())
     assert disk.load("cd" * 32, TARGET) is None
     assert stat.S_IMODE(disk.folder.stat().st_mode) == 0o700
     assert [p.name for p in disk.folder.iterdir() if p.is_file()] == [f"{KEY}.program"]
@@ -162,10 +162,10 @@ def test_when_it_is_used(variables: dict[str, str], used: bool, monkeypatch: pyt
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("GRAPHC_CACHE_DIR", str(tmp_path))
     monkeypatch.setenv("GRAPHC_CACHE_SIZE", "3M")
-    found = current()
-    assert (found is not None) is used
-    if found is not None:
-        assert (found.folder, found.limit) == (tmp_path, 3 << 20) and current() is found
+    result = current()
+    assert (result is not None) is used
+    if result is not None:
+        assert (result.folder, result.limit) == (tmp_path, 3 << 20) and current() is result
 
 
 # ---- what cannot be trusted
@@ -493,12 +493,12 @@ def test_sixteen_processes_compile_once(tmp_path: Path):
         assert worker.stdin is not None
         worker.stdin.write("go\n")
         worker.stdin.flush()
-    found = []
+    results = []
     for worker in workers:
         out, error = worker.communicate(timeout=200)
         assert worker.returncode == 0, error
-        found.append(out.strip())
-    assert sorted(found) == ["False"] + ["True"] * 15
+        results.append(out.strip())
+    assert sorted(results) == ["False"] + ["True"] * 15
 
 
 WRITER = """

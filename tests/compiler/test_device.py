@@ -81,8 +81,8 @@ def trained(model: nn.Module) -> Any:
     return step
 
 
-def close(found, expected):
-    for a, b in zip(found, expected, strict=True):
+def close(result, expected):
+    for a, b in zip(result, expected, strict=True):
         a = a.get() if isinstance(a, DeviceArray) else a
         assert a.shape == b.shape and a.dtype == b.dtype
         np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-5)
@@ -98,9 +98,9 @@ def compare(graph: Graph) -> None:
     bound = tuple(from_host(device, a) for a in arrays[count:])
     on_device = [from_host(device, a) for a in inputs]
     for _ in range(5):
-        found = program.run(on_device, bound)
-        assert all(isinstance(a, DeviceArray) for a in found)
-        close(found, native.run(inputs, plain))
+        result = program.run(on_device, bound)
+        assert all(isinstance(a, DeviceArray) for a in result)
+        close(result, native.run(inputs, plain))
         close(bound, plain)
     launches = len(program.plan.launches)
     assert program.replays == (3 if launches > 1 else 0)
@@ -150,9 +150,9 @@ def test_host_arrays_are_taken_and_given(make: Any):
     count = len(native.inputs)
     bound, plain = ([a.copy() for a in arrays[count:]] for _ in range(2))
     for _ in range(4):
-        found = program.run(arrays[:count], bound)
-        assert all(isinstance(a, np.ndarray) for a in found)
-        close(found, native.run(arrays[:count], plain))
+        result = program.run(arrays[:count], bound)
+        assert all(isinstance(a, np.ndarray) for a in result)
+        close(result, native.run(arrays[:count], plain))
         close(bound, plain)
         for changed in (*bound, *plain):
             changed *= 0.5
@@ -286,8 +286,8 @@ def on_device() -> cache.CacheEntry:
 
 def test_programs_for_devices_are_kept_with_their_plan(disk: cache.Cache):
     disk.store(key(1), on_device())
-    found = disk.load(key(1), TARGET)
-    assert found is not None and same(found, on_device()) and found.on_device == on_device().on_device
+    loaded = disk.load(key(1), TARGET)
+    assert loaded is not None and same(loaded, on_device()) and loaded.on_device == on_device().on_device
 
 
 @pytest.mark.parametrize("section", ["plan", "text"])

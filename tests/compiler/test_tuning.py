@@ -39,9 +39,9 @@ class Net(nn.Module):
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cache:
     monkeypatch.setenv("GRAPHC_CACHE", "on")
     monkeypatch.setenv("GRAPHC_CACHE_DIR", str(tmp_path / "cache"))
-    found = current()
-    assert found is not None
-    return found
+    result = current()
+    assert result is not None
+    return result
 
 
 @pytest.fixture(scope="module")
@@ -51,8 +51,8 @@ def net() -> Net:
 
 
 def stages_of(net: Net) -> Stages:
-    found = snapshot(net, [gc.tensor(X)])
-    return Stages(freeze(found.graph, found.state()))
+    result = snapshot(net, [gc.tensor(X)])
+    return Stages(freeze(result.graph, result.state()))
 
 
 def labels(stages: Stages) -> dict[str, tuple[str, ...]]:
@@ -85,13 +85,13 @@ def tuned(monkeypatch: pytest.MonkeyPatch, net: Net, disk: Cache | None, favouri
 def test_the_fastest_block_is_used_from_then_on(monkeypatch: pytest.MonkeyPatch, net: Net, cache: Cache):
     before = stages_of(net)
     expected = load_compiled(compile_stages(before))(X)
-    found = tuned(monkeypatch, net, cache, favourite=3, gain=2.0)
+    result = tuned(monkeypatch, net, cache, favourite=3, gain=2.0)
     names = labels(before)
-    assert found.kept and found.after < found.before
-    assert {k.kernel: (k.estimated, k.chosen) for k in found.kernels} == {n: (c[0], c[3]) for n, c in names.items()}
-    assert all(k.gain == pytest.approx(2.0) and k.candidates == 4 and k.calls == 1 for k in found.kernels)
+    assert result.kept and result.after < result.before
+    assert {k.kernel: (k.estimated, k.chosen) for k in result.kernels} == {n: (c[0], c[3]) for n, c in names.items()}
+    assert all(k.gain == pytest.approx(2.0) and k.candidates == 4 and k.calls == 1 for k in result.kernels)
     after = stages_of(net)
-    assert cache.choices(target_spec(after.target)) == {k.key: k.chosen for k in found.kernels}
+    assert cache.choices(target_spec(after.target)) == {k.key: k.chosen for k in result.kernels}
     assert [c.schedule for c in explain(after).calls] != [c.schedule for c in explain(before).calls]
     np.testing.assert_allclose(load_compiled(compile_stages(after))(X), expected, rtol=1e-5, atol=1e-5)
 
@@ -111,8 +111,8 @@ def test_compiled_functions_and_files_use_it(monkeypatch: pytest.MonkeyPatch, ne
 
 
 def test_a_small_gain_changes_nothing(monkeypatch: pytest.MonkeyPatch, net: Net, cache: Cache):
-    found = tuned(monkeypatch, net, cache, favourite=2, gain=(1 + GAIN) / 2)
-    assert not found.kept and all(k.chosen == k.estimated and k.gain == 1 for k in found.kernels)
+    result = tuned(monkeypatch, net, cache, favourite=2, gain=(1 + GAIN) / 2)
+    assert not result.kept and all(k.chosen == k.estimated and k.gain == 1 for k in result.kernels)
     assert cache.choices(target_spec(stages_of(net).target)) == {}
 
 
@@ -152,14 +152,14 @@ def test_equal_kernels_of_other_programs_have_the_same_key(net: Net):
 
 
 def test_a_program_without_products_has_nothing_to_tune(cache: Cache):
-    found = snapshot(lambda x: x.exp(), [gc.tensor(X)])
-    done = tune(Stages(found.graph), [X], {}, cache, seconds=0.001)
+    result = snapshot(lambda x: x.exp(), [gc.tensor(X)])
+    done = tune(Stages(result.graph), [X], {}, cache, seconds=0.001)
     assert done.kernels == () and not done.kept and done.before == done.after
 
 
 def test_real_times(net: Net):
     told: list[str] = []
-    found = tune(stages_of(net), [X], {}, candidates=2, seconds=0.001, tell=told.append)
-    assert len(found.kernels) == 2 and all(k.seconds > 0 and k.candidates == 2 for k in found.kernels)
+    result = tune(stages_of(net), [X], {}, candidates=2, seconds=0.001, tell=told.append)
+    assert len(result.kernels) == 2 and all(k.seconds > 0 and k.candidates == 2 for k in result.kernels)
     assert told[0] == "building candidate 1 of 2" and any("turn 3 of 3" in text for text in told)
-    assert found.as_json()["kernels"][0]["gain"] >= 1
+    assert result.as_json()["kernels"][0]["gain"] >= 1

@@ -14,10 +14,10 @@ def test_floats_are_wide_and_states_too():
     graph = counter()
     given = arguments(graph)
     wide = WideEvaluator()
-    (found,) = wide.run(graph, given)
+    (result,) = wide.run(graph, given)
     total = given[0].astype(np.float64) + given[1]
-    assert found.dtype == np.float64 and wide.state["total"].dtype == np.float64
-    np.testing.assert_array_equal(found, total * [1.0, 2.0, 3.0])
+    assert result.dtype == np.float64 and wide.state["total"].dtype == np.float64
+    np.testing.assert_array_equal(result, total * [1.0, 2.0, 3.0])
     np.testing.assert_array_equal(wide.state["total"], total)
 
 
@@ -55,5 +55,5 @@ graph @casts(%x: f64[1], %n: i64[1]) -> (f32[1], f32[1]) {
   return %y, %m
 }
 """)
-    found = WideEvaluator().run(graph, [np.array([0.1]), np.array([3])])
-    assert found[0][0] == 0.1 and found[1].dtype == np.float64
+    result = WideEvaluator().run(graph, [np.array([0.1]), np.array([3])])
+    assert result[0][0] == 0.1 and result[1].dtype == np.float64

@@ -116,10 +116,10 @@ def gradients(library: Any, results: Sequence[Any], inputs: Sequence[Any], creat
         library.from_numpy(np.asarray(normal(*r.shape, seed=seed + i), number(r).dtype)).to(r.dtype)
         for i, r in enumerate(roots)
     ]
-    wanted = [x for x in inputs if x.requires_grad]
-    if not roots or not wanted:
-        return [None] * len(wanted)
-    found = library.autograd.grad(roots, wanted, weights, create_graph=create_graph, allow_unused=True)
+    expected = [x for x in inputs if x.requires_grad]
+    if not roots or not expected:
+        return [None] * len(expected)
+    found = library.autograd.grad(roots, expected, weights, create_graph=create_graph, allow_unused=True)
     return list(found)
 
 
@@ -197,7 +197,9 @@ def check_error(case: Case) -> None:
     """Asserts that ``except`` with the class that PyTorch raises also catches what graphc raises."""
     torch = pytest.importorskip("torch")
     expected = raised_by(torch, case.expression, case.arrays)
-    found = raised_by(graphc, case.expression, case.arrays)
-    wanted = error_classes(expected)
-    most = max(wanted, key=lambda c: len(c.__mro__))
-    assert isinstance(found, most), f"graphc raises {type(found).__mro__}, torch {type(expected).__name__}: {expected}"
+    result = raised_by(graphc, case.expression, case.arrays)
+    expected_result = error_classes(expected)
+    most = max(expected_result, key=lambda c: len(c.__mro__))
+    assert isinstance(result, most), (
+        f"graphc raises {type(result).__mro__}, torch {type(expected).__name__}: {expected}"
+    )

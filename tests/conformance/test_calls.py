@@ -24,15 +24,15 @@ MADE = {
 
 
 def _made(t, x):
-    found = [getattr(t, name)(*args, device="cpu") for name, args in MADE.items()]
+    results = [getattr(t, name)(*args, device="cpu") for name, args in MADE.items()]
     for name, args in (NEW | DRAWN).items():
         call = (
             getattr(x.detach(), name) if name.startswith("new") else lambda *a, n=name, **k: getattr(t, n)(x, *a, **k)
         )
         result = call(*args, device="cpu", dtype=t.float64)
-        found.append(result if name in NEW else t.zeros_like(result))
+        results.append(result if name in NEW else t.zeros_like(result))
     drawn = [t.normal(0.0, 1.0, (2,), device="cpu", dtype=t.float64), t.randperm(3, device="cpu", dtype=t.int32)]
-    return [*found, *(d * 0 for d in drawn), x.new_tensor([1, 2], device="cpu"), x.new_ones(size=(2, 3))]
+    return [*results, *(d * 0 for d in drawn), x.new_tensor([1, 2], device="cpu"), x.new_ones(size=(2, 3))]
 
 
 def _sizes(t, x):
@@ -48,16 +48,16 @@ def _named(t, x):
 
 def _spreads(t, x):
     given = (None, 0, 2, 1.5)
-    found = [f(correction=c) for f in (x.var, x.std) for c in given]
-    return [*found, *(t.var_mean(x, 1, correction=c) for c in given), t.std_mean(x, correction=None)]
+    results = [f(correction=c) for f in (x.var, x.std) for c in given]
+    return [*results, *(t.var_mean(x, 1, correction=c) for c in given), t.std_mean(x, correction=None)]
 
 
 def _whole_ranges(t, x):
     lines = ((0.5, 10.7, 4), (0, 10, 4), (-3.2, 3.2, 5), (10.9, 0.2, 6), (5, 5, 1))
     ranges = ((0.5, 5.5), (0.9, 5.1, 1.3), (5, 0, -1), (-2.5, 2.5), (0, 9, 2))
-    found = [t.linspace(*a, dtype=d) for a in lines for d in (t.int64, t.int32, t.float32, t.float64)]
-    found += [t.arange(*a, dtype=d) for a in ranges for d in (t.int64, t.int32, t.float32, t.float64)]
-    return [*found, t.arange(0, 5, 0.5, dtype=t.int32), t.logspace(0.3, 2.7, 4, dtype=t.int64)]
+    results = [t.linspace(*a, dtype=d) for a in lines for d in (t.int64, t.int32, t.float32, t.float64)]
+    results += [t.arange(*a, dtype=d) for a in ranges for d in (t.int64, t.int32, t.float32, t.float64)]
+    return [*results, t.arange(0, 5, 0.5, dtype=t.int32), t.logspace(0.3, 2.7, 4, dtype=t.int64)]
 
 
 def _sums(t, m, v, x, b, y):

@@ -106,19 +106,19 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[np.ndarray, ...]]] = {
 }
 
 
-def listed(found: Any) -> list[Any]:
-    return list(found) if isinstance(found, (tuple, list)) else [found]
+def listed(result: Any) -> list[Any]:
+    return list(result) if isinstance(result, (tuple, list)) else [result]
 
 
 def array_of(tensor: Any) -> np.ndarray:
     return tensor.detach().resolve_conj().numpy()
 
 
-def energy(found: list[Any], weights: list[Any]) -> Any:
+def energy(result: list[Any], weights: list[Any]) -> Any:
     """A real number, to which real and imaginary parts of all elements add."""
     return sum(
         (f.real * w.real).sum() + (f * w).imag.sum() if f.is_complex() else (f * w.real).sum()
-        for f, w in zip(found, weights, strict=True)
+        for f, w in zip(result, weights, strict=True)
     )
 
 
@@ -128,18 +128,18 @@ def energy(found: list[Any], weights: list[Any]) -> Any:
 def test_complex_matrices_are_treated_as_pytorch_does(name: str, compiled: bool):
     function, arrays = CASES[name]
     given = [torch.tensor(a, requires_grad=True) for a in arrays]
-    wanted = listed(function(torch, *given))
+    expected = listed(function(torch, *given))
     random = np.random.default_rng(5)
-    weights = [random.normal(size=w.shape) + 1j * random.normal(size=w.shape) for w in wanted]
-    energy(wanted, [torch.tensor(w) for w in weights]).backward()
+    weights = [random.normal(size=w.shape) + 1j * random.normal(size=w.shape) for w in expected]
+    energy(expected, [torch.tensor(w) for w in weights]).backward()
 
     def both(*tensors: Any) -> Any:
-        found = listed(function(gc, *tensors))
-        return energy(found, [gc.tensor(w) for w in weights]), *found
+        results = listed(function(gc, *tensors))
+        return energy(results, [gc.tensor(w) for w in weights]), *results
 
     leaves = [gc.tensor(a, requires_grad=True) for a in arrays]
-    loss, *found = (gc.compile(both) if compiled else both)(*leaves)
-    for f, w in zip(found, wanted, strict=True):
+    loss, *result = (gc.compile(both) if compiled else both)(*leaves)
+    for f, w in zip(result, expected, strict=True):
         assert f.dtype.name == {"complex128": "c128", "float64": "f64"}[str(w.dtype).removeprefix("torch.")]
         np.testing.assert_allclose(f.detach().numpy(), array_of(w), rtol=1e-8, atol=1e-10)
     loss.backward()

@@ -34,10 +34,10 @@ def test_an_infinite_gradient_goes_through_each_factor_of_a_product(name: str, c
     """``x f(x)`` has the gradients ``g f(x)`` and ``g x f'(x)``, and the second one is infinity times 0 at 0; PyTorch
     multiplies their sum."""
     torch = pytest.importorskip("torch")
-    found = gradient(graphc, lambda x: graphc.log2(getattr(F, name)(x)), [0.0, 1.0], compiled)
+    result = gradient(graphc, lambda x: graphc.log2(getattr(F, name)(x)), [0.0, 1.0], compiled)
     theirs = gradient(torch, lambda x: torch.log2(getattr(torch.nn.functional, name)(x)), [0.0, 1.0])
-    assert np.isnan(found[0]) and np.isinf(theirs[0])
-    np.testing.assert_allclose(found[1], theirs[1], rtol=1e-9)
+    assert np.isnan(result[0]) and np.isinf(theirs[0])
+    np.testing.assert_allclose(result[1], theirs[1], rtol=1e-9)
 
 
 @both
@@ -50,8 +50,8 @@ def test_a_variance_over_no_named_dimensions_has_the_gradient_of_that_over_all(
     torch = pytest.importorskip("torch")
     points = [1.0, 2.0, 4.0]
     of_all = gradient(graphc, lambda x: getattr(graphc, name)(x, correction=correction), points)
-    found = gradient(graphc, lambda x: getattr(graphc, name)(x, dim=(), correction=correction), points, compiled)
-    np.testing.assert_allclose(found, of_all, rtol=1e-12)
+    result = gradient(graphc, lambda x: getattr(graphc, name)(x, dim=(), correction=correction), points, compiled)
+    np.testing.assert_allclose(result, of_all, rtol=1e-12)
     x = graphc.tensor(np.array(points), requires_grad=True)
     assert gradcheck(lambda x: getattr(graphc, name)(x, dim=(), correction=correction), (x,))
     theirs = gradient(torch, lambda x: getattr(torch, name)(x, dim=(), correction=correction), points)
@@ -67,8 +67,8 @@ AT_NAN = {"hardswish": NAN, "elu": NAN, "selu": NAN, "celu": NAN, "hardshrink": 
 def test_activations_have_one_gradient_at_nan_wherever_it_stands(name: str, compiled: bool):
     """PyTorch has two, by whether an element is one of eight side by side or of the rest of a tensor."""
     torch = pytest.importorskip("torch")
-    found = gradient(graphc, getattr(F, name), np.full(33, NAN), compiled)
-    np.testing.assert_array_equal(found, np.full(33, AT_NAN[name]))
+    result = gradient(graphc, getattr(F, name), np.full(33, NAN), compiled)
+    np.testing.assert_array_equal(result, np.full(33, AT_NAN[name]))
     theirs = gradient(torch, getattr(torch.nn.functional, name), np.full(33, NAN))
     assert len(set(map(str, theirs))) == 2 and str(AT_NAN[name]) in set(map(str, theirs))
 
@@ -83,8 +83,8 @@ def test_a_dimension_that_keeps_its_size_is_not_resampled(mode: str, compiled: b
     def resized(x: Any) -> Any:
         return F.interpolate(x, size=(1, 7), mode=mode)
 
-    found = (graphc.compile(resized) if compiled else resized)(graphc.tensor(image)).numpy()
-    np.testing.assert_array_equal(found, image)
+    result = (graphc.compile(resized) if compiled else resized)(graphc.tensor(image)).numpy()
+    np.testing.assert_array_equal(result, image)
     theirs = torch.nn.functional.interpolate(torch.tensor(image), size=(1, 7), mode=mode).numpy()
     assert np.all((theirs == image) | np.isnan(theirs)) and np.isnan(theirs).any()
 
@@ -106,9 +106,9 @@ def test_gradients_where_functions_have_none(name: str, compiled: bool):
     function, point, ours, theirs = CONVENTIONS[name]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = gradient(graphc, lambda x: function(graphc, x), [point], compiled)
+        result = gradient(graphc, lambda x: function(graphc, x), [point], compiled)
         other = gradient(torch, lambda x: function(torch, x), [point])
-    np.testing.assert_array_equal(found, [ours])
+    np.testing.assert_array_equal(result, [ours])
     np.testing.assert_array_equal(other, [theirs])
 
 
@@ -142,8 +142,8 @@ def test_a_quantile_at_an_element_is_that_element(share: float, place: int, comp
     def quantile(x: Any) -> Any:
         return x.quantile(share)
 
-    found = (graphc.compile(quantile) if compiled else quantile)(graphc.tensor(points))
-    assert found.item() == points[place]
+    result = (graphc.compile(quantile) if compiled else quantile)(graphc.tensor(points))
+    assert result.item() == points[place]
     assert np.isnan(quantile(torch.tensor(points)).item())
 
 

@@ -97,8 +97,8 @@ def test_derivatives_inside_of_a_trace_to_the_third_order():
 
     x = graphc.tensor(np.linspace(-1, 1, 7), requires_grad=True)
     expected = derivatives(_plain)(x)
-    for found in (graphc.compile(derivatives(graphc.checkpoint))(x), derivatives(graphc.checkpoint)(x)):
-        assert all(np.allclose(a.detach(), b.detach(), rtol=1e-12) for a, b in zip(expected, found, strict=True))
+    for result in (graphc.compile(derivatives(graphc.checkpoint))(x), derivatives(graphc.checkpoint)(x)):
+        assert all(np.allclose(a.detach(), b.detach(), rtol=1e-12) for a, b in zip(expected, result, strict=True))
 
 
 def test_batches():
@@ -106,8 +106,8 @@ def test_batches():
         return graphc.checkpoint(lambda x: x.sin() * x, x).sum()
 
     x = graphc.tensor(np.linspace(-1, 1, 6).reshape(2, 3))
-    found = graphc.vmap(graphc.grad(f))(x)
-    assert np.allclose(found, np.cos(x) * np.array(x) + np.sin(x))
+    gradients = graphc.vmap(graphc.grad(f))(x)
+    assert np.allclose(gradients, np.cos(x) * np.array(x) + np.sin(x))
 
 
 def test_functions_in_a_row():
@@ -138,12 +138,12 @@ def test_what_the_function_writes_to_and_reads_from_outside():
     x, scale = (graphc.tensor(np.linspace(a, 1, 3), requires_grad=True) for a in (-1, 0))
     compiled = graphc.compile(f)
     compiled(x, scale).sum().backward()
-    found = np.array(x.grad), np.array(scale.grad), np.array(kept)
+    gradients = np.array(x.grad), np.array(scale.grad), np.array(kept)
     x.grad = scale.grad = None
     kept.fill_(0.0)
     f(x, scale).sum().backward()
-    assert found[2].tolist() == [1.0] * 3 == kept.tolist()
-    assert np.allclose(found[0], x.grad) and np.allclose(found[1], scale.grad)
+    assert gradients[2].tolist() == [1.0] * 3 == kept.tolist()
+    assert np.allclose(gradients[0], x.grad) and np.allclose(gradients[1], scale.grad)
 
 
 def test_arguments_of_pytorch():
@@ -182,14 +182,14 @@ def _larger(x):
 def test_python_functions_and_hooks_inside_are_called_once(how):
     def events(through):
         graphc.manual_seed(2)
-        found, net = [], _Hooked(through).to(graphc.float64)
-        net.first.register_forward_hook(lambda module, args, output: found.append(("forward", output.sum().item())))
-        net.second.register_full_backward_hook(lambda module, gi, go: found.append(("backward", go[0].sum().item())))
+        results, net = [], _Hooked(through).to(graphc.float64)
+        net.first.register_forward_hook(lambda module, args, output: results.append(("forward", output.sum().item())))
+        net.second.register_full_backward_hook(lambda module, gi, go: results.append(("backward", go[0].sum().item())))
         x, y = graphc.ones(3, 4, dtype=graphc.float64), graphc.zeros(3, 4, dtype=graphc.float64)
         optimizer = graphc.optim.SGD(net.parameters(), lr=0.1)
         if how == "step":
             step = graphc.compile_step(net, nn.MSELoss(), optimizer)
-            return found, [step(x, y).item() for _ in range(3)]
+            return results, [step(x, y).item() for _ in range(3)]
         call, losses = graphc.compile(net), []
         for _ in range(3):
             optimizer.zero_grad()
@@ -197,7 +197,7 @@ def test_python_functions_and_hooks_inside_are_called_once(how):
             loss.backward()
             optimizer.step()
             losses.append(loss.item())
-        return found, losses
+        return results, losses
 
     (plain, losses), (again, others) = events(_plain), events(graphc.checkpoint)
     assert [name for name, _ in plain] == [name for name, _ in again] == ["forward", "backward"] * 3

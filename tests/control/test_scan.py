@@ -41,9 +41,9 @@ def test_eager_and_compiled(reverse: bool):
         expected.append(np.tanh(total))
     np.testing.assert_allclose(last.numpy(), total, rtol=1e-6)
     np.testing.assert_allclose(stacks.numpy(), expected[::-1] if reverse else expected, rtol=1e-5)
-    found = graphc.compile(function)(x)
-    np.testing.assert_allclose(found[0].numpy(), last.numpy(), rtol=1e-5)
-    np.testing.assert_allclose(found[1].numpy(), stacks.numpy(), rtol=1e-5)
+    result = graphc.compile(function)(x)
+    np.testing.assert_allclose(result[0].numpy(), last.numpy(), rtol=1e-5)
+    np.testing.assert_allclose(result[1].numpy(), stacks.numpy(), rtol=1e-5)
 
 
 def test_structures_and_length():
@@ -87,8 +87,8 @@ def test_gradients_inside_of_a_trace():
         (g,) = graphc.autograd.grad(y, w, create_graph=True)
         return graphc.autograd.grad((g * g).sum(), w)[0]
 
-    found = graphc.compile(second)(x, weight)
-    np.testing.assert_allclose(found.detach().numpy(), second(x, weight).detach().numpy(), rtol=1e-3, atol=1e-4)
+    result = graphc.compile(second)(x, weight)
+    np.testing.assert_allclose(result.detach().numpy(), second(x, weight).detach().numpy(), rtol=1e-3, atol=1e-4)
 
 
 def test_no_grad_inside_of_a_step():
@@ -165,8 +165,8 @@ def test_compiled_layers(name: str, given: bool):
         sum(((o * o).sum() for o in outputs), graphc.tensor(0.0)).backward()
         gradients = [p.grad.numpy().copy() for p in layer.parameters()] + [x.grad.numpy().copy()]
         results.append([o.detach().numpy() for o in outputs] + gradients)
-    for expected, found in zip(*results, strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=2e-5)
+    for expected, result in zip(*results, strict=True):
+        np.testing.assert_allclose(result, expected, rtol=1e-4, atol=2e-5)
 
 
 class Tagger(nn.Module):
@@ -239,7 +239,7 @@ class Noisy(nn.Module):
 def test_random_numbers_and_gradients_are_those_of_eager_mode():
     model = Noisy()
     x = graphc.tensor(np.random.default_rng(0).standard_normal((5, 4)))
-    found = []
+    results = []
     for function in (model, graphc.compile(model)):
         graphc.manual_seed(3)
         values = []
@@ -250,8 +250,8 @@ def test_random_numbers_and_gradients_are_those_of_eager_mode():
             grad = model.mix.weight.grad
             assert grad is not None
             values += [y.detach().numpy(), grad.numpy().copy(), graphc.get_rng_state().numpy()]
-        found.append([*values, graphc.rand(3).numpy()])
-    for a, b in zip(*found, strict=True):
+        results.append([*values, graphc.rand(3).numpy()])
+    for a, b in zip(*results, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-12)
 
 
@@ -277,11 +277,11 @@ def test_a_part_that_is_compiled_draws_like_the_whole():
             return self.drop(self.part(self.drop(x)))
 
     x, part = graphc.tensor(np.ones((3, 4))), Noisy()
-    found = []
+    results = []
     for model in (Outer(part), Outer(graphc.compile(part))):
         graphc.manual_seed(5)
-        found.append([model(x).detach().numpy() for _ in range(2)])
-    np.testing.assert_allclose(found[0], found[1], rtol=1e-12)
+        results.append([model(x).detach().numpy() for _ in range(2)])
+    np.testing.assert_allclose(results[0], results[1], rtol=1e-12)
 
 
 def test_vmap_of_steps_that_draw_is_refused():

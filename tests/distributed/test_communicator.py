@@ -26,8 +26,8 @@ def test_other_collectives_of_one_are_copies():
     alone.all_gather(GIVEN, gathered)
     alone.all_to_all(GIVEN, exchanged)
     alone.broadcast(sent, 0)
-    for found in (gathered[0], exchanged, sent):
-        np.testing.assert_array_equal(found, GIVEN)
+    for result in (gathered[0], exchanged, sent):
+        np.testing.assert_array_equal(result, GIVEN)
     assert alone.gather_objects("mine") == ["mine"]
     assert alone.duplicate().size == 1
     alone.barrier()
@@ -40,8 +40,8 @@ def test_an_end_has_a_status_and_a_message():
 
 def test_reductions_are_computed_in_the_order_of_ranks():
     given = [np.float32([number, -1.0]) for number in (2, 3, 4)]
-    found = {op: reduce_arrays(given, op).tolist() for op in OPS}
-    assert found == {"sum": [9, -3], "prod": [24, -1], "min": [2, -1], "max": [4, -1]}
+    results = {op: reduce_arrays(given, op).tolist() for op in OPS}
+    assert results == {"sum": [9, -3], "prod": [24, -1], "min": [2, -1], "max": [4, -1]}
 
 
 def test_short_floats_are_rounded_once():

@@ -18,18 +18,18 @@ def fail(kind: str, ranks: int = 2, timeout: float = LONG, **env: str) -> subpro
 
 @pytest.mark.parametrize("kind", ["raises", "raises_in_a_thread"])
 def test_an_error_in_one_ends_all(kind: str):
-    found = fail(kind)
-    assert found.returncode != 0
-    assert "rank 1: " in found.stderr
-    assert "ValueError: a batch that is none" in found.stderr
-    assert "rank 1 failed with ValueError" in found.stderr
-    assert " has [" not in found.stdout
+    process = fail(kind)
+    assert process.returncode != 0
+    assert "rank 1: " in process.stderr
+    assert "ValueError: a batch that is none" in process.stderr
+    assert "rank 1 failed with ValueError" in process.stderr
+    assert " has [" not in process.stdout
 
 
 def test_a_script_that_ends_before_the_others_come_to_an_end_ends_all():
-    found = fail("ends_early")
-    assert found.returncode != 0
-    assert "the script of rank 1 ended after collective 1; rank 0 waits in collective 2, all_reduce" in found.stderr
+    process = fail("ends_early")
+    assert process.returncode != 0
+    assert "the script of rank 1 ended after collective 1; rank 0 waits in collective 2, all_reduce" in process.stderr
 
 
 def test_scripts_that_end_together_end_as_they_say():
@@ -37,40 +37,40 @@ def test_scripts_that_end_together_end_as_they_say():
 
 
 def test_a_wait_in_vain_ends_all_and_says_what_the_others_do():
-    found = fail("stays_away", ranks=3, timeout=1.0)
-    assert found.returncode != 0
-    first = "rank 0: collective 2, all_reduce of f32[4] (sum), has waited for" in found.stderr
+    process = fail("stays_away", ranks=3, timeout=1.0)
+    assert process.returncode != 0
+    first = "rank 0: collective 2, all_reduce of f32[4] (sum), has waited for" in process.stderr
     other = (
         "rank 2 is in another collective, barrier"
         if first
         else "rank 0 is in another collective, all_reduce of f32[4] (sum)"
     )
-    assert first or "rank 2: collective 2, barrier, has waited for" in found.stderr  # whose second is over before
+    assert first or "rank 2: collective 2, barrier, has waited for" in process.stderr  # whose second is over before
     assert (
         "rank 1 is in no collective (its last one was 1, gather_objects), but at tests/distributed/failing.py:"
-        in found.stderr
+        in process.stderr
     )
-    assert f"{other}, number 2, at tests/distributed/failing.py:" in found.stderr
-    assert "from   tests/distributed/failing.py:" in found.stderr
+    assert f"{other}, number 2, at tests/distributed/failing.py:" in process.stderr
+    assert "from   tests/distributed/failing.py:" in process.stderr
 
 
 def test_what_is_not_the_same_is_named_before_it_is_begun():
-    found = fail("calls_another", GRAPHC_DISTRIBUTED_CHECK="1")
-    assert found.returncode != 0
-    assert "collective 2 is not the same on all ranks: all_reduce of f32[4] (sum) on rank 0" in found.stderr
-    assert "all_gather of f32[3] on rank 1" in found.stderr
+    process = fail("calls_another", GRAPHC_DISTRIBUTED_CHECK="1")
+    assert process.returncode != 0
+    assert "collective 2 is not the same on all ranks: all_reduce of f32[4] (sum) on rank 0" in process.stderr
+    assert "all_gather of f32[3] on rank 1" in process.stderr
 
 
 def test_processes_that_are_forked_are_none_of_the_group():
-    found = fail("has_children")
-    assert found.returncode == 0, found.stderr
-    assert "this process was forked from rank 0 of 2" in found.stderr
-    assert sorted(found.stdout.splitlines()) == ["rank 0 has [2.0, 2.0]", "rank 1 has [2.0, 2.0]"]
+    process = fail("has_children")
+    assert process.returncode == 0, process.stderr
+    assert "this process was forked from rank 0 of 2" in process.stderr
+    assert sorted(process.stdout.splitlines()) == ["rank 0 has [2.0, 2.0]", "rank 1 has [2.0, 2.0]"]
 
 
 def test_a_process_that_never_comes_is_not_waited_for():
-    found = fail("raises_before", timeout=2.0)
-    assert found.returncode != 0
-    assert "ValueError: no such file" in found.stderr
-    assert "Timeout (0:00:02)!" in found.stderr
-    assert "in _wait_until_all_processes_call_init" in found.stderr
+    process = fail("raises_before", timeout=2.0)
+    assert process.returncode != 0
+    assert "ValueError: no such file" in process.stderr
+    assert "Timeout (0:00:02)!" in process.stderr
+    assert "in _wait_until_all_processes_call_init" in process.stderr

@@ -77,12 +77,12 @@ class Pair(Alone):
 
 @pytest.fixture
 def cupy(monkeypatch: pytest.MonkeyPatch) -> FakeCupy:
-    found = FakeCupy()
-    found.cuda.nccl = FakeNccl(found)
-    monkeypatch.setitem(sys.modules, "cupy", found)
-    monkeypatch.setitem(sys.modules, "cupy.cuda", found.cuda)
+    result = FakeCupy()
+    result.cuda.nccl = FakeNccl(result)
+    monkeypatch.setitem(sys.modules, "cupy", result)
+    monkeypatch.setitem(sys.modules, "cupy.cuda", result.cuda)
     monkeypatch.setattr(devices, "_cuda", cache(devices._cuda.__wrapped__))
-    return found
+    return result
 
 
 def array(shape: tuple[int, ...], dtype: Any = np.float32, device: str = "cuda") -> DeviceArray:
@@ -90,9 +90,9 @@ def array(shape: tuple[int, ...], dtype: Any = np.float32, device: str = "cuda")
 
 
 def calls_of(cupy: FakeCupy) -> list[tuple[Any, ...]]:
-    found = [call for call in cupy.calls if call[0] not in ("alloc", "memcpy", "watch")]
+    results = [call for call in cupy.calls if call[0] not in ("alloc", "memcpy", "watch")]
     cupy.calls.clear()
-    return found
+    return results
 
 
 def test_a_collective_comes_between_the_work_before_and_the_work_behind_it(cupy: FakeCupy):
@@ -180,8 +180,8 @@ def test_moved_data_are_bytes(cupy: FakeCupy):
     stream = second._stream.address
     gathered, sent = second.all_gather(x), second.broadcast(x, 1)
     assert gathered.shape == (2, 4, 3) and sent.shape == (4, 3) and gathered.dtype == sent.dtype == np.int16
-    found = [c for c in calls_of(cupy) if c[0] in NAMES]
-    assert found == [
+    results = [c for c in calls_of(cupy) if c[0] in NAMES]
+    assert results == [
         ("allGather", x.address, gathered.address, 24, KINDS["UINT8"], stream),
         ("broadcast", x.address, sent.address, 24, KINDS["UINT8"], 1, stream),
     ]
@@ -247,5 +247,5 @@ def test_one_process_alone_copies():
     y = dist.all_gather(dist.reduced(x))
     np.testing.assert_array_equal(y.detach().cpu().numpy(), [[1, 2]])
     assert str(y.device) == "cuda-emu"
-    for found in (dist.reduce_scatter(x), dist.all_to_all(x), dist.reduced(x, "mean")):
-        np.testing.assert_array_equal(found.detach().cpu().numpy(), [[1, 2]])
+    for result in (dist.reduce_scatter(x), dist.all_to_all(x), dist.reduced(x, "mean")):
+        np.testing.assert_array_equal(result.detach().cpu().numpy(), [[1, 2]])

@@ -112,13 +112,13 @@ def test_compiled_densities_and_their_gradients_are_those_of_eager_mode(name: st
     def density(x):
         return build(D, lambda array: gc.tensor(array) + x).log_prob(value).sum()
 
-    found = []
+    results = []
     for function in (density, gc.compile(density)):
         x = gc.tensor(0.0, dtype=gc.float64, requires_grad=True)
         result = function(x)
         result.backward()
-        found.append((result.item(), x.grad.item()))
-    np.testing.assert_allclose(found[1], found[0], 1e-7, 1e-8)
+        results.append((result.item(), x.grad.item()))
+    np.testing.assert_allclose(results[1], results[0], 1e-7, 1e-8)
 
 
 @pytest.mark.parametrize("dtype", [gc.float16, gc.bfloat16])
@@ -133,9 +133,9 @@ def test_distributions_of_half_precision(name: str, dtype):
     whole = type(d) is D.Categorical
     assert drawn.dtype is (gc.int64 if whole else dtype) and drawn.shape == (300, *d.batch_shape, *d.event_shape)
     if isinstance(d, D.Gamma | D.Beta | D.Dirichlet | D.Bernoulli | D.Geometric | D.Poisson | D.Multinomial | D.Normal):
-        found, expected = drawn.float().numpy(), d.mean.float().numpy()
-        error = found.std(0) / np.sqrt(len(found))
-        assert (np.abs(found.mean(0) - expected) < 5 * error + 0.02 * np.abs(expected)).all()
+        result, expected = drawn.float().numpy(), d.mean.float().numpy()
+        error = result.std(0) / np.sqrt(len(result))
+        assert (np.abs(result.mean(0) - expected) < 5 * error + 0.02 * np.abs(expected)).all()
     d._validate_args = False  # Rounded shares have another sum.
     assert d.log_prob(drawn).dtype is dtype
 
@@ -221,8 +221,8 @@ def test_traced_code_checks_shapes_but_not_values():
     def density(scale, value):
         return D.Normal(0.0, scale).log_prob(value)
 
-    found = gc.compile(density)(gc.tensor(-1.0), gc.tensor(0.5))
-    assert np.isnan(found.item())
+    result = gc.compile(density)(gc.tensor(-1.0), gc.tensor(0.5))
+    assert np.isnan(result.item())
     with pytest.raises(ShapeError, match="does not broadcast"):
         gc.compile(density)(gc.ones(3), gc.ones(2))
 

@@ -32,10 +32,10 @@ def texts(source: str) -> Iterator[str]:
 
 def exists(name: str) -> bool:
     root, *parts = name.split(".")
-    found: Any = ROOTS[root]
+    result: Any = ROOTS[root]
     for part in parts:
         try:
-            found = getattr(found, part)
+            result = getattr(result, part)
         except AttributeError:
             return is_module(parts) or is_module(parts[:-1])
         except UnsupportedError:  # PyTorch's modules load only where that is installed
@@ -49,9 +49,9 @@ def is_module(parts: list[str]) -> bool:
 
 
 def test_names_in_messages_exist():
-    found = {n: p.name for p in PACKAGE.rglob("*.py") for t in texts(p.read_text("utf-8")) for n in _NAME.findall(t)}
-    assert len(found) > 100
-    assert {name: file for name, file in found.items() if name not in KEYS and not exists(name)} == {}
+    results = {n: p.name for p in PACKAGE.rglob("*.py") for t in texts(p.read_text("utf-8")) for n in _NAME.findall(t)}
+    assert len(results) > 100
+    assert {name: file for name, file in results.items() if name not in KEYS and not exists(name)} == {}
 
 
 def test_a_name_that_is_not_there_is_found():

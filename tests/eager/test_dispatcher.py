@@ -87,9 +87,9 @@ def test_numbers_that_are_too_large_for_a_type_become_infinite_in_silence(dtype)
         warnings.simplefilter("error")
         for make in made:
             for number in large:
-                found = make(number)
-                assert found.dtype.long_name == dtype
-                parts = found.real.float() if found.is_complex() else found.float()
+                result = make(number)
+                assert result.dtype.long_name == dtype
+                parts = result.real.float() if result.is_complex() else result.float()
                 assert np.all(parts.numpy() == np.copysign(np.inf, float(number)))
         if dtype != "complex64":
             assert not graphc.linspace(0, 1e300, 3, dtype=dtype).isfinite()[-1]
@@ -146,8 +146,8 @@ def test_in_reference_mode_every_application_of_every_op_is_its_numpy_reference(
                     continue  # their references evaluate the ops of the graph, which nobody applies
                 with contextlib.suppress(GraphcError):
                     types = tuple(map(array_type, sample.operands))
-                    found = op.result_types(types, op.normalize(sample.attrs))
-                    if {t.dtype.numpy for t in (*types, *found)} <= set(BY_NUMPY):  # others are the compiler's own
+                    result = op.result_types(types, op.normalize(sample.attrs))
+                    if {t.dtype.numpy for t in (*types, *result)} <= set(BY_NUMPY):  # others are the compiler's own
                         dispatch.apply(op, [graphc.tensor(a) for a in sample.operands], sample.attrs)
     assert len(applied) > 80 and all(applied.values())
     assert {name: referred[name] for name in applied} == applied

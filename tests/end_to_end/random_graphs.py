@@ -96,9 +96,9 @@ class Builder:
         """A scalar constant."""
         return self.graph.scalar(number, dtype)
 
-    def known(self, wanted: Callable[[Known], bool], shape=None, dtypes=FLOATS) -> Known:
+    def known(self, expected: Callable[[Known], bool], shape=None, dtypes=FLOATS) -> Known:
         """A value of the pool that fits, or a new one."""
-        fitting = [k for k in self.pool if wanted(k)]
+        fitting = [k for k in self.pool if expected(k)]
         if fitting and self.draw(st.integers(0, 5)):
             return self.pick(fitting[-6:])
         return self.fresh(self.shape() if shape is None else shape, self.pick(dtypes))
@@ -353,10 +353,10 @@ def matmul(b: Builder) -> None:
     inner = shape[-2] if ta else shape[-1]
     n = b.pick(EXTENTS)
     batch = shape[:-2] if b.draw(st.booleans()) else ()
-    wanted = (*batch, n, inner) if tb else (*batch, inner, n)
-    if int(np.prod(wanted, dtype=np.int64)) > LARGEST:
-        wanted = wanted[-2:]
-    y = b.tame(b.known(lambda k: k.value.type == TensorType(x.value.dtype, wanted), wanted, (x.value.dtype,)))
+    expected = (*batch, n, inner) if tb else (*batch, inner, n)
+    if int(np.prod(expected, dtype=np.int64)) > LARGEST:
+        expected = expected[-2:]
+    y = b.tame(b.known(lambda k: k.value.type == TensorType(x.value.dtype, expected), expected, (x.value.dtype,)))
     value = b.op("matmul", x, y, transpose_a=ta, transpose_b=tb)
     if value.type.size * inner <= 6000:
         b.add(value, False, x.bound * y.bound * max(1, inner))

@@ -62,14 +62,14 @@ def test_hooks_added_and_removed_later_are_traced_again(kind: str):
         yield module_hooks.register_module_forward_hook(lambda module, args, output: output + 1)
 
     def steps(net: Any, function: Any) -> list[np.ndarray]:
-        found, handles = [], []
+        results, handles = [], []
         for handle in (None, *changes(net[1])):
-            found += function()
+            results += function()
             handles += [handle] if handle else []
         for handle in handles:
             handle.remove()
-            found += function()
-        return found
+            results += function()
+        return results
 
     net, twin = network(), network()
     x = graphc.ones(4, 3)
@@ -78,13 +78,13 @@ def test_hooks_added_and_removed_later_are_traced_again(kind: str):
             compile_or_not(n, graphc.optim.SGD(n.parameters(), lr=0.1))
             for n, compile_or_not in ((net, graphc_step), (twin, eager_step))
         )
-        found, expected = steps(net, lambda: [step(x)]), steps(twin, lambda: [slow(x)])
+        result, expected = steps(net, lambda: [step(x)]), steps(twin, lambda: [slow(x)])
     else:
         fast = graphc.compile(net) if kind == "compile" else net
         if kind == "method":
             net.compile()
-        found, expected = steps(net, lambda: run(fast, net)), steps(twin, lambda: run(twin, twin))
-    for a, b in zip(found, expected, strict=True):
+        result, expected = steps(net, lambda: run(fast, net)), steps(twin, lambda: run(twin, twin))
+    for a, b in zip(result, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
 
 

@@ -228,21 +228,21 @@ def test_graph_gives_what_eager_gives(name: str):
     state = {path: array.copy() for path, array in traced.state().items()}
     expected, weights, gradients = eager(module, arrays)
 
-    wanted = {f"input {i}": v for i, v in enumerate(traced.inputs) if v.dtype.kind == "f"}
-    wanted |= {a.value.node.attrs["path"]: a.value for a in traced.arguments if a.tensor.requires_grad}
+    expected_result = {f"input {i}": v for i, v in enumerate(traced.inputs) if v.dtype.kind == "f"}
+    expected_result |= {a.value.node.attrs["path"]: a.value for a in traced.arguments if a.tensor.requires_grad}
     chosen = [i for i, differentiable in enumerate(traced.differentiable) if differentiable]
-    graph = vjp_graph(traced.graph, list(wanted.values()), chosen)
+    graph = vjp_graph(traced.graph, list(expected_result.values()), chosen)
     given = dict(zip((v.name for v in traced.inputs), arrays, strict=True))
     operands = [
         given[v.name] if v.name in given else state[v.node.attrs["path"]] for v in graph.inputs[: -len(weights)]
     ]
     evaluator = Evaluator()
-    found = evaluator.run(graph, [*operands, *weights])
+    result = evaluator.run(graph, [*operands, *weights])
 
-    for value, output in zip(found, expected, strict=False):
+    for value, output in zip(result, expected, strict=False):
         np.testing.assert_allclose(value, output.detach().numpy(), rtol=1e-9, atol=1e-12)
-    assert set(wanted) == set(gradients)
-    for (path, value), gradient in zip(wanted.items(), found[len(expected) :], strict=True):
+    assert set(expected_result) == set(gradients)
+    for (path, value), gradient in zip(expected_result.items(), result[len(expected) :], strict=True):
         assert gradient.shape == value.shape
         np.testing.assert_allclose(gradient, gradients[path], rtol=1e-8, atol=1e-11, err_msg=path)
     written = {a.value.node.attrs["path"] for a in traced.arguments if a.written}

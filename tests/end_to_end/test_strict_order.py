@@ -114,8 +114,8 @@ def run(name: str, target: str) -> tuple[np.ndarray, ...]:
     graph, x = frozen(name)
     target_or_skip(target)
     program = load_compiled(compile_stages(Stages(graph, target=running_target(target))))
-    found = program(x)
-    return tuple(found) if isinstance(found, (tuple, list)) else (found,)
+    result = program(x)
+    return tuple(result) if isinstance(result, (tuple, list)) else (result,)
 
 
 def bits(arrays: Any) -> list[bytes]:
@@ -161,8 +161,8 @@ def test_long_sums_stay_whole():
     fast, strict = (Stages(graph, target=target_named(name)).scheduled for name in ("avx2", "avx2:strict"))
     assert len(fast.kernels) > len(strict.kernels) == 1
     x = np.random.default_rng(0).standard_normal(1 << 19).astype(np.float32)
-    found = load_compiled(compile_stages(Stages(graph, target=running_target("host:strict"))))(x)
-    assert np.asarray(found).tobytes() == np.add.accumulate(x)[-1].tobytes()
+    result = load_compiled(compile_stages(Stages(graph, target=running_target("host:strict"))))(x)
+    assert np.asarray(result).tobytes() == np.add.accumulate(x)[-1].tobytes()
 
 
 def test_integers_are_still_summed_in_lanes():
@@ -203,11 +203,11 @@ def test_a_file_keeps_the_order_of_its_native_code(tmp_path: Path):
     gc.export(model.eval(), x, path=path, native=True, strict_order=True)
     assert is_strict(path)
     with gc.no_grad():
-        wanted = gc.compile(model, freeze=True, strict_order=True)(x).numpy()
+        expected = gc.compile(model, freeze=True, strict_order=True)(x).numpy()
     for trust in (True, False):
-        assert bits([gc.load(path, trust=trust)(x.numpy())]) == bits([wanted])
+        assert bits([gc.load(path, trust=trust)(x.numpy())]) == bits([expected])
     gc.export(model, x, path=path, native=True)
-    assert bits([gc.load(path, trust=True, strict_order=True)(x.numpy())]) == bits([wanted])
+    assert bits([gc.load(path, trust=True, strict_order=True)(x.numpy())]) == bits([expected])
 
 
 def test_a_file_without_native_code_has_no_order(tmp_path: Path):

@@ -118,11 +118,11 @@ def results(library: Any, function: Callable[..., Any], inside: bool, compiled: 
 
     called = gradients if inside else lambda x, y: function(library, x, y)
     called = graphc.compile(called) if compiled else called
-    found = called(*leaves)
+    result = called(*leaves)
     if not inside:
-        found.sum().backward()
-        found = [x.grad for x in leaves]
-    return [np.zeros(4) if g is None else g.detach().numpy() for g in found]
+        result.sum().backward()
+        result = [x.grad for x in leaves]
+    return [np.zeros(4) if g is None else g.detach().numpy() for g in result]
 
 
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
@@ -167,7 +167,7 @@ WRITES = {"clamp": clamp, "data": lambda library, w: w.data.mul_(2.0), "normaliz
 @pytest.mark.parametrize("name", WRITES)
 def test_parameters_that_the_forward_pass_writes_are_trained(name: str, way: str):
     torch = pytest.importorskip("torch")
-    found = []
+    results = []
     for library in (torch, graphc):
         net = net_of(library, WRITES[name])
         optimizer = library.optim.SGD(net.parameters(), lr=0.1)
@@ -184,6 +184,6 @@ def test_parameters_that_the_forward_pass_writes_are_trained(name: str, way: str
                 loss.backward()
                 optimizer.step()
                 losses.append(loss.item())
-        found.append([losses, net.w.tolist()])
-    np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-5)
-    np.testing.assert_allclose(found[0][1], found[1][1], rtol=1e-5)
+        results.append([losses, net.w.tolist()])
+    np.testing.assert_allclose(results[0][0], results[1][0], rtol=1e-5)
+    np.testing.assert_allclose(results[0][1], results[1][1], rtol=1e-5)

@@ -118,13 +118,13 @@ def pair(family: Family) -> tuple[Any, Any, Any]:
 
 
 def flat(output: Any) -> list[np.ndarray]:
-    found = output if isinstance(output, tuple) else (output,)
-    return [t.detach().numpy() for t in found]
+    result = output if isinstance(output, tuple) else (output,)
+    return [t.detach().numpy() for t in result]
 
 
-def assert_close(found: list[np.ndarray], expected: list[np.ndarray], what: str) -> None:
-    assert len(found) == len(expected)
-    for a, b in zip(found, expected, strict=True):
+def assert_close(result: list[np.ndarray], expected: list[np.ndarray], what: str) -> None:
+    assert len(result) == len(expected)
+    for a, b in zip(result, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=TOLERANCE, atol=TOLERANCE, err_msg=what)
 
 
@@ -162,14 +162,14 @@ def test_training_step(name):
     again = family.build(graphc)
     again.load_state_dict(ours.state_dict())
     expected, state = train(torch, theirs, family)
-    found, eager_state = train(graphc, ours, family)
-    assert found == pytest.approx(expected, rel=TOLERANCE)
+    result, eager_state = train(graphc, ours, family)
+    assert result == pytest.approx(expected, rel=TOLERANCE)
     assert_close(list(eager_state.values()), list(state.values()), "eager")
 
     optimizer = graphc.optim.SGD(again.parameters(), lr=0.05, momentum=0.9)
     step = graphc.compile_step(again, family.loss(graphc), optimizer)
     (target,) = tensors(graphc, [family.target])
-    found = step(tuple(tensors(graphc, family.inputs)), target).item()
-    assert found == pytest.approx(expected, rel=TOLERANCE)
-    for (key, value), wanted in zip(again.state_dict().items(), state.values(), strict=True):
-        np.testing.assert_allclose(value.detach().numpy(), wanted, rtol=TOLERANCE, atol=TOLERANCE, err_msg=key)
+    result = step(tuple(tensors(graphc, family.inputs)), target).item()
+    assert result == pytest.approx(expected, rel=TOLERANCE)
+    for (key, value), expected_result in zip(again.state_dict().items(), state.values(), strict=True):
+        np.testing.assert_allclose(value.detach().numpy(), expected_result, rtol=TOLERANCE, atol=TOLERANCE, err_msg=key)

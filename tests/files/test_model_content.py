@@ -60,26 +60,26 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "a.gcm"
 
 
-def assert_equal_arrays(found: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> None:
-    assert list(found) == list(expected)
+def assert_equal_arrays(result: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> None:
+    assert list(result) == list(expected)
     for name, array in expected.items():
-        assert (found[name].dtype, found[name].shape) == (array.dtype, array.shape)
-        assert found[name].tobytes() == array.tobytes()
+        assert (result[name].dtype, result[name].shape) == (array.dtype, array.shape)
+        assert result[name].tobytes() == array.tobytes()
 
 
 def test_a_model_comes_back(file: Path):
-    found = model_content.load(file)
-    assert found.manifest == model().manifest and not found.is_old
-    assert_equal_arrays(found.weights, WEIGHTS)
-    assert found.first.text == TEXT and found.entry("count").text == SECOND.text
-    assert_equal_arrays(found.first.data, dict(sorted(DATA.items())))
-    assert_equal_arrays(found.entry("count").data, SECOND.data)
-    assert [(c.manifest, c.object, c.constants.tobytes()) for c in found.entry("count").natives] == [
+    loaded = model_content.load(file)
+    assert loaded.manifest == model().manifest and not loaded.is_old
+    assert_equal_arrays(loaded.weights, WEIGHTS)
+    assert loaded.first.text == TEXT and loaded.entry("count").text == SECOND.text
+    assert_equal_arrays(loaded.first.data, dict(sorted(DATA.items())))
+    assert_equal_arrays(loaded.entry("count").data, SECOND.data)
+    assert [(c.manifest, c.object, c.constants.tobytes()) for c in loaded.entry("count").natives] == [
         (c.manifest, c.object, c.constants.tobytes()) for c in (CODE, OTHER)
     ]
-    sample = found.entry("count").golden[1]
+    sample = loaded.entry("count").golden[1]
     assert [a.tobytes() for a in (*sample.inputs, *sample.outputs)] == [ARRAYS[1].tobytes()] * 2
-    for array in (*found.weights.values(), *found.first.data.values()):
+    for array in (*loaded.weights.values(), *loaded.first.data.values()):
         assert not array.flags.writeable
         assert array.ctypes.data % 64 == 0 or not array.size
 
@@ -96,17 +96,17 @@ def test_what_is_equal_is_kept_once(file: Path):
     assert [name for name in sections if name.startswith(("constants", "object"))] == [
         *("constants.0", "object.0", "object.1")
     ]
-    found = model_content.load(file)
-    assert found.manifest.entry("count").data == {"mine": found.manifest.first.data["k.f32"]}
-    assert sum(t.section == "golden" for t in found.manifest.tensors) == 2
+    loaded = model_content.load(file)
+    assert loaded.manifest.entry("count").data == {"mine": loaded.manifest.first.data["k.f32"]}
+    assert sum(t.section == "golden" for t in loaded.manifest.tensors) == 2
 
 
 def test_views_and_other_byte_orders_are_stored_dense(tmp_path: Path):
     base = RANDOM.normal(size=(4, 6)).astype(np.float32)
     weights = {**WEIGHTS, "t": base.T, "s": base[::2, ::3], "b": base.astype(">f4")}
     model_content.save(tmp_path / "v.gcm", model(weights=weights))
-    found = model_content.load(tmp_path / "v.gcm").weights
-    assert_equal_arrays(found, {**WEIGHTS, "t": np.ascontiguousarray(base.T), "s": base[::2, ::3].copy(), "b": base})
+    loaded = model_content.load(tmp_path / "v.gcm").weights
+    assert_equal_arrays(loaded, {**WEIGHTS, "t": np.ascontiguousarray(base.T), "s": base[::2, ::3].copy(), "b": base})
 
 
 def test_equal_models_give_equal_bytes(file: Path, tmp_path: Path):
@@ -144,8 +144,8 @@ def forge(path: Path, change: Any, sections: dict[str, bytes | None] | None = No
     old: dict[str, Any] = {name: s.tobytes() for name, s in container.read_sections(path).items()}
     if isinstance(change, dict):
         change = json.dumps({**json.loads(old["manifest"]), **change}).encode()
-    found = {**old, "manifest": change, **(sections or {})}
-    container.write_sections(path, {k: [v] for k, v in found.items() if v is not None})
+    results = {**old, "manifest": change, **(sections or {})}
+    container.write_sections(path, {k: [v] for k, v in results.items() if v is not None})
 
 
 def tensor(**changes: object) -> dict[str, object]:

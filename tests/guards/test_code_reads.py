@@ -28,8 +28,8 @@ def outer(factor: float) -> Any:
 
 
 def test_the_variables_of_code():
-    found = {(v.name, v.is_global, v.attributes) for v in variables_of(outer(1.0).__code__)}
-    assert found == {
+    results = {(v.name, v.is_global, v.attributes) for v in variables_of(outer(1.0).__code__)}
+    assert results == {
         ("np", True, ("linalg", "norm")),
         ("factor", False, ()),
         ("VALUE", True, ()),
@@ -69,7 +69,7 @@ def test_the_functions_of_each_frame(known: bool, monkeypatch: pytest.MonkeyPatc
         second([1.0])
         json.dumps([1])
     assert first in seen[0] and second in seen[1] and first not in seen[1] and len(seen) == 2
-    assert not known or [len(found) for found in seen] == [1, 1]
+    assert not known or [len(result) for result in seen] == [1, 1]
     first([1.0])
     assert len(seen) == 2
 

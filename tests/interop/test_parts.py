@@ -10,31 +10,31 @@ from graphc.interop.parts import ImportedRoot, ImportedSubmodule, Member
 
 
 def whole(*members: Member) -> ImportedRoot:
-    found = ImportedRoot("Net")
+    result = ImportedRoot("Net")
     for member in members:
-        found._add(member)
-    return found
+        result._add(member)
+    return result
 
 
 def test_members_lie_in_parts_by_their_paths():
     weight = nn.Parameter(gc.ones(2))
-    found = whole(Member("body.fc.weight", weight, "param"), Member("mean", gc.zeros(1), "buffer"))
-    assert found.get_parameter("body.fc.weight") is weight
-    assert list(found.state_dict()) == ["mean", "body.fc.weight"]
-    assert [name for name, _ in found.named_modules()] == ["", "body", "body.fc"]
+    result = whole(Member("body.fc.weight", weight, "param"), Member("mean", gc.zeros(1), "buffer"))
+    assert result.get_parameter("body.fc.weight") is weight
+    assert list(result.state_dict()) == ["mean", "body.fc.weight"]
+    assert [name for name, _ in result.named_modules()] == ["", "body", "body.fc"]
 
 
 def test_buffers_that_are_no_state_are_not_in_the_state():
-    found = whole(Member("a.kept", gc.zeros(1), "buffer"), Member("a.left", gc.zeros(1), "transient"))
-    assert list(found.state_dict()) == ["a.kept"] and set(found._tensors()) == {"a.kept", "a.left"}
+    result = whole(Member("a.kept", gc.zeros(1), "buffer"), Member("a.left", gc.zeros(1), "transient"))
+    assert list(result.state_dict()) == ["a.kept"] and set(result._tensors()) == {"a.kept", "a.left"}
 
 
 def test_parts_have_the_names_of_their_kinds_and_may_be_shared():
-    found = ImportedRoot("Net")
-    found._put("block", "Block", None)
-    found._put("again", "Block", "block")
-    assert found.get_submodule("block") is found.get_submodule("again")
-    assert (repr(found).splitlines()[0], repr(found.get_submodule("block"))) == ("Net(", "Block()")
+    result = ImportedRoot("Net")
+    result._put("block", "Block", None)
+    result._put("again", "Block", "block")
+    assert result.get_submodule("block") is result.get_submodule("again")
+    assert (repr(result).splitlines()[0], repr(result.get_submodule("block"))) == ("Net(", "Block()")
 
 
 def test_a_part_cannot_be_called():
@@ -43,15 +43,15 @@ def test_a_part_cannot_be_called():
 
 
 def test_hooks_of_parts_are_refused_those_of_the_whole_are_not():
-    found = whole(Member("fc.weight", nn.Parameter(gc.ones(2)), "param"))
-    found.register_forward_hook(lambda *a: None)
-    found._check_hooks()
-    found.get_submodule("fc").register_forward_hook(lambda *a: None)
+    result = whole(Member("fc.weight", nn.Parameter(gc.ones(2)), "param"))
+    result.register_forward_hook(lambda *a: None)
+    result._check_hooks()
+    result.get_submodule("fc").register_forward_hook(lambda *a: None)
     with pytest.raises(errors.UnsupportedError, match="hooks of fc"):
-        found._check_hooks()
+        result._check_hooks()
 
 
 def test_the_training_flag_reaches_all_parts():
-    found = whole(Member("a.b.weight", nn.Parameter(gc.ones(2)), "param"))
-    found.train(False)
-    assert [m.training for m in found.modules()] == [False, False, False]
+    result = whole(Member("a.b.weight", nn.Parameter(gc.ones(2)), "param"))
+    result.train(False)
+    assert [m.training for m in result.modules()] == [False, False, False]

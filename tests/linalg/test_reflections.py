@@ -22,10 +22,10 @@ MATRICES = [X, Z, X.swapaxes(1, 2), Z.swapaxes(1, 2), SOME_ZEROS, np.diag([1.0 +
 @pytest.mark.parametrize("x", MATRICES)
 def test_factors_are_those_of_lapack(x: np.ndarray):
     torch = pytest.importorskip("torch")
-    wanted = torch.geqrf(torch.tensor(x))
+    expected = torch.geqrf(torch.tensor(x))
     for function in (reflections.geqrf, gc.compile(reflections.geqrf)):
-        for found, right in zip(function(gc.tensor(x)), wanted, strict=True):
-            np.testing.assert_allclose(found.numpy(), right.numpy(), atol=1e-13, strict=True)
+        for result, right in zip(function(gc.tensor(x)), expected, strict=True):
+            np.testing.assert_allclose(result.numpy(), right.numpy(), atol=1e-13, strict=True)
 
 
 @pytest.mark.torch
@@ -38,12 +38,12 @@ def test_whole_products_are_applied(x: np.ndarray, left: bool, transpose: bool):
     given = [*torch.geqrf(torch.tensor(x)), torch.tensor(other)]
     mine = [gc.tensor(np.array(t.numpy(), order="C"), requires_grad=True) for t in given]
     theirs = [t.requires_grad_() for t in given]
-    found = gc.compile(reflections.ormqr)(*mine, left, transpose)
-    wanted = torch.ormqr(*theirs, left, transpose)
-    np.testing.assert_allclose(found.detach().numpy(), wanted.detach().resolve_conj().numpy(), atol=1e-13)
-    weights = RANDOM.normal(size=found.shape).astype(x.dtype)
-    grads = gc.autograd.grad(found, mine, gc.tensor(weights))
-    for a, b in zip(grads, torch.autograd.grad(wanted, theirs, torch.tensor(weights)), strict=True):
+    result = gc.compile(reflections.ormqr)(*mine, left, transpose)
+    expected = torch.ormqr(*theirs, left, transpose)
+    np.testing.assert_allclose(result.detach().numpy(), expected.detach().resolve_conj().numpy(), atol=1e-13)
+    weights = RANDOM.normal(size=result.shape).astype(x.dtype)
+    grads = gc.autograd.grad(result, mine, gc.tensor(weights))
+    for a, b in zip(grads, torch.autograd.grad(expected, theirs, torch.tensor(weights)), strict=True):
         np.testing.assert_allclose(a.numpy(), b.resolve_conj().numpy(), atol=1e-12)
 
 

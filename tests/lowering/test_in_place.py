@@ -312,8 +312,8 @@ def test_threads_update_a_state(text: str):
     for count in (1, 2, 3):
         given = [a.copy() for a in arguments]
         with thread_count(count):
-            found = run.run(given[1:], given[:1])
-        native.check_results((list(found), {"s": given[0]}), expected, native.Tolerance())
+            result = run.run(given[1:], given[:1])
+        native.check_results((list(result), {"s": given[0]}), expected, native.Tolerance())
 
 
 def test_layouts_leave_states_as_they_lie():
@@ -330,5 +330,5 @@ def test_layouts_leave_states_as_they_lie():
     expected = native.run_graph(graph, arguments)
     for layout in LAYOUTS:
         given = [a.copy() for a in arguments]
-        found = run_program(lower_layouts(graph, [layout])[0], given)
-        native.check_results((list(found), {"s": given[0]}), expected, native.Tolerance())
+        result = run_program(lower_layouts(graph, [layout])[0], given)
+        native.check_results((list(result), {"s": given[0]}), expected, native.Tolerance())

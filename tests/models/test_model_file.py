@@ -36,8 +36,8 @@ def test_a_model_computes_what_its_graph_means(model: LoadedModel, arrays: list[
     expected = evaluate(mlp(), arrays)
     for results in (model(arrays[0]), model(x=arrays[0])):
         assert isinstance(results, tuple)
-        for found, wanted in zip(results, expected, strict=True):
-            np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+        for result, expected_result in zip(results, expected, strict=True):
+            np.testing.assert_allclose(result, expected_result, rtol=1e-5, atol=1e-5)
 
 
 def test_names_and_types(model: LoadedModel):
@@ -54,7 +54,7 @@ def test_wrong_calls_are_refused(model: LoadedModel, arrays: list[np.ndarray]):
         model(x[:2])
     with pytest.raises(DTypeError, match="float64"):
         model(x.astype(np.float64))
-    with pytest.raises(ArgumentError, match="no input 'y'\n  try    one of x"):
+    with pytest.raises(ArgumentError, match="no input 'y'\n  try    use one of x"):
         model(y=x)
     with pytest.raises(ArgumentError, match="given twice"):
         model(x, x=x)
@@ -88,8 +88,8 @@ def test_constants_beside_the_text_come_back(tmp_path: Path):
 
 def test_out_is_filled(model: LoadedModel, arrays: list[np.ndarray]):
     out = [np.empty((4, 32), np.float32), np.empty(4, np.float32)]
-    found = model.run([arrays[0]], out)
-    assert found[0] is out[0]
+    result = model.run([arrays[0]], out)
+    assert result[0] is out[0]
     np.testing.assert_array_equal(out[1], model(arrays[0])[1])
 
 
@@ -123,9 +123,9 @@ def test_outputs_nest_as_asked(tmp_path: Path, arrays: list[np.ndarray]):
     save_graph(mlp(), weights(mlp(), arrays), tmp_path / "d.gcm", structure=structure)
     model = load(tmp_path / "d.gcm")
     assert [s.name for s in model.outputs] == ["rest.0", "sum"]
-    found = model(arrays[0])
-    assert list(found) == ["sum", "rest"]
-    assert found["sum"].shape == (4,) and found["rest"][0].shape == (4, 32) and found["rest"][1] is None
+    result = model(arrays[0])
+    assert list(result) == ["sum", "rest"]
+    assert result["sum"].shape == (4,) and result["rest"][0].shape == (4, 32) and result["rest"][1] is None
 
 
 def test_missing_weights_are_named(tmp_path: Path):
@@ -137,9 +137,9 @@ def test_missing_weights_are_named(tmp_path: Path):
 def test_a_loaded_model_takes_tensors_and_gives_tensors(tmp_path):
     graphc.export(lambda x, y: {"sum": x + y, "both": (x, y)}, graphc.zeros(2), graphc.ones(2), path=tmp_path / "m.gcm")
     model = graphc.load(tmp_path / "m.gcm")
-    found = model(graphc.ones(2), np.ones(2, np.float32))
-    assert isinstance(found["sum"], graphc.Tensor) and found["sum"].tolist() == [2, 2]
-    assert isinstance(found["both"][1], graphc.Tensor)
+    result = model(graphc.ones(2), np.ones(2, np.float32))
+    assert isinstance(result["sum"], graphc.Tensor) and result["sum"].tolist() == [2, 2]
+    assert isinstance(result["both"][1], graphc.Tensor)
     assert isinstance(model(np.ones(2, np.float32), np.ones(2, np.float32))["sum"], np.ndarray)
     with graphc.no_grad():
         assert model(graphc.ones(2, requires_grad=True), graphc.ones(2))["sum"].tolist() == [2, 2]

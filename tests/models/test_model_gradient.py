@@ -24,8 +24,8 @@ def make_net() -> nn.Module:
 X, Y = np.linspace(-1, 1, 15, dtype=np.float32).reshape(5, 3), np.ones((5, 2), np.float32)
 
 
-def gradients(model: Any, x: Any, wanted: Sequence[Any], create_graph: bool = False) -> Any:
-    return gc.autograd.grad(model(x).square().sum(), wanted, create_graph=create_graph)
+def gradients(model: Any, x: Any, expected: Sequence[Any], create_graph: bool = False) -> Any:
+    return gc.autograd.grad(model(x).square().sum(), expected, create_graph=create_graph)
 
 
 @pytest.mark.parametrize("native", [False, True])
@@ -35,8 +35,8 @@ def test_gradients_go_to_inputs(tmp_path: Path, native: bool):
     model = gc.load(tmp_path / "m.gcm", trust=native)
     assert list(model.parameters()) == []
     x = gc.tensor(X, requires_grad=True)
-    (found,), (expected,) = gradients(model, x, [x]), gradients(net, x, [x])
-    np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-4, atol=1e-5)
+    (result,), (expected,) = gradients(model, x, [x]), gradients(net, x, [x])
+    np.testing.assert_allclose(result.numpy(), expected.numpy(), rtol=1e-4, atol=1e-5)
     assert isinstance(model(X), np.ndarray)
 
 
@@ -50,12 +50,12 @@ def test_parameters_train_as_those_of_the_model(tmp_path: Path, native: bool):
     steps = [(m, gc.optim.SGD(m.parameters(), lr=0.1, momentum=0.9)) for m in (model, net)]
     losses: list[list[float]] = [[], []]
     for _ in range(10):
-        for (trained, optimizer), found in zip(steps, losses, strict=True):
+        for (trained, optimizer), result in zip(steps, losses, strict=True):
             optimizer.zero_grad()
             loss = F.mse_loss(trained(gc.tensor(X)), gc.tensor(Y))
             loss.backward()
             optimizer.step()
-            found.append(loss.item())
+            result.append(loss.item())
     np.testing.assert_allclose(losses[0], losses[1], rtol=1e-4)
     assert losses[0][-1] < losses[0][0] / 3
     with gc.no_grad():
@@ -67,12 +67,12 @@ def test_gradients_have_gradients(tmp_path: Path):
     net = make_net()
     gc.export(net, X, path=tmp_path / "m.gcm", derivative=True)
     model: Any = gc.load(tmp_path / "m.gcm", trainable=True)
-    found = []
+    results = []
     for each in (model, net):
         x = gc.tensor(X, requires_grad=True)
         (first,) = gradients(each, x, [x], create_graph=True)
-        found.append(gc.autograd.grad(first.square().sum(), [x, *each.parameters()], allow_unused=True))
-    for a, b in zip(*found, strict=True):
+        results.append(gc.autograd.grad(first.square().sum(), [x, *each.parameters()], allow_unused=True))
+    for a, b in zip(*results, strict=True):
         assert a is not None and b is not None and b.numpy().any()
         np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-3, atol=1e-4)
 
@@ -83,8 +83,8 @@ def test_sizes_are_those_of_each_call(tmp_path: Path):
     model: Any = gc.load(tmp_path / "m.gcm", trainable=True)
     for size in (3, 7):
         x = gc.tensor(np.resize(X, (size, 3)), requires_grad=True)
-        found, expected = (gradients(m, x, [x, *m.parameters()]) for m in (model, net))
-        for a, b in zip(found, expected, strict=True):
+        result, expected = (gradients(m, x, [x, *m.parameters()]) for m in (model, net))
+        for a, b in zip(result, expected, strict=True):
             np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-3, atol=1e-4)
 
 
@@ -108,9 +108,9 @@ def test_states_are_written_once_and_only_what_is_trained_has_gradients(tmp_path
     gc.export(net, x, rows, path=tmp_path / "m.gcm", derivative=True)
     model: Any = gc.load(tmp_path / "m.gcm", trainable=True)
     expected = net(gc.tensor(x), gc.tensor(rows))
-    found = model(gc.tensor(x), gc.tensor(rows))
-    assert found["best"].tolist() == expected["best"].tolist() and not found["best"].requires_grad
-    for outputs in (found, expected):
+    result = model(gc.tensor(x), gc.tensor(rows))
+    assert result["best"].tolist() == expected["best"].tolist() and not result["best"].requires_grad
+    for outputs in (result, expected):
         (outputs["logits"].square().sum() + outputs["pair"][0]).backward()
     given = {name: p.grad for name, p in model.named_parameters()}
     assert given["fc.bias"] is None

@@ -26,13 +26,13 @@ class Net(nn.Module):
         return {"scores": x, "again": F.linear(x, gc.ones(2, 5))}
 
 
-def rows(found) -> dict[str, object]:
-    return {layer.path: layer for layer in found.layers}
+def rows(result) -> dict[str, object]:
+    return {layer.path: layer for layer in result.layers}
 
 
 def test_every_layer():
-    found = gc.summary(Net(), gc.zeros(2, 3, 6, 4))
-    layers = rows(found)
+    summary = gc.summary(Net(), gc.zeros(2, 3, 6, 4))
+    layers = rows(summary)
     assert list(layers) == ["", "features", "features.0", "features.1", "features.2", "fc", "unused"]
     conv = layers["features.0"]
     assert (conv.kind, conv.name, conv.depth, conv.calls) == ("Conv2d", "0", 2, 1)
@@ -46,21 +46,21 @@ def test_every_layer():
     assert layers[""].outputs == ((2, 5), (2, 2))
     assert layers["unused"].calls == 0
     assert layers[""].parameters == sum(p.numel() for p in Net().parameters())
-    assert found.input_bytes == 2 * 3 * 6 * 4 * 4
+    assert summary.input_bytes == 2 * 3 * 6 * 4 * 4
     assert layers["features.1"].state_bytes == 4 * 8 * 4 + 8
     assert layers[""].output_bytes == 4 * (3 * 2 * 8 * 6 * 4 + 2 * 5)
 
 
 def test_the_text_and_the_data():
-    found = gc.summary(Net(), np.zeros((2, 3, 6, 4), np.float32))
-    text = str(found)
+    summary = gc.summary(Net(), np.zeros((2, 3, 6, 4), np.float32))
+    text = str(summary)
     assert "    0: Conv2d" in text
     assert "[2, 5] [2, 2]" in text
     assert "10,000" in text
     assert "(not called)" in text
-    assert "0: Conv2d" not in found.text(depth=1)
-    data = json.loads(json.dumps(found.to_dict()))
-    assert data["parameters"] == found.total.parameters
+    assert "0: Conv2d" not in summary.text(depth=1)
+    data = json.loads(json.dumps(summary.to_dict()))
+    assert data["parameters"] == summary.total.parameters
     assert data["layers"][2]["outputs"] == [[2, 8, 6, 4]]
 
 
@@ -86,10 +86,10 @@ def test_shared_modules_and_frozen_parameters():
     shared = nn.Linear(4, 4)
     model = nn.Sequential(shared, nn.ReLU(), shared)
     shared.weight.requires_grad_(False)
-    found = rows(gc.summary(model, gc.zeros(3, 4)))
-    assert found["0"].calls == 2
-    assert found["0"].multiply_adds == 2 * 3 * 16
-    assert (found[""].parameters, found[""].trainable) == (20, 4)
+    summary_rows = rows(gc.summary(model, gc.zeros(3, 4)))
+    assert summary_rows["0"].calls == 2
+    assert summary_rows["0"].multiply_adds == 2 * 3 * 16
+    assert (summary_rows[""].parameters, summary_rows[""].trainable) == (20, 4)
 
 
 def test_transposed_grouped_and_batched_products():
@@ -103,10 +103,13 @@ def test_transposed_grouped_and_batched_products():
             y = self.grouped(self.up(x)).flatten(2)
             return y @ y.transpose(1, 2)
 
-    found = rows(gc.summary(Products(), gc.zeros(2, 4, 5, 5)))
-    assert found["up"].multiply_adds == 2 * 4 * 5 * 5 * 6 * 9
-    assert found["grouped"].multiply_adds == 2 * 12 * 9 * 9 * 2 * 9
-    assert found[""].multiply_adds - found["up"].multiply_adds - found["grouped"].multiply_adds == 2 * 12 * 12 * 81
+    summary_rows = rows(gc.summary(Products(), gc.zeros(2, 4, 5, 5)))
+    assert summary_rows["up"].multiply_adds == 2 * 4 * 5 * 5 * 6 * 9
+    assert summary_rows["grouped"].multiply_adds == 2 * 12 * 9 * 9 * 2 * 9
+    assert (
+        summary_rows[""].multiply_adds - summary_rows["up"].multiply_adds - summary_rows["grouped"].multiply_adds
+        == 2 * 12 * 12 * 81
+    )
 
 
 def test_products_inside_of_custom_functions_count():

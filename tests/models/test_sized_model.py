@@ -37,12 +37,12 @@ class Counting(nn.Module):
 def check(loaded, model):
     for batch, time in ((1, 1), (2, 5), (64, 3), (3, 100)):
         x, mask = np.random.rand(batch, time, 8).astype(np.float32), np.ones((batch, time), np.float32)
-        found = loaded(x, mask=mask)
+        result = loaded(x, mask=mask)
         with gc.no_grad():
             expected = model(gc.tensor(x), gc.tensor(mask))
-        assert found.keys() == expected.keys()
+        assert result.keys() == expected.keys()
         for name, value in expected.items():
-            np.testing.assert_allclose(found[name], value.numpy(), rtol=1e-5, atol=1e-6)
+            np.testing.assert_allclose(result[name], value.numpy(), rtol=1e-5, atol=1e-6)
 
 
 def test_a_loaded_model_takes_all_sizes(path):
@@ -198,8 +198,10 @@ def test_calls_go_on_while_a_program_for_other_sizes_is_made(path, monkeypatch):
         return compile_on(graph, machine)
 
     monkeypatch.setattr(sized_model, "compile_on", slow)
-    found = []
-    threads = [threading.Thread(target=lambda: found.append(loaded(np.ones(5, np.float32)).tolist())) for _ in range(2)]
+    results = []
+    threads = [
+        threading.Thread(target=lambda: results.append(loaded(np.ones(5, np.float32)).tolist())) for _ in range(2)
+    ]
     for thread in threads:
         thread.start()
     assert begun.wait(60)
@@ -207,4 +209,4 @@ def test_calls_go_on_while_a_program_for_other_sizes_is_made(path, monkeypatch):
     go_on.set()
     for thread in threads:
         thread.join()
-    assert found == [[2.0] * 5] * 2
+    assert results == [[2.0] * 5] * 2

@@ -22,15 +22,15 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    found = tmp_path_factory.mktemp("recorded")
+    result = tmp_path_factory.mktemp("recorded")
     for kind in KINDS:
         gc.manual_seed(7)
         step, _, _, batch = make(kind)
         for _ in range(3):
             step(*batch)
-        with gc.debug(record=found / f"{kind}.gcr"):
+        with gc.debug(record=result / f"{kind}.gcr"):
             step(*batch)
-    return found
+    return result
 
 
 def test_steps_are_replayed_bit_for_bit_in_another_process(folder):
@@ -43,24 +43,24 @@ def test_steps_are_replayed_bit_for_bit_in_another_process(folder):
 def test_what_was_recorded_compiled_is_replayed_eagerly(folder, kind):
     gc.manual_seed(1)
     step, net, _, _ = make(kind)
-    found = gc.replay(folder / f"{kind}.gcr", step, eager=True)
-    ops = [e.op for e in found.log.events]
+    replayed = gc.replay(folder / f"{kind}.gcr", step, eager=True)
+    ops = [e.op for e in replayed.log.events]
     assert (ops[0], ops.count("conv"), ops.count("matmul")) == ("conv", 2, 2), "forward and backward pass"
-    result = found.values[0]
+    result = replayed.values[0]
     assert result.path == "result" and result.is_within and result.relative < 1e-5
-    weights = {v.path: v for v in found.values}
-    assert all(v.is_within for name, v in weights.items() if name.endswith("last.weight")), str(found)
-    assert net.training and found.op is None
+    weights = {v.path: v for v in replayed.values}
+    assert all(v.is_within for name, v in weights.items() if name.endswith("last.weight")), str(replayed)
+    assert net.training and replayed.op is None
 
 
 def test_the_first_op_that_differs_is_named(folder):
     step, net, _, _ = make("eager")
     net.drop.p = 0.2
-    found = gc.replay(folder / "eager.gcr", step)
-    assert not found.is_equal and not found
-    assert "in drop (Dropout)" in found.op.recorded and "drop (Dropout)" in found.op.replayed
-    assert "the first op that differs" in str(found) and found.first.path == "result"
-    assert json.loads(json.dumps(found.to_dict()))["equal"] is False
+    result = gc.replay(folder / "eager.gcr", step)
+    assert not result.is_equal and not result
+    assert "in drop (Dropout)" in result.op.recorded and "drop (Dropout)" in result.op.replayed
+    assert "the first op that differs" in str(result) and result.first.path == "result"
+    assert json.loads(json.dumps(result.to_dict()))["equal"] is False
 
 
 def test_other_models_are_refused(folder):
@@ -121,14 +121,14 @@ def test_a_bad_step_is_recorded_when_it_comes_and_stops_again(tmp_path, capsys):
         watched(gc.ones(3, 2))
     assert capsys.readouterr().err == f"debug: recorded step in {path}, {path.stat().st_size:,} bytes\n"
     other, again = make_step()
-    found = gc.replay(path, again)
-    assert isinstance(found.error, NonFiniteError) and found.error.stop.event.op == "sqrt"
-    assert found.is_equal, str(found)
+    result = gc.replay(path, again)
+    assert isinstance(result.error, NonFiniteError) and result.error.stop.event.op == "sqrt"
+    assert result.is_equal, str(result)
     assert all(not p.detach().numpy().any() for p in other.parameters())
     seen = []
     gc.replay(path, again, on_stop=seen.append)
     assert seen[0].event.op == "sqrt" and not np.isfinite(seen[0].outputs[0].numpy()).all()
-    assert gc.replay(path, gc.compile(again), eager=True).error.what == found.error.what
+    assert gc.replay(path, gc.compile(again), eager=True).error.what == result.error.what
 
 
 def test_good_steps_are_not_written_where_a_stop_is_asked_for(tmp_path):
@@ -148,11 +148,11 @@ def test_compiled_steps_whose_result_is_not_finite_are_recorded(tmp_path):
     with pytest.raises(NonFiniteError, match="step: the result is not finite after the call") as caught, session:
         step(bad, gc.ones(3, 1))
     assert "graphc.replay(" in caught.value.remedy
-    found = gc.replay(path, step)
-    assert found.is_equal and "not finite" in str(found)
-    found = gc.replay(path, step, eager=True)
-    assert not found and not found.values and found.error.stop.event.op
-    assert str(found).startswith("step: raised NonFiniteError again, but elsewhere")
+    result = gc.replay(path, step)
+    assert result.is_equal and "not finite" in str(result)
+    result = gc.replay(path, step, eager=True)
+    assert not result and not result.values and result.error.stop.event.op
+    assert str(result).startswith("step: raised NonFiniteError again, but elsewhere")
 
 
 def test_random_numbers_of_python_and_numpy_come_again(tmp_path):
@@ -164,9 +164,9 @@ def test_random_numbers_of_python_and_numpy_come_again(tmp_path):
 
     with gc.debug(record=tmp_path / "step.gcr"):
         first = step({"x": gc.ones(3, 4)}, scale=2.0, flags=["a", None, (1, True)])
-    found = gc.replay(tmp_path / "step.gcr", step)
-    assert found.is_equal and found.result["loss"].item() == first["loss"].item()
-    assert found.result["flags"] == ["a", None, (1, True)]
+    result = gc.replay(tmp_path / "step.gcr", step)
+    assert result.is_equal and result.result["loss"].item() == first["loss"].item()
+    assert result.result["flags"] == ["a", None, (1, True)]
 
 
 def test_gradients_that_were_there_before_are_there_again(tmp_path):

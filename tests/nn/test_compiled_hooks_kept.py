@@ -39,8 +39,8 @@ def gradients(compiled, hook, loss):
     ids=["both", "kept", "output"],
 )
 def test_a_loss_of_what_a_hook_kept_trains_what_made_it(hook, loss):
-    for found, expected in zip(gradients(True, hook, loss), gradients(False, hook, loss), strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    for result, expected in zip(gradients(True, hook, loss), gradients(False, hook, loss), strict=True):
+        np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_an_output_that_a_hook_kept_can_retain_its_gradient():

@@ -120,13 +120,13 @@ def _resized(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 
 def every_naming(op: OpDef) -> list[Naming]:
     """Return the namings of all samples of an op. Samples that differ in numbers or element types only count once."""
-    found: dict[Any, Naming] = {}
+    results: dict[Any, Naming] = {}
     for sample in op.samples() if op.samples else ():
         for naming in namings(op, sample):
             shapes = tuple(a.shape for a in sample.operands)
             plain = {name: str(v) for name, v in sample.attrs.items() if name != "dtype"}
-            found.setdefault((shapes, tuple(sorted(plain.items())), tuple(naming.places.items())), naming)
-    return list(found.values())
+            results.setdefault((shapes, tuple(sorted(plain.items())), tuple(naming.places.items())), naming)
+    return list(results.values())
 
 
 def namings(op: OpDef, sample: Sample) -> Iterator[Naming]:

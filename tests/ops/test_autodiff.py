@@ -246,12 +246,12 @@ def test_graphs_with_named_dimensions_are_differentiated_once_for_all_sizes(name
         fixed = bind(graph, sizes)
         alone = vjp_graph(fixed, [fixed.inputs[i] for i in wrt])
         arrays = named_arrays_for(alone)
-        wanted = evaluate(alone, arrays)
+        expected = evaluate(alone, arrays)
         forward = evaluate(_bound(split.forward, sizes), arrays[: len(graph.inputs)])
         results, residuals = forward[: len(graph.outputs)], forward[len(graph.outputs) :]
         kept = [arrays[i] for i in split.kept]
-        found = evaluate(_bound(split.backward, sizes), [*residuals, *kept, *arrays[len(graph.inputs) :]])
-        for got, value in zip((*results, *found), wanted, strict=True):
+        result = evaluate(_bound(split.backward, sizes), [*residuals, *kept, *arrays[len(graph.inputs) :]])
+        for got, value in zip((*results, *result), expected, strict=True):
             np.testing.assert_allclose(got, value, rtol=2e-4, atol=1e-4)
 
 
@@ -270,12 +270,12 @@ def test_tangents_of_outputs_follow_from_those_of_inputs():
     assert [input_class(v) for v in pushed.inputs] == ["input"] * 5
     arrays = arrays_for(graph)
     tangents = {i: np.random.default_rng(5 + i).standard_normal(arrays[i].shape) for i in (0, 2)}
-    found = Evaluator().run(pushed, [*arrays, *tangents.values()])
+    result = Evaluator().run(pushed, [*arrays, *tangents.values()])
 
     def moved(step):
         return Evaluator().run(graph, [a + step * tangents.get(i, 0) for i, a in enumerate(arrays)])
 
-    for i, tangent in zip(outputs, found, strict=True):
+    for i, tangent in zip(outputs, result, strict=True):
         np.testing.assert_allclose(tangent, (moved(1e-6)[i] - moved(-1e-6)[i]) / 2e-6, rtol=1e-7, atol=1e-8)
 
 

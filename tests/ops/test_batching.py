@@ -69,14 +69,14 @@ def test_at_once_is_one_by_one(op, sample):
     for flags in flags_of(len(sample.operands)):
         batch = Batch(op, sample.operands, sample.attrs, flags)
         with np.errstate(all="ignore"):
-            found = batch.run()
+            result = batch.run()
             rows = [
                 op.evaluate(
                     [a[i] if f else a for a, f in zip(batch.arrays, flags, strict=True)], op.normalize(sample.attrs)
                 )
                 for i in range(SIZE)
             ]
-        for got, *want in zip(found, *rows, strict=True):
+        for got, *want in zip(result, *rows, strict=True):
             # What tells of a mistake tells of one in any example.
             expected = np.any(want) if op.has(Trait.CHECK) else np.stack(want)
             assert got.dtype == expected.dtype and got.shape == expected.shape
@@ -102,10 +102,10 @@ def test_gradients_of_custom_calls_are_batched_too():
     backward = batched_graph(sample.attrs["backward"], SIZE, [True] * 3, flags)
     rng = np.random.default_rng(0)
     given = [rng.standard_normal((SIZE, *v.shape)).astype(v.dtype.numpy) for v in sample.attrs["backward"].inputs]
-    found = evaluate(backward, given)
+    result = evaluate(backward, given)
     rows = [evaluate(sample.attrs["backward"], [g[i] for g in given]) for i in range(SIZE)]
-    np.testing.assert_allclose(found[0], np.stack([r[0] for r in rows]), 1e-6)
-    np.testing.assert_allclose(found[1], sum(r[1] for r in rows), 1e-6)
+    np.testing.assert_allclose(result[0], np.stack([r[0] for r in rows]), 1e-6)
+    np.testing.assert_allclose(result[1], sum(r[1] for r in rows), 1e-6)
     assert [v.shape[0] for v in batched_graph(forward, SIZE, flags).outputs] == [SIZE] * len(forward.outputs)
 
 

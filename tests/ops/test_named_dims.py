@@ -94,19 +94,19 @@ def values_of(graph: Graph, naming: Naming, size: int, batched: bool = False) ->
 
 def compare(naming: Naming, change: Callable[[Graph], Graph | None], batched: bool = False) -> None:
     """A graph made from the application with the dimension, bound, against the one made from that with numbers."""
-    found = change(naming.graph(naming.dimension))
-    if found is None:
+    result = change(naming.graph(naming.dimension))
+    if result is None:
         return
-    verify_graph(found)
+    verify_graph(result)
     for size in naming.sizes:
         expected = change(naming.graph(size))
         if expected is None:
             continue  # there is something simpler for this size
-        bound = bind(found, {"n": size} if found.dims else {})
+        bound = bind(result, {"n": size} if result.dims else {})
         assert [v.type for v in bound.outputs] == [v.type for v in expected.outputs], f"{naming} at {size}"
-        wanted = values_of(expected, naming, size, batched)
-        if wanted is not None:
-            same(values_of(bound, naming, size, batched) or (), wanted, f"{naming} at {size}")
+        expected_result = values_of(expected, naming, size, batched)
+        if expected_result is not None:
+            same(values_of(bound, naming, size, batched) or (), expected_result, f"{naming} at {size}")
 
 
 @pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
@@ -195,15 +195,15 @@ def _check_kernel(naming: Naming) -> None:
     verify_kernel(kernel)
     assert parse_kernel(print_kernel(kernel)) == kernel
     for size in naming.sizes:
-        wanted = values_of(naming.graph(size), naming, size)
+        expected = values_of(naming.graph(size), naming, size)
         arrays = naming.arrays(size)
-        if wanted is None or (naming.op.name == "qr" and _lacks_rank(arrays[0])):
+        if expected is None or (naming.op.name == "qr" and _lacks_rank(arrays[0])):
             continue
         bound = bind_kernel(kernel, {"n": size} if dims_of_kernel(kernel) else {})
         verify_kernel(bound)
-        result = np.zeros(wanted[0].shape, wanted[0].dtype)
+        result = np.zeros(expected[0].shape, expected[0].dtype)
         run_kernel(bound, {f"in{i}": np.ascontiguousarray(a) for i, a in enumerate(arrays)} | {"out": result})
-        same([result], wanted, f"{naming} at {size}")
+        same([result], expected, f"{naming} at {size}")
 
 
 def _lacks_rank(matrices: np.ndarray) -> bool:

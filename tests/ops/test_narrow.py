@@ -103,8 +103,8 @@ def ties() -> np.ndarray:
     random = rng.integers(0, 1 << 32, 4000, dtype=np.uint64).astype(np.uint32).view(np.float32)
     halves = (np.arange(2000, dtype=np.uint32) * 0x1000 + 0x33000000).view(np.float32)
     edges = np.float32([0, 65504, 65519.99, 65520, 65536, 6e-8, 2.9e-8, 2.98e-8, 6.1e-5, 3.39e38, np.inf, 1e-45])
-    found = np.r_[random, halves, edges, -edges]
-    return found[~np.isnan(found)]
+    result = np.r_[random, halves, edges, -edges]
+    return result[~np.isnan(result)]
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -141,8 +141,8 @@ def test_every_op_that_takes_them_only_moves_them():
             except GraphcError:
                 continue
             wide = [a.astype(np.float32) if a.dtype == np.float16 else a for a in half]
-            for found, wanted in zip(op.evaluate(half, attrs), op.evaluate(wide, attrs), strict=True):
-                np.testing.assert_array_equal(found.astype(np.float64), wanted.astype(np.float64), err_msg=op.name)
+            for result, expected in zip(op.evaluate(half, attrs), op.evaluate(wide, attrs), strict=True):
+                np.testing.assert_array_equal(result.astype(np.float64), expected.astype(np.float64), err_msg=op.name)
 
 
 @pytest.mark.parametrize("dtype", HALVES, ids=str)

@@ -47,21 +47,21 @@ def graph_of(make) -> Graph:
 )
 def test_a_number_is_that_of_python_as_an_element_of_a_type(number, dtype: DType):
     graph = graph_of(lambda x: as_type(number(BATCH, TIME), dtype))
-    wanted = np.asarray(element(number(*SIZES.values()), dtype)).astype(dtype.numpy)
-    (found,) = evaluate(graph, [np.zeros(tuple(SIZES.values()), np.float32)])
-    assert (found.dtype, found.tobytes()) == (wanted.dtype, wanted.tobytes())
+    expected = np.asarray(element(number(*SIZES.values()), dtype)).astype(dtype.numpy)
+    (result,) = evaluate(graph, [np.zeros(tuple(SIZES.values()), np.float32)])
+    assert (result.dtype, result.tobytes()) == (expected.dtype, expected.tobytes())
 
 
 def test_roots_are_those_of_python_and_nothing_is_assumed_of_sizes():
     graph = graph_of(lambda x: as_type(np.sqrt(TIME) + root(BATCH / 3) + root(TIME + 1), float64))
-    (found,) = evaluate(graph, [np.zeros((7, 300), np.float32)])
-    assert found == math.sqrt(300) + math.sqrt(7 / 3) + math.sqrt(301) and root(2) == math.sqrt(2)
+    (result,) = evaluate(graph, [np.zeros((7, 300), np.float32)])
+    assert result == math.sqrt(300) + math.sqrt(7 / 3) + math.sqrt(301) and root(2) == math.sqrt(2)
 
 
 def test_powers_are_right_up_to_the_last_digits():
     graph = graph_of(lambda x: as_type(TIME**-0.5, float64))
-    (found,) = evaluate(graph, [np.zeros((7, 300), np.float32)])
-    assert abs(found - 300**-0.5) <= math.ulp(300**-0.5)
+    (result,) = evaluate(graph, [np.zeros((7, 300), np.float32)])
+    assert abs(result - 300**-0.5) <= math.ulp(300**-0.5)
 
 
 def test_a_remainder_of_floats_is_taken_as_a_number():
@@ -76,6 +76,6 @@ def test_a_remainder_of_floats_is_taken_as_a_number():
 
 def test_operations_and_new_tensors_take_sizes():
     graph = graph_of(lambda x: mul(mul(x, TIME), filled(BATCH / 2, float32, (TIME,))))
-    (found,) = evaluate(graph, [np.ones((7, 300), np.float32)])
-    assert found.shape == (7, 300) and (found == 300 * 3.5).all()
+    (result,) = evaluate(graph, [np.ones((7, 300), np.float32)])
+    assert result.shape == (7, 300) and (result == 300 * 3.5).all()
     assert "size() {value=7} : i64[]" in str(bind(graph, SIZES))

@@ -32,8 +32,8 @@ def test_every_group_follows():
     made = optimizer()
     schedule = Halves(made)
     assert schedule.base_lrs == [1.0, 2.0]
-    for wanted in ([1.0, 2.0], [0.5, 1.0], [0.25, 0.5]):
-        assert schedule.get_last_lr() == [g["lr"] for g in made.param_groups] == wanted
+    for expected in ([1.0, 2.0], [0.5, 1.0], [0.25, 0.5]):
+        assert schedule.get_last_lr() == [g["lr"] for g in made.param_groups] == expected
         made.step()
         schedule.step()
     assert [g["initial_lr"] for g in made.param_groups] == [1.0, 2.0]

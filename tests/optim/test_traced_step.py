@@ -39,11 +39,11 @@ def trained(optimizer_of, change=lambda optimizer: None, steps=3):
         start = network(6, 8, 1).state_dict()
         net.load_state_dict(start)
         optimizer = optimizer_of(net)
-        found = []
+        results = []
         for _ in range(steps):
-            found.append(run(gc.ones(2, 6, dtype=gc.float64)).item())
+            results.append(run(gc.ones(2, 6, dtype=gc.float64)).item())
             change(optimizer)
-        losses.append(found)
+        losses.append(results)
     return losses
 
 
@@ -56,8 +56,8 @@ def test_every_optimizer(name):
     def parameters(net):
         return [p for p in net.parameters() if p.ndim == 2] if name == "Muon" else net.parameters()
 
-    expected, found = trained(lambda net: getattr(gc.optim, name)(parameters(net), lr=1e-2))
-    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    expected, result = trained(lambda net: getattr(gc.optim, name)(parameters(net), lr=1e-2))
+    np.testing.assert_allclose(result, expected, rtol=1e-9)
 
 
 def _rate(optimizer):
@@ -82,21 +82,21 @@ def _no_momentum(optimizer):
 
 @pytest.mark.parametrize("change", [_rate, _rate_to_zero, _nesterov, _load, _no_momentum])
 def test_settings_that_change_between_calls(change):
-    expected, found = trained(lambda net: gc.optim.SGD(net.parameters(), lr=0.1, momentum=0.9), change, steps=5)
-    np.testing.assert_allclose(found, expected, rtol=1e-10)
+    expected, result = trained(lambda net: gc.optim.SGD(net.parameters(), lr=0.1, momentum=0.9), change, steps=5)
+    np.testing.assert_allclose(result, expected, rtol=1e-10)
 
 
 def test_groups_with_options_of_their_own():
     def groups(net):
         return [{"params": [net[0].weight], "weight_decay": 0.1}, {"params": [net[2].weight], "lr": 0.5}]
 
-    expected, found = trained(lambda net: gc.optim.AdamW(groups(net), lr=1e-2, weight_decay=0.0))
-    np.testing.assert_allclose(found, expected, rtol=1e-10)
+    expected, result = trained(lambda net: gc.optim.AdamW(groups(net), lr=1e-2, weight_decay=0.0))
+    np.testing.assert_allclose(result, expected, rtol=1e-10)
 
 
 def test_numbers_of_optimizers_have_the_precision_of_the_parameters():
-    expected, found = trained(lambda net: gc.optim.SGD(net.parameters(), lr=0.1, momentum=0.9), _rate, steps=20)
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    expected, result = trained(lambda net: gc.optim.SGD(net.parameters(), lr=0.1, momentum=0.9), _rate, steps=20)
+    np.testing.assert_allclose(result, expected, rtol=1e-12)
 
 
 def test_hooks_after_the_step_run_after_each_call():

@@ -36,8 +36,8 @@ def main(folder: str) -> None:
     distributed.init()
     optimizer = tests.steps(ZeroRedundancyOptimizer(tests.parameters(), optim.Adam))
     tests.same(tests.values(optimizer), tests.values(tests.steps(optim.Adam(tests.parameters()))))
-    shared = tests.trained(lambda p: ZeroRedundancyOptimizer(p, optim.Adam), whole=False)
-    tests.same(shared, tests.trained(optim.Adam, whole=False))
+    shared = tests.trained(lambda p: ZeroRedundancyOptimizer(p, optim.Adam), is_step=False)
+    tests.same(shared, tests.trained(optim.Adam, is_step=False))
     for compiled in (False, True):
         tests.same(parallel(lambda p: ZeroRedundancyOptimizer(p, optim.Adam), compiled), parallel(optim.Adam, compiled))
     checkpoint.save({"optimizer": optimizer}, folder)

@@ -95,8 +95,8 @@ def test_the_page_is_well_formed_and_loads_nothing(data: dict[str, Any]):
 def test_the_data_come_back_from_the_page(data: dict[str, Any]):
     data = {**data, "name": "</script><b>"}
     text = page(data)
-    found = re.search(r'id="data">(.*?)</script>', text, re.DOTALL)
-    assert found and json.loads(found[1]) == data
+    result = re.search(r'id="data">(.*?)</script>', text, re.DOTALL)
+    assert result and json.loads(result[1]) == data
     assert "<title>&lt;/script&gt;&lt;b&gt;</title>" in text
 
 
@@ -112,40 +112,40 @@ def opened(data: dict[str, Any], folder: Path, address: str = "") -> dict[str, A
     command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'profile'}"]
     command += ["--virtual-time-budget=4000", "--window-size=1400,900", "--dump-dom", f"{path.as_uri()}#{address}"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    found = re.search(r"<title>found (.*?)</title>", done.stdout, re.DOTALL)
-    assert found, done.stderr[-2000:]
-    return json.loads(found[1].replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
+    result = re.search(r"<title>found (.*?)</title>", done.stdout, re.DOTALL)
+    assert result, done.stderr[-2000:]
+    return json.loads(result[1].replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
 
 
 @in_browser
 def test_modules_are_closed_at_first(data: dict[str, Any], tmp_path: Path):
-    found = opened(data, tmp_path)
-    assert found["errors"] == [] and found["overlaps"] == []
-    assert {"blocks: Sequential", "rnn: LSTM"} <= {*found["open"], *found["boxes"]}
-    assert "blocks.0: Sequential" in found["open"] and "blocks.0.1: BatchNorm1d" in found["boxes"]
-    assert "matmul" not in found["boxes"]
-    assert "rematerialize" in found["pass"] and f"{len(data['kernels'])} kernel calls" in found["tab"]
+    result = opened(data, tmp_path)
+    assert result["errors"] == [] and result["overlaps"] == []
+    assert {"blocks: Sequential", "rnn: LSTM"} <= {*result["open"], *result["boxes"]}
+    assert "blocks.0: Sequential" in result["open"] and "blocks.0.1: BatchNorm1d" in result["boxes"]
+    assert "matmul" not in result["boxes"]
+    assert "rematerialize" in result["pass"] and f"{len(data['kernels'])} kernel calls" in result["tab"]
 
 
 @in_browser
 @pytest.mark.parametrize("number", [0, 1, 10, 28])
 def test_all_can_be_opened_behind_every_pass(data: dict[str, Any], tmp_path: Path, number: int):
     number = min(number, len(data["passes"]) - 1)
-    found = opened(data, tmp_path, f"open=all&pass={number}&theme=dark")
-    assert found["errors"] == [] and found["overlaps"] == [] and found["theme"] == "dark"
-    assert data["passes"][number]["name"] in found["pass"]
+    result = opened(data, tmp_path, f"open=all&pass={number}&theme=dark")
+    assert result["errors"] == [] and result["overlaps"] == [] and result["theme"] == "dark"
+    assert data["passes"][number]["name"] in result["pass"]
     records = [data["records"][i] for i in data["graphs"][data["passes"][number]["graph"]]]
     nodes = [r for r in records if not r.get("weights")]
-    assert len(found["boxes"]) == len(nodes)
-    assert {"body", "scan %" + next(r["key"] for r in nodes if r["op"] == "scan")} <= set(found["open"])
+    assert len(result["boxes"]) == len(nodes)
+    assert {"body", "scan %" + next(r["key"] for r in nodes if r["op"] == "scan")} <= set(result["open"])
 
 
 @in_browser
 def test_an_address_names_a_state(data: dict[str, Any], tmp_path: Path):
     product = next(k for k in data["kernels"] if "matmul" in k["ops"])
-    found = opened(data, tmp_path, f"node={product['home']}")
-    assert found["errors"] == [] and found["picked"] == ["matmul"]
-    assert f"#{product['number']}" in found["tab"] and "Loop nest" in found["tab"]
+    result = opened(data, tmp_path, f"node={product['home']}")
+    assert result["errors"] == [] and result["picked"] == ["matmul"]
+    assert f"#{product['number']}" in result["tab"] and "Loop nest" in result["tab"]
     kernel = opened(data, tmp_path, f"kernel={product['number']}")
     assert kernel["errors"] == [] and f"kernel @{product['name']}" in kernel["tab"]
     wrong = opened(data, tmp_path, "node=none&kernel=999&pass=-1&open=nothing")

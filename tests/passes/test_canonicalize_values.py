@@ -58,8 +58,8 @@ def constants_of(dtype: DType) -> list[bool | int | float]:
     if dtype.kind == "f":
         info = np.finfo(dtype.numpy)
         ends = [float(info.max), float(info.tiny), float(info.smallest_subnormal)]
-        found = [*FLOATS, *ends]
-        return [*found, *(-v for v in found), np.nan]
+        results = [*FLOATS, *ends]
+        return [*results, *(-v for v in results), np.nan]
     info = np.iinfo(dtype.numpy)
     return [v for v in {*CONSTANTS, int(info.min), int(info.max)} if info.min <= v <= info.max]
 
@@ -232,8 +232,8 @@ def graphs(template: Build, dtype: DType, constants: list[Any], arguments: tuple
         x, y = (graph.add_input(TensorType(dtype, a.shape), name) for a, name in zip(arguments, "xy", strict=True))
         try:
             with use(GraphDispatcher(graph)):
-                found = template(x, y, c)
-                results = [found] if isinstance(found, Value) else list(found)
+                result = template(x, y, c)
+                results = [result] if isinstance(result, Value) else list(result)
         except GraphcError:
             continue
         graph.set_outputs(results)
@@ -243,17 +243,17 @@ def graphs(template: Build, dtype: DType, constants: list[Any], arguments: tuple
             yield graph
 
 
-def assert_same(got: np.ndarray, wanted: np.ndarray, rule: str, graph: Graph) -> None:
+def assert_same(got: np.ndarray, expected: np.ndarray, rule: str, graph: Graph) -> None:
     """Equal bits, but for NaN's, and for what SUMS and ANY_ZERO say."""
-    assert (got.dtype, got.shape) == (wanted.dtype, wanted.shape)
-    what = f"{rule}: {[n.op.name for n in graph.nodes()]} of {wanted.dtype}"
+    assert (got.dtype, got.shape) == (expected.dtype, expected.shape)
+    what = f"{rule}: {[n.op.name for n in graph.nodes()]} of {expected.dtype}"
     if rule in SUMS:
-        np.testing.assert_allclose(got, wanted, rtol=1e-5, err_msg=what)
+        np.testing.assert_allclose(got, expected, rtol=1e-5, err_msg=what)
         return
-    np.testing.assert_array_equal(got, wanted, err_msg=what)
-    if wanted.dtype.kind == "f" and not any(n.op.name in ANY_ZERO for n in graph.nodes()):
-        known = ~np.isnan(wanted)
-        np.testing.assert_array_equal(np.signbit(got)[known], np.signbit(wanted)[known], err_msg=f"{what}: sign")
+    np.testing.assert_array_equal(got, expected, err_msg=what)
+    if expected.dtype.kind == "f" and not any(n.op.name in ANY_ZERO for n in graph.nodes()):
+        known = ~np.isnan(expected)
+        np.testing.assert_array_equal(np.signbit(got)[known], np.signbit(expected)[known], err_msg=f"{what}: sign")
 
 
 def arguments_for(name: str, dtype: DType) -> tuple[np.ndarray, np.ndarray]:
@@ -289,8 +289,8 @@ def test_a_rule_keeps_every_value(name: str):
 def check(before: Graph, after: Graph, arguments: tuple[np.ndarray, ...], name: str) -> None:
     """Both graphs give the same."""
     with np.errstate(all="ignore"):
-        wanted, got = evaluate(before, list(arguments)), evaluate(after, list(arguments))
-    for a, b in zip(got, wanted, strict=True):
+        expected, got = evaluate(before, list(arguments)), evaluate(after, list(arguments))
+    for a, b in zip(got, expected, strict=True):
         assert_same(a, b, name, before)
 
 

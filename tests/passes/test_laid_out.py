@@ -20,8 +20,8 @@ def _graph(shapes, axis=0, other=False):
     inputs = [graph.add_input(TensorType(float32, shape), f"x{i}") for i, shape in enumerate(shapes)]
     with use(GraphDispatcher(graph)):
         whole = concat(*[exp(x) for x in inputs], axis=axis)
-        _, found = host_call(graph.scalar(0.0, float32), whole, number=0, name="f", results="f32[2]")
-        graph.set_outputs([found, mul(whole, 2.0)] if other else [found])
+        _, result = host_call(graph.scalar(0.0, float32), whole, number=0, name="f", results="f32[2]")
+        graph.set_outputs([result, mul(whole, 2.0)] if other else [result])
     return graph, whole.node
 
 
@@ -54,8 +54,8 @@ def test_what_has_another_place_already_is_copied(twice):
     with use(GraphDispatcher(graph)):
         y = exp(x)
         whole = concat(y, y if twice else x, add(y, 1.0), axis=0)
-        _, found = host_call(graph.scalar(0.0, float32), whole, number=0, name="f", results="f32[2]")
-        graph.set_outputs([found])
+        _, result = host_call(graph.scalar(0.0, float32), whole, number=0, name="f", results="f32[2]")
+        graph.set_outputs([result])
     program = lower_graph(graph)
     name = whole.name
     places = sorted(

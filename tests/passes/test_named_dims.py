@@ -54,7 +54,7 @@ def sizes_to_try(dims: dict[str, Dimension]) -> Iterator[dict[str, int]]:
 
 def arguments(graph: Graph) -> list[np.ndarray]:
     random = np.random.default_rng(0)
-    found = []
+    results = []
     for value in graph.inputs:
         if value.dtype.kind == "f":
             array = random.uniform(-1, 1, value.shape)
@@ -62,8 +62,8 @@ def arguments(graph: Graph) -> list[np.ndarray]:
         else:
             array = random.integers(0, 2 if value.dtype.kind == "b" else 5, value.shape)
             np.atleast_1d(array)[..., :1] = 1  # a mask leaves something of each row
-        found.append(array.astype(value.dtype.numpy))
-    return found
+        results.append(array.astype(value.dtype.numpy))
+    return results
 
 
 def meaning(graph: Graph, given: list[np.ndarray]) -> list[np.ndarray]:
@@ -83,10 +83,10 @@ def test_a_graph_that_was_optimized_for_all_sizes_means_the_same_at_each(path: P
         verify_graph(bound)
         given = arguments(fixed)
         expected = meaning(fixed, given)
-        for result, wanted in zip(meaning(bound, given), expected, strict=True):
-            assert result.shape == wanted.shape
-            largest = float(np.abs(wanted).max(initial=1))
-            np.testing.assert_allclose(result, wanted, rtol=1e-3, atol=1e-4 * largest, err_msg=str(sizes))
+        for result, expected_result in zip(meaning(bound, given), expected, strict=True):
+            assert result.shape == expected_result.shape
+            largest = float(np.abs(expected_result).max(initial=1))
+            np.testing.assert_allclose(result, expected_result, rtol=1e-3, atol=1e-4 * largest, err_msg=str(sizes))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -113,8 +113,8 @@ def test_a_batch_may_be_empty(path: Path, tmp_path: Path):
     fixed, bound = bind(graph, sizes), bind(optimize(graph), sizes)
     given = arguments(fixed)
     with np.errstate(all="ignore"):  # means of nothing
-        for result, wanted in zip(meaning(bound, given), meaning(fixed, given), strict=True):
-            np.testing.assert_allclose(result, wanted, rtol=1e-3, atol=1e-3)
+        for result, expected in zip(meaning(bound, given), meaning(fixed, given), strict=True):
+            np.testing.assert_allclose(result, expected, rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.sampled(50)

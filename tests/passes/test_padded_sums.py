@@ -50,8 +50,8 @@ def joined(graph: Graph, count: int = 1) -> list[int]:
     arguments = [random.standard_normal(v.shape).astype(np.float32) for v in source.inputs]
     arguments[0][::2] = -0.0
     arguments[1][:3] = -0.0
-    expected, found = (Evaluator().run(g, arguments)[0] for g in (source, result.graph))
-    np.testing.assert_array_equal(found.view(np.uint32), expected.view(np.uint32))
+    expected, output = (Evaluator().run(g, arguments)[0] for g in (source, result.graph))
+    np.testing.assert_array_equal(output.view(np.uint32), expected.view(np.uint32))
     assert JoinPaddedParts().run(copy(result.graph)).changed == 0
     return [len(n.operands) for n in result.graph.nodes() if n.op.name == "concat"]
 
@@ -131,13 +131,13 @@ def test_compiled_gradients_of_slices_are_those_of_eager_mode():
             x = gc.tanh(x * w[i] + 0.1)
         return x.sum()
 
-    found = []
+    results = []
     for call in (function, gc.compile(function)):
         w.grad = None
         call(gc.ones(3)).backward()
         assert w.grad is not None
-        found.append(w.grad.numpy())
-    np.testing.assert_allclose(found[0], found[1], rtol=1e-4, atol=1e-7)
+        results.append(w.grad.numpy())
+    np.testing.assert_allclose(results[0], results[1], rtol=1e-4, atol=1e-7)
 
 
 def test_parts_of_sizes_that_are_known_at_run_time_stay():

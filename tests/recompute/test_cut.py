@@ -42,29 +42,29 @@ def found():
     return Recomputation(lifetimes, until, host_target().roofline)
 
 
-def test_nothing_computed_again_is_the_plan_as_it_is(found):
-    nothing = found.choice(Second())
+def test_nothing_computed_again_is_the_plan_as_it_is(result):
+    nothing = result.choice(Second())
     assert nothing.nanoseconds == 0 and nothing.peak >= 6 * 64 * 64 * 4
 
 
-def test_the_cheapest_way_keeps_the_products_and_nothing_else(found):
-    cheap = found.choose((), [LEVELS[2]])
+def test_the_cheapest_way_keeps_the_products_and_nothing_else(result):
+    cheap = result.choose((), [LEVELS[2]])
     assert cheap.again and all(node.op.name in ("sin", "exp", "tanh", "mul") for node in cheap.again)
-    kept = [v for v in found.kept_values(cheap) if v.type.size > 1]
+    kept = [v for v in result.kept_values(cheap) if v.type.size > 1]
     assert kept and all(v.node.op.name == "matmul" for v in kept)
-    assert found.choice(cheap).peak < found.choice(Second()).peak
+    assert result.choice(cheap).peak < result.choice(Second()).peak
 
 
-def test_more_willingness_computes_products_again_and_borders_keep_values(found):
-    borders = max(found.segmentations(), key=len)
+def test_more_willingness_computes_products_again_and_borders_keep_values(result):
+    borders = max(result.segmentations(), key=len)
     assert borders
-    whole = found.choose(borders, [LEVELS[-1]] * (len(borders) + 1))
+    whole = result.choose(borders, [LEVELS[-1]] * (len(borders) + 1))
     assert any(node.op.name == "matmul" for node in whole.again)
-    assert found.choice(whole).peak < found.choice(found.choose((), [LEVELS[2]])).peak
+    assert result.choice(whole).peak < result.choice(result.choose((), [LEVELS[2]])).peak
 
 
-def test_choices_offer_less_memory_for_more_time(found):
-    choices = [c for borders in found.segmentations() for c in found.choices(borders)]
+def test_choices_offer_less_memory_for_more_time(result):
+    choices = [c for borders in result.segmentations() for c in result.choices(borders)]
     least, quickest = min(choices, key=lambda c: c.peak), min(choices, key=lambda c: c.nanoseconds)
     assert least.peak < quickest.peak and quickest.nanoseconds < least.nanoseconds
 

@@ -34,17 +34,17 @@ def test_the_forward_program_comes_first():
 
 
 def test_elementwise_values_are_made_again_from_products():
-    parts, found = _found()
-    everything = found.choice(Second())
-    cheap = found.choose((), [LEVELS[2]])
+    parts, result = _found()
+    everything = result.choice(Second())
+    cheap = result.choose((), [LEVELS[2]])
     assert {n.op.name for n in cheap.again} <= {"sin", "cos", "tanh", "mul", "sub"}
-    assert found.choice(cheap).peak < everything.peak
-    kept = {v.node.op.name for v in found.kept_values(cheap)}
+    assert result.choice(cheap).peak < everything.peak
+    kept = {v.node.op.name for v in result.kept_values(cheap)}
     assert kept == {"matmul"} and parts.until > 0
 
 
 def test_with_products_the_arguments_are_enough():
-    parts, found = _found()
-    second = found.choose((), [LEVELS[-1]])
-    assert not found.kept_values(second) and parts.graph.outputs
-    assert min(c.peak for c in found.choices(())) < found.choice(Second()).peak
+    parts, result = _found()
+    second = result.choose((), [LEVELS[-1]])
+    assert not result.kept_values(second) and parts.graph.outputs
+    assert min(c.peak for c in result.choices(())) < result.choice(Second()).peak

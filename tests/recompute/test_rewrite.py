@@ -42,23 +42,23 @@ def _again(names):
 
 
 def test_late_readers_get_a_second_computation_of_the_same_value():
-    graph, found = _again({"exp", "sin"})
-    verify_graph(found)
-    ops = [node.op.name for node in found.nodes()]
+    graph, result = _again({"exp", "sin"})
+    verify_graph(result)
+    ops = [node.op.name for node in result.nodes()]
     assert ops == ["exp", "sin", "matmul", "matmul", "later", "exp", "sin", "mul", "transpose", "matmul"]
     x = np.random.default_rng(0).standard_normal((32, 32))
-    assert np.array_equal(evaluate(graph, [x])[0], evaluate(found, [x])[0])
+    assert np.array_equal(evaluate(graph, [x])[0], evaluate(result, [x])[0])
 
 
 def test_what_is_kept_is_read_where_it_lies():
-    _, found = _again({"sin"})
-    ops = [node.op.name for node in found.nodes()]
+    _, result = _again({"sin"})
+    ops = [node.op.name for node in result.nodes()]
     assert ops.count("exp") == 1 and ops.count("sin") == 2 and ops.count("later") == 1
 
 
 def test_the_pipeline_does_not_merge_the_two():
-    _, found = _again({"exp", "sin"})
-    optimized = optimize(DeadCodeElimination().run(found).graph)
+    _, result = _again({"exp", "sin"})
+    optimized = optimize(DeadCodeElimination().run(result).graph)
     ops = [node.op.name for node in optimized.nodes()]
     assert ops.count("exp") == 2 and ops.count("sin") == 2
     calls = [call.values for call in lower_graph(optimized).calls]
@@ -68,5 +68,5 @@ def test_the_pipeline_does_not_merge_the_two():
 
 
 def test_nothing_to_compute_again_gives_the_same_graph():
-    graph, found = _again(set())
-    assert str(graph) == str(found)
+    graph, result = _again(set())
+    assert str(graph) == str(result)

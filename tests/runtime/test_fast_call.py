@@ -52,9 +52,9 @@ def f32(*shape: int) -> np.ndarray:
 
 
 def native_caller() -> Caller:
-    found = caller()
-    assert found is not None
-    return found
+    result = caller()
+    assert result is not None
+    return result
 
 
 class Counted:

@@ -44,9 +44,9 @@ class Program:
 @pytest.fixture
 def counted() -> Iterator[list[int]]:
     """Handlers of SIGINT and SIGUSR1 that raise nothing, and the signals that they got."""
-    found: list[int] = []
-    before = {n: signal.signal(n, lambda number, _: found.append(number)) for n in (signal.SIGINT, signal.SIGUSR1)}
-    yield found
+    results: list[int] = []
+    before = {n: signal.signal(n, lambda number, _: results.append(number)) for n in (signal.SIGINT, signal.SIGUSR1)}
+    yield results
     for number, handler in before.items():
         signal.signal(number, handler)
 
@@ -71,16 +71,16 @@ def test_what_the_handler_raises_ends_the_call():
 
 
 def test_other_threads_are_not_interrupted():
-    found: list[Any] = []
+    results: list[Any] = []
 
     def work() -> None:
-        with armed() as wanted:
-            found.append(wanted)
+        with armed() as expected:
+            results.append(expected)
 
     thread = threading.Thread(target=work)
     thread.start()
     thread.join()
-    assert found == [False]
+    assert results == [False]
 
 
 def test_who_waits_for_signals_gets_them(counted: list[int]):
@@ -88,8 +88,8 @@ def test_who_waits_for_signals_gets_them(counted: list[int]):
     os.set_blocking(write, False)
     before = signal.set_wakeup_fd(write)
     try:
-        with armed() as wanted:
-            assert wanted
+        with armed() as expected:
+            assert expected
             os.kill(os.getpid(), signal.SIGUSR1)
         assert os.read(read, 8) == bytes([signal.SIGUSR1])
         os.kill(os.getpid(), signal.SIGUSR1)
@@ -105,9 +105,9 @@ def test_a_child_has_signals_of_its_own(counted: list[int]):
         pid = os.fork()
         if not pid:
             os.kill(os.getpid(), signal.SIGUSR1)
-            with armed() as wanted:
+            with armed() as expected:
                 os.kill(os.getpid(), signal.SIGUSR1)
-                os._exit(0 if wanted and interrupts._signals.word.value == signal.SIGUSR1 else 1)
+                os._exit(0 if expected and interrupts._signals.word.value == signal.SIGUSR1 else 1)
         assert os.waitpid(pid, 0)[1] == 0
         assert interrupts._signals.word.value == 0
 

@@ -36,16 +36,16 @@ def run(solver: Solver, shapes) -> bool:
     return True
 
 
-def solver_for(wanted, apart=False):
-    steps, places = SizeSteps(), (ctypes.c_int64 * max(1, len(wanted)))()
+def solver_for(expected, apart=False):
+    steps, places = SizeSteps(), (ctypes.c_int64 * max(1, len(expected)))()
     steps.solve(ShapePatterns(SHAPES, ["x", "w"]), apart)
-    for i, size in enumerate(wanted):
+    for i, size in enumerate(expected):
         steps.move(size, ctypes.addressof(places) + 8 * i)
     return steps.build(4 * BATCH * TIME, 0, 0, 0), places
 
 
 def test_sizes_are_what_they_are_of_numbers():
-    wanted = [
+    expected = [
         BATCH,
         TIME,
         BATCH * TIME * TIME - 5,
@@ -54,13 +54,13 @@ def test_sizes_are_what_they_are_of_numbers():
         (BATCH * 100 // TIME) * BATCH + 9,
         TIME // 16 % 2,
     ]
-    solver, places = solver_for(wanted)
+    solver, places = solver_for(expected)
     batch, time = dimensions([BATCH])["batch"], dimensions([TIME])["time"]
     generator = random.Random(0)
     for _ in range(200):
         values = {batch: generator.randint(1, 64), time: generator.randint(2, 512)}
         assert run(solver, [[at(n, values) for n in shape] for shape in SHAPES])
-        assert list(places) == [at(size, values) for size in wanted]
+        assert list(places) == [at(size, values) for size in expected]
         assert word(solver.arena).value == 4 * values[batch] * values[time]
 
 

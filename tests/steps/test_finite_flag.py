@@ -86,9 +86,9 @@ def _product(rows, inner, columns):
     b = graph.add_input(TensorType(float32, (inner, columns)), "b")
     state = graph.add_input(TensorType(float32, (rows, columns)), "w", "state", "w")
     with dispatch.use(GraphDispatcher(graph)):
-        found = matmul(a, b)
-        state_write(state, ew.sub(state, found))
-    append_check(graph, [found])
+        result = matmul(a, b)
+        state_write(state, ew.sub(state, result))
+    append_check(graph, [result])
     return build(graph)
 
 

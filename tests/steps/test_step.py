@@ -217,8 +217,8 @@ def test_what_a_loss_returns_beside_the_loss_is_returned_too(kind):
     def loss(output, y):
         scores = output["scores"] if isinstance(output, dict) else output
         hits = (scores.argmax(1) == y).float().mean()
-        found = F.cross_entropy(scores, y)
-        return [found, hits] if kind == "list" else (found, {"hits": hits, "name": "train"})
+        result = F.cross_entropy(scores, y)
+        return [result, hits] if kind == "list" else (result, {"hits": hits, "name": "train"})
 
     whole = Pair() if kind.startswith("model") else model
     x, y = batch()

@@ -23,10 +23,10 @@ def model_and_optimizer():
 
 @pytest.fixture
 def traces(monkeypatch):
-    found = []
+    results = []
     trace = steps.trace_function
-    monkeypatch.setattr(steps, "trace_function", lambda *a, **k: (found.append(a), trace(*a, **k))[1])
-    return found
+    monkeypatch.setattr(steps, "trace_function", lambda *a, **k: (results.append(a), trace(*a, **k))[1])
+    return results
 
 
 def test_the_shorter_last_batch_has_no_trace_of_its_own(traces):
@@ -84,12 +84,12 @@ def test_numbers_of_model_and_loss_have_one_trace(traces):
     step = gc.compile_step(a, loss, optimizers[0], dims={"seen": gc.Dim("seen", 0, 8), "rows": gc.Dim("rows", 1, 6)})
     for seen, rows in ((3, 2), (0, 1), (8, 6), (np.int64(7), 5)):
         x, y = gc.randn(6, 8), gc.randn(6, 4)
-        found = step((x, seen), y, rows)
+        result = step((x, seen), y, rows)
         optimizers[1].zero_grad()
-        wanted = loss(b(x, int(seen)), y, rows)
-        wanted.backward()
+        expected = loss(b(x, int(seen)), y, rows)
+        expected.backward()
         optimizers[1].step()
-        np.testing.assert_allclose(found.item(), wanted.item(), rtol=1e-4)
+        np.testing.assert_allclose(result.item(), expected.item(), rtol=1e-4)
         assert step.last_output[1] == seen
     np.testing.assert_allclose(a.fc.weight.detach().numpy(), b.fc.weight.detach().numpy(), rtol=1e-4, atol=1e-6)
     assert len(traces) == 1

@@ -99,9 +99,9 @@ def eager(name: str, start: nn.Module, dtype: Any) -> Run:
     for i in range(CALLS):
         inputs, target = _batch(name, i, dtype)
         graphc.manual_seed(i)
-        found = loss(model(*inputs), target)
-        (found / ACCUMULATE).backward()
-        scalars.append(found.item())
+        result = loss(model(*inputs), target)
+        (result / ACCUMULATE).backward()
+        scalars.append(result.item())
         if (i + 1) % ACCUMULATE == 0:
             scalars.append(nn.utils.clip_grad_norm_(model.parameters(), CLIP).item())
             optimizer.step()
@@ -130,10 +130,10 @@ def compiled(name: str, start: nn.Module, dtype: Any) -> Run:
 
 def _largest(a: Run, b: Run) -> float:
     """The largest difference, relative for numbers above 1."""
-    found = [np.abs(np.subtract(a.scalars, b.scalars)) / np.maximum(1, np.abs(a.scalars))]
+    results = [np.abs(np.subtract(a.scalars, b.scalars)) / np.maximum(1, np.abs(a.scalars))]
     for first, second in ((a.model, b.model), (a.average, b.average)):
-        found += [np.abs(second[k] - v) / np.maximum(1, np.abs(v)) for k, v in first.items()]
-    return max(float(f.max(initial=0)) for f in found)
+        results += [np.abs(second[k] - v) / np.maximum(1, np.abs(v)) for k, v in first.items()]
+    return max(float(f.max(initial=0)) for f in results)
 
 
 def _distance(a: Run, b: Run) -> float:
@@ -159,17 +159,19 @@ def chosen() -> list[str]:
 @pytest.mark.sampled(20)
 @pytest.mark.parametrize("name", chosen())
 def test_compiled_training_is_eager_training(name):
-    found = figures(name)
-    assert found.f64 < TOLERANCE
-    assert found.compiled < FARTHER * found.eager + 1e-7
+    result = figures(name)
+    assert result.f64 < TOLERANCE
+    assert result.compiled < FARTHER * result.eager + 1e-7
 
 
 def main(names: list[str]) -> None:
     """Prints the figures of these families, or of all."""
     for name in names or FAMILIES:
-        found = figures(name)
-        ratio = found.compiled / found.eager
-        print(f"{name:12} f64 {found.f64:.1e}  f32 eager {found.eager:.2e} compiled {found.compiled:.2e} {ratio:.2f}x")
+        result = figures(name)
+        ratio = result.compiled / result.eager
+        print(
+            f"{name:12} f64 {result.f64:.1e}  f32 eager {result.eager:.2e} compiled {result.compiled:.2e} {ratio:.2f}x"
+        )
 
 
 if __name__ == "__main__":

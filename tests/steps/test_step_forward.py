@@ -53,9 +53,9 @@ def after(step, model, *args, **kwargs):
     """The loss, and the weights after one step from the first ones."""
     first = copy.deepcopy(model.state_dict())
     loss = step(*args, **kwargs).item()
-    found = [p.detach().numpy().copy() for p in model.parameters()]
+    results = [p.detach().numpy().copy() for p in model.parameters()]
     model.load_state_dict(first)
-    return loss, found
+    return loss, results
 
 
 def assert_same(a, b):
@@ -138,8 +138,8 @@ class ActorCritic(nn.Module):
         self.body, self.policy, self.value = nn.Linear(4, 8), nn.Linear(8, 2), nn.Linear(8, 1)
 
     def forward(self, x):
-        found = self.body(x).tanh()
-        return self.policy(found), self.value(found).squeeze(1)
+        result = self.body(x).tanh()
+        return self.policy(result), self.value(result).squeeze(1)
 
     def own(self):
         return [*self.body.parameters(), *self.policy.parameters()]
@@ -169,8 +169,8 @@ def test_optimizers_follow_the_losses_of_their_names():
         nn.utils.clip_grad_norm_(model.parameters(), 0.5)
         for optimizer in eager.values():
             optimizer.step()
-        found = step(x, action, reward)
-        assert found["critic"].item() == pytest.approx(expected["critic"].item(), rel=1e-12)
+        result = step(x, action, reward)
+        assert result["critic"].item() == pytest.approx(expected["critic"].item(), rel=1e-12)
     for p, q in zip(model.parameters(), twin.parameters(), strict=True):
         np.testing.assert_allclose(q.detach().numpy(), p.detach().numpy(), rtol=1e-10, atol=1e-14)
     assert all(o.step_count == 6 for o in given.values()) and len(step.graphs) == 1

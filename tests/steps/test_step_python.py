@@ -38,31 +38,31 @@ def trained(eager, make=gc.optim.AdamW, steps=7, **options):
     net = Net().double()
     optimizer = make(net.parameters(), lr=0.01)
     step = gc.compile_step(net, F.cross_entropy, optimizer, **options)
-    found = []
+    results = []
     schedule = gc.optim.lr_scheduler.StepLR(optimizer, 2, 0.5)
     for i in range(steps):
         x, y = gc.randn(6, 4, dtype=gc.float64), gc.tensor([0, 1, 2, 0, 1, 2])
         if eager and i % 3 != 2:
             with gc.debug(eager=True, stream=False) as log:
-                found.append(step(x, y))
+                results.append(step(x, y))
             assert "matmul" in [e.op for e in log]
         else:
-            found.append(step(x, y))
-        found.append(step.last_output)
+            results.append(step(x, y))
+        results.append(step.last_output)
         if step.last_grad_norm is not None:
-            found.append(step.last_grad_norm)
+            results.append(step.last_grad_norm)
         schedule.step()
-    found += [*net.parameters(), *net.buffers(), *(step.ema.parameters() if "ema" in options else ())]
-    found += [p.grad for p in net.parameters() if p.grad is not None]
-    return [np.array(t.detach().numpy(), np.float64) for t in found], optimizer.step_count, step.state_dict()
+    results += [*net.parameters(), *net.buffers(), *(step.ema.parameters() if "ema" in options else ())]
+    results += [p.grad for p in net.parameters() if p.grad is not None]
+    return [np.array(t.detach().numpy(), np.float64) for t in results], optimizer.step_count, step.state_dict()
 
 
 @pytest.mark.parametrize("name", OPTIONS)
 def test_python_and_compiled_steps_in_turns_are_the_compiled_ones(name):
     expected, count, state = trained(False, **OPTIONS[name])
-    found, other_count, other_state = trained(True, **OPTIONS[name])
-    assert len(found) == len(expected) and count == other_count
-    for a, b in zip(expected, found, strict=True):
+    result, other_count, other_state = trained(True, **OPTIONS[name])
+    assert len(result) == len(expected) and count == other_count
+    for a, b in zip(expected, result, strict=True):
         np.testing.assert_allclose(b, a, rtol=1e-6, atol=1e-9)
     assert state["position"] == other_state["position"] and np.array_equal(state["random"], other_state["random"])
     assert {k: v.item() for k, v in state["loss_scale"].items()} == {
@@ -97,9 +97,9 @@ def test_several_losses_and_models_that_compute_theirs():
         step = gc.compile_step(model, None, optimizers)
         with gc.debug(eager=eager, ops=False, stream=False):
             losses = step(gc.ones(4, 3))
-        found = [*losses.values(), *a.parameters(), *b.parameters()]
+        results = [*losses.values(), *a.parameters(), *b.parameters()]
         assert not losses["a"].requires_grad
-        return [t.detach().numpy().copy() for t in found]
+        return [t.detach().numpy().copy() for t in results]
 
     for x, y in zip(run(True), run(False), strict=True):
         np.testing.assert_allclose(x, y, rtol=1e-6)

@@ -27,7 +27,7 @@ def test_several_ranks_do_what_one_process_does_on_the_whole_batch(make, ranks):
     net = make()
     one = weights(trained(net, wrap=None, clip_norm=0.5, rule=AdamW)[0])
     many = run(ranks, lambda rank: weights(trained(net, clip_norm=0.5, rule=AdamW)[0]))
-    assert all(np.array_equal(found, many[0]) for found in many)
+    assert all(np.array_equal(result, many[0]) for result in many)
     assert np.abs(many[0] - one).max() < CLOSE
 
 
@@ -45,7 +45,7 @@ def test_all_that_a_step_does_with_gradients_sees_the_means(options):
     net = mlp()
     one, step = trained(net, wrap=None, **options)
     many = run(2, lambda rank: trained(net, **options))
-    assert all(np.abs(weights(found) - weights(one)).max() < CLOSE for found, _ in many)
+    assert all(np.abs(weights(result) - weights(one)).max() < CLOSE for result, _ in many)
     norms = [s.last_grad_norm for s in (step, *(s for _, s in many))]
     if "clip_norm" in options:
         assert all(abs(n.item() - norms[0].item()) < CLOSE for n in norms)
@@ -61,7 +61,7 @@ def test_a_step_that_runs_as_python_reduces_too():
         with gc.debug(eager=True):
             return weights(trained(net, clip_norm=0.5)[0])
 
-    assert all(np.abs(found - one).max() < CLOSE for found in run(2, debugged))
+    assert all(np.abs(result - one).max() < CLOSE for result in run(2, debugged))
 
 
 def test_one_process_has_the_program_without_reductions():
@@ -231,9 +231,9 @@ def test_a_step_is_recorded_where_somebody_asks():
 @needs_mpi
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_processes_have_the_same_bits_after_twenty_steps(ranks):
-    found = launch("tests.steps.step_ranks", ranks)
-    assert found.returncode == 0, found.stderr
-    rows = [line.split() for line in found.stdout.splitlines()]
+    result = launch("tests.steps.step_ranks", ranks)
+    assert result.returncode == 0, result.stderr
+    rows = [line.split() for line in result.stdout.splitlines()]
     for make in ("mlp", "cnn"):
         mine = [row for row in rows if row[:1] == [make]]
         assert len(mine) == ranks and len({row[3] for row in mine}) == 1

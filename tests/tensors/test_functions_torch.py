@@ -74,14 +74,16 @@ def results(library, call, grad=True):
 
     def run(*given):
         it = iter(given)
-        found = getattr(library, name)(*(next(it) if isinstance(o, library.Tensor) else o for o in operands), **options)
-        return tuple(leaves(found))
+        result = getattr(library, name)(
+            *(next(it) if isinstance(o, library.Tensor) else o for o in operands), **options
+        )
+        return tuple(leaves(result))
 
     return tensors, run
 
 
-def leaves(found):
-    return [x for part in found for x in leaves(part)] if isinstance(found, (tuple, list)) else [found]
+def leaves(result):
+    return [x for part in result for x in leaves(part)] if isinstance(result, (tuple, list)) else [result]
 
 
 def same(mine, others):
@@ -94,12 +96,12 @@ def same(mine, others):
 @pytest.mark.parametrize("call", CALLS, ids=[c[0] for c in CALLS])
 def test_values_gradients_and_compiled_values(call):
     (tensors, run), (theirs, other) = results(graphc, call), results(torch, call)
-    mine, wanted = run(*tensors), other(*theirs)
-    same(mine, wanted)
-    same(graphc.compile(run)(*(t.detach() for t in tensors)), wanted)
-    if any(r.requires_grad for r in wanted):
-        for found in (mine, wanted):
-            sum((r * r).sum() for r in found if r.requires_grad).backward()
+    mine, expected = run(*tensors), other(*theirs)
+    same(mine, expected)
+    same(graphc.compile(run)(*(t.detach() for t in tensors)), expected)
+    if any(r.requires_grad for r in expected):
+        for result in (mine, expected):
+            sum((r * r).sum() for r in result if r.requires_grad).backward()
         pairs = [(t.grad, o.grad) for t, o in zip(tensors, theirs, strict=True) if o.grad is not None]
         same([a for a, _ in pairs], [b for _, b in pairs])
 
@@ -107,8 +109,8 @@ def test_values_gradients_and_compiled_values(call):
 @pytest.mark.parametrize("options", [{}, {"return_inverse": True, "return_counts": True}, {"dim": 0}])
 def test_unique_consecutive(options):
     values = np.array([[1, 1, 2], [1, 1, 2], [2, 3, 3]])
-    found, wanted = (leaves(m.unique_consecutive(m.tensor(values), **options)) for m in (graphc, torch))
-    same(found, wanted)
+    result, expected = (leaves(m.unique_consecutive(m.tensor(values), **options)) for m in (graphc, torch))
+    same(result, expected)
 
 
 def test_what_may_be_cast():

@@ -42,13 +42,13 @@ def test_numbers_and_gradients_as_torch(name: str, dtype: gc.dtype):
     torch = pytest.importorskip("torch")
     ours = gc.tensor(X).to(dtype).requires_grad_()
     theirs = torch.tensor(X).to(getattr(torch, dtype.long_name)).requires_grad_()
-    found, wanted = CASES[name](F, ours), CASES[name](torch.nn.functional, theirs)
-    assert str(wanted.dtype) == f"torch.{found.dtype.long_name}"
+    result, expected = CASES[name](F, ours), CASES[name](torch.nn.functional, theirs)
+    assert str(expected.dtype) == f"torch.{result.dtype.long_name}"
     step = 2.0**-8 if dtype is gc.bfloat16 else 2.0**-11
-    size = float(wanted.abs().max())
-    np.testing.assert_allclose(found.detach().float().numpy(), wanted.detach().float().numpy(), atol=2 * step * size)
-    found.sum().backward()
-    wanted.sum().backward()
+    size = float(expected.abs().max())
+    np.testing.assert_allclose(result.detach().float().numpy(), expected.detach().float().numpy(), atol=2 * step * size)
+    result.sum().backward()
+    expected.sum().backward()
     assert ours.grad.dtype is dtype
     size = max(float(theirs.grad.abs().max()), 1.0)
     np.testing.assert_allclose(ours.grad.float().numpy(), theirs.grad.float().numpy(), atol=6 * step * size)
@@ -58,13 +58,13 @@ def test_numbers_and_gradients_as_torch(name: str, dtype: gc.dtype):
 @pytest.mark.parametrize("name", ["softmax", "layer_norm", "linear", "arithmetic", "moves", "mse_loss"])
 def test_compiled_code_rounds_where_eager_code_does(name: str, dtype: gc.dtype):
     x = gc.tensor(X).to(dtype)
-    found, wanted = gc.compile(lambda x: CASES[name](F, x))(x), CASES[name](F, x)
-    assert found.dtype is wanted.dtype
+    result, expected = gc.compile(lambda x: CASES[name](F, x))(x), CASES[name](F, x)
+    assert result.dtype is expected.dtype
     step = 2.0**-8 if dtype is gc.bfloat16 else 2.0**-11
     # Sums of f32 in another order may be rounded to the other neighbour.
-    np.testing.assert_allclose(found.float().numpy(), wanted.float().numpy(), rtol=2 * step, atol=step / 64)
+    np.testing.assert_allclose(result.float().numpy(), expected.float().numpy(), rtol=2 * step, atol=step / 64)
     if name in ("arithmetic", "moves"):
-        assert found.tolist() == wanted.tolist()
+        assert result.tolist() == expected.tolist()
 
 
 def test_statistics_of_a_narrow_batch_are_those_of_f32():
@@ -92,16 +92,16 @@ def test_narrow_models_train_eagerly_and_compiled(dtype: gc.dtype, make: Any):
         model = gc.nn.Sequential(gc.nn.Linear(8, 16), gc.nn.ReLU(), gc.nn.Linear(16, 8)).to(dtype)
         optimizer = make(model.parameters(), lr=0.01, **({"eps": 1e-4} if make is gc.optim.AdamW else {}))
         step = gc.compile_step(model, F.mse_loss, optimizer)
-        found = []
+        results = []
         for _ in range(15):
             if compiled:
-                found.append(float(step(x, x)))
+                results.append(float(step(x, x)))
             else:
                 optimizer.zero_grad()
                 loss = F.mse_loss(model(x), x)
                 loss.backward()
                 optimizer.step()
-                found.append(float(loss))
-        assert all(p.dtype is dtype for p in model.parameters()) and found[-1] < found[0]
-        losses.append(found)
+                results.append(float(loss))
+        assert all(p.dtype is dtype for p in model.parameters()) and results[-1] < results[0]
+        losses.append(results)
     np.testing.assert_allclose(losses[1], losses[0], rtol=0.03)

@@ -42,8 +42,8 @@ CALLS = {
 }
 
 
-def parts(found) -> tuple:
-    return found if isinstance(found, tuple) else (found,)
+def parts(result) -> tuple:
+    return result if isinstance(result, tuple) else (result,)
 
 
 def operands():
@@ -240,5 +240,5 @@ def test_references_of_views_share_memory_and_take_arrays_of_one_element():
     for op in REGISTRY.values():
         for sample in op.samples() if op.samples and op.alias is not None else ():
             array = sample.operands[0]
-            found = op.reference(array, **op.normalize(sample.attrs))
-            assert type(found) is np.ndarray and (not found.size or np.may_share_memory(found, array)), op.name
+            result = op.reference(array, **op.normalize(sample.attrs))
+            assert type(result) is np.ndarray and (not result.size or np.may_share_memory(result, array)), op.name

@@ -97,7 +97,7 @@ def test_programs_compute_no_more_than_their_rows():
 
 def test_weights_are_drawn_whole():
     gc.manual_seed(2)
-    wanted = [gc.rand(4, 3).tolist(), nn.Linear(3, 4).weight.tolist()]
+    expected = [gc.rand(4, 3).tolist(), nn.Linear(3, 4).weight.tolist()]
     gc.manual_seed(2)
     with sharing(1, 2):
-        assert [gc.rand(4, 3).tolist(), nn.Linear(3, 4).weight.tolist()] == wanted
+        assert [gc.rand(4, 3).tolist(), nn.Linear(3, 4).weight.tolist()] == expected

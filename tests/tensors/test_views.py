@@ -61,8 +61,8 @@ def test_traced_copies_are_no_views():
 
 def test_diagonals_and_entries_that_are_repeated_once_are_copies():
     x = graphc.zeros(2, 2)
-    for found in (x.diag(), x.repeat_interleave(1, 0), x.repeat_interleave(1)):
-        found.add_(1)
+    for result in (x.diag(), x.repeat_interleave(1, 0), x.repeat_interleave(1)):
+        result.add_(1)
         assert not x.any()
 
 
@@ -101,10 +101,10 @@ def test_a_shape_changed_in_place_keeps_memory_and_version(name: str):
     prepare, arguments = CHANGES[name]
     y = prepare(graphc.from_numpy(ARRAY.copy())).clone()
     kept = y
-    wanted = getattr(y, name[:-1])(*arguments).numpy().copy()
+    expected = getattr(y, name[:-1])(*arguments).numpy().copy()
     row, version = y[0], y._version
     assert getattr(y, name)(*arguments) is kept
-    np.testing.assert_array_equal(y.numpy(), wanted)
+    np.testing.assert_array_equal(y.numpy(), expected)
     assert y._version == row._version == version + 1
     assert y._base is None and not y._is_view()
     y.mul_(0)
@@ -214,8 +214,8 @@ def test_every_view_says_how_a_write_to_it_reaches_its_operand(op: OpDef, sample
         return
     expected = array.reshape(-1).copy()
     expected[places.reshape(-1)] = value.reshape(-1)
-    found = op.put_back(graphc.tensor(array), graphc.tensor(value), **attrs).numpy()
-    np.testing.assert_array_equal(found, expected.reshape(array.shape))
+    result = op.put_back(graphc.tensor(array), graphc.tensor(value), **attrs).numpy()
+    np.testing.assert_array_equal(result, expected.reshape(array.shape))
 
 
 def test_writes_to_parts_reach_the_complex_numbers():
@@ -243,6 +243,6 @@ def test_results_of_other_ops_have_memory_of_their_own():
                 if any(a.dtype.name not in ("float32", "float64", "int64", "bool") for a in arrays):
                     continue  # also of elements that no tensor holds
                 operands = [graphc.from_numpy(a.copy()) for a in sample.operands]
-                found = dispatch.apply(op, operands, sample.attrs)
-                for result in found if isinstance(found, tuple) else (found,):
+                output = dispatch.apply(op, operands, sample.attrs)
+                for result in output if isinstance(output, tuple) else (output,):
                     assert not any(np.may_share_memory(result.numpy(), t.numpy()) for t in operands), op.name

@@ -34,9 +34,9 @@ def test_results_are_learned_from_a_run_on_zeros():
         return {"sum": x.detach().numpy().sum() * scale, names[0]: [x.argmax(), x.numpy().astype(np.int32)]}
 
     x = gc.tensor([[1.0, 5.0], [2.0, 3.0]])
-    found = gc.compile(lambda x: parts(x, 2.0, names=("rest",)))(x)
-    assert found["sum"].item() == 22 and found["rest"][0].item() == 1
-    assert found["rest"][1].dtype is gc.int32 and found["rest"][1].tolist() == [[1, 5], [2, 3]]
+    result = gc.compile(lambda x: parts(x, 2.0, names=("rest",)))(x)
+    assert result["sum"].item() == 22 and result["rest"][0].item() == 1
+    assert result["rest"][1].dtype is gc.int32 and result["rest"][1].tolist() == [[1, 5], [2, 3]]
 
 
 def test_functions_that_cannot_run_on_zeros_need_results():
@@ -185,5 +185,5 @@ def test_what_is_no_function():
 def test_gradients_that_are_asked_for_reach_leaves_that_no_operation_has_seen(scale: float):
     compiled = gc.compile(lambda x: gc.opaque(lambda x: x * scale, results=lambda x: x)(x) * 3)
     x = gc.ones(3, requires_grad=True)
-    (found,) = gc.autograd.grad(compiled(x).sum(), x)
-    assert found.tolist() == [3 * scale] * 3
+    (gradients,) = gc.autograd.grad(compiled(x).sum(), x)
+    assert gradients.tolist() == [3 * scale] * 3

@@ -90,9 +90,9 @@ def test_two_models_with_two_optimizers_in_one_call():
     eager, compiled = make(), make()
     run = gc.compile(compiled[2])
     for real, noise in batches(5, (8, 6), (8, 4)):
-        expected, found = eager[2](real, noise), run(real, noise)
+        expected, result = eager[2](real, noise), run(real, noise)
         for name, value in expected.items():
-            assert abs(found[name].item() - value.item()) < 1e-13
+            assert abs(result[name].item() - value.item()) < 1e-13
     assert largest_difference(eager[0], compiled[0]) < 1e-13
     assert largest_difference(eager[1], compiled[1]) < 1e-13
 
@@ -164,10 +164,10 @@ def test_a_backward_pass_alone_sets_gradients():
 
     for _ in range(3):
         gradients(x)
-        found = [p.grad.numpy().copy() for p in net.parameters()]
+        results = [p.grad.numpy().copy() for p in net.parameters()]
     net.zero_grad()
     net(x).square().mean().backward()
-    for p, array in zip(net.parameters(), found, strict=True):
+    for p, array in zip(net.parameters(), results, strict=True):
         np.testing.assert_allclose(array, p.grad.numpy(), rtol=1e-12)
 
 
@@ -226,7 +226,7 @@ def trainer(net, optimizer):
 
 
 def test_a_parameter_that_takes_the_place_of_another_is_not_trained_by_its_optimizer():
-    found = []
+    results = []
     for is_compiled in (False, True):
         gc.manual_seed(0)
         net = network(3, 4)
@@ -237,9 +237,9 @@ def test_a_parameter_that_takes_the_place_of_another_is_not_trained_by_its_optim
             if number == 2:
                 net.load_state_dict({k: v.clone() for k, v in net.state_dict().items()}, assign=True)
             run(x)
-        found.append([net[0].weight.detach().numpy(), net[0].weight.grad.numpy()])
-    np.testing.assert_allclose(found[1][0], found[0][0], rtol=1e-12)
-    np.testing.assert_allclose(found[1][1], found[0][1], rtol=1e-12)
+        results.append([net[0].weight.detach().numpy(), net[0].weight.grad.numpy()])
+    np.testing.assert_allclose(results[1][0], results[0][0], rtol=1e-12)
+    np.testing.assert_allclose(results[1][1], results[0][1], rtol=1e-12)
 
 
 def test_gradients_that_share_memory_are_refused_and_those_that_lie_apart_again_are_not():
@@ -303,9 +303,9 @@ def test_hooks_of_parameters_take_part_in_second_derivatives_or_are_refused():
     x = gc.ones(3, dtype=gc.float64)
     with pytest.raises(TraceError, match="differentiated again"):
         gc.compile(penalised(lambda g: g * 0.5)[0])(x)
-    found = []
+    results = []
     for make in (gc.compile, lambda f: f):
         train, p, q = penalised(gc.hooks.traced(lambda g: g * 0.5))
-        found.append([make(train)(x).item(), *p.grad.tolist(), *q.grad.tolist()])
-    np.testing.assert_allclose(found[0], found[1], rtol=1e-12)
-    assert found[0] == [45.0] + [7.5] * 3 + [16.0] * 3
+        results.append([make(train)(x).item(), *p.grad.tolist(), *q.grad.tolist()])
+    np.testing.assert_allclose(results[0], results[1], rtol=1e-12)
+    assert results[0] == [45.0] + [7.5] * 3 + [16.0] * 3

@@ -19,12 +19,12 @@ def test_text(models: Path, graphc: Graphc):
 
 
 def test_json_of_a_model_file_is_that_of_its_target(models: Path, net: Path, graphc: Graphc):
-    found = [
+    results = [
         json.loads(graphc("explain", *a, "--json").out) for a in ([net], [f"{models}:Net", "--input", "x:f32[2,6]"])
     ]
-    kinds = [[c["kind"] for c in facts["calls"]] for facts in found]
+    kinds = [[c["kind"] for c in facts["calls"]] for facts in results]
     assert kinds[0] == kinds[1] and "contraction" in kinds[0]
-    assert found[0]["memory"] == found[1]["memory"]
+    assert results[0]["memory"] == results[1]["memory"]
 
 
 def test_other_targets(net: Path, graphc: Graphc):

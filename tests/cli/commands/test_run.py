@@ -109,8 +109,8 @@ def test_a_folder_is_a_batch(net: Path, folder: Path, tmp_path: Path, graphc: Gr
     done = graphc("run", net, "--input", f"x=@{folder}", "--output", tmp_path / "y.npy", "--print-top", 1)
     assert done.code == console.OK and done.err == ""
     rows = [np.load(path) for path in sorted(folder.iterdir())]
-    wanted = np.concatenate([load(net)(np.stack(part)) for part in (rows[:2], rows[2:4], [rows[4], rows[4]])])[:5]
-    np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), wanted)
+    expected = np.concatenate([load(net)(np.stack(part)) for part in (rows[:2], rows[2:4], [rows[4], rows[4]])])[:5]
+    np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), expected)
     lines = done.out.splitlines()
     assert lines[0].startswith("output: f32[5,4] -> ") and len(lines) == 6
     assert [line.split(":")[0].strip() for line in lines[1:]] == [f"{i}.npy" for i in range(5)]
@@ -265,10 +265,10 @@ def test_trust_runs_the_code_in_the_file(models: Path, tmp_path: Path, graphc: G
     ],
 )
 def test_kinds_of_scores(array: np.ndarray, kind: str, best: list[tuple[int, float]]):
-    found = top(array, 2)
-    assert found[0] == kind
-    assert [label for label, _ in found[1][0]] == [label for label, _ in best]
-    assert [score for _, score in found[1][0]] == pytest.approx([score for _, score in best])
+    result = top(array, 2)
+    assert result[0] == kind
+    assert [label for label, _ in result[1][0]] == [label for label, _ in best]
+    assert [score for _, score in result[1][0]] == pytest.approx([score for _, score in best])
 
 
 def test_there_is_no_best_class_of_nothing(graphc: Graphc, net: Path):

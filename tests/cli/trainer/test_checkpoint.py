@@ -22,9 +22,9 @@ ONE = Checkpoint(STATE, {"epoch": 1, "sums": {"loss": 0.1}}, {"seed": 3, "data":
 
 def test_what_was_written_comes_back_bit_by_bit(tmp_path: Path):
     disk = Checkpoints(tmp_path / "run", 3)
-    found = read_checkpoint(disk.write(7, ONE))
-    assert found.progress == ONE.progress and found.settings == ONE.settings
-    assert {n: (a.dtype, a.shape, a.tobytes()) for n, a in found.state.items()} == {
+    checkpoint = read_checkpoint(disk.write(7, ONE))
+    assert checkpoint.progress == ONE.progress and checkpoint.settings == ONE.settings
+    assert {n: (a.dtype, a.shape, a.tobytes()) for n, a in checkpoint.state.items()} == {
         n: (a.dtype, a.shape, a.tobytes()) for n, a in STATE.items()
     }
 
@@ -56,19 +56,19 @@ def test_a_damaged_one_is_passed_over(tmp_path: Path):
 def test_a_flipped_bit_is_found_or_changes_nothing(tmp_path: Path):
     path = Checkpoints(tmp_path, 3).write(1, ONE)
     content = bytearray(path.read_bytes())
-    wanted = {n: a.tobytes() for n, a in STATE.items()}
+    expected = {n: a.tobytes() for n, a in STATE.items()}
     refused = 0
     for place in range(0, len(content), 7):
         content[place] ^= 1 << place % 8
         path.write_bytes(content)
         content[place] ^= 1 << place % 8
         try:
-            found = read_checkpoint(path)
+            checkpoint = read_checkpoint(path)
         except ArtifactError:
             refused += 1
             continue
-        same = {n: np.asarray(a).tobytes() for n, a in found.state.items()} == wanted
-        assert same and (found.progress, found.settings) == (ONE.progress, ONE.settings)
+        same = {n: np.asarray(a).tobytes() for n, a in checkpoint.state.items()} == expected
+        assert same and (checkpoint.progress, checkpoint.settings) == (ONE.progress, ONE.settings)
     assert refused > 100
 
 

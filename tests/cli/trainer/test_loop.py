@@ -57,9 +57,9 @@ def test_means_count_samples():
 
     class Counted(Linear):
         def __call__(self, batch: Mapping[str, np.ndarray]) -> tuple[float, ...]:
-            found = super().__call__(batch)
-            seen.append((found[0], len(batch["y"])))
-            return found
+            result = super().__call__(batch)
+            seen.append((result[0], len(batch["y"])))
+            return result
 
     log = Log()
     Training(Counted(), data(10), Order(10, 4), Rules(epochs=1), watcher=log).run()

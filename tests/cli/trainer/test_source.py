@@ -26,17 +26,17 @@ def write_idx(path: Path, array: np.ndarray) -> None:
 def test_an_archive_has_the_names_of_the_inputs(tmp_path: Path):
     path = tmp_path / "d.npz"
     np.savez(path, x=np.ones((3, 2), np.float32), y=np.arange(3))
-    found = open_data(str(path), INPUTS)
-    assert not found.fit(INPUTS, Scaling()) and found.take([2])["y"].tolist() == [2]
+    result = open_data(str(path), INPUTS)
+    assert not result.fit(INPUTS, Scaling()) and result.take([2])["y"].tolist() == [2]
 
 
 @pytest.mark.parametrize("columns", ["x=0..1,y=2", "x=a+b,y=kind", "x=0+b, y=kind"])
 def test_columns_of_a_table(columns: str, tmp_path: Path):
     path = tmp_path / "d.csv"
     path.write_text("a,b,kind\n1,2,0\n3,4,1\n5,6,2\n")
-    found = open_data(str(path), INPUTS, columns)
-    found.fit(INPUTS, Scaling())
-    batch = found.take([1, 2])
+    result = open_data(str(path), INPUTS, columns)
+    result.fit(INPUTS, Scaling())
+    batch = result.take([1, 2])
     assert batch["x"].tolist() == [[3, 4], [5, 6]] and batch["y"].tolist() == [1, 2]
 
 
@@ -44,9 +44,9 @@ def test_columns_without_a_choice_have_the_names_of_the_inputs(tmp_path: Path):
     path = tmp_path / "d.tsv"
     path.write_text("y\tx\n1\t2\n3\t4\n")
     inputs = (TensorSpec("x", "f32", (2,)), TensorSpec("y", "i64", (2,)))
-    found = open_data(str(path), inputs)
-    found.fit(inputs, Scaling())
-    assert found.take([0, 1])["x"].tolist() == [2, 4]
+    result = open_data(str(path), inputs)
+    result.fit(inputs, Scaling())
+    assert result.take([0, 1])["x"].tolist() == [2, 4]
 
 
 @pytest.mark.parametrize(
@@ -77,8 +77,8 @@ def test_files_by_names_of_inputs(tmp_path: Path):
     write_idx(tmp_path / "labels", np.arange(3))
     np.save(tmp_path / "weight.npy", np.ones(3))
     text = f"x={tmp_path}/images.gz, y={tmp_path}/labels,w={tmp_path}/weight.npy"
-    found = open_data(text, INPUTS)
-    assert {name: a.shape for name, a in found.arrays.items()} == {"x": (3, 2, 2), "y": (3,), "w": (3,)}
+    result = open_data(text, INPUTS)
+    assert {name: a.shape for name, a in result.arrays.items()} == {"x": (3, 2, 2), "y": (3,), "w": (3,)}
     with pytest.raises(ArgumentError, match="names an input twice"):
         open_data(f"x={tmp_path}/labels,x={tmp_path}/labels", INPUTS)
     with pytest.raises(FileNotFoundError):

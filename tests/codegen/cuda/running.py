@@ -27,16 +27,16 @@ def run_on(device: Any, program: Program, source: CudaSource, arguments: Sequenc
             for i, (buffer, name) in enumerate(zip(kernel.arguments, call.args, strict=True))
         ]
         device.launch(module.function(launch.symbol), int(launch.grid), launch.threads, launch.dynamic, words)
-    found = []
+    results = []
     for s in program.storages:
         if s.cls == "output":
             array = np.empty(s.shape, s.dtype.numpy)
             device.copy_out(memory[s.name].address, array)
-            found.append(array)
+            results.append(array)
     for s, array in bound:
         if s.cls in ("param", "state"):
             device.copy_out(memory[s.name].address, array)
-    return found
+    return results
 
 
 def _placed(
@@ -73,7 +73,7 @@ def launch_kernels(
     parts = [emit_kernel(kernel, f"k{i}") for i, kernel in enumerate(kernels)]
     angles = [angle_text()] if any("gc_reduce_large" in text for text, _ in parts) else []
     module = device.load("\n".join([PRELUDE, *angles, *(text for text, _ in parts)]))
-    found = []
+    results = []
     for (_, launch), kernel, arrays in zip(parts, kernels, arguments, strict=True):
         memory = {b.name: device.allocate(max(1, arrays[b.name].nbytes)) for b in kernel.arguments}
         for name, held in memory.items():
@@ -84,5 +84,5 @@ def launch_kernels(
         left = {name: np.empty_like(arrays[name]) for name in memory}
         for name, held in memory.items():
             device.copy_out(held.address, left[name])
-        found.append(left)
-    return found
+        results.append(left)
+    return results

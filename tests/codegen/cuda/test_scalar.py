@@ -100,11 +100,11 @@ def test_every_operation_means_what_the_table_says():
         kernels.append(kernel_of(op, types, result, len(given[0])))
         arrays.append({**{f"x{k}": a for k, a in enumerate(given)}, "y": np.zeros(len(given[0]), result.numpy)})
         names.append(f"{op.name}({', '.join(t.name for t in types)}) -> {result.name}")
-    found = launch_kernels(EmulatedDevice(), kernels, arrays)
+    outputs = launch_kernels(EmulatedDevice(), kernels, arrays)
     assert len(names) > 150
-    for name, left, wanted in zip(names, found, expected, strict=True):
+    for name, left, expected_result in zip(names, outputs, expected, strict=True):
         tolerance = 1e-6 if name.startswith(("dot2", "fma", "rem(f", "reduce_large_rest")) else 0
-        np.testing.assert_allclose(plain(left["y"]), plain(wanted), rtol=tolerance, err_msg=name)
+        np.testing.assert_allclose(plain(left["y"]), plain(expected_result), rtol=tolerance, err_msg=name)
 
 
 def test_operations_without_a_text_are_refused():

@@ -18,16 +18,16 @@ from tests.codegen.link.objects import TARGETS, built
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_sections_symbols_and_relocations_are_found(name: str):
-    found = read_object(built(name))
-    symbols = {s.name: s for s in found.symbols if s.name}
+    object_file = read_object(built(name))
+    symbols = {s.name: s for s in object_file.symbols if s.name}
     assert symbols["call"].section is not None and symbols["call"].kind == layout.FUNCTION
     assert symbols["count"].binding == layout.LOCAL and symbols["count"].nbytes == 4
     assert symbols["table"].section is None
     zeros = symbols["seen"].section
     assert zeros is not None and zeros.nbytes == 400 and not zeros.data and SectionFlag.WRITE in zeros.flags
-    places = [place for section in found.sections for place in section.relocations]
+    places = [place for section in object_file.sections for place in section.relocations]
     assert {"memset", "fmod", "table"} <= {place.symbol.name for place in places}
-    assert not any(section.name.startswith((".eh_frame", ".comment", ".note")) for section in found.sections)
+    assert not any(section.name.startswith((".eh_frame", ".comment", ".note")) for section in object_file.sections)
 
 
 @pytest.mark.parametrize("name", TARGETS)
@@ -68,8 +68,8 @@ def test_a_machine_without_rules_is_refused():
 
 
 def test_a_relocation_without_a_meaning_is_named():
-    code, found = bytearray(built("sse2")), read_object(built("sse2"))
-    place = next(p for s in found.sections for p in s.relocations if p.symbol.name == "memset")
+    code, result = bytearray(built("sse2")), read_object(built("sse2"))
+    place = next(p for s in result.sections for p in s.relocations if p.symbol.name == "memset")
     record = layout.RELOCATION.pack(place.offset, 0, 0)[:8]
     start = next(i for i in range(len(code)) if code[i : i + 8] == record and code[i + 8] == place.kind)
     code[start + 8] = 10  # R_X86_64_32: only where a program lies is known

@@ -55,8 +55,8 @@ def storage(name: str, cls: str, **rest) -> Storage:
 
 
 def program(*calls: tuple[str, ...], storages: tuple[Storage, ...]) -> Program:
-    found = tuple(Call(name, tuple(args)) for name, *args in calls)
-    return plan_memory(Program("p", storages, (DOUBLE, ADD), found))
+    result = tuple(Call(name, tuple(args)) for name, *args in calls)
+    return plan_memory(Program("p", storages, (DOUBLE, ADD), result))
 
 
 def run(p: Program, *arrays: np.ndarray) -> list[np.ndarray]:
@@ -123,11 +123,11 @@ def test_loops_inside_of_loops():
     made = plan_memory(Program("p", (x, y, total, storage("z", "temp")), (DOUBLE, ADD), calls))
     verify_program(made)
     given = np.arange(4, dtype=np.float32)
-    found = run(made, given)
-    np.testing.assert_array_equal(found[1], 2 * given + 7 * (given + 100))
+    result = run(made, given)
+    np.testing.assert_array_equal(result[1], 2 * given + 7 * (given + 100))
     steps = [2 * (2 * given + n * (given + 100)) for n in range(1, 7)]
-    np.testing.assert_array_equal(found[0].reshape(6, 4), [steps[i] for i in (4, 5, 2, 3, 0, 1)])
-    for native, interpreted in zip(found, run_program(made, [given]), strict=True):
+    np.testing.assert_array_equal(result[0].reshape(6, 4), [steps[i] for i in (4, 5, 2, 3, 0, 1)])
+    for native, interpreted in zip(result, run_program(made, [given]), strict=True):
         np.testing.assert_array_equal(native, interpreted)
 
 

@@ -68,11 +68,11 @@ def test_parts_are_linked():
 
 
 def test_the_number_of_threads_does_not_change_the_code(monkeypatch: pytest.MonkeyPatch):
-    found = set()
+    codes = set()
     for threads in ("1", "3"):
         monkeypatch.setenv("GRAPHC_COMPILE_THREADS", threads)
-        found.add(build_object(module(12, 400), host_target()))
-    assert len(found) == 1
+        codes.add(build_object(module(12, 400), host_target()))
+    assert len(codes) == 1
 
 
 def test_functions_of_other_parts_may_be_far_away():

@@ -174,9 +174,9 @@ def test_each_part_has_scratch_memory_of_its_own(pool: Pool):
 
         assert pool.run(4, work, size) == 4
         assert places[0] == 0
-        found = sorted(places[p] for p in (1, 2, 3))
-        assert all(b - a >= size for a, b in pairwise(found))
-        assert all(place % 64 == 0 for place in found)
+        result = sorted(places[p] for p in (1, 2, 3))
+        assert all(b - a >= size for a, b in pairwise(result))
+        assert all(place % 64 == 0 for place in result)
 
 
 def test_without_memory_the_caller_runs_alone(pool: Pool):

@@ -35,31 +35,31 @@ def result(function: Callable, *shapes: tuple[int, ...], costs=SMALL, features: 
 
 
 def test_a_product_as_it_is() -> None:
-    program, found = result(lambda x, w, b: F.relu(x @ w + b), (10, 8), (8, 6), (6,))
-    assert found.scheduled.program == program and found.changed == 1
-    (product,) = found.scheduled.execution.products.values()
+    program, output = result(lambda x, w, b: F.relu(x @ w + b), (10, 8), (8, 6), (6,))
+    assert output.scheduled.program == program and output.changed == 1
+    (product,) = output.scheduled.execution.products.values()
     assert product.epilogue == "relu_bias" and product.fast == ""
-    assert found.reasons == ("k0: the library's product of 10x6, 8 terms, epilogue relu_bias",)
+    assert output.reasons == ("k0: the library's product of 10x6, 8 terms, epilogue relu_bias",)
 
 
 def test_what_the_library_does_not_do_is_a_kernel_behind_it() -> None:
-    program, found = result(lambda x, w, b: F.gelu(x @ w + b), (10, 8), (8, 6), (6,))
-    after = found.scheduled.program
+    program, output = result(lambda x, w, b: F.gelu(x @ w + b), (10, 8), (8, 6), (6,))
+    after = output.scheduled.program
     assert [k.name for k in after.kernels] == ["k0_product", "k0"]
-    assert list(found.scheduled.execution.products) == ["k0_product"]
+    assert list(output.scheduled.execution.products) == ["k0_product"]
     assert [s.cls for s in after.storages] == [*(s.cls for s in program.storages), "temp"]
 
 
 def test_small_products_and_short_sums_are_left() -> None:
-    program, found = result(lambda x, w: x @ w, (10, 8), (8, 6), costs=GPU)
-    assert found.scheduled.program == program and not found.changed
+    program, output = result(lambda x, w: x @ w, (10, 8), (8, 6), costs=GPU)
+    assert output.scheduled.program == program and not output.changed
     short = replace(SMALL, product_split=9)
-    _, found = result(lambda x, w: F.gelu(x @ w), (10, 8), (8, 6), costs=short)
-    assert not found.changed
+    _, output = result(lambda x, w: F.gelu(x @ w), (10, 8), (8, 6), costs=short)
+    assert not output.changed
 
 
 def test_tf32_where_the_target_says_so() -> None:
-    _, found = result(lambda x, w: x @ w, (10, 8), (8, 6), features="+tf32")
-    (product,) = found.scheduled.execution.products.values()
+    _, output = result(lambda x, w: x @ w, (10, 8), (8, 6), features="+tf32")
+    (product,) = output.scheduled.execution.products.values()
     descriptor = product.descriptor()
     assert descriptor is not None and descriptor.compute == "tf32"

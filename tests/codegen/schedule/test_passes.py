@@ -64,8 +64,8 @@ def run(scheduled: Scheduled, program: Program, arguments: Sequence[np.ndarray])
         outputs = [s.name for s in first.storages if s.cls == "output"]
         given.update((PREPACKED + name, array) for name, array in zip(outputs, made, strict=True))
     bound = [s for s in scheduled.program.storages if s.cls in ("input", "param", "state", "weight")]
-    found = run_program(scheduled.program, [given[s.path if s.path in given else s.name] for s in bound])
-    return [*found, *(given[s.name] for s in program.storages if s.cls in ("param", "state"))]
+    result = run_program(scheduled.program, [given[s.path if s.path in given else s.name] for s in bound])
+    return [*result, *(given[s.name] for s in program.storages if s.cls in ("param", "state"))]
 
 
 def check_passes(program: Program, arguments: Sequence[np.ndarray]) -> dict[str, int]:
@@ -76,9 +76,13 @@ def check_passes(program: Program, arguments: Sequence[np.ndarray]) -> dict[str,
         result = step.run(present, context)
         present, counts[step.name] = result.scheduled, result.changed
         verify_scheduled(present)
-        for got, wanted in zip(run(present, program, arguments), expected, strict=True):
-            scale = float(np.abs(wanted[np.isfinite(wanted)]).max(initial=1.0)) if wanted.dtype.kind == "f" else 1.0
-            np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-5 * scale, err_msg=step.name)
+        for got, expected_result in zip(run(present, program, arguments), expected, strict=True):
+            scale = (
+                float(np.abs(expected_result[np.isfinite(expected_result)]).max(initial=1.0))
+                if expected_result.dtype.kind == "f"
+                else 1.0
+            )
+            np.testing.assert_allclose(got, expected_result, rtol=1e-4, atol=1e-5 * scale, err_msg=step.name)
     return counts
 
 

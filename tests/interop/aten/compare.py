@@ -22,7 +22,7 @@ def check(sample: Sample, results: int | None = None, compiled: bool = True) -> 
 
     ``results`` is how many of the results count, where others serve only PyTorch's own backward pass. An operator whose
     result has a size that depends on values is not ``compiled``."""
-    _judge(sample, compiled, lambda found, expected: _same(_first(found, results), _first(expected, results)))
+    _judge(sample, compiled, lambda result, expected: _same(_first(result, results), _first(expected, results)))
 
 
 def check_kind(sample: Sample) -> None:
@@ -39,11 +39,11 @@ def check_memory(sample: Sample) -> None:
     """Asserts that results are views of arguments where PyTorch's are: they agree when arguments are overwritten."""
     target, args, kwargs = _parts(sample)
     theirs, ours = _copied(args), _ours(args)
-    expected, found = _operator(target)(*theirs, **kwargs), find(target)(*ours, **_ours(kwargs))  # type: ignore[misc]
+    expected, result = _operator(target)(*theirs, **kwargs), find(target)(*ours, **_ours(kwargs))  # type: ignore[misc]
     with graphc.no_grad():
         for tensor in (*_tensors(theirs), *_tensors(ours)):
             tensor.copy_(tensor == 0)
-    _same(found, expected)
+    _same(result, expected)
 
 
 def target_of(name: str) -> str:
@@ -76,8 +76,8 @@ def _operator(target: str) -> Any:
     return getattr(getattr(getattr(torch.ops, package), space), overload)
 
 
-def _first(found: Any, results: int | None) -> Any:
-    return found if results is None else list(found)[:results]
+def _first(result: Any, results: int | None) -> Any:
+    return result if results is None else list(result)[:results]
 
 
 def _copied(value: Any) -> Any:
@@ -115,31 +115,31 @@ def _filled(value: Any, tensors: Any) -> Any:
     return fill(value)
 
 
-def _same(found: Any, expected: Any) -> None:
+def _same(result: Any, expected: Any) -> None:
     if isinstance(expected, (list, tuple)):
-        for ours, theirs in zip(found, expected, strict=True):
+        for ours, theirs in zip(result, expected, strict=True):
             _same(ours, theirs)
     elif isinstance(expected, torch.Tensor):
-        assert str(expected.dtype) == f"torch.{found.dtype.long_name}"
+        assert str(expected.dtype) == f"torch.{result.dtype.long_name}"
         theirs = expected.resolve_conj().numpy()
         # A sum that cancels is as exact as its largest terms are.
         largest = float(np.abs(np.nan_to_num(theirs, posinf=0, neginf=0)).max(initial=1.0))
-        np.testing.assert_allclose(found.numpy(), theirs, rtol=1e-5, atol=1e-6 * largest, strict=True)
+        np.testing.assert_allclose(result.numpy(), theirs, rtol=1e-5, atol=1e-6 * largest, strict=True)
     else:
-        assert found == expected
+        assert result == expected
 
 
-def _alike(found: Any, expected: Any) -> None:
-    assert str(expected.dtype) == f"torch.{found.dtype.long_name}" and tuple(found.shape) == tuple(expected.shape)
+def _alike(result: Any, expected: Any) -> None:
+    assert str(expected.dtype) == f"torch.{result.dtype.long_name}" and tuple(result.shape) == tuple(expected.shape)
 
 
-def _distributed(found: Any, expected: Any) -> None:
+def _distributed(result: Any, expected: Any) -> None:
     if isinstance(expected, tuple):
-        for ours, theirs in zip(found, expected, strict=True):
+        for ours, theirs in zip(result, expected, strict=True):
             _distributed(ours, theirs)
         return
-    _alike(found, expected)
-    ours, theirs = found.numpy().astype(np.float64), expected.double().numpy()
+    _alike(result, expected)
+    ours, theirs = result.numpy().astype(np.float64), expected.double().numpy()
     near = 6 * max(theirs.std(), 1e-3) * theirs.size**-0.5
     assert abs(ours.mean() - theirs.mean()) < 2 * near and abs(ours.std() - theirs.std()) < 2 * near
     spread = 0.15 * float(np.ptp(theirs))

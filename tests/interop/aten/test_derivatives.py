@@ -47,8 +47,8 @@ def _group_norm(mask: Any, weight: Any = True) -> Sample:
 
 def _batch_norm(train: bool, mask: Any = MASK3) -> Sample:
     w, mean, var = some(4), some(4), some(4).abs() + 0.5
-    found = aten._native_batch_norm_legit.no_stats(X, w, None, True, 0.1, 1e-5)
-    return ("native_batch_norm_backward", G, X, w, mean, var, found[1], found[2], train, 1e-5, mask)
+    result = aten._native_batch_norm_legit.no_stats(X, w, None, True, 0.1, 1e-5)
+    return ("native_batch_norm_backward", G, X, w, mean, var, result[1], result[2], train, 1e-5, mask)
 
 
 def _convolution(mask: Any, padding: list[int], transposed: bool = False) -> Sample:
@@ -168,6 +168,6 @@ def _differentiated(name: str, args: Any) -> Any:
 def test_an_operator_gives_the_gradients_that_pytorch_has(sample: Sample):
     name, *args = sample
     expected, function = _differentiated(name, args), TABLE[target_of(name)]
-    found = function(*[graphc.tensor(a.numpy()) if isinstance(a, torch.Tensor) else a for a in args])
-    for ours, theirs in zip(found, expected, strict=True):
+    result = function(*[graphc.tensor(a.numpy()) if isinstance(a, torch.Tensor) else a for a in args])
+    for ours, theirs in zip(result, expected, strict=True):
         torch.testing.assert_close(torch.from_numpy(ours.numpy()), theirs, rtol=1e-4, atol=1e-5)

@@ -43,10 +43,10 @@ def model_of(
         else:
             shape = (open_sizes or {}).get(i, array.shape)
             ports.append(helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), shape))
-    found = [helper.make_empty_tensor_value_info(name) for name in results if name]
+    collected = [helper.make_empty_tensor_value_info(name) for name in results if name]
     versions = [helper.make_opsetid("", opset if not domain else 22)]
     versions += [helper.make_opsetid(domain, 1)] if domain else []
-    graph = helper.make_graph([node], "one", ports, found, initializers)
+    graph = helper.make_graph([node], "one", ports, collected, initializers)
     return helper.make_model(graph, opset_imports=versions, ir_version=10)
 
 
@@ -86,14 +86,14 @@ def evaluated(model: Any, arrays: Sequence[np.ndarray], runtime: bool = False) -
     return session.run(None, feeds)
 
 
-def _results(found: Any) -> list[Any]:
-    every = found if isinstance(found, tuple) else (found,)
+def _results(result: Any) -> list[Any]:
+    every = result if isinstance(result, tuple) else (result,)
     return [None if t is None else t.detach().numpy() for t in every]
 
 
-def _agree(found: Sequence[Any], expected: Sequence[Any], tolerance: float, how: str) -> None:
-    assert len(found) == len(expected), how
-    for ours, theirs in zip(found, expected, strict=True):
+def _agree(result: Sequence[Any], expected: Sequence[Any], tolerance: float, how: str) -> None:
+    assert len(result) == len(expected), how
+    for ours, theirs in zip(result, expected, strict=True):
         assert ours.shape == np.shape(theirs), how
         np.testing.assert_allclose(ours, theirs, rtol=tolerance, atol=tolerance, err_msg=how)
 

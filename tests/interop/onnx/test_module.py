@@ -45,8 +45,8 @@ def test_paths_bytes_and_protos_give_the_same_model(tmp_path: Path):
 
 def test_inputs_are_taken_by_position_by_name_and_as_arrays():
     module = gc.from_onnx(scaled())
-    for found in (module(batch()), module(x=gc.from_numpy(batch()))):
-        np.testing.assert_allclose(found.detach().numpy(), expected(batch()), rtol=1e-6)
+    for result in (module(batch()), module(x=gc.from_numpy(batch()))):
+        np.testing.assert_allclose(result.detach().numpy(), expected(batch()), rtol=1e-6)
 
 
 def test_compiled_models_give_what_eager_ones_give():
@@ -59,9 +59,9 @@ def test_compiled_models_give_what_eager_ones_give():
 def test_a_model_file_has_the_named_dimensions(tmp_path: Path):
     module = gc.from_onnx(scaled())
     gc.export(module, *module.examples(), path=tmp_path / "a.gcm", dims=module.dims)
-    found = gc.load(tmp_path / "a.gcm")
+    loaded = gc.load(tmp_path / "a.gcm")
     for count in (1, 7):
-        np.testing.assert_allclose(found(batch(count)), expected(batch(count)), rtol=1e-6)
+        np.testing.assert_allclose(loaded(batch(count)), expected(batch(count)), rtol=1e-6)
 
 
 def test_initializers_of_real_numbers_are_trained():
@@ -188,9 +188,9 @@ def test_operators_without_a_rule_are_all_named():
 
 def test_what_the_rule_of_an_operator_cannot_take_is_a_typed_error():
     module = gc.from_onnx(model(graph_of(node("Transpose", "x", "y", perm=[5, 7]))))
-    with pytest.raises(errors.GraphcError) as found:
+    with pytest.raises(errors.GraphcError) as caught:
         module(np.ones(2, np.float32))
-    assert "Transpose" in str(found.value)
+    assert "Transpose" in str(caught.value)
 
 
 def test_types_that_are_not_said_are_asked_for():

@@ -39,9 +39,9 @@ def test_tensors_are_read_as_onnx_reads_them(kind: str, raw: bool):
     code = TensorProto.DataType.Value(kind)
     array = values(kind).astype(helper.tensor_dtype_to_np_dtype(code))
     proto = numpy_helper.from_array(array, "t") if raw else helper.make_tensor("t", code, array.shape, array)
-    found = read_tensor(proto, NONE)
-    assert found.element.name == kind
-    np.testing.assert_array_equal(found.array.astype(np.float64), numpy_helper.to_array(proto).astype(np.float64))
+    tensor = read_tensor(proto, NONE)
+    assert tensor.element.name == kind
+    np.testing.assert_array_equal(tensor.array.astype(np.float64), numpy_helper.to_array(proto).astype(np.float64))
 
 
 def test_complex_numbers_and_texts_are_read():

@@ -23,8 +23,8 @@ def by_reference(path: Path, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
     """The outputs, computed in numpy by the package onnx."""
     model = onnx.load(path)
     with np.errstate(all="ignore"):
-        found = reference.ReferenceEvaluator(model).run(None, _named(model, arrays))
-    return [np.asarray(a) for a in found]
+        result = reference.ReferenceEvaluator(model).run(None, _named(model, arrays))
+    return [np.asarray(a) for a in result]
 
 
 def by_runtime(path: Path, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -41,11 +41,11 @@ def _named(model: Any, arrays: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
     return {v.name: np.asarray(a) for v, a in zip(model.graph.input, arrays, strict=True)}
 
 
-def distance(found: Sequence[np.ndarray], wanted: Sequence[np.ndarray]) -> float:
+def distance(result: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -> float:
     """The largest difference of two lists of results, of which equal elements count as 0, as a part of the largest
     finite element."""
     largest = 0.0
-    for a, b in zip(found, wanted, strict=True):
+    for a, b in zip(result, expected, strict=True):
         assert a.shape == b.shape and a.dtype == b.dtype, f"{a.dtype}{a.shape} is not {b.dtype}{b.shape}"
         if not b.size:
             continue
@@ -70,9 +70,9 @@ def check(
     graphc.export(function, *arguments, path=path, opset=opset, **options)
     arrays = [t.numpy() for t in flatten(tuple(arguments))[0]]
     with graphc.no_grad():
-        wanted = [t.numpy() for t in flatten(function(*arguments))[0]]
+        expected = [t.numpy() for t in flatten(function(*arguments))[0]]
     if reference:
-        assert distance(by_reference(path, arrays), wanted) < TOLERANCE
+        assert distance(by_reference(path, arrays), expected) < TOLERANCE
     if importlib.util.find_spec("onnxruntime"):
-        assert distance(by_runtime(path, arrays), wanted) < TOLERANCE
+        assert distance(by_runtime(path, arrays), expected) < TOLERANCE
     return operators(path)

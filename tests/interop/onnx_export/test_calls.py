@@ -40,8 +40,8 @@ def test_defaults_are_arguments_too_and_numbers_stay_numbers():
 
 
 def test_a_call_stands_before_those_inside_of_it():
-    found = calls(lambda x: F.relu(F.relu(x)), gc.ones(2))
-    assert [c.function for c in found] == [F.relu, composite.relu] * 2
+    result = calls(lambda x: F.relu(F.relu(x)), gc.ones(2))
+    assert [c.function for c in result] == [F.relu, composite.relu] * 2
 
 
 def test_names_bound_elsewhere_are_seen_and_methods_through_what_they_call():
@@ -106,9 +106,9 @@ def test_a_call_that_raises_has_no_results_and_the_next_ones_are_seen():
         except GraphcError:
             return F.linear(x, gc.ones(2, 3))
 
-    found = calls(function, gc.ones(4, 3))
-    outputs = list(found[0].graph.outputs)
-    assert sorted((c.results for c in found), key=str) == sorted([[None], outputs], key=str)
+    result = calls(function, gc.ones(4, 3))
+    outputs = list(result[0].graph.outputs)
+    assert sorted((c.results for c in result), key=str) == sorted([[None], outputs], key=str)
 
 
 def test_eager_calls_are_none_of_a_trace():

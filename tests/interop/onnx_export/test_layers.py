@@ -94,10 +94,10 @@ CASES: dict[str, tuple[str, Any, tuple[Any, ...]]] = {
 @pytest.mark.parametrize("name", CASES)
 def test_a_call_is_an_operator_that_computes_the_same(name: str, tmp_path: Path):
     operator, function, arguments = CASES[name]
-    found = check(function, arguments, tmp_path / "f.onnx")
-    assert operator in found
+    result = check(function, arguments, tmp_path / "f.onnx")
+    assert operator in result
     if not name.startswith(("linear in", "adaptive", "group", "conv2d without a batch", "max_pool2d with")):
-        assert len(found) <= 2, f"nothing beside it: {found}"
+        assert len(result) <= 2, f"nothing beside it: {result}"
 
 
 @pytest.mark.parametrize(
@@ -117,8 +117,8 @@ def test_an_operator_is_used_from_its_opset_on(
 
 def test_local_response_norm_is_lrn(tmp_path: Path):
     # The reference of onnx takes neighbours on one side only.
-    found = check(lambda x: F.local_response_norm(x, 3), (IMAGE,), tmp_path / "f.onnx", reference=False)
-    assert found == ["LRN"]
+    result = check(lambda x: F.local_response_norm(x, 3), (IMAGE,), tmp_path / "f.onnx", reference=False)
+    assert result == ["LRN"]
 
 
 @pytest.mark.parametrize(
@@ -134,8 +134,8 @@ def test_local_response_norm_is_lrn(tmp_path: Path):
     ],
 )
 def test_what_the_operator_cannot_do_is_written_as_what_it_is_made_of(tmp_path: Path, function: Any, operator: str):
-    found = check(function, (X,), tmp_path / "f.onnx")
-    assert found and operator not in found
+    result = check(function, (X,), tmp_path / "f.onnx")
+    assert result and operator not in result
 
 
 def test_a_call_whose_inner_values_are_read_elsewhere_is_written_as_its_nodes(tmp_path: Path):
@@ -143,9 +143,9 @@ def test_a_call_whose_inner_values_are_read_elsewhere_is_written_as_its_nodes(tm
     seen = []
 
     def function(x: Any) -> Any:
-        found = F.embedding(x, SQUARE.requires_grad_(False))
-        seen.append(found)
-        return F.softmax(found, -1) + found
+        result = F.embedding(x, SQUARE.requires_grad_(False))
+        seen.append(result)
+        return F.softmax(result, -1) + result
 
     assert check(function, (WHOLE,), tmp_path / "f.onnx") == ["Gather", "Softmax", "Add"]
 

@@ -96,16 +96,16 @@ def _written(graph: Graph, path: Path) -> Path | None:
 @pytest.mark.parametrize("name", sorted(RULES))
 def test_an_op_computes_what_its_reference_does(name: str, tmp_path: Path):
     count = 0
-    for graph, arrays, wanted in _samples(name):
+    for graph, arrays, expected in _samples(name):
         path = _written(graph, tmp_path / "op.onnx")
         if path is None:
             continue
         try:
-            found = by_reference(path, arrays)
+            result = by_reference(path, arrays)
         except (RuntimeError, ValueError):
             assert name in NOT_IN_REFERENCE, "the reference of onnx fails"
             continue
-        assert distance(found, wanted) < NEAR
+        assert distance(result, expected) < NEAR
         count += 1
     assert count
 
@@ -115,17 +115,17 @@ def test_an_op_runs_in_onnxruntime(name: str, tmp_path: Path):
     ort = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
     absent = ort.capi.onnxruntime_pybind11_state.NotImplemented
     count = 0
-    for graph, arrays, wanted in _samples(name):
+    for graph, arrays, expected in _samples(name):
         path = _written(graph, tmp_path / "op.onnx")
         if path is None:
             continue
         if 0 in [n for a in arrays for n in a.shape]:
             continue  # of empty tensors some of its operators are afraid
         try:
-            found = by_runtime(path, arrays)
+            result = by_runtime(path, arrays)
         except absent:
             continue  # for f64 and for whole numbers of 8 bits it has few operators
-        assert distance(found, wanted) < NEAR
+        assert distance(result, expected) < NEAR
         count += 1
     assert count
 

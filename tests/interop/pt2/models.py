@@ -151,7 +151,7 @@ def samples() -> dict[str, Sample]:
     layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
     pair = {"pair": (x(3, 4), x(3, 4))}
     ints = torch.randint(0, 11, (2, 5))
-    found = {
+    results = {
         "convolution": Sample(Convolution(), (x(2, 2, 5, 5),), {}, {"x": {0: batch}}, (x(7, 2, 5, 5),)),
         "recurrent": Sample(Recurrent(), (x(2, 4, 3),)),
         "transformer": Sample(layer, (x(2, 5, 8),), {}, {"src": {0: batch}}, (x(1, 5, 8),)),
@@ -170,7 +170,7 @@ def samples() -> dict[str, Sample]:
         "unmixed": Sample(Unmixed(), (x(3, 4),)),
         "scanned": Sample(Scanned(), (x(4, 3),)),
     }
-    return {name: sample._replace(model=sample.model.eval()) for name, sample in found.items()}
+    return {name: sample._replace(model=sample.model.eval()) for name, sample in results.items()}
 
 
 def save(sample: Sample, path: str) -> None:
@@ -192,14 +192,14 @@ def arrays(tree: Any) -> Any:
 
 def calls(sample: Sample) -> dict[str, Any]:
     """Return PyTorch's arguments, results and arguments after each call, and the state after the last one."""
-    found = []
+    collected = []
     with torch.no_grad():
         for args in (sample.args, sample.others or sample.args):
             given = copy.deepcopy(args)
             before = arrays(given)
             results = arrays(sample.model(*given, **sample.kwargs))
-            found.append((before, dict(sample.kwargs), results, arrays(given)))
-    return {"calls": found, "state": arrays(dict(sample.model.state_dict()))}
+            collected.append((before, dict(sample.kwargs), results, arrays(given)))
+    return {"calls": collected, "state": arrays(dict(sample.model.state_dict()))}
 
 
 KEPT = ("convolution", "tied", "nested", "counting_decomposed", "whole", "twice", "even", "views")

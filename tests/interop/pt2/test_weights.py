@@ -60,8 +60,8 @@ def test_empty_tensors_and_scalars():
 
 
 def test_bytes_that_are_no_booleans_are_true():
-    (found,) = read(entry((4,), (1,), dtype=12), stored=np.array([0, 1, 2, 255], np.uint8))
-    assert found.array.tolist() == [False, True, True, True] and found.array.view(np.uint8).max() == 1
+    (result,) = read(entry((4,), (1,), dtype=12), stored=np.array([0, 1, 2, 255], np.uint8))
+    assert result.array.tolist() == [False, True, True, True] and result.array.view(np.uint8).max() == 1
 
 
 @pytest.mark.parametrize(
@@ -78,8 +78,8 @@ def test_tensors_outside_of_their_storage_are_refused(sizes: Any, strides: Any, 
 
 
 def test_repeated_elements_are_copied_as_long_as_they_are_few(monkeypatch: pytest.MonkeyPatch):
-    found = read(entry((4, 12), (0, 1)))[0].array
-    assert found.tolist() == [list(range(12))] * 4 and found.flags.owndata and found.flags.writeable
+    result = read(entry((4, 12), (0, 1)))[0].array
+    assert result.tolist() == [list(range(12))] * 4 and result.flags.owndata and result.flags.writeable
     monkeypatch.setattr(module, "MOST_REPEATED", 1000)
     many = [entry((4, 12), (0, 1), is_param=False) for _ in range(2)]
     assert len(read(*many)) == 2, "one tensor that is there twice is one copy"

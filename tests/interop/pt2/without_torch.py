@@ -14,22 +14,25 @@ sys.modules["torch"] = None  # type: ignore[assignment]
 import graphc as gc  # noqa: E402
 
 
-def distance(found: Any, expected: Any) -> float:
+def distance(result: Any, expected: Any) -> float:
     """The largest difference, relative for numbers above 1; infinite for other nesting, types and shapes."""
     if _is_array(expected):
-        array, wanted = found.numpy() if isinstance(found, gc.Tensor) else np.empty(0, object), _array(expected)
-        if array.shape != wanted.shape or array.dtype != wanted.dtype:
+        array, expected_result = (
+            result.numpy() if isinstance(result, gc.Tensor) else np.empty(0, object),
+            _array(expected),
+        )
+        if array.shape != expected_result.shape or array.dtype != expected_result.dtype:
             return float("inf")
-        error = np.abs(array.astype(np.float64) - wanted)
-        return float((error / np.maximum(np.abs(wanted), 1)).max(initial=0))
+        error = np.abs(array.astype(np.float64) - expected_result)
+        return float((error / np.maximum(np.abs(expected_result), 1)).max(initial=0))
     if isinstance(expected, dict):
-        same = isinstance(found, dict) and list(found) == list(expected)
-        return max([distance(found[k], v) for k, v in expected.items()], default=0) if same else float("inf")
+        same = isinstance(result, dict) and list(result) == list(expected)
+        return max([distance(result[k], v) for k, v in expected.items()], default=0) if same else float("inf")
     if isinstance(expected, (list, tuple)):
-        same = isinstance(found, (list, tuple)) and len(found) == len(expected)
-        pairs = zip(found, expected, strict=True)
+        same = isinstance(result, (list, tuple)) and len(result) == len(expected)
+        pairs = zip(result, expected, strict=True)
         return max([distance(a, b) for a, b in pairs], default=0) if same else float("inf")
-    return 0 if found == expected else float("inf")
+    return 0 if result == expected else float("inf")
 
 
 def _is_array(tree: Any) -> bool:
@@ -54,15 +57,15 @@ def compare(place: Path, compiled: bool) -> float:
     expected = json.loads(place.with_suffix(".json").read_text(encoding="utf-8"))
     model = gc.from_pt2(place)
     call = gc.compile(model, dims=model.dims) if compiled else model
-    found = []
+    collected = []
     with gc.no_grad():
         for args, kwargs, results, after in expected["calls"]:
             given = tensors(args)
-            found.append(distance(call(*given, **kwargs), results))
+            collected.append(distance(call(*given, **kwargs), results))
             if not compiled:  # what compiled code writes to its arguments is not seen outside
-                found.append(distance(given, after))
-    found.append(distance(dict(model.state_dict()), expected["state"]))
-    return max(found)
+                collected.append(distance(given, after))
+    collected.append(distance(dict(model.state_dict()), expected["state"]))
+    return max(collected)
 
 
 if __name__ == "__main__":

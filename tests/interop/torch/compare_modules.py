@@ -15,13 +15,13 @@ torch = pytest.importorskip("torch")
 def arguments(given: tuple[Any, ...], dtype: Any) -> list[Any]:
     """Tensors for shapes, drawn around 0; tensors of numbers with the element type."""
     generator = torch.Generator().manual_seed(1)
-    found = []
+    results = []
     for value in given:
         if isinstance(value, torch.Tensor):
-            found.append(value.to(dtype) if value.is_floating_point() else value)
+            results.append(value.to(dtype) if value.is_floating_point() else value)
         else:
-            found.append(torch.randn(*value, generator=generator, dtype=torch.float64).to(dtype))
-    return found
+            results.append(torch.randn(*value, generator=generator, dtype=torch.float64).to(dtype))
+    return results
 
 
 def check_module(sample: Any, dtype: Any, training: bool, tolerance: float) -> None:
@@ -36,12 +36,12 @@ def check_module(sample: Any, dtype: Any, training: bool, tolerance: float) -> N
     drawn = [not isinstance(a, torch.Tensor) for a in given]
     theirs = [a.clone().requires_grad_(d) for a, d in zip(args, drawn, strict=True)]
     ours = [graphc.tensor(a.numpy().copy()).requires_grad_(d) for a, d in zip(args, drawn, strict=True)]
-    found, expected = imported(*ours), module(*theirs)
-    same(found, expected, tolerance, title)
+    result, expected = imported(*ours), module(*theirs)
+    same(result, expected, tolerance, title)
     total = sum((_flat(expected, torch.Tensor)), start=torch.zeros((), dtype=dtype))
     if total.requires_grad:
         total.backward()
-        sum(_flat(found, graphc.Tensor), start=graphc.zeros(())).backward()
+        sum(_flat(result, graphc.Tensor), start=graphc.zeros(())).backward()
         for a, b in zip(ours, theirs, strict=True):
             same(a.grad, b.grad, tolerance, f"{title}: gradient of an argument")
         for (name, a), (_, b) in zip(imported.named_parameters(), module.named_parameters(), strict=True):
@@ -58,19 +58,19 @@ def _flat(value: Any, kind: Any) -> list[Any]:
     return [t for part in parts for t in _flat(part, kind)]
 
 
-def same(found: Any, expected: Any, tolerance: float, title: str) -> None:
+def same(result: Any, expected: Any, tolerance: float, title: str) -> None:
     """Asserts that two nested values are equal up to rounding."""
     if isinstance(expected, torch.Tensor):
-        assert str(expected.dtype) == f"torch.{found.dtype.long_name}", title
+        assert str(expected.dtype) == f"torch.{result.dtype.long_name}", title
         scale = max(1.0, float(expected.detach().abs().max())) if expected.numel() else 1.0
-        arrays = found.detach().numpy(), expected.detach().numpy()
+        arrays = result.detach().numpy(), expected.detach().numpy()
         np.testing.assert_allclose(*arrays, rtol=tolerance, atol=tolerance * scale, err_msg=title, strict=True)
     elif isinstance(expected, (tuple, list)):
-        for a, b in zip(found, expected, strict=True):
+        for a, b in zip(result, expected, strict=True):
             same(a, b, tolerance, title)
     elif isinstance(expected, dict):
-        assert list(found) == list(expected), title
+        assert list(result) == list(expected), title
         for key, value in expected.items():
-            same(found[key], value, tolerance, f"{title}: {key}")
+            same(result[key], value, tolerance, f"{title}: {key}")
     else:
-        assert found == expected, title
+        assert result == expected, title

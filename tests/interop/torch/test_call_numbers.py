@@ -27,15 +27,15 @@ def afresh():
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The native programs that are made from now on."""
-    found: list[Any] = []
+    results: list[Any] = []
     make = program.Program.__init__
 
     def noted(self: Any, *args: Any) -> None:
-        found.append(self)
+        results.append(self)
         make(self, *args)
 
     monkeypatch.setattr(program.Program, "__init__", noted)
-    return found
+    return results
 
 
 SIZES = [(4, 8), (7, 6), (10, 5), (20, 31)]

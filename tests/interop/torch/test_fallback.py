@@ -28,11 +28,11 @@ def compiled(model: Any, **options: Any) -> Any:
 
 def check(model: Any, *args: Any, count: int = 1, **options: Any) -> list[str]:
     """Compares and returns the texts of the warnings, of which there are so many."""
-    found = compiled(model, **options)
+    result = compiled(model, **options)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for _ in range(2):
-            torch.testing.assert_close(found(*args), model(*args))
+            torch.testing.assert_close(result(*args), model(*args))
     said = [str(w.message) for w in caught if issubclass(w.category, FallbackWarning)]
     assert len(said) == count
     return said
@@ -44,8 +44,8 @@ class Scaled(nn.Module):
         self.first, self.last = nn.Linear(8, 8), nn.Linear(8, 3)
 
     def forward(self, x: Any) -> Any:
-        found = torch.special.erfcx(torch.relu(self.first(x)))
-        return torch.tanh(self.last(found * 2))
+        result = torch.special.erfcx(torch.relu(self.first(x)))
+        return torch.tanh(self.last(result * 2))
 
 
 def line_of(text: str) -> int:
@@ -65,8 +65,8 @@ def test_the_warning_names_operator_line_and_share():
 def test_the_place_of_the_warning_is_the_line_of_the_user():
     with pytest.warns(FallbackWarning) as caught, torch.no_grad():
         compiled(Scaled())(torch.randn(4, 8))
-    (found,) = [w for w in caught if w.category is FallbackWarning]
-    assert found.filename.endswith("test_fallback.py") and found.lineno == line_of("erfcx")
+    (results,) = [w for w in caught if w.category is FallbackWarning]
+    assert results.filename.endswith("test_fallback.py") and results.lineno == line_of("erfcx")
 
 
 def test_training_with_an_operator_of_pytorch_in_the_middle():
@@ -82,11 +82,11 @@ def test_training_with_an_operator_of_pytorch_in_the_middle():
 
 def test_sizes_that_change_cross_the_border():
     model = Scaled()
-    found = compiled(model, dynamic=True)
+    result = compiled(model, dynamic=True)
     with torch.no_grad(), pytest.warns(FallbackWarning) as caught:
         for rows in (2, 5, 3):
             x = torch.randn(rows, 8)
-            torch.testing.assert_close(found(x), model(x))
+            torch.testing.assert_close(result(x), model(x))
     assert len([w for w in caught if w.category is FallbackWarning]) == 1
 
 
@@ -147,8 +147,8 @@ def test_writes_to_arguments():
 
     x, other = (torch.arange(9.0).reshape(3, 3) for _ in range(2))
     with pytest.warns(FallbackWarning, match="special_bessel_j0"):
-        found = compiled(step)(x, torch.eye(2))
-    torch.testing.assert_close(found, step(other, torch.eye(2)))
+        result = compiled(step)(x, torch.eye(2))
+    torch.testing.assert_close(result, step(other, torch.eye(2)))
     torch.testing.assert_close(x, other)
 
 
@@ -179,9 +179,9 @@ def test_an_error_that_is_none_of_one_operator_leaves_the_part_to_pytorch(monkey
 
 
 def test_the_option_error_raises_with_operator_line_and_remedy():
-    with pytest.raises(Exception, match="special_erfcx") as found, torch.no_grad():
+    with pytest.raises(Exception, match="special_erfcx") as caught, torch.no_grad():
         compiled(Scaled(), options={"fallback": "error"})(torch.randn(4, 8))
-    error: Any = found.value
+    error: Any = caught.value
     while not isinstance(error, UnsupportedError):
         error = error.inner_exception if hasattr(error, "inner_exception") else error.__cause__
     assert error.what == "aten.special_erfcx.default: not among the operators that graphc computes"
@@ -195,7 +195,7 @@ def test_a_model_that_graphc_takes_is_no_matter_of_a_warning():
 
 
 def test_a_model_made_of_modules_of_pytorch_is_told_at_the_line_of_its_call():
-    found = compiled(nn.Linear(2, 2, device="meta"))
+    result = compiled(nn.Linear(2, 2, device="meta"))
     with pytest.warns(FallbackWarning, match="no tensors on the device meta") as caught:
-        found(torch.ones(1, 2, device="meta"))
+        result(torch.ones(1, 2, device="meta"))
     assert caught[0].filename == __file__

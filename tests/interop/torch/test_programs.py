@@ -21,15 +21,15 @@ def afresh():
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The Programs that are made from now on."""
-    found: list[Any] = []
+    results: list[Any] = []
     make = programs.Programs.__init__
 
     def noted(self: Any, *args: Any) -> None:
-        found.append(self)
+        results.append(self)
         make(self, *args)
 
     monkeypatch.setattr(programs.Programs, "__init__", noted)
-    return found
+    return results
 
 
 def agree(function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> None:

@@ -198,9 +198,9 @@ class Remembering(torch.nn.Module):
         self.norm = torch.nn.BatchNorm1d(N)
 
     def forward(self, x: Any) -> Any:
-        found = self.norm(x @ self.state.t())
+        result = self.norm(x @ self.state.t())
         self.state.add_(1)
-        return found
+        return result
 
 
 @pytest.mark.parametrize("watch", ["live", "frozen"])

@@ -25,15 +25,15 @@ def afresh():
 @pytest.fixture
 def within(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Count the arguments that programs created from now on write in place."""
-    found: list[int] = []
+    results: list[int] = []
     make = program.Program.__init__
 
     def noted(self: Any, *args: Any) -> None:
         make(self, *args)
-        found.append(len(self._written))
+        results.append(len(self._written))
 
     monkeypatch.setattr(program.Program, "__init__", noted)
-    return found
+    return results
 
 
 def agree(function: Callable[..., Any], *args: Any, **named: Any) -> None:

@@ -276,15 +276,15 @@ def _random_index(generator: random.Random, axes: list[Index], sizes: list, dept
 
 def _value(index: Index, values: dict) -> int:
     """Evaluate by the definition of each atom."""
-    found = at(index.constant, SIZES_AT)
+    result = at(index.constant, SIZES_AT)
     for atom, coefficient in index.terms:
         if isinstance(atom, Axis | Dynamic):
             x = values[atom.name]
         else:
             x, divisor = _value(atom.operand, values), at(atom.divisor, SIZES_AT)
             x = x // divisor if type(atom).__name__ == "Div" else x % divisor
-        found += at(coefficient, SIZES_AT) * x
-    return found
+        result += at(coefficient, SIZES_AT) * x
+    return result
 
 
 SIZES_AT: dict = {}

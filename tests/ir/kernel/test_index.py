@@ -116,8 +116,8 @@ def test_reshape_costs_nothing_when_axes_split_or_join(shape: tuple[int, ...]):
     assert flatten(split, (6, 1)) == offset
     for place in product(*map(range, shape)):
         at = {f"i{k}": p for k, p in enumerate(place)}
-        found = tuple(substitute(i, lambda axis, at=at: at[axis.name]).constant for i in split)
-        assert found == np.unravel_index(np.ravel_multi_index(place, shape), (4, 6))
+        result = tuple(substitute(i, lambda axis, at=at: at[axis.name]).constant for i in split)
+        assert result == np.unravel_index(np.ravel_multi_index(place, shape), (4, 6))
 
 
 def test_axes_of_one_iteration_vanish():

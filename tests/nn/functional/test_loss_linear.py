@@ -37,9 +37,9 @@ def losses(library, target, **options):
 @pytest.mark.parametrize("rows", [None, 3])
 def test_class_numbers_as_torch(reduction: str, options: dict, rows: int | None):
     torch = pytest.importorskip("torch")
-    wanted = losses(torch, TARGET, reduction=reduction, **options)
+    expected = losses(torch, TARGET, reduction=reduction, **options)
     parts = None if rows is None else Options(batch_chunk_size=rows)
-    for a, b in zip(losses(gc, TARGET, reduction=reduction, options=parts, **options), wanted, strict=True):
+    for a, b in zip(losses(gc, TARGET, reduction=reduction, options=parts, **options), expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
 
 
@@ -56,13 +56,13 @@ def test_weights_with_further_dimensions_and_inputs_without_a_batch():
     torch = pytest.importorskip("torch")
     wide, bias = RANDOM.normal(size=(5, 2, 4, 3)), RANDOM.normal(size=(5, 2, 4))
     targets = RANDOM.integers(0, 5, (7, 2, 4))
-    found, wanted = (
+    result, expected = (
         lib.nn.functional.linear_cross_entropy(
             lib.tensor(X), lib.tensor(wide), lib.tensor(targets), linear_bias=lib.tensor(bias), reduction="none"
         )
         for lib in (gc, torch)
     )
-    np.testing.assert_allclose(found.numpy(), wanted.numpy())
+    np.testing.assert_allclose(result.numpy(), expected.numpy())
     one = F.linear_cross_entropy(gc.tensor(X[0]), gc.tensor(W), gc.tensor(TARGET[0]), options=Options())
     assert one.shape == () and one.allclose(F.cross_entropy(gc.tensor(W @ X[0]), gc.tensor(TARGET[0])))
 
@@ -97,8 +97,8 @@ def test_a_layer_has_the_names_of_torch(out_features: tuple[int, ...], bias: boo
     ours = nn.LinearCrossEntropyLoss(3, 5, out_features=out_features, bias=bias).double()
     ours.load_state_dict(theirs.state_dict())
     targets = RANDOM.integers(0, 5, (7, *out_features))
-    found, wanted = (m(lib.tensor(X), lib.tensor(targets)) for m, lib in ((ours, gc), (theirs, torch)))
-    np.testing.assert_allclose(found.detach().numpy(), wanted.detach().numpy())
+    result, expected = (m(lib.tensor(X), lib.tensor(targets)) for m, lib in ((ours, gc), (theirs, torch)))
+    np.testing.assert_allclose(result.detach().numpy(), expected.detach().numpy())
     assert "num_classes=5" in repr(ours)
 
 

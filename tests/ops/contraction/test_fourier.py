@@ -23,17 +23,17 @@ def test_compiled_transforms_are_those_of_numpy(count):
         half = rdft(x.real, axis=1)
         return dft(x, axis=1), dft(x, axis=1, inverse=True), half, irdft(half, axis=1, count=count)
 
-    found = [t.numpy() for t in transforms(graphc.tensor(x))]
-    wanted = np.fft.fft(x), np.fft.ifft(x) * count, np.fft.rfft(x.real), x.real * count
-    for a, b in zip(found, wanted, strict=True):
+    results = [t.numpy() for t in transforms(graphc.tensor(x))]
+    expected = np.fft.fft(x), np.fft.ifft(x) * count, np.fft.rfft(x.real), x.real * count
+    for a, b in zip(results, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-11 * count)
 
 
 def test_single_precision_stays():
     x = numbers(3, 100, dtype=np.complex64)
-    found = graphc.compile(lambda x: dft(x, axis=1))(graphc.tensor(x))
-    assert found.dtype is graphc.complex64
-    np.testing.assert_allclose(found.numpy(), np.fft.fft(x.astype(complex)), rtol=1e-5, atol=2e-5)
+    result = graphc.compile(lambda x: dft(x, axis=1))(graphc.tensor(x))
+    assert result.dtype is graphc.complex64
+    np.testing.assert_allclose(result.numpy(), np.fft.fft(x.astype(complex)), rtol=1e-5, atol=2e-5)
 
 
 def test_the_imaginary_parts_that_real_signals_have_not_do_not_count():
@@ -49,5 +49,5 @@ def _both(function):
 
 def test_every_dimension_can_be_transformed():
     x = numbers(4, 3, 2)
-    found = graphc.compile(lambda x: dft(dft(x, axis=0), axis=1))(graphc.tensor(x)).numpy()
-    np.testing.assert_allclose(found, np.fft.fft2(x, axes=(0, 1)), atol=1e-12)
+    result = graphc.compile(lambda x: dft(dft(x, axis=0), axis=1))(graphc.tensor(x)).numpy()
+    np.testing.assert_allclose(result, np.fft.fft2(x, axes=(0, 1)), atol=1e-12)

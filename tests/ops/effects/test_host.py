@@ -49,8 +49,8 @@ def test_types_are_texts():
 def test_interpreted_graphs_call_what_they_are_given():
     seen = []
     with interpreting(lambda number, arrays: seen.append(number) or run(number, arrays)):
-        (found,) = evaluate(graph_of_two_calls(), [np.ones((2, 3), np.float32)])
-    np.testing.assert_array_equal(found, np.full((2, 3), 3, np.float32))
+        (result,) = evaluate(graph_of_two_calls(), [np.ones((2, 3), np.float32)])
+    np.testing.assert_array_equal(result, np.full((2, 3), 3, np.float32))
     assert seen == [0, 1]
     with pytest.raises(ArgumentError, match="calls the Python function double, which is not a part of it"):
         evaluate(graph_of_two_calls(), [np.ones((2, 3), np.float32)])
@@ -78,8 +78,8 @@ def test_functions_see_complex_numbers_where_programs_have_pairs():
     graph = Graph("main")
     z = graph.add_input(TensorType(complex64, (2,)), "z")
     with dispatch.use(GraphDispatcher(graph)):
-        _, found = host_call(graph.scalar(0.0, float32), ew.mul(z, z), number=0, name="f", results="c64[2]")
-        graph.set_outputs([found])
+        _, result = host_call(graph.scalar(0.0, float32), ew.mul(z, z), number=0, name="f", results="c64[2]")
+        graph.set_outputs([result])
     spec = ((2,), np.dtype(np.complex64))
     function = HostFunction("f", lambda state, z: [np.conj(z)], (spec,), (spec,))
     given = np.array([1 + 2j, 3 - 1j], np.complex64)

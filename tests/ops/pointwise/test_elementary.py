@@ -43,8 +43,8 @@ def test_the_tables_of_numpy_agree(name: str, dtype: str, compiled: bool):
     limit = LIMITS[dtype].get(name, USUAL[dtype])
     if compiled:
         limit = COMPILED.get((name, dtype), limit)
-    found = applied(lambda t: getattr(t, name)(), compiled, x)
-    error, where = worst(name, bit_distance(found, want), x)
+    result = applied(lambda t: getattr(t, name)(), compiled, x)
+    error, where = worst(name, bit_distance(result, want), x)
     assert error <= limit, where
 
 
@@ -71,10 +71,10 @@ def test_ends_of_ranges(compiled: bool):
         "log2": (np.array([0.0, -1.0, INF, 5e-324, 2.0**1000]), [-INF, NAN, INF, -1074.0, 1000.0]),
         "exp2": (np.array([3.0, -1074.0, 1023.0, 1024.0, -1076.0]), [8.0, 5e-324, 2.0**1023, INF, 0.0]),
     }
-    for name, (x, wanted) in cases.items():
-        found = applied(lambda t, name=name: getattr(t, name)(), compiled, x)
-        np.testing.assert_allclose(found, np.array(wanted, x.dtype), rtol=2e-7, err_msg=name)
-        np.testing.assert_array_equal(np.signbit(found)[found == 0], np.signbit(wanted)[found == 0], err_msg=name)
+    for name, (x, expected) in cases.items():
+        result = applied(lambda t, name=name: getattr(t, name)(), compiled, x)
+        np.testing.assert_allclose(result, np.array(expected, x.dtype), rtol=2e-7, err_msg=name)
+        np.testing.assert_array_equal(np.signbit(result)[result == 0], np.signbit(expected)[result == 0], err_msg=name)
 
 
 @EITHER
@@ -82,9 +82,9 @@ def test_ends_of_ranges(compiled: bool):
 def test_the_complement_of_the_error_function_does_not_cancel(dtype: type, compiled: bool):
     ends = {np.float32: [2.5, 4.0, 5.0, 9.0, 10.0], np.float64: [2.5, 4.0, 5.0, 6.0, 20.0, 26.5]}[dtype]
     x = np.array([*ends, 0.0, -1.0, 0.25, INF, -INF], dtype)
-    wanted = [float(mpmath.erfc(mpmath.mpf(float(v)))) for v in x]
-    found = applied(lambda t: t.erfc(), compiled, x)
-    np.testing.assert_allclose(found, np.array(wanted, dtype), rtol=5e-7 if dtype is np.float32 else 1e-15)
+    expected = [float(mpmath.erfc(mpmath.mpf(float(v)))) for v in x]
+    result = applied(lambda t: t.erfc(), compiled, x)
+    np.testing.assert_allclose(result, np.array(expected, dtype), rtol=5e-7 if dtype is np.float32 else 1e-15)
 
 
 @EITHER
@@ -94,9 +94,9 @@ def test_a_hypotenuse_overflows_only_where_it_is_too_long(dtype: type, compiled:
     large, small, least = info.max / 8, info.tiny * 4, info.smallest_subnormal
     x = np.array([3 * large, 3 * small, 0, INF, NAN, NAN, least, 3e30, 3e-30, info.max, 5, -0.0], dtype)
     y = np.array([4 * large, 4 * small, 0, NAN, -INF, 1, 0, 4e30, 4e-30, info.max, -12, -0.0], dtype)
-    wanted = np.array([5 * large, 5 * small, 0, INF, INF, NAN, least, 5e30, 5e-30, INF, 13, 0], dtype)
-    found = applied(graphc.hypot, compiled, x, y)
-    np.testing.assert_allclose(found, wanted, rtol=3 * info.eps)
+    expected = np.array([5 * large, 5 * small, 0, INF, INF, NAN, least, 5e30, 5e-30, INF, 13, 0], dtype)
+    result = applied(graphc.hypot, compiled, x, y)
+    np.testing.assert_allclose(result, expected, rtol=3 * info.eps)
 
 
 @EITHER

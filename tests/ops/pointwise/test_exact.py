@@ -26,9 +26,9 @@ SAMPLES = [(op, sample) for op in OPS.values() for sample in op.samples()]
 @pytest.mark.parametrize("backend", [pytest.param(run, id=name) for name, run in BACKENDS])
 def test_all_executors_give_the_same_bits(backend):
     for op, sample in SAMPLES:
-        for found, wanted in zip(backend(op, sample), run_eagerly(op, sample), strict=True):
-            integer = f"i{wanted.dtype.itemsize}"
-            np.testing.assert_array_equal(found.view(integer), wanted.view(integer), err_msg=op.name)
+        for result, expected in zip(backend(op, sample), run_eagerly(op, sample), strict=True):
+            integer = f"i{expected.dtype.itemsize}"
+            np.testing.assert_array_equal(result.view(integer), expected.view(integer), err_msg=op.name)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -36,9 +36,9 @@ def test_all_executors_give_the_same_bits(backend):
 def test_native_code_gives_the_same_bits_on_many_numbers(name: str, dtype: type):
     _, low, high = FUNCTIONS[name]
     x = np.random.default_rng(4).uniform(low, high, 200_000).astype(dtype)
-    wanted = OPS[name].evaluate((x,), {})[0]
+    expected = OPS[name].evaluate((x,), {})[0]
     outputs, _ = native.run_native(sample_graph(OPS[name], (x,), {}), (x,), target=host_target())
-    np.testing.assert_array_equal(outputs[0], wanted)
+    np.testing.assert_array_equal(outputs[0], expected)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -46,11 +46,11 @@ def test_native_code_gives_the_same_bits_on_many_numbers(name: str, dtype: type)
 def test_values_are_near_the_exact_ones(name: str, dtype: type):
     function, low, high = FUNCTIONS[name]
     x = np.random.default_rng(5).uniform(low, high, 500).astype(dtype)
-    found = OPS[name].evaluate((x,), {})[0]
-    assert found.dtype == dtype
-    wanted = [float(function(mpmath.mpf(float(v)))) for v in x]
+    result = OPS[name].evaluate((x,), {})[0]
+    assert result.dtype == dtype
+    expected = [float(function(mpmath.mpf(float(v)))) for v in x]
     eps = np.finfo(dtype).eps
-    np.testing.assert_allclose(found, wanted, rtol=100 * eps if name == "exact_exp" else 4 * eps, atol=4 * eps)
+    np.testing.assert_allclose(result, expected, rtol=100 * eps if name == "exact_exp" else 4 * eps, atol=4 * eps)
 
 
 def test_quarters_of_a_turn():

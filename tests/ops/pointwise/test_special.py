@@ -62,10 +62,10 @@ def test_gamma_functions_at_poles_and_infinities():
 
 def test_the_multivariate_gamma_function():
     x = graphc.tensor([2.5, 4.0], dtype=graphc.float64)
-    wanted = exact(lambda v: mpmath.log(mpmath.pi ** mpmath.mpf("1.5")), np.zeros(2))
+    expected = exact(lambda v: mpmath.log(mpmath.pi ** mpmath.mpf("1.5")), np.zeros(2))
     for k in range(3):
-        wanted = wanted + exact(mpmath.loggamma, x.numpy() - 0.5 * k)
-    np.testing.assert_allclose(x.mvlgamma(3).numpy(), wanted, 1e-12)
+        expected = expected + exact(mpmath.loggamma, x.numpy() - 0.5 * k)
+    np.testing.assert_allclose(x.mvlgamma(3).numpy(), expected, 1e-12)
     with pytest.raises(ArgumentError, match="dimension is 0"):
         x.mvlgamma(0)
     with pytest.raises(AttributeValueError, match="order is -1"):
@@ -96,8 +96,8 @@ def test_higher_derivatives_are_infinite_at_poles(dtype: type, compiled: bool):
         def derivative(t, order=order):
             return t.polygamma(order)
 
-        found = (graphc.compile(derivative) if compiled else derivative)(x)
-        np.testing.assert_array_equal(found.numpy(), np.full(4, infinity))
+        result = (graphc.compile(derivative) if compiled else derivative)(x)
+        np.testing.assert_array_equal(result.numpy(), np.full(4, infinity))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -115,5 +115,5 @@ def test_the_inverse_error_function_keeps_its_digits_to_the_ends(compiled: bool)
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
 def test_log_gamma_of_large_numbers_is_infinite(compiled: bool):
     function = graphc.compile(lambda t: t.lgamma()) if compiled else (lambda t: t.lgamma())
-    found = function(graphc.from_numpy(np.array([1.7e308, 1e306, 1e305]))).numpy()
-    np.testing.assert_allclose(found, [np.inf, np.inf, float(mpmath.loggamma(mpmath.mpf(1e305)))], 1e-14)
+    result = function(graphc.from_numpy(np.array([1.7e308, 1e306, 1e305]))).numpy()
+    np.testing.assert_allclose(result, [np.inf, np.inf, float(mpmath.loggamma(mpmath.mpf(1e305)))], 1e-14)

@@ -144,8 +144,8 @@ def test_what_wins_a_window_wins_it_by_rows_too():
     x = gc.randn(1, 1, 8, 8)
     x[0, 0, 2, 3], x[0, 0, 5] = np.nan, -np.inf
     attrs = {"kernel": (5, 5), "stride": (1, 1), "padding": ((2, 2), (2, 2)), "dilation": (1, 1)}
-    found = gc.compile(lambda x: window.max_pool(x, **attrs))(x).numpy()
-    np.testing.assert_array_equal(found, window.max_pool(x, **attrs).numpy())
+    result = gc.compile(lambda x: window.max_pool(x, **attrs))(x).numpy()
+    np.testing.assert_array_equal(result, window.max_pool(x, **attrs).numpy())
 
 
 @pytest.mark.parametrize(("kernel", "stride"), [((3, 3), (2, 2)), ((8, 8), (8, 8)), ((3, 3), (1, 1)), ((9, 1), (1, 1))])

@@ -16,14 +16,14 @@ TYPES = ["float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint
 def draw(shape: tuple[int, ...], dtype: str, seed: int = 0) -> np.ndarray:
     """Numbers among which many are equal, with NaN, infinities and both zeros where there are any."""
     rng = np.random.default_rng(seed)
-    found = rng.integers(-9, 10, shape).astype(dtype)
+    result = rng.integers(-9, 10, shape).astype(dtype)
     if dtype.startswith("f"):
-        found += rng.integers(0, 2, shape) / 4
-        flat = found.reshape(-1)
+        result += rng.integers(0, 2, shape) / 4
+        flat = result.reshape(-1)
         special = [np.nan, -np.nan, np.inf, -np.inf, -0.0, 0.0]
         flat[: len(special)] = special[: flat.size]
         rng.shuffle(flat)
-    return found
+    return result
 
 
 @pytest.mark.sampled(50)
@@ -33,8 +33,8 @@ def draw(shape: tuple[int, ...], dtype: str, seed: int = 0) -> np.ndarray:
 def test_the_order_is_that_of_numpy(dtype: str, shape: tuple[int, ...], axis: int, descending: bool):
     target_or_skip("host")
     x = draw(shape, dtype, sum(shape))
-    found = graphc.compile(lambda x: argsort(x, axis=axis, descending=descending))(graphc.tensor(x))
-    np.testing.assert_array_equal(found.numpy(), order.order_of(x, axis, descending))
+    result = graphc.compile(lambda x: argsort(x, axis=axis, descending=descending))(graphc.tensor(x))
+    np.testing.assert_array_equal(result.numpy(), order.order_of(x, axis, descending))
 
 
 @pytest.mark.sampled(50)
@@ -45,9 +45,9 @@ def test_the_first_ones_are_those_of_the_order(dtype: str, descending: bool, cou
     target_or_skip("host")
     x = draw((2, 40), dtype, 5)
     attrs = {"axis": 1, "descending": descending, "count": count}
-    found = graphc.compile(lambda x: argsort(x, **attrs))(graphc.tensor(x))
-    np.testing.assert_array_equal(found.numpy(), order.order_of(x, 1, descending)[:, :count])
-    np.testing.assert_array_equal(argsort(graphc.tensor(x), **attrs).numpy(), found.numpy())
+    result = graphc.compile(lambda x: argsort(x, **attrs))(graphc.tensor(x))
+    np.testing.assert_array_equal(result.numpy(), order.order_of(x, 1, descending)[:, :count])
+    np.testing.assert_array_equal(argsort(graphc.tensor(x), **attrs).numpy(), result.numpy())
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64", "uint32", "uint64"])
@@ -59,10 +59,10 @@ def test_all_numbers_of_a_type_are_ordered(dtype: str):
     for descending in (False, True):
         for count in (-1, 3):
             attrs = {"axis": 0, "descending": descending, "count": count}
-            found = graphc.compile(lambda x, attrs=attrs: argsort(x, **attrs))(graphc.tensor(x))
-            wanted = sorted(range(len(x)), key=lambda i: -int(x[i]) if descending else int(x[i]))
-            np.testing.assert_array_equal(found.numpy(), wanted if count < 0 else wanted[:count])
-            np.testing.assert_array_equal(argsort(graphc.tensor(x), **attrs).numpy(), found.numpy())
+            result = graphc.compile(lambda x, attrs=attrs: argsort(x, **attrs))(graphc.tensor(x))
+            expected = sorted(range(len(x)), key=lambda i: -int(x[i]) if descending else int(x[i]))
+            np.testing.assert_array_equal(result.numpy(), expected if count < 0 else expected[:count])
+            np.testing.assert_array_equal(argsort(graphc.tensor(x), **attrs).numpy(), result.numpy())
 
 
 def test_long_lines_are_merged_run_by_run():
@@ -82,6 +82,6 @@ def test_runs_of_any_number_are_merged(extent: int):
         x = rng.integers(0, 50, (extent, 2))
         for start in range(0, extent, width):
             x[start : start + width].sort(0)
-        found = graphc.compile(lambda x, width=width: merge_runs(x, axis=0, width=width))(graphc.tensor(x))
-        wanted = [np.sort(x[start : start + 2 * width], 0) for start in range(0, extent, 2 * width)]
-        np.testing.assert_array_equal(found.numpy(), np.concatenate(wanted))
+        result = graphc.compile(lambda x, width=width: merge_runs(x, axis=0, width=width))(graphc.tensor(x))
+        expected = [np.sort(x[start : start + 2 * width], 0) for start in range(0, extent, 2 * width)]
+        np.testing.assert_array_equal(result.numpy(), np.concatenate(expected))

@@ -40,12 +40,12 @@ def host():
     return np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
 
-def same(found, expected):
-    assert found.shape == expected.shape
-    assert found.dtype == expected.dtype
-    assert np.array_equal(found.get(), expected)
-    assert found.flags.c_contiguous == expected.flags.c_contiguous
-    assert found.flags.f_contiguous == expected.flags.f_contiguous
+def same(result, expected):
+    assert result.shape == expected.shape
+    assert result.dtype == expected.dtype
+    assert np.array_equal(result.get(), expected)
+    assert result.flags.c_contiguous == expected.flags.c_contiguous
+    assert result.flags.f_contiguous == expected.flags.f_contiguous
 
 
 @pytest.mark.parametrize("key", KEYS, ids=str)
@@ -93,19 +93,19 @@ def test_shapes_change_where_strides_fit():
     array = from_host(device, base)
     shapes = [(96,), (2, 48), (2, 3, 16), (4, 4, 6), (2, 2, 2, 2, 6), (1, 96, 1)]
     for _ in range(200):
-        shape, wanted = (shapes[i] for i in generator.integers(len(shapes), size=2))
+        shape, expected_result = (shapes[i] for i in generator.integers(len(shapes), size=2))
         order = tuple(generator.permutation(len(shape)))
         plain, view = base.reshape(shape).transpose(order), array.reshape(shape).transpose(order)
         if generator.random() < 0.3:
             plain, view = plain[::-1], view[::-1]
-        expected = plain.reshape(wanted)
+        expected = plain.reshape(expected_result)
         if np.shares_memory(expected, base):
-            same(view.reshape(wanted), expected)
-            assert view.reshape(wanted).memory is array.memory
+            same(view.reshape(expected_result), expected)
+            assert view.reshape(expected_result).memory is array.memory
         else:
             with pytest.raises(ShapeError, match="contiguous"):
-                view.reshape(wanted)
-            same(view.contiguous().reshape(wanted), expected)
+                view.reshape(expected_result)
+            same(view.contiguous().reshape(expected_result), expected)
 
 
 def test_one_size_may_be_left_open(device, host):

@@ -23,19 +23,19 @@ GIVEN = ProductDescriptor("f32", A, B, D, True, True, "gelu_aux_bias", 0.5, None
 
 
 def test_layouts() -> None:
-    found = cublaslt.describe(GIVEN)
+    result = cublaslt.describe(GIVEN)
     for name, matrix in (("a", A), ("b", B), ("c", D), ("d", D)):
-        parts = {part: found[f"{name}.{part}"] for part in ("rows", "columns", "leading", "batch", "stride")}
+        parts = {part: result[f"{name}.{part}"] for part in ("rows", "columns", "leading", "batch", "stride")}
         assert parts == {part: getattr(matrix, part) for part in parts}
-        assert found[f"{name}.order"] == 0
-    assert [found[f"{name}.type"] for name in "abcd"] == [14, 14, 0, 0]
+        assert result[f"{name}.order"] == 0
+    assert [result[f"{name}.type"] for name in "abcd"] == [14, 14, 0, 0]
 
 
 def test_the_operation() -> None:
-    found = cublaslt.describe(GIVEN)
-    assert (found["compute"], found["scale"]) == (68, 0)
-    assert (found["transpose_a"], found["transpose_b"]) == (1, 1)
-    assert (found["epilogue"], found["aux_leading"], found["aux_stride"]) == (164, 64, 1280)
+    result = cublaslt.describe(GIVEN)
+    assert (result["compute"], result["scale"]) == (68, 0)
+    assert (result["transpose_a"], result["transpose_b"]) == (1, 1)
+    assert (result["epilogue"], result["aux_leading"], result["aux_stride"]) == (164, 64, 1280)
 
 
 @pytest.mark.parametrize(
@@ -43,15 +43,15 @@ def test_the_operation() -> None:
 )
 def test_what_is_added_in(compute: str, numbers: tuple[int, int]) -> None:
     one = Matrix("f64" if compute == "f64" else "f32", 4, 4, 4)
-    found = cublaslt.describe(ProductDescriptor(compute, one, one, one))
-    assert (found["compute"], found["scale"]) == numbers
+    result = cublaslt.describe(ProductDescriptor(compute, one, one, one))
+    assert (result["compute"], result["scale"]) == numbers
 
 
 @pytest.mark.parametrize("epilogue", EPILOGUES)
 def test_the_library_knows_every_epilogue(epilogue: str) -> None:
     one = Matrix("f32", 8, 8, 8)
-    found = cublaslt.describe(ProductDescriptor("f32", one, one, one, epilogue=epilogue, aux_leading=8))
-    assert found["epilogue"]
+    result = cublaslt.describe(ProductDescriptor("f32", one, one, one, epilogue=epilogue, aux_leading=8))
+    assert result["epilogue"]
 
 
 def test_without_a_gpu_the_message_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

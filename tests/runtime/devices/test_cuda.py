@@ -150,7 +150,7 @@ def test_memory_is_counted_and_given_back(fake):
     assert (stats.allocated, stats.allocations, stats.peak, stats.reserved) == (200, 2, 600, 4096)
     device.reset_peak()
     assert device.memory_stats().peak == 200
-    with pytest.raises(MemoryLimitError, match=r"no 4294967296 bytes left; 200 are taken by 2"):
+    with pytest.raises(MemoryLimitError, match=r"no 4294967296 bytes left; 2 arrays of graphc take 200 bytes"):
         device.allocate(1 << 32)
 
 

@@ -90,8 +90,8 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_faults_of_elementwise_kernels(device, fault):
-    text, old, new, found = FAULTS[fault]
-    with pytest.raises(DeviceError, match=found):
+    text, old, new, result = FAULTS[fault]
+    with pytest.raises(DeviceError, match=result):
         run(device, changed(text, old, new), "scale", 3, 128 if text is SCALE else 64, np.ones(300, np.float32), 300)
 
 
@@ -137,8 +137,8 @@ ROW_FAULTS = {
 
 @pytest.mark.parametrize("fault", ROW_FAULTS)
 def test_faults_of_row_kernels(device, fault):
-    old, new, found = ROW_FAULTS[fault]
-    with pytest.raises(DeviceError, match=found):
+    old, new, result = ROW_FAULTS[fault]
+    with pytest.raises(DeviceError, match=result):
         run(device, changed(SOFTMAX, old, new), "softmax", 5, 256, np.ones((5, 300), np.float32), 300)
 
 
@@ -173,8 +173,8 @@ WARP_FAULTS = {
 
 @pytest.mark.parametrize("fault", WARP_FAULTS)
 def test_faults_of_warps(device, fault):
-    old, new, found = WARP_FAULTS[fault]
-    with pytest.raises(DeviceError, match=found):
+    old, new, result = WARP_FAULTS[fault]
+    with pytest.raises(DeviceError, match=result):
         sums(device, changed(SUMS_OF_WARPS, old, new))
 
 
@@ -217,9 +217,9 @@ def test_what_was_written_is_not_read_through_another_parameter(device):
 
 def test_faults_name_lines_of_the_text(device):
     wrong = changed(SOFTMAX, "  gc_block_sync();  // second\n", "")
-    with pytest.raises(DeviceError) as found:
+    with pytest.raises(DeviceError) as caught:
         run(device, wrong, "softmax", 5, 256, np.ones((5, 300), np.float32), 300)
-    assert str(found.value).splitlines() == [
+    assert str(caught.value).splitlines() == [
         "kernel softmax writes element 0 of shared array part while threads may read it: no barrier in between",
         "  where  block 0, thread 0 | 18: if (lane == 0) part[warp] = s; | 13: m = part[lane % 8];",
     ]
@@ -294,8 +294,8 @@ def test_a_child_after_fork_runs_kernels(device):
     run(device, SOFTMAX, "softmax", 5, 256, x, 300)
     child = os.fork()
     if child == 0:
-        found = run(device, SOFTMAX, "softmax", 5, 256, x, 300)
-        os._exit(0 if np.allclose(found, 1 / 300) else 1)
+        result = run(device, SOFTMAX, "softmax", 5, 256, x, 300)
+        os._exit(0 if np.allclose(result, 1 / 300) else 1)
     assert os.waitpid(child, 0)[1] == 0
     assert np.allclose(run(device, SOFTMAX, "softmax", 5, 256, x, 300), 1 / 300)
 
@@ -363,8 +363,8 @@ def test_copies_are_checked(device):
     device.copy_in(memory.address, np.arange(32, dtype=np.int16)[::2])
     device.copy(other.address, memory.address, 32)
     device.fill(other.address + 32, 7, 32)
-    found = from_device(device, other, np.empty(64, np.uint8))
-    assert (found[:32:2] == np.arange(16) * 2).all() and (found[32:] == 7).all()
+    result = from_device(device, other, np.empty(64, np.uint8))
+    assert (result[:32:2] == np.arange(16) * 2).all() and (result[32:] == 7).all()
     with pytest.raises(DeviceError, match="only 60 bytes are left"):
         device.copy_in(memory.address + 4, np.zeros(64, np.uint8))
     with pytest.raises(DeviceError, match="no live memory"):

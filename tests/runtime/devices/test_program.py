@@ -324,10 +324,10 @@ def test_a_device_that_does_not_record_is_told_of_once(device, monkeypatch):
     for call in range(1, 6):
         if call == 3:
             with pytest.warns(RuntimeWarning, match=r"main is launched kernel by kernel.*not supported"):
-                found = program.run([X], [W])
+                result = program.run([X], [W])
         else:
-            found = program.run([X], [W])
-        assert np.array_equal(found[0], X + 110)
+            result = program.run([X], [W])
+        assert np.array_equal(result[0], X + 110)
     assert program.replays == 0
 
 

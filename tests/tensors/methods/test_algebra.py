@@ -15,9 +15,9 @@ def floats(*shape: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng([seed, *shape]).standard_normal(shape)
 
 
-def close(found: graphc.Tensor, wanted: np.ndarray) -> None:
-    assert found.shape == np.shape(wanted)
-    np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-12, atol=1e-12)
+def close(result: graphc.Tensor, expected: np.ndarray) -> None:
+    assert result.shape == np.shape(expected)
+    np.testing.assert_allclose(result.numpy(), expected, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -76,8 +76,8 @@ def test_tensordot(dims: object):
 def test_what_meets_a_size_of_one_in_tensordot_is_summed_in_its_own_type(dtype: str):
     one, many = graphc.full((1, 1, 1), 2, dtype=dtype), graphc.full((2, 1, 2), 100, dtype=dtype)
     for x, y, dims in ((one, many, ([0, 1], [2, 0])), (many, one, ([2, 0], [0, 1]))):
-        found = tensordot(x, y, dims)
-        assert found.dtype is one.dtype and found.tolist() == [[32 if dtype == "uint8" else 800]]
+        result = tensordot(x, y, dims)
+        assert result.dtype is one.dtype and result.tolist() == [[32 if dtype == "uint8" else 800]]
 
 
 def test_tensordot_refuses_sizes_that_differ():
@@ -88,8 +88,8 @@ def test_tensordot_refuses_sizes_that_differ():
 @pytest.mark.parametrize("p", [1.0, 2.0, 3.0])
 def test_cdist(p: float):
     a, b = floats(2, 4, 3), floats(5, 3)
-    wanted = (np.abs(a[:, :, None] - b) ** p).sum(-1) ** (1 / p)
-    close(cdist(graphc.tensor(a), graphc.tensor(b), p), wanted)
+    expected = (np.abs(a[:, :, None] - b) ** p).sum(-1) ** (1 / p)
+    close(cdist(graphc.tensor(a), graphc.tensor(b), p), expected)
     with pytest.raises(ShapeError, match="rows have 3 and 2"):
         cdist(graphc.zeros(1, 3), graphc.zeros(1, 2))
 
@@ -105,8 +105,8 @@ def test_diagonals(offset: int):
 
 def test_diagonals_in_other_dimensions():
     rows = floats(2, 3)
-    wanted = np.moveaxis(np.stack([np.diag(r) for r in rows]), 0, 1)
-    close(diag_embed(graphc.tensor(rows), 0, 0, 2), wanted)
+    expected = np.moveaxis(np.stack([np.diag(r) for r in rows]), 0, 1)
+    close(diag_embed(graphc.tensor(rows), 0, 0, 2), expected)
     assert diag_embed(graphc.tensor([True, False])).tolist() == [[True, False], [False, False]]
     with pytest.raises(ArgumentError, match="a vector or a matrix"):
         diag(graphc.zeros(1, 2, 3))

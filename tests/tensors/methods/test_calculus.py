@@ -13,8 +13,8 @@ RNG = np.random.default_rng(0)
 Y, AT = RNG.normal(size=(5, 4)), (np.sort(RNG.normal(size=5)), np.sort(RNG.normal(size=4)))
 
 
-def same(found, wanted):
-    np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-9, atol=1e-12)
+def same(result, expected):
+    np.testing.assert_allclose(result.numpy(), expected, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("dim", [0, 1, -1])
@@ -41,17 +41,17 @@ def test_integrals_of_one_point_are_zero():
 def test_derivatives(order, spacing):
     given = tuple(graphc.tensor(v) for v in AT) if spacing is AT else spacing
     numbers = spacing if isinstance(spacing, (tuple, list)) else [spacing] * 2
-    for found, wanted in zip(
+    for result, expected in zip(
         graphc.gradient(graphc.tensor(Y), spacing=given, edge_order=order),
         np.gradient(Y, *numbers, edge_order=order),
         strict=True,
     ):
-        same(found, wanted)
+        same(result, expected)
 
 
 def test_derivatives_along_some_dimensions_and_of_few_points():
-    (found,) = graphc.gradient(graphc.tensor(Y), dim=1)
-    same(found, np.gradient(Y, axis=1))
+    (result,) = graphc.gradient(graphc.tensor(Y), dim=1)
+    same(result, np.gradient(Y, axis=1))
     same(graphc.gradient(graphc.tensor(Y[:2]), dim=0)[0], np.gradient(Y[:2], axis=0))
 
 

@@ -18,9 +18,9 @@ INSIDE = np.array([-0.9, -0.25, 0.0, 0.125, 0.75])
 POSITIVE = np.array([1.0, 1.25, 2.0, 40.0])
 
 
-def close(found: graphc.Tensor, wanted: np.ndarray, rtol: float = 1e-12) -> None:
-    assert found.shape == np.shape(wanted)
-    np.testing.assert_allclose(found.numpy(), wanted, rtol=rtol, atol=1e-14)
+def close(result: graphc.Tensor, expected: np.ndarray, rtol: float = 1e-12) -> None:
+    assert result.shape == np.shape(expected)
+    np.testing.assert_allclose(result.numpy(), expected, rtol=rtol, atol=1e-14)
 
 
 @pytest.mark.parametrize(
@@ -91,8 +91,8 @@ def test_remainders_of_the_smallest_and_largest_numbers(dtype: str, compiled: bo
             continue
         y = np.full_like(x, divisor)
         function = graphc.compile(graphc.fmod) if compiled else graphc.fmod
-        found = function(graphc.from_numpy(x.copy()), graphc.from_numpy(y)).numpy()
-        assert found.tolist() == [_rest(a, divisor) for a in x.tolist()]
+        result = function(graphc.from_numpy(x.copy()), graphc.from_numpy(y)).numpy()
+        assert result.tolist() == [_rest(a, divisor) for a in x.tolist()]
 
 
 def _rest(a: int, b: int) -> int:

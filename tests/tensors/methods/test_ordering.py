@@ -43,8 +43,8 @@ def test_scalars_are_sorted_already():
 
 def test_pieces():
     x = graphc.tensor(DISTINCT)
-    found = x.argsort(1)
-    np.testing.assert_array_equal(take_along(x, found, 1).numpy(), np.sort(DISTINCT, 1))
+    result = x.argsort(1)
+    np.testing.assert_array_equal(take_along(x, result, 1).numpy(), np.sort(DISTINCT, 1))
     assert running(graphc.tensor([3, 1, 2, 5]), 0, graphc.minimum, 9).tolist() == [3, 1, 1, 1]
 
 
@@ -80,8 +80,8 @@ def test_counts_outside_are_refused(call):
 @pytest.mark.parametrize("dim", [None, 0, 2])
 def test_quantile(how: str, dim: int | None):
     shares = [0.0, 0.2, 0.5, 1.0]
-    found = graphc.tensor(DISTINCT).quantile(graphc.tensor(shares, dtype=graphc.float64), dim, interpolation=how)
-    np.testing.assert_allclose(found.numpy(), np.quantile(DISTINCT, shares, axis=dim, method=how), rtol=1e-12)
+    result = graphc.tensor(DISTINCT).quantile(graphc.tensor(shares, dtype=graphc.float64), dim, interpolation=how)
+    np.testing.assert_allclose(result.numpy(), np.quantile(DISTINCT, shares, axis=dim, method=how), rtol=1e-12)
     kept = graphc.tensor(DISTINCT).quantile(0.3, dim, keepdim=True, interpolation=how)
     np.testing.assert_allclose(kept.numpy(), np.quantile(DISTINCT, 0.3, axis=dim, keepdims=True, method=how))
 
@@ -167,15 +167,15 @@ def test_membership_and_places():
     assert x.isin([2, 3], invert=True).tolist() == [[True, False], [False, True]]
     sequence = graphc.tensor([1.0, 3.0, 3.0, 5.0])
     for side in ("left", "right"):
-        wanted = np.searchsorted([1, 3, 3, 5], [0, 3, 9], side)
-        assert sequence.searchsorted(graphc.tensor([0.0, 3.0, 9.0]), side=side).tolist() == wanted.tolist()
+        expected = np.searchsorted([1, 3, 3, 5], [0, 3, 9], side)
+        assert sequence.searchsorted(graphc.tensor([0.0, 3.0, 9.0]), side=side).tolist() == expected.tolist()
     assert sequence.searchsorted(3.0, right=True).item() == 3
 
 
 def test_distinct_elements():
     x = np.array([3, 1, 3, 2])
-    found, inverse, counts = graphc.tensor(x).unique(return_inverse=True, return_counts=True)
-    assert (found.tolist(), inverse.tolist(), counts.tolist()) == ([1, 2, 3], [2, 0, 2, 1], [1, 1, 2])
+    result, inverse, counts = graphc.tensor(x).unique(return_inverse=True, return_counts=True)
+    assert (result.tolist(), inverse.tolist(), counts.tolist()) == ([1, 2, 3], [2, 0, 2, 1], [1, 1, 2])
     assert graphc.tensor([[1, 2], [1, 2]]).unique(dim=0).tolist() == [[1, 2]]
 
 
@@ -191,8 +191,8 @@ def test_bincount():
 def test_running_extremes_of_the_smallest_numbers_there_are():
     low = -math.inf
     for values, largest in (([low, 5.0, low], [low, 5.0, 5.0]), ([0.0, math.nan, 1.0], [0.0, math.nan, math.nan])):
-        found = graphc.tensor(values).cummax(0)
-        np.testing.assert_array_equal(found.values.numpy(), largest)
+        result = graphc.tensor(values).cummax(0)
+        np.testing.assert_array_equal(result.values.numpy(), largest)
     assert graphc.tensor([0, 1, 0], dtype=graphc.uint8).cummax(0).indices.tolist() == [0, 1, 1]
     assert graphc.tensor([True, False]).cummin(0).values.tolist() == [True, False]
 
@@ -234,7 +234,7 @@ def test_nan_is_behind_every_element_of_a_sequence():
 
 def test_runs_of_equal_elements():
     x = graphc.tensor([1, 1, 2, 2, 2, 1])
-    found, inverse, counts = graphc.unique_consecutive(x, return_inverse=True, return_counts=True)
-    assert found.tolist() == [1, 2, 1] and inverse.tolist() == [0, 0, 1, 1, 1, 2] and counts.tolist() == [2, 3, 1]
+    result, inverse, counts = graphc.unique_consecutive(x, return_inverse=True, return_counts=True)
+    assert result.tolist() == [1, 2, 1] and inverse.tolist() == [0, 0, 1, 1, 1, 2] and counts.tolist() == [2, 3, 1]
     assert graphc.tensor([[1, 1], [2, 2]]).unique_consecutive(dim=1).tolist() == [[1], [2]]
     assert graphc.empty(0).unique_consecutive().shape == (0,)

@@ -48,12 +48,12 @@ def test_nanmedian_is_the_lower_median_of_what_is_there():
 @pytest.mark.parametrize(("bins", "low", "high"), [(4, 0, 0), (10, -1, 1), (3, 0.5, 2), (1, -9, 9)])
 def test_histogram(bins: int, low: float, high: float):
     x = np.random.default_rng(1).standard_normal((5, 8))
-    found = graphc.histc(graphc.tensor(x), bins, low, high)
-    wanted = np.histogram(x, bins, None if low == high else (low, high))[0]
-    assert found.dtype is graphc.float64
-    np.testing.assert_array_equal(found.numpy(), wanted)
+    result = graphc.histc(graphc.tensor(x), bins, low, high)
+    expected = np.histogram(x, bins, None if low == high else (low, high))[0]
+    assert result.dtype is graphc.float64
+    np.testing.assert_array_equal(result.numpy(), expected)
     native = graphc.compile(lambda x: x.histc(bins, low, high))(graphc.tensor(x))
-    np.testing.assert_array_equal(native.numpy(), wanted)
+    np.testing.assert_array_equal(native.numpy(), expected)
 
 
 def test_histograms_at_the_edges():
@@ -72,8 +72,8 @@ def test_histograms_at_the_edges():
 def test_a_histogram_counts_the_largest_element(dtype: str):
     for seed in range(200):
         values = np.random.default_rng(seed).uniform(-7, 9, 30).astype(dtype)
-        found = graphc.from_numpy(values).histc(5).numpy()
-        assert found.sum() == 30
+        result = graphc.from_numpy(values).histc(5).numpy()
+        assert result.sum() == 30
     x = graphc.tensor([-2.5, 0.0, 1.0, 3.7], dtype=getattr(graphc, dtype))
     assert x.histc(5).tolist() == [1, 0, 2, 0, 1]
     assert graphc.compile(lambda t: t.histc(5))(x).tolist() == [1, 0, 2, 0, 1]
@@ -84,16 +84,16 @@ def test_histograms_are_those_of_numpy():
     values = np.random.default_rng(0).normal(size=(40, 2))
     counts, edges = np.histogram(values, 100)
     assert [f.tolist() for f in graphc.histogram(graphc.tensor(values))] == [counts.tolist(), pytest.approx(edges)]
-    found = graphc.histogram(graphc.tensor(values), 9)
+    result = graphc.histogram(graphc.tensor(values), 9)
     counts, edges = np.histogram(values, 9)
-    assert found.hist.tolist() == counts.tolist()
-    np.testing.assert_allclose(found.bin_edges.numpy(), edges)
+    assert result.hist.tolist() == counts.tolist()
+    np.testing.assert_allclose(result.bin_edges.numpy(), edges)
     hist, _ = graphc.histogramdd(graphc.tensor(values), [3, 2], weight=graphc.tensor(values[:, 0] ** 2), density=True)
-    wanted, _ = np.histogramdd(values, [3, 2], weights=values[:, 0] ** 2, density=True)
-    np.testing.assert_allclose(hist.numpy(), wanted)
+    expected, _ = np.histogramdd(values, [3, 2], weights=values[:, 0] ** 2, density=True)
+    np.testing.assert_allclose(hist.numpy(), expected)
     edges = graphc.tensor([-1.0, 0.0, 0.5])
-    found = graphc.histogram(graphc.tensor(values[:, 0]), edges)
-    assert found.hist.tolist() == np.histogram(values[:, 0], edges.numpy())[0].tolist()
+    result = graphc.histogram(graphc.tensor(values[:, 0]), edges)
+    assert result.hist.tolist() == np.histogram(values[:, 0], edges.numpy())[0].tolist()
 
 
 def test_wrong_histograms():

@@ -75,9 +75,9 @@ def small(nbytes: int):
 def chained(text: str, nbytes: int) -> tuple[Program, Program]:
     """The lowered program and the one with its chains in blocks, both verified."""
     program = lowered(parse_graph(text))
-    found = tile_and_fuse(program, small(nbytes))
-    verify_program(found)
-    return program, found
+    result = tile_and_fuse(program, small(nbytes))
+    verify_program(result)
+    return program, result
 
 
 def check_same(program: Program, blocked: Program) -> None:
@@ -170,8 +170,8 @@ def in_parts() -> Graph:
     with use(GraphDispatcher(graph)):
         a = matmul(x, w)
         whole = concat(matmul(a, w), matmul(a, v), axis=0)
-        _, found = host_call(graph.scalar(0.0, float32), whole, number=0, name="f", results="f32[128,8]")
-        graph.set_outputs([found])
+        _, result = host_call(graph.scalar(0.0, float32), whole, number=0, name="f", results="f32[128,8]")
+        graph.set_outputs([result])
     return graph
 
 
@@ -183,8 +183,8 @@ def test_calls_that_write_to_parts_of_a_storage():
     x, w, v = (rng.standard_normal((rows, 8)).astype(np.float32) for rows in (64, 8, 8))
     spec = (128, 8), np.dtype(np.float32)
     with running([HostFunction("f", lambda state, array: [array], (spec,), (spec,))], {}):
-        ((found,), _) = run_native(in_parts(), [x, w, v], small(256))
-    np.testing.assert_allclose(found, np.concatenate([x @ w @ w, x @ w @ v]), rtol=1e-4, atol=1e-4)
+        ((result,), _) = run_native(in_parts(), [x, w, v], small(256))
+    np.testing.assert_allclose(result, np.concatenate([x @ w @ w, x @ w @ v]), rtol=1e-4, atol=1e-4)
 
 
 def test_calls_that_write_to_parts_which_overlap_stay():

@@ -343,15 +343,15 @@ def loops_around_sums(rows: int, target: Target) -> list[list[Loop]]:
 
 @pytest.mark.parametrize(("rows", "groups"), [(280, [5]), (281, [5, 1])])
 def test_rows_that_do_not_stay_near_pass_by_all_panels_in_groups(rows: int, groups: list[int]):
-    found = loops_around_sums(rows, replace(WIDE, **SMALL))
-    extents = {x.axis: x.axis.extent for around in found for x in around if x.axis.name.startswith("g")}
+    result = loops_around_sums(rows, replace(WIDE, **SMALL))
+    extents = {x.axis: x.axis.extent for around in result for x in around if x.axis.name.startswith("g")}
     assert list(extents.values()) == [n for n in groups if n > 1]
-    assert [x.axis.extent for x in found[0] if x.kind == "parallel"][:2] == [groups[0], 2]
+    assert [x.axis.extent for x in result[0] if x.kind == "parallel"][:2] == [groups[0], 2]
 
 
 def test_rows_that_stay_near_are_no_groups():
-    found = loops_around_sums(280, replace(WIDE, l1_bytes=256))
-    assert [x.axis.extent for x in found[0] if x.kind == "parallel"] == [20, 2]
+    result = loops_around_sums(280, replace(WIDE, l1_bytes=256))
+    assert [x.axis.extent for x in result[0] if x.kind == "parallel"] == [20, 2]
 
 
 @pytest.mark.parametrize("target", TARGETS)

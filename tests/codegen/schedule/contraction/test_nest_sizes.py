@@ -70,9 +70,9 @@ def sizes_for(kernel: Kernel, target: str) -> list[dict[str, int]]:
     """Sizes around those of blocks and vectors, 1 among them; the second dimension stays small."""
     lanes = target_named(target).vector_bytes // 4
     first, *others = sorted(dims_of_kernel(kernel), reverse=True)
-    found = [1, 2, 3, 7, 11, 12, 13, lanes - 1, lanes + 1, 2 * lanes + 1, 3 * lanes]
-    found = [1, 2, 7, lanes + 1] if others else found
-    return [{first: n, **dict.fromkeys(others, 1 + i % 3)} for i, n in enumerate(found)]
+    results = [1, 2, 3, 7, 11, 12, 13, lanes - 1, lanes + 1, 2 * lanes + 1, 3 * lanes]
+    results = [1, 2, 7, lanes + 1] if others else results
+    return [{first: n, **dict.fromkeys(others, 1 + i % 3)} for i, n in enumerate(results)]
 
 
 @pytest.mark.sampled(40)
@@ -88,8 +88,8 @@ def test_a_product_is_right_at_every_size(name: str, target: str):
 def test_every_loop_of_a_product_has_an_axis_of_its_own(after: str, target: str):
     """Threads share loops by their axes."""
     kernel = sized_product("4*rows + 2", "rows", 24, TRANSPOSED_B, after)
-    found = schedule_program(single(kernel), target_named(target)).kernel("k")
-    axes = [s.axis for s, _ in walk(found.body) if isinstance(s, Loop)]
+    result = schedule_program(single(kernel), target_named(target)).kernel("k")
+    axes = [s.axis for s, _ in walk(result.body) if isinstance(s, Loop)]
     assert len(set(axes)) == len(axes)
 
 
@@ -147,8 +147,8 @@ def code_of(rows: str, columns: int, depth: int, after: str = STORE) -> tuple[li
     program, target = single(sized_product(rows, columns, depth, TRANSPOSED_B, after)), target_named("avx512")
     storages = tuple(replace(s, cls="weight") if s.name in ("b", "bias") else s for s in program.storages)
     storages = tuple(sorted(storages, key=lambda s: STORAGE.index(s.cls)))
-    found = schedule(replace(program, storages=storages), Context(Forms(target)))[0]
-    text = emit_program(found.program, target, found.execution)
+    result = schedule(replace(program, storages=storages), Context(Forms(target)))[0]
+    text = emit_program(result.program, target, result.execution)
     loops = innermost_loops(emit_assembly(text, target).splitlines())
     return [[line for line in loop if line.startswith("\t")] for loop in loops], len(build_object(text, target))
 

@@ -219,11 +219,11 @@ def test_a_wrong_descriptor_is_seen(number: int) -> None:
     expected = random_memory(kernel)
     run_kernel(kernel, expected)
     try:
-        found = by_library(kernel, product, _wrong(given)[number])
+        result = by_library(kernel, product, _wrong(given)[number])
     except DeviceError:
         return
     name = product.out.buffer
-    assert not np.abs(found[name] - expected[name]).max() <= 0.01  # what is read beside the operands may be NaN
+    assert not np.abs(result[name] - expected[name]).max() <= 0.01  # what is read beside the operands may be NaN
 
 
 @pytest.mark.parametrize(("read", "is_product"), [("6*i + j", True), ("5*j + i", False)])

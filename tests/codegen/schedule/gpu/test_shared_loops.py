@@ -24,29 +24,29 @@ SUM = "acc a: f32 = add f32(0.0) for i in 64 reduce { v1: f32 = load %x[i] updat
 
 
 def test_a_sum_is_shared_and_read_over_all():
-    found = shared(f"{SUM} v2 = read a store %y[0] = v2")
-    assert kinds(found) == ["thread"] and reads(found) == ["block"]
-    found = shared(f"{SUM} v2 = read a store %y[0] = v2", "lane")
-    assert kinds(found) == ["lane"] and reads(found) == ["warp"]
+    result = shared(f"{SUM} v2 = read a store %y[0] = v2")
+    assert kinds(result) == ["thread"] and reads(result) == ["block"]
+    result = shared(f"{SUM} v2 = read a store %y[0] = v2", "lane")
+    assert kinds(result) == ["lane"] and reads(result) == ["warp"]
 
 
 def test_a_sum_that_is_read_in_a_loop_is_read_before_it():
-    found = shared(f"{SUM} for j in 64 parallel {{ v2 = read a store %y[j] = v2 }}")
-    assert kinds(found) == ["thread", "thread"] and reads(found) == ["block"]
-    assert isinstance(found[2], Read)
+    shared_text = shared(f"{SUM} for j in 64 parallel {{ v2 = read a store %y[j] = v2 }}")
+    assert kinds(shared_text) == ["thread", "thread"] and reads(shared_text) == ["block"]
+    assert isinstance(shared_text[2], Read)
 
 
 def test_loops_that_stand_alone_in_each_other_are_shared_together():
-    found = shared("for i in 8 parallel { for j in 8 parallel { store %y[8*i + j] = f32(0.0) } }")
-    assert kinds(found) == ["thread", "thread"]
+    shared_text = shared("for i in 8 parallel { for j in 8 parallel { store %y[8*i + j] = f32(0.0) } }")
+    assert kinds(shared_text) == ["thread", "thread"]
 
 
 def test_sums_within_a_shared_loop_are_those_of_one_thread():
-    found = shared(
+    result = shared(
         "for i in 8 parallel { acc a: f32 = add f32(0.0) for j in 8 reduce { v1: f32 = load %x[8*i + j] "
         "update a with v1 } v2 = read a store %y[i] = v2 }"
     )
-    assert kinds(found) == ["thread", "reduce"] and reads(found) == [""]
+    assert kinds(result) == ["thread", "reduce"] and reads(result) == [""]
 
 
 def test_iterations_that_meet_are_not_shared():

@@ -15,12 +15,12 @@ from tests.codegen.kernel_native import check_equivalent, kernel_of, random_memo
 
 def split(kernel: Kernel) -> Kernel:
     """The kernel with its loops cut, verified, and computing the same."""
-    found = Kernel(kernel.name, kernel.buffers, split_index_sets(kernel.body, Names("z"), DEFAULT.loops))
-    verify_kernel(found)
+    result = Kernel(kernel.name, kernel.buffers, split_index_sets(kernel.body, Names("z"), DEFAULT.loops))
+    verify_kernel(result)
     memory = random_memory(kernel)
     memory = {name: np.abs(array) % 4 if array.dtype.kind == "i" else array for name, array in memory.items()}
-    check_equivalent(kernel, found, memory)
-    return found
+    check_equivalent(kernel, result, memory)
+    return result
 
 
 def count(kernel: Kernel, kind: type) -> int:
@@ -45,10 +45,10 @@ def concat(first: int, second: int) -> Kernel:
 
 
 def test_concat_becomes_copies():
-    found = split(concat(200, 100))
-    assert [s.axis.extent for s, _ in walk(found.body) if isinstance(s, Loop)] == [200, 100]
-    assert count(found, Let) == 0 and count(found, Load) == count(found, Store) == 2
-    assert not any(s.guard for s, _ in walk(found.body) if isinstance(s, Load))
+    result = split(concat(200, 100))
+    assert [s.axis.extent for s, _ in walk(result.body) if isinstance(s, Loop)] == [200, 100]
+    assert count(result, Let) == 0 and count(result, Load) == count(result, Store) == 2
+    assert not any(s.guard for s, _ in walk(result.body) if isinstance(s, Load))
 
 
 def test_short_loops_along_memory_stay_whole():
@@ -57,7 +57,7 @@ def test_short_loops_along_memory_stay_whole():
 
 
 def test_padding_of_rows():
-    found = split(
+    result = split(
         kernel_of(
             """
             kernel @k(%x: f32[12] in, %y: f32[30] out) {
@@ -70,13 +70,13 @@ def test_padding_of_rows():
             }"""
         )
     )
-    loads = [(s, loops) for s, loops in walk(found.body) if isinstance(s, Load)]
-    assert len(loads) == 1 and len(loads[0][0].guard) == 1 and count(found, Store) == 3
+    loads = [(s, loops) for s, loops in walk(result.body) if isinstance(s, Load)]
+    assert len(loads) == 1 and len(loads[0][0].guard) == 1 and count(result, Store) == 3
 
 
 @pytest.mark.parametrize("op, first", [("lt", 5), ("le", 6), ("gt", 6), ("ge", 5)])
 def test_comparisons(op: str, first: int):
-    found = split(
+    result = split(
         kernel_of(
             f"""
             kernel @k(%y: f32[{2 * 9}] out) {{
@@ -90,12 +90,12 @@ def test_comparisons(op: str, first: int):
             }}"""
         )
     )
-    assert [s.axis.extent for s in found.body if isinstance(s, Loop)] == [first, 9 - first]
-    assert count(found, Let) == 0
+    assert [s.axis.extent for s in result.body if isinstance(s, Loop)] == [first, 9 - first]
+    assert count(result, Let) == 0
 
 
 def test_stores_that_never_happen_go():
-    found = split(
+    result = split(
         kernel_of(
             """
             kernel @k(%x: f32[9] in, %y: f32[18] inout) {
@@ -106,12 +106,12 @@ def test_stores_that_never_happen_go():
             }"""
         )
     )
-    (loop,) = found.body
-    assert isinstance(loop, Loop) and loop.axis.extent == 4 and count(found, Store) == 1
+    (loop,) = result.body
+    assert isinstance(loop, Loop) and loop.axis.extent == 4 and count(result, Store) == 1
 
 
 def test_scalars_in_indices_stay():
-    found = split(
+    result = split(
         kernel_of(
             """
             kernel @k(%x: i64[9] in, %t: f32[4] in, %y: f32[18] out) {
@@ -126,7 +126,7 @@ def test_scalars_in_indices_stay():
             }"""
         )
     )
-    assert [s.axis.extent for s in found.body if isinstance(s, Loop)] == [2, 7]
+    assert [s.axis.extent for s in result.body if isinstance(s, Loop)] == [2, 7]
 
 
 def test_reductions_and_serial_loops_stay_whole():

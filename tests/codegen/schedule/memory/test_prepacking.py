@@ -57,9 +57,9 @@ def test_weights_are_scaled_and_packed_apart():
     assert len(main.calls) == 1 and first.name == "linear_weights"
     x, w, s = random_arguments(graph)
     prepared = dict(zip((PREPACKED + m.name for m in made), run_program(plan_memory(first), [w, s]), strict=True))
-    (found,) = run_program(plan_memory(main), [x, *(prepared[t.path] for t in taken)])
+    (result,) = run_program(plan_memory(main), [x, *(prepared[t.path] for t in taken)])
     expected = x @ (w * np.exp(s)[:, None]).T + np.exp(s)
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-4)
 
 
 def test_params_are_no_weights():
@@ -112,9 +112,9 @@ def recipes_of(text: str) -> list[Recipe]:
     """Recipes of the outputs that are large, in order."""
     _, first = split_prepacking(scheduled(text))
     assert first is not None
-    found = recipes(first)
-    assert all(Recipe.parse(str(r)) == r for r in found.values())
-    return [found[s.name] for s in first.storages if s.cls == "output" and s.shape != (40,)]
+    result = recipes(first)
+    assert all(Recipe.parse(str(r)) == r for r in result.values())
+    return [result[s.name] for s in first.storages if s.cls == "output" and s.shape != (40,)]
 
 
 def test_recipes_are_equal_where_the_same_is_made_of_weights():
@@ -134,8 +134,8 @@ def test_recipes_differ_where_something_else_is_made():
         LINEAR.replace("transpose_b=true", "transpose_b=false").replace("[40,24]", "[40,40]"),
         LINEAR.replace("%v = mul(%w, %c)", "%v = sub(%w, %c)"),
     ):
-        (found,) = recipes_of(other)
-        assert found.digest != one.digest
+        (result,) = recipes_of(other)
+        assert result.digest != one.digest
 
 
 def test_constants_are_part_of_a_recipe_by_content():

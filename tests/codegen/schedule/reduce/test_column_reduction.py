@@ -103,11 +103,11 @@ def test_rows_of_partial_sums_are_made_of_several():
 def test_a_vector_times_a_matrix(shape: tuple[int, int]):
     program = lowered(graph_of(vector_times_matrix(*shape)))
     target = priced(target_or_skip("host"), reduction=SMALL)
-    found = scheduled(program, target)
-    assert any("partial" in k.name for k in found.kernels)
+    result = scheduled(program, target)
+    assert any("partial" in k.name for k in result.kernels)
     rng = np.random.default_rng(0)
     x, w = rng.standard_normal((1, shape[0])).astype(np.float32), rng.standard_normal(shape).astype(np.float32)
-    (got,) = Native(found, target)([x, w])
+    (got,) = Native(result, target)([x, w])
     np.testing.assert_allclose(got, x.astype(np.float64) @ w, rtol=1e-5, atol=1e-5)
 
 
@@ -133,11 +133,11 @@ def test_equal_numbers(shape, text):
     expected = [inputs[0].astype(np.float64).sum(0)]
     if text is both:
         expected.append((inputs[0].astype(np.float64) * inputs[1]).sum(0))
-    for found, wanted in zip(run_program(split, inputs), expected, strict=True):
-        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+    for result, expected_result in zip(run_program(split, inputs), expected, strict=True):
+        np.testing.assert_allclose(result, expected_result, rtol=1e-5, atol=1e-5)
     target = priced(target_or_skip("host"), reduction=SMALL)
-    for found, wanted in zip(Native(scheduled(program, target), target)(inputs), expected, strict=True):
-        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+    for result, expected_result in zip(Native(scheduled(program, target), target)(inputs), expected, strict=True):
+        np.testing.assert_allclose(result, expected_result, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("op", ["max", "prod"])
@@ -145,5 +145,5 @@ def test_other_combinations(op: str):
     x = np.random.default_rng(0).standard_normal((40, 50)).astype(np.float32)
     x[3, 4] = np.nan
     target = priced(target_or_skip("host"), reduction=SMALL)
-    (found,) = Native(scheduled(lowered(graph_of(columns(40, 50, op))), target), target)([x])
-    np.testing.assert_allclose(found, getattr(np, op)(x, axis=0), rtol=1e-5)
+    (result,) = Native(scheduled(lowered(graph_of(columns(40, 50, op))), target), target)([x])
+    np.testing.assert_allclose(result, getattr(np, op)(x, axis=0), rtol=1e-5)

@@ -51,13 +51,13 @@ def test_slopes_of_negative_numbers_broadcast():
 @pytest.mark.parametrize("axis", [0, 1, -1])
 @pytest.mark.parametrize("name", ["Softmax", "LogSoftmax", "Hardmax"])
 def test_softmax_before_version_13_is_over_all_dimensions_from_the_axis_on(name: str, axis: int, version: int):
-    found = from_onnx(model(name, X, version=version, axis=axis))(X).numpy()
+    result = from_onnx(model(name, X, version=version, axis=axis))(X).numpy()
     rows = X if version == 13 else X.reshape(int(np.prod(X.shape[: axis % 3])), -1)
     at = axis if version == 13 else 1
     e = np.exp(rows - rows.max(at, keepdims=True))
     share = e / e.sum(at, keepdims=True)
-    wanted = {"Softmax": share, "LogSoftmax": np.log(share), "Hardmax": share == share.max(at, keepdims=True)}[name]
-    np.testing.assert_allclose(found, wanted.reshape(X.shape), rtol=1e-5, atol=1e-6)
+    expected = {"Softmax": share, "LogSoftmax": np.log(share), "Hardmax": share == share.max(at, keepdims=True)}[name]
+    np.testing.assert_allclose(result, expected.reshape(X.shape), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["Softmax", "LogSoftmax", "Hardmax"])
@@ -75,15 +75,15 @@ def test_activations_of_onnx_runtime(name: str, inputs: int):
 
 def test_half_of_a_row_gates_the_other_half():
     y = X + X[0, 0]
-    wanted = y[..., :2] * np.vectorize(lambda v: v * (1 + math.erf(v / 2**0.5)) / 2)(y[..., 2:])
-    found = from_onnx(model("BiasSplitGelu", X, X[0, 0], domain=MICROSOFT))(X, X[0, 0])
-    np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-4, atol=1e-5)
+    expected = y[..., :2] * np.vectorize(lambda v: v * (1 + math.erf(v / 2**0.5)) / 2)(y[..., 2:])
+    result = from_onnx(model("BiasSplitGelu", X, X[0, 0], domain=MICROSOFT))(X, X[0, 0])
+    np.testing.assert_allclose(result.numpy(), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_gradients_reach_slopes():
     module = from_onnx(model("PRelu", X, np.full((3, 1), 0.5, np.float32), known=(1,)))
     module(X).sum().backward()
     (slope,) = module.parameters()
-    wanted = np.where(X < 0, X, 0).sum((0, 2)).reshape(3, 1)
-    np.testing.assert_allclose(slope.grad.numpy(), wanted, rtol=1e-5)
+    expected = np.where(X < 0, X, 0).sum((0, 2)).reshape(3, 1)
+    np.testing.assert_allclose(slope.grad.numpy(), expected, rtol=1e-5)
     assert isinstance(slope, graphc.nn.Parameter)

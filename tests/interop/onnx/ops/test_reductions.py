@@ -33,18 +33,18 @@ def test_axes_were_an_attribute(name: str):
 
 @pytest.mark.parametrize("name", ["ReduceSum", "ReduceSumSquare", "ReduceLogSum", "ReduceL2"])
 def test_without_axes_nothing_may_be_reduced(name: str):
-    found = from_onnx(model(name, X, noop_with_empty_axes=1))(X).numpy()
-    wanted = {"ReduceSum": X, "ReduceSumSquare": X * X, "ReduceLogSum": np.log(X), "ReduceL2": X}[name]
-    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    result = from_onnx(model(name, X, noop_with_empty_axes=1))(X).numpy()
+    expected = {"ReduceSum": X, "ReduceSumSquare": X * X, "ReduceLogSum": np.log(X), "ReduceL2": X}[name]
+    np.testing.assert_allclose(result, expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize(
-    ("name", "wanted"), [("ReduceSum", 0), ("ReduceProd", 1), ("ReduceMax", -np.inf), ("ReduceMin", np.inf)]
+    ("name", "expected"), [("ReduceSum", 0), ("ReduceProd", 1), ("ReduceMax", -np.inf), ("ReduceMin", np.inf)]
 )
-def test_nothing_has_a_neutral_element(name: str, wanted: float):
+def test_nothing_has_a_neutral_element(name: str, expected: float):
     x = np.zeros((2, 0), np.float32)
     module = from_onnx(model(name, x, np.array([1], np.int64), known=(1,), keepdims=0))
-    assert module(x).tolist() == [wanted] * 2
+    assert module(x).tolist() == [expected] * 2
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int32", "uint8", "uint64", "bool"])
@@ -75,8 +75,8 @@ def test_rows_of_any_number_are_reduced():
 @pytest.mark.parametrize("p", [1, 2])
 def test_norms_of_zeros_leave_zeros(p: int):
     x = np.array([[3, -4], [0, 0]], np.float32)
-    found = from_onnx(model("LpNormalization", x, p=p, axis=1))(x)
-    np.testing.assert_allclose(found.numpy(), [[3 / (7, 5)[p - 1], -4 / (7, 5)[p - 1]], [0, 0]], rtol=1e-6)
+    result = from_onnx(model("LpNormalization", x, p=p, axis=1))(x)
+    np.testing.assert_allclose(result.numpy(), [[3 / (7, 5)[p - 1], -4 / (7, 5)[p - 1]], [0, 0]], rtol=1e-6)
 
 
 def test_mean_and_variance_are_taken_away():

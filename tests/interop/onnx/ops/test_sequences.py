@@ -25,9 +25,9 @@ def test_lists_are_built_and_taken_apart() -> None:
 )
 def test_a_tensor_becomes_a_list_of_parts(split: str, parts: list[int]) -> None:
     module = module_of(f"(float[6, 2] x) => (seq(float[K, 2]) y) {{ {split} y = SplitToSequence(x, s) }}")
-    found = module(X)
-    assert [len(part) for part in found] == parts
-    np.testing.assert_array_equal(np.concatenate([p.numpy() for p in found]), X)
+    result = module(X)
+    assert [len(part) for part in result] == parts
+    np.testing.assert_array_equal(np.concatenate([p.numpy() for p in result]), X)
 
 
 def test_entries_may_lose_their_axis() -> None:
@@ -39,8 +39,8 @@ def test_entries_may_lose_their_axis() -> None:
 
 def test_lists_come_in_and_go_out() -> None:
     module = module_of("(seq(float[K]) s, float[K] x) => (seq(float[K]) t) { t = SequenceInsert(s, x) }")
-    found = module([np.zeros(2, np.float32), np.ones(3, np.float32)], np.ones(1, np.float32))
-    assert [tuple(t.shape) for t in found] == [(2,), (3,), (1,)]
+    result = module([np.zeros(2, np.float32), np.ones(3, np.float32)], np.ones(1, np.float32))
+    assert [tuple(t.shape) for t in result] == [(2,), (3,), (1,)]
 
 
 def test_a_position_outside_is_an_error() -> None:

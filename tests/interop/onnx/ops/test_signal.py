@@ -36,9 +36,9 @@ def test_signals_are_cut_or_filled_with_zeros(length: int):
 def test_long_transforms_are_made_of_shorter_ones(count: int):
     x = numbers(2, count, 2)
     module = check("DFT", x, None, np.array(1, np.int64), known=(2,), rtol=1e-3, atol=1e-4)
-    wanted = np.fft.fft(x[..., 0] + 1j * x[..., 1], axis=1)
-    found = module(x).numpy()
-    np.testing.assert_allclose(found[..., 0] + 1j * found[..., 1], wanted, atol=1e-3)
+    expected = np.fft.fft(x[..., 0] + 1j * x[..., 1], axis=1)
+    result = module(x).numpy()
+    np.testing.assert_allclose(result[..., 0] + 1j * result[..., 1], expected, atol=1e-3)
     assert count > signal.MOST_AT_ONCE
 
 
@@ -63,14 +63,14 @@ def test_frames_of_signals_are_transformed(onesided: int):
 @pytest.mark.parametrize("name", ["HannWindow", "HammingWindow", "BlackmanWindow"])
 def test_windows(name: str, periodic: int):
     size = np.array(10, np.int64)
-    (found,) = signal_of(name, size, periodic=periodic)
+    (result,) = signal_of(name, size, periodic=periodic)
     angle = np.arange(10) * 2 * np.pi / (10 if periodic else 9)
     a, b, c = {
         "HannWindow": (0.5, 0.5, 0),
         "HammingWindow": (25 / 46, 21 / 46, 0),
         "BlackmanWindow": (0.42, 0.5, 0.08),
     }[name]
-    np.testing.assert_allclose(found, a - b * np.cos(angle) + c * np.cos(2 * angle), atol=1e-6)
+    np.testing.assert_allclose(result, a - b * np.cos(angle) + c * np.cos(2 * angle), atol=1e-6)
 
 
 def signal_of(name: str, *known: np.ndarray, **attributes: object) -> list[np.ndarray]:

@@ -31,7 +31,7 @@ def test_whole_quotients_are_cut_towards_zero():
 
 
 @pytest.mark.parametrize(
-    ("name", "arrays", "wanted"),
+    ("name", "arrays", "expected"),
     [
         ("Sub", ([5, 3], [1, 1]), [4, 2]),
         ("Max", ([5, 3], [1, 4], [6, 0]), [6, 4]),
@@ -45,12 +45,12 @@ def test_whole_quotients_are_cut_towards_zero():
         ("ReduceSum", ([[2, 3], [4, 5]], [1]), [[5], [9]]),
     ],
 )
-def test_arrays_are_computed_as_the_operators_say(name: str, arrays: Any, wanted: list[Any]):
-    assert known(name, *arrays).tolist() == wanted
+def test_arrays_are_computed_as_the_operators_say(name: str, arrays: Any, expected: list[Any]):
+    assert known(name, *arrays).tolist() == expected
 
 
 @pytest.mark.parametrize(
-    ("name", "other", "wanted"),
+    ("name", "other", "expected"),
     [
         ("Add", 3, lambda n: n + 3),
         ("Sub", 3, lambda n: n - 3),
@@ -64,21 +64,21 @@ def test_arrays_are_computed_as_the_operators_say(name: str, arrays: Any, wanted
         ("Equal", 0, lambda n: False),
     ],
 )
-def test_sizes_that_calls_give_are_computed_with(name: str, other: int, wanted: Any):
+def test_sizes_that_calls_give_are_computed_with(name: str, other: int, expected: Any):
     n = Dim("n", min=4, max=100)
-    (found,) = known(name, array_of_sizes([n]), [other]).tolist()
+    (result,) = known(name, array_of_sizes([n]), [other]).tolist()
     for value in (4, 10, 97):
-        assert at(found, {dimensions([n])["n"]: value}) == wanted(value)
+        assert at(result, {dimensions([n])["n"]: value}) == expected(value)
 
 
 def test_all_sizes_are_multiplied():
     n = Dim("n", min=4, max=100)
-    (found,) = known("ReduceProd", array_of_sizes([n, 3, n])).tolist()
-    assert at(found, {dimensions([n])["n"]: 5}) == 75
+    (result,) = known("ReduceProd", array_of_sizes([n, 3, n])).tolist()
+    assert at(result, {dimensions([n])["n"]: 5}) == 75
 
 
-@pytest.mark.parametrize(("rounding", "wanted"), [("Floor", [2, 2, 3, 50]), ("Ceil", [2, 3, 3, 50])])
-def test_half_a_size_is_a_size_in_a_compiled_model(rounding: str, wanted: list[int]):
+@pytest.mark.parametrize(("rounding", "expected"), [("Floor", [2, 2, 3, 50]), ("Ceil", [2, 3, 3, 50])])
+def test_half_a_size_is_a_size_in_a_compiled_model(rounding: str, expected: list[int]):
     """Multiply by four, since the trace would fold a model that only rounds."""
     helper, types = onnx.helper, onnx.TensorProto
     nodes = [
@@ -100,5 +100,5 @@ def test_half_a_size_is_a_size_in_a_compiled_model(rounding: str, wanted: list[i
     graph = helper.make_graph([first, *nodes], "half", ports, results, constants[1:])
     module = from_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)]))
     compiled = graphc.compile(module, dims=module.dims)
-    for rows, count in zip((4, 5, 6, 100), wanted, strict=True):
+    for rows, count in zip((4, 5, 6, 100), expected, strict=True):
         assert compiled(graphc.zeros(rows, 2)).tolist() == [4 * count]

@@ -51,12 +51,12 @@ WEIGHTS = {
 
 
 def _expected(how: str) -> np.ndarray:
-    found = np.zeros((len(X), 2), np.float32)
-    for row, nodes in zip(found, zip(*_leaves(), strict=True), strict=True):
+    result = np.zeros((len(X), 2), np.float32)
+    for row, nodes in zip(result, zip(*_leaves(), strict=True), strict=True):
         for target in (0, 1):
             given = [w for tree, node in enumerate(nodes) for t, w in WEIGHTS[tree, node] if t == target]
             row[target] = {"SUM": sum, "AVERAGE": lambda g: sum(g) / 2, "MIN": min, "MAX": max}[how](given or [0])
-    return found
+    return result
 
 
 @pytest.mark.parametrize("how", ["SUM", "AVERAGE", "MIN", "MAX"])
@@ -73,8 +73,8 @@ def test_trees_choose_classes() -> None:
     module = _model("TreeEnsembleClassifier", results, classlabels_int64s=[10, 20], base_values=[0.5, 0.0], **votes)
     scores = _expected("SUM") + np.array([0.5, 0], np.float32)
     for call in (module, gc.compile(module)):
-        labels, found = call(X)
-        np.testing.assert_allclose(found.numpy(), scores, rtol=1e-6)
+        labels, result = call(X)
+        np.testing.assert_allclose(result.numpy(), scores, rtol=1e-6)
         assert labels.tolist() == [[10, 20][i] for i in scores.argmax(1)]
 
 

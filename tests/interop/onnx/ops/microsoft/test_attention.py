@@ -32,8 +32,8 @@ def _attended(q: np.ndarray, k: np.ndarray, v: np.ndarray, added: Any = 0.0) -> 
     """Heads together of softmax(q k / root(size) + added) v."""
     scores = q @ k.swapaxes(2, 3) / np.sqrt(SIZE) + added
     raised = np.exp(scores - scores.max(-1, keepdims=True))
-    found = raised / raised.sum(-1, keepdims=True) @ v
-    return found.transpose(0, 2, 1, 3).reshape(found.shape[0], found.shape[2], -1)
+    result = raised / raised.sum(-1, keepdims=True) @ v
+    return result.transpose(0, 2, 1, 3).reshape(result.shape[0], result.shape[2], -1)
 
 
 def test_attention_is_one_of_plain_products():
@@ -211,8 +211,8 @@ def test_a_cache_of_unknown_need_grows_by_the_steps_of_the_query():
     sizes = {3: ("b", SHARED, "p", SIZE), 4: ("b", SHARED, "p", SIZE)}
     module = gc.from_onnx(model_of("GroupQueryAttention", arrays, open_sizes=sizes, **options))
     eager, compiled = module(*arrays), gc.compile(module, dims=module.dims)(*arrays)
-    for found, expected in zip(compiled, eager, strict=True):
-        np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-4, atol=1e-5)
+    for result, expected in zip(compiled, eager, strict=True):
+        np.testing.assert_allclose(result.numpy(), expected.numpy(), rtol=1e-4, atol=1e-5)
     assert compiled[1].shape == (BATCH, SHARED, 7, SIZE)
 
 

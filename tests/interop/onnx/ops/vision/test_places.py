@@ -17,22 +17,22 @@ def _at(rows: list[float], columns: list[float]) -> list[gc.Tensor]:
 
 def test_elements_at_whole_places_are_those_of_each_item_and_channel():
     places = _at([0.0, 1.0], [2.0, 0.0])
-    found = rows_at(gc.tensor(IMAGE), places, counting(2, places[0]))
-    np.testing.assert_array_equal(found.numpy(), IMAGE[:, :, [0, 1], [2, 0]])
+    result = rows_at(gc.tensor(IMAGE), places, counting(2, places[0]))
+    np.testing.assert_array_equal(result.numpy(), IMAGE[:, :, [0, 1], [2, 0]])
 
 
 @pytest.mark.parametrize(("zeros", "expected"), [(True, [0.0, 0.0]), (False, [0.0, 5.0])])
 def test_what_lies_outside_is_zero_or_the_nearest_element(zeros, expected):
     places = _at([-1.0, 4.0], [0.0, 2.0])
-    found = rows_at(gc.tensor(IMAGE), places, counting(2, places[0]), zeros)
-    np.testing.assert_array_equal(found.numpy()[0, 0], expected)
+    result = rows_at(gc.tensor(IMAGE), places, counting(2, places[0]), zeros)
+    np.testing.assert_array_equal(result.numpy()[0, 0], expected)
 
 
 def test_between_elements_values_are_interpolated_linearly():
-    found = linear_at(gc.tensor(IMAGE), _at([0.5], [1.25]))
-    np.testing.assert_allclose(found.numpy()[0, 0], [(1.25 + 4.25) / 2])
+    result = linear_at(gc.tensor(IMAGE), _at([0.5], [1.25]))
+    np.testing.assert_allclose(result.numpy()[0, 0], [(1.25 + 4.25) / 2])
 
 
 def test_items_of_the_batch_may_be_named():
-    found = linear_at(gc.tensor(IMAGE), [p[:1] for p in _at([0.0], [0.0])], gc.tensor([[1]]))
-    np.testing.assert_array_equal(found.numpy(), [[[12.0], [18.0]]])
+    result = linear_at(gc.tensor(IMAGE), [p[:1] for p in _at([0.0], [0.0])], gc.tensor([[1]]))
+    np.testing.assert_array_equal(result.numpy(), [[[12.0], [18.0]]])

@@ -15,8 +15,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tools import pages  # noqa: E402
 from tools.floors import FLOORS  # noqa: E402
+from tools.pages import page_command  # noqa: E402
 
 MAP = Path("docs") / "map.md"
 PACKAGE = "graphc"
@@ -106,7 +106,7 @@ def build_map(root: Path | None = None, package: str = PACKAGE, floors: Sequence
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Print, write or check the map; return the exit status."""
-    return pages.run(build_map, ROOT / MAP, "tools/map.py", __doc__, argv)
+    return page_command.run(build_map, ROOT / MAP, "tools/map.py", __doc__, argv)
 
 
 if __name__ == "__main__":

@@ -66,7 +66,7 @@ def test_read_takes_the_environment_as_it_is_now(monkeypatch: pytest.MonkeyPatch
 
 def test_every_option_is_documented():
     page = (ROOT / "docs" / "options.md").read_text(encoding="utf-8")
-    assert page == config.document(), "run: python tools/options.py --write"
+    assert page == config.document(), "run: python -m tools.pages.options --write"
     for option in config.OPTIONS:
         assert f"`{option.variable}`" in page
 

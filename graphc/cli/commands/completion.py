@@ -16,7 +16,7 @@ from graphc.cli import console
 
 EXAMPLES = ("graphc completion bash", "graphc completion zsh", "graphc completion fish")
 TABLE = Path(__file__).with_name("arguments.json")
-"""Every command with its arguments. ``tools/cli_pages.py`` reads them from the parsers, since loading all parsers would
+"""Every command with its arguments. ``tools/pages/cli.py`` reads them from the parsers, since loading all parsers would
 delay the start of a shell."""
 Commands = Mapping[str, Any]
 

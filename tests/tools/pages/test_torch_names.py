@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tools import torch_names
+from tools.pages import torch_names
 
 pytest.importorskip("torch")
 
 
 def test_the_page_is_up_to_date():
     stored = (torch_names.ROOT / torch_names.PAGE).read_text(encoding="utf-8")
-    assert stored == torch_names.build_page(), "run: python -m tools.torch_names --write"
+    assert stored == torch_names.build_page(), "run: python -m tools.pages.torch_names --write"
 
 
 @pytest.mark.parametrize("space", torch_names.SPACES)

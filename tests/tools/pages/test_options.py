@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from graphc.base import config
-from tools import options
+from tools.pages import options
 
 
 def test_check_tells_old_from_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
@@ -17,7 +17,7 @@ def test_check_tells_old_from_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert options.main(["--check"]) == 0
     (tmp_path / options.PAGE).write_text("old")
     assert options.main(["--check"]) == 1
-    assert "run: python tools/options.py --write" in capsys.readouterr().err
+    assert "run: python -m tools.pages.options --write" in capsys.readouterr().err
 
 
 def test_without_a_mode_the_page_is_printed(capsys: pytest.CaptureFixture[str]):

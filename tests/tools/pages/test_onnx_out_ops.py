@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 
 from graphc.interop.onnx_export.table import ENTRIES, RULES
-from tools import onnx_out_page
+from tools.pages import onnx_out_ops
 
 
 def test_the_page_is_up_to_date():
-    stored = (onnx_out_page.ROOT / onnx_out_page.PAGE).read_text(encoding="utf-8")
-    assert stored == onnx_out_page.build_page(), "run: python tools/onnx_out_page.py --write"
+    stored = (onnx_out_ops.ROOT / onnx_out_ops.PAGE).read_text(encoding="utf-8")
+    assert stored == onnx_out_ops.build_page(), "run: python -m tools.pages.onnx_out_ops --write"
 
 
 def test_every_function_and_every_op_has_a_row():
-    text = onnx_out_page.build_page()
+    text = onnx_out_ops.build_page()
     rows = [line for line in text.splitlines() if line.startswith("| ")]
     heads = [line for line in rows if line.startswith(("| op ", "| function "))]
     assert len(rows) - len(heads) == len(ENTRIES) + len(RULES)
@@ -29,13 +29,13 @@ def test_every_function_and_every_op_has_a_row():
 def test_a_page_that_is_old_is_told(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ):
-    monkeypatch.setattr(onnx_out_page, "ROOT", tmp_path)
-    assert onnx_out_page.main(["--check"]) == 1
+    monkeypatch.setattr(onnx_out_ops, "ROOT", tmp_path)
+    assert onnx_out_ops.main(["--check"]) == 1
     assert "is old" in capsys.readouterr().err
-    assert onnx_out_page.main(["--write"]) == 0
-    assert onnx_out_page.main(["--check"]) == 0
+    assert onnx_out_ops.main(["--write"]) == 0
+    assert onnx_out_ops.main(["--check"]) == 0
 
 
 def test_the_page_needs_no_onnx():
-    code = "import sys; sys.modules['onnx'] = None; from tools import onnx_out_page; onnx_out_page.build_page()"
-    subprocess.run([sys.executable, "-c", code], cwd=onnx_out_page.ROOT, check=True)
+    code = "import sys; sys.modules['onnx'] = None; from tools.pages import onnx_out_ops; onnx_out_ops.build_page()"
+    subprocess.run([sys.executable, "-c", code], cwd=onnx_out_ops.ROOT, check=True)

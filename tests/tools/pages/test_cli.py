@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from graphc.cli.main import COMMANDS
-from tools import cli_pages
+from tools.pages import cli
 
 
 def test_the_pages_are_up_to_date():
-    for path, text in cli_pages.build().items():
-        assert path.read_text(encoding="utf-8") == text, "run: python tools/cli_pages.py --write"
+    for path, text in cli.build().items():
+        assert path.read_text(encoding="utf-8") == text, "run: python -m tools.pages.cli --write"
 
 
 def test_there_is_a_page_for_each_command_and_no_other():
-    pages = {path.stem for path in (cli_pages.ROOT / cli_pages.FOLDER).glob("*.md")}
+    pages = {path.stem for path in (cli.ROOT / cli.FOLDER).glob("*.md")}
     assert pages == set(COMMANDS)
 
 
 def test_old_pages_are_told(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(cli_pages, "ROOT", tmp_path)
+    monkeypatch.setattr(cli, "ROOT", tmp_path)
     (tmp_path / "docs").mkdir()
     (tmp_path / "graphc" / "cli").mkdir(parents=True)
     (tmp_path / "docs" / "cli.md").write_text("<!-- commands -->\n<!-- end -->\n")
-    assert cli_pages.main(["--check"]) == 1
+    assert cli.main(["--check"]) == 1
     assert "is old" in capsys.readouterr().err
-    assert cli_pages.main(["--write"]) == 0
-    assert cli_pages.main(["--check"]) == 0
+    assert cli.main(["--write"]) == 0
+    assert cli.main(["--check"]) == 0
     assert "[`graphc run`](cli/run.md)" in (tmp_path / "docs" / "cli.md").read_text()

@@ -6,16 +6,16 @@ import subprocess
 import sys
 
 from graphc.interop.aten.table import TABLE
-from tools import aten_page
+from tools.pages import aten_ops
 
 
 def test_the_page_is_up_to_date():
-    stored = (aten_page.ROOT / aten_page.PAGE).read_text(encoding="utf-8")
-    assert stored == aten_page.build_page(), "run: python tools/aten_page.py --write"
+    stored = (aten_ops.ROOT / aten_ops.PAGE).read_text(encoding="utf-8")
+    assert stored == aten_ops.build_page(), "run: python -m tools.pages.aten_ops --write"
 
 
 def test_every_line_of_the_table_is_on_the_page():
-    text = aten_page.build_page().partition("## Without a rule")[0]
+    text = aten_ops.build_page().partition("## Without a rule")[0]
     rows = [[c.strip() for c in line.split("|")[1:4]] for line in text.splitlines() if line.startswith("| `")]
     found: set[str] = set()
     for name, overloads, _ in rows:
@@ -26,20 +26,20 @@ def test_every_line_of_the_table_is_on_the_page():
 
 
 def test_a_line_says_what_computes_it():
-    text = aten_page.build_page()
+    text = aten_ops.build_page()
     assert "| `aten.conv2d` | `default`, `padding` | `graphc.conv2d` |" in text
     assert "| `operator.add` |  | Python |" in text and "<" not in text
 
 
 def test_a_page_that_is_old_is_told(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(aten_page, "ROOT", tmp_path)
+    monkeypatch.setattr(aten_ops, "ROOT", tmp_path)
     (tmp_path / "docs").mkdir()
-    assert aten_page.main(["--check"]) == 1
+    assert aten_ops.main(["--check"]) == 1
     assert "is old" in capsys.readouterr().err
-    assert aten_page.main(["--write"]) == 0
-    assert aten_page.main(["--check"]) == 0
+    assert aten_ops.main(["--write"]) == 0
+    assert aten_ops.main(["--check"]) == 0
 
 
 def test_the_page_needs_no_torch():
-    code = "import sys; sys.modules['torch'] = None; from tools import aten_page; aten_page.build_page()"
-    subprocess.run([sys.executable, "-c", code], cwd=aten_page.ROOT, check=True)
+    code = "import sys; sys.modules['torch'] = None; from tools.pages import aten_ops; aten_ops.build_page()"
+    subprocess.run([sys.executable, "-c", code], cwd=aten_ops.ROOT, check=True)

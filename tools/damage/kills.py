@@ -1,4 +1,4 @@
-"""Processes that are killed at random times: ``python -m tools.kills --count 1000 [--seed N] [--kinds export,train]``.
+"""Processes that are killed at random times: ``python -m tools.damage.kills --count 1000 [--seed N] [--kinds export,train]``.
 
 A process compiles (and writes to the cache), exports, or trains with checkpoints, until SIGKILL ends it at a seeded
 random time. Then every file is whole, nothing else is left in the folder, and what was begun ends with the same bits as
@@ -39,7 +39,7 @@ from graphc.files.numpy_file import write_npz
 from graphc.ir.graph.parse import parse_graph
 from graphc.nn.functional import cross_entropy
 from graphc.steps.step import compile_step
-from tools.forked import MOST_SECONDS, finish, fork
+from tools.damage.forked import MOST_SECONDS, finish, fork
 from tools.progress import progress_bar
 
 VARIANTS = 6

@@ -1,4 +1,4 @@
-"""A sample of kills; ``python -m tools.kills`` runs more."""
+"""A sample of kills; ``python -m tools.damage.kills`` runs more."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tools import kills
-from tools.forked import finish
-from tools.kills import Exporting, Kind, kill_once
+from tools.damage import kills
+from tools.damage.forked import finish
+from tools.damage.kills import Exporting, Kind, kill_once
 
 
 @pytest.mark.parametrize("kind", list(kills.KINDS))

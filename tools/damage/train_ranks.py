@@ -1,7 +1,7 @@
 """A small training in several processes that may be killed at any time: ``--resume`` goes on from a checkpoint.
 
-``mpiexec -n 2 python -m tools.train_ranks FOLDER --resume`` trains with dropout, a schedule and an optimizer of which
-the processes share the state, and writes FOLDER/trained.safetensors at the end. tools/kill_ranks.py kills it.
+``mpiexec -n 2 python -m tools.damage.train_ranks FOLDER --resume`` trains with dropout, a schedule and an optimizer of which
+the processes share the state, and writes FOLDER/trained.safetensors at the end. tools/damage/kill_ranks.py kills it.
 """
 
 from __future__ import annotations

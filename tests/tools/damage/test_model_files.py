@@ -1,4 +1,4 @@
-"""A sample of damaged files and entries of the cache; ``python -m tools.file_damage`` runs more."""
+"""A sample of damaged files and entries of the cache; ``python -m tools.damage.model_files`` runs more."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tools import file_damage
-from tools.file_damage import ANOTHER, CRASHED, DAMAGES, REFUSED, Outcome, make_case, make_files
+from tools.damage import model_files
+from tools.damage.model_files import ANOTHER, CRASHED, DAMAGES, REFUSED, Outcome, make_case, make_files
 
 
 @pytest.fixture(scope="module")
@@ -24,14 +24,14 @@ def bad(found: list[tuple[str, Outcome]]) -> list[tuple[int, str, Outcome]]:
 
 def test_a_sample_of_files_is_refused(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(os, "environ", dict(os.environ))
-    found = file_damage.run_files(150, seed=5)
+    found = model_files.run_files(150, seed=5)
     assert bad(found) == [] and len(found) == 150
-    assert {name for name, outcome in found if outcome.kind == ANOTHER} <= file_damage.FORGED
+    assert {name for name, outcome in found if outcome.kind == ANOTHER} <= model_files.FORGED
 
 
 def test_a_sample_of_entries_is_never_used(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(os, "environ", dict(os.environ))
-    found = file_damage.run_entries(12, seed=5)
+    found = model_files.run_entries(12, seed=5)
     assert bad(found) == [] and all(outcome.kind == REFUSED for _, outcome in found)
 
 
@@ -50,11 +50,11 @@ def test_a_crash_is_seen_and_the_rest_is_read(tmp_path: Path, files: list[bytes]
             os.abort()
         return Outcome(REFUSED)
 
-    found = file_damage.run(8, 0, files, tmp_path / "net.gcm", make_case, judged)
+    found = model_files.run(8, 0, files, tmp_path / "net.gcm", make_case, judged)
     assert [outcome.kind for _, outcome in found] == [REFUSED] * 3 + [CRASHED] + [REFUSED] * 4
 
 
 def test_a_file_that_is_whole_is_accepted(tmp_path: Path, files: list[bytes]):
     (tmp_path / "net.gcm").write_bytes(files[0])
-    assert file_damage.judge("flip", tmp_path / "net.gcm").kind == file_damage.ACCEPTED
-    assert file_damage.judge("graph", tmp_path / "net.gcm").kind == ANOTHER
+    assert model_files.judge("flip", tmp_path / "net.gcm").kind == model_files.ACCEPTED
+    assert model_files.judge("graph", tmp_path / "net.gcm").kind == ANOTHER

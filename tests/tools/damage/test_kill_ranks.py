@@ -1,4 +1,4 @@
-"""A sample of kills of one of several processes; ``python -m tools.kill_ranks`` runs more."""
+"""A sample of kills of one of several processes; ``python -m tools.damage.kill_ranks`` runs more."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.distributed.processes import needs_mpi
-from tools import kill_ranks
-from tools.kill_ranks import Outcome, Target
+from tools.damage import kill_ranks
+from tools.damage.kill_ranks import Outcome, Target
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Damaged and forged model files and cache entries: ``python -m tools.file_damage --count 10000 [--cache 2000]``.
+"""Damaged and forged model files and cache entries: ``python -m tools.damage.model_files --count 10000 [--cache 2000]``.
 
 A file is one of a few models (one entry, several that share weights, open sizes, native code, the first format) with
 damage that leaves digests as they were (flips, cuts, what is appended, dropped, overwritten or comes twice, sections in
@@ -40,10 +40,10 @@ from graphc.ir.graph.parse import parse_graph
 from graphc.models.file_report import report_of
 from graphc.models.model_file import load
 from graphc.nn.functional import cross_entropy
-from tools.forked import finish, fork
+from tools.damage.forked import finish, fork
 from tools.progress import progress_bar
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 OLD = ROOT / "tests" / "compatibility" / "files"
 CHUNK = 50
 """Files that one process reads."""

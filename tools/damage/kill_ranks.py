@@ -1,7 +1,7 @@
 """Kills one of several processes that train together, at a random time, resumes, and compares the bits.
 
-``python -m tools.kill_ranks --times 50 --ranks 2``. All must end within seconds of the kill, and what is trained after
-``--resume`` must have the bytes of a training that nobody killed. tools/train_ranks.py is what is trained.
+``python -m tools.damage.kill_ranks --times 50 --ranks 2``. All must end within seconds of the kill, and what is trained after
+``--resume`` must have the bytes of a training that nobody killed. tools/damage/train_ranks.py is what is trained.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from typing import Any
 
 from graphc.checkpoints import sharded
 from tests.distributed.processes import command, end
+from tools.damage.train_ranks import CHECKPOINT, TRAINED
 from tools.progress import progress_bar
-from tools.train_ranks import CHECKPOINT, TRAINED
 
-PROGRAM = "tools.train_ranks"
+PROGRAM = "tools.damage.train_ranks"
 MOST_SECONDS = 120.0
 """After which a training is taken to hang."""
 END_SECONDS = 10.0

@@ -1,4 +1,4 @@
-"""Damaged and hostile ``.onnx`` files: ``python -m tools.onnx_damage --count 1000 [--seed N] [--json]``.
+"""Damaged and hostile ``.onnx`` files: ``python -m tools.damage.onnx_files --count 1000 [--seed N] [--json]``.
 
 Each is read or is a typed error, in bounded time and memory, and nothing outside of its folder is opened. A file is
 made of one of a few models by damage to its bytes (flips, cuts, repetitions, spliced fields), to its structure (fields

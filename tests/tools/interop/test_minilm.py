@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import graphc as gc
-from tools import minilm
+from tools.interop import minilm
 
 WORDS = {
     word: i for i, word in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "play", "##ing", "##s", "a", "cafe", "."])

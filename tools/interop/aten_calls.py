@@ -1,6 +1,6 @@
 """Lists the ATen operators whose rules ``tools.nets.aten`` judges by PyTorch's own samples.
 
-``python -m tools.aten_calls`` prints the list, ``--write`` stores it where the tests read it (about five minutes). The
+``python -m tools.interop.aten_calls`` prints the list, ``--write`` stores it where the tests read it (about five minutes). The
 tests ask for a sample of every other operator of the table. Needs the extra ``conformance``.
 """
 
@@ -14,8 +14,8 @@ from pathlib import Path
 
 from tools.nets.aten import cases, record
 
-STORED = Path(__file__).resolve().parent.parent / "tests" / "interop" / "aten" / "judged.txt"
-HEAD = "# What `python -m tools.nets.aten` judges; written by `python -m tools.aten_calls --write`.\n"
+STORED = Path(__file__).resolve().parents[2] / "tests" / "interop" / "aten" / "judged.txt"
+HEAD = "# What `python -m tools.nets.aten` judges; written by `python -m tools.interop.aten_calls --write`.\n"
 
 
 def judged() -> set[str]:

@@ -1,4 +1,4 @@
-"""ONNX's own backend tests by their stock runner: ``python -m tools.onnx_tests [--only TEXT] [--backends NAMES]``.
+"""ONNX's own backend tests by their stock runner: ``python -m tools.interop.onnx_tests [--only TEXT] [--backends NAMES]``.
 
 The runner comes with the ``onnx`` package (extra ``onnx``), and so do models, inputs and expected outputs. Other
 backends beside graphc are ``reference`` (ONNX's evaluator) and ``onnxruntime``. ``--operators`` prints a row for each

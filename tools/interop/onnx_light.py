@@ -1,6 +1,6 @@
 """The image models in the ``onnx`` package with random weights, compiled by graphc, against another evaluator.
 
-``python -m tools.onnx_light [--only TEXT] [--against onnxruntime|reference] [--seed N] [--json]``
+``python -m tools.interop.onnx_light [--only TEXT] [--against onnxruntime|reference] [--seed N] [--json]``
 
 The package holds nine classifiers (AlexNet, DenseNet-121, two Inceptions, ResNet-50, ShuffleNet, SqueezeNet, VGG-19,
 ZFNet) without their weights: operators make constants of their shapes. Here these become random initializers, and a

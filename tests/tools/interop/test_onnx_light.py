@@ -1,4 +1,4 @@
-"""Image models of the ``onnx`` package with random weights; ``python -m tools.onnx_light`` compares all nine."""
+"""Image models of the ``onnx`` package with random weights; ``python -m tools.interop.onnx_light`` compares all nine."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("onnx")
-from tools import onnx_light
+from tools.interop import onnx_light
 
 
 @pytest.mark.parametrize(("name", "against"), [("shufflenet", "onnxruntime"), ("squeezenet", "reference")])

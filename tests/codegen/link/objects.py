@@ -15,7 +15,7 @@ import pytest
 from graphc.codegen.link import layout
 from graphc.codegen.llvm.build import build_object
 from graphc.codegen.machine.target import Target, architecture, host_target, named_targets, target_named
-from tools.cross_ops import PROCESSORS, commands
+from tools.codegen.cross_ops import PROCESSORS, commands
 
 TARGETS = ("sse2", "neon", "rv64gc")
 """One for each family with object code."""

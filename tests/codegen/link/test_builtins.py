@@ -15,7 +15,7 @@ from graphc.codegen.link.shared import link_shared
 from graphc.codegen.llvm.build import build_object
 from graphc.codegen.machine.target import Target, architecture, target_named
 from tests.codegen.link.objects import TARGETS, need, own_target
-from tools.cross_ops import PROCESSORS, commands
+from tools.codegen.cross_ops import PROCESSORS, commands
 
 COUNT = 20_000
 OPERANDS = {"fma": 3, "fmod": 2, "fmodf": 2}

@@ -2,7 +2,7 @@
 
 The smaller coordinate divided by the larger one is the tangent of an angle up to pi/4, which a polynomial gives. The
 larger coordinate and the signs of both select the octant. The code has one division and no branch.
-Coefficients: tools/minimax.py prints them all. Errors measured: docs/vector_math.md.
+Coefficients: tools/codegen/minimax.py prints them all. Errors measured: docs/vector_math.md.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 ``erfc(a) = e^(-a a) P(t) / (a + k)`` with ``t = (a - k) / (a + k)`` (Shepherd and Laframboise, 1981): P is smooth up to
 infinity, so that one polynomial keeps all digits down to denormal results. The code has one division, whose rounding
 error is compensated, and no branch.
-Coefficients: tools/minimax.py prints them all. Errors measured: docs/vector_math.md.
+Coefficients: tools/codegen/minimax.py prints them all. Errors measured: docs/vector_math.md.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """exp, expm1, logarithms, tanh and erf of f32 and f64 as expressions of primitive operations.
 
-Coefficients: tools/minimax.py prints them all. Errors measured: docs/vector_math.md.
+Coefficients: tools/codegen/minimax.py prints them all. Errors measured: docs/vector_math.md.
 No function has a branch or a table, so that one vector lane costs what another does.
 """
 

@@ -3,7 +3,7 @@
 An angle is reduced to ``quadrant pi/2 + r``, and polynomials in r^2 are evaluated for both sine and cosine.
 f32 is reduced in f64 lanes. f64 is reduced by pi/2 in three parts up to 2^47 (1.4e14), and beyond by a function on
 single lanes (llvm_angle).
-Coefficients: tools/minimax.py prints them all. Errors measured: docs/vector_math.md.
+Coefficients: tools/codegen/minimax.py prints them all. Errors measured: docs/vector_math.md.
 """
 
 from __future__ import annotations

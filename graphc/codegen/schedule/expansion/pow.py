@@ -1,7 +1,7 @@
 """pow of f32 and f64 as expressions of primitive operations: ``2^(y log2|x|)``, the logarithm in twice the precision.
 
 Signs, zeros, infinities and NaNs follow IEEE 754 pow.
-Coefficients: tools/minimax.py prints them all. Errors measured: docs/vector_math.md.
+Coefficients: tools/codegen/minimax.py prints them all. Errors measured: docs/vector_math.md.
 """
 
 from __future__ import annotations

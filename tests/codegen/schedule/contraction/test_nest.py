@@ -19,7 +19,7 @@ from graphc.ir.kernel.statements import Kernel, Loop, Prefetch, Update, walk
 from tests.codegen.kernel_native import check_equivalent, check_native, check_scheduled, kernel_of, program_of
 from tests.codegen.products import plain, transposed_a, transposed_b
 from tests.native import TARGETS, emitted, target_or_skip
-from tools.register_blocks import innermost_loops
+from tools.codegen.register_blocks import innermost_loops
 
 WIDE = target_named("avx512")
 

@@ -32,7 +32,7 @@ from tests.codegen.sized_products import (
     sized_product,
 )
 from tests.native import Native, target_or_skip
-from tools.register_blocks import innermost_loops
+from tools.codegen.register_blocks import innermost_loops
 
 KERNELS = {
     "rows": lambda: sized_product("rows", 48, 24),

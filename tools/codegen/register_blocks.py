@@ -1,6 +1,6 @@
 """Register blocks of a product: what the schedule predicts of each, and what its innermost loop consists of.
 
-``python -m tools.register_blocks --target neon --size 256x256x256``: of each block the predicted cycles for each
+``python -m tools.codegen.register_blocks --target neon --size 256x256x256``: of each block the predicted cycles for each
 multiply-add of a vector, and from the assembly how many multiply-adds its innermost loop has, with the loads and other
 instructions for each of them, and how many touch the stack. Nothing runs, so targets of other machines are shown as
 well. ``--json`` prints the same as JSON.
@@ -109,7 +109,7 @@ def _size(text: str) -> tuple[int, int, int]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(
-        prog="python -m tools.register_blocks", description=(__doc__ or "").partition("\n")[0]
+        prog="python -m tools.codegen.register_blocks", description=(__doc__ or "").partition("\n")[0]
     )
     parser.add_argument("--target", choices=("host", *named_targets()), default="host")
     parser.add_argument("--size", type=_size, default=(256, 256, 256), metavar="MxNxK", help="256x256x256 by default")

@@ -6,8 +6,8 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from tools import minimax
-from tools.minimax import FITS, STORED, Fit, solve
+from tools.codegen import minimax
+from tools.codegen.minimax import FITS, STORED, Fit, solve
 
 QUICK = ("exp_f32", "expm1_f32", "sin_f32", "cos_f32", "atan_f32")
 

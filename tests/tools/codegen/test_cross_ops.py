@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from graphc.codegen.machine.target import target_named
-from tools import cross_ops
+from tools.codegen import cross_ops
 
 SAMPLES = 40
 

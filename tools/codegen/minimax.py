@@ -1,7 +1,7 @@
 """Derive the polynomial coefficients of graphc/codegen/schedule/expansion by Remez exchange in multiple precision.
 
-``python tools/minimax.py`` prints every fit with its error and whether the code holds these very numbers;
-``python tools/minimax.py NAME..`` prints those named. Needs mpmath.
+``python tools/codegen/minimax.py`` prints every fit with its error and whether the code holds these very numbers;
+``python tools/codegen/minimax.py NAME..`` prints those named. Needs mpmath.
 
 A fit minimises ``max |weight(x) * (function(x) - sum c_k x^k)|`` over an interval. Coefficients are rounded to their
 storage type one after the other and the rest is fitted again, so that rounding costs little.
@@ -20,7 +20,7 @@ import mpmath as mp
 import numpy as np
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from graphc.codegen.schedule.expansion import angle, erfc, exp_log, periodic, pow
 

@@ -1,6 +1,6 @@
 """Ops as machine code of other processors: samples of the registry in a shared library, run under qemu or here.
 
-``python -m tools.cross_ops --target rv64gc`` builds one library of object code for a target, with an entry for each
+``python -m tools.codegen.cross_ops --target rv64gc`` builds one library of object code for a target, with an entry for each
 sample, and a C program that loads it and calls them (``cc`` of that machine), runs both by qemu-user where the target
 is another machine, and compares the results with the references of the ops. ``--count N --seed S`` takes some of the
 samples, by chance; all of them without. Exits 1 where a result differs.

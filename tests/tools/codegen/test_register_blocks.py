@@ -7,7 +7,7 @@ import json
 import pytest
 
 from graphc.codegen.machine.target import target_named
-from tools import register_blocks
+from tools.codegen import register_blocks
 
 
 @pytest.mark.parametrize(("target", "lanes"), [("neon", 4), ("avx512", 16)])

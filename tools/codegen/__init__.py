@@ -1,0 +1,1 @@
+"""Tools about emitted code: other processors under emulation, polynomial coefficients, register blocks."""

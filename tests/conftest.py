@@ -21,7 +21,7 @@ from graphc.calls import function
 from graphc.ir.op import REGISTRY
 from graphc.runtime.devices import emulated_build
 from graphc.tensors.printing import set_printoptions
-from tools.device_check import reason_without
+from tools.cuda.device_check import reason_without
 from tools.test_times import TimesPlugin
 
 os.environ["GRAPHC_CACHE"] = "off"

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.cuda import format_rows
-from tools.device_check import reason_without
+from tools.cuda.device_check import reason_without
 
 ROOT = Path(__file__).resolve().parent.parent
 TAIL = 6000

@@ -16,7 +16,7 @@ from typing import Any
 
 from graphc.base.installation import DISTRIBUTION
 from graphc.runtime.devices import device_named
-from tools.device_check import reason_without
+from tools.cuda.device_check import reason_without
 
 PACKAGES = (
     *(

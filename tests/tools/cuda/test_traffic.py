@@ -6,16 +6,16 @@ import json
 
 import pytest
 
-from tools import cuda_traffic
+from tools.cuda import traffic
 
 
 @pytest.fixture(scope="module")
 def found():
     """The rows of each case."""
-    rows: dict[str, list[cuda_traffic.Row]] = {}
-    for row in cuda_traffic.rows():
+    rows: dict[str, list[traffic.Row]] = {}
+    for row in traffic.rows():
         rows.setdefault(row.case, []).append(row)
-    assert set(rows) == set(cuda_traffic.CASES)
+    assert set(rows) == set(traffic.CASES)
     return rows
 
 
@@ -36,10 +36,10 @@ def test_there_are_blocks_for_many_multiprocessors(found, case):
 
 
 def test_the_command_prints_rows(capsys):
-    assert cuda_traffic.main(["bias_gelu"]) == 0
+    assert traffic.main(["bias_gelu"]) == 0
     assert capsys.readouterr().out.count("| bias_gelu |") == 1
-    assert cuda_traffic.main(["bias_gelu", "--json"]) == 0
+    assert traffic.main(["bias_gelu", "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)
     assert row["case"] == "bias_gelu" and row["blocks"] * row["threads"] >= 1024
     with pytest.raises(SystemExit):
-        cuda_traffic.main(["nothing"])
+        traffic.main(["nothing"])

@@ -6,13 +6,13 @@ import json
 
 import pytest
 
-from tools import cuda_table
+from tools.cuda import kernel_table
 from tools.cuda.programs import QUICK
 
 
-@pytest.mark.parametrize("arch", cuda_table.ARCHITECTURES)
+@pytest.mark.parametrize("arch", kernel_table.ARCHITECTURES)
 def test_small_models_compile_without_spills(arch: str, capsys: pytest.CaptureFixture[str]):
-    assert cuda_table.main([*QUICK, "--arch", arch, "--json"]) == 0
+    assert kernel_table.main([*QUICK, "--arch", arch, "--json"]) == 0
     rows = {row["workload"]: row for row in json.loads(capsys.readouterr().out)}
     assert set(rows) == set(QUICK)
     for row in rows.values():
@@ -23,7 +23,7 @@ def test_small_models_compile_without_spills(arch: str, capsys: pytest.CaptureFi
 
 
 def test_the_table_has_a_row_for_each_program():
-    rows = cuda_table.table(["policy_b1"], ["sm_90"])
-    text = cuda_table.format_rows(rows)
+    rows = kernel_table.table(["policy_b1"], ["sm_90"])
+    text = kernel_table.format_rows(rows)
     assert text.count("\n") == 2 and "| policy_b1 | sm_90 |" in text
-    assert cuda_table.summary(rows).endswith("spilled: nothing")
+    assert kernel_table.summary(rows).endswith("spilled: nothing")

@@ -1,4 +1,4 @@
-"""What NVRTC makes of the benchmark models without a GPU, registers and spills: ``python -m tools.cuda_table``."""
+"""What NVRTC makes of the benchmark models without a GPU, registers and spills: ``python -m tools.cuda.kernel_table``."""
 
 from __future__ import annotations
 
@@ -114,7 +114,9 @@ def summary(rows: Sequence[Row]) -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The command; 1 where a kernel spills."""
-    parser = argparse.ArgumentParser("python -m tools.cuda_table", description=(__doc__ or "").partition("\n")[0])
+    parser = argparse.ArgumentParser(
+        "python -m tools.cuda.kernel_table", description=(__doc__ or "").partition("\n")[0]
+    )
     parser.add_argument("cases", nargs="*", metavar="WORKLOAD", help="default: all")
     parser.add_argument("--arch", action="append", choices=ARCHITECTURES, help="again for several (all)")
     parser.add_argument("--quick", action="store_true", help=f"only {', '.join(QUICK)}")

@@ -1,4 +1,4 @@
-"""What kernels ask of a GPU's memory, counted without one by the emulated device: ``python -m tools.cuda_traffic``.
+"""What kernels ask of a GPU's memory, counted without one by the emulated device: ``python -m tools.cuda.traffic``.
 
 A warp's request is answered in sectors of 32 bytes, so ``load`` and ``store`` are the parts of these that it uses; 1.00
 where neighbouring threads touch neighbouring elements. ``again`` is how often a sector that is read comes again, from a
@@ -125,7 +125,7 @@ def format_rows(found: Sequence[Row]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command."""
-    parser = argparse.ArgumentParser(prog="python -m tools.cuda_traffic", description=(__doc__ or "").splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m tools.cuda.traffic", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(CASES))
     parser.add_argument("--json", action="store_true", help="one list of rows")
     given = parser.parse_args(arguments)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tools import shared_state
+from tools.distributed import shared_state
 
 
 def test_parts_are_all_together():

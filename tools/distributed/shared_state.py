@@ -1,6 +1,6 @@
 """Bytes of state that an optimizer has in each of several processes which share it.
 
-``python -m tools.shared_state --ranks 1,2,4``: Adam on a perceptron of 25 MB after one step; ranks are threads, so that
+``python -m tools.distributed.shared_state --ranks 1,2,4``: Adam on a perceptron of 25 MB after one step; ranks are threads, so that
 MPI is not needed. ``--json`` prints the bytes.
 """
 
@@ -35,7 +35,9 @@ def state_bytes(ranks: int, width: int = WIDTH, layers: int = LAYERS) -> list[in
 
 def main(argv: Sequence[str]) -> int:
     """Prints a line for each number of processes."""
-    parser = argparse.ArgumentParser(prog="python -m tools.shared_state", description=(__doc__ or "").split("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.distributed.shared_state", description=(__doc__ or "").split("\n")[0]
+    )
     parser.add_argument("--ranks", default="1,2,4", metavar="N,..")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args(argv)

@@ -1,4 +1,4 @@
-"""Several processes against one on the whole batch: ``python -m tools.parallel_check --ranks 2,3,4 --steps 100``.
+"""Several processes against one on the whole batch: ``python -m tools.distributed.parallel_check --ranks 2,3,4 --steps 100``.
 
 A small network with SyncBatchNorm and dropout is trained by AdamW with clipping by the global norm, a schedule and
 accumulation, in eager mode, by ``gc.compile`` and by ``gc.compile_step``: by one process on the whole batch, and by
@@ -34,7 +34,7 @@ MODES = ("eager", "compile", "step")
 MOST = 1e-12
 """Difference of weights, relative to 1 plus their size, that the order of sums may make in f64."""
 TIMES = 3
-LAUNCH = [sys.executable, "-m", "tools.parallel_check"]
+LAUNCH = [sys.executable, "-m", "tools.distributed.parallel_check"]
 
 
 def network(dtype: DType) -> nn.Module:

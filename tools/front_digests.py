@@ -37,7 +37,7 @@ from graphc.tracing.trace import no_collector, trace_function
 from tools.digests import Digests, digest, report
 from tools.floors import floor_of
 from tools.nets.builder import Unfit
-from tools.nets.families import draw
+from tools.nets.families.table import draw
 
 assert registry.FAMILIES, "the names of all ops"
 

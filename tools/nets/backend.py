@@ -18,7 +18,7 @@ import torch
 from graphc.errors import FallbackWarning
 from tools.nets import run
 from tools.nets.compare import Mismatch, Record, differ, precision_of, recorded
-from tools.nets.families import FAMILIES, draw
+from tools.nets.families.table import FAMILIES, draw
 from tools.nets.program import Program, script
 from tools.nets.programs import cases_of, judge_drawn
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 import random
 import sys
 
-from tools.nets import changes_hooks, changes_layers, changes_module, changes_optim, changes_tensor, changes_world
-from tools.nets.changes import CHANGES
+from tools.nets.changes import hooks, layers, module, optim, tensor, world
+from tools.nets.changes.table import CHANGES
+from tools.nets.changes.ways import WAYS, judge
 from tools.nets.run import Net, Outcome, main
-from tools.nets.ways import WAYS, judge
 
-TABLES = (changes_module, changes_hooks, changes_world, changes_tensor, changes_optim, changes_layers)
+TABLES = (module, hooks, world, tensor, optim, layers)
 """The modules whose import fills the table of changes."""
 
 

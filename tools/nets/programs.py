@@ -17,7 +17,7 @@ import torch
 from tools.nets import run
 from tools.nets.builder import Unfit
 from tools.nets.compare import check, compare
-from tools.nets.families import FAMILIES, draw
+from tools.nets.families.table import FAMILIES, draw
 from tools.nets.program import Program, script
 from tools.nets.reduce import reduced
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from tools.nets import families_sized as sized
 from tools.nets.builder import KNOWN, LARGEST, TAME, Builder, Unfit
-from tools.nets.families import FAMILIES, OTHERS, TRIES, Step
+from tools.nets.families import sized as sized
+from tools.nets.families.table import FAMILIES, OTHERS, TRIES, Step
 from tools.nets.program import Input, Program
 from tools.nets.sized_program import Extent, Range, SizedProgram
 

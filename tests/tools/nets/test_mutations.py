@@ -10,8 +10,9 @@ import pytest
 import graphc as gc
 from graphc import nn
 from graphc.errors import TraceError
-from tools.nets import changes_optim, changes_tensor, mutations, ways
-from tools.nets.changes import CHANGES
+from tools.nets import mutations
+from tools.nets.changes import optim, tensor, ways
+from tools.nets.changes.table import CHANGES
 from tools.nets.run import BAD, DIFFERENT, EQUAL, FAILED, REFUSED, own_cache
 
 READS = {
@@ -47,13 +48,13 @@ def test_every_method_of_modules_is_tried_or_only_reads():
 
 def test_every_in_place_method_of_tensors_is_tried():
     tried = {name.split(".")[1] for name in CHANGES if "." in name}
-    assert set(changes_tensor.in_place_methods()) - {"baddbmm_"} <= tried
+    assert set(tensor.in_place_methods()) - {"baddbmm_"} <= tried
 
 
 def test_every_number_of_every_optimizer_and_every_schedule_is_tried():
-    for name in changes_optim.optimizers():
-        assert all(f"{name}.{key}" in CHANGES for key in changes_optim.numbers_of(name))
-    assert set(changes_optim.schedules()) == set(changes_optim.SCHEDULES)
+    for name in optim.optimizers():
+        assert all(f"{name}.{key}" in CHANGES for key in optim.numbers_of(name))
+    assert set(optim.schedules()) == set(optim.SCHEDULES)
 
 
 @pytest.mark.parametrize("way", sorted(ways.WAYS))

@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch", reason="the net compares with PyTorch")
 
 import graphc  # noqa: E402
 from tools.nets import compare, programs, run  # noqa: E402
-from tools.nets.families import FAMILIES, draw  # noqa: E402
+from tools.nets.families.table import FAMILIES, draw  # noqa: E402
 from tools.nets.program import Input, Program, script  # noqa: E402
 from tools.nets.reduce import reduced  # noqa: E402
 

@@ -11,8 +11,8 @@ from graphc import nn
 from graphc.nn import functional as F
 from graphc.nn import module_hooks
 from graphc.nn.utils import orthogonal, parametrizations, parametrize, remove_weight_norm, weight_norm
-from tools.nets.changes import add, change
-from tools.nets.scene import Scene
+from tools.nets.changes.scene import Scene
+from tools.nets.changes.table import add, change
 
 # ---- parametrizations and masks
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tools import hooks
+from tools.nets import hooks
 
 
 @pytest.mark.sampled(30)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from tools.nets.ways import WAYS, Mutation
+from tools.nets.changes.ways import WAYS, Mutation
 
 BOTH = ("lean", "rich")
 MODEL_WAYS = tuple(name for name in WAYS if name != "train")

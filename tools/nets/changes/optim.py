@@ -10,8 +10,8 @@ from typing import Any
 import graphc as gc
 from graphc import nn, optim
 from graphc.optim import lr_scheduler
-from tools.nets.changes import OPTIMIZER_WAYS, add, change
-from tools.nets.scene import LEARNING_RATE, Scene
+from tools.nets.changes.scene import LEARNING_RATE, Scene
+from tools.nets.changes.table import OPTIMIZER_WAYS, add, change
 
 NO_UPDATE_RULE = {"LBFGS"}
 """Optimizers whose step needs a closure."""

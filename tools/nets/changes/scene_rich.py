@@ -10,7 +10,7 @@ from typing import Any
 import graphc as gc
 from graphc import nn
 from graphc.nn import functional as F
-from tools.nets.given import amount_of
+from tools.nets.changes.arguments import amount_of
 
 GAIN = 1.25
 WORD = "tanh"

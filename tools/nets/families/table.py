@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tools.nets import families_layers as layers
-from tools.nets import families_shape as shape
-from tools.nets import families_values as values
 from tools.nets.builder import Builder, Unfit
+from tools.nets.families import layers as layers
+from tools.nets.families import shape as shape
+from tools.nets.families import values as values
 from tools.nets.program import Program
 
 Step = Callable[[Builder], None]

@@ -13,8 +13,8 @@ import numpy as np
 import graphc as gc
 from graphc.eager.dispatcher import references
 from graphc.errors import GraphcError
+from tools.nets.changes.scene import SEED, Scene, Seen, staged, state_of, tensors_of
 from tools.nets.run import DIFFERENT, EQUAL, FAILED, REFUSED, Outcome
-from tools.nets.scene import SEED, Scene, Seen, staged, state_of, tensors_of
 
 Mutation = Callable[[Scene], Any]
 """Changes a scene; a generator prepares up to its first ``yield``, before the first call, and changes after it."""

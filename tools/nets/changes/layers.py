@@ -7,8 +7,8 @@ from typing import Any
 
 import graphc as gc
 from graphc import nn
-from tools.nets.changes import add
-from tools.nets.scene import Scene
+from tools.nets.changes.scene import Scene
+from tools.nets.changes.table import add
 
 LAYERS: dict[str, Callable[[], Any]] = {
     "Linear": lambda: nn.Linear(4, 4),

@@ -10,8 +10,8 @@ import numpy as np
 
 import graphc as gc
 from graphc import nn
-from tools.nets.changes import MODEL_WAYS, add, change
-from tools.nets.scene import Scene
+from tools.nets.changes.scene import Scene
+from tools.nets.changes.table import MODEL_WAYS, add, change
 
 _SAME = gc.tensor([[0.5, 0.25, 0.75, 0.5]] * 4)
 _ROWS = gc.tensor([0, 2])

@@ -11,8 +11,8 @@ import numpy as np
 
 import graphc as gc
 from graphc import nn
-from tools.nets.changes import add, change
-from tools.nets.scene import SEED, Scene
+from tools.nets.changes.scene import SEED, Scene
+from tools.nets.changes.table import add, change
 
 
 def _all(table: dict[str, Callable[[Scene], Any]], *kinds: str) -> None:

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import graphc as gc
 from graphc import nn
 from graphc.nn import functional as F
-from tools.nets.changes import change
-from tools.nets.scene import Scene
+from tools.nets.changes.scene import Scene
+from tools.nets.changes.table import change
 
 # ---- nothing, and members
 

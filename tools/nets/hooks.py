@@ -1,6 +1,6 @@
 """Random sequences of adding hooks, removing them and calling the model: eager and compiled code see the same events.
 
-``python -m tools.hooks --sequences 1000`` exits 1 where a list of events differs, with the seed and the first
+``python -m tools.nets.hooks --sequences 1000`` exits 1 where a list of events differs, with the seed and the first
 difference. ``--seed`` is the first seed; sequence ``n`` is the same whatever else runs.
 """
 
@@ -138,7 +138,7 @@ def difference(seed: int, steps: int) -> tuple[int, str | None]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the sequences; 1 where one differs."""
-    parser = argparse.ArgumentParser(prog="python -m tools.hooks", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.nets.hooks", description=__doc__)
     parser.add_argument("--sequences", type=int, default=100)
     parser.add_argument("--steps", type=int, default=12)
     parser.add_argument("--seed", type=int, default=0)

@@ -6,7 +6,7 @@ from typing import Any
 
 import graphc as gc
 from graphc import nn
-from tools.nets.given import amount_of
+from tools.nets.changes.arguments import amount_of
 
 
 class Model(nn.Module):

@@ -1,0 +1,1 @@
+"""Changes of a model, its tensors, optimizer or surroundings between two calls."""

@@ -1,0 +1,1 @@
+"""Families of random programs: the steps that each draws from."""

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 import graphc
-from benchmarks.decoders import SHAPES, Shape, build_decoder, without_states
 from benchmarks.framework import read_weights
 from benchmarks.machine import make_read
+from benchmarks.models.decoders import SHAPES, Shape, build_decoder, without_states
 from benchmarks.sweep import (
     Call,
     Result,

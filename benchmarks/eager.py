@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import graphc
-from benchmarks import eager_calls, eager_loops
 from benchmarks.loop import make
+from benchmarks.models import eager_calls, eager_loops
 from benchmarks.process import pin
 from benchmarks.sweep import torch_on_one_thread
 

@@ -243,7 +243,7 @@ def selected(parser: argparse.ArgumentParser, options: argparse.Namespace, model
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the models; the status is 1 where one does not agree."""
     restart_on_one_thread("benchmarks.hub")
-    hub_models = find_library("benchmarks.hub_models")
+    hub_models = find_library("benchmarks.models.hub")
     if hub_models is None:
         print(f"torch is not installed: {group_command('hub')}", file=sys.stderr)
         return 2

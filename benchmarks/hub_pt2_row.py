@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks import hub_models, hub_row
+from benchmarks import hub_row
 from benchmarks.hub_pt2 import EXPORT
+from benchmarks.models import hub
 from benchmarks.sweep import OWN, Result, arrays_of
 from benchmarks.worker import first_line
 
@@ -24,7 +25,7 @@ FILE, ARRAYS, NAMES = "model.pt2", "arrays.npz", "names.json"
 
 def run(key: str, peers: Sequence[str], rounds: int, seconds: float, weights: str = "live") -> Result:
     """A model's row; it takes no other time than that of reading and compiling."""
-    module, args, kwargs = hub_models.MODELS[key].build()
+    module, args, kwargs = hub.MODELS[key].build()
     with tempfile.TemporaryDirectory(prefix="graphc-pt2-") as folder:
         place = Path(folder)
         try:

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from benchmarks.hub import EAGER, INDUCTOR, TOLERANCE
-from benchmarks.hub_models import MODELS
+from benchmarks.models.hub import MODELS
 from benchmarks.sweep import OWN, Call, Result, arrays_of, difference, measure
 from benchmarks.worker import first_line
 

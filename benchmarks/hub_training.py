@@ -52,7 +52,7 @@ def format_rows(results: Sequence[Result]) -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     """Trains the models; the status is 1 where one does not agree."""
     restart_on_one_thread("benchmarks.hub_training")
-    models = find_library("benchmarks.hub_models")
+    models = find_library("benchmarks.models.hub")
     if models is None:
         print(f"torch is not installed: {group_command('hub')}", file=sys.stderr)
         return 2

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks import hub_models, hub_row
+from benchmarks import hub_row
 from benchmarks.hub import EAGER, INDUCTOR
+from benchmarks.models import hub
 from benchmarks.sweep import OWN, Call, Result, measure
 
 Batch = tuple[tuple[Any, ...], dict[str, Any]]
@@ -25,8 +26,8 @@ momentum = functools.partial(torch.optim.SGD, lr=0.01, momentum=0.9)
 
 def start(key: str, seed: int, steps: int) -> tuple[Any, list[Batch]]:
     """A module in training mode and without dropout, whose random numbers are not PyTorch's, and its batches."""
-    model = hub_models.TRAINED[key]
-    library = hub_models.load_collection(model.collection)
+    model = hub.TRAINED[key]
+    library = hub.load_collection(model.collection)
     torch.manual_seed(seed)
     module = without_dropout(model.make(library).train())
     if model.side:

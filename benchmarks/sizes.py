@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 import graphc
-from benchmarks import models, more_models
 from benchmarks.framework import read_weights
+from benchmarks.models import more, standard
 from benchmarks.sweep import (
     arrays_of,
     difference,
@@ -98,18 +98,18 @@ class Case:
 CASES = {
     case.name: case
     for case in (
-        Case("mlp", models.build_mlp, ("batch", 1024), {"batch": (1, 128, 1)}),
-        Case("net", models.build_net, ("batch", 1, 28, 28), {"batch": (1, 128, 1)}),
-        Case("minilm", models.build_minilm, (1, "time"), {"time": (1, 512, 1)}, 30000),
+        Case("mlp", standard.build_mlp, ("batch", 1024), {"batch": (1, 128, 1)}),
+        Case("net", standard.build_net, ("batch", 1, 28, 28), {"batch": (1, 128, 1)}),
+        Case("minilm", standard.build_minilm, (1, "time"), {"time": (1, 512, 1)}, 30000),
         Case(
-            "minilm_batches", models.build_minilm, ("batch", "time"), {"batch": (1, 8, 1), "time": (1, 512, 1)}, 30000
+            "minilm_batches", standard.build_minilm, ("batch", "time"), {"batch": (1, 8, 1), "time": (1, 512, 1)}, 30000
         ),
-        Case("gpt", lambda nn: models.build_gpt(nn, 512), (1, "time"), {"time": (1, 512, 1)}, 256),
-        Case("gpt_batches", models.build_gpt, ("batch", 16), {"batch": (1, 257, 1)}, 256),
-        Case("lstm", models.build_lstm, (1, "time", 64), {"time": (1, 512, 1)}),
-        Case("gru", more_models.build_gru, (1, "time", 64), {"time": (1, 512, 1)}),
-        Case("resnet50", models.build_resnet50, ("batch", 3, 224, 224), {"batch": (1, 16, 1)}),
-        Case("unet", more_models.build_unet, (1, 3, "high", "wide"), {"high": (32, 256, 16), "wide": (32, 256, 16)}),
+        Case("gpt", lambda nn: standard.build_gpt(nn, 512), (1, "time"), {"time": (1, 512, 1)}, 256),
+        Case("gpt_batches", standard.build_gpt, ("batch", 16), {"batch": (1, 257, 1)}, 256),
+        Case("lstm", standard.build_lstm, (1, "time", 64), {"time": (1, 512, 1)}),
+        Case("gru", more.build_gru, (1, "time", 64), {"time": (1, 512, 1)}),
+        Case("resnet50", standard.build_resnet50, ("batch", 3, 224, 224), {"batch": (1, 16, 1)}),
+        Case("unet", more.build_unet, (1, 3, "high", "wide"), {"high": (32, 256, 16), "wide": (32, 256, 16)}),
     )
 }
 

@@ -24,7 +24,7 @@ import torch
 from torch._dynamo.backends.common import aot_autograd
 
 import graphc
-from benchmarks.models import build_resnet50
+from benchmarks.models.standard import build_resnet50
 from graphc.interop.torch.weights import Weights
 
 WARM_CALLS = 30

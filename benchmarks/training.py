@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.hub import cell, speed, table
-from benchmarks.loops import LOOPS
+from benchmarks.models.loops import LOOPS
 from benchmarks.process import ROOT, make_environment, pin
 from benchmarks.sweep import LIMITED, OWN, Result, find_library, tell
 from benchmarks.training_row import AUTOCAST, EAGER, INDUCTOR, NAMES, NARROW, TORCH

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import graphc
-from benchmarks.loops import LOOPS, Batch, Loop
+from benchmarks.models.loops import LOOPS, Batch, Loop
 from benchmarks.sweep import OWN, Result, difference, measure
 from benchmarks.worker import first_line
 

@@ -13,7 +13,7 @@ import numpy as np
 from jax import lax
 
 from benchmarks import framework as fw
-from benchmarks import models, more_models
+from benchmarks.models import more, standard
 from benchmarks.prepared import CHECKED_STEPS, NotProvidedError, Prepared
 from benchmarks.workloads import Workload
 
@@ -100,11 +100,11 @@ def gpt(params: Params, ids: jax.Array, key: jax.Array | None) -> jax.Array:
 
 
 FORWARDS: dict[object, Forward] = {
-    models.build_policy: policy,
-    models.build_mlp: mlp,
-    models.build_net: net,
-    models.build_gpt: gpt,
-    more_models.build_long_gpt: gpt,
+    standard.build_policy: policy,
+    standard.build_mlp: mlp,
+    standard.build_net: net,
+    standard.build_gpt: gpt,
+    more.build_long_gpt: gpt,
 }
 EMBEDDINGS = ("tokens.weight", "positions.weight")
 

@@ -10,7 +10,7 @@ import pytest
 import graphc
 from benchmarks import decode
 from benchmarks.decode import Setting
-from benchmarks.decoders import Shape
+from benchmarks.models.decoders import Shape
 from benchmarks.sweep import Result, find_library
 
 SMALL = Shape(width=64, heads=4, layers=2, vocabulary=96, places=16)

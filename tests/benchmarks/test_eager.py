@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import graphc
-from benchmarks import eager, eager_calls, eager_loops
+from benchmarks import eager
+from benchmarks.models import eager_calls, eager_loops
 
 
 def test_there_are_two_hundred_calls_and_twelve_loops():

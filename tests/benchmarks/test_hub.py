@@ -16,8 +16,9 @@ from benchmarks.worker import first_line
 
 torch = pytest.importorskip("torch")
 if torch:
-    from benchmarks import hub_models, hub_row
-    from benchmarks.hub_models import Model
+    from benchmarks import hub_row
+    from benchmarks.models import hub as hub_models
+    from benchmarks.models.hub import Model
 
 
 def small(library: Any) -> Any:

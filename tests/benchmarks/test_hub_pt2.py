@@ -11,8 +11,9 @@ from benchmarks.sweep import Result
 
 torch = pytest.importorskip("torch")
 if torch:
-    from benchmarks import hub_models, hub_pt2_row
-    from benchmarks.hub_models import Model
+    from benchmarks import hub_pt2_row
+    from benchmarks.models import hub
+    from benchmarks.models.hub import Model
 
 
 def measured(monkeypatch: pytest.MonkeyPatch, forward: Any) -> Result:
@@ -25,8 +26,8 @@ def measured(monkeypatch: pytest.MonkeyPatch, forward: Any) -> Result:
             return forward(self.inner(x), flag)
 
     inputs = {"x": lambda: torch.ones(2, 4), "flag": lambda: True}
-    monkeypatch.setitem(hub_models.MODELS, "timm/small", Model("small", "timm", lambda library: Net(), inputs))
-    monkeypatch.setattr(hub_models, "load_collection", lambda name: None)
+    monkeypatch.setitem(hub.MODELS, "timm/small", Model("small", "timm", lambda library: Net(), inputs))
+    monkeypatch.setattr(hub, "load_collection", lambda name: None)
     return hub_pt2_row.run("timm/small", [], 0, 0.0)
 
 

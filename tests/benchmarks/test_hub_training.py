@@ -11,8 +11,9 @@ from benchmarks.sweep import Result
 
 torch = pytest.importorskip("torch")
 if torch:
-    from benchmarks import hub_models, hub_training_row
-    from benchmarks.hub_models import Model
+    from benchmarks import hub_training_row
+    from benchmarks.models import hub
+    from benchmarks.models.hub import Model
 
 
 def small(library: Any) -> Any:
@@ -22,8 +23,8 @@ def small(library: Any) -> Any:
 
 @pytest.fixture
 def only_small(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(hub_models.TRAINED, "timm/small", Model("small", "timm", small, side=8))
-    monkeypatch.setattr(hub_models, "load_collection", lambda name: None)
+    monkeypatch.setitem(hub.TRAINED, "timm/small", Model("small", "timm", small, side=8))
+    monkeypatch.setattr(hub, "load_collection", lambda name: None)
     monkeypatch.setattr(hub_training_row, "SEEDS", 2)
 
 
@@ -33,7 +34,7 @@ def row(**facts: Any) -> Result:
 
 
 def test_there_are_twelve_models():
-    assert len(hub_models.TRAINED) == 12
+    assert len(hub.TRAINED) == 12
 
 
 def test_a_model_that_is_trained_agrees_and_has_times(only_small: None):

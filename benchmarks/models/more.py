@@ -6,7 +6,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from benchmarks import models
+from benchmarks.models import standard
 
 
 def build_mobilenet(nn: ModuleType) -> Any:
@@ -129,7 +129,7 @@ def build_vit(nn: ModuleType) -> Any:
 
 def build_long_gpt(nn: ModuleType) -> Any:
     """The byte-level decoder with 1024 positions."""
-    return models.build_gpt(nn, 1024)
+    return standard.build_gpt(nn, 1024)
 
 
 def build_gru(nn: ModuleType) -> Any:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from benchmarks.more_models import package_of
+from benchmarks.models.more import package_of
 
 
 @dataclass(frozen=True)

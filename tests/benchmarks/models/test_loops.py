@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from benchmarks import loops, training_row
+from benchmarks import training_row
+from benchmarks.models import loops
 
 
 @pytest.fixture(autouse=True)

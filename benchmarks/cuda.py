@@ -17,8 +17,8 @@ import numpy as np
 
 import graphc
 from benchmarks import framework as fw
-from benchmarks.cuda_worker import PEERS
 from benchmarks.process import ROOT
+from benchmarks.workers.cuda_peer import PEERS
 from benchmarks.workloads import WORKLOADS
 
 Row = dict[str, Any]
@@ -55,7 +55,7 @@ def _row(name: str, peers: Sequence[str], device: str, seconds: float, end: floa
 
 
 def _ask(peer: str, name: str, folder: Path, device: str, seconds: float, end: float) -> Row:
-    command = [sys.executable, "-m", "benchmarks.cuda_worker", peer, name, str(folder), "--device", device]
+    command = [sys.executable, "-m", "benchmarks.workers.cuda_peer", peer, name, str(folder), "--device", device]
     limit = max(5.0, end - time.monotonic())
     environment = {**os.environ, "GRAPHC_CACHE": "off", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
     try:

@@ -204,7 +204,10 @@ def problems(results: Sequence[Result]) -> list[str]:
 
 
 def parse(
-    argv: Sequence[str] | None, models: Mapping[str, Any], doc: str | None = __doc__, row: str = "benchmarks.hub_row"
+    argv: Sequence[str] | None,
+    models: Mapping[str, Any],
+    doc: str | None = __doc__,
+    row: str = "benchmarks.workers.hub_row",
 ) -> argparse.Namespace:
     """The options, with the keys of the models that they name and the module that measures one of them."""
     parser = make_parser(doc or "", PEERS)

@@ -55,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true", help="print everything that was measured as JSON")
     hub.add_selection(parser)
-    parser.set_defaults(row="benchmarks.hub_pt2_row", peers=[OWN], rounds=0, seconds=0.0, weights="live")
+    parser.set_defaults(row="benchmarks.workers.hub_pt2_row", peers=[OWN], rounds=0, seconds=0.0, weights="live")
     options = parser.parse_args(argv)
     results = hub.run_all(hub.selected(parser, options, models.MODELS), options)
     if options.json:

@@ -56,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if models is None:
         print(f"torch is not installed: {group_command('hub')}", file=sys.stderr)
         return 2
-    options = hub.parse(argv, models.TRAINED, __doc__, "benchmarks.hub_training_row")
+    options = hub.parse(argv, models.TRAINED, __doc__, "benchmarks.workers.hub_training_row")
     results = hub.run_all(options.keys, options)
     if options.json:
         rows = [{**vars(r), "agrees": agrees(r), "ratios": {p: hub.speed(r, p) for p in hub.PEERS}} for r in results]

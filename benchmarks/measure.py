@@ -74,7 +74,14 @@ def relative_error(numbers: Array, reference: Array) -> float:
 
 def prepare_reference(workload: str, folder: Path, onnx: bool, environment: Mapping[str, str]) -> dict[str, str | None]:
     """Write weights, reference numbers and, where asked, the ONNX file into `folder`; return what was written."""
-    command = [sys.executable, "-m", "benchmarks.reference", workload, str(folder), *(["--onnx"] if onnx else [])]
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.workers.reference",
+        workload,
+        str(folder),
+        *(["--onnx"] if onnx else []),
+    ]
     done = subprocess.run(command, cwd=ROOT, env=dict(environment), capture_output=True, text=True, check=False)
     if done.returncode != 0:
         lines = done.stderr.strip().splitlines() or [f"status {done.returncode}"]

@@ -100,7 +100,7 @@ class WorkerProcess:
         self.limit_s = limit_s
         self._log = log.open("wb")
         self._pending = b""
-        command = [sys.executable, "-m", "benchmarks.worker", module, str(threads)]
+        command = [sys.executable, "-m", "benchmarks.workers.peer", module, str(threads)]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, cwd=tree, env=dict(environment)
         )

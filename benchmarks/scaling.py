@@ -26,9 +26,9 @@ from benchmarks.networks import Link, Network, sizes_until
 from benchmarks.process import ROOT, make_environment
 from benchmarks.scaling_model import Assumed
 from benchmarks.scaling_report import PAGE, checked, on_paper, page, paper_as_json, report
-from benchmarks.scaling_row import CASES, GLOO, OWN, PEERS
 from benchmarks.scaling_trace import chrome_trace, picture
 from benchmarks.sweep import find_library
+from benchmarks.workers.scaling_row import CASES, GLOO, OWN, PEERS
 from graphc.base.installation import install_command
 from tools.progress import progress_bar
 
@@ -49,7 +49,7 @@ def run_ranks(order: Mapping[str, Any], ranks: int, environment: Mapping[str, st
     with tempfile.TemporaryDirectory(prefix="graphc-scaling-") as folder:
         path = Path(folder) / "order.json"
         path.write_text(json.dumps(order))
-        command = [sys.executable, "-m", "benchmarks.scaling_row", str(path)]
+        command = [sys.executable, "-m", "benchmarks.workers.scaling_row", str(path)]
         if ranks > 1:
             command = [str(launcher()), "-n", str(ranks), *command]
         process = subprocess.Popen(

@@ -12,7 +12,7 @@ from benchmarks.networks import Cost, Link, Network, errors, fit, interpolated
 from benchmarks.scaling_model import Assumed, Plan, plain, scale, slower
 from benchmarks.scaling_model import Row as PaperRow
 from benchmarks.scaling_plan import plan_of
-from benchmarks.scaling_row import OWN
+from benchmarks.workers.scaling_row import OWN
 
 PAGE = "docs/scaling.md"
 Row = Mapping[str, Any]

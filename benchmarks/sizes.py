@@ -36,7 +36,7 @@ from benchmarks.sweep import (
     tell,
     torch_on_one_thread,
 )
-from benchmarks.worker import first_line
+from benchmarks.workers.peer import first_line
 from graphc.base.sizes.size import hint
 
 Array = np.ndarray[Any, Any]

@@ -16,7 +16,7 @@ from benchmarks.hub import cell, speed, table
 from benchmarks.models.loops import LOOPS
 from benchmarks.process import ROOT, make_environment, pin
 from benchmarks.sweep import LIMITED, OWN, Result, find_library, tell
-from benchmarks.training_row import AUTOCAST, EAGER, INDUCTOR, NAMES, NARROW, TORCH
+from benchmarks.workers.training_row import AUTOCAST, EAGER, INDUCTOR, NAMES, NARROW, TORCH
 
 TOLERANCE, NARROW_TOLERANCE = 1e-3, 3e-2
 """Of the losses of the first steps, over the largest, in f32 and where products have bf16 factors."""
@@ -43,7 +43,7 @@ def run_loop(key: str, options: argparse.Namespace) -> Result:
     with tempfile.TemporaryDirectory(prefix="graphc-training-") as folder:
         environment = make_environment(options.threads, Path(folder))
         environment |= dict.fromkeys(LIMITED, str(options.threads))
-        command = [sys.executable, "-m", "benchmarks.training_row", key, ",".join(options.contenders)]
+        command = [sys.executable, "-m", "benchmarks.workers.training_row", key, ",".join(options.contenders)]
         command += [str(options.rounds), str(options.seconds)]
         try:
             done = subprocess.run(

@@ -16,7 +16,11 @@ pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="no git")
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     root = tmp_path / "repository"
-    for name, text in (("graphc/__init__.py", "OLD = 1"), ("benchmarks/worker.py", "old"), ("tools/map.py", "old")):
+    for name, text in (
+        ("graphc/__init__.py", "OLD = 1"),
+        ("benchmarks/workers/peer.py", "old"),
+        ("tools/map.py", "old"),
+    ):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
     (root / "graphc_launch.py").write_text("old")

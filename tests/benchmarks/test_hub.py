@@ -12,13 +12,13 @@ import pytest
 
 from benchmarks import hub
 from benchmarks.sweep import Result
-from benchmarks.worker import first_line
+from benchmarks.workers.peer import first_line
 
 torch = pytest.importorskip("torch")
 if torch:
-    from benchmarks import hub_row
     from benchmarks.models import hub as hub_models
     from benchmarks.models.hub import Model
+    from benchmarks.workers import hub_row
 
 
 def small(library: Any) -> Any:
@@ -27,7 +27,7 @@ def small(library: Any) -> Any:
 
 def options(**more: Any) -> argparse.Namespace:
     plain = {"peers": ["eager"], "rounds": 1, "seconds": 0.001, "limit": 100.0, "results": None, "weights": "live"}
-    plain["row"] = "benchmarks.hub_row"
+    plain["row"] = "benchmarks.workers.hub_row"
     return argparse.Namespace(**(plain | more))
 
 

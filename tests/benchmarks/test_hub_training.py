@@ -11,9 +11,9 @@ from benchmarks.sweep import Result
 
 torch = pytest.importorskip("torch")
 if torch:
-    from benchmarks import hub_training_row
     from benchmarks.models import hub
     from benchmarks.models.hub import Model
+    from benchmarks.workers import hub_training_row
 
 
 def small(library: Any) -> Any:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.measure import Figures, Row, alternate, describe_rows, relative_error
-from benchmarks.worker import measure_calls
+from benchmarks.workers.peer import measure_calls
 
 
 class Recorder:

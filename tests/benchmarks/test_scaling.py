@@ -11,8 +11,8 @@ from benchmarks.process import make_environment
 from benchmarks.scaling_model import plain, slower
 from benchmarks.scaling_plan import Silent
 from benchmarks.scaling_report import checked, plans_of, trainings
-from benchmarks.scaling_row import in_buckets
 from benchmarks.sweep import find_library
+from benchmarks.workers.scaling_row import in_buckets
 from graphc.distributed.group import Group
 
 HERE = Link(1e-5, 1e9)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from benchmarks import training_row
 from benchmarks.models import loops
+from benchmarks.workers import training_row
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,6 @@
 """The child process of one peer: reads commands as JSON lines, answers with JSON lines.
 
-``python -m benchmarks.worker PEER_MODULE THREADS``. It says hello with the peer's version or the reason why it is
+``python -m benchmarks.workers.peer PEER_MODULE THREADS``. It says hello with the peer's version or the reason why it is
 absent, then answers ``{"cmd": "setup", "workload": name, "folder": path}`` and ``{"cmd": "time", "seconds": s}``.
 Stdout belongs to the protocol; whatever a library prints there goes to stderr.
 """

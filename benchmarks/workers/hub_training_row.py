@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks import hub_row
 from benchmarks.hub import EAGER, INDUCTOR
 from benchmarks.models import hub
 from benchmarks.sweep import OWN, Call, Result, measure
+from benchmarks.workers import hub_row
 
 Batch = tuple[tuple[Any, ...], dict[str, Any]]
 IMAGES = 4

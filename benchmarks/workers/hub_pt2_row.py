@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks import hub_row
 from benchmarks.hub_pt2 import EXPORT
 from benchmarks.models import hub
 from benchmarks.sweep import OWN, Result, arrays_of
-from benchmarks.worker import first_line
+from benchmarks.workers import hub_row
+from benchmarks.workers.peer import first_line
 
 FILE, ARRAYS, NAMES = "model.pt2", "arrays.npz", "names.json"
 """In the folder that both processes know: the model, arguments and results, and which arguments are named how."""
@@ -33,7 +33,7 @@ def run(key: str, peers: Sequence[str], rounds: int, seconds: float, weights: st
         except Exception as error:  # what PyTorch cannot export is no file to be read
             return Result(key, {}, problems={EXPORT: first_line(error)})
         answer = subprocess.run(
-            [sys.executable, "-m", "benchmarks.hub_pt2_reader", folder], stdout=subprocess.PIPE, text=True
+            [sys.executable, "-m", "benchmarks.workers.hub_pt2_reader", folder], stdout=subprocess.PIPE, text=True
         )
         facts = {"mb": (place / FILE).stat().st_size / 1e6}
     if answer.returncode != 0:

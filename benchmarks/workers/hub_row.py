@@ -15,7 +15,7 @@ import torch
 from benchmarks.hub import EAGER, INDUCTOR, TOLERANCE
 from benchmarks.models.hub import MODELS
 from benchmarks.sweep import OWN, Call, Result, arrays_of, difference, measure
-from benchmarks.worker import first_line
+from benchmarks.workers.peer import first_line
 
 _WITHOUT_WORK = frozenset(
     (

@@ -1,4 +1,4 @@
-"""One of several processes that measure together: ``mpiexec -n N python -m benchmarks.scaling_row ORDER``.
+"""One of several processes that measure together: ``mpiexec -n N python -m benchmarks.workers.scaling_row ORDER``.
 
 ``ORDER`` is a file with what to measure, as JSON; process 0 writes the answer beside it. Each process has a core.
 """
@@ -22,7 +22,7 @@ import graphc
 import graphc.distributed as dist
 from benchmarks import framework as fw
 from benchmarks.scaling_plan import SILENT, recorded_step
-from benchmarks.worker import first_line
+from benchmarks.workers.peer import first_line
 from benchmarks.workloads import WORKLOADS, Spec, Workload
 from graphc.distributed.group import using
 from graphc.nn.parallel import DistributedDataParallel

@@ -1,4 +1,4 @@
-"""One peer on one workload on a GPU, by itself: ``python -m benchmarks.cuda_worker PEER WORKLOAD FOLDER``.
+"""One peer on one workload on a GPU, by itself: ``python -m benchmarks.workers.cuda_peer PEER WORKLOAD FOLDER``.
 
 Writes one JSON object. Times are those of the device: events around batches of calls, inputs taken in turn from several
 sets of random data, so that the caches hold what they would hold in use; the median over all batches.
@@ -21,7 +21,7 @@ import numpy as np
 
 from benchmarks import framework as fw
 from benchmarks.prepared import CHECKED_STEPS, NotProvidedError
-from benchmarks.worker import first_line
+from benchmarks.workers.peer import first_line
 from benchmarks.workloads import WORKLOADS, Array, Workload
 from graphc.runtime.devices import device_named
 
@@ -204,7 +204,9 @@ def _batch(peer: Peer, size: int, first: int, sets: int) -> float:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measures, and prints a JSON object; ``error`` says why there are no times."""
-    parser = argparse.ArgumentParser("python -m benchmarks.cuda_worker", description=(__doc__ or "").partition("\n")[0])
+    parser = argparse.ArgumentParser(
+        "python -m benchmarks.workers.cuda_peer", description=(__doc__ or "").partition("\n")[0]
+    )
     parser.add_argument("peer", choices=PEERS)
     parser.add_argument("workload", choices=WORKLOADS, metavar="WORKLOAD")
     parser.add_argument("folder", type=Path, help="where the weights lie, and numbers are put")

@@ -18,7 +18,7 @@ import numpy as np
 import graphc
 from benchmarks.models.loops import LOOPS, Batch, Loop
 from benchmarks.sweep import OWN, Result, difference, measure
-from benchmarks.worker import first_line
+from benchmarks.workers.peer import first_line
 
 STEPS, BATCHES = 5, 4
 """Steps whose losses are compared, and batches that are gone through again and again."""

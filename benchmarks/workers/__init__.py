@@ -1,0 +1,1 @@
+"""Child processes that take one measurement each and print it as JSON."""

@@ -22,11 +22,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.__main__ import pick, read_cpu_name
-from benchmarks.networks import Link, Network, sizes_until
+from benchmarks.cluster.networks import Link, Network, sizes_until
+from benchmarks.cluster.report import PAGE, checked, on_paper, page, paper_as_json, report
+from benchmarks.cluster.step_model import Assumed
+from benchmarks.cluster.trace import chrome_trace, picture
 from benchmarks.process import ROOT, make_environment
-from benchmarks.scaling_model import Assumed
-from benchmarks.scaling_report import PAGE, checked, on_paper, page, paper_as_json, report
-from benchmarks.scaling_trace import chrome_trace, picture
 from benchmarks.sweep import find_library
 from benchmarks.workers.scaling_row import CASES, GLOO, OWN, PEERS
 from graphc.base.installation import install_command

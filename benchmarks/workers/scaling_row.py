@@ -21,7 +21,7 @@ import numpy as np
 import graphc
 import graphc.distributed as dist
 from benchmarks import framework as fw
-from benchmarks.scaling_plan import SILENT, recorded_step
+from benchmarks.cluster.bucket_plan import SILENT, recorded_step
 from benchmarks.workers.peer import first_line
 from benchmarks.workloads import WORKLOADS, Spec, Workload
 from graphc.distributed.group import using

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from benchmarks import scaling
-from benchmarks.networks import Link, Network
+from benchmarks.cluster.bucket_plan import Silent
+from benchmarks.cluster.networks import Link, Network
+from benchmarks.cluster.report import checked, plans_of, trainings
+from benchmarks.cluster.step_model import plain, slower
 from benchmarks.process import make_environment
-from benchmarks.scaling_model import plain, slower
-from benchmarks.scaling_plan import Silent
-from benchmarks.scaling_report import checked, plans_of, trainings
 from benchmarks.sweep import find_library
 from benchmarks.workers.scaling_row import in_buckets
 from graphc.distributed.group import Group

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.scaling_model import BucketTimes, Plan
+from benchmarks.cluster.step_model import BucketTimes, Plan
 from graphc.distributed.communicator import Alone
 from graphc.distributed.group import Group
 from graphc.distributed.spans import START, WAIT, timeline

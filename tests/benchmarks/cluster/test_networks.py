@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.networks import Link, Network, errors, fit, interpolated, sizes_until
+from benchmarks.cluster.networks import Link, Network, errors, fit, interpolated, sizes_until
 
 LINK = Link(latency=2e-6, bandwidth=1e9)
 FAST = Link(latency=1e-7, bandwidth=1e10)

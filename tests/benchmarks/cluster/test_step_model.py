@@ -2,8 +2,8 @@
 
 import pytest
 
-from benchmarks.networks import Link, Network
-from benchmarks.scaling_model import Assumed, BucketTimes, Plan, bound, plain, scale, sharded, slower
+from benchmarks.cluster.networks import Link, Network
+from benchmarks.cluster.step_model import Assumed, BucketTimes, Plan, bound, plain, scale, sharded, slower
 
 PLAN = Plan("net", 32, 10.0, (BucketTimes(100, 4.0, 8.0), BucketTimes(300, 6.0, 8.5), BucketTimes(400, 8.0, 9.0)))
 """Eight seconds of forward and backward pass, two of updates."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from benchmarks.networks import ALGORITHMS, Cost, Network
+from benchmarks.cluster.networks import ALGORITHMS, Cost, Network
 
 PLAIN, ZERO = "plain", "ZeRO-1"
 

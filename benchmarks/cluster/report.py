@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass
 from math import inf
 from typing import Any
 
+from benchmarks.cluster.bucket_plan import plan_of
+from benchmarks.cluster.networks import Cost, Link, Network, errors, fit, interpolated
+from benchmarks.cluster.step_model import Assumed, Plan, plain, scale, slower
+from benchmarks.cluster.step_model import Row as PaperRow
 from benchmarks.hub import table
-from benchmarks.networks import Cost, Link, Network, errors, fit, interpolated
-from benchmarks.scaling_model import Assumed, Plan, plain, scale, slower
-from benchmarks.scaling_model import Row as PaperRow
-from benchmarks.scaling_plan import plan_of
 from benchmarks.workers.scaling_row import OWN
 
 PAGE = "docs/scaling.md"

@@ -4,7 +4,7 @@ import json
 import xml.etree.ElementTree as tree
 from itertools import pairwise
 
-from benchmarks.scaling_trace import COMPUTE, REDUCTIONS, chrome_trace, picture, pieces
+from benchmarks.cluster.trace import COMPUTE, REDUCTIONS, chrome_trace, picture, pieces
 
 BUCKET = {"name": "b0", "nbytes": 8, "start": (2.0, 2.0), "reduce": (2.5, 5.0), "wait": (3.0, 5.0)}
 RANK = {"begin": 10.0, "seconds": 6.0, "buckets": [BUCKET]}

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from benchmarks import against
-from benchmarks.measure import Row, describe_rows, measure
+from benchmarks.harness import against
+from benchmarks.harness.measure import Row, describe_rows, measure
+from benchmarks.harness.process import LIMITS, WorkerProcess, limits_note, make_environment, pin
+from benchmarks.harness.table import format_table
 from benchmarks.peers import OWN, PEERS
-from benchmarks.process import LIMITS, WorkerProcess, limits_note, make_environment, pin
-from benchmarks.table import format_table
 from benchmarks.workloads import WORKLOADS
 
 

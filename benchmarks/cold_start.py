@@ -26,8 +26,8 @@ from typing import Any
 import numpy as np
 
 import graphc as gc
-from benchmarks.framework import build_model, convert_inputs
-from benchmarks.process import ROOT
+from benchmarks.harness.framework import build_model, convert_inputs
+from benchmarks.harness.process import ROOT
 from benchmarks.workloads import WORKLOADS
 
 DEFAULT = ("net_b1", "resnet50_b1")

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 import graphc
-from benchmarks import framework as fw
+from benchmarks.harness import framework as fw
 from benchmarks.workloads import WORKLOADS
 from graphc import nn
 from graphc.base.dtypes import float32

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import graphc
-from benchmarks.sweep import (
+from benchmarks.harness.sweep import (
     Call,
     Result,
     copy_seconds,

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 import graphc
-from benchmarks import framework as fw
-from benchmarks.process import ROOT
+from benchmarks.harness import framework as fw
+from benchmarks.harness.process import ROOT
 from benchmarks.workers.cuda_peer import PEERS
 from benchmarks.workloads import WORKLOADS
 

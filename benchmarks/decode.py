@@ -18,10 +18,8 @@ from typing import Any
 import numpy as np
 
 import graphc
-from benchmarks.framework import read_weights
-from benchmarks.machine import make_read
-from benchmarks.models.decoders import SHAPES, Shape, build_decoder, without_states
-from benchmarks.sweep import (
+from benchmarks.harness.framework import read_weights
+from benchmarks.harness.sweep import (
     Call,
     Result,
     fill,
@@ -35,7 +33,9 @@ from benchmarks.sweep import (
     tell,
     torch_on_one_thread,
 )
-from benchmarks.table import format_ms
+from benchmarks.harness.table import format_ms
+from benchmarks.machine import make_read
+from benchmarks.models.decoders import SHAPES, Shape, build_decoder, without_states
 from graphc.passes.precision import PRECISIONS
 
 PEERS = ("torch", "onnxruntime", "openvino")

@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import graphc
+from benchmarks.harness.process import pin
+from benchmarks.harness.sweep import torch_on_one_thread
 from benchmarks.loop import make
 from benchmarks.models import eager_calls, eager_loops
-from benchmarks.process import pin
-from benchmarks.sweep import torch_on_one_thread
 
 Call = Callable[[], Any]
 WARM = 40

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import graphc
-from benchmarks.sweep import (
+from benchmarks.harness.sweep import (
     Call,
     Result,
     copy_seconds,

@@ -16,8 +16,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.process import ROOT, make_environment
-from benchmarks.sweep import OWN, Result, find_library, make_parser, parse_with, restart_on_one_thread
+from benchmarks.harness.process import ROOT, make_environment
+from benchmarks.harness.sweep import OWN, Result, find_library, make_parser, parse_with, restart_on_one_thread
 from graphc.base.installation import group_command
 
 COLLECTIONS = ("torchvision", "timm", "transformers")

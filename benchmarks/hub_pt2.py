@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from benchmarks import hub
-from benchmarks.sweep import OWN, Result, find_library, restart_on_one_thread
+from benchmarks.harness.sweep import OWN, Result, find_library, restart_on_one_thread
 from graphc.base.installation import group_command
 
 TOLERANCE = 1e-5

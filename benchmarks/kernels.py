@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import graphc
-from benchmarks.sweep import (
+from benchmarks.harness.sweep import (
     OWN,
     Call,
     Result,

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 import graphc as gc
-from benchmarks.sweep import restart_on_one_thread
+from benchmarks.harness.sweep import restart_on_one_thread
 from graphc.errors import GraphcError
 
 _ROUNDS = 15

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import graphc
-from benchmarks.sweep import find_library
+from benchmarks.harness.sweep import find_library
 
 Step = Callable[[], float]
 """One step of a loop; the loss."""

@@ -19,9 +19,9 @@ from functools import cached_property
 
 import numpy as np
 
-from benchmarks import probes
-from benchmarks.process import pin
-from benchmarks.sweep import restart_on_one_thread, tell
+from benchmarks.harness import probes
+from benchmarks.harness.process import pin
+from benchmarks.harness.sweep import restart_on_one_thread, tell
 from graphc.base.dtypes import float32
 from graphc.codegen.llvm.build import build_object
 from graphc.codegen.machine.probe import PEAK, emit_peak, flops_per_round

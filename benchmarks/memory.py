@@ -15,9 +15,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from benchmarks.framework import build_model, convert_inputs, make_eager_step, make_loss, make_optimizer
-from benchmarks.process import ROOT
-from benchmarks.sweep import find_library
+from benchmarks.harness.framework import build_model, convert_inputs, make_eager_step, make_loss, make_optimizer
+from benchmarks.harness.process import ROOT
+from benchmarks.harness.sweep import find_library
 from benchmarks.workloads import WORKLOADS, Workload
 
 MODELS = ("train_resnet50_b4", "train_gpt_b8_t128")

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 import graphc as gc
-from benchmarks.framework import build_model, convert_inputs
-from benchmarks.sweep import (
+from benchmarks.harness.framework import build_model, convert_inputs
+from benchmarks.harness.sweep import (
     OWN,
     Call,
     Result,

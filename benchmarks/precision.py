@@ -9,7 +9,17 @@ import time
 from collections.abc import Mapping, Sequence
 
 import graphc
-from benchmarks.sweep import OWN, Call, Result, arrays_of, difference, native_call, parse, restart_on_one_thread, tell
+from benchmarks.harness.sweep import (
+    OWN,
+    Call,
+    Result,
+    arrays_of,
+    difference,
+    native_call,
+    parse,
+    restart_on_one_thread,
+    tell,
+)
 from benchmarks.workloads import WORKLOADS, Spec, Workload
 from graphc.compiler.freeze import freeze, freeze_narrow
 from graphc.compiler.stages import Stages

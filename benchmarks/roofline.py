@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 import graphc
-from benchmarks import framework as fw
+from benchmarks.harness import framework as fw
+from benchmarks.harness.sweep import restart_on_one_thread, tell
 from benchmarks.machine import FIELDS, Measurements
-from benchmarks.sweep import restart_on_one_thread, tell
 from benchmarks.workloads import WORKLOADS, Workload
 from graphc.base.dtypes import float32
 from graphc.codegen.machine.costs import SpeedCosts

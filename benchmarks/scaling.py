@@ -26,8 +26,8 @@ from benchmarks.cluster.networks import Link, Network, sizes_until
 from benchmarks.cluster.report import PAGE, checked, on_paper, page, paper_as_json, report
 from benchmarks.cluster.step_model import Assumed
 from benchmarks.cluster.trace import chrome_trace, picture
-from benchmarks.process import ROOT, make_environment
-from benchmarks.sweep import find_library
+from benchmarks.harness.process import ROOT, make_environment
+from benchmarks.harness.sweep import find_library
 from benchmarks.workers.scaling_row import CASES, GLOO, OWN, PEERS
 from graphc.base.installation import install_command
 from tools.progress import progress_bar

@@ -22,9 +22,8 @@ from typing import Any
 import numpy as np
 
 import graphc
-from benchmarks.framework import read_weights
-from benchmarks.models import more, standard
-from benchmarks.sweep import (
+from benchmarks.harness.framework import read_weights
+from benchmarks.harness.sweep import (
     arrays_of,
     difference,
     find_library,
@@ -36,6 +35,7 @@ from benchmarks.sweep import (
     tell,
     torch_on_one_thread,
 )
+from benchmarks.models import more, standard
 from benchmarks.workers.peer import first_line
 from graphc.base.sizes.size import hint
 

@@ -12,10 +12,10 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.harness.process import ROOT, make_environment, pin
+from benchmarks.harness.sweep import LIMITED, OWN, Result, find_library, tell
 from benchmarks.hub import cell, speed, table
 from benchmarks.models.loops import LOOPS
-from benchmarks.process import ROOT, make_environment, pin
-from benchmarks.sweep import LIMITED, OWN, Result, find_library, tell
 from benchmarks.workers.training_row import AUTOCAST, EAGER, INDUCTOR, NAMES, NARROW, TORCH
 
 TOLERANCE, NARROW_TOLERANCE = 1e-3, 3e-2

@@ -9,7 +9,7 @@ from unittest import mock
 import numpy as np
 
 import graphc
-from benchmarks import framework as fw
+from benchmarks.harness import framework as fw
 from benchmarks.workloads import WORKLOADS, Workload
 from examples import custom_optimizer, mlp, net
 from graphc.calls import bound_program

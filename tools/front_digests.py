@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import graphc
-from benchmarks import framework as fw
+from benchmarks.harness import framework as fw
 from benchmarks.workloads import WORKLOADS
 from graphc.errors import GraphcError
 from graphc.ir.graph.text import print_graph

@@ -7,7 +7,7 @@ import time
 from types import TracebackType
 from typing import Any, Self
 
-from benchmarks.sweep import find_library
+from benchmarks.harness.sweep import find_library
 
 _SECONDS = 5.0
 """How often a line is written where there is no tqdm."""

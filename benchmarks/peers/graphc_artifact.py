@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import graphc
-from benchmarks import framework as fw
-from benchmarks.prepared import Prepared
-from benchmarks.process import TARGET as VARIABLE
+from benchmarks.harness import framework as fw
+from benchmarks.harness.prepared import Prepared
+from benchmarks.harness.process import TARGET as VARIABLE
 from benchmarks.workloads import Workload
 
 VERSION = graphc.__version__

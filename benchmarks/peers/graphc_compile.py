@@ -7,9 +7,9 @@ import time
 from pathlib import Path
 
 import graphc
-from benchmarks import framework as fw
-from benchmarks.prepared import NotProvidedError, Prepared
-from benchmarks.process import TARGET as VARIABLE
+from benchmarks.harness import framework as fw
+from benchmarks.harness.prepared import NotProvidedError, Prepared
+from benchmarks.harness.process import TARGET as VARIABLE
 from benchmarks.workloads import Workload
 
 VERSION = graphc.__version__

@@ -12,9 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from benchmarks import framework as fw
+from benchmarks.harness import framework as fw
+from benchmarks.harness.prepared import CHECKED_STEPS, NotProvidedError, Prepared
 from benchmarks.models import more, standard
-from benchmarks.prepared import CHECKED_STEPS, NotProvidedError, Prepared
 from benchmarks.workloads import Workload
 
 VERSION = jax.__version__

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import onnxruntime
 
-from benchmarks import framework as fw
-from benchmarks.prepared import NotProvidedError, Prepared
+from benchmarks.harness import framework as fw
+from benchmarks.harness.prepared import NotProvidedError, Prepared
 from benchmarks.workloads import Workload
 
 VERSION = onnxruntime.__version__

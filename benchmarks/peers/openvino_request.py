@@ -12,9 +12,9 @@ from openvino import opset13 as opset
 from openvino import properties
 from openvino.properties import hint
 
-from benchmarks import framework as fw
-from benchmarks.prepared import NotProvidedError, Prepared
-from benchmarks.process import TARGET
+from benchmarks.harness import framework as fw
+from benchmarks.harness.prepared import NotProvidedError, Prepared
+from benchmarks.harness.process import TARGET
 from benchmarks.workloads import Workload
 
 VERSION = openvino.__version__

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import torch
 
-from benchmarks import framework as fw
-from benchmarks.prepared import Prepared
+from benchmarks.harness import framework as fw
+from benchmarks.harness.prepared import Prepared
 from benchmarks.workloads import Workload
 
 VERSION = torch.__version__

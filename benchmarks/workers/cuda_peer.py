@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import framework as fw
-from benchmarks.prepared import CHECKED_STEPS, NotProvidedError
+from benchmarks.harness import framework as fw
+from benchmarks.harness.prepared import CHECKED_STEPS, NotProvidedError
 from benchmarks.workers.peer import first_line
 from benchmarks.workloads import WORKLOADS, Array, Workload
 from graphc.runtime.devices import device_named

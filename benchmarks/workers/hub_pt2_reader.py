@@ -13,7 +13,7 @@ sys.modules["torch"] = None  # type: ignore[assignment]
 import numpy as np  # noqa: E402
 
 import graphc as gc  # noqa: E402
-from benchmarks.sweep import arrays_of, difference  # noqa: E402
+from benchmarks.harness.sweep import arrays_of, difference  # noqa: E402
 
 
 def read(place: Path) -> tuple[list[Any], dict[str, Any], list[np.ndarray]]:

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from benchmarks.harness.sweep import OWN, Result, arrays_of
 from benchmarks.hub_pt2 import EXPORT
 from benchmarks.models import hub
-from benchmarks.sweep import OWN, Result, arrays_of
 from benchmarks.workers import hub_row
 from benchmarks.workers.peer import first_line
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import torch
 
+from benchmarks.harness.sweep import OWN, Call, Result, arrays_of, difference, measure
 from benchmarks.hub import EAGER, INDUCTOR, TOLERANCE
 from benchmarks.models.hub import MODELS
-from benchmarks.sweep import OWN, Call, Result, arrays_of, difference, measure
 from benchmarks.workers.peer import first_line
 
 _WITHOUT_WORK = frozenset(

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from benchmarks.harness.sweep import OWN, Call, Result, measure
 from benchmarks.hub import EAGER, INDUCTOR
 from benchmarks.models import hub
-from benchmarks.sweep import OWN, Call, Result, measure
 from benchmarks.workers import hub_row
 
 Batch = tuple[tuple[Any, ...], dict[str, Any]]

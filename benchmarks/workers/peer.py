@@ -22,7 +22,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from benchmarks.prepared import NotProvidedError, Prepared
+from benchmarks.harness.prepared import NotProvidedError, Prepared
 from benchmarks.workloads import WORKLOADS
 
 BATCH_S = 0.002

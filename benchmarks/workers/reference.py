@@ -16,7 +16,7 @@ import warnings
 from pathlib import Path
 from types import ModuleType
 
-from benchmarks import framework as fw
+from benchmarks.harness import framework as fw
 from benchmarks.workloads import WORKLOADS, Workload
 
 

@@ -20,8 +20,8 @@ import numpy as np
 
 import graphc
 import graphc.distributed as dist
-from benchmarks import framework as fw
 from benchmarks.cluster.bucket_plan import SILENT, recorded_step
+from benchmarks.harness import framework as fw
 from benchmarks.workers.peer import first_line
 from benchmarks.workloads import WORKLOADS, Spec, Workload
 from graphc.distributed.group import using

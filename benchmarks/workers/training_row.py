@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 import graphc
+from benchmarks.harness.sweep import OWN, Result, difference, measure
 from benchmarks.models.loops import LOOPS, Batch, Loop
-from benchmarks.sweep import OWN, Result, difference, measure
 from benchmarks.workers.peer import first_line
 
 STEPS, BATCHES = 5, 4

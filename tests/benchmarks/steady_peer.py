@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.framework import NUMBERS
-from benchmarks.prepared import NotProvidedError, Prepared
+from benchmarks.harness.framework import NUMBERS
+from benchmarks.harness.prepared import NotProvidedError, Prepared
 from benchmarks.workloads import Workload
 
 VERSION = "1.0"

@@ -10,8 +10,8 @@ import pytest
 import graphc
 from benchmarks import decode
 from benchmarks.decode import Setting
+from benchmarks.harness.sweep import Result, find_library
 from benchmarks.models.decoders import Shape
-from benchmarks.sweep import Result, find_library
 
 SMALL = Shape(width=64, heads=4, layers=2, vocabulary=96, places=16)
 TABLE = Shape(width=64, heads=4, layers=2, vocabulary=96, places=16, gated=False)
@@ -104,7 +104,7 @@ def test_the_table_has_what_is_missing_below_it():
 
 def test_the_command_prints_json(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     monkeypatch.setitem(decode.SHAPES, "gated", SMALL)
-    monkeypatch.setattr("benchmarks.sweep.pin", lambda cores: None)
+    monkeypatch.setattr("benchmarks.harness.sweep.pin", lambda cores: None)
     options = ["--precision", "int4", "--position", "3", "--peers", "", "--rounds", "1", "--seconds", "0.001", "--json"]
     assert decode.main([*options, "--places", "20", "--freeze"]) == 0
     found = json.loads(capsys.readouterr().out)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from benchmarks import hub
-from benchmarks.sweep import Result
+from benchmarks.harness.sweep import Result
 from benchmarks.workers.peer import first_line
 
 torch = pytest.importorskip("torch")
@@ -154,7 +154,7 @@ def test_results_are_kept_and_not_measured_again(monkeypatch: pytest.MonkeyPatch
 
 
 def test_models_are_chosen_by_collection_and_text(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    monkeypatch.setattr("benchmarks.sweep.pin", lambda threads: [0])
+    monkeypatch.setattr("benchmarks.harness.sweep.pin", lambda threads: [0])
     found = hub.parse(["--collection", "timm", "--only", "swin"], hub_models.MODELS)
     assert found.keys == ["timm/swin_tiny_patch4_window7_224"] and found.peers == ["eager", "inductor"]
     assert hub.parse(["--agreement"], hub_models.MODELS).rounds == 0 and found.weights == "live"
@@ -163,7 +163,7 @@ def test_models_are_chosen_by_collection_and_text(monkeypatch: pytest.MonkeyPatc
 
 
 def test_json_holds_what_was_derived(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    monkeypatch.setattr("benchmarks.sweep.pin", lambda threads: [0])
+    monkeypatch.setattr("benchmarks.harness.sweep.pin", lambda threads: [0])
     monkeypatch.setattr(hub, "restart_on_one_thread", lambda module: None)
     monkeypatch.setattr(hub, "run_model", lambda key, _: row(key))
     assert hub.main(["--only", "alexnet", "--json"]) == 0

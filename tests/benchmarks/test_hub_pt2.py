@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from benchmarks import hub_pt2
-from benchmarks.sweep import Result
+from benchmarks.harness.sweep import Result
 
 torch = pytest.importorskip("torch")
 if torch:

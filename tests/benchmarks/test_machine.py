@@ -11,7 +11,8 @@ import re
 import numpy as np
 import pytest
 
-from benchmarks import machine, probes
+from benchmarks import machine
+from benchmarks.harness import probes
 from benchmarks.machine import FIELDS, Line, Measurements, format_lines, in_use, main, names_of_costs
 from graphc.codegen.llvm.build import build_object, emit_assembly
 from graphc.codegen.machine import costs

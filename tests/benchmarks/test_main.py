@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from benchmarks.process import ROOT
+from benchmarks.harness.process import ROOT
 
 
 def run_command(*arguments: str) -> subprocess.CompletedProcess[str]:

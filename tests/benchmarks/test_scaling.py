@@ -10,8 +10,8 @@ from benchmarks.cluster.bucket_plan import Silent
 from benchmarks.cluster.networks import Link, Network
 from benchmarks.cluster.report import checked, plans_of, trainings
 from benchmarks.cluster.step_model import plain, slower
-from benchmarks.process import make_environment
-from benchmarks.sweep import find_library
+from benchmarks.harness.process import make_environment
+from benchmarks.harness.sweep import find_library
 from benchmarks.workers.scaling_row import in_buckets
 from graphc.distributed.group import Group
 

@@ -3,8 +3,8 @@
 import pytest
 
 from benchmarks import training
+from benchmarks.harness.sweep import Result
 from benchmarks.models import loops
-from benchmarks.sweep import Result
 
 ROW = Result("x", {}, {"graphc": [1.0, 3.0], "graphc bf16": [1.0], "eager": [5.0], "inductor": [4.0]})
 

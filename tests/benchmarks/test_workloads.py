@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import framework as fw
+from benchmarks.harness import framework as fw
 from benchmarks.workloads import WORKLOADS
 
 OUTPUTS = {

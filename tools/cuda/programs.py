@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import graphc
-from benchmarks import framework as fw
+from benchmarks.harness import framework as fw
 from benchmarks.workloads import WORKLOADS, Workload
 from graphc.codegen.cuda.emit import CudaSource
 from graphc.codegen.machine.target import target_named

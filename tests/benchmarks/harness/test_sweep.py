@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks import conv, gemm, kernels, precision
-from benchmarks.sweep import Result, arrays_of, difference, floor_seconds, format_table, measure, report
+from benchmarks.harness.sweep import Result, arrays_of, difference, floor_seconds, format_table, measure, report
 from benchmarks.workloads import WORKLOADS
 
 SMALL_GEMM = ("3x5x7", "1x17x64 t w", "64x64x64 f64")

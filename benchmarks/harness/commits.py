@@ -8,7 +8,7 @@ import subprocess
 import zipfile
 from pathlib import Path
 
-from benchmarks.process import ROOT
+from benchmarks.harness.process import ROOT
 
 MEASURED = ("graphc", "graphc_launch.py")
 """What is taken from the commit."""

@@ -9,11 +9,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks import commits
-from benchmarks.measure import Row, Tell, measure
+from benchmarks.harness import commits
+from benchmarks.harness.measure import Row, Tell, measure
+from benchmarks.harness.process import WorkerProcess, make_environment
+from benchmarks.harness.table import format_ms
 from benchmarks.peers import PEERS
-from benchmarks.process import WorkerProcess, make_environment
-from benchmarks.table import format_ms
 
 NOW, AGAIN, THEN = "now", "again", "then"
 """This tree, a copy of it, and the commit."""

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.framework import NUMBERS, ONNX
+from benchmarks.harness.framework import NUMBERS, ONNX
+from benchmarks.harness.process import ROOT, WorkerProcess
 from benchmarks.peers import NEED_ONNX, OWN
-from benchmarks.process import ROOT, WorkerProcess
 from benchmarks.workloads import WORKLOADS, Array
 
 Tell = Callable[[str], None]

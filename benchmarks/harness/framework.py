@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.prepared import CHECKED_STEPS, Prepared
+from benchmarks.harness.prepared import CHECKED_STEPS, Prepared
 from benchmarks.workloads import Array, Workload
 
 WEIGHTS = "weights.npz"

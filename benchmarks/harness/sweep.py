@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.process import pin
+from benchmarks.harness.process import pin
 from benchmarks.workers.peer import first_line, measure_calls
 from graphc.compiler.compile import compile_stages, load_compiled
 from graphc.compiler.native_call import native

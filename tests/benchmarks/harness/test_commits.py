@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import commits
+from benchmarks.harness import commits
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="no git")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.measure import Figures, Row, alternate, describe_rows, relative_error
+from benchmarks.harness.measure import Figures, Row, alternate, describe_rows, relative_error
 from benchmarks.workers.peer import measure_calls
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.measure import Figures, Row
-from benchmarks.table import format_ms, format_table
+from benchmarks.harness.measure import Figures, Row
+from benchmarks.harness.table import format_ms, format_table
 
 
 @pytest.mark.parametrize(

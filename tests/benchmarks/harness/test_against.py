@@ -8,10 +8,10 @@ import sys
 
 import pytest
 
-from benchmarks import against, commits
-from benchmarks.against import AGAIN, NOW, THEN, judge
-from benchmarks.measure import Figures, Row
-from benchmarks.process import ROOT
+from benchmarks.harness import against, commits
+from benchmarks.harness.against import AGAIN, NOW, THEN, judge
+from benchmarks.harness.measure import Figures, Row
+from benchmarks.harness.process import ROOT
 
 
 def row(now: list[float], again: list[float], then: list[float], name: str = "policy_b1") -> Row:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from benchmarks.measure import Figures, Row
+from benchmarks.harness.measure import Figures, Row
 from benchmarks.peers import OWN
 
 TOLERANCE = 1e-3

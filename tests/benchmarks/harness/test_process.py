@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.framework import NUMBERS
-from benchmarks.measure import Figures, alternate, set_up
-from benchmarks.process import LIMITS, TARGET, WorkerProcess, limits_note, make_environment, pin
+from benchmarks.harness.framework import NUMBERS
+from benchmarks.harness.measure import Figures, alternate, set_up
+from benchmarks.harness.process import LIMITS, TARGET, WorkerProcess, limits_note, make_environment, pin
 from graphc.codegen.machine.target import named_targets
 
 STEADY = "tests.benchmarks.steady_peer"

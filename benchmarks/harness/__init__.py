@@ -1,0 +1,1 @@
+"""Shared parts of all benchmarks: processes, measuring in turns, comparing, tables."""

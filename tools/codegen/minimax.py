@@ -1,7 +1,7 @@
 """Derive the polynomial coefficients of graphc/codegen/schedule/expansion by Remez exchange in multiple precision.
 
-``python tools/codegen/minimax.py`` prints every fit with its error and whether the code holds these very numbers;
-``python tools/codegen/minimax.py NAME..`` prints those named. Needs mpmath.
+``python -m tools.codegen.minimax`` prints every fit with its error and whether the code holds these very numbers;
+``python -m tools.codegen.minimax NAME..`` prints those named. Needs mpmath.
 
 A fit minimises ``max |weight(x) * (function(x) - sum c_k x^k)|`` over an interval. Coefficients are rounded to their
 storage type one after the other and the rest is fitted again, so that rounding costs little.

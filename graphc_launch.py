@@ -1,4 +1,4 @@
-"""Starts the command ``graphc``; an interrupt while its modules still load ends it without a traceback."""
+"""Start the command ``graphc``; an interrupt while its modules still load ends it without a traceback."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from importlib import import_module
 
 
 def main() -> int:
-    """Loads and runs the command line; returns its exit code."""
+    """Load and run the command line; return its exit code."""
     # NOTE: KeyboardInterrupt inside an import can come out of it as an ImportError, so the signal ends the process.
     handler = signal.getsignal(signal.SIGINT)
     if handler is signal.default_int_handler:

@@ -1,4 +1,4 @@
-"""Runs the workloads side by side and prints a table: ``python -m benchmarks``."""
+"""Run the workloads side by side and prints a table: ``python -m benchmarks``."""
 
 from __future__ import annotations
 

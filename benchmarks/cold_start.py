@@ -68,7 +68,7 @@ class Start:
 
 
 def write_files(name: str, folder: Path, wanted: Sequence[str]) -> None:
-    """Writes the files that the programs read."""
+    """Write the files that the programs read."""
     workload = WORKLOADS[name]
     model = build_model(gc, workload)
     inputs = convert_inputs(gc, workload)
@@ -104,7 +104,7 @@ def start(arguments: Sequence[str], folder: Path) -> tuple[float, float]:
 
 
 def available() -> list[str]:
-    """Names of the programs whose package is installed."""
+    """Return names of the programs whose package is installed."""
     return [name for name, (package, _) in PROGRAMS.items() if not package or importlib.util.find_spec(package)]
 
 
@@ -124,7 +124,7 @@ def measure(name: str, rounds: int) -> dict[str, Start]:
 
 
 def format_table(found: dict[str, dict[str, Start]]) -> str:
-    """The table of workloads and programs."""
+    """Return the table of workloads and programs."""
     lines = ["| workload | program | wall s | CPU s | wall / graphc.load |", "|---|---|---|---|---|"]
     for workload, programs in found.items():
         own = statistics.median(programs[OWN].wall)

@@ -58,7 +58,8 @@ class _Stages(logging.Handler):
 
 
 def measure(name: str) -> dict[str, float]:
-    """Seconds of the first call of a workload in this process, of its stages, and of everything (wall and CPU)."""
+    """Return seconds of the first call of a workload in this process, of its stages, and of everything (wall and
+    CPU)."""
     workload = WORKLOADS[name]
     stages = _Stages()
     logger = logging.getLogger("graphc.compile")
@@ -87,7 +88,7 @@ def run_apart(name: str, cache: str) -> dict[str, float]:
 
 
 def chain(nodes: int) -> Graph:
-    """A graph of about so many nodes: products, sums, and elementwise ops that look back at older values."""
+    """Return a graph of about so many nodes: products, sums, and elementwise ops that look back at older values."""
     graph = Graph("chain")
     x: Any = graph.add_input(TensorType(float32, (8, 8)), "x")
     rng = np.random.default_rng(0)

@@ -61,7 +61,7 @@ class Layer:
 
     @property
     def out_side(self) -> int:
-        """Height and width of the result."""
+        """Return height and width of the result."""
         reach = self.dilation * (self.kernel - 1)
         if self.transposed:
             return (self.side - 1) * self.stride - 2 * self.padding + reach + 1
@@ -69,7 +69,7 @@ class Layer:
 
     @property
     def flops(self) -> int:
-        """Multiplications and additions."""
+        """Return multiplications and additions."""
         positions = self.side if self.transposed else self.out_side
         taps = self.kernel**2 * self.channels * self.filters // self.groups
         return 2 * self.batch * positions**2 * taps
@@ -81,7 +81,7 @@ class Layer:
         return 4 * (self.batch * (self.channels * self.side**2 + self.filters * self.out_side**2) + weights)
 
     def module(self, nn: ModuleType) -> Any:
-        """The layer of a framework."""
+        """Return the layer of a framework."""
         options = dict(stride=self.stride, padding=self.padding, dilation=self.dilation, groups=self.groups)
         kind = nn.ConvTranspose2d if self.transposed else nn.Conv2d
         return kind(self.channels, self.filters, self.kernel, **options)
@@ -94,7 +94,7 @@ class Layer:
         return fill(shape, 1) * np.float32(scale), fill((self.filters,), 2)
 
     def image(self) -> np.ndarray:
-        """The input."""
+        """Return the input."""
         return fill((self.batch, self.channels, self.side, self.side), 3)
 
 
@@ -194,7 +194,7 @@ def onnx_session(layer: Layer) -> Call:
 
 
 def run_case(layer: Layer, peers: Sequence[str], rounds: int, seconds: float) -> Result:
-    """One layer, measured."""
+    """Return one layer, measured."""
     result = Result(layer.name, {"flops": layer.flops, "bytes": layer.nbytes})
     known = {"torch": lambda: torch_eager(layer), "onnxruntime": lambda: onnx_session(layer)}
     measure(result, {"graphc": own(layer), **{p: known[p] for p in peers}}, rounds, seconds)
@@ -208,7 +208,7 @@ def run_case(layer: Layer, peers: Sequence[str], rounds: int, seconds: float) ->
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measures and prints."""
+    """Measure and print."""
     options = parse(argv, __doc__ or "", list(CASES), PEERS)
     results = []
     for name in options.cases:

@@ -31,12 +31,12 @@ ORDER = (
 
 
 def workloads_in_order() -> list[str]:
-    """All of them, those that say the most first."""
+    """Return all of them, those that say the most first."""
     return [*ORDER, *(name for name in WORKLOADS if name not in ORDER)]
 
 
 def measure_all(names: Sequence[str], peers: Sequence[str], device: str, seconds: float, end: float) -> list[Row]:
-    """A row per workload until the clock (``time.monotonic``) is at ``end``."""
+    """Return a row per workload until the clock (``time.monotonic``) is at ``end``."""
     rows = []
     for name in names:
         if time.monotonic() >= end:
@@ -76,7 +76,7 @@ def _ask(peer: str, name: str, folder: Path, device: str, seconds: float, end: f
 
 
 def _differences(folder: Path, peers: Sequence[str]) -> dict[str, float]:
-    """The largest difference of each peer's numbers from the first one's, in units of the largest number."""
+    """Return the largest difference of each peer's numbers from the first one's, in units of the largest number."""
     files = {peer: folder / f"{peer}.npy" for peer in peers}
     numbers = {peer: np.load(path).astype(np.float64) for peer, path in files.items() if path.exists()}
     if len(numbers) < 2:
@@ -91,7 +91,7 @@ def _apart(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def format_rows(rows: Sequence[Row], peers: Sequence[str]) -> str:
-    """A table in Markdown: microseconds of a call, and how often faster graphc is than the best other."""
+    """Return a table in Markdown: microseconds of a call, and how often faster graphc is than the best other."""
     lines = [
         f"| workload | {' | '.join(f'{p} us' for p in peers)} | vs best | apart |",
         "|---" * (len(peers) + 3) + "|",
@@ -115,7 +115,7 @@ def _line(row: Row, peers: Sequence[str]) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measures and prints; 1 where graphc fails on a workload."""
+    """Measure and print; 1 where graphc fails on a workload."""
     parser = argparse.ArgumentParser("python -m benchmarks.cuda", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help="default: all, those that say most first")
     parser.add_argument(

@@ -45,7 +45,7 @@ class Ceilings:
     """Seconds that a launch takes the CPU where nothing is recorded."""
 
     def rate(self, dtype: str, is_product: bool, tf32: bool) -> float:
-        """Operations in a second on elements of a type."""
+        """Return operations in a second on elements of a type."""
         if dtype in ("bf16", "f16") and is_product:
             return self.bf16
         if dtype == "f64":
@@ -80,12 +80,12 @@ class Sheet:
     lines: list[Line] = field(default_factory=list)
 
     def total(self, of: str) -> float:
-        """The sum of a field over all kernels."""
+        """Return the sum of a field over all kernels."""
         return sum(getattr(line, of) for line in self.lines)
 
 
 def sheet_of(found: DeviceProgram, ceilings: Ceilings = H200, tf32: bool = False) -> Sheet:
-    """The kernels of a program, those that take the longest first."""
+    """Return the kernels of a program, those that take the longest first."""
     lines: dict[str, Line] = {}
     for call in found.program.calls:
         line = lines.get(call.kernel)
@@ -125,12 +125,12 @@ def operations_of(kernel: Kernel) -> int:
 
 
 def multiply_adds(product: Any) -> int:
-    """Operations of a product of the library: two for each multiply-add."""
+    """Return operations of a product of the library: two for each multiply-add."""
     return 2 * prod(hint(n) for n in (product.m, product.n, product.k, product.batch, *product.loops))
 
 
 def format_sheets(sheets: Iterable[Sheet], ceilings: Ceilings = H200) -> str:
-    """A table in Markdown, a row per workload."""
+    """Return a table in Markdown, a row per workload."""
     heads = ("workload", "kernels", "products", "launches", "MB", "GFLOP", "bytes us", "operations us")
     heads += ("on paper us", "one by one us")
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
@@ -147,7 +147,7 @@ def format_sheets(sheets: Iterable[Sheet], ceilings: Ceilings = H200) -> str:
 
 
 def format_kernels(sheet: Sheet, most: int) -> str:
-    """A table in Markdown of the kernels of one workload."""
+    """Return a table in Markdown of the kernels of one workload."""
     total = sheet.total("seconds") or 1.0
     lines = [
         f"{sheet.workload}:",
@@ -163,7 +163,7 @@ def format_kernels(sheet: Sheet, most: int) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Counts and prints."""
+    """Count and print."""
     parser = argparse.ArgumentParser(
         "python -m benchmarks.cuda_roofline", description=(__doc__ or "").partition("\n")[0]
     )

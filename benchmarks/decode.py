@@ -65,12 +65,12 @@ class Setting:
 
     @cached_property
     def inputs(self) -> list[np.ndarray]:
-        """A token and its place."""
+        """Return a token and its place."""
         return [np.array([self.shape.vocabulary // 2]), np.array([self.place])]
 
     @cached_property
     def state(self) -> dict[str, np.ndarray]:
-        """Weights and caches by path."""
+        """Return weights and caches by path."""
         graphc.manual_seed(0)
         state = read_weights(build_decoder(graphc.nn, self.shape))
         caches = {name: fill(a.shape, seed) for seed, (name, a) in enumerate(state.items()) if name.endswith(CACHES)}
@@ -121,12 +121,12 @@ class Setting:
         return call
 
     def caches(self) -> list[np.ndarray]:
-        """Keys and values of each layer, for a caller to keep."""
+        """Return keys and values of each layer, for a caller to keep."""
         return [a.copy() for name, a in self.state.items() if name.endswith(CACHES)]
 
     @cached_property
     def onnx(self) -> bytes:
-        """The model without states, as torch exports it."""
+        """Return the model without states, as torch exports it."""
         torch, model = self.torch_model()
         arguments = (*(torch.from_numpy(a) for a in self.inputs), [torch.from_numpy(a) for a in self.caches()])
         file = io.BytesIO()
@@ -137,7 +137,7 @@ class Setting:
         return file.getvalue()
 
     def keep(self, run: Callable[[Sequence[np.ndarray]], Sequence[np.ndarray]]) -> Call:
-        """A call of a model without states, and the writing of what it returns."""
+        """Return a call of a model without states, and the writing of what it returns."""
         caches = self.caches()
         arrays = [*self.inputs, *caches]
 
@@ -170,7 +170,7 @@ class Setting:
         return self.keep(lambda arrays: list(request.infer(arrays, share_inputs=True, share_outputs=True).values()))
 
     def narrow(self, bits: int) -> bytes:
-        """The model without states, its matrices stored in so few bits, in groups of 32 with a scale each."""
+        """Return the model without states, its matrices stored in so few bits, in groups of 32 with a scale each."""
         onnx, quantizers = (find_library(n) for n in ("onnx", "onnxruntime.quantization.matmul_nbits_quantizer"))
         if onnx is None or quantizers is None:
             raise ImportError("onnx and onnxruntime are not installed")
@@ -181,7 +181,7 @@ class Setting:
         return quantizer.model.model.SerializeToString()
 
     def narrow_peer(self, name: str) -> Call:
-        """A peer with narrow weights; those of 8 and 4 bits may round rows to 8 bits."""
+        """Return a peer with narrow weights; those of 8 and 4 bits may round rows to 8 bits."""
         peer, _, precision = name.partition("-")
         if precision == "bf16":
             return self._openvino(self.onnx, "bf16")
@@ -189,8 +189,8 @@ class Setting:
         return self._openvino(model) if peer == "openvino" else self.onnx_session(model)
 
     def read_bytes(self, precision: str) -> int:
-        """Bytes that a token needs: matrices, and what is used of the caches. A table of tokens that is a matrix too is
-        stored in 8 bits where others have 4."""
+        """Return bytes that a token needs: matrices, and what is used of the caches. A table of tokens that is a matrix
+        too is stored in 8 bits where others have 4."""
         shape = self.shape
         bits = {name: b for b, names in BITS.items() for name in names}[precision]
         table = 0 if shape.gated else shape.vocabulary * shape.width
@@ -200,8 +200,8 @@ class Setting:
 def run_setting(
     setting: Setting, precisions: Sequence[str], peers: Sequence[str], rounds: int, seconds: float
 ) -> Result:
-    """All contenders in turns, f32 the first; errors are against it. Beside each precision the bytes that it needs are
-    read."""
+    """Return all contenders in turns, f32 the first; errors are against it. Beside each precision the bytes that it
+    needs are read."""
     known = {"torch": setting.torch_eager, "onnxruntime": setting.onnx_session, "openvino": setting.openvino_request}
     narrow: dict[str, Callable[[], Call]] = {p: (lambda p=p: setting.narrow_peer(p)) for p in NARROW_PEERS}
     own = {p: (lambda p=p: setting.own(p)) for p in dict.fromkeys((WHOLE, *precisions))}
@@ -213,13 +213,13 @@ def run_setting(
 
 
 def ratio(result: Result, name: str, over: str = WHOLE) -> float:
-    """Median over the rounds of one contender's time over another's in the same round."""
+    """Return median over the rounds of one contender's time over another's in the same round."""
     pairs = zip(result.rounds_ms[over], result.rounds_ms[name], strict=True)
     return statistics.median(whole / own for whole, own in pairs)
 
 
 def format_table(result: Result) -> str:
-    """A row for each contender, and why one has none."""
+    """Return a row for each contender, and why one has none."""
     lines = [
         "| weights, or peer | ms | times as fast as f32 | of reading's speed | error |",
         "|---|---|---|---|---|",
@@ -234,7 +234,7 @@ def format_table(result: Result) -> str:
 
 
 def report(options: argparse.Namespace, result: Result, facts: Mapping[str, int]) -> None:
-    """Prints the result as JSON or as a table."""
+    """Print the result as JSON or as a table."""
     if options.json:
         ms = {name: result.ms(name) for name in result.rounds_ms}
         print(json.dumps({**facts, **vars(result), "ms": ms}, indent=1))
@@ -247,7 +247,7 @@ def report(options: argparse.Namespace, result: Result, facts: Mapping[str, int]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measures and prints."""
+    """Measure and print."""
     parser = make_parser(__doc__ or "", PEERS)
     parser.add_argument("--model", choices=SHAPES, default="gated", help="default: gated")
     parser.add_argument(

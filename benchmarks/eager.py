@@ -30,13 +30,13 @@ _BLAS_THREADS = "OPENBLAS_NUM_THREADS"
 
 
 def call_of(expression: str, lib: Any, size: str) -> Call:
-    """One operator call of a framework."""
+    """Return one operator call of a framework."""
     names = {"lib": lib, "F": lib.nn.functional, **eager_calls.operands(lib, *eager_calls.SIZES[size])}
     return eval(f"lambda: {expression}", names)
 
 
 def best_us(calls: dict[str, Call], rounds: int, seconds: float, warm: int = WARM) -> dict[str, float]:
-    """Microseconds of each call: the least of rounds that alternate, each of about so many ``seconds``."""
+    """Return microseconds of each call: the least of rounds that alternate, each of about so many ``seconds``."""
     counts = {}
     for who, call in calls.items():
         for _ in range(warm):
@@ -50,7 +50,7 @@ def best_us(calls: dict[str, Call], rounds: int, seconds: float, warm: int = WAR
 
 
 def _seconds(call: Call, count: int) -> float:
-    """Time of the processor, of which others that use it take nothing."""
+    """Return time of the processor, of which others that use it take nothing."""
     start = time.process_time()
     for _ in range(count):
         call()
@@ -58,7 +58,7 @@ def _seconds(call: Call, count: int) -> float:
 
 
 def measured(options: argparse.Namespace) -> list[dict[str, Any]]:
-    """A row for each call and each loop that is wanted."""
+    """Return a row for each call and each loop that is wanted."""
     torch = torch_on_one_thread()
     libraries = {"graphc": graphc, **({} if torch is None else {"torch": torch})}
     wanted: list[tuple[str, str, dict[str, Call]]] = []
@@ -86,19 +86,19 @@ def ratio(row: dict[str, Any]) -> float | None:
 
 
 def is_beyond(row: dict[str, Any]) -> bool:
-    """Whether graphc takes longer than it may."""
+    """Return whether graphc takes longer than it may."""
     return "torch" in row and row["graphc"] > max(WITHIN * row["torch"], LEAST_US)
 
 
 def line(row: dict[str, Any]) -> str:
-    """A row as text."""
+    """Return a row as text."""
     found = ratio(row)
     peer = "" if found is None else f"  torch {row['torch']:9.1f} us  ratio {found:6.2f}{' !' * is_beyond(row)}"
     return f"{row['name']:48} graphc {row['graphc']:9.1f} us{peer}"
 
 
 def summary(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Median and worst ratio, and how many rows are beyond what they may take, of calls and of loops."""
+    """Return median and worst ratio, and how many rows are beyond what they may take, of calls and of loops."""
     found = {}
     for kind in ("call", "loop"):
         ratios = [(r, row["name"]) for row in rows if row["kind"] == kind and (r := ratio(row)) is not None]
@@ -111,7 +111,7 @@ def summary(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Prints a row for each call and loop: microseconds of both, their ratio; at the end median and worst ratio."""
+    """Print a row for each call and loop: microseconds of both, their ratio; at the end median and worst ratio."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.eager", description=__doc__)
     parser.add_argument("--what", nargs="*", choices=["calls", "loops"], default=["calls", "loops"])
     parser.add_argument("--only", default="", metavar="TEXT", help="rows whose name contains it")

@@ -19,7 +19,7 @@ CALLS = 5
 
 
 def convolutional(lib: Any) -> tuple[Any, list[np.ndarray], Any, Any]:
-    """Two convolutions with batch norm, batch 32, Adam."""
+    """Return two convolutions with batch norm, batch 32, Adam."""
     first = [nn.Conv2d(1, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(), nn.MaxPool2d(2)]
     second = [nn.Conv2d(16, 32, 3, padding=1), nn.BatchNorm2d(32), nn.ReLU(), nn.MaxPool2d(2)]
     random = np.random.default_rng(0)
@@ -35,7 +35,7 @@ FAMILIES = {f.__name__: f for f in (perceptron, convolutional, tagger, transform
 
 
 def make(name: str, first_nan: Any) -> Callable[[], Any]:
-    """A training step of one family, with its batch."""
+    """Return a training step of one family, with its batch."""
     graphc.manual_seed(0)
     model, batch, loss, optimizer = FAMILIES[name](graphc)
     given = list(map(graphc.tensor, batch))
@@ -44,7 +44,8 @@ def make(name: str, first_nan: Any) -> Callable[[], Any]:
 
 
 def compare(name: str, armed: Any, seconds: float) -> tuple[float, float, float]:
-    """Median microseconds of a step without and with ``first_nan``, and the median of the ratios of neighbours."""
+    """Return median microseconds of a step without and with ``first_nan``, and the median of the ratios of
+    neighbours."""
     steps = make(name, False), make(name, armed)
     for step in steps:
         for _ in range(20):
@@ -64,7 +65,7 @@ def compare(name: str, armed: Any, seconds: float) -> tuple[float, float, float]
 
 
 def main() -> None:
-    """Prints one line for each family."""
+    """Print one line for each family."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.first_nan", description=__doc__)
     parser.add_argument("families", nargs="*", choices=[[], *FAMILIES], help="default: all")
     parser.add_argument("--seconds", type=float, default=10.0, help="for each family")

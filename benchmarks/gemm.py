@@ -48,7 +48,7 @@ class Product:
         return " ".join([f"{self.m}x{self.k}x{self.n}", *marks])
 
     def draw(self) -> tuple[np.ndarray, np.ndarray]:
-        """The operands."""
+        """Return the operands."""
         dtype = np.float64 if self.double else np.float32
         return fill((self.m, self.k), 1, dtype), fill(
             (self.n, self.k) if self.transposed else (self.k, self.n), 2, dtype
@@ -122,7 +122,7 @@ def peer(product: Product, name: str) -> Callable[[], Call]:
 
 
 def run_case(product: Product, peers: Sequence[str], rounds: int, seconds: float) -> Result:
-    """One shape, measured."""
+    """Return one shape, measured."""
     flops = 2 * product.m * product.k * product.n
     size = 8 if product.double else 4
     nbytes = size * (product.m * product.k + product.k * product.n + product.m * product.n)
@@ -138,7 +138,7 @@ def run_case(product: Product, peers: Sequence[str], rounds: int, seconds: float
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measures and prints."""
+    """Measure and print."""
     options = parse(argv, __doc__ or "", list(CASES), PEERS)
     options.peers = [p for p in options.peers if p == "numpy" or find_library(p)]
     results = []

@@ -18,7 +18,7 @@ MODULES, ROWS, WIDTH = 40, 64, 256
 
 
 def make(compiled: bool, hooks: bool, modules: int = MODULES) -> tuple[Callable[[], float], list[int]]:
-    """A call of the model, which gives one number of the result, and how often hooks were called."""
+    """Return a call of the model, which gives one number of the result, and how often hooks were called."""
     graphc.manual_seed(0)
     layers: list[Any] = []
     for _ in range(modules // 2):
@@ -42,7 +42,7 @@ def make(compiled: bool, hooks: bool, modules: int = MODULES) -> tuple[Callable[
 
 
 def row(code: str, rounds: int, calls: int) -> dict[str, Any]:
-    """Figures of compiled or eager code: milliseconds of a call, microseconds of one hook."""
+    """Return figures of compiled or eager code: milliseconds of a call, microseconds of one hook."""
     steps = {"without": make(code == "compiled", False)[0], "with": make(code == "compiled", True)[0]}
     times = measure(steps, rounds, calls)
     hook = (times["with"] - times["without"]) / MODULES
@@ -50,7 +50,7 @@ def row(code: str, rounds: int, calls: int) -> dict[str, Any]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Prints milliseconds of a call, compiled and eager, with hooks and without, and microseconds of one hook."""
+    """Print milliseconds of a call, compiled and eager, with hooks and without, and microseconds of one hook."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.hooks", description=__doc__)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--calls", type=int, default=20, help="calls of each round")

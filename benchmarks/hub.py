@@ -32,8 +32,8 @@ FIRST_CALL = 0.2
 
 
 def agrees(result: Result) -> bool:
-    """Whether graphc gave what eager PyTorch gives: within TOLERANCE of f32, or of f64, or nearer to f64 than eager's
-    f32 where that is off itself; nothing of weight on PyTorch."""
+    """Return whether graphc gave what eager PyTorch gives: within TOLERANCE of f32, or of f64, or nearer to f64 than
+    eager's f32 where that is off itself; nothing of weight on PyTorch."""
     error = result.errors.get(OWN)
     if error is None or torch_share(result) > MOST_ON_TORCH:
         return False
@@ -49,7 +49,7 @@ def torch_share(result: Result) -> float:
 
 
 def speed(result: Result, peer: str) -> float | None:
-    """Median over the rounds of a peer's time over graphc's: above 1 graphc is faster."""
+    """Return median over the rounds of a peer's time over graphc's: above 1 graphc is faster."""
     own, theirs = result.rounds_ms.get(OWN), result.rounds_ms.get(peer)
     if not own or not theirs:
         return None
@@ -66,8 +66,8 @@ def first_ratio(result: Result) -> float | None:
 
 
 def run_model(key: str, options: argparse.Namespace) -> Result:
-    """One model in a process of its own, with its own empty caches: one that crashes or takes too long loses its row
-    only."""
+    """Return one model in a process of its own, with its own empty caches: one that crashes or takes too long loses its
+    row only."""
     with tempfile.TemporaryDirectory(prefix="graphc-hub-") as folder:
         environment = make_environment(1, Path(folder)) | {"HF_HUB_OFFLINE": "1"}
         command = [sys.executable, "-m", options.row, key, ",".join(options.peers)]
@@ -99,7 +99,7 @@ def _describe_end(status: int) -> str:
 
 
 def read_results(path: Path | None) -> dict[str, Result]:
-    """The rows of a file of JSON lines; the later one of a model counts."""
+    """Return the rows of a file of JSON lines; the later one of a model counts."""
     if path is None or not path.exists():
         return {}
     rows = [Result(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
@@ -107,7 +107,8 @@ def read_results(path: Path | None) -> dict[str, Result]:
 
 
 def run_all(keys: Sequence[str], options: argparse.Namespace) -> list[Result]:
-    """The rows of the models, those that the file of results holds and those that are measured and added to it."""
+    """Return the rows of the models, those that the file of results holds and those that are measured and added to
+    it."""
     known = read_results(options.results)
     for key in progress([key for key in keys if key not in known]):
         known[key] = run_model(key, options)
@@ -118,7 +119,7 @@ def run_all(keys: Sequence[str], options: argparse.Namespace) -> list[Result]:
 
 
 def progress(keys: Sequence[str]) -> Iterable[str]:
-    """The keys, with a bar on stderr where tqdm is installed."""
+    """Return the keys, with a bar on stderr where tqdm is installed."""
     tqdm = find_library("tqdm")
     return keys if tqdm is None else tqdm.tqdm(keys, unit="model", file=sys.stderr)
 
@@ -130,18 +131,18 @@ FIRST = ("first s", "inductor", "ratio")
 
 
 def format_rows(results: Sequence[Result]) -> str:
-    """The table, a summary, and what went wrong."""
+    """Return the table, a summary, and what went wrong."""
     lines = table([*COLUMNS, *FIRST], map(format_row, results))
     return "\n".join([*lines, "", *summary(results), *problems(results)])
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """The lines of a table."""
+    """Return the lines of a table."""
     return ["| " + " | ".join(cells) + " |" for cells in (columns, ["---"] * len(columns), *rows)]
 
 
 def format_row(result: Result) -> list[str]:
-    """The cells of a model."""
+    """Return the cells of a model."""
     facts = result.facts
     nodes, first = facts.get("nodes", {}), facts.get("first_s", {})
     error = result.errors.get(OWN)
@@ -160,12 +161,12 @@ def format_row(result: Result) -> list[str]:
 
 
 def cell(value: Any, form: str) -> str:
-    """A value in this form, or a dash for none."""
+    """Return a value in this form, or a dash for none."""
     return "-" if value is None else format(value, form)
 
 
 def summary(results: Sequence[Result]) -> list[str]:
-    """Counts and geometric means."""
+    """Count and geometric means."""
     lines = [f"{sum(map(agrees, results))} of {len(results)} agree", *ratios(results)]
     firsts = {r.name: ratio for r in results if (ratio := first_ratio(r)) is not None}
     if firsts:
@@ -178,7 +179,7 @@ def summary(results: Sequence[Result]) -> list[str]:
 
 
 def ratios(results: Sequence[Result]) -> list[str]:
-    """Each peer's geometric mean, and before whom it is."""
+    """Return each peer's geometric mean, and before whom it is."""
     lines = []
     for peer in PEERS:
         found = {r.name: ratio for r in results if (ratio := speed(r, peer)) is not None}
@@ -209,7 +210,7 @@ def parse(
     doc: str | None = __doc__,
     row: str = "benchmarks.workers.hub_row",
 ) -> argparse.Namespace:
-    """The options, with the keys of the models that they name and the module that measures one of them."""
+    """Return the options, with the keys of the models that they name and the module that measures one of them."""
     parser = make_parser(doc or "", PEERS)
     parser.set_defaults(row=row)
     parser.add_argument("--weights", choices=("live", "frozen"), default="live", help="the backend's option")
@@ -223,7 +224,7 @@ def parse(
 
 
 def add_selection(parser: argparse.ArgumentParser) -> None:
-    """Adds the options that say which models, for how long, and where their rows are kept."""
+    """Add the options that say which models, for how long, and where their rows are kept."""
     parser.add_argument("--only", default="", metavar="TEXT", help="models whose name contains this")
     parser.add_argument("--collection", choices=COLLECTIONS, help="models of one collection")
     parser.add_argument("--limit", type=float, default=900, metavar="SECONDS", help="for one model")
@@ -236,7 +237,7 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
 
 
 def selected(parser: argparse.ArgumentParser, options: argparse.Namespace, models: Iterable[str]) -> list[str]:
-    """The keys of the models that the options name; an error of the command where there is none."""
+    """Return the keys of the models that the options name; an error of the command where there is none."""
     keys = [k for k in models if options.collection in (None, k.partition("/")[0]) and options.only in k]
     if not keys:
         parser.error("nothing to measure")
@@ -244,7 +245,7 @@ def selected(parser: argparse.ArgumentParser, options: argparse.Namespace, model
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the models; the status is 1 where one does not agree."""
+    """Run the models; the status is 1 where one does not agree."""
     restart_on_one_thread("benchmarks.hub")
     hub_models = find_library("benchmarks.models.hub")
     if hub_models is None:

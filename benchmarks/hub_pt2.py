@@ -19,17 +19,17 @@ COLUMNS = ("model", "MB", "eager error", "compiled error", "read s", "compile s"
 
 
 def agrees(result: Result) -> bool:
-    """Whether the file gave what PyTorch's eager mode gives, eagerly and compiled."""
+    """Return whether the file gave what PyTorch's eager mode gives, eagerly and compiled."""
     return not result.problems and max(result.errors.values()) <= TOLERANCE
 
 
 def is_exportable(result: Result) -> bool:
-    """Whether PyTorch writes the model to a file."""
+    """Return whether PyTorch writes the model to a file."""
     return EXPORT not in result.problems
 
 
 def format_row(result: Result) -> list[str]:
-    """The cells of a model."""
+    """Return the cells of a model."""
     return [
         result.name,
         hub.cell(result.facts.get("mb"), ".0f"),
@@ -39,7 +39,7 @@ def format_row(result: Result) -> list[str]:
 
 
 def format_rows(results: Sequence[Result]) -> str:
-    """The table, a summary, and what went wrong."""
+    """Return the table, a summary, and what went wrong."""
     exportable = [result for result in results if is_exportable(result)]
     said = f"{len(exportable)} of {len(results)} can be exported, {sum(map(agrees, exportable))} of them agree"
     return "\n".join([*hub.table(COLUMNS, map(format_row, results)), "", said, *hub.problems(results)])

@@ -18,10 +18,11 @@ COLUMNS = ("model", "f64 losses", "f32 distance over eager's", OWN, *hub.PEERS, 
 
 
 def agrees(result: Result) -> bool:
-    """Whether losses in f64 are eager's, and weights in f32 about as far from f64 as eager's.
+    """Return whether losses in f64 are eager's, and weights in f32 about as far from f64 as eager's.
 
     The median of the beginnings counts: where a value is within a rounding of a ReLU's corner, a run in f32, eager's as
-    well as any, is a thousand times as far from that in f64 as others."""
+    well as any, is a thousand times as far from that in f64 as others.
+    """
     facts = result.facts
     if OWN in result.problems or "f32_distances" not in facts:
         return False
@@ -30,7 +31,7 @@ def agrees(result: Result) -> bool:
 
 
 def format_row(result: Result) -> list[str]:
-    """The cells of a model."""
+    """Return the cells of a model."""
     distances = result.facts.get("f32_distances")
     losses = result.facts.get("f64_losses")
     return [
@@ -43,14 +44,14 @@ def format_row(result: Result) -> list[str]:
 
 
 def format_rows(results: Sequence[Result]) -> str:
-    """The table, a summary, and what went wrong."""
+    """Return the table, a summary, and what went wrong."""
     agreed = f"{sum(map(agrees, results))} of {len(results)} agree"
     lines = [*hub.table(COLUMNS, map(format_row, results)), "", agreed, *hub.ratios(results), *hub.problems(results)]
     return "\n".join(lines)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Trains the models; the status is 1 where one does not agree."""
+    """Train the models; the status is 1 where one does not agree."""
     restart_on_one_thread("benchmarks.hub_training")
     models = find_library("benchmarks.models.hub")
     if models is None:

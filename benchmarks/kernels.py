@@ -63,8 +63,8 @@ def _bytes(*shapes: Sequence[int], itemsize: int = 4) -> int:
 def _gradient(
     forward: Callable[[ModuleType], Callable[..., Any]], inputs: int
 ) -> Callable[[ModuleType], Callable[..., Any]]:
-    """A function that computes a result and its gradient for the first ``inputs`` tensors; the last one is the gradient
-    of the result, or there is none when the result is one number."""
+    """Return a function that computes a result and its gradient for the first ``inputs`` tensors; the last one is the
+    gradient of the result, or there is none when the result is one number."""
 
     def build(framework: ModuleType) -> Callable[..., Any]:
         function = forward(framework)
@@ -326,7 +326,7 @@ def onnx_call(kernel: Kernel) -> Call:
 
 
 def run_case(kernel: Kernel, peers: Sequence[str], rounds: int, seconds: float) -> Result:
-    """One kernel, measured."""
+    """Return one kernel, measured."""
     result = Result(kernel.name, {"bytes": kernel.moved})
     known: dict[str, Callable[[], Call]] = {
         "torch": lambda: torch_call(kernel, compiled=False),
@@ -340,7 +340,7 @@ def run_case(kernel: Kernel, peers: Sequence[str], rounds: int, seconds: float) 
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measures and prints."""
+    """Measure and print."""
     options = parse(argv, __doc__ or "", list(CASES), PEERS)
     results = []
     for name in options.cases:

@@ -206,7 +206,7 @@ class Built(NamedTuple):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Prints the table."""
+    """Print the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.library", description=__doc__)
     parser.add_argument("--onnx2c", metavar="PATH", help="the program onnx2c")
     parser.add_argument("--calls", type=int, default=CALLS)

@@ -39,7 +39,7 @@ def _operands(batch: int, n: int) -> dict[str, np.ndarray]:
 
 
 def _best(calls: Sequence[Callable[[], Any]]) -> list[float]:
-    """Microseconds of each call: the least of rounds in which all take turns."""
+    """Return microseconds of each call: the least of rounds in which all take turns."""
     best = [float("inf")] * len(calls)
     for _ in range(_ROUNDS):
         for i, call in enumerate(calls):
@@ -52,7 +52,7 @@ def _best(calls: Sequence[Callable[[], Any]]) -> list[float]:
 
 
 def rows(names: Sequence[str], sizes: Sequence[tuple[int, int]]) -> list[str]:
-    """Lines of the table."""
+    """Return lines of the table."""
     found = []
     for name in names:
         taken = "p" if name in ("cholesky", "eigh") else "ab" if name == "solve" else "a"
@@ -74,7 +74,7 @@ def rows(names: Sequence[str], sizes: Sequence[tuple[int, int]]) -> list[str]:
 
 
 def main() -> int:
-    """Prints the table."""
+    """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--functions", default="cholesky,solve,inv,slogdet,qr,eigh,svd", help="which, by commas")
     parser.add_argument("--quick", action="store_true", help="two sizes")

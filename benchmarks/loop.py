@@ -26,7 +26,7 @@ def perceptron(lib: Any) -> tuple[Any, list[np.ndarray], Any, Any]:
 
 
 def digits(lib: Any) -> tuple[Any, list[np.ndarray], Any, Any]:
-    """A convolutional network for digits, batch 32, SGD with momentum."""
+    """Return a convolutional network for digits, batch 32, SGD with momentum."""
     nn = lib.nn
     features = [nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(16, 32, 3, padding=1), nn.ReLU()]
     model = nn.Sequential(*features, nn.MaxPool2d(2), nn.Flatten(), nn.Linear(1568, 10))
@@ -38,7 +38,7 @@ def digits(lib: Any) -> tuple[Any, list[np.ndarray], Any, Any]:
 
 
 def tagger(lib: Any) -> tuple[Any, list[np.ndarray], Any, Any]:
-    """An LSTM that gives each word of 16 sentences of 20 a tag, Adam."""
+    """Return an LSTM that gives each word of 16 sentences of 20 a tag, Adam."""
     nn = lib.nn
 
     class Tagger(nn.Module):
@@ -58,7 +58,7 @@ def tagger(lib: Any) -> tuple[Any, list[np.ndarray], Any, Any]:
 
 
 def variational(lib: Any) -> tuple[Any, list[np.ndarray], Any, Any]:
-    """A variational autoencoder 784-256-16, batch 64, Adam; its noise is an input."""
+    """Return a variational autoencoder 784-256-16, batch 64, Adam; its noise is an input."""
     nn = lib.nn
 
     class Autoencoder(nn.Module):
@@ -89,7 +89,7 @@ def autoencoder(lib: Any) -> tuple[Any, list[np.ndarray], Any, Any]:
 
 
 def transformer(lib: Any) -> tuple[Any, list[np.ndarray], Any, Any]:
-    """A language model of two blocks, width 64, 8 texts of 32 tokens, AdamW."""
+    """Return a language model of two blocks, width 64, 8 texts of 32 tokens, AdamW."""
     nn = lib.nn
     functional = nn.functional
 
@@ -127,7 +127,7 @@ def _labels(count: int, *shape: int) -> np.ndarray:
 
 
 def make(name: str, lib: Any, compiled: bool, loops: Mapping[str, Callable[[Any], Any]] = LOOPS) -> Step:
-    """A loop with the gradients' norm limited to 1; the model is compiled or not."""
+    """Return a loop with the gradients' norm limited to 1; the model is compiled or not."""
     lib.manual_seed(0)
     model, arrays, loss_of, optimizer_of = loops[name](lib)
     run = lib.compile(model) if compiled else model
@@ -147,7 +147,7 @@ def make(name: str, lib: Any, compiled: bool, loops: Mapping[str, Callable[[Any]
 
 
 def measure(steps: dict[str, Step], rounds: int, calls: int) -> dict[str, float]:
-    """Seconds of a step: medians over rounds that alternate."""
+    """Return seconds of a step: medians over rounds that alternate."""
     found: dict[str, list[float]] = {who: [] for who in steps}
     for step in steps.values():
         for _ in range(10):
@@ -162,7 +162,7 @@ def measure(steps: dict[str, Step], rounds: int, calls: int) -> dict[str, float]
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Prints a line for each loop: microseconds of a step of graphc and torch, and how many times as fast graphc is."""
+    """Print a line for each loop: microseconds of a step of graphc and torch, and how many times as fast graphc is."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.loop", description=__doc__)
     parser.add_argument("loops", nargs="*", metavar="LOOP", help=f"some of {', '.join(LOOPS)}")
     parser.add_argument("--rounds", type=int, default=15)

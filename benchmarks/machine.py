@@ -59,12 +59,12 @@ class Measurements:
 
     @cached_property
     def ghz(self) -> float:
-        """Cycles in a nanosecond."""
+        """Return cycles in a nanosecond."""
         return 2 * probes.STEPS / self._round_ns(probes.emit_clock(self.target))
 
     @cached_property
     def operations(self) -> float:
-        """Multiply-adds of a vector in a nanosecond."""
+        """Return multiply-adds of a vector in a nanosecond."""
         target = self.target
         code = build_object(emit_peak(target), target)
         flops = measure_peak(code, PEAK, flops_per_round(target), target_spec(target))
@@ -72,23 +72,23 @@ class Measurements:
 
     @cached_property
     def operation_cycles(self) -> float:
-        """Cycles of one of many operations on vectors."""
+        """Return cycles of one of many operations on vectors."""
         return self.ghz / self.operations
 
     def chain_cycles(self) -> float:
-        """Cycles of a multiply-add that waits for the one before."""
+        """Return cycles of a multiply-add that waits for the one before."""
         return self._round_ns(probes.emit_chain(self.target)) * self.ghz / probes.STEPS
 
     def fold_cycles(self) -> float:
-        """Cycles to add up the lanes of one of many vectors."""
+        """Return cycles to add up the lanes of one of many vectors."""
         return self._round_ns(probes.emit_folds(self.target)) * self.ghz / probes.STEPS
 
     def read_speed(self, nbytes: int) -> float:
-        """Bytes in a nanosecond of reading an array again and again."""
+        """Return bytes in a nanosecond of reading an array again and again."""
         return nbytes / self._round_ns(probes.emit_read(self.target, self.target.vector_bytes), nbytes)
 
     def read_cycles(self, nbytes: int) -> float:
-        """Cycles to read a vector of such an array."""
+        """Return cycles to read a vector of such an array."""
         return self.target.vector_bytes / self.read_speed(nbytes) * self.ghz
 
     def page_read_cycles(self, nbytes: int) -> float:
@@ -98,11 +98,11 @@ class Measurements:
         return self._round_ns(text, nbytes) / (nbytes // page) * self.ghz
 
     def copy_speed(self, nbytes: int, non_temporal: bool) -> float:
-        """Bytes in a nanosecond, read and written, of a copy that touches so many."""
+        """Return bytes in a nanosecond, read and written, of a copy that touches so many."""
         return nbytes / self._round_ns(probes.emit_copy(self.target, non_temporal), nbytes // 2)
 
     def non_temporal_bytes(self) -> float | None:
-        """Bytes of a copy from which stores past the caches are the faster ones; None where they never are."""
+        """Return bytes of a copy from which stores past the caches are the faster ones; None where they never are."""
         found = None
         for nbytes in reversed(_COPY_BYTES):
             if self.copy_speed(nbytes, True) < _CLEARLY * self.copy_speed(nbytes, False):
@@ -111,7 +111,7 @@ class Measurements:
         return found
 
     def gathered_operations(self) -> float:
-        """Operations that one lane of a gathered read takes as long as."""
+        """Return operations that one lane of a gathered read takes as long as."""
         text = """graph @g(%x: f32[5120]) -> (f32[1024]) {
           %y = slice(%x) {starts=[0], stops=[5120], steps=[5]} : f32[1024]
           return %y
@@ -119,12 +119,12 @@ class Measurements:
         return self._kernel_cycles(text) / 1024 / self.operation_cycles
 
     def exponential_operations(self) -> float:
-        """Operations that an exponential takes as long as."""
+        """Return operations that an exponential takes as long as."""
         text = "graph @e(%x: f32[4096]) -> (f32[4096]) {\n  %y = exp(%x) : f32[4096]\n  return %y\n}"
         return self._kernel_cycles(text) / (4096 / self.target.lanes(float32)) / self.operation_cycles
 
     def transposed_cycles(self) -> float:
-        """Cycles of an element that is read by register transposes."""
+        """Return cycles of an element that is read by register transposes."""
         text = """graph @t(%x: f32[64,64]) -> (f32[64,64]) {
           %y = transpose(%x) {permutation=[1,0]} : f32[64,64]
           return %y
@@ -132,7 +132,8 @@ class Measurements:
         return self._kernel_cycles(text) / 64**2
 
     def packed_cycles(self, turned: bool) -> float | None:
-        """Cycles to pack an element of an operand, as it lies or by register transposes; None where none is packed."""
+        """Return cycles to pack an element of an operand, as it lies or by register transposes; None where none is
+        packed."""
         n = _PRODUCT
         text = f"""graph @p(%x: f32[{n},{n}], %w: f32[{n},{n}]) -> (f32[{n},{n}]) {{
           %y = matmul(%x, %w) {{transpose_b={str(turned).lower()}}} : f32[{n},{n}]
@@ -142,7 +143,7 @@ class Measurements:
         return cycles / n**2 if cycles else None
 
     def _kernel_cycles(self, text: str, suffix: str = "") -> float:
-        """Cycles of the kernels of a graph, those whose names end so."""
+        """Return cycles of the kernels of a graph, those whose names end so."""
         stages = Stages(parse_graph(text), target=self.target, tuned={})
         inputs = [_RANDOM.standard_normal(v.shape).astype(np.float32) for v in stages.traced.inputs]
         times = time_calls(load_stamped(stages), inputs, (), 0.2, 20_000, quantile=0.05)
@@ -150,7 +151,7 @@ class Measurements:
         return 1e9 * self.ghz * sum(seconds for call, seconds in calls if call.kernel.endswith(suffix))
 
     def _round_ns(self, text: str, nbytes: int = 0) -> float:
-        """Nanoseconds of a round of a probe: the best of several tries."""
+        """Return nanoseconds of a round of a probe: the best of several tries."""
         library = load_object(build_object(text, self.target), probes.PROBE, target_spec(self.target))
         rounds, spent = 1, 0.0
         while spent < _PASS:
@@ -166,7 +167,7 @@ class Measurements:
 
 
 def make_read(nbytes: int) -> Callable[[], None]:
-    """A call that reads so many bytes of memory once, in order."""
+    """Return a call that reads so many bytes of memory once, in order."""
     target = running_target("host")
     step = probes.STEPS * target.vector_bytes
     source = _aligned(-(-nbytes // step) * step)
@@ -183,7 +184,7 @@ def make_read(nbytes: int) -> Callable[[], None]:
 
 
 def _aligned(nbytes: int) -> np.ndarray:
-    """Zeros at the start of a page, in memory that is there."""
+    """Return zeros at the start of a page, in memory that is there."""
     page = 4096
     raw = np.zeros(nbytes + page, np.uint8)
     raw.fill(0)
@@ -246,19 +247,19 @@ class Line:
 
 
 def in_use(target: Target, name: str) -> float:
-    """The cost of that name, as ``contraction.fold``."""
+    """Return the cost of that name, as ``contraction.fold``."""
     topic, _, field = name.partition(".")
     return getattr(getattr(target.costs, topic), field)
 
 
 def names_of_costs(target: Target) -> list[str]:
-    """All costs of a target."""
+    """Return all costs of a target."""
     topics = (field.name for field in fields(target.costs) if is_dataclass(getattr(target.costs, field.name)))
     return [f"{topic}.{field.name}" for topic in topics for field in fields(getattr(target.costs, topic))]
 
 
 def measure(target: Target, names: Sequence[str]) -> tuple[float, list[Line]]:
-    """The clock in cycles per nanosecond, and a row for each name."""
+    """Return the clock in cycles per nanosecond, and a row for each name."""
     measurements, lines = Measurements(target), []
     for name in names:
         tell(name)
@@ -268,7 +269,7 @@ def measure(target: Target, names: Sequence[str]) -> tuple[float, list[Line]]:
 
 
 def format_lines(title: str, ghz: float, lines: Sequence[Line], missing: Sequence[str]) -> str:
-    """A table in Markdown, and the names of what is not in it."""
+    """Return a table in Markdown, and the names of what is not in it."""
     rows = [
         f"{title}, one core at {ghz:.2f} GHz",
         "",
@@ -294,13 +295,13 @@ def _wrapped(names: Sequence[str]) -> list[str]:
 
 
 def read_table(target: Target, sizes: Sequence[int] = _READ_BYTES) -> list[dict[str, float]]:
-    """Bytes in a nanosecond of reading arrays of so many bytes."""
+    """Return bytes in a nanosecond of reading arrays of so many bytes."""
     m = Measurements(target)
     return [{"KiB": nbytes / 1024, "read": m.read_speed(nbytes)} for nbytes in sizes]
 
 
 def copy_table(target: Target, sizes: Sequence[int] = _COPY_BYTES) -> list[dict[str, float]]:
-    """Bytes in a nanosecond, read and written, of copies that touch so many."""
+    """Return bytes in a nanosecond, read and written, of copies that touch so many."""
     m = Measurements(target)
     return [
         {"KiB": nbytes / 1024, "copy": m.copy_speed(nbytes, False), "past the caches": m.copy_speed(nbytes, True)}
@@ -309,7 +310,7 @@ def copy_table(target: Target, sizes: Sequence[int] = _COPY_BYTES) -> list[dict[
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measures and prints."""
+    """Measure and print."""
     parser = argparse.ArgumentParser("python -m benchmarks.machine", description=__doc__)
     choices = ["host", *named_targets()]
     parser.add_argument(

@@ -29,7 +29,7 @@ _STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measures and prints a table, or JSON."""
+    """Measure and print a table, or JSON."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.memory", description=__doc__)
     parser.add_argument("models", nargs="*", default=list(MODELS), help=f"of {', '.join(MODELS)}, or any train_ one")
     parser.add_argument("--budgets", default=",".join(BUDGETS), help="budgets of graphc, with commas")
@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def measure(model: str, contenders: Sequence[str], rounds: int) -> list[dict[str, Any]]:
-    """A row for each contender: a process each, which take turns."""
+    """Return a row for each contender: a process each, which take turns."""
     workers = {name: _start(model, name) for name in contenders}
     rows = {name: {"model": model, "contender": name, **_answer(worker)} for name, worker in workers.items()}
     times: dict[str, list[float]] = {name: [] for name in contenders}
@@ -77,7 +77,7 @@ def _answer(worker: Any) -> dict[str, Any]:
 
 
 def work(workload: Workload, contender: str) -> int:
-    """The worker: prepares, says what is planned, and runs a step for every line that it is given."""
+    """Return the worker: prepares, says what is planned, and runs a step for every line that it is given."""
     start = time.perf_counter()
     try:
         step, facts = (_peer_step if contender in PEERS else _own_step)(workload, contender)
@@ -129,7 +129,7 @@ def _peer_step(workload: Workload, contender: str) -> tuple[Callable[[], Any], C
 
 
 def checkpoint_blocks(library: ModuleType, model: Any) -> int:
-    """Puts PyTorch's checkpoint around the calls of the blocks of a model; returns how many there are."""
+    """Put PyTorch's checkpoint around the calls of the blocks of a model; return how many there are."""
     checkpoint = library.utils.checkpoint.checkpoint
     blocks = [m for m in model.modules() if m is not model and _BLOCK.search(type(m).__name__)]
     for block in blocks:
@@ -142,7 +142,7 @@ def _checkpointed(checkpoint: Callable[..., Any], forward: Callable[..., Any]) -
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
-    """The rows as text."""
+    """Return the rows as text."""
     lines = [f"{'model':20} {'contender':18} {'planned':>10} {'resident':>10} {'step':>10} {'again':>10} {'first':>8}"]
     for row in rows:
         head = f"{row['model']:20} {row['contender']:18}"

@@ -32,7 +32,7 @@ def model(width: int) -> nn.Module:
 
 
 def contender(watched: bool, compiled: bool, width: int = 256, batch: int = 128) -> Callable[[], None]:
-    """One training step, compiled or eager; its weights stay nearly as they are."""
+    """Return one training step, compiled or eager; its weights stay nearly as they are."""
     net = model(width)
     optimizer = gc.optim.SGD(net.parameters(), lr=1e-6)
     x, y = gc.randn(batch, width), gc.randn(batch, width)
@@ -54,7 +54,7 @@ def contender(watched: bool, compiled: bool, width: int = 256, batch: int = 128)
 
 
 def measure(rounds: int, width: int, batch: int) -> dict[str, float]:
-    """Microseconds of a step, medians, by name."""
+    """Return microseconds of a step, medians, by name."""
     runs = {
         f"{kind}, {'watched' if watched else 'alone'}": contender(watched, kind == "compiled", width, batch)
         for kind in ("compiled", "eager")
@@ -76,7 +76,7 @@ def measure(rounds: int, width: int, batch: int) -> dict[str, float]:
 
 
 def main() -> None:
-    """Prints the table."""
+    """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--width", type=int, default=256, help="of all layers (default: 256)")
     parser.add_argument("--batch", type=int, default=128, help="rows of the input (default: 128)")

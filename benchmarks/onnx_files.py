@@ -66,7 +66,7 @@ CASES = {file.name: file for file in FILES}
 
 
 def export(file: File) -> tuple[bytes, list[np.ndarray]]:
-    """The ONNX file that torch writes, and inputs."""
+    """Return the ONNX file that torch writes, and inputs."""
     torch = importlib.import_module("torch")
     workload = WORKLOADS[file.workload]
     model = build_model(torch, workload)
@@ -84,7 +84,7 @@ def export(file: File) -> tuple[bytes, list[np.ndarray]]:
 
 
 def own_call(data: bytes, inputs: Sequence[np.ndarray]) -> Call:
-    """The model of a file as a model file of graphc, loaded, called with arrays."""
+    """Return the model of a file as a model file of graphc, loaded, called with arrays."""
     module = gc.from_onnx(data)
     with tempfile.TemporaryDirectory() as folder:
         gc.export(module, *module.examples(), path=f"{folder}/net.gcm", dims=module.dims)
@@ -94,14 +94,14 @@ def own_call(data: bytes, inputs: Sequence[np.ndarray]) -> Call:
 
 
 def onnxruntime_call(data: bytes, inputs: Sequence[np.ndarray]) -> Call:
-    """A session of ONNX Runtime."""
+    """Return a session of ONNX Runtime."""
     session = make_onnx_session(importlib.import_module("onnxruntime"), data)
     feeds = dict(zip([port.name for port in session.get_inputs()], inputs, strict=True))
     return lambda: session.run(None, feeds)
 
 
 def openvino_call(data: bytes, inputs: Sequence[np.ndarray]) -> Call:
-    """A request of OpenVINO, arrays shared with numpy."""
+    """Return a request of OpenVINO, arrays shared with numpy."""
     request = make_openvino_request(importlib.import_module("openvino"), data)
     given = list(inputs)
 
@@ -120,7 +120,7 @@ CALLS: dict[str, Callable[[bytes, Sequence[np.ndarray]], Call]] = {
 
 
 def measure_file(file: File, peers: Sequence[str], rounds: int, seconds: float) -> Result:
-    """The row of a file."""
+    """Return the row of a file."""
     data, inputs = export(file)
     result = Result(file.name, {"KiB": len(data) // 1024})
 
@@ -140,7 +140,7 @@ def measure_file(file: File, peers: Sequence[str], rounds: int, seconds: float) 
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measures the files and prints the table."""
+    """Measure the files and print the table."""
     options = parse(argv, (__doc__ or "").partition("\n")[0], list(CASES), PEERS)
     if torch_on_one_thread() is None or find_library("onnxscript") is None:
         print(f"torch and onnxscript write the files: {group_command('bench')}", file=sys.stderr)

@@ -38,7 +38,7 @@ CASES = {row.name: row for row in (*(WORKLOADS[name] for name in _MODELS), *_LAY
 
 
 def graphs_of(workload: Workload, precisions: Sequence[str]) -> dict[str, Graph]:
-    """The workload's model with its weights as constants: as they are, and stored narrow."""
+    """Return the workload's model with its weights as constants: as they are, and stored narrow."""
     graphc.manual_seed(0)
     model = workload.build(graphc.nn).eval()
     examples = [graphc.tensor(a) for a in workload.draw_inputs()]
@@ -50,7 +50,7 @@ def graphs_of(workload: Workload, precisions: Sequence[str]) -> dict[str, Graph]
 
 
 def run_case(workload: Workload, precisions: Sequence[str], rounds: int, seconds: float) -> Result:
-    """One workload: the fastest call in each of several turns; facts are megabytes of constants and errors."""
+    """Return one workload: the fastest call in each of several turns; facts are megabytes of constants and errors."""
     inputs = workload.draw_inputs()
     result = Result(workload.name, {})
     stages = {name: Stages(graph) for name, graph in graphs_of(workload, precisions).items()}
@@ -67,8 +67,8 @@ def run_case(workload: Workload, precisions: Sequence[str], rounds: int, seconds
 
 
 def fastest(call: Call, seconds: float) -> float:
-    """Processor seconds of the fastest of the calls that fit into some seconds: little of it is the machine's other
-    work."""
+    """Return processor seconds of the fastest of the calls that fit into some seconds: little of it is the machine's
+    other work."""
     end = time.perf_counter() + seconds
     best = float("inf")
     while best == float("inf") or time.perf_counter() < end:
@@ -79,7 +79,7 @@ def fastest(call: Call, seconds: float) -> float:
 
 
 def format_row(result: Result, precisions: Sequence[str]) -> str:
-    """One line of the table."""
+    """Return one line of the table."""
     best = {name: min(times) for name, times in result.rounds_ms.items()}
     cells = [result.name]
     for name in (OWN, *precisions):
@@ -90,7 +90,7 @@ def format_row(result: Result, precisions: Sequence[str]) -> str:
 
 
 def report(options: argparse.Namespace, results: Mapping[str, Result]) -> None:
-    """Prints the results as JSON or as a table."""
+    """Print the results as JSON or as a table."""
     if options.json:
         print(json.dumps({"rows": [vars(r) for r in results.values()]}, indent=1))
         return
@@ -104,7 +104,7 @@ def report(options: argparse.Namespace, results: Mapping[str, Result]) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measures and prints."""
+    """Measure and print."""
     options = parse(argv, __doc__ or "", list(CASES), tuple(PRECISIONS))
     results: dict[str, Result] = {}
     for name in options.cases:

@@ -47,7 +47,7 @@ class Row:
     modules: list[str] = field(default_factory=list)
 
     def add(self, call: KernelTime, roofline: Roofline, lanes: int) -> None:
-        """Counts a call on a machine with so many lanes of f32."""
+        """Count a call on a machine with so many lanes of f32."""
         self.calls += 1
         self.seconds += call.seconds
         self.flops += call.report.flops
@@ -58,7 +58,7 @@ class Row:
 
 
 def profile_workload(workload: Workload, seconds: float, target: Target) -> Profile:
-    """The profile of a model with constant weights, or of a training step, compiled for a target."""
+    """Return the profile of a model with constant weights, or of a training step, compiled for a target."""
     graphc.manual_seed(0)
     model = fw.build_model(graphc, workload)
     examples = fw.convert_inputs(graphc, workload)
@@ -77,7 +77,7 @@ def profile_workload(workload: Workload, seconds: float, target: Target) -> Prof
 
 
 def _state(model: Any, values: Sequence[Value]) -> dict[str, np.ndarray]:
-    """Weights by path, and zeros for what an optimizer keeps."""
+    """Return weights by path, and zeros for what an optimizer keeps."""
     known = {name: t.detach().numpy() for name, t in model.state_dict().items()}
     bound = {input_path(v): v for v in values if input_class(v) != "input"}
     return {path: known.get(path, np.zeros(v.shape, v.dtype.numpy)) for path, v in bound.items()}
@@ -98,7 +98,7 @@ def _cache_speeds(target: Target) -> dict[str, float]:
 
 
 def rows_of(found: Profile, target: Target) -> list[Row]:
-    """One row per kernel, the longest first."""
+    """Return one row per kernel, the longest first."""
     rows: dict[str, Row] = {}
     roofline, lanes = measured_roofline(found.machine, target), target.lanes(float32)
     for call in found.calls:
@@ -109,7 +109,7 @@ def rows_of(found: Profile, target: Target) -> list[Row]:
 
 
 def format_profile(name: str, found: Profile, most: int, target: Target) -> str:
-    """A table in Markdown, and what all kernels together could still gain."""
+    """Return a table in Markdown, and what all kernels together could still gain."""
     machine, rows = found.machine, rows_of(found, target)
     total = sum(r.seconds for r in rows)
     floor = sum(min(r.floor, r.seconds) for r in rows)
@@ -143,7 +143,7 @@ def _line(name: str, row: Row, total: float, what: str) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measures and prints."""
+    """Measure and print."""
     parser = argparse.ArgumentParser("python -m benchmarks.roofline", description=__doc__)
     parser.add_argument("cases", nargs="*", default=CASES, metavar="WORKLOAD", help=f"default: {' '.join(CASES)}")
     parser.add_argument("--rows", type=int, default=12, help="kernels that are listed (default: 12)")

@@ -88,7 +88,7 @@ def orders(options: argparse.Namespace) -> list[tuple[dict[str, Any], int]]:
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Everything that is measured, as plain data."""
+    """Return everything that is measured, as plain data."""
     rows = []
     with tempfile.TemporaryDirectory(prefix="graphc-scaling-caches-") as caches:
         environment = make_environment(1, Path(caches))
@@ -121,12 +121,12 @@ def counts(text: str) -> list[int]:
 
 
 def numbers(text: str) -> list[float]:
-    """Numbers with commas between them."""
+    """Return numbers with commas between them."""
     return [float(n) for n in text.split(",")]
 
 
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    """The options."""
+    """Return the options."""
     parser = argparse.ArgumentParser("python -m benchmarks.scaling", description=(__doc__ or "").partition("\n\n")[0])
     add = parser.add_argument
     add("--cases", type=pick(list(CASES)), default=list(DEFAULT_CASES), metavar="A,B,..", help=", ".join(CASES))

@@ -66,7 +66,7 @@ class Case:
     """The number of indices to draw from, of an input of indices."""
 
     def input(self, sizes: Mapping[str, int]) -> Array:
-        """The input for sizes, the same ones for all contenders."""
+        """Return the input for sizes, the same ones for all contenders."""
         shape = [sizes[s] if isinstance(s, str) else s for s in self.shape]
         generator = np.random.default_rng(sum(shape))
         if self.below is not None:
@@ -74,7 +74,7 @@ class Case:
         return generator.standard_normal(shape, dtype=np.float32)
 
     def draw(self, count: int, seed: int = 0) -> list[dict[str, int]]:
-        """Sizes of so many calls."""
+        """Return sizes of so many calls."""
         generator = random.Random(seed)
         return [
             {name: generator.randrange(low, high + 1, step) for name, (low, high, step) in self.dims.items()}
@@ -87,7 +87,7 @@ class Case:
         return [*ends, *self.draw(max(0, count - 2), 1)]
 
     def read(self, text: str) -> dict[str, int]:
-        """Sizes from text: a number for each dimension, with ``x`` between them. ValueError for what is none."""
+        """Return sizes from text: a number for each dimension, with ``x`` between them. ValueError for what is none."""
         sizes = dict(zip(self.dims, map(int, text.split("x")), strict=True))
         for name, (low, high, step) in self.dims.items():
             if sizes[name] not in range(low, high + 1, step):
@@ -126,7 +126,7 @@ class Setting:
 
     @property
     def expected(self) -> dict[str, int]:
-        """The sizes that decisions about speed are made for."""
+        """Return the sizes that decisions about speed are made for."""
         return {name: hint(_dimension(name, *d)) for name, d in self.case.dims.items()}
 
     @cached_property
@@ -136,7 +136,7 @@ class Setting:
         return self.case.build(graphc.nn).eval()
 
     def spec(self) -> tuple[Any, ...]:
-        """The sizes of the input as graphc's ``dims`` takes them."""
+        """Return the sizes of the input as graphc's ``dims`` takes them."""
         known = {name: _dimension(name, *d) for name, d in self.case.dims.items()}
         return tuple(known[s] if isinstance(s, str) else s for s in self.case.shape)
 
@@ -145,7 +145,7 @@ class Setting:
         return graphc.compile(self.model, dims=[self.spec()])
 
     def own(self) -> Run:
-        """The call of ``for_all``."""
+        """Return the call of ``for_all``."""
         return called(self.for_all())
 
     @cached_property
@@ -172,7 +172,7 @@ class Setting:
 
     @cached_property
     def onnx(self) -> bytes:
-        """The model as torch exports it, with dynamic axes."""
+        """Return the model as torch exports it, with dynamic axes."""
         torch, model = self.torch_model
         x = torch.from_numpy(self.case.input({n: max(2, h // 4 // s * s) for n, (_, h, s) in self.case.dims.items()}))
         axes = {i: name for i, name in enumerate(self.case.shape) if isinstance(name, str)}
@@ -183,7 +183,7 @@ class Setting:
         return file.getvalue()
 
     def onnxruntime(self) -> Run:
-        """A session of onnxruntime."""
+        """Return a session of onnxruntime."""
         library = find_library("onnxruntime")
         if library is None:
             raise ImportError("onnxruntime is not installed")
@@ -191,7 +191,7 @@ class Setting:
         return lambda x: session.run(None, {"x": x})[0]
 
     def openvino(self) -> Run:
-        """A request of openvino, in float32."""
+        """Return a request of openvino, in float32."""
         openvino = find_library("openvino")
         if openvino is None:
             raise ImportError("openvino is not installed")
@@ -206,7 +206,7 @@ def _dimension(name: str, low: int, high: int, step: int) -> Any:
 
 
 def called(compiled: Any) -> Run:
-    """The call of a compiled function."""
+    """Return the call of a compiled function."""
 
     def run(x: Array) -> Any:
         with graphc.no_grad():
@@ -216,7 +216,7 @@ def called(compiled: Any) -> Run:
 
 
 def seconds_of(run: Run, inputs: Sequence[Array]) -> float:
-    """Seconds that the calls take together."""
+    """Return seconds that the calls take together."""
     start = time.perf_counter()
     for x in inputs:
         run(x)
@@ -224,14 +224,14 @@ def seconds_of(run: Run, inputs: Sequence[Array]) -> float:
 
 
 def resident() -> int:
-    """Bytes of this process that lie in memory."""
+    """Return bytes of this process that lie in memory."""
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def run_stream(case: Case, peers: Sequence[str], count: int) -> dict[str, Any]:
-    """Seconds of each contender for a stream of mixed sizes: the time until its first result, the first stream with it,
-    and the median of later ones, in turns."""
+    """Return seconds of each contender for a stream of mixed sizes: the time until its first result, the first stream
+    with it, and the median of later ones, in turns."""
     setting, inputs = Setting(case), [case.input(sizes) for sizes in case.draw(count)]
     runs: dict[str, Run] = {}
     rows: dict[str, dict[str, Any]] = {}
@@ -270,14 +270,14 @@ def run_stream(case: Case, peers: Sequence[str], count: int) -> dict[str, Any]:
 
 
 def _warm_up() -> None:
-    """Compiles something small: what a process does once is part of no compile that is measured."""
+    """Compile something small: what a process does once is part of no compile that is measured."""
     rows = graphc.Dim("rows", 1, 8)
     called(graphc.compile(graphc.nn.Linear(4, 4), dims=[(rows, 4)]))(np.zeros((2, 4), np.float32))
 
 
 def _first_call(setting: Setting, compiled: Any) -> tuple[Any, dict[str, Any]]:
-    """A compiled model after its first call at the expected sizes: how long that took, bytes of code, and how many
-    kernels have versions."""
+    """Return a compiled model after its first call at the expected sizes: how long that took, bytes of code, and how
+    many kernels have versions."""
     x = setting.case.input(setting.expected)
     start = time.perf_counter()
     called(compiled)(x)
@@ -286,7 +286,8 @@ def _first_call(setting: Setting, compiled: Any) -> tuple[Any, dict[str, Any]]:
 
 
 def run_fixed(case: Case, given: Sequence[dict[str, int]], rounds: int, seconds: float) -> list[dict[str, Any]]:
-    """One program for all sizes beside the program for each, in alternating rounds; errors are against eager mode."""
+    """Return one program for all sizes beside the program for each, in alternating rounds; errors are against eager
+    mode."""
     setting = Setting(case)
     _warm_up()
     program, compiled = _first_call(setting, setting.for_all())
@@ -314,7 +315,7 @@ def run_fixed(case: Case, given: Sequence[dict[str, int]], rounds: int, seconds:
 
 
 def run_memory(case: Case, count: int) -> dict[str, Any]:
-    """Megabytes of the process after a call at the largest sizes and few or all of ``count`` at random ones."""
+    """Return megabytes of the process after a call at the largest sizes and few or all of ``count`` at random ones."""
     setting = Setting(case)
     run = setting.own()
     run(case.input(setting.largest))
@@ -327,7 +328,8 @@ def run_memory(case: Case, count: int) -> dict[str, Any]:
 
 
 def run_calls(rounds: int) -> dict[str, dict[str, float]]:
-    """Microseconds of a call of a perceptron, 4-8-2, of the size of the call before, or of another one, in turns."""
+    """Return microseconds of a call of a perceptron, 4-8-2, of the size of the call before, or of another one, in
+    turns."""
     graphc.manual_seed(0)
     nn, dims = graphc.nn, [(graphc.Dim("batch", 1, 64),)]
     model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)).eval()
@@ -353,21 +355,21 @@ def run_calls(rounds: int) -> dict[str, dict[str, float]]:
 
 
 def format_memory(results: Mapping[str, Mapping[str, Any]]) -> str:
-    """A row for each case."""
+    """Return a row for each case."""
     lines = [f"| model | calls | MB after {_FEW} | MB after all |", "|" + "---|" * 4]
     lines += [f"| {case} | {r['count']} | {r['few_mb']:.2f} | {r['all_mb']:.2f} |" for case, r in results.items()]
     return "\n".join(lines)
 
 
 def format_calls(results: Mapping[str, Mapping[str, float]]) -> str:
-    """A row for each way to call."""
+    """Return a row for each way to call."""
     lines = ["| call | the same size, us | another size, us |", "|" + "---|" * 3]
     lines += [f"| {name} | {r['same_us']:.2f} | {r['other_us']:.2f} |" for name, r in results.items()]
     return "\n".join(lines)
 
 
 def format_streams(results: Mapping[str, Mapping[str, Any]], peers: Sequence[str]) -> str:
-    """A row for each case and contender."""
+    """Return a row for each case and contender."""
     lines = [
         "| stream | engine | first call | first stream | later ones | error | times the best peer |",
         "|" + "---|" * 7,
@@ -386,7 +388,7 @@ def format_streams(results: Mapping[str, Mapping[str, Any]], peers: Sequence[str
 
 
 def format_fixed(results: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
-    """A row for each case and size."""
+    """Return a row for each case and size."""
     lines = ["| model | sizes | one program, ms | fixed, ms | fixed / one | error |", "|" + "---|" * 6]
     for case, rows in results.items():
         for row in rows:
@@ -402,7 +404,7 @@ def format_fixed(results: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measures and prints."""
+    """Measure and print."""
     parser = make_parser(__doc__ or "", PEERS)
     parser.add_argument(
         "--only", default="", metavar="TEXT", help="the case of this name, or cases with it in their names"
@@ -431,7 +433,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def report(options: argparse.Namespace, cases: Sequence[Case], given: Mapping[str, Sequence[dict[str, int]]]) -> None:
-    """Measures the cases, at the sizes that are given if there are some, and prints JSON or a table."""
+    """Measure the cases, at the sizes that are given if there are some, and print JSON or a table."""
     if options.fixed:
         sizes = {c.name: given[c.name] or c.limits(options.count or 20) for c in cases}
         found: Any = {c.name: run_fixed(c, sizes[c.name], options.rounds, options.seconds) for c in cases}

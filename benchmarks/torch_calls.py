@@ -33,7 +33,7 @@ Calls = Mapping[str, Callable[[], object]]
 
 
 def in_turns(calls: Calls, rounds: int, repeats: int) -> dict[str, float]:
-    """Seconds of one call of each, the median over rounds of so many repeats."""
+    """Return seconds of one call of each, the median over rounds of so many repeats."""
     for call in calls.values():
         for _ in range(WARM_CALLS):
             call()
@@ -48,12 +48,12 @@ def in_turns(calls: Calls, rounds: int, repeats: int) -> dict[str, float]:
 
 
 def compiled(model: Any, backend: Any, **options: Any) -> Any:
-    """A model that torch.compile has taken afresh; several of them may be in use."""
+    """Return a model that torch.compile has taken afresh; several of them may be in use."""
     return torch.compile(model, backend=backend, dynamic=False, options=options or None)
 
 
 def guards(module: Any, examples: Sequence[Any]) -> Any:
-    """A backend that computes nothing: what Dynamo takes for itself."""
+    """Return a backend that computes nothing: what Dynamo takes for itself."""
     output = next(node for node in module.graph.nodes if node.op == "output")
     made = tuple([torch.zeros(tuple(v.meta["example_value"].shape)) for v in output.args[0]])
     return lambda *args: made
@@ -77,12 +77,13 @@ def nothing(module: Any, examples: Sequence[Any]) -> Any:
 
 
 def small_model() -> Any:
-    """A model whose time is that of the call."""
+    """Return a model whose time is that of the call."""
     return torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU()).eval()
 
 
 def tiny(rounds: int, peers: Mapping[str, Any], repeats: int = 2000) -> dict[str, float]:
-    """Seconds of a call of the small model: ``guards``, ``nothing``, ``live``, ``frozen`` and the peers by name."""
+    """Return seconds of a call of the small model: ``guards``, ``nothing``, ``live``, ``frozen`` and the peers by
+    name."""
     x = torch.randn(2, 8)
     models = {"guards": compiled(small_model(), guards), "nothing": compiled(small_model(), nothing)}
     models |= {name: compiled(small_model(), "graphc", weights=name) for name in ("live", "frozen")}
@@ -92,7 +93,7 @@ def tiny(rounds: int, peers: Mapping[str, Any], repeats: int = 2000) -> dict[str
 
 
 def resnet(rounds: int) -> dict[str, float]:
-    """Seconds of a call of ResNet-50: ``file``, ``frozen``, ``live``."""
+    """Return seconds of a call of ResNet-50: ``file``, ``frozen``, ``live``."""
     x = torch.randn(1, 3, 224, 224)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "resnet50.gcm"
@@ -106,7 +107,7 @@ def resnet(rounds: int) -> dict[str, float]:
 
 
 def memory(model: Any, x: Any) -> tuple[int, int]:
-    """Bytes of a model's parameters and buffers, and of what a call in inference prepares of them."""
+    """Return bytes of a model's parameters and buffers, and of what a call in inference prepares of them."""
     before = _prepared()
     call = compiled(model, "graphc")
     with torch.no_grad():
@@ -116,7 +117,7 @@ def memory(model: Any, x: Any) -> tuple[int, int]:
 
 
 def _prepared() -> dict[int, int]:
-    """The bytes of all prepared weights, by where they lie: programs share them."""
+    """Return the bytes of all prepared weights, by where they lie: programs share them."""
     programs = [x for x in gc.get_objects() if type(x) is Weights]
     return {array.ctypes.data: array.nbytes for weights in programs for array in weights.prepared_arrays()}
 
@@ -126,7 +127,7 @@ def _call(model: Any, x: Any) -> Callable[[], object]:
 
 
 def report(title: str, times: Mapping[str, float], base: str, unit: float, name: str) -> str:
-    """A table: times, and what they are more than the base."""
+    """Return a table: times, and what they are more than the base."""
     lines = [f"{title:<12}{name:>10}{'more':>10}{'ratio':>8}"]
     for key, seconds in times.items():
         more = (seconds - times[base]) / unit
@@ -135,7 +136,7 @@ def report(title: str, times: Mapping[str, float], base: str, unit: float, name:
 
 
 def main() -> None:
-    """Prints both tables."""
+    """Print both tables."""
     parser = argparse.ArgumentParser(description="What a call through torch.compile costs.")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=15)

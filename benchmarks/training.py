@@ -23,7 +23,7 @@ TOLERANCE, NARROW_TOLERANCE = 1e-3, 3e-2
 
 
 def agrees(result: Result) -> bool:
-    """Whether all contenders have the losses of the reference."""
+    """Return whether all contenders have the losses of the reference."""
     known = result.errors.items()
     narrow = (NARROW, AUTOCAST)
     far = [name for name, error in known if not error <= (NARROW_TOLERANCE if name in narrow else TOLERANCE)]
@@ -31,7 +31,7 @@ def agrees(result: Result) -> bool:
 
 
 def best_ratio(result: Result, own: str = OWN) -> float | None:
-    """The time of PyTorch's fastest one, with factors like its own, over that of one of graphc's."""
+    """Return the time of PyTorch's fastest one, with factors like its own, over that of one of graphc's."""
     rivals = (EAGER, INDUCTOR) if own == OWN else TORCH
     times = [ms for name in rivals if (ms := result.ms(name)) is not None]
     mine = result.ms(own)
@@ -39,7 +39,7 @@ def best_ratio(result: Result, own: str = OWN) -> float | None:
 
 
 def run_loop(key: str, options: argparse.Namespace) -> Result:
-    """One loop in a process of its own, with its own empty caches."""
+    """Return one loop in a process of its own, with its own empty caches."""
     with tempfile.TemporaryDirectory(prefix="graphc-training-") as folder:
         environment = make_environment(options.threads, Path(folder))
         environment |= dict.fromkeys(LIMITED, str(options.threads))
@@ -58,7 +58,7 @@ def run_loop(key: str, options: argparse.Namespace) -> Result:
 
 
 def format_rows(results: Sequence[Result], names: Sequence[str]) -> str:
-    """The table, and what went wrong."""
+    """Return the table, and what went wrong."""
     columns = ["loop", "weights", *names, "best of torch / graphc", "/ bf16", "losses apart", "first step s"]
     lines = table(columns, [_row(result, names) for result in results])
     lines += ["", f"{sum(map(agrees, results))} of {len(results)} agree"]
@@ -79,7 +79,7 @@ def _row(result: Result, names: Sequence[str]) -> list[str]:
 
 
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    """The options."""
+    """Return the options."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", metavar="TEXT", help="loops whose name contains this")
     parser.add_argument("--contenders", default=",".join(NAMES), metavar="NAMES", help="separated by commas")
@@ -100,7 +100,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measures the loops; the status is 1 where losses do not agree."""
+    """Measure the loops; the status is 1 where losses do not agree."""
     options = parse(argv)
     pin(options.threads)
     results = []

@@ -30,7 +30,7 @@ def make_model() -> nn.Sequential:
 
 
 def make_optimizer(model: nn.Sequential) -> Lion:
-    """The last layer learns at half the rate."""
+    """Return the last layer learns at half the rate."""
     first, _, last = model
     return Lion([{"params": first.parameters()}, {"params": last.parameters(), "lr": 5e-4}])
 

@@ -45,7 +45,7 @@ def train(path: Path, steps: int = 500) -> dict[str, np.ndarray]:
 
 
 def load_library(folder: Path) -> Any:
-    """The loader of the library, which imports numpy alone."""
+    """Return the loader of the library, which imports numpy alone."""
     spec = importlib.util.spec_from_file_location("product_loader", folder / "product_loader.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

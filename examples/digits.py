@@ -64,7 +64,7 @@ def load(folder: Path | None) -> tuple[Images, Labels, Images, Labels]:
 
 
 def run(main: Callable[[], None]) -> None:
-    """Runs a program; Ctrl-C and missing files end it with one line instead of a traceback."""
+    """Run a program; Ctrl-C and missing files end it with one line instead of a traceback."""
     try:
         main()
     except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""Trains the network on handwritten digits in several processes, each with a part of every batch.
+"""Train the network on handwritten digits in several processes, each with a part of every batch.
 
 ``mpiexec -n 2 python examples/digits_parallel.py``; without ``mpiexec`` it is one process, which learns the same.
 """

@@ -1,4 +1,4 @@
-"""Trains a small language model, exports it as one model file, and generates text: blocks, then token by token."""
+"""Train a small language model, exports it as one model file, and generates text: blocks, then token by token."""
 
 from __future__ import annotations
 

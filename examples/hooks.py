@@ -1,4 +1,4 @@
-"""Watches the digit network from the outside: statistics of activations and gradients through hooks, in eager mode."""
+"""Watch the digit network from the outside: statistics of activations and gradients through hooks, in eager mode."""
 
 from __future__ import annotations
 

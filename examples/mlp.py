@@ -1,4 +1,4 @@
-"""Trains a perceptron to tell two spirals apart: the graph as text, eager and compiled training, the exported model."""
+"""Train a perceptron to tell two spirals apart: the graph as text, eager and compiled training, the exported model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trains a small convolutional network on handwritten digits in compiled mode, exports it, and runs the export."""
+"""Train a small convolutional network on handwritten digits in compiled mode, exports it, and runs the export."""
 
 from __future__ import annotations
 

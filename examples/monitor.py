@@ -1,4 +1,4 @@
-"""Watches the digit network while it trains: a live table in the terminal, a page, and event files for TensorBoard."""
+"""Watch the digit network while it trains: a live table in the terminal, a page, and event files for TensorBoard."""
 
 from __future__ import annotations
 

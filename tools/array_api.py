@@ -1,4 +1,4 @@
-"""Runs the public conformance suite of the array API standard on ``graphc.array_api`` and prints what passes.
+"""Run the public conformance suite of the array API standard on ``graphc.array_api`` and prints what passes.
 
 ``python -m tools.array_api --suite PATH`` takes a checkout of data-apis/array-api-tests with its submodule, whose
 requirements are installed; ``--max-examples`` is its number of examples (100), ``--only`` a part of the name of tests.
@@ -47,7 +47,7 @@ class Outcome(NamedTuple):
 
 
 def exclusions(text: str) -> dict[str, str]:
-    """Names of tests, each with its reason: the comment above its group."""
+    """Return names of tests, each with its reason: the comment above its group."""
     found: dict[str, str] = {}
     reason, before = "", ""
     for line in text.splitlines():
@@ -60,7 +60,7 @@ def exclusions(text: str) -> dict[str, str]:
 
 
 def prepared(suite: Path, folder: Path) -> Path:
-    """A copy of the suite, which a run writes to; raises SystemExit for what is none."""
+    """Return a copy of the suite, which a run writes to; raises SystemExit for what is none."""
     if not (suite / _TYPES).exists():
         raise SystemExit(f"{suite} is no checkout of data-apis/array-api-tests")
     copy = folder / "suite"
@@ -69,12 +69,12 @@ def prepared(suite: Path, folder: Path) -> Path:
 
 
 def missing_types() -> list[str]:
-    """The element types of the standard that graphc has not."""
+    """Return the element types of the standard that graphc has not."""
     return [name for name in TYPES if not hasattr(array_api, name)]
 
 
 def run(suite: Path, examples: int, only: str | None) -> list[Outcome]:
-    """The outcomes of the tests of a suite, in order; raises SystemExit where it cannot be run."""
+    """Return the outcomes of the tests of a suite, in order; raises SystemExit where it cannot be run."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         copy, report = prepared(suite, folder), folder / "report.xml"
@@ -91,7 +91,7 @@ def run(suite: Path, examples: int, only: str | None) -> list[Outcome]:
 
 
 def outcomes(cases: Iterable[ElementTree.Element]) -> Iterable[Outcome]:
-    """The outcomes in a report of pytest (JUnit's XML)."""
+    """Yield the outcomes in a report of pytest (JUnit's XML)."""
     for case in cases:
         file = case.get("classname", "").split(".")
         inner = "::".join([*file[2:], case.get("name", "")])
@@ -107,7 +107,7 @@ def _kind(case: ElementTree.Element) -> tuple[str, str]:
 
 
 def judged(found: Iterable[Outcome], expected: Iterable[str]) -> list[Outcome]:
-    """Outcomes in which tests that are excluded say so; ``*`` in a name stands for anything."""
+    """Return outcomes in which tests that are excluded say so; ``*`` in a name stands for anything."""
     patterns = [re.compile(".*".join(map(re.escape, name.split("*")))) for name in expected]
     renamed = {"failed": "excluded", "passed": "excluded, passed"}
     return [

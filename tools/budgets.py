@@ -57,7 +57,7 @@ class Record(TypedDict):
 
 
 def model_figures(name: str) -> Figures:
-    """Figures of a benchmark model, frozen or as a training step:
+    """Return figures of a benchmark model, frozen or as a training step:
 
     ``kernels``, ``arena_bytes``, ``cycles`` (the schedule's own estimate), ``code_bytes`` (of the object), and
     ``packed_bytes`` (constants that were put into another order).
@@ -92,31 +92,31 @@ def import_figures() -> Figures:
 
 
 def measure(name: str) -> Figures:
-    """The figures of a model, or of IMPORT."""
+    """Return the figures of a model, or of IMPORT."""
     return import_figures() if name == IMPORT else model_figures(name)
 
 
 def read(path: Path = FILE) -> Record:
-    """The record."""
+    """Return the record."""
     return json.loads(path.read_text(encoding="utf-8"))
 
 
 def allowed(record: Record, name: str) -> Figures:
-    """The figures that a model may have now."""
+    """Return the figures that a model may have now."""
     figures = dict(record["figures"].get(name, {}))
     figures.update({c["figure"]: c["value"] for c in record["changes"] if c["model"] == name})
     return figures
 
 
 def comparable(record: Record, figures: Figures) -> Figures:
-    """The figures without code's where that was measured with another LLVM."""
+    """Return the figures without code's where that was measured with another LLVM."""
     if record["llvmlite"] == llvmlite.__version__:
         return figures
     return {figure: value for figure, value in figures.items() if figure != CODE}
 
 
 def differences(record: Record, name: str, figures: Figures) -> list[str]:
-    """One line for each figure of a model that is not as recorded."""
+    """Return one line for each figure of a model that is not as recorded."""
     limits = allowed(record, name)
     lines = []
     for figure, value in comparable(record, figures).items():
@@ -129,7 +129,7 @@ def differences(record: Record, name: str, figures: Figures) -> list[str]:
 
 
 def recorded(record: Record, name: str, figures: Figures, reason: str) -> Record:
-    """The record with what differs in it."""
+    """Return the record with what differs in it."""
     limits = allowed(record, name)
     changes: list[Change] = [
         {"model": name, "figure": figure, "value": value, "reason": reason}
@@ -140,7 +140,7 @@ def recorded(record: Record, name: str, figures: Figures, reason: str) -> Record
 
 
 def write(record: Record, path: Path = FILE) -> None:
-    """Stores the record, one model or change a line."""
+    """Store the record, one model or change a line."""
     models = _lines(f"{json.dumps(name)}: {json.dumps(figures)}" for name, figures in record["figures"].items())
     changes = _lines(json.dumps(change) for change in record["changes"])
     head = f'"commit": {json.dumps(record["commit"])},\n "llvmlite": {json.dumps(record["llvmlite"])}'

@@ -43,13 +43,13 @@ Costs = dict[str, float]
 
 
 def policy() -> nn.Module:
-    """A small control policy, 17-64-64-6."""
+    """Return a small control policy, 17-64-64-6."""
     gc.manual_seed(0)
     return nn.Sequential(nn.Linear(17, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 6))
 
 
 def mlp() -> nn.Module:
-    """A perceptron so small that its kernels cost next to nothing."""
+    """Return a perceptron so small that its kernels cost next to nothing."""
     gc.manual_seed(0)
     return nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
 
@@ -100,14 +100,14 @@ def run_cases(names: Sequence[str], few: int, many: int, folder: Path) -> None:
 
 
 def read_counts(folder: Path) -> list[int]:
-    """Instructions between one dump of callgrind and the next, in order."""
+    """Return instructions between one dump of callgrind and the next, in order."""
     files = sorted(folder.glob("counts.*"), key=lambda path: int(path.suffix[1:]))
     found = [re.search(r"^summary: (\d+)", path.read_text(encoding="utf-8"), re.MULTILINE) for path in files]
     return [int(match[1]) for match in found if match]
 
 
 def measure(tree: Path, names: Sequence[str], few: int, many: int) -> Costs:
-    """Instructions per call of graphc in a tree. Raises RuntimeError where the run fails."""
+    """Return instructions per call of graphc in a tree. Raises RuntimeError where the run fails."""
     with tempfile.TemporaryDirectory(prefix="graphc-call-cost-") as place:
         folder = Path(place)
         command = ["valgrind", "--tool=callgrind", "--smc-check=all-non-file", f"--dump-before={MARK}"]

@@ -21,11 +21,11 @@ class _Names(dict[Any, Any]):
         self.prefix = prefix
 
     def number(self, old: str) -> str:
-        """The new name of ``old``, which gets the next number where it has none yet."""
+        """Return the new name of ``old``, which gets the next number where it has none yet."""
         return self.setdefault(old, f"{self.prefix}{len(self)}")
 
     def axis(self, axis: Axis) -> Axis:
-        """The new axis for ``axis``."""
+        """Return the new axis for ``axis``."""
         return self.setdefault(axis, Axis(f"{self.prefix}{len(self)}", axis.extent))
 
 
@@ -47,12 +47,12 @@ class _KernelNames:
                 self.scalars.number(statement.name)
 
     def kernel(self, kernel: Kernel, name: str) -> Kernel:
-        """The kernel under its new name, with new names inside, without the module paths that it comes from."""
+        """Return the kernel under its new name, with new names inside, without the module paths that it comes from."""
         buffers = tuple(replace(b, name=self.buffers[b.name]) for b in kernel.buffers)
         return Kernel(name, buffers, self.renamed(kernel.body))
 
     def renamed(self, part: Any) -> Any:
-        """Any part of a statement."""
+        """Return any part of a statement."""
         if isinstance(part, Index):
             return substitute(part, self._atom)
         if isinstance(part, Axis):
@@ -78,8 +78,9 @@ class _KernelNames:
 
 
 def canonical_program(program: Program) -> str:
-    """The text of a scheduled program whose names are numbers: those of storages, kernels, buffers, axes, scalars and
-    accumulators. Paths of params and states stay; module paths of kernels, which are for people, are left out."""
+    """Return the text of a scheduled program whose names are numbers: those of storages, kernels, buffers, axes,
+    scalars and accumulators. Paths of params and states stay; module paths of kernels, which are for people, are left
+    out."""
     storages, kernels, axes = _Names("s"), _Names("k"), _Names("r")
     for storage in program.storages:
         storages.number(storage.name)
@@ -126,7 +127,8 @@ _INTERNAL = re.compile(r'define internal [^@]*(@(?:"[^"]*"|[\w.$-]+))')
 
 
 def canonical_llvm(text: str) -> str:
-    """An LLVM module in which values, labels and internal functions have numbers for names; other symbols stay."""
+    """Return an LLVM module in which values, labels and internal functions have numbers for names; other symbols
+    stay."""
     internal = set(_INTERNAL.findall(text))
     functions = _Names("@f")
     text = _GLOBAL.sub(lambda m: functions.number(m[0]) if m[0] in internal else m[0], text)

@@ -52,7 +52,7 @@ def _capture(graph: Graph, *_options: Any) -> Any:
 
 
 def step_graph(model: Any, loss: Callable[..., Any], optimizer: Any, x: Any, y: Any) -> Graph:
-    """The graph of a compiled training step, before it is optimized."""
+    """Return the graph of a compiled training step, before it is optimized."""
     with mock.patch.object(bound_program, "compile_on", _capture):
         try:
             graphc.compile_step(model, loss, optimizer)(x, y)
@@ -62,7 +62,7 @@ def step_graph(model: Any, loss: Callable[..., Any], optimizer: Any, x: Any, y: 
 
 
 def workload_graph(workload: Workload) -> Graph:
-    """The graph of a workload as its row of the benchmarks runs it: frozen, or the training step."""
+    """Return the graph of a workload as its row of the benchmarks runs it: frozen, or the training step."""
     model, inputs = fw.build_model(graphc, workload), fw.convert_inputs(graphc, workload)
     if workload.train:
         x, y = inputs
@@ -73,7 +73,7 @@ def workload_graph(workload: Workload) -> Graph:
 
 
 def _forms(workload: Workload) -> Graphs:
-    """A model's graphs: as it is called, with weights that are watched, frozen, narrowed, and its gradients."""
+    """Yield a model's graphs: as it is called, with weights that are watched, frozen, narrowed, and its gradients."""
     name = workload.name
     model, inputs = fw.build_model(graphc, workload), fw.convert_inputs(graphc, workload)
     traced = snapshot(model, inputs)
@@ -128,7 +128,8 @@ def names() -> list[str]:
 
 
 def graphs(wanted: Sequence[str], quick: bool = False) -> Graphs:
-    """The random graphs (fewer when ``quick``), models and examples that are wanted, each made when it is asked for."""
+    """Yield the random graphs (fewer when ``quick``), models and examples that are wanted, each made when it is asked
+    for."""
     if RANDOM in wanted:
         count = QUICK_RANDOM_GRAPHS if quick else RANDOM_GRAPHS
         yield from ((f"{RANDOM}/{seed}", seeded_graph(seed)) for seed in range(count))

@@ -33,7 +33,7 @@ def digest(data: str | bytes) -> str:
 
 
 def graph_digests(name: str, graph: Graph, targets: Sequence[str], code: bool) -> Iterator[tuple[str, str]]:
-    """The digests of one graph on each target; of object code only where ``code``."""
+    """Yield the digests of one graph on each target; of object code only where ``code``."""
     first: Stages | None = None
     for target in targets:
         stages = Stages(graph, target=target_named(target), tuned={})
@@ -50,13 +50,13 @@ def graph_digests(name: str, graph: Graph, targets: Sequence[str], code: bool) -
 
 
 def compute(models: Sequence[str], targets: Sequence[str], quick: bool = False) -> Iterator[tuple[str, str]]:
-    """All digests of these models."""
+    """Yield all digests of these models."""
     for name, graph in cases.graphs(models, quick):
         yield from graph_digests(name, graph, targets, code=not quick)
 
 
 def until_first(found: Iterator[tuple[str, str]], old: Digests) -> Digests:
-    """The digests up to the first one that differs from ``old``; all of them where none does."""
+    """Return the digests up to the first one that differs from ``old``; all of them where none does."""
     digests: Digests = {}
     for key, value in found:
         digests[key] = value
@@ -66,7 +66,7 @@ def until_first(found: Iterator[tuple[str, str]], old: Digests) -> Digests:
 
 
 def differences(old: Digests, new: Digests) -> list[str]:
-    """One line for each digest that differs, that is gone, or that is new."""
+    """Return one line for each digest that differs, that is gone, or that is new."""
     lines = []
     for key in sorted(old.keys() | new.keys()):
         if key not in new:

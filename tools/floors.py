@@ -176,8 +176,8 @@ FRONT_DOOR = frozenset(
 
 
 def floor_of(module: str) -> str | None:
-    """The listed package to which a module of graphc belongs, ``ir.kernel`` for ``graphc.ir.kernel.text``; None for
-    the front door. Raises KeyError for a package at the top that is not listed."""
+    """Return the listed package to which a module of graphc belongs, ``ir.kernel`` for ``graphc.ir.kernel.text``; None
+    for the front door. Raises KeyError for a package at the top that is not listed."""
     parts = module.split(".")[1:]
     for length in range(len(parts), 0, -1):
         name = ".".join(parts[:length])
@@ -189,5 +189,5 @@ def floor_of(module: str) -> str | None:
 
 
 def imports_allowed(here: str, there: str) -> bool:
-    """Whether a floor may import another one."""
+    """Return whether a floor may import another one."""
     return here == there or there in FLOORS[here]

@@ -42,7 +42,7 @@ class Plan:
 
     @property
     def is_emulated(self) -> bool:
-        """A dry run."""
+        """Return a dry run."""
         return self.device == "cuda-emu"
 
 
@@ -167,7 +167,7 @@ def run_part(part: Part, plan: Plan, seconds: float) -> dict[str, Any]:
 
 
 def _run(words: Sequence[str], seconds: float) -> tuple[str, str, int]:
-    """Status, output and exit status of a process group, which is ended when its time is over."""
+    """Return status, output and exit status of a process group, which is ended when its time is over."""
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as out:
         environment = {**os.environ, "GRAPHC_CACHE": "off", "PYTHONUNBUFFERED": "1"}
         try:
@@ -190,7 +190,7 @@ def _run(words: Sequence[str], seconds: float) -> tuple[str, str, int]:
 
 
 def parse(out: str) -> dict[str, Any]:
-    """The JSON object that output ends with, or its last lines."""
+    """Return the JSON object that output ends with, or its last lines."""
     for start in ("{\n", "{"):
         for line in [i for i in _starts(out, start)][-1:]:
             try:
@@ -208,7 +208,8 @@ def _starts(out: str, begin: str) -> list[int]:
 def run_suite(
     plan: Plan, parts: Sequence[Part] = PARTS, write: Callable[[dict[str, Any]], None] = lambda _: None
 ) -> dict[str, Any]:
-    """All parts in order; what one leaves of its time is for those after it. ``write`` gets the report after each."""
+    """Return all parts in order; what one leaves of its time is for those after it. ``write`` gets the report after
+    each."""
     end = time.monotonic() + 60 * plan.minutes
     report: dict[str, Any] = {"suite": 1, "device": plan.device, "minutes": plan.minutes, "parts": {}}
     for i, part in enumerate(parts):
@@ -222,7 +223,7 @@ def run_suite(
 
 
 def table(report: dict[str, Any], parts: Sequence[Part] = PARTS) -> str:
-    """The end of the output: a line per part, and the times."""
+    """Return the end of the output: a line per part, and the times."""
     lines = []
     for part in parts:
         found = report["parts"].get(part.name)
@@ -236,7 +237,7 @@ def table(report: dict[str, Any], parts: Sequence[Part] = PARTS) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command: 0 where no part failed, 1 where one did, 3 where the device cannot be used."""
+    """Return the command: 0 where no part failed, 1 where one did, 3 where the device cannot be used."""
     parser = argparse.ArgumentParser("python -m tools.gpu_suite", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--minutes", type=float, default=10.0, help="for all parts together (10)")
     parser.add_argument("--out", type=Path, help="the file of JSON that the report is written to")

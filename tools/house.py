@@ -108,7 +108,7 @@ class Module:
 
     @cached_property
     def nodes(self) -> tuple[ast.AST, ...]:
-        """All nodes of its syntax; every figure reads them."""
+        """Return all nodes of its syntax; every figure reads them."""
         return tuple(ast.walk(self.tree))
 
     @property
@@ -119,19 +119,19 @@ class Module:
 
 
 def read_modules(root: Path = ROOT) -> list[Module]:
-    """All modules of the package."""
+    """Return all modules of the package."""
     paths = sorted((root / PACKAGE).rglob("*.py"))
     return [Module(p.relative_to(root).as_posix(), p.read_text(encoding="utf-8")) for p in paths]
 
 
 def modules_at_the_top(modules: Sequence[Module]) -> list[Place]:
-    """Modules beside the packages whose import path users do not know."""
+    """Return modules beside the packages whose import path users do not know."""
     tops = (m for m in modules if m.path.count("/") == 1)
     return [Place(m.path, 1, "belongs into a package") for m in tops if Path(m.path).stem not in FRONT_DOOR]
 
 
 def without_floor(modules: Sequence[Module]) -> list[Place]:
-    """Modules whose package has no floor."""
+    """Return modules whose package has no floor."""
     found = []
     for module in modules:
         try:
@@ -142,7 +142,7 @@ def without_floor(modules: Sequence[Module]) -> list[Place]:
 
 
 def circles(modules: Sequence[Module]) -> list[Place]:
-    """Packages with a floor that import each other, when they are loaded or for types only."""
+    """Return packages with a floor that import each other, when they are loaded or for types only."""
     graph = nx.DiGraph()
     names = {m.name for m in modules}
     for module in modules:
@@ -167,8 +167,8 @@ def _imported(module: Module, names: set[str]) -> Iterator[str]:
 
 
 def names_of_ops(modules: Sequence[Module]) -> list[Place]:
-    """Tables keyed by names of ops in packages that see graphs; comparisons with such names, and look-ups of them,
-    outside of the ops."""
+    """Return tables keyed by names of ops in packages that see graphs; comparisons with such names, and look-ups of
+    them, outside of the ops."""
     return [place for module in _outside_of_ops(modules) for place in _named_ops(module)]
 
 
@@ -218,7 +218,7 @@ def _identities(module: Module) -> Iterator[Place]:
     known = _imported_from_ops(module)
 
     def is_op(node: ast.AST | None) -> bool:
-        """Whether an expression is an op that was imported, or one of an imported module of ops."""
+        """Return whether an expression is an op that was imported, or one of an imported module of ops."""
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             return isinstance(getattr(known.get(node.value.id), node.attr, None), OpFunction)
         return isinstance(node, ast.Name) and isinstance(known.get(node.id), OpFunction)
@@ -235,7 +235,8 @@ def _identities(module: Module) -> Iterator[Place]:
 
 
 def _emits(node: ast.AST) -> bool:
-    """Whether an expression is ``emit(graph, cast.op, ...)`` or ``tracer.apply(cast.op, ...)``: an op is applied."""
+    """Return whether an expression is ``emit(graph, cast.op, ...)`` or ``tracer.apply(cast.op, ...)``: an op is
+    applied."""
     return isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in ("emit", "apply")
 
 
@@ -250,7 +251,7 @@ def _imported_from_ops(module: Module) -> dict[str, object]:
 
 
 def loose_numbers(modules: Sequence[Module]) -> list[Place]:
-    """Numbers without a name that reach a comparison or a price where ways to compile are chosen."""
+    """Return numbers without a name that reach a comparison or a price where ways to compile are chosen."""
     choosing = [m for m in modules if m.path.startswith(tuple(f"{PACKAGE}/{p}/" for p in CHOOSE))]
     choosing = [m for m in choosing if not m.path.startswith(f"{PACKAGE}/{FORMULAS}/")]
     return [place for module in choosing for place in _loose_numbers(module)]
@@ -269,15 +270,15 @@ def _loose_numbers(module: Module) -> Iterator[Place]:
 
 
 def _operands(node: ast.AST) -> Iterator[ast.Constant]:
-    """Numbers of a comparison or an arithmetic expression; those within calls and subscripts count too."""
+    """Yield numbers of a comparison or an arithmetic expression; those within calls and subscripts count too."""
     for part in ast.walk(node):
         if isinstance(part, ast.Constant) and isinstance(part.value, int | float) and not isinstance(part.value, bool):
             yield part
 
 
 def retired_words(modules: Sequence[Module]) -> list[Place]:
-    """Names of functions, classes, arguments, variables and fields in packages that compile that are no words of the
-    field."""
+    """Return names of functions, classes, arguments, variables and fields in packages that compile that are no words of
+    the field."""
     compiling = [m for m in modules if m.path.startswith(tuple(f"{PACKAGE}/{p}/" for p in COMPILE))]
     return [place for module in compiling for place in _retired_words(module)]
 
@@ -290,7 +291,7 @@ def _retired_words(module: Module) -> Iterator[Place]:
 
 
 def _given_name(node: ast.AST) -> str:
-    """The name that a definition, an argument or an assignment gives; empty for anything else."""
+    """Return the name that a definition, an argument or an assignment gives; empty for anything else."""
     if isinstance(node, ast.FunctionDef | ast.ClassDef):
         return node.name
     if isinstance(node, ast.arg):
@@ -301,7 +302,8 @@ def _given_name(node: ast.AST) -> str:
 
 
 def families_outside(modules: Sequence[Module]) -> list[Place]:
-    """Families of processors and their instructions in texts of what makes code, outside of the machine's room."""
+    """Return families of processors and their instructions in texts of what makes code, outside of the machine's
+    room."""
     making = [m for m in modules if m.path.startswith(f"{PACKAGE}/{CODE}/")]
     making = [m for m in making if not m.path.startswith(f"{PACKAGE}/{MACHINE}/")]
     return [place for module in making for place in _families(module)]
@@ -328,7 +330,7 @@ def late_edges(modules: Sequence[Module]) -> list[Place]:
 
 
 def unused_late_edges(modules: Sequence[Module]) -> list[Place]:
-    """Edges that `tools.floors.LATE_EDGES` lists, and that no module makes any more."""
+    """Return edges that `tools.floors.LATE_EDGES` lists, and that no module makes any more."""
     made = {(here, there) for module in modules for _, here, there in _late_edges(module)}
     return [
         Place("tools/floors.py", 1, f"{here} -> {there}") for here, there in LATE_EDGES if (here, there) not in made
@@ -358,13 +360,13 @@ def _late_edges(module: Module) -> Iterator[tuple[int, str, str]]:
 
 
 def long_folders(modules: Sequence[Module]) -> list[Place]:
-    """Folders with more files than a reader can survey."""
+    """Return folders with more files than a reader can survey."""
     counts = plain_english.long_folders([Path(m.path) for m in modules])
     return [Place(folder.as_posix(), 1, f"{count} files") for folder, count in counts.items()]
 
 
 def shared_class_names(modules: Sequence[Module]) -> list[Place]:
-    """Class names that three or more modules define."""
+    """Return class names that three or more modules define."""
     homes = plain_english.shared_class_names({Path(m.path): m.tree for m in modules})
     return [Place(paths[0].as_posix(), 1, f"{name}, in {len(paths)} modules") for name, paths in homes.items()]
 

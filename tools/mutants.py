@@ -87,7 +87,7 @@ def choose(root: Path, paths: Sequence[str], seed: int, count: int) -> list[Muta
 
 
 def groups_of(path: str, root: Path) -> list[list[str]]:
-    """The tests that run for a changed module, in order."""
+    """Return the tests that run for a changed module, in order."""
     module = PurePosixPath(path.removeprefix("graphc/"))
     folder = PurePosixPath("tests") / module.parent
     mirror = sorted(p.relative_to(root).as_posix() for p in (root / folder).glob(f"test_{module.stem}*.py"))
@@ -121,7 +121,7 @@ class Copy:
 
     @contextlib.contextmanager
     def changed(self, mutant: Mutant) -> Iterator[str]:
-        """Changes the file; gives its source as it is otherwise."""
+        """Change the file; return its source as it is otherwise."""
         file = self.folder / mutant.path
         source = file.read_text(encoding="utf-8")
         try:
@@ -131,7 +131,7 @@ class Copy:
             file.write_text(source, encoding="utf-8")
 
     def run(self, arguments: Sequence[str], cpu_s: int, note: Path = Path(os.devnull)) -> Ended:
-        """Runs ``python -m ...`` in the copy; ``note`` is for the first test that fails."""
+        """Run ``python -m ...`` in the copy; ``note`` is for the first test that fails."""
         settings = {"PYTHONDONTWRITEBYTECODE": "1", "GRAPHC_CACHE": "off", "PYTHONPATH": str(self.folder)}
         settings[first_failure.VARIABLE] = str(note)
 
@@ -157,7 +157,7 @@ class Copy:
         return Ended(process.returncode, output, process.returncode in (-9, -24))
 
     def failing_test(self, names: Sequence[str], cpu_s: int) -> str:
-        """The first test that fails only because of the change; "hang"; empty where none does."""
+        """Return the first test that fails only because of the change; "hang"; empty where none does."""
         deselected: list[str] = []
         note = self.folder.with_suffix(".failure")
         while True:
@@ -177,7 +177,7 @@ class Copy:
             deselected.append(test)
 
     def passes(self, test: str) -> bool:
-        """Whether a test passes here."""
+        """Return whether a test passes here."""
         if test not in self.sound:
             self.sound[test] = self.run(["pytest", "-q", "-p", "no:cacheprovider", test], CPU_S[1]).status == 0
         return self.sound[test]
@@ -226,7 +226,7 @@ class Run:
             out.write(json.dumps(record) + "\n")
 
     def go(self) -> None:
-        """Judges what is not known yet, until the time is up."""
+        """Judge what is not known yet, until the time is up."""
         original = Copy(self.archive, self.folder / "original")
         mutants = choose(original.folder, self.options.paths, self.options.seed, self.options.count)
         wanted = [m for m in mutants if self._is_open(self.known.get(m.number))]
@@ -269,13 +269,13 @@ def _git(*arguments: str) -> bytes:
 
 
 def describe(result: Result) -> str:
-    """One line."""
+    """Return one line."""
     end = f" by {result.by}" if result.by else f" after {result.groups} groups" if result.status == "alive" else ""
     return f"{result.number}: {result.path}:{result.line} {result.kind}: {result.change}: {result.status}{end}"
 
 
 def summary(results: Sequence[Result]) -> str:
-    """Figures of all results, and what is alive."""
+    """Return figures of all results, and what is alive."""
     counts = Counter(r.status for r in results)
     different = counts["killed"] + counts["alive"]
     share = counts["killed"] / different if different else 1.0

@@ -31,7 +31,7 @@ class Mutation:
     text: str
 
     def apply(self, source: str) -> str:
-        """The changed source."""
+        """Return the changed source."""
         return source[: self.start] + self.text + source[self.stop :]
 
     def describe(self, source: str) -> str:
@@ -55,7 +55,7 @@ class _Finder:
         return len(self.bytes[: self.lines[line - 1] + column].decode())
 
     def text(self, node: ast.AST) -> str:
-        """The source of a node."""
+        """Return the source of a node."""
         return self.source[slice(*self._span(node))]
 
     def _span(self, node: ast.AST) -> tuple[int, int]:
@@ -63,12 +63,12 @@ class _Finder:
         return self._offset(n.lineno, n.col_offset), self._offset(n.end_lineno or 0, n.end_col_offset or 0)
 
     def change(self, kind: str, node: ast.AST, text: str) -> Mutation:
-        """The change of a whole node."""
+        """Return the change of a whole node."""
         start, stop = self._span(node)
         return Mutation(kind, node.lineno, start, stop, text)  # type: ignore[attr-defined]
 
     def find(self) -> Iterator[Mutation]:
-        """Changes in the order of the source."""
+        """Change in the order of the source."""
         stack: list[ast.AST] = [self.tree]
         while stack:
             node = stack.pop()
@@ -183,12 +183,12 @@ class _Finder:
 
 
 def find_mutations(source: str) -> list[Mutation]:
-    """All changes of a source, in order; some of them may be no Python (see ``is_python``)."""
+    """Return all changes of a source, in order; some of them may be no Python (see ``is_python``)."""
     return list(_Finder(source).find())
 
 
 def is_python(source: str) -> bool:
-    """Whether Python reads it."""
+    """Return whether Python reads it."""
     try:
         compile(source, "<mutant>", "exec")
     except SyntaxError:

@@ -46,5 +46,5 @@ class ProgressBar:
 
 
 def progress_bar(total: int, unit: str) -> ProgressBar:
-    """A bar of ``total`` steps."""
+    """Return a bar of ``total`` steps."""
     return ProgressBar(total, unit)

@@ -120,7 +120,7 @@ class RunTimes:
 
     @property
     def processor(self) -> float:
-        """Processor seconds of everything."""
+        """Return processor seconds of everything."""
         return sum(self.collecting) + sum(test[0] for test in self.tests.values())
 
 

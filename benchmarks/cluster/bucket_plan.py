@@ -24,7 +24,7 @@ class Silent(Alone):
         self.size = size
 
     def all_reduce(self, source: np.ndarray, result: np.ndarray, op: str) -> None:
-        """Does nothing."""
+        """Do nothing."""
 
     def gather_objects(self, value: Any) -> list[Any]:
         """The same value for all."""
@@ -36,9 +36,9 @@ SILENT = Group(Silent(2))
 
 
 def recorded_step(step: Callable[[], Any]) -> dict[str, Any]:
-    """A step as plain data: its beginning on the machine's clock and its seconds, and for each bucket, in seconds from
-    the beginning, when it was handed over, when its reduction began and ended, and when the optimizer asked for it and
-    got it."""
+    """Return a step as plain data: its beginning on the machine's clock and its seconds, and for each bucket, in
+    seconds from the beginning, when it was handed over, when its reduction began and ended, and when the optimizer
+    asked for it and got it."""
     with timeline() as spans:
         begin = time.perf_counter()
         step()
@@ -51,6 +51,6 @@ def recorded_step(step: Callable[[], Any]) -> dict[str, Any]:
 
 
 def plan_of(name: str, samples: int, recorded: Mapping[str, Any]) -> Plan:
-    """The plan of a step that was recorded with reductions that take no time."""
+    """Return the plan of a step that was recorded with reductions that take no time."""
     buckets = [BucketTimes(b["nbytes"], b[START][0], b[WAIT][0]) for b in recorded["buckets"]]
     return Plan(name, samples, recorded["seconds"], tuple(buckets))

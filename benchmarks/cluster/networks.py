@@ -46,7 +46,7 @@ class Level:
     link: Link
 
     def seconds(self, nbytes: float, algorithm: str) -> float:
-        """A reduce-scatter or an all-gather of ``nbytes`` per rank, by ``ring`` or ``tree``."""
+        """Return a reduce-scatter or an all-gather of ``nbytes`` per rank, by ``ring`` or ``tree``."""
         if algorithm == "ring":
             rounds, sent = self.count - 1, 1 - 1 / self.count
         else:
@@ -76,18 +76,19 @@ class Network:
         return [level for level in found if level.count > 1]
 
     def half(self, ranks: int, algorithm: str) -> Cost:
-        """A reduce-scatter or an all-gather. Between machines each rank has only its part of the bytes, and all ranks
-        of a machine share its link, so that all bytes go through that once."""
+        """Return a reduce-scatter or an all-gather. Between machines each rank has only its part of the bytes, and all
+        ranks of a machine share its link, so that all bytes go through that once."""
         levels = self.levels(ranks)
         return lambda nbytes: sum(level.seconds(nbytes, algorithm) for level in levels)
 
     def all_reduce(self, ranks: int, algorithm: str = "ring") -> Cost:
-        """An all-reduce, which is a reduce-scatter and an all-gather.
+        """Return an all-reduce, which is a reduce-scatter and an all-gather.
 
         ``ring``: ``2 (n - 1) latency + 2 (n - 1) / n bytes / bandwidth`` (P. Patarasuk, X. Yuan, Bandwidth optimal
         all-reduce algorithms for clusters of workstations, 2009). ``tree``: recursive halving and doubling, ``2 log2(n)
         latency`` and the same bytes (R. Thakur, R. Rabenseifner, W. Gropp, Optimization of collective communication
-        operations in MPICH, 2005), where n is a power of two."""
+        operations in MPICH, 2005), where n is a power of two.
+        """
         half = self.half(ranks, algorithm)
         return lambda nbytes: 2 * half(nbytes)
 
@@ -97,8 +98,8 @@ _BETTER, _ROUNDING = 0.9, 1e-12
 
 
 def fit(times: Mapping[int, float], ranks: int) -> Link:
-    """The link under which rings of ``ranks`` take the times, in seconds by bytes, that were measured: least squares of
-    the relative differences with no figure below zero, for the best place of ``cached`` among the sizes."""
+    """Return the link under which rings of ``ranks`` take the times, in seconds by bytes, that were measured: least
+    squares of the relative differences with no figure below zero, for the best place of ``cached`` among the sizes."""
     sizes = np.array(sorted(times), float)
     spent = np.array([times[int(n)] for n in sizes])
     sent = (1 - 1 / ranks) * sizes
@@ -113,7 +114,7 @@ def fit(times: Mapping[int, float], ranks: int) -> Link:
 
 
 def _least(columns: np.ndarray) -> tuple[np.ndarray, float]:
-    """The factors, none below zero, whose sum of the columns is nearest to one, and how far that is."""
+    """Return the factors, none below zero, whose sum of the columns is nearest to one, and how far that is."""
     best, least = np.zeros(columns.shape[1]), inf
     for count in range(1, columns.shape[1] + 1):
         for chosen in map(list, combinations(range(columns.shape[1]), count)):
@@ -135,7 +136,7 @@ def errors(times: Mapping[int, float], cost: Cost) -> dict[int, float]:
 
 
 def interpolated(times: Mapping[int, float]) -> Cost:
-    """The times that were measured, and between them a power of the bytes; the nearest speed beyond them."""
+    """Return the times that were measured, and between them a power of the bytes; the nearest speed beyond them."""
     sizes = sorted(times)
     known = np.log([times[s] for s in sizes])
 
@@ -148,7 +149,7 @@ def interpolated(times: Mapping[int, float]) -> Cost:
 
 
 def sizes_until(most: int, least: int = 4 << 10, factor: int = 4) -> Sequence[int]:
-    """Bytes of messages that are measured, each ``factor`` times the one before."""
+    """Return bytes of messages that are measured, each ``factor`` times the one before."""
     found = [least]
     while found[-1] * factor <= most:
         found.append(found[-1] * factor)

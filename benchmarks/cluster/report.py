@@ -20,19 +20,19 @@ Measured = Mapping[str, Any]
 
 
 def rows_of(measured: Measured, mode: str, peer: str = "") -> Iterator[Row]:
-    """The measurements of a kind that did not fail."""
+    """Yield the measurements of a kind that did not fail."""
     for row in measured["rows"]:
         if row["mode"] == mode and "problem" not in row and row["peer"] == (peer or row["peer"]):
             yield row
 
 
 def times_of(row: Row) -> dict[int, float]:
-    """The fastest all-reduces by bytes."""
+    """Return the fastest all-reduces by bytes."""
     return {int(nbytes): min(rounds) for nbytes, rounds in row["seconds"].items()}
 
 
 def plans_of(measured: Measured) -> dict[str, Plan]:
-    """The plans that were recorded, by case, each on the fewest ranks, at the speed of a rank alone."""
+    """Return the plans that were recorded, by case, each on the fewest ranks, at the speed of a rank alone."""
     found: dict[str, Plan] = {}
     for row in sorted(rows_of(measured, "training", OWN), key=lambda r: r["ranks"]):
         if row["plan"] and row["case"] not in found:
@@ -59,7 +59,7 @@ class Training:
 
     @property
     def efficiency(self) -> float:
-        """Samples per second of all ranks over as many times those of one."""
+        """Return samples per second of all ranks over as many times those of one."""
         return self.alone / self.parallel
 
     @property
@@ -69,12 +69,12 @@ class Training:
 
     @property
     def rate(self) -> float:
-        """Samples per second of all ranks."""
+        """Return samples per second of all ranks."""
         return self.ranks * self.samples / self.parallel
 
 
 def trainings(measured: Measured) -> list[Training]:
-    """All steps that were measured."""
+    """Return all steps that were measured."""
     found = []
     for row in rows_of(measured, "training"):
         best = {kind: min(row["seconds"][kind]) for kind in ("alone", "beside", "parallel", "reduction")}
@@ -108,12 +108,12 @@ class Checks:
     steps: list[StepCheck]
 
     def as_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         return asdict(self)
 
 
 def checked(measured: Measured) -> Checks:
-    """Fits the model to the all-reduces on the fewest ranks, and compares it with all others and with steps."""
+    """Fit the model to the all-reduces on the fewest ranks, and compare it with all others and with steps."""
     reductions = {row["ranks"]: times_of(row) for row in rows_of(measured, "reductions", OWN) if row["ranks"] > 1}
     if not reductions:
         raise SystemExit("no all-reduce of several ranks was measured, which the model begins with")
@@ -132,7 +132,7 @@ def checked(measured: Measured) -> Checks:
 
 
 def _ring(link: Link, ranks: int, fewest: int, cores: int) -> Cost:
-    """A ring in one machine, whose cores are shared where there are more ranks than on the run of the fit."""
+    """Return a ring in one machine, whose cores are shared where there are more ranks than on the run of the fit."""
     shared = max(1.0, ranks / cores) / max(1.0, fewest / cores)
     return Network(link.shared_by(shared), link, ranks).all_reduce(ranks)
 
@@ -142,13 +142,13 @@ Paper = Sequence[tuple[Assumed, Mapping[str, list[PaperRow]]]]
 
 
 def on_paper(measured: Measured, assumed: Sequence[Assumed]) -> Paper:
-    """The rows of all cases whose plan is known."""
+    """Return the rows of all cases whose plan is known."""
     plans = {case: plan for case, plan in plans_of(measured).items() if plan.buckets}
     return [(one, {case: scale(plan, one) for case, plan in plans.items()}) for one in assumed]
 
 
 def paper_as_json(paper: Paper) -> list[dict[str, Any]]:
-    """Plain data."""
+    """Return plain data."""
     return [
         {**asdict(assumed), "cases": {case: [asdict(row) for row in rows] for case, rows in found.items()}}
         for assumed, found in paper
@@ -159,7 +159,7 @@ def paper_as_json(paper: Paper) -> list[dict[str, Any]]:
 
 
 def report(measured: Measured, checks: Checks, paper: Paper) -> str:
-    """All tables in Markdown."""
+    """Return all tables in Markdown."""
     note = measured.get("note", "")
     parts = [
         f"{measured['cpu']}, {measured['cores']} cores, each rank on one; {measured['rounds']} rounds. {note}".rstrip(),
@@ -270,7 +270,7 @@ def _paper_line(first: PaperRow, zero: PaperRow) -> list[str]:
 
 
 def page(measured: Measured, checks: Checks, paper: Paper) -> str:
-    """The page of the documentation."""
+    """Return the page of the documentation."""
     return f"{_HEAD}\n{report(measured, checks, paper)}\n"
 
 

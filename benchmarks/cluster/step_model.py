@@ -39,7 +39,7 @@ class Plan:
 
     @property
     def update(self) -> float:
-        """Seconds of the optimizer: from the first bucket that it asks for to the end."""
+        """Return seconds of the optimizer: from the first bucket that it asks for to the end."""
         return self.seconds - self.buckets[0].needed if self.buckets else 0.0
 
 
@@ -56,7 +56,7 @@ class Step:
     """Collectives with beginning and end."""
 
     def efficiency(self, plan: Plan) -> float:
-        """The samples per second of a rank over those of a rank alone."""
+        """Return the samples per second of a rank over those of a rank alone."""
         return plan.seconds / self.seconds
 
 
@@ -72,7 +72,7 @@ class _Run:
         self.spans: list[tuple[str, float, float]] = []
 
     def begin(self, name: str, at: float, seconds: float) -> float:
-        """A collective that is asked for at that point of the step; gives the time of its end."""
+        """Return a collective that is asked for at that point of the step; gives the time of its end."""
         start = max(at + self.delay, self.free)
         self.free = start + seconds
         self.delay += (1 - self.overlap) * seconds
@@ -85,8 +85,8 @@ class _Run:
 
 
 def plain(plan: Plan, reduce: Cost, overlap: float = 1.0) -> Step:
-    """A step whose buckets are all-reduced. ``overlap``: which part of a reduction's time its rank computes meanwhile:
-    1 where a core or a device does the communication, 0 where it takes that of the computing."""
+    """Return a step whose buckets are all-reduced. ``overlap``: which part of a reduction's time its rank computes
+    meanwhile: 1 where a core or a device does the communication, 0 where it takes that of the computing."""
     run = _Run(overlap)
     ends = [run.begin(f"reduce {i}", b.ready, reduce(b.nbytes)) for i, b in enumerate(plan.buckets)]
     for bucket, end in zip(plan.buckets, ends, strict=True):
@@ -95,9 +95,9 @@ def plain(plan: Plan, reduce: Cost, overlap: float = 1.0) -> Step:
 
 
 def sharded(plan: Plan, half: Cost, ranks: int, overlap: float = 1.0) -> Step:
-    """A step with ZeRO-1 (S. Rajbhandari et al., ZeRO: memory optimizations toward training trillion parameter models,
-    2020): buckets are reduce-scattered, each rank updates its part of them, and the parts are gathered before the step
-    ends. ``half``: of a reduce-scatter or an all-gather."""
+    """Return a step with ZeRO-1 (S. Rajbhandari et al., ZeRO: memory optimizations toward training trillion parameter
+    models, 2020): buckets are reduce-scattered, each rank updates its part of them, and the parts are gathered before
+    the step ends. ``half``: of a reduce-scatter or an all-gather."""
     run, parts, at = _Run(overlap), _updates(plan), 0.0
     ends = [run.begin(f"scatter {i}", b.ready, half(b.nbytes)) for i, b in enumerate(plan.buckets)]
     gathered = []
@@ -113,7 +113,7 @@ def sharded(plan: Plan, half: Cost, ranks: int, overlap: float = 1.0) -> Step:
 
 
 def _updates(plan: Plan) -> list[float]:
-    """Seconds of the optimizer's work on each bucket: by its bytes."""
+    """Return seconds of the optimizer's work on each bucket: by its bytes."""
     return [plan.update * b.nbytes / max(1, plan.nbytes) for b in plan.buckets]
 
 
@@ -123,7 +123,7 @@ def _step(seconds: float, run: _Run) -> Step:
 
 
 def bound(plan: Plan, communication: float) -> float:
-    """The efficiency where nothing overlaps: compute / (compute + reduction)."""
+    """Return the efficiency where nothing overlaps: compute / (compute + reduction)."""
     return plan.seconds / (plan.seconds + communication)
 
 
@@ -161,7 +161,7 @@ def slower(plan: Plan, factor: float) -> Plan:
 
 
 def scale(plan: Plan, assumed: Assumed) -> list[Row]:
-    """All numbers of ranks, plain and sharded: the better of ring and tree."""
+    """Return all numbers of ranks, plain and sharded: the better of ring and tree."""
     rows, plan = [], slower(plan, 1 / assumed.speed)
     for count in assumed.ranks:
         for kind in (PLAIN, ZERO):

@@ -13,8 +13,9 @@ COMPUTE, REDUCTIONS = 0, 1
 
 
 def chrome_trace(name: str, ranks: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The events of a step that all ranks have recorded (scaling_plan.recorded_step) on one clock, in microseconds from
-    the first beginning. The format: Trace Event Format, Google, events of phase X (complete) and M (metadata)."""
+    """Return the events of a step that all ranks have recorded (scaling_plan.recorded_step) on one clock, in
+    microseconds from the first beginning. The format: Trace Event Format, Google, events of phase X (complete) and M
+    (metadata)."""
     zero = min(rank["begin"] for rank in ranks)
     events: list[dict[str, Any]] = []
     for number, rank in enumerate(ranks):
@@ -26,7 +27,8 @@ def chrome_trace(name: str, ranks: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def pieces(rank: dict[str, Any]) -> list[tuple[int, str, float, float]]:
-    """Row, name, beginning and end, in seconds, of what a rank does in a step: computing is what is between waits."""
+    """Return row, name, beginning and end, in seconds, of what a rank does in a step: computing is what is between
+    waits."""
     found: list[tuple[int, str, float, float]] = []
     for bucket in rank["buckets"]:
         found.append((REDUCTIONS, f"{bucket['name']}, {bucket['nbytes']} bytes", *bucket[REDUCE]))

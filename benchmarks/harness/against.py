@@ -45,17 +45,18 @@ class Change:
 
     @property
     def counts(self) -> bool:
-        """Whether it lies outside of what the same code shows."""
+        """Return whether it lies outside of what the same code shows."""
         return not self.low <= self.ratio <= self.high
 
     @property
     def worse(self) -> bool:
-        """Whether it counts and is below LEAST."""
+        """Return whether it counts and is below LEAST."""
         return self.counts and self.ratio < LEAST
 
 
 def run(commit: str, workloads: Sequence[str], turns: Turns, tell: Tell, module: str = PEERS["graphc"]) -> list[Row]:
-    """The times of the workloads on this tree, its copy and a commit. Raises ValueError for an unknown commit."""
+    """Return the times of the workloads on this tree, its copy and a commit. Raises ValueError for an unknown
+    commit."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="graphc-against-")))
         trees = {
@@ -96,7 +97,7 @@ def judge(row: Row) -> Change | None:
 
 
 def format_changes(rows: Sequence[Row], commit: str) -> str:
-    """The table, and the workloads whose change counts below it."""
+    """Return the table, and the workloads whose change counts below it."""
     lines = [f"| workload | now ms | again ms | {commit} ms | {commit} / now | again / now | |", "|" + "---|" * 7]
     problems, better, worse, unclear = [], [], [], []
     for row in rows:

@@ -17,7 +17,7 @@ MEASURING = ("benchmarks", "tools")
 
 
 def resolve(commit: str, root: Path = ROOT) -> str:
-    """The short name of a commit; raises ValueError where git knows none."""
+    """Return the short name of a commit; raises ValueError where git knows none."""
     command = ["git", "-C", str(root), "rev-parse", "--verify", "--short", f"{commit}^{{commit}}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -26,8 +26,8 @@ def resolve(commit: str, root: Path = ROOT) -> str:
 
 
 def extract(commit: str, folder: Path, root: Path = ROOT) -> Path:
-    """Makes ``folder`` a tree from which ``python -m benchmarks`` and ``python -m tools.x`` measure that commit's
-    graphc; returns it."""
+    """Make ``folder`` a tree from which ``python -m benchmarks`` and ``python -m tools.x`` measure that commit's
+    graphc; return it."""
     command = ["git", "-C", str(root), "archive", "--format=zip", resolve(commit, root), *MEASURED]
     archive = subprocess.run(command, capture_output=True, check=True).stdout
     folder.mkdir(parents=True)
@@ -38,7 +38,7 @@ def extract(commit: str, folder: Path, root: Path = ROOT) -> Path:
 
 
 def copy_present(folder: Path, root: Path = ROOT) -> Path:
-    """Makes ``folder`` a tree as ``extract`` does, of the files as they are here; returns it."""
+    """Make ``folder`` a tree as ``extract`` does, of the files as they are here; return it."""
     folder.mkdir(parents=True)
     _copy((*MEASURED, *MEASURING), folder, root)
     return folder

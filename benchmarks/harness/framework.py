@@ -1,4 +1,4 @@
-"""Builds and runs workloads with torch or graphc, which share the names that are used here."""
+"""Build and runs workloads with torch or graphc, which share the names that are used here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measures one workload: sets every peer up, compares their numbers, then times them in turns."""
+"""Measure one workload: sets every peer up, compares their numbers, then times them in turns."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Figures:
 
     @property
     def ms(self) -> float | None:
-        """Median over the rounds."""
+        """Return median over the rounds."""
         return statistics.median(self.rounds_ms) if self.rounds_ms else None
 
 
@@ -49,13 +49,14 @@ class Row:
 
     @property
     def best_peer(self) -> str | None:
-        """The fastest peer that is not graphc."""
+        """Return the fastest peer that is not graphc."""
         timed = {name: figures.ms for name, figures in self.peers.items() if name not in OWN and figures.ms is not None}
         return min(timed, key=lambda name: timed[name]) if timed else None
 
     @property
     def ratio(self) -> float | None:
-        """Median over the rounds of the best peer's time over graphc's in the same round: above 1 graphc is faster."""
+        """Return median over the rounds of the best peer's time over graphc's in the same round: above 1 graphc is
+        faster."""
         best = self.best_peer
         if best is None or "graphc" not in self.peers:
             return None

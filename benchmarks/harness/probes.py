@@ -20,7 +20,7 @@ def _vector(target: Target, element: str = "float") -> str:
 def _function(
     target: Target, setup: Sequence[str], loop: Sequence[str], after: Sequence[str], declare: str = ""
 ) -> str:
-    """The function: ``setup``, then ``loop`` once for each round ``%i``, then ``after``."""
+    """Return the function: ``setup``, then ``loop`` once for each round ``%i``, then ``after``."""
     return "\n".join(
         [
             f'target triple = "{target.triple}"',
@@ -56,8 +56,8 @@ _EACH_ROUND = "  %i = phi i64 [ 0, %entry ], [ %next, %loop ]"
 
 
 def _over_bytes(steps: Sequence[str], stride: int, before: Sequence[str] = (), start: str = "0") -> list[str]:
-    """A round that goes over all bytes: ``steps`` at ``%at``, which begins at ``start`` and moves by STEPS strides.
-    ``before`` begins with the phis of what passes from round to round, by ``%entry`` and ``%end``."""
+    """Return a round that goes over all bytes: ``steps`` at ``%at``, which begins at ``start`` and moves by STEPS
+    strides. ``before`` begins with the phis of what passes from round to round, by ``%entry`` and ``%end``."""
     return [
         "  %i = phi i64 [ 0, %entry ], [ %next, %end ]",
         *before,
@@ -73,7 +73,7 @@ def _over_bytes(steps: Sequence[str], stride: int, before: Sequence[str] = (), s
 
 
 def _total(operation: str, kind: str) -> list[str]:
-    """Stores what ``operation`` makes of ``%b0`` and all that follow, of a type of LLVM."""
+    """Store what ``operation`` makes of ``%b0`` and all that follow, of a type of LLVM."""
     sums = [f"  %s{k} = {operation} {kind} %{f's{k - 1}' if k > 1 else 'b0'}, %b{k}" for k in range(1, STEPS)]
     return [*sums, f"  store {kind} %s{STEPS - 1}, ptr %target, align 4"]
 
@@ -114,8 +114,8 @@ def emit_chain(target: Target) -> str:
 
 
 def emit_read(target: Target, stride: int, turn: int = 0) -> str:
-    """A round reads vectors ``stride`` bytes apart from all bytes; where ``turn`` is given the next one begins a cache
-    line behind it, up to so many bytes from the start (a power of two)."""
+    """Return a round reads vectors ``stride`` bytes apart from all bytes; where ``turn`` is given the next one begins a
+    cache line behind it, up to so many bytes from the start (a power of two)."""
     vector = _vector(target, "i32")
     loads = []
     for k in range(STEPS):
@@ -133,7 +133,7 @@ def emit_read(target: Target, stride: int, turn: int = 0) -> str:
 
 
 def emit_copy(target: Target, non_temporal: bool) -> str:
-    """A round copies all bytes, by stores past the caches or ordinary ones."""
+    """Return a round copies all bytes, by stores past the caches or ordinary ones."""
     vector, size = _vector(target, "i32"), target.vector_bytes
     hint = ", !nontemporal !0" if non_temporal else ""
     steps = []
@@ -149,7 +149,7 @@ def emit_copy(target: Target, non_temporal: bool) -> str:
 
 
 def emit_folds(target: Target) -> str:
-    """A round adds up the lanes of STEPS vectors that lie in memory."""
+    """Return a round adds up the lanes of STEPS vectors that lie in memory."""
     vector, lanes = _vector(target), target.vector_bytes // 4
     function = f"float @llvm.vector.reduce.fadd.v{lanes}f32"
     folds = []

@@ -45,19 +45,19 @@ class Result:
     """Largest relative difference from the reference."""
 
     def ms(self, name: str) -> float | None:
-        """Median of a contender."""
+        """Return median of a contender."""
         rounds = self.rounds_ms.get(name)
         return statistics.median(rounds) if rounds else None
 
     @property
     def best_peer(self) -> str | None:
-        """The fastest contender that is not graphc."""
+        """Return the fastest contender that is not graphc."""
         times = {name: statistics.median(r) for name, r in self.rounds_ms.items() if name != OWN and r}
         return min(times, key=times.__getitem__) if times else None
 
     @property
     def ratio(self) -> float | None:
-        """Median over the rounds of the best peer's time over graphc's: above 1 graphc is faster."""
+        """Return median over the rounds of the best peer's time over graphc's: above 1 graphc is faster."""
         best = self.best_peer
         if best is None or not self.rounds_ms.get(OWN):
             return None
@@ -66,7 +66,7 @@ class Result:
 
 
 def find_library(name: str) -> ModuleType | None:
-    """A peer's library, or None where it is not installed."""
+    """Return a peer's library, or None where it is not installed."""
     try:
         return importlib.import_module(name)
     except ImportError:
@@ -82,7 +82,7 @@ def torch_on_one_thread() -> ModuleType | None:
 
 
 def make_onnx_session(onnxruntime: ModuleType, model: bytes) -> Any:
-    """A session on one thread with every optimisation."""
+    """Return a session on one thread with every optimisation."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3
@@ -90,14 +90,14 @@ def make_onnx_session(onnxruntime: ModuleType, model: bytes) -> Any:
 
 
 def make_openvino_request(openvino: ModuleType, model: bytes, precision: str = "f32") -> Any:
-    """A request on one thread, in float32 or what else it may compute with."""
+    """Return a request on one thread, in float32 or what else it may compute with."""
     settings = {"INFERENCE_NUM_THREADS": 1, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": precision}
     core = openvino.Core()
     return core.compile_model(core.read_model(model, b""), "CPU", settings).create_infer_request()
 
 
 def native_call(stages: Stages, inputs: Sequence[np.ndarray]) -> Call:
-    """The program of a compile as a loaded model calls it, with arrays for the results."""
+    """Return the program of a compile as a loaded model calls it, with arrays for the results."""
     program = load_compiled(compile_stages(stages))
     out = program.run(inputs)
     call = native(program, (), lambda *arrays, out: program.run(arrays, (), out), list)
@@ -105,8 +105,8 @@ def native_call(stages: Stages, inputs: Sequence[np.ndarray]) -> Call:
 
 
 def measure(result: Result, makers: Mapping[str, Callable[[], Call]], rounds: int, seconds: float) -> Result:
-    """Builds every contender, compares what they give with the first peer's numbers (graphc's own where there is no
-    peer), and times them in turns, each round starting with another one."""
+    """Build every contender, compare what they give with the first peer's numbers (graphc's own where there is no
+    peer), and time them in turns, each round starting with another one."""
     calls: dict[str, Call] = {}
     numbers: dict[str, list[np.ndarray]] = {}
     for name, make in makers.items():
@@ -140,8 +140,8 @@ def arrays_of(value: Any) -> list[np.ndarray]:
 
 
 def difference(found: Sequence[np.ndarray], reference: Sequence[np.ndarray]) -> float:
-    """Largest absolute difference over the largest finite magnitude; infinite where shapes differ, and where either
-    has a value that is infinite or no number and the other has not the same."""
+    """Return largest absolute difference over the largest finite magnitude; infinite where shapes differ, and where
+    either has a value that is infinite or no number and the other has not the same."""
     if [a.shape for a in found] != [a.shape for a in reference]:
         return float("inf")
     worst = 0.0
@@ -156,20 +156,20 @@ def difference(found: Sequence[np.ndarray], reference: Sequence[np.ndarray]) -> 
 
 @functools.cache
 def copy_seconds(nbytes: int) -> float:
-    """Seconds to move this many bytes, read and written together, by copying a block of half the size: what is in a
-    cache between calls of a kernel is so for the copy too."""
+    """Return seconds to move this many bytes, read and written together, by copying a block of half the size: what is
+    in a cache between calls of a kernel is so for the copy too."""
     half = max(64, nbytes // 2)
     return 2 * half / copy_bandwidth(half)
 
 
 def floor_seconds(nbytes: int, flops: int, double: bool = False) -> float:
-    """The least time that one core needs to move the bytes and to do the operations."""
+    """Return the least time that one core needs to move the bytes and to do the operations."""
     peak = measure_machine().flops / (2 if double else 1)
     return max(copy_seconds(nbytes), flops / peak)
 
 
 def fill(shape: Sequence[int], seed: int, dtype: Any = np.float32) -> np.ndarray:
-    """Normal numbers."""
+    """Return normal numbers."""
     return np.random.default_rng(seed).standard_normal(tuple(shape)).astype(dtype)
 
 
@@ -180,15 +180,15 @@ LIMITED = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "GRAPHC
 
 
 def restart_on_one_thread(module: str) -> None:
-    """Starts the program again with every library held to one thread, which they read from the environment when they
-    are loaded; does nothing the second time."""
+    """Start the program again with every library held to one thread, which they read from the environment when they are
+    loaded; do nothing the second time."""
     if any(os.environ.get(name) != "1" for name in LIMITED):
         environment = {**os.environ, **dict.fromkeys(LIMITED, "1")}
         os.execve(sys.executable, [sys.executable, "-m", module, *sys.argv[1:]], environment)
 
 
 def make_parser(doc: str, peers: Sequence[str]) -> argparse.ArgumentParser:
-    """The options that every sweep has."""
+    """Return the options that every sweep has."""
     parser = argparse.ArgumentParser(description=doc)
     parser.add_argument("--peers", default=",".join(peers), metavar=",".join(peers))
     parser.add_argument("--rounds", type=int, default=5, metavar="R")
@@ -209,7 +209,7 @@ def parse_with(parser: argparse.ArgumentParser, argv: Sequence[str] | None, peer
 
 
 def parse(argv: Sequence[str] | None, doc: str, names: Sequence[str], peers: Sequence[str]) -> argparse.Namespace:
-    """The options of a sweep over cases with these names."""
+    """Return the options of a sweep over cases with these names."""
     parser = make_parser(doc, peers)
     parser.add_argument("--only", default="", metavar="TEXT", help="cases whose name contains this")
     options = parse_with(parser, argv, peers)
@@ -225,7 +225,7 @@ def tell(text: str) -> None:
 
 
 def report(options: argparse.Namespace, results: Sequence[Result], columns: Sequence[str]) -> None:
-    """Prints the results as JSON or as a table with the given facts, then each contender's time."""
+    """Print the results as JSON or as a table with the given facts, then each contender's time."""
     machine = measure_machine()
     if options.json:
         rows = [
@@ -245,7 +245,7 @@ def report(options: argparse.Namespace, results: Sequence[Result], columns: Sequ
 
 
 def format_table(results: Sequence[Result], columns: Sequence[str], names: Sequence[str]) -> str:
-    """The table, a summary of the ratios, and what is missing."""
+    """Return the table, a summary of the ratios, and what is missing."""
     lines = [f"| case | {' | '.join([*columns, *names, 'ratio'])} |", "|" + "---|" * (len(columns) + len(names) + 2)]
     for r in results:
         cells = [r.name, *(str(r.facts.get(c, "-")) for c in columns)]

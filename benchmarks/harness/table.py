@@ -1,4 +1,4 @@
-"""Prints rows of figures as a Markdown table with what is missing below it."""
+"""Print rows of figures as a Markdown table with what is missing below it."""
 
 from __future__ import annotations
 

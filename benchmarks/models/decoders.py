@@ -24,11 +24,11 @@ class Shape:
 
     @property
     def weights(self) -> int:
-        """Elements of the matrices with which a token is multiplied."""
+        """Return elements of the matrices with which a token is multiplied."""
         return self.layers * (16 if self.gated else 12) * self.width**2 + self.vocabulary * self.width
 
     def used(self, place: int) -> int:
-        """Elements of the caches up to a place."""
+        """Return elements of the caches up to a place."""
         return 2 * self.layers * self.width * (place + 1)
 
 
@@ -37,7 +37,7 @@ SHAPES = {"gated": Shape(), "gpt2": Shape(layers=12, vocabulary=50257, places=10
 
 
 def make_layer(nn: ModuleType, shape: Shape) -> Any:
-    """A layer of the decoder."""
+    """Return a layer of the decoder."""
     F, package, width = nn.functional, package_of(nn), shape.width
     gated = shape.gated
 
@@ -112,8 +112,9 @@ def build_decoder(nn: ModuleType, shape: Shape) -> Any:
 
 
 def without_states(torch: ModuleType, decoder: Any, shape: Shape) -> Any:
-    """The decoder for libraries whose models keep nothing between calls: it takes the caches, and returns the token's
-    keys and values for the caller to write. It attends to these beside the cache, so that nothing large is copied."""
+    """Return the decoder for libraries whose models keep nothing between calls: it takes the caches, and returns the
+    token's keys and values for the caller to write. It attends to these beside the cache, so that nothing large is
+    copied."""
     scale = (shape.width // shape.heads) ** -0.5
 
     class WithoutStates(torch.nn.Module):

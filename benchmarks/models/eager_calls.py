@@ -54,14 +54,15 @@ SIZES = {"small": (8, 16), "medium": (128, 256)}
 
 
 def expressions() -> list[str]:
-    """All expressions."""
+    """Return all expressions."""
     return [e for family in CALLS.values() for e in family]
 
 
 def operands(lib: Any, rows: int, columns: int) -> dict[str, Any]:
-    """Tensors of a framework: ``x``, ``y`` any numbers, ``p`` positive ones, ``z`` zeros, ``m`` bools and ``i`` whole
-    numbers of rows x columns; ``w`` as x, with gradients; ``q`` square, ``v`` a row, ``s`` a row of channels; ``b`` two
-    batches of matrices; ``a`` images, ``k`` windows; ``t`` labels, ``r`` numbers of rows, ``c`` of columns."""
+    """Return tensors of a framework: ``x``, ``y`` any numbers, ``p`` positive ones, ``z`` zeros, ``m`` bools and ``i``
+    whole numbers of rows x columns; ``w`` as x, with gradients; ``q`` square, ``v`` a row, ``s`` a row of channels;
+    ``b`` two batches of matrices; ``a`` images, ``k`` windows; ``t`` labels, ``r`` numbers of rows, ``c`` of
+    columns."""
     random = np.random.default_rng(0)
     x, y = (random.standard_normal((rows, columns), np.float32) for _ in range(2))
     channels, side = (4, 8) if rows < 64 else (16, 28)

@@ -13,7 +13,7 @@ Loop = tuple[Any, list[np.ndarray], Any, Any]
 
 
 def gated(lib: Any) -> Loop:
-    """A GRU over 16 sequences of 24 steps, whose last output is classified; Adam."""
+    """Return a GRU over 16 sequences of 24 steps, whose last output is classified; Adam."""
     nn = lib.nn
 
     class Classifier(nn.Module):
@@ -29,14 +29,14 @@ def gated(lib: Any) -> Loop:
 
 
 def bag(lib: Any) -> Loop:
-    """Texts of 20 words as means of 32 numbers each, classified; Adagrad."""
+    """Return texts of 20 words as means of 32 numbers each, classified; Adagrad."""
     nn = lib.nn
     model = nn.Sequential(nn.EmbeddingBag(2000, 32), nn.Linear(32, 4))
     return model, [_labels(2000, 64, 20), _labels(4, 64)], nn.functional.cross_entropy, lib.optim.Adagrad
 
 
 def values(lib: Any) -> Loop:
-    """Values of actions of a state of four numbers (DQN), batch 64, Huber loss; Adam."""
+    """Return values of actions of a state of four numbers (DQN), batch 64, Huber loss; Adam."""
     nn = lib.nn
     model = nn.Sequential(nn.Linear(4, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 2))
     actions = _labels(2, 64)
@@ -71,7 +71,7 @@ def actor(lib: Any) -> Loop:
 
 
 def residual(lib: Any) -> Loop:
-    """Two residual blocks of 16 channels on images of 16 x 16, batch 16, batch norm; SGD."""
+    """Return two residual blocks of 16 channels on images of 16 x 16, batch 16, batch norm; SGD."""
     nn = lib.nn
 
     class Block(nn.Module):
@@ -90,7 +90,7 @@ def residual(lib: Any) -> Loop:
 
 
 def segments(lib: Any) -> Loop:
-    """A small U-Net on images of 32 x 32, batch 4: a class for each pixel; Adam."""
+    """Return a small U-Net on images of 32 x 32, batch 4: a class for each pixel; Adam."""
     nn = lib.nn
 
     class Net(nn.Module):

@@ -28,11 +28,12 @@ class Model:
 
     @property
     def key(self) -> str:
-        """The name that no other model has."""
+        """Return the name that no other model has."""
         return f"{self.collection}/{self.name}"
 
     def build(self) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
-        """The module in evaluation mode, and the arguments of a call. ImportError where the library is missing."""
+        """Return the module in evaluation mode, and the arguments of a call. ImportError where the library is
+        missing."""
         library = load_collection(self.collection)
         torch.manual_seed(0)
         module = self.make(library).eval()
@@ -43,10 +44,11 @@ class Model:
 
 
 def load_collection(name: str) -> ModuleType:
-    """The library. ImportError where it is missing.
+    """Return the library. ImportError where it is missing.
 
     timm and transformers import torchvision, whose compiled operators do not load beside each build of torch; no model
-    here needs them, so what declares their results is left out then."""
+    here needs them, so what declares their results is left out then.
+    """
     register = torch.library.register_fake
 
     def without_own(operator: Any, *args: Any, **kwargs: Any) -> Any:
@@ -66,8 +68,8 @@ def load_collection(name: str) -> ModuleType:
 
 
 def vary(module: Any) -> None:
-    """Draws anew, near what they are, the parameters and statistics whose elements are all equal: branches that begin
-    at zero, as the last scale of a residual block, would hide what is computed in them."""
+    """Draw anew, near what they are, the parameters and statistics whose elements are all equal: branches that begin at
+    zero, as the last scale of a residual block, would hide what is computed in them."""
     with torch.no_grad():
         for value in [*module.parameters(), *module.buffers()]:
             if not value.is_floating_point() or value.numel() < 2 or bool((value != value.flatten()[0]).any()):
@@ -123,7 +125,7 @@ def _no() -> bool:
 
 
 def _hf(name: str, kind: str, inputs: Mapping[str, Callable[[], Any]], config: str = "", **sizes: Any) -> Model:
-    """A model of transformers: its class, and what its configuration is made of."""
+    """Return a model of transformers: its class, and what its configuration is made of."""
 
     def make(library: Any) -> Any:
         settings = config or f"{kind.removesuffix('Model').removesuffix('ForCausalLM')}Config"

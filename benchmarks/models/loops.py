@@ -37,7 +37,7 @@ class Loop(ABC):
 
     @abstractmethod
     def part(self, *args: Any, **kwargs: Any) -> Any:
-        """A step of the arrays of a batch, or one of the parts of one; its loss."""
+        """Return a step of the arrays of a batch, or one of the parts of one; its loss."""
 
     def rest(self) -> None:
         """What follows a step: nothing, unless a loop says so."""
@@ -46,14 +46,14 @@ class Loop(ABC):
     @classmethod
     @abstractmethod
     def batch(cls, random: np.random.Generator) -> Batch:
-        """The arrays that one call of ``part`` takes."""
+        """Return the arrays that one call of ``part`` takes."""
 
 
 # ---- GPT
 
 
 def build_gpt(framework: Any, layers: int, width: int, heads: int, block: int, vocabulary: int) -> Any:
-    """A language model of blocks with causal attention, whose output shares the table of its embedding."""
+    """Return a language model of blocks with causal attention, whose output shares the table of its embedding."""
     nn = framework.nn
     F = nn.functional
 

@@ -55,7 +55,7 @@ def build_mobilenet(nn: ModuleType) -> Any:
 
 
 def build_unet(nn: ModuleType) -> Any:
-    """A U-Net of three levels with 32 to 128 channels, transposed convolutions on the way up."""
+    """Return a U-Net of three levels with 32 to 128 channels, transposed convolutions on the way up."""
     F = nn.functional
 
     def double(channels: int, filters: int) -> Any:
@@ -87,7 +87,7 @@ def build_unet(nn: ModuleType) -> Any:
 
 
 def package_of(nn: ModuleType) -> ModuleType:
-    """The package that ``nn`` belongs to."""
+    """Return the package that ``nn`` belongs to."""
     return import_module(nn.__name__.partition(".")[0])
 
 
@@ -97,7 +97,7 @@ def _cat(nn: ModuleType, parts: list[Any]) -> Any:
 
 
 def build_vit(nn: ModuleType) -> Any:
-    """A vision transformer of ViT-Tiny's shape with six layers: 16x16 patches, width 192, 3 heads."""
+    """Return a vision transformer of ViT-Tiny's shape with six layers: 16x16 patches, width 192, 3 heads."""
 
     class Block(nn.Module):
         def __init__(self):
@@ -128,12 +128,12 @@ def build_vit(nn: ModuleType) -> Any:
 
 
 def build_long_gpt(nn: ModuleType) -> Any:
-    """The byte-level decoder with 1024 positions."""
+    """Return the byte-level decoder with 1024 positions."""
     return standard.build_gpt(nn, 1024)
 
 
 def build_gru(nn: ModuleType) -> Any:
-    """A bidirectional GRU of two layers over 64 steps, a linear layer on every step."""
+    """Return a bidirectional GRU of two layers over 64 steps, a linear layer on every step."""
 
     class Tagger(nn.Module):
         def __init__(self):
@@ -149,7 +149,7 @@ def build_gru(nn: ModuleType) -> Any:
 
 
 def build_autoencoder(nn: ModuleType) -> Any:
-    """A convolutional autoencoder of 64x64 images: strided convolutions down, transposed ones up."""
+    """Return a convolutional autoencoder of 64x64 images: strided convolutions down, transposed ones up."""
 
     class Autoencoder(nn.Module):
         def __init__(self):
@@ -170,7 +170,7 @@ def build_autoencoder(nn: ModuleType) -> Any:
 
 
 def build_tcn(nn: ModuleType) -> Any:
-    """A temporal convolutional network: four residual blocks of dilated 1-d convolutions over 256 samples."""
+    """Return a temporal convolutional network: four residual blocks of dilated 1-d convolutions over 256 samples."""
     F = nn.functional
 
     class Block(nn.Module):
@@ -196,7 +196,8 @@ def build_tcn(nn: ModuleType) -> Any:
 
 
 def build_textcnn(nn: ModuleType) -> Any:
-    """A sentence classifier: convolutions as wide as the embeddings over 3, 4 and 5 of 60 words, their maxima."""
+    """Return a sentence classifier: convolutions as wide as the embeddings over 3, 4 and 5 of 60 words, their
+    maxima."""
     F = nn.functional
 
     class TextCnn(nn.Module):
@@ -215,7 +216,7 @@ def build_textcnn(nn: ModuleType) -> Any:
 
 
 def build_dlrm(nn: ModuleType) -> Any:
-    """A recommender: 13 numbers and 8 bags of 4 indices, inner products of all pairs, two small perceptrons."""
+    """Return a recommender: 13 numbers and 8 bags of 4 indices, inner products of all pairs, two small perceptrons."""
     package = package_of(nn)
 
     class Dlrm(nn.Module):
@@ -236,7 +237,8 @@ def build_dlrm(nn: ModuleType) -> Any:
 
 
 def build_llama(nn: ModuleType) -> Any:
-    """A decoder of LLaMA's kind: RMS norms, rotary positions, 8 heads on 2 keys, gated perceptrons; 3 layers of 256."""
+    """Return a decoder of LLaMA's kind: RMS norms, rotary positions, 8 heads on 2 keys, gated perceptrons; 3 layers of
+    256."""
     F, package = nn.functional, package_of(nn)
     width, heads, keys, size = 256, 8, 2, 32
 

@@ -11,7 +11,7 @@ from typing import Any
 
 
 def build_policy(nn: ModuleType) -> Any:
-    """A small control policy, bound by the latency of a call: 17 observations to 6 actions."""
+    """Return a small control policy, bound by the latency of a call: 17 observations to 6 actions."""
 
     class Policy(nn.Module):
         def __init__(self):
@@ -25,7 +25,7 @@ def build_policy(nn: ModuleType) -> Any:
 
 
 def build_mlp(nn: ModuleType) -> Any:
-    """Three wide layers: bound by memory at batch 1, by arithmetic at batch 64."""
+    """Return three wide layers: bound by memory at batch 1, by arithmetic at batch 64."""
 
     class WideMlp(nn.Module):
         def __init__(self):
@@ -41,7 +41,7 @@ def build_mlp(nn: ModuleType) -> Any:
 
 
 def build_net(nn: ModuleType) -> Any:
-    """The network of examples/mnist.py: two small convolutions, dropout, two linear layers."""
+    """Return the network of examples/mnist.py: two small convolutions, dropout, two linear layers."""
     F = nn.functional
 
     class Net(nn.Module):
@@ -64,7 +64,7 @@ def build_net(nn: ModuleType) -> Any:
 
 
 def _bottleneck(nn: ModuleType, channels: int, width: int, stride: int) -> Any:
-    """One residual block: 1x1 down to `width`, 3x3 with `stride`, 1x1 up to four times `width`."""
+    """Return one residual block: 1x1 down to `width`, 3x3 with `stride`, 1x1 up to four times `width`."""
     F = nn.functional
 
     class Bottleneck(nn.Module):
@@ -153,7 +153,8 @@ def _transformer_block(nn: ModuleType, width: int, heads: int, inner: int, causa
 
 
 def build_minilm(nn: ModuleType) -> Any:
-    """A sentence encoder of MiniLM-L6's shape: 6 layers of width 384, 12 heads, inner width 1536; mean over tokens."""
+    """Return a sentence encoder of MiniLM-L6's shape: 6 layers of width 384, 12 heads, inner width 1536; mean over
+    tokens."""
 
     class Encoder(nn.Module):
         def __init__(self):
@@ -171,7 +172,7 @@ def build_minilm(nn: ModuleType) -> Any:
 
 
 def build_gpt(nn: ModuleType, length: int = 128) -> Any:
-    """A byte-level decoder: 4 layers of width 256, 8 heads, ``length`` positions."""
+    """Return a byte-level decoder: 4 layers of width 256, 8 heads, ``length`` positions."""
 
     class Gpt(nn.Module):
         def __init__(self):
@@ -190,7 +191,7 @@ def build_gpt(nn: ModuleType, length: int = 128) -> Any:
 
 
 def build_lstm(nn: ModuleType) -> Any:
-    """An LSTM of 64 inputs and 128 states, and a linear layer on the last state."""
+    """Return an LSTM of 64 inputs and 128 states, and a linear layer on the last state."""
 
     class Tagger(nn.Module):
         def __init__(self):
@@ -206,7 +207,7 @@ def build_lstm(nn: ModuleType) -> Any:
 
 
 def build_pointwise(nn: ModuleType) -> Any:
-    """A chain of elementwise operations on two arrays, bound by memory when it is fused."""
+    """Return a chain of elementwise operations on two arrays, bound by memory when it is fused."""
     F = nn.functional
 
     class Pointwise(nn.Module):

@@ -38,19 +38,19 @@ def drop(x: jax.Array, key: jax.Array | None, shape: tuple[int, ...]) -> jax.Arr
 
 
 def policy(params: Params, x: jax.Array, key: jax.Array | None) -> jax.Array:
-    """The policy network."""
+    """Return the policy network."""
     del key
     return linear(params, "net.4", jnp.tanh(linear(params, "net.2", jnp.tanh(linear(params, "net.0", x)))))
 
 
 def mlp(params: Params, x: jax.Array, key: jax.Array | None) -> jax.Array:
-    """The wide perceptron."""
+    """Return the wide perceptron."""
     del key
     return linear(params, "net.4", jax.nn.relu(linear(params, "net.2", jax.nn.relu(linear(params, "net.0", x)))))
 
 
 def net(params: Params, x: jax.Array, key: jax.Array | None) -> jax.Array:
-    """The digit network."""
+    """Return the digit network."""
     keys = (None, None) if key is None else jax.random.split(key)
 
     def convolve(name: str, x: jax.Array) -> jax.Array:
@@ -88,7 +88,7 @@ def attend(params: Params, name: str, x: jax.Array, heads: int) -> jax.Array:
 
 
 def gpt(params: Params, ids: jax.Array, key: jax.Array | None) -> jax.Array:
-    """The byte-level decoder."""
+    """Return the byte-level decoder."""
     del key
     x = params["tokens.weight"][ids] + params["positions.weight"][: ids.shape[1]]
     for index in range(4):

@@ -53,7 +53,7 @@ class Peer:
 
 
 def input_sets(workload: Workload) -> list[list[Array]]:
-    """Sets of inputs of the same shapes, the first as all peers of all machines get it."""
+    """Set of inputs of the same shapes, the first as all peers of all machines get it."""
     first = workload.draw_inputs()
     size = sum(a.nbytes for a in first)
     count = max(2, min(MOST_SETS, SETS_BYTES // max(size, 1)))
@@ -180,7 +180,7 @@ PEERS: dict[str, Callable[[Workload, Path, str], Peer]] = {
 
 
 def measure(peer: Peer, sets: int, seconds: float, batches: int = BATCHES) -> dict[str, Any]:
-    """Microseconds of one call: median, and the quarter points, of at least so many batches."""
+    """Return microseconds of one call: median, and the quarter points, of at least so many batches."""
     end = time.monotonic() + seconds
     size, done = 1, 0
     once = _batch(peer, 1, 0, sets)

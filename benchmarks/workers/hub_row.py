@@ -65,7 +65,7 @@ class Contenders:
         return lambda: self.module(*self.args, **self.kwargs)
 
     def compiled(self, name: str) -> Call:
-        """A backend of ``torch.compile``, called once, which is timed; its own preparations are not."""
+        """Return a backend of ``torch.compile``, called once, which is timed; its own preparations are not."""
         torch.compile(lambda x: x + 1, backend=name)(torch.ones(2))
         backend = Counted(name, {"weights": self.weights} if name == OWN else {})
         function = torch.compile(self.module, backend=backend, dynamic=False)
@@ -86,7 +86,7 @@ class Contenders:
         return made
 
     def compare_double(self) -> None:
-        """Compares graphc and eager with eager in f64, where both differ in f32."""
+        """Compare graphc and eager with eager in f64, where both differ in f32."""
         facts = self.result.facts
         found, plain = arrays_of(self._call(OWN)), arrays_of(self._call(EAGER))
         self.module.double()
@@ -123,7 +123,7 @@ def _is_work(name: str) -> bool:
 
 
 def _is_part(event: Any) -> bool:
-    """Whether an event belongs to an operator that is counted."""
+    """Return whether an event belongs to an operator that is counted."""
     parent = event.cpu_parent
     while parent is not None and not _is_work(parent.name):
         parent = parent.cpu_parent
@@ -140,7 +140,7 @@ def double(values: Any) -> Any:
 
 
 def run(key: str, peers: Sequence[str], rounds: int, seconds: float, weights: str = "live") -> Result:
-    """A model's row."""
+    """Return a model's row."""
     contenders = Contenders(key, weights)
     result = contenders.result
     with torch.no_grad():
@@ -151,7 +151,7 @@ def run(key: str, peers: Sequence[str], rounds: int, seconds: float, weights: st
 
 
 def main(argv: Sequence[str], run: Callable[..., Result] = run) -> int:
-    """Prints the row that ``run`` measures as one line of JSON; what libraries print goes to stderr."""
+    """Print the row that ``run`` measures as one line of JSON; what libraries print goes to stderr."""
     warnings.simplefilter("ignore")
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
     key, peers, rounds, seconds, weights = argv

@@ -25,7 +25,7 @@ momentum = functools.partial(torch.optim.SGD, lr=0.01, momentum=0.9)
 
 
 def start(key: str, seed: int, steps: int) -> tuple[Any, list[Batch]]:
-    """A module in training mode and without dropout, whose random numbers are not PyTorch's, and its batches."""
+    """Return a module in training mode and without dropout, whose random numbers are not PyTorch's, and its batches."""
     model = hub.TRAINED[key]
     library = hub.load_collection(model.collection)
     torch.manual_seed(seed)
@@ -36,7 +36,7 @@ def start(key: str, seed: int, steps: int) -> tuple[Any, list[Batch]]:
 
 
 def without_dropout(module: Any) -> Any:
-    """The module with every probability of leaving something out at 0."""
+    """Return the module with every probability of leaving something out at 0."""
     for part in module.modules():
         for name, value in list(vars(part).items()):
             if isinstance(value, float) and ("drop" in name or (name == "p" and isinstance(part, torch.nn.Dropout))):
@@ -62,7 +62,7 @@ def step(call: Callable[..., Any], optimizer: Any, batch: Batch) -> Any:
 
 
 def compiled(module: Any, name: str, weights: str) -> Callable[..., Any]:
-    """The module, or what ``torch.compile`` makes of it; graphc takes all of it, or the model has no row."""
+    """Return the module, or what ``torch.compile`` makes of it; graphc takes all of it, or the model has no row."""
     if name == EAGER:
         return module
     options = {"weights": weights, "fallback": "error"} if name == OWN else None
@@ -70,8 +70,8 @@ def compiled(module: Any, name: str, weights: str) -> Callable[..., Any]:
 
 
 def double_losses(key: str, weights: str) -> float:
-    """Largest relative difference of a loss from eager's in f64, of either optimizer: AdamW hides gradients that are
-    wrong by a factor."""
+    """Return largest relative difference of a loss from eager's in f64, of either optimizer: AdamW hides gradients that
+    are wrong by a factor."""
     found = []
     for make in (functools.partial(torch.optim.AdamW, lr=1e-4), momentum):
         module, batches = start(key, 0, STEPS)
@@ -103,7 +103,7 @@ def single_distances(key: str, weights: str) -> Iterator[float]:
 
 
 def _double(value: Any) -> Any:
-    """A module, or a batch, in f64."""
+    """Return a module, or a batch, in f64."""
     return value.double() if isinstance(value, torch.nn.Module) else hub_row.double(value)
 
 
@@ -116,7 +116,7 @@ def _distance(found: Sequence[Any], exact: Sequence[Any]) -> float:
 
 
 def run(key: str, peers: Sequence[str], rounds: int, seconds: float, weights: str = "live") -> Result:
-    """A model's row; a time is that of a whole step with SGD on one batch."""
+    """Return a model's row; a time is that of a whole step with SGD on one batch."""
     result = Result(key, {"f64_losses": double_losses(key, weights)})
     result.facts["f32_distances"] = list(single_distances(key, weights))
     if rounds:

@@ -1,8 +1,8 @@
-"""Writes one workload's weights, reference numbers and ONNX file into a folder; run as its own process.
+"""Write one workload's weights, reference numbers and ONNX file into a folder; run as its own process.
 
-``python -m benchmarks.workers.reference WORKLOAD FOLDER [--onnx]``. The reference is eager torch, or eager graphc where torch
-is not installed. The last line of stdout is JSON: ``{"framework": "torch", "onnx": null}``, or in place of null the
-reason why there is no ONNX file.
+``python -m benchmarks.workers.reference WORKLOAD FOLDER [--onnx]``. The reference is eager torch, or eager graphc where
+torch is not installed. The last line of stdout is JSON: ``{"framework": "torch", "onnx": null}``, or in place of null
+the reason why there is no ONNX file.
 """
 
 from __future__ import annotations

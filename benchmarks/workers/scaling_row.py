@@ -49,25 +49,25 @@ class Graphc:
         self.rank, self.size = dist.rank(), dist.size()
 
     def barrier(self) -> None:
-        """Returns when all are there."""
+        """Return when all are there."""
         dist.barrier()
 
     def all(self, value: float) -> list[float]:
-        """The values of all processes."""
+        """Return the values of all processes."""
         return dist.group().gather_objects(value)
 
     def reduction(self, nbytes: int) -> Call:
-        """An all-reduce of f32."""
+        """Return an all-reduce of f32."""
         source, result = np.ones(nbytes // 4, np.float32), np.empty(nbytes // 4, np.float32)
         communicator = dist.group().communicator
         return lambda: communicator.all_reduce(source, result, "sum")
 
     def step(self, workload: Workload, parallel: bool) -> tuple[Call, list[int]]:
-        """A training step of one rank, and the bytes of its buckets."""
+        """Return a training step of one rank, and the bytes of its buckets."""
         return compiled_step(workload, parallel)
 
     def silent(self, workload: Workload) -> Call:
-        """A step whose reductions take no time, with all that they need around them."""
+        """Return a step whose reductions take no time, with all that they need around them."""
         with using(SILENT):
             step, _ = compiled_step(workload, True)
 
@@ -79,7 +79,7 @@ class Graphc:
 
 
 def compiled_step(workload: Workload, parallel: bool) -> tuple[Call, list[int]]:
-    """A compiled training step, with or without reductions, and the bytes of its buckets."""
+    """Return a compiled training step, with or without reductions, and the bytes of its buckets."""
     model = fw.build_model(graphc, workload).train()
     inputs = fw.convert_inputs(graphc, workload)
     whole: Any = DistributedDataParallel(model) if parallel else model
@@ -100,22 +100,22 @@ class Torch:
         self.dist.init_process_group("gloo", init_method=store, rank=self.rank, world_size=self.size)
 
     def barrier(self) -> None:
-        """Returns when all are there."""
+        """Return when all are there."""
         self.dist.barrier()
 
     def all(self, value: float) -> list[float]:
-        """The values of all processes."""
+        """Return the values of all processes."""
         found: list[Any] = [None] * self.size
         self.dist.all_gather_object(found, value)
         return found
 
     def reduction(self, nbytes: int) -> Call:
-        """An all-reduce of f32."""
+        """Return an all-reduce of f32."""
         tensor = self.torch.ones(nbytes // 4)
         return lambda: self.dist.all_reduce(tensor)
 
     def step(self, workload: Workload, parallel: bool) -> tuple[Call, list[int]]:
-        """A training step of one rank; its buckets are of 25 MiB."""
+        """Return a training step of one rank; its buckets are of 25 MiB."""
         model = fw.build_model(self.torch, workload).train()
         nbytes = sum(p.numel() * p.element_size() for p in model.parameters())
         whole = self.torch.nn.parallel.DistributedDataParallel(model) if parallel else model
@@ -125,7 +125,7 @@ class Torch:
 
 
 def in_buckets(nbytes: int, first: int, others: int) -> list[int]:
-    """Bytes in pieces of ``others`` behind a first one."""
+    """Return bytes in pieces of ``others`` behind a first one."""
     found = [min(first, nbytes)]
     while (rest := nbytes - sum(found)) > 0:
         found.append(min(others, rest))
@@ -136,8 +136,8 @@ PEERS: dict[str, Callable[[Path], Any]] = {OWN: Graphc, GLOO: Torch}
 
 
 def timed(peer: Any, call: Call, seconds: float, alone: bool = False) -> float:
-    """Seconds of one call, of which all processes make as many as take about ``seconds``: the fastest one, on the
-    slowest process. ``alone``: process 0 only, while the others wait."""
+    """Return seconds of one call, of which all processes make as many as take about ``seconds``: the fastest one, on
+    the slowest process. ``alone``: process 0 only, while the others wait."""
     runs = not alone or peer.rank == 0
     peer.barrier()
     best = _fastest(call, 1) if runs else 0.0
@@ -159,7 +159,7 @@ def _fastest(call: Call, count: int) -> float:
 
 
 def measure_reductions(peer: Any, order: dict[str, Any]) -> dict[str, Any]:
-    """Seconds of an all-reduce by bytes, one figure per round."""
+    """Return seconds of an all-reduce by bytes, one figure per round."""
     calls = {n: peer.reduction(n) for n in order["sizes"]}
     rounds: dict[int, list[float]] = {n: [] for n in calls}
     for _ in range(order["rounds"]):
@@ -169,9 +169,10 @@ def measure_reductions(peer: Any, order: dict[str, Any]) -> dict[str, Any]:
 
 
 def measure_training(peer: Any, order: dict[str, Any]) -> dict[str, Any]:
-    """Seconds of a step, one figure per round: of one rank while the others wait (``alone``), of all ranks beside one
-    another without reductions (``beside``) and with them (``parallel``), and of the reductions by themselves. Of
-    graphc also a step of one rank whose reductions take no time (``silent``), and when its buckets are ready."""
+    """Return seconds of a step, one figure per round: of one rank while the others wait (``alone``), of all ranks
+    beside one another without reductions (``beside``) and with them (``parallel``), and of the reductions by
+    themselves. Of graphc also a step of one rank whose reductions take no time (``silent``), and when its buckets are
+    ready."""
     workload, seconds = CASES[order["case"]], order["seconds"]
     step, _ = peer.step(workload, False)
     parallel, sizes = peer.step(workload, True)
@@ -220,13 +221,13 @@ MODES: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]] = {
 
 
 def pin_rank(rank: int) -> None:
-    """Binds a process, with the threads that it starts, to a core of its own while there are enough."""
+    """Bind a process, with the threads that it starts, to a core of its own while there are enough."""
     cores = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, [cores[rank % len(cores)]])
 
 
 def main(argv: Sequence[str]) -> int:
-    """Measures what the order says."""
+    """Measure what the order says."""
     warnings.simplefilter("ignore")
     path = Path(argv[0])
     order = json.loads(path.read_text())

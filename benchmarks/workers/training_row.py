@@ -58,7 +58,7 @@ class Run:
         return [{path: np.array(v.detach().numpy()) for path, v in m.state_dict().items()} for m in self.loop.modules]
 
     def step(self) -> np.ndarray:
-        """One update; the loss of its last part."""
+        """Return one update; the loss of its last part."""
         parts = self.loop.parts
         for index in range(parts):
             loss = self.call(*next(self.batches), *([index == parts - 1] if parts > 1 else []))
@@ -67,13 +67,13 @@ class Run:
 
 
 def batches_of(loop: type[Loop]) -> list[Batch]:
-    """The batches of a loop, the same ones each time."""
+    """Return the batches of a loop, the same ones each time."""
     random = np.random.default_rng(0)
     return [loop.batch(random) for _ in range(BATCHES * loop.parts)]
 
 
 def run(key: str, names: Sequence[str], rounds: int, seconds: float) -> Result:
-    """A loop's row; a time is that of a whole update."""
+    """Return a loop's row; a time is that of a whole update."""
     start = Run(key, OWN if set(TORCH).isdisjoint(names) else EAGER).weights()
     result = Result(key, {"first_s": {}, "losses": {}, "parameters": sum(a.size for w in start for a in w.values())})
 
@@ -94,7 +94,7 @@ def run(key: str, names: Sequence[str], rounds: int, seconds: float) -> Result:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Prints the row as one line of JSON; what libraries print goes to stderr."""
+    """Print the row as one line of JSON; what libraries print goes to stderr."""
     warnings.simplefilter("ignore")
     key, names, rounds, seconds = argv
     chosen = names.split(",")

@@ -1,4 +1,4 @@
-"""Runs an example as a user does: as a program, in a folder of its own."""
+"""Run an example as a user does: as a program, in a folder of its own."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from tools.mutations import find_mutations, is_python
 
 
 def changes(source: str) -> set[tuple[str, str]]:
-    """Kind and changed source of all changes, of which each is Python."""
+    """Return kind and changed source of all changes, of which each is Python."""
     found = {(m.kind, m.apply(source)) for m in find_mutations(source)}
     assert all(is_python(text) for _, text in found)
     assert all(text != source for _, text in found)

@@ -122,7 +122,7 @@ def all_samples() -> list[tuple[OpDef, int, Sample]]:
 
 
 def build_case(op: OpDef, number: int, sample: Sample, target: Target) -> Case | None:
-    """The program of a sample; None where it is none that stands alone."""
+    """Return the program of a sample; None where it is none that stands alone."""
     stages = Stages(sample_graph(op, sample.operands, sample.attrs), target=target, tuned={})
     manifest, constants = manifest_of(stages.scheduled, "graphc_entry", target)
     if manifest.dims or any(buffer.cls == "status" for buffer in manifest.buffers):
@@ -131,7 +131,7 @@ def build_case(op: OpDef, number: int, sample: Sample, target: Target) -> Case |
 
 
 def library_of(cases: Sequence[Case], target: Target) -> bytes:
-    """A shared library with an entry ``case_N`` for each."""
+    """Return a shared library with an entry ``case_N`` for each."""
     parts = [hide_names(case.code, {"graphc_entry": f"case_{i}"}) for i, case in enumerate(cases)]
     return link_library(parts, [f"case_{i}" for i in range(len(cases))], target, soname="libcases.so")
 
@@ -152,7 +152,7 @@ def missing_tool(target: Target) -> str:
 
 
 def commands(target: Target) -> list[str]:
-    """The C compiler for a target's machine, and qemu where that is another one."""
+    """Return the C compiler for a target's machine, and qemu where that is another one."""
     name = architecture(target)
     if name == architecture(host_target()):
         return ["cc"]
@@ -160,7 +160,7 @@ def commands(target: Target) -> list[str]:
 
 
 def run(cases: Sequence[Case], target: Target, folder: Path) -> list[str]:
-    """Runs all cases in a folder; one line for each that differs from its reference. Raises CalledProcessError."""
+    """Run all cases in a folder; one line for each that differs from its reference. Raises CalledProcessError."""
     (folder / "libcases.so").write_bytes(library_of(cases, target))
     (folder / "in").write_bytes(input_of(cases))
     (folder / "runner.c").write_text(RUNNER)
@@ -175,7 +175,7 @@ def run(cases: Sequence[Case], target: Target, folder: Path) -> list[str]:
 
 
 def compare(cases: Sequence[Case], results: bytes) -> list[str]:
-    """One line for each case whose results are not those of its reference."""
+    """Return one line for each case whose results are not those of its reference."""
     lines, start = [], 0
     for case in cases:
         for buffer, wanted in zip((b for b in case.manifest.buffers if b.cls == "output"), case.expected, strict=True):
@@ -197,7 +197,7 @@ def agree(found: np.ndarray, wanted: np.ndarray) -> bool:
 
 
 def chosen(target: Target, count: int | None, seed: int) -> list[Case]:
-    """The cases of all samples, or of as many by chance."""
+    """Return the cases of all samples, or of as many by chance."""
     samples = all_samples()
     if count is not None:
         samples = random.Random(seed).sample(samples, min(count, len(samples)))

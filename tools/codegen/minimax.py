@@ -46,7 +46,7 @@ class Fit:
 
 
 def rounded(value: Real, bits: int) -> Real:
-    """The nearest f32 or f64."""
+    """Return the nearest f32 or f64."""
     if bits == 64:
         return mp.mpf(float(value))
     high = np.float32(float(value))
@@ -60,7 +60,8 @@ def _grid(fit: Fit) -> list[Real]:
 
 
 def _extrema(error: Sequence[Real], count: int) -> list[int]:
-    """Indices of ``count`` alternating extrema: the least ones are dropped, an end alone or two neighbours together."""
+    """Return indices of ``count`` alternating extrema: the least ones are dropped, an end alone or two neighbours
+    together."""
     runs: list[list[int]] = []
     for i, value in enumerate(error):
         if runs and (error[runs[-1][0]] > 0) == (value > 0):
@@ -80,7 +81,7 @@ def _extrema(error: Sequence[Real], count: int) -> list[int]:
 
 
 def _polynomial(coefficients: Iterable[Any], x: Any) -> Any:
-    """The value at x of the polynomial with these coefficients, that of the lowest power first."""
+    """Return the value at x of the polynomial with these coefficients, that of the lowest power first."""
     total = mp.mpf(0)
     for coefficient in reversed([*coefficients]):
         total = total * x + coefficient
@@ -129,7 +130,7 @@ def solve(fit: Fit) -> tuple[list[float], float]:
 
 
 def hexadecimal(value: float) -> str:
-    """A float as source code holds it: hexadecimal without trailing zeros."""
+    """Return a float as source code holds it: hexadecimal without trailing zeros."""
     digits, exponent = value.hex().split("p")
     return f"{digits.rstrip('0').rstrip('.')}p{exponent}"
 
@@ -259,7 +260,7 @@ STORED = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Prints fits; 1 when the code holds other numbers."""
+    """Print fits; 1 when the code holds other numbers."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(FITS)}")
     chosen = parser.parse_args(arguments).names or list(FITS)

@@ -51,7 +51,7 @@ class Row:
 
 
 def innermost_loops(lines: Sequence[str]) -> Iterator[list[str]]:
-    """The lines of assembly between a label and a jump back to it, where no other label is."""
+    """Yield the lines of assembly between a label and a jump back to it, where no other label is."""
     labels: dict[str, int] = {}
     for number, line in enumerate(lines):
         label = re.match(r"(\S+):", line)
@@ -63,7 +63,7 @@ def innermost_loops(lines: Sequence[str]) -> Iterator[list[str]]:
 
 
 def rows(size: tuple[int, int, int], target: Target, most: int) -> list[Row]:
-    """The ``most`` best blocks of a product of f32, by estimate. Raises ValueError where it has none."""
+    """Return the ``most`` best blocks of a product of f32, by estimate. Raises ValueError where it has none."""
     m, n, k = size
     program = Stages(gc.trace(lambda a, b: a @ b, gc.ones(m, k), gc.ones(k, n)), target=target).lowered
     found = find_blocks(program, target)

@@ -1,4 +1,4 @@
-"""Judges the front end by the tables of PyTorch and numpy: ``python -m tools.conformance --only add,mul``.
+"""Judge the front end by the tables of PyTorch and numpy: ``python -m tools.conformance --only add,mul``.
 
 Without ``--all`` a seeded sample of each subject runs. Needs the extra ``conformance``.
 """
@@ -34,7 +34,7 @@ _SAMPLED = ("operators", "layers")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command; 1 where a sample failed."""
+    """Run the command; 1 where a sample failed."""
     options = _arguments(argv)
     torch.set_num_threads(1)
     found = _joined([json.loads(f.read_text(encoding="utf-8")) for f in options.read]) if options.read else run(options)
@@ -66,7 +66,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _joined(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The results of several runs as one; of a subject and column the last one."""
+    """Return the results of several runs as one; of a subject and column the last one."""
     rows = {(r["suite"], r["column"], r["subject"]): r for part in parts for r in part["rows"]}
     standing = {suite: states for part in parts for suite, states in part["standing"].items()}
     rows = [r for (suite, _, subject), r in rows.items() if standing[suite].get(subject) == "mapped"]
@@ -104,7 +104,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _commit() -> str:
-    """The state of the code, as git names it."""
+    """Return the state of the code, as git names it."""
     described = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"]
     return subprocess.run(described, capture_output=True, text=True, check=True).stdout.strip()
 

@@ -23,7 +23,7 @@ def compare(
     exact: Callable[[], list[Any]] | None = None,
     shapes_only: bool = False,
 ) -> None:
-    """Raises what differs. What is beyond the tolerance passes where it is no farther than it from the f64 result, or
+    """Raise what differs. What is beyond the tolerance passes where it is no farther than it from the f64 result, or
     not farther than PyTorch's result is."""
     if len(found) != len(expected):
         raise UnequalError(f"{len(found)} results, PyTorch has {len(expected)}")
@@ -40,8 +40,8 @@ def compare(
 
 
 def weighted_gradients(library: Any, results: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
-    """The gradients of the sum of all results, each element with a weight that both libraries use; zeros for None, and
-    of results without a gradient."""
+    """Return the gradients of the sum of all results, each element with a weight that both libraries use; zeros for
+    None, and of results without a gradient."""
     kept = [(i, t) for i, t in enumerate(results) if t.requires_grad]
     if not kept:
         return [library.zeros_like(x) for x in inputs]

@@ -1,4 +1,4 @@
-"""Judges elementary functions by numpy's tables of correctly rounded results, in units of the last place."""
+"""Judge elementary functions by numpy's tables of correctly rounded results, in units of the last place."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def standing() -> dict[str, str]:
 
 
 def rows(subject: str, column: str) -> list[Row]:
-    """The lines of a table: one sample each, for each type in which it is listed."""
+    """Return the lines of a table: one sample each, for each type in which it is listed."""
     function = getattr(gc, _NAMES.get(subject, subject))
     run = gc.compile(function) if column == "compiled" else function
     found = []
@@ -49,7 +49,7 @@ def _within(distance: float, bound: int) -> Row:
 
 
 def table(name: str, dtype: type) -> tuple[np.ndarray, np.ndarray, int]:
-    """Inputs and results that numpy lists for a function, and how many units it lets a result be away."""
+    """Return inputs and results that numpy lists for a function, and how many units it lets a result be away."""
     path = _TABLES / f"umath-validation-set-{name}.csv"
     with path.open() as file:
         lines = [line for line in file if line.startswith(f"np.{np.dtype(dtype).name}")]

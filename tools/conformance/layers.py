@@ -1,4 +1,4 @@
-"""Judges layers by PyTorch's table of modules, in f64 and with PyTorch's weights: training, evaluation, compiled."""
+"""Judge layers by PyTorch's table of modules, in f64 and with PyTorch's weights: training, evaluation, compiled."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def standing() -> dict[str, str]:
 
 
 def rows(subject: str, column: str) -> list[Row]:
-    """The samples of a layer in a column."""
+    """Return the samples of a layer in a column."""
     info = next(i for i in module_db if i.name == subject)
     training = "training" in column
     torch.manual_seed(0)
@@ -74,7 +74,7 @@ def _judge(cls: type, made: Any, given: Any, training: bool, compiled: bool) -> 
 
 
 def _share_weights(theirs: Any, ours: Any, given: Any, call: Any) -> None:
-    """Gives ours the weights of theirs; lazy layers get theirs from a first call."""
+    """Return ours the weights of theirs; lazy layers get theirs from a first call."""
     if any(torch.nn.parameter.is_lazy(p) for p in theirs.parameters()):
         (_, *arguments), keywords = call.filled(call.tensors)
         with torch.no_grad(), gc.no_grad():
@@ -100,7 +100,7 @@ def _is_layer(value: Any) -> bool:
 
 
 def _argument(value: Any) -> Any:
-    """A layer that another one is made of: an encoder's."""
+    """Return a layer that another one is made of: an encoder's."""
     if not isinstance(value, torch.nn.Module):
         return value
     if not isinstance(value, torch.nn.TransformerEncoderLayer):

@@ -106,7 +106,7 @@ EXCLUDED: dict[str, str] = {name: reason for reason, names in _REASONS.items() f
 
 
 def find(name: str, variant: str = "") -> Function | None:
-    """The function of graphc that the operator of that name is, or None."""
+    """Return the function of graphc that the operator of that name is, or None."""
     if name in EXCLUDED:
         return None
     named = _attribute(gc, name)

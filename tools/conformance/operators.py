@@ -1,4 +1,4 @@
-"""Judges operators by the samples of PyTorch's table: results, gradients, compiled code, errors, element types."""
+"""Judge operators by the samples of PyTorch's table: results, gradients, compiled code, errors, element types."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _standing(info: Any) -> str:
 
 
 def rows(subject: str, column: str) -> list[Row]:
-    """The samples of an operator in a column."""
+    """Return the samples of an operator in a column."""
     info = next(i for i in op_db if i.formatted_name == subject)
     function = find(info.name, info.variant_test_name)
     assert function is not None
@@ -161,8 +161,8 @@ def _judge_result(info: Any, function: Function, dtype: torch.dtype, sample: Any
 
 
 def _random(info: Any, sample: Any) -> bool:
-    """Whether nobody can foresee the result: attention with dropout, too, whose probability is the tenth argument of
-    the function behind the layer, and singular vectors of a part of a matrix of full rank."""
+    """Return whether nobody can foresee the result: attention with dropout, too, whose probability is the tenth
+    argument of the function behind the layer, and singular vectors of a part of a matrix of full rank."""
     dropout = sample.kwargs.get("dropout_p", 0.0)
     if info.name == "nn.functional.multi_head_attention_forward":
         dropout = sample.args[9]
@@ -200,8 +200,8 @@ def _judge_gradient(info: Any, function: Function, dtype: torch.dtype, sample: A
 
 
 def _allowed_operands(info: Any, sample: Any) -> Any:
-    """The sample as the table checks its gradient: of a matrix that is taken as symmetric or triangular such a part,
-    which is computed of what the sample has. Elsewhere two gradients may differ, and both are right."""
+    """Return the sample as the table checks its gradient: of a matrix that is taken as symmetric or triangular such a
+    part, which is computed of what the sample has. Elsewhere two gradients may differ, and both are right."""
     made = copy.copy(sample)
 
     def keep(value: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -212,7 +212,7 @@ def _allowed_operands(info: Any, sample: Any) -> Any:
 
 
 def _pulled_back(operands: list[torch.Tensor], grads: list[Any], variables: list[torch.Tensor]) -> list[torch.Tensor]:
-    """The gradients of what the operands were computed of."""
+    """Return the gradients of what the operands were computed of."""
     given = [torch.from_numpy(array_of(g).copy()) for g in grads]
     found = torch.autograd.grad(operands, variables, given, retain_graph=True, allow_unused=True)
     return [torch.zeros_like(v) if g is None else g for v, g in zip(variables, found, strict=True)]
@@ -223,7 +223,8 @@ def _tensors(sample: Any) -> list[torch.Tensor]:
 
 
 def tolerance(info: Any, dtype: torch.dtype) -> tuple[float, float]:
-    """Relative and absolute: the widest that PyTorch's table states for the operator and type, at least the usual."""
+    """Return relative and absolute: the widest that PyTorch's table states for the operator and type, at least the
+    usual."""
     relative, absolute = USUAL.get(dtype, USUAL[torch.float32])
     for decorator in info.decorators:
         for part in getattr(decorator, "decorators", [decorator]):
@@ -269,7 +270,7 @@ def _error_action(info: Any, function: Function, wrong: Any) -> Callable[[], Non
 
 
 def _allowed(info: Any, sample: Any, wanted: type[BaseException], call: Call) -> None:
-    """Raises NotMappedError for calls that graphc takes on purpose."""
+    """Raise NotMappedError for calls that graphc takes on purpose."""
     operands = (sample.input, *sample.args)
     if _share_memory(_tensors(sample)):
         raise NotMappedError("tensors that share memory: copied, and results are there before they are written")
@@ -282,14 +283,14 @@ def _allowed(info: Any, sample: Any, wanted: type[BaseException], call: Call) ->
 
 
 def _share_memory(tensors: list[torch.Tensor]) -> bool:
-    """Whether two tensors, or two elements of one, lie in one place."""
+    """Return whether two tensors, or two elements of one, lie in one place."""
     stored = [t.untyped_storage() for t in tensors]
     repeated = any(s.nbytes() < t.numel() * t.element_size() for t, s in zip(tensors, stored, strict=True))
     return repeated or len({s.data_ptr() for s in stored if s.nbytes()}) < sum(s.nbytes() > 0 for s in stored)
 
 
 def _class_of(error: BaseException) -> type[BaseException]:
-    """The most special built-in class of an error."""
+    """Return the most special built-in class of an error."""
     known = {c for c in vars(builtins).values() if isinstance(c, type) and issubclass(c, BaseException)}
     return next(c for c in type(error).__mro__ if c in known)
 

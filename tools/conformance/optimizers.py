@@ -1,4 +1,4 @@
-"""Judges optimizers by PyTorch's table: each with each set of options over 20 steps in f64, eager and compiled."""
+"""Judge optimizers by PyTorch's table: each with each set of options over 20 steps in f64, eager and compiled."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _class(info: Any) -> Any:
 
 
 def rows(subject: str, column: str) -> list[Row]:
-    """The sets of options of an optimizer."""
+    """Return the sets of options of an optimizer."""
     info = next(i for i in optim_db if _class(i).__name__ == subject)
     made = info.optim_inputs_func(device="cpu")
     return [(f"{given.desc} {given.kwargs}", _action(info, given.kwargs, column == "compiled")) for given in made]
@@ -60,7 +60,7 @@ def _option(value: Any) -> Any:
 
 
 def _trained(library: Any, cls: Any, options: dict[str, Any], name: str, compiled: bool) -> list[Any]:
-    """The parameters of a linear layer after some steps from weights that both libraries begin with."""
+    """Return the parameters of a linear layer after some steps from weights that both libraries begin with."""
     chance = np.random.default_rng(0)
     layer = library.nn.Linear(4, 3, bias=name not in _ONLY_MATRICES).double()
     with library.no_grad():

@@ -23,7 +23,7 @@ _SOURCES = {
 
 
 def summary(found: dict[str, Any]) -> list[str]:
-    """One line for each column, and for each table."""
+    """Return one line for each column, and for each table."""
     lines = []
     for suite, column, subjects, _, passed, failed, left_out in _totals(found):
         share = 100 * passed / max(passed + failed, 1)
@@ -47,7 +47,7 @@ def _totals(found: dict[str, Any]) -> Iterator[tuple[str, str, int, str, int, in
 
 
 def page(found: dict[str, Any]) -> str:
-    """The page docs/conformance.md of a run."""
+    """Return the page docs/conformance.md of a run."""
     first, *later = found["commits"]
     states = first + (f" (fixes since: {', '.join(later)})" if later else "")
     lines = [

@@ -32,7 +32,7 @@ class Call(NamedTuple):
     """The tensors of PyTorch that these were made of; one that is given twice is one operand."""
 
     def filled(self, tensors: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments with these tensors in the slots."""
+        """Return the arguments with these tensors in the slots."""
         return _filled(self.arguments, tensors), _filled(self.keywords, tensors)
 
 
@@ -43,7 +43,7 @@ _REFUSED = {"generator": "generators of PyTorch"}
 
 
 def call_of(sample: Any) -> Call:
-    """The call that a sample (``SampleInput``, or anything with input, args and kwargs) stands for."""
+    """Return the call that a sample (``SampleInput``, or anything with input, args and kwargs) stands for."""
     sources: list[torch.Tensor] = []
     arguments = tuple([_ours(v, sources) for v in (sample.input, *sample.args)])
     keywords = {}
@@ -59,7 +59,7 @@ def call_of(sample: Any) -> Call:
 
 
 def type_of(dtype: torch.dtype) -> Any:
-    """The element type of that name."""
+    """Return the element type of that name."""
     name = str(dtype).removeprefix("torch.")
     found = getattr(gc, "bool_" if name == "bool" else name, None)
     if found is None:
@@ -68,7 +68,7 @@ def type_of(dtype: torch.dtype) -> Any:
 
 
 def tensor_of(tensor: torch.Tensor) -> gc.Tensor:
-    """A tensor with the same elements and the same need of a gradient, in memory of its own."""
+    """Return a tensor with the same elements and the same need of a gradient, in memory of its own."""
     if tensor.layout is not torch.strided:
         raise NotMappedError("sparse tensors")
     if tensor.is_quantized:
@@ -133,7 +133,7 @@ def _filled(value: Any, tensors: Sequence[Any]) -> Any:
 
 
 def leaves(value: Any) -> Iterator[Any]:
-    """Tensors and numbers of a nested result, in order, without None."""
+    """Yield tensors and numbers of a nested result, in order, without None."""
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, (list, tuple)):
@@ -156,7 +156,7 @@ def wide(value: Any) -> Any:
 
 
 def copied(sample: Any) -> Any:
-    """A sample whose tensors are others, for operators that write."""
+    """Return a sample whose tensors are others, for operators that write."""
     made = copy.copy(sample)
     made.input, made.args, made.kwargs = _copied(sample.input), _copied(sample.args), _copied(sample.kwargs)
     return made
@@ -171,7 +171,7 @@ def _copied(value: Any) -> Any:
 
 
 def array_of(value: Any) -> np.ndarray:
-    """The elements of a tensor of either library, or a number; f32 for narrower floats."""
+    """Return the elements of a tensor of either library, or a number; f32 for narrower floats."""
     if isinstance(value, torch.Tensor):
         value = value.detach().resolve_conj().resolve_neg()
         return (value.float() if value.dtype in (torch.float16, torch.bfloat16) else value).numpy(force=True)

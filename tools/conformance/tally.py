@@ -40,7 +40,7 @@ class Suite(Protocol):
         ...
 
     def rows(self, subject: str, column: str) -> Sequence[Row]:
-        """The samples of a subject."""
+        """Return the samples of a subject."""
         ...
 
 
@@ -49,7 +49,7 @@ class UnequalError(Exception):
 
 
 def judge(suite: Any, subject: str, column: str, most: int | None = None, seed: int = 0) -> Tally:
-    """Runs the samples of a subject in a column: all, or in an order by the seed so many that ``most`` are compared."""
+    """Run the samples of a subject in a column: all, or in an order by the seed so many that ``most`` are compared."""
     passed, failed, excluded = 0, [], Counter[str]()
     rows = list(enumerate(suite.rows(subject, column)))
     if most is not None:

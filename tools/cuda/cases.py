@@ -53,7 +53,7 @@ class Case:
 
     @property
     def bound(self) -> list[str]:
-        """Paths of the params and states, in the order of the arguments."""
+        """Return paths of the params and states, in the order of the arguments."""
         return [input_path(v) for v in self.graph.inputs if input_class(v) != "input"]
 
 
@@ -62,7 +62,7 @@ Make = Callable[[], Case | None]
 
 
 def cases(kinds: Sequence[str], seed: int = 0, count: int | None = None, seeds: range | None = None) -> list[Case]:
-    """The cases of some kinds. With ``count``, so many of each kind, drawn by ``seed``; else all of them.
+    """Return the cases of some kinds. With ``count``, so many of each kind, drawn by ``seed``; else all of them.
     ``seeds`` are those of the random graphs."""
     found: list[Case] = []
     for kind in kinds:
@@ -75,7 +75,7 @@ def cases(kinds: Sequence[str], seed: int = 0, count: int | None = None, seeds: 
 
 
 def named_cases(names: Sequence[str]) -> list[Case]:
-    """The cases of these names, of all kinds; raises KeyError for an unknown one."""
+    """Return the cases of these names, of all kinds; raises KeyError for an unknown one."""
     made = {
         name: make for kind in (*KINDS, WORKLOADS_KIND) if kind != "random" for name, make in _makers(kind, range(0))
     }
@@ -123,8 +123,8 @@ def _value(name: str, op: OpDef, sample: Sample) -> Case:
 
 
 def _derivative(name: str, op: OpDef, sample: Sample, order: int, dtype: Any) -> Case | None:
-    """The gradients of a sample with respect to all floats, or the gradients of these; None where there are none, or
-    where the op does not take this type."""
+    """Return the gradients of a sample with respect to all floats, or the gradients of these; None where there are
+    none, or where the op does not take this type."""
     arrays = [a.astype(dtype) if a.dtype.kind == "f" else np.array(a) for a in sample.operands]
     graph = Graph(op.name)
     for i, array in enumerate(arrays):
@@ -168,7 +168,8 @@ def _model(name: str, family: Family) -> Case:
 
 
 def _step(name: str, family: Family) -> Case:
-    """A training step with momentum; what only the step knows (numbers of the optimizer) is a small positive one."""
+    """Return a training step with momentum; what only the step knows (numbers of the optimizer) is a small positive
+    one."""
     graphc.manual_seed(0)
     model = family.build(graphc)
     optimizer = graphc.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
@@ -194,7 +195,7 @@ def _state(path: str, value: Value, state: dict[str, np.ndarray]) -> np.ndarray:
 
 
 def _workload(name: str) -> Case:
-    """A benchmark model, or a step of its training, with random parameters."""
+    """Return a benchmark model, or a step of its training, with random parameters."""
     graph, given = workload_graph(WORKLOADS[name]), iter(WORKLOADS[name].draw_inputs())
     random = np.random.default_rng(0)
     arguments = []
@@ -210,7 +211,7 @@ def _workload(name: str) -> Case:
 
 
 def _weights(random: np.random.Generator, value: Value) -> np.ndarray:
-    """Numbers of such a size that products of them stay around 1; variances are positive."""
+    """Return numbers of such a size that products of them stay around 1; variances are positive."""
     spread = 1 / math.sqrt(max(1, math.prod(value.shape[1:])))
     array = random.standard_normal(value.shape) * spread
     return np.asarray(np.abs(array) + 0.5 if "var" in input_path(value) else array, value.dtype.numpy)
@@ -225,7 +226,7 @@ def _random(seed: int) -> Case:
 
 
 def _named(path: Any) -> Case:
-    """A graph of named dimensions, called with some of their sizes."""
+    """Return a graph of named dimensions, called with some of their sizes."""
     graph = named.read(path)
     chosen = []
     for sizes in named.sizes_to_try(graph.dims):

@@ -6,7 +6,7 @@ from graphc.runtime.devices import device_named
 
 
 def reason_without(device: str) -> str:
-    """Why a device of this name cannot be used; empty where it can."""
+    """Return why a device of this name cannot be used; empty where it can."""
     try:
         device_named(device).synchronize()
     except Exception as error:  # a library that is half installed raises what it likes

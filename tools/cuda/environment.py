@@ -51,7 +51,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def report(device: str) -> dict[str, Any]:
-    """Everything that is known; what cannot be asked is said with its reason."""
+    """Return everything that is known; what cannot be asked is said with its reason."""
     found = {
         "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "commit": _attempt(commit),
@@ -77,7 +77,7 @@ def _attempt(ask: Callable[[], Any]) -> Any:
 
 
 def commit() -> dict[str, Any]:
-    """The commit of this tree, and whether files differ from it."""
+    """Return the commit of this tree, and whether files differ from it."""
 
     def git(*words: str) -> str:
         return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()

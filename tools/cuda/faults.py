@@ -45,13 +45,13 @@ _SUBJECTS = Path(__file__).with_name("subjects.gc")
 
 @cache
 def subjects() -> dict[str, str]:
-    """Texts of graphs by name."""
+    """Return the texts of graphs by name."""
     texts = _SUBJECTS.read_text(encoding="utf-8").split("\n\n")
     return {text[len("graph @") : text.index("(")]: text for text in texts}
 
 
 def subject(name: str) -> Case:
-    """The program of that name with random arguments, some of them equal and some not numbers."""
+    """Return the program of that name with random arguments, some of them equal and some not numbers."""
     graph = parse_graph(subjects()[name])
     random = np.random.default_rng(7)
     arrays = []
@@ -90,7 +90,8 @@ class _NothingToChangeError(AssertionError):
 
 
 def in_kernels(change: Callable[[Stmt, tuple[Loop, ...]], Sequence[Stmt] | None], nth: int = 0) -> Edit:
-    """A fault of how a statement is emitted: one that ``change`` says anything for, the nth, becomes what it says."""
+    """Return a fault of how a statement is emitted: one that ``change`` says anything for, the nth, becomes what it
+    says."""
 
     def edit(emit: Any, program: Program) -> CudaSource:
         return emit(edited(program, change, nth))
@@ -101,7 +102,7 @@ def in_kernels(change: Callable[[Stmt, tuple[Loop, ...]], Sequence[Stmt] | None]
 def edited(
     program: Program, change: Callable[[Stmt, tuple[Loop, ...]], Sequence[Stmt] | None], nth: int = 0
 ) -> Program:
-    """The program with one statement replaced."""
+    """Return the program with one statement replaced."""
     left = nth
 
     def replaced(body: tuple[Stmt, ...], loops: tuple[Loop, ...]) -> tuple[Stmt, ...]:
@@ -126,8 +127,8 @@ def edited(
 
 
 def in_text(pattern: str, new: str | Callable[[re.Match[str]], str], count: int = 1, after: str = "") -> Edit:
-    """A fault of the text: what a regular expression matches (the first ``count`` times; 0 is every time) behind the
-    place where ``after`` stands."""
+    """Return a fault of the text: what a regular expression matches (the first ``count`` times; 0 is every time) behind
+    the place where ``after`` stands."""
 
     def edit(emit: Any, program: Program) -> CudaSource:
         source = emit(program)
@@ -159,7 +160,7 @@ def _with_axis(stmt: Stmt, old: Any, new: Any) -> Stmt:
 
 
 def _shifted(kind: type[Load] | type[Store], by: int) -> Callable[[Stmt, tuple[Loop, ...]], Sequence[Stmt] | None]:
-    """An access to the element beside the one that is meant."""
+    """Return an access to the element beside the one that is meant."""
 
     def change(stmt: Stmt, loops: tuple[Loop, ...]) -> Sequence[Stmt] | None:
         return (replace(stmt, index=stmt.index + by),) if isinstance(stmt, kind) and loops else None
@@ -168,7 +169,7 @@ def _shifted(kind: type[Load] | type[Store], by: int) -> Callable[[Stmt, tuple[L
 
 
 def _stride(stmt: Stmt, loops: tuple[Loop, ...]) -> Sequence[Stmt] | None:
-    """A load whose first term has one more or less than its factor."""
+    """Return a load whose first term has one more or less than its factor."""
     if not isinstance(stmt, Load) or not any(c not in (0, 1) for _, c in stmt.index.terms):
         return None
     terms = tuple((a, c - 1 if c not in (0, 1) else c) for a, c in stmt.index.terms)
@@ -206,12 +207,12 @@ KERNEL = "__global__ void __launch_bounds__"
 
 
 def in_kernel(pattern: str, new: str | Callable[[re.Match[str]], str], count: int = 1) -> Edit:
-    """A fault of the text of the first kernel that has the pattern."""
+    """Return a fault of the text of the first kernel that has the pattern."""
     return in_text(pattern, new, count, KERNEL)
 
 
 def in_launch(**changes: Callable[[Any], Any]) -> Edit:
-    """A fault of how the first kernel is started."""
+    """Return a fault of how the first kernel is started."""
 
     def edit(emit: Any, program: Program) -> CudaSource:
         source = emit(program)
@@ -223,7 +224,7 @@ def in_launch(**changes: Callable[[Any], Any]) -> Edit:
 
 
 def _both(edit: Edit, pattern: str, new: str) -> Edit:
-    """Two faults at once, the second one of the text."""
+    """Return two faults at once, the second one of the text."""
     return lambda emit, program: in_kernel(pattern, new)(lambda p: edit(emit, p), program)
 
 
@@ -325,7 +326,7 @@ class Found:
 
 
 def run_faults(faults: Sequence[Fault] = FAULTS, tell: Callable[[], None] = lambda: None) -> list[Found]:
-    """Plants each fault in a program of its own; all programs are compiled before one runs."""
+    """Plant each fault in a program of its own; all programs are compiled before one runs."""
     planted = [(fault, _planted(fault)) for fault in faults]
     wanted = {name: expected(subject(name)) for name in {f.subject for f in faults}}
     found = []
@@ -362,14 +363,14 @@ def _line(error: Exception) -> str:
 
 
 def format_found(found: Sequence[Found]) -> str:
-    """A table in Markdown."""
+    """Return a table in Markdown."""
     lines = ["| fault | planted in | caught by | which says |", "|---|---|---|---|"]
     lines += [f"| {f.fault} | {f.subject} | {f.by} | {f.said} |" for f in found]
     return "\n".join(lines)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command; 1 where a fault was not noticed."""
+    """Return the command; 1 where a fault was not noticed."""
     parser = argparse.ArgumentParser("python -m tools.cuda.faults", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--only", default="", help="faults whose names have this in them")
     parser.add_argument("--json", action="store_true")

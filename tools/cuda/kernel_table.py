@@ -50,7 +50,7 @@ class Row:
 
 
 def row_of(found: DeviceProgram, arch: str) -> Row:
-    """Compiles a program and counts."""
+    """Compile a program and count."""
     text = found.source.text
     start = time.perf_counter()
     cubin = compile_cubin(text, arch)
@@ -74,7 +74,7 @@ def row_of(found: DeviceProgram, arch: str) -> Row:
 
 
 def format_rows(rows: Iterable[Row]) -> str:
-    """A table in Markdown."""
+    """Return a table in Markdown."""
     heads = (
         "workload",
         "architecture",
@@ -104,7 +104,7 @@ def format_rows(rows: Iterable[Row]) -> str:
 
 
 def summary(rows: Sequence[Row]) -> str:
-    """One line."""
+    """Return one line."""
     spilled = [f"{r.workload} ({r.arch}, {r.spilled} bytes)" for r in rows if r.spilled]
     kernels, seconds = sum(r.kernels for r in rows), sum(r.seconds for r in rows)
     most = max((r.registers for r in rows), default=0)
@@ -113,7 +113,7 @@ def summary(rows: Sequence[Row]) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command; 1 where a kernel spills."""
+    """Return the command; 1 where a kernel spills."""
     parser = argparse.ArgumentParser(
         "python -m tools.cuda.kernel_table", description=(__doc__ or "").partition("\n")[0]
     )
@@ -136,7 +136,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def table(names: Sequence[str], architectures: Sequence[str]) -> list[Row]:
-    """The rows of workloads for architectures, by workload."""
+    """Return the rows of workloads for architectures, by workload."""
     rows: list[Row] = []
     with progress_bar(len(names) * len(architectures), "programs") as bar:
         for arch in architectures:

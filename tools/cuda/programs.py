@@ -33,7 +33,7 @@ class DeviceProgram:
 
 
 def workload_graph(workload: Workload) -> Graph:
-    """The graph of a workload as a device runs it: weights are parameters that stay where they are."""
+    """Return the graph of a workload as a device runs it: weights are parameters that stay where they are."""
     model, inputs = fw.build_model(graphc, workload), fw.convert_inputs(graphc, workload)
     if not workload.train:
         return snapshot(model, inputs).graph
@@ -43,13 +43,13 @@ def workload_graph(workload: Workload) -> Graph:
 
 
 def device_program(name: str, graph: Graph, arch: str = "sm_90a") -> DeviceProgram:
-    """The program of a graph for an architecture."""
+    """Return the program of a graph for an architecture."""
     stages = Stages(graph, target=target_named(arch))
     products = getattr(stages.execution, "products", {})
     return DeviceProgram(name, stages.scheduled, dict(products), stages.source)
 
 
 def workload_programs(names: Sequence[str] = tuple(WORKLOADS), arch: str = "sm_90a") -> Iterator[DeviceProgram]:
-    """The programs of these workloads, each made when it is asked for."""
+    """Yield the programs of these workloads, each made when it is asked for."""
     for name in names:
         yield device_program(name, workload_graph(WORKLOADS[name]), arch)

@@ -55,13 +55,14 @@ class Compiled:
             self.error = error
 
     def run(self, repeats: int = REPEATS) -> list[Results]:
-        """The results of each call, each made several times: the last ones replay a recording."""
+        """Return the results of each call, each made several times: the last ones replay a recording."""
         calls = range(len(self.case.calls))
         return [run_program(self.program, self.case, i) for i in calls for _ in range(repeats)]
 
 
 def compile_all(cases: Sequence[Case], name: str, tell: Tell = lambda _: None) -> list[Compiled]:
-    """Every case compiled for the device of that name, none of them run: the emulated device builds all at once."""
+    """Return every case compiled for the device of that name, none of them run: the emulated device builds all at
+    once."""
     found = []
     for case in cases:
         tell(case.name)
@@ -70,7 +71,7 @@ def compile_all(cases: Sequence[Case], name: str, tell: Tell = lambda _: None) -
 
 
 def run_program(program: Any, case: Case, number: int) -> Results:
-    """One call on copies of its arguments, of native code or on a device."""
+    """Return one call on copies of its arguments, of native code or on a device."""
     given = [np.array(a, order="C") for a in case.calls[number]]
     pairs = list(zip(case.graph.inputs, given, strict=True))
     inputs = [a for v, a in pairs if input_class(v) == "input"]
@@ -81,12 +82,12 @@ def run_program(program: Any, case: Case, number: int) -> Results:
 
 
 def as_numpy(array: Any) -> np.ndarray:
-    """An array of the device or of the host, on the host."""
+    """Return an array of the device or of the host, on the host."""
     return array.get() if hasattr(array, "get") else np.asarray(array)
 
 
 def written(graph: Graph) -> list[str]:
-    """Paths of the params and states that some node writes."""
+    """Return paths of the params and states that some node writes."""
     return [input_path(n.operands[0]) for n in graph.nodes() if n.op.name == "state_write"]
 
 
@@ -97,7 +98,7 @@ def expected(case: Case) -> list[Results]:
 
 
 def judge(compiled: Compiled) -> Outcome:
-    """Runs a compiled case and compares it with the CPU."""
+    """Run a compiled case and compare it with the CPU."""
     name = compiled.case.name
     if compiled.error is not None:
         return _of_error(name, compiled.error)
@@ -112,7 +113,7 @@ def judge(compiled: Compiled) -> Outcome:
 
 
 def judged(cases: Iterable[Compiled], tell: Tell = lambda _: None) -> Iterator[Outcome]:
-    """The outcomes, one after the other."""
+    """Yield the outcomes, one after the other."""
     for compiled in cases:
         tell(compiled.case.name)
         yield judge(compiled)
@@ -126,7 +127,7 @@ def _of_error(name: str, error: Exception) -> Outcome:
 
 
 def compare(name: str, found: list[Results], wanted: list[Results], growth: float) -> Outcome:
-    """The outcome for results of all calls, and by how much they differ."""
+    """Return the outcome for results of all calls, and by how much they differ."""
     worst = 0.0
     for call, (these, those) in enumerate(zip(found, wanted, strict=True)):
         if len(these) != len(those):
@@ -143,7 +144,7 @@ def compare(name: str, found: list[Results], wanted: list[Results], growth: floa
 
 
 def distance_of(found: np.ndarray, wanted: np.ndarray) -> float:
-    """The largest difference in units of what rounding allows: at most 1 where both are equal up to that."""
+    """Return the largest difference in units of what rounding allows: at most 1 where both are equal up to that."""
     found, wanted = _parts(found), _parts(wanted)
     if found.dtype.kind != "f":
         return 0.0 if np.array_equal(found, wanted) else inf
@@ -164,19 +165,19 @@ def _parts(array: np.ndarray) -> np.ndarray:
 
 
 def largest(array: np.ndarray) -> float:
-    """The magnitude of the largest finite element."""
+    """Return the magnitude of the largest finite element."""
     return float(np.abs(array[np.isfinite(array)]).max(initial=0.0))
 
 
 def apart(found: np.ndarray, wanted: np.ndarray) -> float:
-    """The largest difference of elements that are finite in both."""
+    """Return the largest difference of elements that are finite in both."""
     found, wanted = _parts(found), _parts(wanted)
     both = np.isfinite(found) & np.isfinite(wanted)
     return float(np.abs(found[both].astype(np.float64) - wanted[both].astype(np.float64)).max(initial=0.0))
 
 
 def _first(found: np.ndarray, wanted: np.ndarray) -> str:
-    """The element that differs most."""
+    """Return the element that differs most."""
     if found.size == 0:
         return "no elements"
     found, wanted = _parts(found), _parts(wanted)

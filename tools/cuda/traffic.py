@@ -80,7 +80,8 @@ class Row:
 
 
 def rows(names: Iterable[str] = tuple(CASES)) -> Iterator[Row]:
-    """The kernels of these cases, in the order of their launches; those that the library computes are left out."""
+    """Yield the kernels of these cases, in the order of their launches; those that the library computes are left
+    out."""
     for name in names:
         function, arguments = CASES[name]
         given = arguments()
@@ -95,7 +96,7 @@ def rows(names: Iterable[str] = tuple(CASES)) -> Iterator[Row]:
 
 
 def row_of(case: str, kernel: str, blocks: int, threads: int, found: Traffic) -> Row:
-    """The figures of what was counted; 1 where there is nothing to divide by."""
+    """Return the figures of what was counted; 1 where there is nothing to divide by."""
     asked = found.load_bytes + found.store_bytes
     requests = found.load_requests + found.store_requests
     return Row(
@@ -116,7 +117,7 @@ def _ratio(part: int, whole: int) -> float:
 
 
 def format_rows(found: Sequence[Row]) -> str:
-    """The table as Markdown."""
+    """Return the table as Markdown."""
     names = list(Row.__dataclass_fields__)
     lines = [names, ["---"] * len(names)]
     lines += [[str(value) for value in asdict(row).values()] for row in found]
@@ -124,7 +125,7 @@ def format_rows(found: Sequence[Row]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command."""
+    """Return the command."""
     parser = argparse.ArgumentParser(prog="python -m tools.cuda.traffic", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(CASES))
     parser.add_argument("--json", action="store_true", help="one list of rows")

@@ -16,7 +16,7 @@ MOST_SECONDS = 120.0
 
 
 def fork(action: Callable[[], None], log: Path) -> int:
-    """The process that runs ``action`` and ends; what it says goes to a file."""
+    """Return the process that runs ``action`` and ends; what it says goes to a file."""
     process = os.fork()
     if process:
         return process
@@ -41,7 +41,7 @@ def fork(action: Callable[[], None], log: Path) -> int:
 
 
 def finish(action: Callable[[], None], log: Path) -> str:
-    """Runs an action in a process of its own to its end; what went wrong, or an empty text."""
+    """Run an action in a process of its own to its end; return what went wrong, or an empty text."""
     process, end = fork(action, log), time.monotonic() + MOST_SECONDS
     while time.monotonic() < end:
         found, status = os.waitpid(process, os.WNOHANG)

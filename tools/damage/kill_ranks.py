@@ -1,7 +1,7 @@
-"""Kills one of several processes that train together, at a random time, resumes, and compares the bits.
+"""Kill one of several processes that train together, at a random time, resumes, and compares the bits.
 
-``python -m tools.damage.kill_ranks --times 50 --ranks 2``. All must end within seconds of the kill, and what is trained after
-``--resume`` must have the bytes of a training that nobody killed. tools/damage/train_ranks.py is what is trained.
+``python -m tools.damage.kill_ranks --times 50 --ranks 2``. All must end within seconds of the kill, and what is trained
+after ``--resume`` must have the bytes of a training that nobody killed. tools/damage/train_ranks.py is what is trained.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Outcome:
 
 
 def start(kind: str, folder: Path, ranks: int, *words: str) -> subprocess.Popen[str]:
-    """A training that writes to a folder."""
+    """Return a training that writes to a folder."""
     folder.mkdir(exist_ok=True)
     environment = {**os.environ, "GRAPHC_CACHE": "on", "GRAPHC_CACHE_DIR": str(folder.parent / "programs")}
     line = command(PROGRAM, ranks, str(folder), *KINDS[kind], *words)
@@ -68,7 +68,7 @@ def start(kind: str, folder: Path, ranks: int, *words: str) -> subprocess.Popen[
 
 
 def finish(kind: str, folder: Path, ranks: int, *words: str) -> str:
-    """Trains to the end; what went wrong, or an empty text."""
+    """Train to the end; return what went wrong, or an empty text."""
     process = start(kind, folder, ranks, *words)
     try:
         code = process.wait(MOST_SECONDS)
@@ -79,7 +79,7 @@ def finish(kind: str, folder: Path, ranks: int, *words: str) -> str:
 
 
 def wait_for_checkpoint(process: subprocess.Popen[str], folder: Path) -> None:
-    """Returns when there is a checkpoint, or the training has ended."""
+    """Return when there is a checkpoint, or the training has ended."""
     while process.poll() is None and not (folder / CHECKPOINT / sharded.MANIFEST).exists():
         time.sleep(_LOOK)
 
@@ -92,7 +92,7 @@ def _log(folder: Path) -> str:
 
 
 def descendants(process: int) -> Iterator[tuple[int, bytes]]:
-    """The processes that come from one, with their command lines."""
+    """Yield the processes that come from one, with their command lines."""
     parents: dict[int, list[int]] = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -112,14 +112,14 @@ def descendants(process: int) -> Iterator[tuple[int, bytes]]:
 
 
 def ranks_of(launcher: int) -> list[int]:
-    """The processes of a training that a launcher has started."""
+    """Return the processes of a training that a launcher has started."""
     words = sys.executable.encode() + b"\0-m\0" + PROGRAM.encode()
     return sorted(process for process, line in descendants(launcher) if line.startswith(words))
 
 
 def kill_one(launcher: subprocess.Popen[str], delay: float, chance: random.Random) -> tuple[list[int], int | None]:
-    """Kills one process ``delay`` seconds from now; gives all of them, and which it was, or None where the
-    training has ended before."""
+    """Kill one process ``delay`` seconds from now; return all of them, and which it was, or None where the training has
+    ended before."""
     until = time.monotonic() + delay
     found: list[int] = []
     while launcher.poll() is None and (time.monotonic() < until or not found):
@@ -158,7 +158,7 @@ class Target:
     """Seconds from there to the end."""
 
     def measure(self) -> None:
-        """Trains without a kill."""
+        """Train without a kill."""
         folder = self.home / "whole"
         begun = time.monotonic()
         process = start(self.kind, folder, self.ranks)
@@ -170,7 +170,7 @@ class Target:
         self.whole = (folder / TRAINED).read_bytes()
 
     def kill_and_resume(self, chance: random.Random, made: Outcome) -> bool:
-        """One training that is killed and resumed; whether it was alive to be killed."""
+        """Return one training that is killed and resumed; whether it was alive to be killed."""
         folder = self.home / "killed"
         shutil.rmtree(folder, ignore_errors=True)
         process = start(self.kind, folder, self.ranks)
@@ -224,7 +224,7 @@ def _ended(process: subprocess.Popen[str], members: list[int], folder: Path, mad
 
 
 def _is_unfinished(folder: Path) -> bool:
-    """Whether a folder holds files that are no part of its checkpoint."""
+    """Return whether a folder holds files that are no part of its checkpoint."""
     if not folder.is_dir():
         return False
     manifest = folder / sharded.MANIFEST
@@ -233,7 +233,7 @@ def _is_unfinished(folder: Path) -> bool:
 
 
 def run(times: int, ranks: int, seed: int, kinds: list[str]) -> Outcome:
-    """Trains each kind without a kill, then kills and resumes so many times, one kind after the other."""
+    """Train each kind without a kill, then kills and resume so many times, one kind after the other."""
     chance, made = random.Random(seed), Outcome()
     with tempfile.TemporaryDirectory() as name, progress_bar(times, "kills") as bar:
         targets = [Target(kind, Path(name, kind), ranks) for kind in kinds]

@@ -67,7 +67,7 @@ class Kind:
         folder.mkdir()
 
     def begin(self) -> None:
-        """Makes what is compared with; runs in a process of its own."""
+        """Make what is compared with; run in a process of its own."""
 
     def once(self) -> None:
         """One round of what is interrupted; a kill comes within the time that this takes. In a process of its own."""
@@ -81,7 +81,7 @@ class Kind:
 
 
 def _inside(folder: Path, allowed: Callable[[str], bool]) -> Iterator[str]:
-    """Files in a folder that nobody wants there."""
+    """Yield files in a folder that nobody wants there."""
     for path in sorted(folder.iterdir()):
         if not allowed(path.name):
             yield f"{path.name} is left behind"
@@ -109,7 +109,7 @@ class Compiling(Kind):
             self.once()
 
     def check(self) -> None:
-        """Uses what is in the cache; runs in a process of its own."""
+        """Use what is in the cache; run in a process of its own."""
         self._use_cache()
         with np.load(self.folder / "expected.npz") as expected, warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -201,7 +201,7 @@ class TrainingAgain(Kind):
         time.sleep(MOST_SECONDS)
 
     def end(self) -> None:
-        """Trains until the end; runs in a process of its own."""
+        """Train until the end; run in a process of its own."""
         os.environ["GRAPHC_CACHE_DIR"] = str(self.folder.parent / "programs")
         assert self._train(self.folder) == 0
         (self.folder / "done").touch()
@@ -240,7 +240,7 @@ class TrainingAgain(Kind):
 
 
 def _measures(folder: Path) -> list[dict[str, Any]]:
-    """Lines of measures without the times."""
+    """Return lines of measures without the times."""
     lines = (folder / "metrics.jsonl").read_text().splitlines()
     return [{name: value for name, value in json.loads(line).items() if name != "seconds"} for line in lines]
 
@@ -251,7 +251,7 @@ KINDS: dict[str, type[Kind]] = {"compile": Compiling, "export": Exporting, "trai
 
 
 def kill_once(kind: Kind, delay: float, log: Path) -> str:
-    """Lets a process begin and kills it; what it said if it ended by itself."""
+    """Let a process begin and kill it; what it said if it ended by itself."""
     process = fork(kind.act, log)
     time.sleep(delay)
     os.kill(process, signal.SIGKILL)
@@ -260,8 +260,8 @@ def kill_once(kind: Kind, delay: float, log: Path) -> str:
 
 
 def run(count: int, seed: int, kinds: list[str]) -> tuple[dict[str, list[str]], int, int]:
-    """The problems by kind, how many trainings came to their end, and how often a file was left for the next writer to
-    remove; ``count`` kills in all."""
+    """Return the problems by kind, how many trainings came to their end, and how often a file was left for the next
+    writer to remove; ``count`` kills in all."""
     chance = random.Random(seed)
     found: dict[str, list[str]] = collections.defaultdict(list)
     load_command("train")
@@ -288,7 +288,7 @@ def run(count: int, seed: int, kinds: list[str]) -> tuple[dict[str, list[str]], 
 
 
 def _ended(kind: Kind, log: Path) -> list[str]:
-    """Problems when what was killed last comes to its end."""
+    """Return problems when what was killed last comes to its end."""
     if isinstance(kind, Compiling):
         problem = finish(kind.check, log)
         return [problem] if problem else []

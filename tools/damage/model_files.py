@@ -105,7 +105,7 @@ def _overwrite(chance: random.Random, data: bytes, _: Sequence[bytes]) -> bytes:
 
 
 def _splice(chance: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
-    """A part of this file or of another one in the place of a part of the same length, or between two halves."""
+    """Return a part of this file or of another one in the place of a part of the same length, or between two halves."""
     source = chance.choice((data, *others))
     begin, length = chance.randrange(len(source)), chance.choice((16, 64, 256))
     place = chance.randrange(len(data))
@@ -113,7 +113,7 @@ def _splice(chance: random.Random, data: bytes, others: Sequence[bytes]) -> byte
 
 
 def _swap(chance: random.Random, data: bytes, _: Sequence[bytes]) -> bytes:
-    """Two sections whose contents change places, the digests in the table staying where they are."""
+    """Return two sections whose contents change places, the digests in the table staying where they are."""
     table, sections = _parts(data)
     first, second = chance.sample(range(len(table)), 2)
     sections[first], sections[second] = sections[second], sections[first]
@@ -130,14 +130,14 @@ def _parts(data: bytes) -> tuple[list[tuple[bytes, int, int, bytes]], list[bytes
 
 
 def _with_table(table: Sequence[tuple[bytes, int, int, bytes]], body: bytes, size: int, version: int = 2) -> bytes:
-    """A file with this table, of which the digest of the header is right."""
+    """Return a file with this table, of which the digest of the header is right."""
     text = b"".join(_ENTRY.pack(*entry) for entry in table)
     head = _HEADER.pack(container.MAGIC, version, len(table), size, b"")[:32]
     return head + hashlib.sha256(head + text).digest() + text + body
 
 
 def _joined(names: Sequence[bytes], sections: Sequence[bytes], digests: Sequence[bytes] | None = None) -> bytes:
-    """A file of sections, with right digests unless others are given."""
+    """Return a file of sections, with right digests unless others are given."""
     start = end = _HEADER.size + _ENTRY.size * len(names)
     table, body = [], b""
     for i, (name, section) in enumerate(zip(names, sections, strict=True)):
@@ -150,7 +150,7 @@ def _joined(names: Sequence[bytes], sections: Sequence[bytes], digests: Sequence
 
 
 def _table(chance: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
-    """Lengths, offsets and digests of the table, and sizes of the header, that do not fit the file."""
+    """Return lengths, offsets and digests of the table, and sizes of the header, that do not fit the file."""
     table, _ = _parts(data)
     body, size = data[_HEADER.size + _ENTRY.size * len(table) :], len(data)
     number, kind = chance.randrange(len(table)), chance.randrange(5)
@@ -171,7 +171,7 @@ def _table(chance: random.Random, data: bytes, others: Sequence[bytes]) -> bytes
 
 
 def _names(chance: random.Random, data: bytes, _: Sequence[bytes]) -> bytes:
-    """Sections that change places together with their digests, lack, come twice or have another name."""
+    """Return sections that change places together with their digests, lack, come twice or have another name."""
     table, sections = _parts(data)
     names = [e[0] for e in table]
     first, second = chance.sample(range(len(names)), 2)
@@ -189,7 +189,7 @@ def _names(chance: random.Random, data: bytes, _: Sequence[bytes]) -> bytes:
 
 
 def _section(chance: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
-    """A section of another file, or of another length."""
+    """Return a section of another file, or of another length."""
     table, sections = _parts(data)
     number = chance.randrange(len(table))
     other_table, other = _parts(chance.choice(others))
@@ -201,7 +201,7 @@ def _section(chance: random.Random, data: bytes, others: Sequence[bytes]) -> byt
 
 
 def _places(value: Any, found: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
-    """Every part of a JSON value as its container and its place there."""
+    """Return every part of a JSON value as its container and its place there."""
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, part in items:
         found.append((value, key))
@@ -210,7 +210,7 @@ def _places(value: Any, found: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
 
 
 def _manifest(chance: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
-    """A manifest that lies, in one to three places."""
+    """Return a manifest that lies, in one to three places."""
     table, sections = _parts(data)
     manifest = json.loads(sections[0])
     for _ in range(chance.choice((1, 1, 1, 2, 3))):
@@ -233,7 +233,7 @@ def _manifest(chance: random.Random, data: bytes, others: Sequence[bytes]) -> by
 
 
 def _graph(chance: random.Random, data: bytes, _: Sequence[bytes]) -> bytes:
-    """A graph with words, lines or characters that are others, missing, doubled or exchanged."""
+    """Return a graph with words, lines or characters that are others, missing, doubled or exchanged."""
     table, sections = _parts(data)
     number = chance.choice([i for i, e in enumerate(table) if e[0].startswith(b"graph")])
     lines = sections[number].decode().split("\n")
@@ -313,7 +313,7 @@ def make_case(number: int, seed: int, files: Sequence[bytes]) -> tuple[str, byte
 
 
 def judge(name: str, path: Path) -> Outcome:
-    """Reads a file, and calls the entries of what it says is a model."""
+    """Read a file, and call the entries of what it says is a model."""
     forged = name in FORGED
     try:
         with _limited():
@@ -383,7 +383,7 @@ def make_entry_case(number: int, seed: int, files: Sequence[bytes]) -> tuple[str
 
 
 def judge_entry(name: str, path: Path) -> Outcome:
-    """Compiles what a damaged entry is of: it must be built again, with one warning, and compute the same."""
+    """Compile what a damaged entry is of: it must be built again, with one warning, and compute the same."""
     folder = path.parents[1]
     os.environ |= {"GRAPHC_CACHE": "on", "GRAPHC_CACHE_DIR": str(folder / "cache")}
     cache._warned.clear()
@@ -413,7 +413,7 @@ Judge = Callable[[str, Path], Outcome]
 def run(
     count: int, seed: int, files: Sequence[bytes], path: Path, case: Case, judged: Judge
 ) -> list[tuple[str, Outcome]]:
-    """The damage and the outcome of each of ``count`` files, which are written to ``path``."""
+    """Return the damage and the outcome of each of ``count`` files, which are written to ``path``."""
     found: list[tuple[str, Outcome]] = []
     log, lines = path.with_suffix(".log"), path.with_suffix(".outcomes")
     with progress_bar(count, "files") as bar:

@@ -65,7 +65,7 @@ def _weights() -> list[Any]:
 
 
 def _model() -> Any:
-    """Operators of several kinds, a function, and one that is written out."""
+    """Return operators of several kinds, a function, and one that is written out."""
     nodes = [
         helper.make_node("Mul", ["x", "fc.weight"], ["m"]),
         helper.make_node("Add", ["m", "fc.bias"], ["a"]),
@@ -98,7 +98,7 @@ def _model() -> Any:
 
 
 def _branches() -> Any:
-    """Graphs within a graph, by operators that need no rule to be read."""
+    """Return graphs within a graph, by operators that need no rule to be read."""
     inner = helper.make_graph([helper.make_node("Relu", ["x"], ["b"])], "then", [], [_port("b", 2)])
     other = helper.make_graph(
         [helper.make_node("If", ["c"], ["b"], then_branch=inner, else_branch=inner)], "else", [], [_port("b", 2)]
@@ -385,7 +385,7 @@ def _limited() -> Iterator[None]:
 
 
 def make_case(number: int, seed: int, folder: Path) -> tuple[str, Path]:
-    """A damaged file in a folder of its own within ``folder``, and what was done to it."""
+    """Return a damaged file in a folder of its own within ``folder``, and what was done to it."""
     chance = random.Random(seed * 1_000_000 + number)
     inside = folder / "model"
     inside.mkdir()
@@ -399,7 +399,7 @@ def make_case(number: int, seed: int, folder: Path) -> tuple[str, Path]:
 
 
 def judge(path: Path, watch: Watch) -> Outcome:
-    """Reads a file and runs its model with zeros."""
+    """Read a file and run its model with zeros."""
     begin = time.process_time()
     with _limited(), watch.looking() as opened:
         outcome = _read_and_run(path)
@@ -411,8 +411,8 @@ def judge(path: Path, watch: Watch) -> Outcome:
 
 
 def _is_inside(name: str, folder: Path) -> bool:
-    """Whether a path that was opened is that of the model, of its folder, a part of such a path below a descriptor, or
-    one of Python's own modules, which are loaded when they are first needed."""
+    """Return whether a path that was opened is that of the model, of its folder, a part of such a path below a
+    descriptor, or one of Python's own modules, which are loaded when they are first needed."""
     if name.startswith("descriptor") or (not os.path.isabs(name) and ".." not in name.split("/")):
         return True
     return Path(os.path.normpath(name)).is_relative_to(folder) or name.startswith(
@@ -447,7 +447,7 @@ def _holds_secret(model: Any) -> bool:
 
 
 def run(count: int, seed: int) -> list[tuple[str, Outcome]]:
-    """The damage and the outcome of each file."""
+    """Return the damage and the outcome of each file."""
     watch = Watch()
     for make in MODELS:
         _read_and_run(make())

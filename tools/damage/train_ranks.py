@@ -47,18 +47,18 @@ class Training:
         """Steps."""
 
     def state(self) -> dict[str, Any]:
-        """All that the rest of the training depends on; random numbers are each process's own."""
+        """Return all that the rest of the training depends on; random numbers are each process's own."""
         parts = {"model": self.model.module, "optimizer": self.optimizer, "schedule": self.schedule, "done": self.done}
         return parts | {f"random of rank {distributed.rank()}": gc.get_rng_state()}
 
     def resume(self, folder: Path) -> None:
-        """Goes on from the checkpoint in a folder."""
+        """Go on from the checkpoint in a folder."""
         found = sharded.load(self.state(), folder)
         self.done = found["done"]
         gc.set_rng_state(found[f"random of rank {distributed.rank()}"])
 
     def run(self, folder: Path, every: int) -> None:
-        """Trains to the end, with a checkpoint after each ``every`` steps."""
+        """Train to the end, with a checkpoint after each ``every`` steps."""
         for epoch in range(self.done // len(self.batches), EPOCHS):
             self.sampler.set_epoch(epoch)
             for batch in list(self.batches)[self.done % len(self.batches) :]:

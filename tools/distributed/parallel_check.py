@@ -46,7 +46,7 @@ def network(dtype: DType) -> nn.Module:
 
 
 def batches(steps: int, micro: int, dtype: DType) -> Iterator[list[tuple[Any, ...]]]:
-    """The micro-batches of each step: this process's rows of whole ones."""
+    """Yield the micro-batches of each step: this process's rows of whole ones."""
     random, here = np.random.default_rng(0), dist.group()
     for _ in range(steps):
         x, y = random.normal(3.0, 1.0, (SAMPLES, 1, 6, 6)), random.normal(size=(SAMPLES, 3))
@@ -92,7 +92,7 @@ def _step(model: Any, forward: Any, optimizer: Any, parts: list[tuple[Any, Any]]
 
 
 def distance(found: list[np.ndarray], wanted: list[np.ndarray]) -> float:
-    """The largest difference, relative to 1 plus the size of what is wanted."""
+    """Return the largest difference, relative to 1 plus the size of what is wanted."""
     return max(float((np.abs(a - b) / (1 + np.abs(b))).max()) for a, b in zip(found, wanted, strict=True))
 
 
@@ -128,12 +128,12 @@ def _mark(ends: dict[Any, Any], key: Any, marks: list[str], state: list[np.ndarr
 
 
 def launch(ranks: int, arguments: list[str]) -> int:
-    """Runs the check in so many processes; their exit status."""
+    """Run the check in so many processes; their exit status."""
     return subprocess.run(["mpiexec", "-n", str(ranks), *LAUNCH, "--worker", *arguments], check=False).returncode
 
 
 def main(argv: list[str] | None = None) -> int:
-    """The command."""
+    """Return the command."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ranks", default="2,3,4", help="numbers of processes")
     parser.add_argument("--steps", type=int, default=100)

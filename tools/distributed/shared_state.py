@@ -20,7 +20,7 @@ WIDTH, LAYERS = 1024, 6
 
 
 def state_bytes(ranks: int, width: int = WIDTH, layers: int = LAYERS) -> list[int]:
-    """Bytes of Adam's moments in each process, after a step."""
+    """Return bytes of Adam's moments in each process, after a step."""
 
     def one(rank: int) -> int:
         net = nn.Sequential(*[nn.Linear(width, width) for _ in range(layers)])
@@ -34,7 +34,7 @@ def state_bytes(ranks: int, width: int = WIDTH, layers: int = LAYERS) -> list[in
 
 
 def main(argv: Sequence[str]) -> int:
-    """Prints a line for each number of processes."""
+    """Print a line for each number of processes."""
     parser = argparse.ArgumentParser(
         prog="python -m tools.distributed.shared_state", description=(__doc__ or "").split("\n")[0]
     )

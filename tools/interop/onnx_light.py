@@ -43,12 +43,12 @@ class Row(NamedTuple):
 
 
 def names() -> list[str]:
-    """The models that the package holds."""
+    """Return the models that the package holds."""
     return sorted(path.stem.removeprefix("light_") for path in FOLDER.glob("light_*.onnx"))
 
 
 def load(name: str, seed: int = 0) -> Any:
-    """A model with random weights in the place of constants of a shape."""
+    """Return a model with random weights in the place of constants of a shape."""
     model = onnx.load(FOLDER / f"light_{name}.onnx")
     rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
     shapes = {i.name: numpy_helper.to_array(i) for i in model.graph.initializer}
@@ -71,7 +71,7 @@ def load(name: str, seed: int = 0) -> Any:
 
 
 def random_weight(shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
-    """Weights that keep the size of activations (He et al., 2015); what has one dimension scales, shifts or is a
+    """Return weights that keep the size of activations (He et al., 2015); what has one dimension scales, shifts or is a
     variance, and lies in 0.5 .. 1."""
     if len(shape) < 2:
         return rng.uniform(0.5, 1.0, shape).astype(np.float32)
@@ -80,20 +80,20 @@ def random_weight(shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarra
 
 
 def feeds_of(model: Any, seed: int = 0) -> dict[str, np.ndarray]:
-    """Random images for the inputs."""
+    """Return random images for the inputs."""
     rng = np.random.default_rng(seed)
     shapes = {p.name: [d.dim_value for d in p.type.tensor_type.shape.dim] for p in model.graph.input}
     return {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
 
 
 def reference(model: Any, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
-    """The results of ONNX's own evaluator."""
+    """Return the results of ONNX's own evaluator."""
     found: Any = ReferenceEvaluator(model).run(None, feeds)
     return found
 
 
 def onnxruntime(model: Any, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
-    """The results of ONNX Runtime."""
+    """Return the results of ONNX Runtime."""
     runtime = import_module("onnxruntime")
     options = runtime.SessionOptions()
     options.log_severity_level = 4
@@ -105,7 +105,7 @@ EVALUATORS: dict[str, Callable[..., list[np.ndarray]]] = {"onnxruntime": onnxrun
 
 
 def compare(name: str, against: str = "onnxruntime", seed: int = 0) -> Row:
-    """A model's row."""
+    """Return a model's row."""
     model = load(name, seed)
     feeds = feeds_of(model, seed)
     try:

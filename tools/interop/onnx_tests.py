@@ -148,8 +148,8 @@ class _Recorded(BackendTest):
 
 
 def units_between(wanted: Any, found: Any) -> float:
-    """The largest difference in units of the precision of the results' type at their largest finite element; 0 for what
-    are no real numbers, and where shapes differ."""
+    """Return the largest difference in units of the precision of the results' type at their largest finite element; 0
+    for what are no real numbers, and where shapes differ."""
     if not isinstance(wanted, np.ndarray) or wanted.dtype not in (np.float16, np.float32, np.float64):
         return 0.0
     if np.shape(found) != wanted.shape:
@@ -172,7 +172,7 @@ class Outcome:
 
 
 def run(name: str = "graphc", only: str = "", progress: bool = False) -> dict[str, dict[str, Outcome]]:
-    """The outcomes of all tests by group and name."""
+    """Return the outcomes of all tests by group and name."""
     tests = _Recorded(backend_of(name), __name__)
     found: dict[str, dict[str, Outcome]] = {}
     with warnings.catch_warnings():

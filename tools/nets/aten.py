@@ -1,4 +1,4 @@
-"""Judges the rules of ATen operators by PyTorch's own tables of samples: ``python -m tools.nets.aten``.
+"""Judge the rules of ATen operators by PyTorch's own tables of samples: ``python -m tools.nets.aten``.
 
 A case is an operator of ``op_db`` and an element type. Its samples run in PyTorch, forward and backward, and every call
 of an ATen operator that happens on the way is repeated with the rule of the table. Needs the extra ``conformance``.
@@ -74,7 +74,7 @@ class Recorder(TorchDispatchMode):
         self._count: Counter[str] = Counter()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Runs the call, and keeps it."""
+        """Run the call, and keep it."""
         kwargs, name = kwargs or {}, str(func)
         key = (name, _key(args), _key(kwargs))
         can = name.startswith("aten.") and not any(r in name for r in _RANDOM) and _fits((args, kwargs))
@@ -134,7 +134,7 @@ def _ours(value: Any) -> Any:
 
 
 def record(case: str) -> Recorder:
-    """The calls of ATen operators that the samples of a case make."""
+    """Return the calls of ATen operators that the samples of a case make."""
     name, kind = case.rsplit("/", 1)
     info = next(i for i in op_db if i.formatted_name == name)
     recorder = Recorder()
@@ -159,7 +159,7 @@ def _samples(info: Any, dtype: torch.dtype, gradient: bool) -> Iterator[Any]:
 
 
 def judge_call(name: str, args: Any, kwargs: Any, expected: Any) -> Outcome:
-    """Repeats one call with the rule of the table."""
+    """Repeat one call with the rule of the table."""
     function: Any = find(name)
     try:
         with alarm(SECONDS), graphc.no_grad():
@@ -178,7 +178,7 @@ def judge_call(name: str, args: Any, kwargs: Any, expected: Any) -> Outcome:
 
 
 def _by_elements(name: str, found: Any, expected: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
-    """Both results, with the elements that indices name in their stead."""
+    """Return both results, with the elements that indices name in their stead."""
     _, packet, overload = name.split(".")
     schema = getattr(getattr(torch.ops.aten, packet), overload)._schema
     given = {a.name: value for a, value in zip(schema.arguments, args, strict=False)} | kwargs
@@ -235,14 +235,14 @@ def alarm(seconds: int) -> Iterator[None]:
 
 
 def cases(seed: int) -> Iterator[str]:
-    """Every operator with every element type that it and graphc have, in an order of the seed."""
+    """Yield every operator with every element type that it and graphc have, in an order of the seed."""
     found = [f"{i.formatted_name}/{kind}" for i in op_db for kind, dtype in TYPES.items() if dtype in i.dtypes]
     random.Random(seed).shuffle(found)
     yield from found
 
 
 def judge(case: str) -> Outcome:
-    """The worst of what becomes of the calls of a case; refused where the table has none of them."""
+    """Return the worst of what becomes of the calls of a case; refused where the table has none of them."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         recorded = record(case)

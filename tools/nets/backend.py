@@ -26,7 +26,7 @@ STAGES = ("compiled", "inference")
 
 
 def judge(name: str) -> run.Outcome:
-    """Draws the program of a name and compares it."""
+    """Draw the program of a name and compare it."""
     return judge_drawn(name, draw, judged)
 
 
@@ -45,7 +45,7 @@ def judged(program: Program, number: int) -> run.Outcome:
 
 
 def compared(program: Program, stage: str, options: dict[str, Any], dynamic: bool) -> run.Outcome:
-    """Compares one way to run a program; refused where PyTorch computes a part of it."""
+    """Compare one way to run a program; refused where PyTorch computes a part of it."""
     torch.compiler.reset()
     with warnings.catch_warnings(record=True) as told, np.errstate(all="ignore"):
         warnings.simplefilter("always")
@@ -77,7 +77,7 @@ NET = run.Net("backend", (__doc__ or "").partition("\n")[0], cases_of(FAMILIES),
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command."""
+    """Return the command."""
     return run.main(NET, argv)
 
 

@@ -1,4 +1,4 @@
-"""Builds random programs statement by statement, each run on PyTorch at once, so that all of them are valid."""
+"""Build random programs statement by statement, each run on PyTorch at once, so that all of them are valid."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Builder:
     # ---- choices
 
     def pick(self, options: Sequence[Any]) -> Any:
-        """One of the options."""
+        """Return one of the options."""
         return options[self.random.randrange(len(options))]
 
     def chance(self, probability: float) -> bool:
@@ -65,15 +65,15 @@ class Builder:
         return self.random.random() < probability
 
     def whole(self, low: int, high: int) -> int:
-        """A whole number, both ends included."""
+        """Return a whole number, both ends included."""
         return self.random.randint(low, high)
 
     def extent(self, largest: int = LARGEST) -> int:
-        """The size of a dimension."""
+        """Return the size of a dimension."""
         return self.pick([e for e in EXTENTS if e <= max(1, largest)])
 
     def shape(self, rank: int | None = None, largest: int = LARGEST) -> tuple[int, ...]:
-        """A shape without empty dimensions."""
+        """Return a shape without empty dimensions."""
         dims: int = self.pick((0, 1, 1, 2, 2, 2, 3, 3, 4)) if rank is None else rank
         found: list[int] = []
         for _ in range(dims):
@@ -81,22 +81,22 @@ class Builder:
         return tuple(found)
 
     def shape_of(self, name: str) -> tuple[int, ...]:
-        """The shape of a variable."""
+        """Return the shape of a variable."""
         return tuple(self.values[name].shape)
 
     def dtype_of(self, name: str) -> str:
-        """The short name of a variable's element type."""
+        """Return the short name of a variable's element type."""
         return next(n for n, d in DTYPES.items() if str(self.values[name].dtype) == f"torch.{np.dtype(d).name}")
 
     def axis(self, name: str) -> int:
-        """A dimension of a variable, as a positive or negative number."""
+        """Return a dimension of a variable, as a positive or negative number."""
         rank = self.values[name].dim()
         if not rank:
             raise Unfit
         return self.random.randrange(-rank, rank)
 
     def axes(self, name: str, least: int = 0) -> tuple[int, ...]:
-        """Some different dimensions of a variable."""
+        """Return some different dimensions of a variable."""
         rank = self.values[name].dim()
         if rank < least:
             raise Unfit
@@ -106,7 +106,7 @@ class Builder:
     # ---- values
 
     def array(self, shape: Sequence[int], dtype: str, kind: str = "") -> np.ndarray:
-        """Random contents; ``kind`` is ``eighths``, ``positive``, ``unit``, ``spread``, ``special``, ``wide``,
+        """Return random contents; ``kind`` is ``eighths``, ``positive``, ``unit``, ``spread``, ``special``, ``wide``,
         ``below n``, or ``distinct n`` (below n, none twice, one dimension)."""
         draw, shape = self.arrays, tuple(shape)
         if kind.startswith("distinct"):
@@ -141,7 +141,7 @@ class Builder:
     def input(
         self, shape: Sequence[int], dtype: str = "", kind: str = "", layout: str = "", gradient: bool = True
     ) -> str:
-        """A new argument."""
+        """Return a new argument."""
         dtype = dtype or self.float
         kind = kind or (self.pick(("", "", "eighths")) if dtype in ("f32", "f64") else "")
         array = self.array(shape, dtype, kind)
@@ -154,14 +154,14 @@ class Builder:
         return name
 
     def known(self, wanted: Callable[[Any], bool], otherwise: Callable[[], str], fresh: float = 0.25) -> str:
-        """A variable that fits, mostly a recent one, or a new argument."""
+        """Return a variable that fits, mostly a recent one, or a new argument."""
         fitting = [n for n, v in self.values.items() if wanted(v)]
         if fitting and not self.chance(fresh):
             return self.pick(fitting[-5:])
         return otherwise()
 
     def real(self, rank: int | None = None, least: int = 0, filled: bool = True, fresh: float = 0.25) -> str:
-        """A tame float variable of a rank, or of a least rank; ``filled`` says that it has elements."""
+        """Return a tame float variable of a rank, or of a least rank; ``filled`` says that it has elements."""
 
         def fits(v: Any) -> bool:
             right = v.dim() >= least if rank is None else v.dim() == rank
@@ -171,13 +171,13 @@ class Builder:
         return self.known(fits, lambda: self.input(self.shape(shape_rank)), fresh)
 
     def is_tame(self, value: Any) -> bool:
-        """Whether all elements are of moderate size."""
+        """Return whether all elements are of moderate size."""
         if self.family == "specials" or not value.is_floating_point() or not value.numel():
             return True
         return bool(value.detach().abs().max() < TAME)
 
     def some(self, dtypes: Sequence[Any] = (), least: int = 0, filled: bool = True) -> str:
-        """Any variable, or one of the element types."""
+        """Return any variable, or one of the element types."""
 
         def fits(v: Any) -> bool:
             return (not dtypes or v.dtype in dtypes) and v.dim() >= least and (v.numel() or not filled)
@@ -186,7 +186,7 @@ class Builder:
         return self.known(fits, lambda: self.input(self.shape(max(least, self.pick((0, 1, 2, 3)))), self.pick(names)))
 
     def like(self, name: str, dtype: str = "", kind: str = "") -> str:
-        """A variable or new argument that broadcasts with another one."""
+        """Return a variable or new argument that broadcasts with another one."""
         shape = tuple(self.values[name].shape)
         if self.chance(0.4):
             first = self.whole(0, len(shape))
@@ -200,7 +200,7 @@ class Builder:
     # ---- statements
 
     def let(self, expression: str) -> str:
-        """Assigns an expression to a new variable, or its elements to several; the first one's name."""
+        """Assign an expression to a new variable, or its elements to several; the first one's name."""
         value = self._run(expression, eval)
         if isinstance(value, (tuple, list)):
             return self._unpack(expression, tuple(value))
@@ -226,7 +226,7 @@ class Builder:
         self.body.append(statement)
 
     def layer(self, expression: str) -> str:
-        """A new layer of the module; its attribute."""
+        """Return a new layer of the module; its attribute."""
         name = f"m{len(self.layers)}"
         layer = self._run(expression, eval)
         layer.train(self.training)

@@ -52,7 +52,7 @@ class Mismatch(Exception):
 
 
 def check(program: Program) -> Verdict:
-    """Compares all ways to run a program; the verdict on the first that does not give what PyTorch gives."""
+    """Compare all ways to run a program; the verdict on the first that does not give what PyTorch gives."""
     last = Verdict("equal")
     for stage in stages(program):
         verdict = compare(program, stage)
@@ -64,7 +64,7 @@ def check(program: Program) -> Verdict:
 
 
 def compare(program: Program, stage: str) -> Verdict:
-    """Compares one way to run a program with PyTorch."""
+    """Compare one way to run a program with PyTorch."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
@@ -90,7 +90,7 @@ def compare(program: Program, stage: str) -> Verdict:
 
 
 def failure_of(stage: str, error: Exception) -> Verdict:
-    """An error of graphc where PyTorch has a value: typed errors of the front end are refusals."""
+    """Return an error of graphc where PyTorch has a value: typed errors of the front end are refusals."""
     internal = isinstance(error, (VerifyError, PassError, CompileError)) or not isinstance(error, GraphcError)
     return Verdict(
         "failed" if internal else "refused", stage, f"{stage} {type(error).__name__}", f"{stage}: {_short(error)}"
@@ -98,7 +98,7 @@ def failure_of(stage: str, error: Exception) -> Verdict:
 
 
 def _short(error: BaseException) -> str:
-    """Class and first line of an error, without its numbers."""
+    """Return class and first line of an error, without its numbers."""
     line = (str(error).splitlines() or [""])[0]
     return f"{type(error).__name__}: {re.sub(r'[0-9]+', '#', line)[:160]}"
 
@@ -107,7 +107,7 @@ def _short(error: BaseException) -> str:
 
 
 def stages(program: Program) -> tuple[str, ...]:
-    """Ways to run a program: eagerly, compiled, compiled without gradients, as training steps."""
+    """Return ways to run a program: eagerly, compiled, compiled without gradients, as training steps."""
     return ("eager", "compiled", "inference", *(["step"] if program.optimizer and program.layers else []))
 
 
@@ -125,7 +125,7 @@ def recorded(
 
 
 def _twice(program: Program, library: Any, wrap: Callable, double: bool, arrays: Any) -> Record:
-    """Two calls of one net, the second with other contents of the arguments."""
+    """Return two calls of one net, the second with other contents of the arguments."""
     net = program.net(library, double)
     call = wrap(net)
     arrays = arrays or [i.array for i in program.inputs]
@@ -135,12 +135,12 @@ def _twice(program: Program, library: Any, wrap: Callable, double: bool, arrays:
 
 
 def _rolled(array: np.ndarray) -> np.ndarray:
-    """Other contents from the same range: the elements one place further."""
+    """Return other contents from the same range: the elements one place further."""
     return np.roll(array.ravel(), 1).reshape(array.shape)
 
 
 def values_and_gradients(program: Program, library: Any, net: Any, call: Callable, tensors: Sequence[Any]) -> Record:
-    """Results, gradients of inputs and parameters, and buffers after one call."""
+    """Return results, gradients of inputs and parameters, and buffers after one call."""
     results = call(*tensors)
     record: Record = {f"value {i}": as_array(r) for i, r in enumerate(results)}
     record |= {f"flag {i}": np.array(r.requires_grad) for i, r in enumerate(results)}
@@ -155,7 +155,7 @@ def values_and_gradients(program: Program, library: Any, net: Any, call: Callabl
 
 
 def _inference(program: Program, library: Any, wrap: Callable, double: bool = False, arrays: Any = None) -> Record:
-    """Results of a call without gradients."""
+    """Return results of a call without gradients."""
     net = program.net(library, double)
     call = wrap(net)
     with library.no_grad():
@@ -164,7 +164,7 @@ def _inference(program: Program, library: Any, wrap: Callable, double: bool = Fa
 
 
 def _train(program: Program, library: Any, double: bool, arrays: Any) -> Record:
-    """Losses, parameters and buffers after some training steps."""
+    """Return losses, parameters and buffers after some training steps."""
     net = program.net(library, double)
     scope = {"optim": library.optim, "params": net.parameters()}
     optimizer = eval(f"optim.{program.optimizer}", scope)
@@ -204,13 +204,13 @@ def _weights(array: np.ndarray) -> np.ndarray:
 
 
 def precision_of(program: Program) -> str:
-    """The coarsest element type that a program may compute in: integers become f32."""
+    """Return the coarsest element type that a program may compute in: integers become f32."""
     whole = all(i.array.dtype == np.float64 for i in program.inputs) and "float32" not in program.text()
     return "float64" if whole and all(layer.endswith(".double()") for _, layer in program.layers) else "float32"
 
 
 def differ(found: Record, expected: Record, precision: str, zeros: bool = False) -> None:
-    """Raises at the first difference of two records; ``zeros`` says that signs of zeros count in values."""
+    """Raise at the first difference of two records; ``zeros`` says that signs of zeros count in values."""
     for label, theirs in expected.items():
         ours = found.get(label)
         if ours is None or theirs is None:
@@ -250,8 +250,8 @@ def _near(
 
 
 def is_spread(program: Program, stage: str, found: Record, expected: Record) -> bool:
-    """Whether native code differs only by the NaN that its products with zeros make, where eager mode makes the same of
-    them."""
+    """Return whether native code differs only by the NaN that its products with zeros make, where eager mode makes the
+    same of them."""
     if stage not in ("compiled", "inference"):
         return False
     with native_products():
@@ -264,7 +264,7 @@ def is_spread(program: Program, stage: str, found: Record, expected: Record) -> 
 
 
 def is_convention(program: Program, stage: str, found: Record) -> bool:
-    """Whether PyTorch gives the same where it follows the conventions of graphc."""
+    """Return whether PyTorch gives the same where it follows the conventions of graphc."""
     try:
         with as_graphc():
             expected = recorded(program, torch, stage)
@@ -279,7 +279,7 @@ def _itself(net: Any) -> Any:
 
 
 def is_unsure(program: Program, stage: str, found: Record, expected: Record) -> bool:
-    """Whether PyTorch's own results change about as much when the inputs are rounded another way."""
+    """Return whether PyTorch's own results change about as much when the inputs are rounded another way."""
     others = []
     for double, arrays in _others(program):
         try:
@@ -303,7 +303,8 @@ def _others(program: Program) -> Iterable[tuple[bool, list[np.ndarray]]]:
 
 
 def _nudged(array: np.ndarray, direction: int) -> np.ndarray:
-    """Floats changed in the last bits; equal ones equally, and those of few bits not at all, as they are exact."""
+    """Return floats changed in the last bits; equal ones equally, and those of few bits not at all, as they are
+    exact."""
     if array.dtype.kind != "f":
         return array
     unique, places = np.unique(array, return_inverse=True)
@@ -315,7 +316,7 @@ def _nudged(array: np.ndarray, direction: int) -> np.ndarray:
 
 
 def _explained(label: str, ours: np.ndarray, theirs: np.ndarray, others: Sequence[Record], precision: str) -> bool:
-    """Whether a difference is of the size of what rounding changes."""
+    """Return whether a difference is of the size of what rounding changes."""
     if ours.dtype.kind != "f" or not theirs.size:
         changed = any(not np.array_equal(r[label], theirs) for r in others if r.get(label) is not None)
         return bool(np.array_equal(ours, theirs) or changed)

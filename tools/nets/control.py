@@ -55,7 +55,7 @@ class Model(nn.Module):
     # ---- parts
 
     def sequence(self, depth: int, writes: bool = False) -> Part:
-        """A few parts one after the other."""
+        """Return a few parts one after the other."""
         parts = [self.any_part(depth, writes) for _ in range(self.choice.randint(1, 3))]
 
         def run(state: State) -> State:
@@ -66,13 +66,13 @@ class Model(nn.Module):
         return run
 
     def any_part(self, depth: int, writes: bool) -> Part:
-        """A construct with parts of its own, or at the end of the depth an operation."""
+        """Return a construct with parts of its own, or at the end of the depth an operation."""
         if depth and self.choice.random() < 0.7:
             return self.choice.choice(CONSTRUCTS)(self, depth - 1, writes)
         return self.operation(writes)
 
     def operation(self, writes: bool) -> Part:
-        """A change of the state."""
+        """Return a change of the state."""
         layer, scale = self.choice.choice(list(self.layers)), self.choice.uniform(-1.2, 1.2)
         found: list[Part] = [
             lambda s: (layer(s[0]).tanh(), s[1] + 1),
@@ -93,13 +93,13 @@ class Model(nn.Module):
         return self.choice.choice(found)
 
     def count(self, state: State) -> State:
-        """Writes to a buffer, and reads it."""
+        """Write to a buffer, and read it."""
         with gc.no_grad():
             self.seen.mul_(0.5).add_(state[0].mean(0))
         return state[0] + self.seen, state[1]
 
     def test(self) -> Callable[[State], Any]:
-        """A condition."""
+        """Return a condition."""
         limit = self.choice.uniform(-0.5, 1.5)
         found: list[Callable[[State], Any]] = [
             lambda s: s[0].sum() > limit,
@@ -184,7 +184,7 @@ CONSTRUCTS = (_cond, _cond, _switch, _while, _while, _fori, _scan, _map, _partia
 
 
 def inputs(number: int, way: str) -> Iterator[tuple[Any, Any]]:
-    """The arguments of the calls."""
+    """Yield the arguments of the calls."""
     chance = np.random.default_rng(number)
     for _ in range(CALLS):
         shape = (2, 3, 4) if way == "batch" else (3, 4)
@@ -310,7 +310,7 @@ RUNS: dict[str, Callable[[Model, bool], Calls]] = {
 
 
 def cases(seed: int) -> Iterator[str]:
-    """Each way in turn, with new programs."""
+    """Yield each way in turn, with new programs."""
     for number in itertools.count(seed * 1_000_000):
         yield f"{WAYS[number % len(WAYS)]}:{number}"
 

@@ -25,7 +25,7 @@ SHOWN = 40
 
 
 def arguments() -> argparse.ArgumentParser:
-    """The options of the command."""
+    """Return the options of the command."""
     parser = argparse.ArgumentParser("python -m tools.nets.cuda", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--device", default="cuda-emu", help="cuda-emu (the default), cuda, cuda:1")
     parser.add_argument(
@@ -43,7 +43,7 @@ def arguments() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command; 0 where no case is bad."""
+    """Return the command; 0 where no case is bad."""
     options = arguments().parse_args(argv)
     found = chosen_cases(options)
     start = time.monotonic()
@@ -62,7 +62,7 @@ def chosen_cases(options: argparse.Namespace) -> list[Case]:
 
 
 def compare_cases(found: Sequence[Case], device: str, batch: int, seconds: float | None = None) -> list[Outcome]:
-    """The outcomes of all cases that are begun in time."""
+    """Return the outcomes of all cases that are begun in time."""
     end = None if seconds is None else time.monotonic() + seconds
     outcomes: list[Outcome] = []
     with progress_bar(2 * len(found), "cases") as bar:
@@ -77,7 +77,7 @@ def compare_cases(found: Sequence[Case], device: str, batch: int, seconds: float
 
 
 def summarize(outcomes: Sequence[Outcome], asked: int, seconds: float) -> dict[str, Any]:
-    """Counts by kind of case and outcome, the bad ones, and the largest difference of the good ones, in units of the
+    """Count by kind of case and outcome, the bad ones, and the largest difference of the good ones, in units of the
     largest element of the results of its call."""
     counts: dict[str, Counter[str]] = {}
     worst: dict[str, float] = {}

@@ -364,7 +364,7 @@ NOT_CALLED = {
 
 
 def public() -> list[str]:
-    """Every public function and method, as ``graphc.f``, ``nn.functional.f`` or ``Tensor.f``."""
+    """Return every public function and method, as ``graphc.f``, ``nn.functional.f`` or ``Tensor.f``."""
     found = [f"graphc.{x}" for x in gc.__all__ if callable(getattr(gc, x)) and not isinstance(getattr(gc, x), type)]
     found += [f"nn.functional.{x}" for x in functional.__all__]
     found += [f"Tensor.{x}" for x in dir(gc.Tensor) if not x.startswith("_") and callable(getattr(gc.Tensor, x))]

@@ -55,7 +55,7 @@ class Call(NamedTuple):
 
 
 def make(case: str) -> Call:
-    """The call of that name."""
+    """Return the call of that name."""
     head, _, number = case.rpartition(":")
     name, _, form_number = head.partition("#")
     chance = np.random.default_rng([zlib.crc32(head.encode()), int(number)])
@@ -86,7 +86,7 @@ def _operands(part: Any, found: list[Operand]) -> None:
 
 
 def _filled(part: Any, tensors: Iterator[Any]) -> Any:
-    """The arguments of a form with tensors in the place of operands."""
+    """Return the arguments of a form with tensors in the place of operands."""
     if isinstance(part, Operand):
         return next(tensors)
     if isinstance(part, np.ndarray):
@@ -116,7 +116,7 @@ def _function(name: str, form: Form) -> Callable[..., list[Any]]:
 
 
 def leaves(value: Any) -> list[Any]:
-    """Tensors and numbers of nested tuples, lists and dictionaries."""
+    """Return tensors and numbers of nested tuples, lists and dictionaries."""
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, (tuple, list)):
@@ -125,7 +125,7 @@ def leaves(value: Any) -> list[Any]:
 
 
 def tensors_of(call: Call, gradients: bool) -> list[Any]:
-    """New tensors for the operands of a call, at the strides that it asks for."""
+    """Return new tensors for the operands of a call, at the strides that it asks for."""
     found = []
     for array, layout, floating in zip(call.arrays, call.layouts, call.differentiable, strict=True):
         tensor = _tensor(array, layout)
@@ -150,7 +150,7 @@ class Results(NamedTuple):
 
 
 def run(function: Callable[..., list[Any]], inputs: Sequence[Any]) -> Results:
-    """The results of a function, and gradients of their weighted sum."""
+    """Return the results of a function, and gradients of their weighted sum."""
     try:
         found = leaves(function(*inputs))
         values = [_array(v) for v in found]
@@ -176,7 +176,7 @@ def _array(value: Any) -> np.ndarray:
 
 
 def judge(case: str) -> Outcome:
-    """Runs a case in all ways."""
+    """Run a case in all ways."""
     call = make(case)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
@@ -192,7 +192,7 @@ def judge(case: str) -> Outcome:
 
 
 def _compare_native(call: Call, expected: Results, native: Results) -> Outcome | None:
-    """Compares native code with the reference; further NaN are those of the products that only native code has."""
+    """Compare native code with the reference; further NaN are those of the products that only native code has."""
     outcome = compare("compiled", expected, native, TOLERANCE)
     if outcome is None or outcome.kind != DIFFERENT or expected.error is not None:
         return outcome
@@ -203,7 +203,7 @@ def _compare_native(call: Call, expected: Results, native: Results) -> Outcome |
 
 
 def _traced(call: Call, expected: Results) -> Outcome | None:
-    """Compares with the meaning of the traced graph."""
+    """Compare with the meaning of the traced graph."""
     inputs = tensors_of(call, False)
     try:
         graph = gc.trace(lambda *x: [t for t in call.function(*x) if isinstance(t, gc.Tensor)], *inputs)
@@ -266,7 +266,7 @@ def _shown(a: np.ndarray, b: np.ndarray, wrong: np.ndarray) -> str:
 
 
 def cases(seed: int) -> Iterator[str]:
-    """Every form of every function by chance, again and again with other operands."""
+    """Yield every form of every function by chance, again and again with other operands."""
     found = [f"{name}#{number}" for name in public() for number in range(len(forms_of(name)))]
     for round_ in itertools.count():
         random.Random(f"{seed} {round_}").shuffle(found)

@@ -39,7 +39,7 @@ TYPES = tuple(DType(np.dtype(d).name) for d in DTYPES.values())
 
 
 def cases(seed: int) -> Iterator[str]:
-    """Names of models without end: seed, number, whether it trains."""
+    """Yield names of models without end: seed, number, whether it trains."""
     number = 0
     while True:
         yield f"{seed}/{number}/{'train' if number % 2 else 'eval'}"
@@ -47,7 +47,7 @@ def cases(seed: int) -> Iterator[str]:
 
 
 def judge(name: str) -> run.Outcome:
-    """Generates the model of a name and compares it."""
+    """Generate the model of a name and compare it."""
     torch.set_num_threads(1)
     seed, number, mode = name.split("/")
     try:
@@ -58,7 +58,7 @@ def judge(name: str) -> run.Outcome:
 
 
 def model(seed: int, training: bool) -> Program:
-    """The program of a generated model; raises Unfit where it uses what graphc has no element type for."""
+    """Return the program of a generated model; raises Unfit where it uses what graphc has no element type for."""
     random.seed(seed)
     np.random.seed(seed % 2**32)
     torch.manual_seed(seed)
@@ -98,7 +98,8 @@ class _Instructions(nn.Module):
 
 
 def _called(function: Any, given: list[Any]) -> Any:
-    """The function applied; a method of tensors given as such is asked of the first operand, which may be traced."""
+    """Return the function applied; a method of tensors given as such is asked of the first operand, which may be
+    traced."""
     if inspect.ismethoddescriptor(function):
         return getattr(given[0], function.__name__)(*given[1:])
     return function(*given)
@@ -112,7 +113,7 @@ class _Writer:
         self.names: dict[fx.Node, str] = {}
 
     def program(self) -> Program:
-        """The program; its results are those of the model."""
+        """Return the program; its results are those of the model."""
         plain = _Instructions(self.net)
         count = len(self.net.ir.input_var())
         names = ", ".join(f"x{i}" for i in range(count))
@@ -180,7 +181,7 @@ class _Writer:
             raise Unfit("an undefined cast")
 
     def _text(self, value: Any) -> str:
-        """An argument of a node as text."""
+        """Return an argument of a node as text."""
         if isinstance(value, fx.Node):
             return self.names[value]
         if isinstance(value, (tuple, list)):
@@ -195,7 +196,7 @@ NET = run.Net("graphs", (__doc__ or "").partition("\n")[0], cases, judge)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command."""
+    """Return the command."""
     return run.main(NET, argv)
 
 

@@ -63,7 +63,7 @@ class Sequences:
         self.handles: list[Any] = []
 
     def run(self, steps: int) -> list[Event]:
-        """The events of some random actions and, behind them, one call more."""
+        """Return the events of some random actions and, behind them, one call more."""
         try:
             for step in range(steps):
                 self._act(self.random.choice(ACTIONS), step)
@@ -137,7 +137,7 @@ def difference(seed: int, steps: int) -> tuple[int, str | None]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the sequences; 1 where one differs."""
+    """Run the sequences; 1 where one differs."""
     parser = argparse.ArgumentParser(prog="python -m tools.nets.hooks", description=__doc__)
     parser.add_argument("--sequences", type=int, default=100)
     parser.add_argument("--steps", type=int, default=12)

@@ -18,8 +18,8 @@ TABLES = (module, hooks, world, tensor, optim, layers)
 
 
 def cases(seed: int) -> list[str]:
-    """Every change with every model and way that it is tried on, in an order that depends on the seed: each change
-    once, then each a second time in another way, and so on."""
+    """Return every change with every model and way that it is tried on, in an order that depends on the seed: each
+    change once, then each a second time in another way, and so on."""
     chance = random.Random(seed)
     found: list[tuple[int, float, str]] = []
     for entry in CHANGES.values():
@@ -30,7 +30,7 @@ def cases(seed: int) -> list[str]:
 
 
 def judge_case(case: str) -> Outcome:
-    """Plays a case eagerly and compiled."""
+    """Play a case eagerly and compiled."""
     name, kind, way = case.split("/")
     return judge(kind, CHANGES[name].mutation, WAYS[way])
 

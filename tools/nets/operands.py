@@ -36,12 +36,12 @@ def f(*shape: int) -> Operand:
 
 
 def p(*shape: int) -> Operand:
-    """Numbers between 0.1 and 0.9."""
+    """Return numbers between 0.1 and 0.9."""
     return Operand("positive", shape)
 
 
 def a(*shape: int) -> Operand:
-    """Numbers of any type."""
+    """Return numbers of any type."""
     return Operand("any", shape)
 
 
@@ -56,7 +56,7 @@ def b(*shape: int) -> Operand:
 
 
 def n(below: int, *shape: int) -> Operand:
-    """Indices, some of them repeated."""
+    """Return indices, some of them repeated."""
     return Operand("index", shape, below)
 
 
@@ -78,7 +78,7 @@ class Choice(NamedTuple):
 
 
 def choose(random: np.random.Generator) -> Choice:
-    """A choice by chance, most often an ordinary one."""
+    """Return a choice by chance, most often an ordinary one."""
     return Choice(
         str(random.choice(FLOATS)),
         str(random.choice(TYPES)),
@@ -89,7 +89,7 @@ def choose(random: np.random.Generator) -> Choice:
 
 
 def dtype_of(operand: Operand, choice: Choice) -> str:
-    """The element type of an operand."""
+    """Return the element type of an operand."""
     if operand.kind in ("float", "positive"):
         return choice.float_type
     if operand.kind == "any":
@@ -100,7 +100,7 @@ def dtype_of(operand: Operand, choice: Choice) -> str:
 
 
 def array_of(operand: Operand, choice: Choice, random: np.random.Generator) -> np.ndarray:
-    """Values of an operand, dense."""
+    """Return values of an operand, dense."""
     shape = choice.shape if operand.shape is None else operand.shape
     dtype = dtype_of(operand, choice)
     if operand.kind == "index":

@@ -23,7 +23,7 @@ class Input:
     gradient: bool = False
 
     def memory(self, array: np.ndarray | None = None) -> np.ndarray:
-        """A copy of the array, or of another one of its shape, in this layout."""
+        """Return a copy of the array, or of another one of its shape, in this layout."""
         array = self.array if array is None else array
         if self.layout == "transposed":
             return np.ascontiguousarray(array.T).T
@@ -53,7 +53,7 @@ class Program:
     """The optimizer of a training step, such as ``SGD(params, lr=0.1)``; empty for a program without one."""
 
     def text(self) -> str:
-        """The module's source."""
+        """Return the module's source."""
         lines = ["class Net(nn.Module):", "    def __init__(self):", "        super().__init__()"]
         lines += [f"        self.{name} = {layer}" for name, layer in self.layers]
         lines += ["", f"    def forward({', '.join(['self', *(i.name for i in self.inputs)])}):"]
@@ -62,7 +62,7 @@ class Program:
         return "\n".join(lines) + "\n"
 
     def net(self, library: Any, double: bool = False) -> Any:
-        """The module on a library, with values of parameters and buffers that both libraries share."""
+        """Return the module on a library, with values of parameters and buffers that both libraries share."""
         scope = {"t": library, "nn": library.nn, "F": library.nn.functional, **NAMESPACE}
         exec(compile(self.text(), "<program>", "exec"), scope)
         net = scope["Net"]()
@@ -74,7 +74,7 @@ class Program:
         return net.train(self.training)
 
     def tensors(self, library: Any, arrays: Any = None, gradients: bool = True) -> list[Any]:
-        """The arguments on a library; leaves, those that want gradients require them."""
+        """Return the arguments on a library; leaves, those that want gradients require them."""
         made = []
         for i, given in enumerate(self.inputs):
             tensor = library.from_numpy(given.memory(None if arrays is None else arrays[i]))
@@ -82,19 +82,19 @@ class Program:
         return made
 
     def with_array(self, index: int, array: np.ndarray, **changes: Any) -> Program:
-        """The program with other contents of one input."""
+        """Return the program with other contents of one input."""
         inputs = list(self.inputs)
         inputs[index] = replace(inputs[index], array=array, **changes)
         return replace(self, inputs=tuple(inputs))
 
 
 def as_array(value: Any) -> np.ndarray:
-    """A copy of the values of a tensor of either library."""
+    """Return a copy of the values of a tensor of either library."""
     return np.array(value.detach().numpy())
 
 
 def _value_of(name: str, array: np.ndarray) -> np.ndarray:
-    """Contents of a parameter or buffer: a function of its name and shape alone, tame, variances positive."""
+    """Return contents of a parameter or buffer: a function of its name and shape alone, tame, variances positive."""
     if array.dtype.kind != "f":
         return array
     random = np.random.default_rng(zlib.crc32(f"{name} {array.shape}".encode()))
@@ -105,7 +105,7 @@ def _value_of(name: str, array: np.ndarray) -> np.ndarray:
 
 
 def script(program: Program, finding: str) -> str:
-    """A runnable file that shows a finding of a program."""
+    """Return a runnable file that shows a finding of a program."""
     arrays = [f'    "{i.name}": {_literal(i)},' for i in program.inputs]
     fields = f"layers={program.layers!r}, body={program.body!r}, outputs={program.outputs!r}"
     rest = f"training={program.training!r}, optimizer={program.optimizer!r}"

@@ -23,13 +23,13 @@ from tools.nets.reduce import reduced
 
 
 def cases_of(families: Iterable[str]) -> Callable[[int], Iterator[str]]:
-    """Names of programs without end for a seed: seed, number, family."""
+    """Return names of programs without end for a seed: seed, number, family."""
     names = tuple(families)
     return lambda seed: (f"{seed}/{number}/{names[number % len(names)]}" for number in itertools.count())
 
 
 def judge_drawn(name: str, draw: Callable[[int, int], Any], judged: Callable[[Any, int], run.Outcome]) -> run.Outcome:
-    """Draws the program of a name by seed and number, and judges it."""
+    """Draw the program of a name by seed and number, and judge it."""
     torch.set_num_threads(1)
     seed, number, _ = name.split("/")
     try:
@@ -47,7 +47,7 @@ def judge(name: str) -> run.Outcome:
 
 
 def judged(program: Program) -> run.Outcome:
-    """Compares a program and reduces it if it fails."""
+    """Compare a program and reduces it if it fails."""
     verdict = check(program)
     if verdict.outcome not in run.BAD:
         return run.Outcome(verdict.outcome, verdict.detail)
@@ -60,7 +60,7 @@ NET = run.Net("programs", (__doc__ or "").partition("\n")[0], cases_of(FAMILIES)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command."""
+    """Return the command."""
     return run.main(NET, argv)
 
 

@@ -65,7 +65,7 @@ def _repeat(chance: random.Random, data: bytes) -> bytes:
 
 
 def _end(chance: random.Random, data: bytes) -> bytes:
-    """Another byte in the directory of the archive, which says where everything lies and how large it is."""
+    """Return another byte in the directory of the archive, which says where everything lies and how large it is."""
     begin = data.rfind(b"PK\x01\x02", 0, chance.randrange(len(data) // 2, len(data)) + 1)
     place = chance.randrange(max(begin, 0), min(max(begin, 0) + 60, len(data)))
     return data[:place] + bytes([chance.choice((0, 1, 127, 255))]) + data[place + 1 :]
@@ -86,7 +86,7 @@ def _packed(members: list[tuple[str, bytes]], compressed: bool = False) -> bytes
 
 
 def _rearrange(chance: random.Random, data: bytes) -> bytes:
-    """Members that are missing, renamed, exchanged, there twice, compressed, or of another length."""
+    """Return members that are missing, renamed, exchanged, there twice, compressed, or of another length."""
     members = list(_members(data).items())
     chosen, other = chance.randrange(len(members)), chance.randrange(len(members))
     name, content = members[chosen]
@@ -112,7 +112,7 @@ def _places(tree: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def _edit(chance: random.Random, data: bytes) -> bytes:
-    """A field of a description that has another value, lacks, is elsewhere, or is that of another place."""
+    """Return a field of a description that has another value, lacks, is elsewhere, or is that of another place."""
     members = _members(data)
     name = chance.choice([n for n in members if n.endswith(".json")] + [n for n in members if "/models/" in n] * 3)
     tree = json.loads(members[name])
@@ -184,13 +184,13 @@ def cases(seed: int) -> Iterator[str]:
 
 
 def damaged(case: str) -> bytes:
-    """The file of a case."""
+    """Return the file of a case."""
     name, kind, number = case.split("/")
     return DAMAGES[kind](random.Random(number), _whole(name))
 
 
 def judge(case: str) -> Outcome:
-    """Reads the file of a case and runs the model with zeros."""
+    """Read the file of a case and run the model with zeros."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "model.pt2"
         place.write_bytes(damaged(case))

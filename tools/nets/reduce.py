@@ -1,4 +1,4 @@
-"""Makes failing programs small: fewer statements, smaller tensors, plainer numbers, while they still fail."""
+"""Make failing programs small: fewer statements, smaller tensors, plainer numbers, while they still fail."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BUDGET = 60.0
 
 
 def reduced(program: Program, fails: Test) -> Program:
-    """A smaller program that fails in the same way."""
+    """Return a smaller program that fails in the same way."""
     end = time.monotonic() + BUDGET
     again = True
     while again:
@@ -69,13 +69,13 @@ def _fewer_statements(program: Program) -> Iterator[Program]:
 
 
 def _last_before(body: tuple[str, ...], taken: list[str]) -> str:
-    """The last variable that statements assign."""
+    """Return the last variable that statements assign."""
     names = [n for line in body for n in _assigned(line) if n not in taken]
     return names[-1] if names else ""
 
 
 def _assigned(line: str) -> list[str]:
-    """Names of variables that a statement makes."""
+    """Return names of variables that a statement makes."""
     match = re.match(r"((?:v\d+(?:, )?)+),? = ", line)
     return match[1].split(", ") if match else []
 
@@ -117,7 +117,7 @@ def _fewer_layers(program: Program) -> Iterator[Program]:
 
 
 def _smaller(program: Program) -> Iterator[Program]:
-    """All dimensions of one size made smaller, and the numbers of that size in the text too."""
+    """Yield all dimensions of one size made smaller, and the numbers of that size in the text too."""
     sizes = sorted({e for i in program.inputs for e in i.array.shape if e > 1}, reverse=True)
     for size in sizes:
         for less in dict.fromkeys((1, 2, size // 2, size - 1)):
@@ -148,7 +148,7 @@ def _resized(program: Program, size: int, less: int, in_text: bool) -> Program:
 
 
 def _plainer(program: Program) -> Iterator[Program]:
-    """Arguments of plainer numbers."""
+    """Yield arguments of plainer numbers."""
     for i, given in enumerate(program.inputs):
         if given.array.dtype.kind != "f" or not given.array.size:
             continue

@@ -76,7 +76,7 @@ class Results:
         self._write({"case": case, "outcome": _RUNNING})
 
     def finish(self, case: str, outcome: Outcome, seconds: float) -> None:
-        """Keeps what became of it."""
+        """Keep what became of it."""
         if outcome.kind != _INTERRUPTED:
             self.outcomes[case] = outcome
         entry = {"case": case, "outcome": outcome.kind, "seconds": round(seconds, 3)}
@@ -89,7 +89,7 @@ class Results:
 
 
 def run(net: Net, cases: Iterable[str], results: Results, seconds: float, progress: TextIO | None = None) -> None:
-    """Judges the cases that have no outcome yet, until the time is over."""
+    """Judge the cases that have no outcome yet, until the time is over."""
     end = time.monotonic() + seconds
     told = time.monotonic()
     for case in cases:
@@ -115,14 +115,14 @@ def _judge(net: Net, case: str, results: Results, begin: float) -> None:
 
 
 def summary(net: Net, results: Results) -> dict[str, Any]:
-    """Counts of outcomes, and the bad ones."""
+    """Return counts of outcomes, and the bad ones."""
     counts = Counter(outcome.kind for outcome in results.outcomes.values())
     bad = {case: outcome.detail for case, outcome in sorted(results.outcomes.items()) if outcome.kind in BAD}
     return {"net": net.name, "cases": len(results.outcomes), "outcomes": dict(sorted(counts.items())), "bad": bad}
 
 
 def main(net: Net, argv: Sequence[str] | None = None) -> int:
-    """The command of a net; 0 when no case is bad, 1 otherwise."""
+    """Return the command of a net; 0 when no case is bad, 1 otherwise."""
     parser = argparse.ArgumentParser(prog=f"python -m tools.nets.{net.name}", description=net.doc)
     parser.add_argument("--seconds", type=float, default=60.0, help="how long to search (60)")
     parser.add_argument("--seed", type=int, default=0, help="which cases, and in which order (0)")

@@ -39,12 +39,12 @@ _PER_SIZE = "is compiled for each size"
 
 
 def judge(name: str) -> run.Outcome:
-    """Draws the program of a name, runs it at all sizes and, if it fails, reduces it."""
+    """Draw the program of a name, run it at all sizes and, if it fails, reduces it."""
     return judge_drawn(name, draw, judged)
 
 
 def judged(program: SizedProgram, number: int = 0) -> run.Outcome:
-    """Compares a program at all sizes, and reduces it if it fails."""
+    """Compare a program at all sizes, and reduces it if it fails."""
     ways: list[Callable[[SizedProgram], compare.Verdict]] = [bound, compiled]
     if number % FILES == 0:
         ways.append(from_file)
@@ -64,7 +64,7 @@ def judged(program: SizedProgram, number: int = 0) -> run.Outcome:
 
 
 def _is_possible(program: SizedProgram) -> bool:
-    """Whether eager mode takes it, at the first sizes at least."""
+    """Return whether eager mode takes it, at the first sizes at least."""
     with _quiet():
         try:
             first = program.at(0)
@@ -75,7 +75,7 @@ def _is_possible(program: SizedProgram) -> bool:
 
 
 def reduced(program: SizedProgram, fails: Callable[[SizedProgram], bool]) -> SizedProgram:
-    """The program with fewer results, statements and sizes that fails in the same way."""
+    """Return the program with fewer results, statements and sizes that fails in the same way."""
     found = True
     while found:
         found = False
@@ -127,7 +127,7 @@ def _quiet() -> Iterator[list[str]]:
 
 
 def compiled(program: SizedProgram) -> compare.Verdict:
-    """One compiled function at all sizes: values, gradients, buffers."""
+    """Return one compiled function at all sizes: values, gradients, buffers."""
     with _quiet() as told:
         first = program.at(0)
         net, eager = first.net(graphc), first.net(graphc)
@@ -153,7 +153,7 @@ def compiled(program: SizedProgram) -> compare.Verdict:
 
 
 def _reasons(call: Any, told: Sequence[str]) -> str:
-    """Why there are several programs."""
+    """Return why there are several programs."""
     general = [t for t in told if _PER_SIZE in t]
     assumed = [
         str(a) for traces in call._traces.items().values() for t in traces for a in t.traced.assumptions.found.values()
@@ -162,7 +162,7 @@ def _reasons(call: Any, told: Sequence[str]) -> str:
 
 
 def bound(program: SizedProgram) -> compare.Verdict:
-    """The traced graph, bound to each of the sizes and interpreted."""
+    """Return the traced graph, bound to each of the sizes and interpreted."""
     with _quiet():
         first = program.at(0)
         net = first.net(graphc)
@@ -199,7 +199,7 @@ def bound(program: SizedProgram) -> compare.Verdict:
 
 
 def from_file(program: SizedProgram) -> compare.Verdict:
-    """A model file, written and loaded once, called at all sizes."""
+    """Return a model file, written and loaded once, called at all sizes."""
     with _quiet() as told, tempfile.TemporaryDirectory() as folder:
         first = program.at(0)
         net, path = first.net(graphc).eval(), Path(folder) / "net.gcm"
@@ -241,7 +241,7 @@ def _failed(stage: str, sizes: dict[str, int], error: Exception) -> compare.Verd
 def _compared(
     plain: Program, stage: str, sizes: dict[str, int], found: compare.Record, expected: compare.Record
 ) -> compare.Verdict | None:
-    """A verdict where two records differ by more than rounding."""
+    """Return a verdict where two records differ by more than rounding."""
     try:
         compare.differ(found, expected, compare.precision_of(plain))
     except compare.Mismatch as mismatch:
@@ -256,7 +256,8 @@ def _compared(
 
 
 def _is_unsure(plain: Program, way: str, found: compare.Record, expected: compare.Record) -> bool:
-    """Whether both differ from PyTorch's numbers by as little as these change when inputs are rounded another way."""
+    """Return whether both differ from PyTorch's numbers by as little as these change when inputs are rounded another
+    way."""
     try:
         theirs = compare.recorded(plain, torch, way)
     except Exception:
@@ -268,7 +269,7 @@ NET = run.Net("sized", (__doc__ or "").partition("\n")[0], cases_of(FAMILIES_OF_
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command."""
+    """Return the command."""
     return run.main(NET, argv)
 
 

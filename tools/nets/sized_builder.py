@@ -1,4 +1,4 @@
-"""Builds random programs with named dimensions: each statement is run on PyTorch at all sizes at once."""
+"""Build random programs with named dimensions: each statement is run on PyTorch at all sizes at once."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class SizedBuilder(Builder):
         """Which dimension stands for a number in shapes; empty for none."""
 
     def worlds(self) -> list[dict[str, Any]]:
-        """The variables at each of the sizes."""
+        """Return the variables at each of the sizes."""
         return [self.values, *self.others]
 
     def shape_of(self, name: str) -> tuple[int, ...]:
@@ -137,7 +137,7 @@ class SizedBuilder(Builder):
         return name
 
     def kind_at(self, kind: str, world: dict[str, Any]) -> str:
-        """A kind of contents, with numbers for those that are computed from sizes."""
+        """Return a kind of contents, with numbers for those that are computed from sizes."""
         word, _, number = kind.partition(" ")
         if not number:
             return kind
@@ -147,8 +147,8 @@ class SizedBuilder(Builder):
         return f"{word} {value}"
 
     def extent_of(self, size: int) -> Extent:
-        """A size of an argument: of one that is computed from sizes what it is in terms of a dimension, and of a number
-        perhaps a dimension that is expected to be so large."""
+        """Return a size of an argument: of one that is computed from sizes what it is in terms of a dimension, and of a
+        number perhaps a dimension that is expected to be so large."""
         if type(size) is Named:
             return self.matched(self.numbers(size))
         number = int(size)
@@ -174,7 +174,7 @@ class SizedBuilder(Builder):
         raise Unfit
 
     def new_dim(self, hint: int) -> str:
-        """A further dimension, and what it is at each of the sizes."""
+        """Return a further dimension, and what it is at each of the sizes."""
         name = NAMES[len(self.dims)]
         low = 0 if hint == 0 or self.chance(0.12) else self.pick((1, 1, 1, max(1, hint - 2)))
         high = self.pick((hint + 1, 2 * hint + 3, 40, 70))
@@ -203,11 +203,11 @@ class SizedBuilder(Builder):
         return names[0]
 
     def is_listed(self, expression: str) -> bool:
-        """Whether an expression gives several values, perhaps one."""
+        """Return whether an expression gives several values, perhaps one."""
         return isinstance(self.run_in(expression, eval, self.values), (tuple, list))
 
     def result(self, expression: str, world: dict[str, Any]) -> tuple[Any, ...]:
-        """The tensors that an expression gives at one of the sizes."""
+        """Return the tensors that an expression gives at one of the sizes."""
         value = self.run_in(expression, eval, world)
         parts = tuple(value) if isinstance(value, (tuple, list)) else (value,)
         for part in parts:
@@ -228,7 +228,7 @@ class SizedBuilder(Builder):
         return super().layer(expression)
 
     def run_in(self, text: str, how: Callable[..., Any], world: dict[str, Any]) -> Any:
-        """Runs a text at one of the sizes."""
+        """Run a text at one of the sizes."""
         before, self.values = self.values, world
         try:
             return self._run(text, how)
@@ -253,7 +253,7 @@ class SizedBuilder(Builder):
 
 
 def needed(body: tuple[str, ...], outputs: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The statements that assign or write to what the results need, and the results."""
+    """Return the statements that assign or write to what the results need, and the results."""
     words = set(outputs)
     kept: list[str] = []
     for line in reversed(body):
@@ -266,7 +266,7 @@ def needed(body: tuple[str, ...], outputs: tuple[str, ...]) -> tuple[tuple[str, 
 
 
 def draw(seed: int, number: int) -> SizedProgram:
-    """The program of a seed and a number; raises Unfit when none came about."""
+    """Return the program of a seed and a number; raises Unfit when none came about."""
     names = tuple(FAMILIES_OF_SIZES)
     for attempt in range(ATTEMPTS):
         try:

@@ -20,11 +20,11 @@ class Extent(NamedTuple):
     factor: int = 0
 
     def at(self, sizes: Mapping[str, int]) -> int:
-        """The number that it is."""
+        """Return the number that it is."""
         return self.offset + (self.factor * sizes[self.dim] if self.dim else 0)
 
     def of(self, dims: Mapping[str, Any]) -> Any:
-        """The size in terms of ``Dim`` objects."""
+        """Return the size in terms of ``Dim`` objects."""
         return self.offset + (self.factor * dims[self.dim] if self.dim else 0)
 
 
@@ -51,7 +51,7 @@ class SizedProgram:
     """Of each of the sizes, for each input."""
 
     def at(self, number: int) -> Program:
-        """The program with the arguments of one of the sizes."""
+        """Return the program with the arguments of one of the sizes."""
         inputs = [replace(i, array=a) for i, a in zip(self.program.inputs, self.arrays[number], strict=True)]
         return replace(self.program, inputs=tuple(inputs))
 
@@ -61,7 +61,8 @@ class SizedProgram:
         return [tuple(e.of(dims) for e in shape) for shape in self.shapes]
 
     def without(self, body: tuple[str, ...], outputs: tuple[str, ...]) -> SizedProgram:
-        """The program with fewer statements and outputs, and with the arguments and dimensions that these need."""
+        """Return the program with fewer statements and outputs, and with the arguments and dimensions that these
+        need."""
         text = " ".join((*body, *outputs))
         words = set("".join(c if c.isalnum() or c == "_" else " " for c in text).split())
         kept = [k for k, i in enumerate(self.program.inputs) if i.name in words]
@@ -78,7 +79,7 @@ class SizedProgram:
         )
 
     def only(self, numbers: tuple[int, ...]) -> SizedProgram:
-        """The program with some of its sizes."""
+        """Return the program with some of its sizes."""
         return replace(self, sizes=tuple(self.sizes[n] for n in numbers), arrays=tuple(self.arrays[n] for n in numbers))
 
     def text(self) -> str:

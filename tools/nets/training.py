@@ -119,7 +119,7 @@ class Scene:
     # ---- the body of the loop
 
     def loss(self, x: Any, y: Any) -> Any:
-        """The loss, with what hangs on it."""
+        """Return the loss, with what hangs on it."""
         out = self.call(x)
         if isinstance(out, tuple):
             loss = F.mse_loss(out[0], y) + 0.1 * out[1]
@@ -134,7 +134,7 @@ class Scene:
         return loss * self.weight
 
     def train(self, x: Any, y: Any, begin: bool, update: bool) -> Any:
-        """One step of the loop."""
+        """Return one step of the loop."""
         if begin and self.clears in CLEARED:
             self.clear()
         found = self.make_gradients(self.loss(x, y))
@@ -147,7 +147,7 @@ class Scene:
         return found
 
     def make_gradients(self, loss: Any) -> list[Any]:
-        """The backward pass; gives what the step has found."""
+        """Return the backward pass; gives what the step has found."""
         found: list[Any] = [loss]
         if "double" in self.flags and self.model.scale.requires_grad and "scaled" in self.model.kinds:
             (g,) = gc.autograd.grad(loss, [self.model.scale], create_graph=True)
@@ -174,7 +174,7 @@ class Scene:
                 found.append(self.model.scale.sum() + self.model.shared.weight.norm())
 
     def clear(self) -> None:
-        """Takes the gradients away."""
+        """Take the gradients away."""
         if self.clears == "model":
             self.model.zero_grad()
             return
@@ -201,7 +201,7 @@ class Scene:
             found.append(nn.utils.clip_grad_norm_(params, 0.1, float("inf")))
 
     def drop(self, state: State) -> None:
-        """Takes the gradients away that compiled code has not kept."""
+        """Take the gradients away that compiled code has not kept."""
         for i, optimizer in enumerate(self.optimizers):
             params = [p for group in optimizer.param_groups for p in group["params"]]
             for p, has_gradient in zip(params, state[f"has gradients {i}"], strict=True):
@@ -211,13 +211,13 @@ class Scene:
 
     @staticmethod
     def tensors(found: Any) -> list[Any]:
-        """The tensors of a result."""
+        """Return the tensors of a result."""
         if isinstance(found, dict):
             return list(found.values())
         return list(found) if isinstance(found, (tuple, list)) else [found]
 
     def state(self) -> dict[str, Any]:
-        """Everything that a step may change, copied."""
+        """Return everything that a step may change, copied."""
         found: dict[str, Any] = {}
         params = [*self.model.named_parameters(), ("extra", self.extra)]
         for name, p in params:
@@ -366,7 +366,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def cases(seed: int) -> Iterator[str]:
-    """Each way in turn, with new programs."""
+    """Yield each way in turn, with new programs."""
     for number in itertools.count(seed * 1_000_000):
         yield f"{WAYS[number % len(WAYS)]}:{number}"
 

@@ -50,7 +50,7 @@ class Model(nn.Module):
         self.returns = self.choice.choice(["tensor", "tensor", "tuple", "dict"])
 
     def add(self, layer: nn.Module) -> Any:
-        """A layer that belongs to the model."""
+        """Return a layer that belongs to the model."""
         self.layers.append(layer)
         return layer
 

@@ -38,8 +38,8 @@ def native_products() -> Iterator[None]:
 
 
 def only_spread(direct: np.ndarray | None, native: np.ndarray | None) -> bool:
-    """Whether ``native``, with more products, is ``direct`` but for further NaN: nothing infinite or NaN became finite,
-    and no finite number another one."""
+    """Return whether ``native``, with more products, is ``direct`` but for further NaN: nothing infinite or NaN became
+    finite, and no finite number another one."""
     if direct is None or native is None or direct.dtype.kind != "f" or direct.shape != native.shape:
         return native is None if direct is None else native is not None and np.array_equal(direct, native)
     further = np.isfinite(direct) & np.isnan(native)

@@ -45,7 +45,7 @@ _HEADER = "| operator | overloads | computed by |\n|---|---|---|"
 
 
 def build_page() -> str:
-    """The page."""
+    """Return the page."""
     found: dict[str, dict[str, dict[str, list[str]]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
     for target in TABLE:
         name, overload = _split(target)
@@ -66,7 +66,7 @@ def build_page() -> str:
 
 
 def _listed(overloads: list[str]) -> str:
-    """The overloads; none for one that has only ``default`` or is a function of Python."""
+    """Return the overloads; none for one that has only ``default`` or is a function of Python."""
     shown = [o for o in overloads if o]
     return "" if shown == ["default"] else ", ".join(f"`{o}`" for o in shown)
 
@@ -80,7 +80,7 @@ def _split(target: str) -> tuple[str, str]:
 
 
 def family_of(target: str) -> str:
-    """The module that a line of the table comes from."""
+    """Return the module that a line of the table comes from."""
     known = FAMILY.get(target) or getattr(TABLE[target], "__module__", "")
     modules = {family.__name__ for family in FAMILIES}
     return known if known in modules else "graphc.interop.aten.scalars"

@@ -48,7 +48,7 @@ def _line(name: str, prints: str) -> str:
 
 
 def _actions(module: ModuleType) -> Iterator[argparse.Action]:
-    """The arguments of a command; positional ones come first."""
+    """Return the arguments of a command; positional ones come first."""
     parser = argparse.ArgumentParser(add_help=False)
     module.add_to(parser)
     shown = [action for action in parser._actions if action.help is not argparse.SUPPRESS]

@@ -37,7 +37,7 @@ _HEADER = "| operator | from version | computed by |\n|---|---|---|"
 
 
 def build_page() -> str:
-    """The page."""
+    """Return the page."""
     rows: dict[str, list[str]] = defaultdict(list)
     for (domain, name), entries in sorted(TABLE.items()):
         title = f"{domain}.{name}" if domain else name

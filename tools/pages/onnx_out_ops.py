@@ -53,7 +53,7 @@ composed of others are written as these.
 
 
 def build_page() -> str:
-    """The page."""
+    """Return the page."""
     lines = [_row(entry) for entry in ENTRIES]
     text = HEAD.format(entries=len(ENTRIES), rules=len(RULES)) + "\n".join(lines) + "\n" + OPS
     for family in FAMILIES:
@@ -73,7 +73,7 @@ def _row(entry: Entry) -> str:
 
 
 def operators(name: str) -> str:
-    """The operators that the first sample of an op becomes, of which it becomes any."""
+    """Return the operators that the first sample of an op becomes, of which it becomes any."""
     op = REGISTRY[name]
     assert op.samples is not None
     return next(filter(None, (_of_sample(op, sample) for sample in op.samples())), "")

@@ -30,7 +30,7 @@ in `graphc/ir/op.py`.
 
 
 def build_page() -> str:
-    """The page."""
+    """Return the page."""
     lines = [HEAD]
     modules = [(family.__name__.rpartition(".")[2], family) for family in FAMILIES]
     seen: set[str] = set()
@@ -49,7 +49,7 @@ _HEADER = "| op | meaning | traits | gradient | batch | cost |"
 
 
 def _defined(family: object) -> Iterator[OpDef]:
-    """The ops that a module defines, in its order."""
+    """Yield the ops that a module defines, in its order."""
     for value in vars(family).values():
         if isinstance(value, OpFunction) and REGISTRY.get(value.op.name) is value.op:
             yield value.op

@@ -9,8 +9,8 @@ from pathlib import Path
 
 
 def run(build: Callable[[], str], target: Path, command: str, doc: str | None, argv: Sequence[str] | None) -> int:
-    """Prints what ``build`` makes, stores it as ``target`` (``--write``), or says whether that is old (``--check``);
-    the exit status. ``command`` is what the user is to call again, ``doc`` the docstring of its module."""
+    """Print what ``build`` makes, store it as ``target`` (``--write``), or say whether that is old (``--check``); the
+    exit status. ``command`` is what the user is to call again, ``doc`` the docstring of its module."""
     return run_all(lambda: {target: build()}, command, doc, argv)
 
 

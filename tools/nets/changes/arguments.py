@@ -6,7 +6,7 @@ from typing import Any
 
 
 def amount_of(given: Any) -> Any:
-    """A number or tensor of an argument that may be nearly anything."""
+    """Return a number or tensor of an argument that may be nearly anything."""
     if isinstance(given, dict):
         return given["amount"]
     if isinstance(given, (list, tuple)):

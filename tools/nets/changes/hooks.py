@@ -275,7 +275,7 @@ for _name, _register in HOOKS.items():
 
 @change()
 def hook_registered_by_state(s: Scene) -> Iterator[None]:
-    """A hook whose effect depends on a container that is changed."""
+    """Yield a hook whose effect depends on a container that is changed."""
     amount = {"times": 2.0}
     s.last.register_forward_hook(lambda m, a, o: o * amount["times"])
     yield

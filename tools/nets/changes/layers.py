@@ -108,7 +108,7 @@ class _Distance(_Around):
 
 
 def attributes_of(layer: Any) -> dict[str, Any]:
-    """The plain attributes of a layer that are numbers, flags, texts or tuples of numbers."""
+    """Return the plain attributes of a layer that are numbers, flags, texts or tuples of numbers."""
     layer = getattr(layer, "layer", layer)
     return {
         name: value
@@ -121,7 +121,7 @@ TEXTS = {"tanh": "none", "none": "tanh", "mean": "sum", "nearest": "linear", "ze
 
 
 def other(value: Any) -> Any:
-    """Another value of the same kind."""
+    """Return another value of the same kind."""
     if isinstance(value, bool):
         return not value
     if isinstance(value, int):

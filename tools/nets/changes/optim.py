@@ -19,7 +19,7 @@ ONLY_MATRICES = {"Muon"}
 
 
 def optimizers() -> dict[str, type[Any]]:
-    """All optimizers that have an update rule, by name."""
+    """Return all optimizers that have an update rule, by name."""
     found = {name: getattr(optim, name) for name in optim.__all__}
     return {
         name: kind
@@ -39,7 +39,7 @@ def _maker(name: str, **numbers: Any) -> Callable[[Any], Any]:
 
 
 def numbers_of(name: str) -> dict[str, Any]:
-    """The numbers and flags of an optimizer's groups, as they are by default."""
+    """Return the numbers and flags of an optimizer's groups, as they are by default."""
     group = _maker(name, **_FIRST.get(name, {}))(nn.Linear(2, 2)).param_groups[0]
     return {key: value for key, value in group.items() if key != "params"}
 
@@ -48,7 +48,7 @@ _FIRST: dict[str, dict[str, Any]] = {"SGD": {"lr": LEARNING_RATE, "momentum": 0.
 
 
 def other(value: Any) -> Any:
-    """A value in the place of another one, of the same kind."""
+    """Return a value in the place of another one, of the same kind."""
     if isinstance(value, bool):
         return not value
     if isinstance(value, (int, float)):
@@ -357,7 +357,7 @@ class _Plateau:
 
 
 def schedules() -> list[str]:
-    """Names of all schedules that the package has."""
+    """Return names of all schedules that the package has."""
     found = {
         name: value
         for name, value in vars(lr_scheduler).items()

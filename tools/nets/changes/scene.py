@@ -43,21 +43,21 @@ class Scene:
 
     @property
     def body(self) -> Any:
-        """The part of the model that some ways compile by itself."""
+        """Return the part of the model that some ways compile by itself."""
         return self.model.body
 
     @property
     def layer(self) -> Any:
-        """The first linear layer."""
+        """Return the first linear layer."""
         return self.body.first if self.kind == "rich" else self.body[0]
 
     @property
     def last(self) -> Any:
-        """The last linear layer of the body."""
+        """Return the last linear layer of the body."""
         return self.body.second if self.kind == "rich" else self.body[2]
 
     def next_input(self) -> Any:
-        """Another batch for each call, with gradients."""
+        """Return another batch for each call, with gradients."""
         self.calls += 1
         values = np.random.default_rng([SEED, self.calls]).uniform(-1, 1, (BATCH, 4)).astype(np.float32)
         return self.change_input(gc.tensor(values, requires_grad=True))
@@ -67,7 +67,7 @@ class Scene:
         return gc.tensor(np.random.default_rng([SEED, 99]).uniform(-1, 1, (BATCH, 3)).astype(np.float32))
 
     def prepare(self) -> None:
-        """Makes the optimizer of the model as it is now."""
+        """Make the optimizer of the model as it is now."""
         self.optimizer = self.make_optimizer(self.model)
 
 
@@ -109,7 +109,7 @@ Seen = dict[str, Any]
 
 
 def tensors_of(prefix: str, found: Any, seen: Seen) -> None:
-    """Puts the tensors of nested containers into ``seen``."""
+    """Put the tensors of nested containers into ``seen``."""
     if isinstance(found, dict):
         for key, value in found.items():
             tensors_of(f"{prefix}.{key}", value, seen)

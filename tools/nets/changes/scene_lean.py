@@ -24,5 +24,5 @@ class Model(nn.Module):
 
 
 def make() -> Any:
-    """The model in evaluation mode."""
+    """Return the model in evaluation mode."""
     return Model().eval()

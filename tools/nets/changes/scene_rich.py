@@ -33,7 +33,7 @@ class Settings:
         self.row = gc.tensor([0.2, 0.4, 0.6, 0.8])
 
     def shift(self) -> float:
-        """A method that a model calls."""
+        """Return a method that a model calls."""
         return self.amount * 0.5
 
 
@@ -41,12 +41,12 @@ SETTINGS = Settings()
 
 
 def bend(x: Any, strength: float = 0.5, *, more: float = 0.25) -> Any:
-    """A function with defaults."""
+    """Return a function with defaults."""
     return x + strength * gc.tanh(x) + more
 
 
 def make_closure() -> tuple[Any, Any]:
-    """A function over a number and a tensor, and a function that changes either."""
+    """Return a function over a number and a tensor, and a function that changes either."""
     level, offset = 0.75, gc.tensor([0.1, 0.0, -0.1, 0.2])
 
     def closed(x: Any) -> Any:
@@ -128,7 +128,7 @@ class Model(nn.Module):
 
 
 def make() -> Any:
-    """The model, in the mode that uses most of it."""
+    """Return the model, in the mode that uses most of it."""
     return Model().train()
 
 

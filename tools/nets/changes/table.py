@@ -26,13 +26,13 @@ CHANGES: dict[str, Change] = {}
 
 
 def add(name: str, mutation: Mutation, kinds: Iterable[str] = BOTH, ways: Iterable[str] = MODEL_WAYS) -> None:
-    """Puts a change into the table; names are unique."""
+    """Put a change into the table; names are unique."""
     assert name not in CHANGES, name
     CHANGES[name] = Change(name, mutation, tuple(kinds), tuple(ways))
 
 
 def change(*kinds: str, ways: Iterable[str] = MODEL_WAYS) -> Callable[[Mutation], Mutation]:
-    """A decorator that puts a function into the table, under its name, for these kinds of scenes (all)."""
+    """Return a decorator that puts a function into the table, under its name, for these kinds of scenes (all)."""
 
     def put(mutation: Mutation) -> Mutation:
         add(mutation.__name__, mutation, kinds or BOTH, ways)

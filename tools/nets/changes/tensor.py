@@ -96,12 +96,12 @@ PLACES: dict[str, Find] = {
 
 
 def in_place_methods() -> list[str]:
-    """Names of all methods of tensors that write to them."""
+    """Return names of all methods of tensors that write to them."""
     return [n for n in dir(gc.Tensor) if n.endswith("_") and not n.startswith("_")]
 
 
 def call(tensor: Any, name: str, matrix: bool) -> None:
-    """Calls an in-place method with arguments that fit."""
+    """Call an in-place method with arguments that fit."""
     known = ARGUMENTS if matrix else {**ARGUMENTS, **OF_ROWS}
     method = getattr(tensor, name)
     if name in known:

@@ -203,7 +203,7 @@ def _export(scene: Scene, compiled: bool, seen: Seen) -> None:
 
 
 def judge(kind: str, mutation: Mutation, way: Way) -> Outcome:
-    """Plays a change eagerly and in a way, and compares."""
+    """Play a change eagerly and in a way, and compare."""
     expected, found = play(kind, mutation, way, False), play(kind, mutation, way, True)
     difference = first_difference(expected.seen, found.seen, found.error is None and expected.error is None)
     if found.error is None and expected.error is not None:
@@ -223,7 +223,7 @@ def _text(error: Exception) -> str:
 
 
 def _alike(expected: Exception, found: Exception) -> bool:
-    """Whether ``except`` that catches the first catches the second too."""
+    """Return whether ``except`` that catches the first catches the second too."""
     return isinstance(found, (type(expected), GraphcError))
 
 

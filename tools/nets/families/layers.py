@@ -6,7 +6,7 @@ from tools.nets.builder import Builder
 
 
 def images(b: Builder, dims: int, least: int = 1) -> str:
-    """A float variable of batch, channels and ``dims`` dimensions."""
+    """Return a float variable of batch, channels and ``dims`` dimensions."""
 
     def made() -> str:
         sizes = tuple(b.pick((1, 2, 3, 4, 5, 7, 8, 9, 12)) for _ in range(dims))
@@ -16,7 +16,7 @@ def images(b: Builder, dims: int, least: int = 1) -> str:
 
 
 def each(b: Builder, dims: int, low: int, high: int) -> tuple[int, ...]:
-    """One number for each dimension."""
+    """Return one number for each dimension."""
     return tuple(b.whole(low, high) for _ in range(dims))
 
 

@@ -64,7 +64,7 @@ VIEWS: tuple[Callable[[Builder, str], str], ...] = (
 
 
 def reshaped(b: Builder, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Another shape of as many elements, sometimes with a -1."""
+    """Return another shape of as many elements, sometimes with a -1."""
     rest = 1
     for extent in shape:
         rest *= extent
@@ -81,7 +81,7 @@ def reshaped(b: Builder, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def slices(b: Builder, shape: tuple[int, ...]) -> str:
-    """An index of slices, numbers, None and an ellipsis."""
+    """Return an index of slices, numbers, None and an ellipsis."""
     if not shape:
         return b.pick(("...", "None"))
     parts: list[str] = []
@@ -127,7 +127,7 @@ def rearrange(b: Builder) -> None:
 
 
 def indices(b: Builder, extent: int, shape: tuple[int, ...], negative: bool = True) -> str:
-    """An argument of indices below an extent, repeated ones and negative ones among them."""
+    """Return an argument of indices below an extent, repeated ones and negative ones among them."""
     if not extent:
         raise Unfit
     name = b.input(shape, b.pick(("i64", "i64", "i64", "i32")) if negative else "i64", f"below {extent}")
@@ -169,7 +169,7 @@ def read(b: Builder) -> None:
 
 
 def replaced(b: Builder, extent: int, count: int) -> tuple[str, bool]:
-    """Indices at which elements are replaced, and whether none comes twice.
+    """Return indices at which elements are replaced, and whether none comes twice.
 
     NOTE: where one does, PyTorch gives the gradient to all values that were written there, not to the last one.
     """

@@ -50,7 +50,7 @@ TRIES = 60
 
 
 def draw(seed: int, number: int) -> Program:
-    """The program of a seed and a number; raises Unfit when none came about."""
+    """Return the program of a seed and a number; raises Unfit when none came about."""
     names = tuple(FAMILIES)
     family = names[number % len(names)]
     builder = Builder(f"{seed}/{number}", family, training=number // len(names) % 2 == 0)

@@ -1,10 +1,10 @@
-"""Run the public conformance suite of the array API standard on ``graphc.array_api`` and prints what passes.
+"""Run the public conformance suite of the array API standard on ``graphc.array_api`` and print the outcomes.
 
-``python -m tools.array_api --suite PATH`` takes a checkout of data-apis/array-api-tests with its submodule, whose
-requirements are installed; ``--max-examples`` is its number of examples (100), ``--only`` a part of the name of tests.
-Those that ``tools/array_api_exclusions.txt`` names, each group with its reason, are run and expected to fail: the exit
-status is 1 where another one fails, or where one of these passes. Element types that graphc has not are left out by the
-suite itself.
+``python -m tools.array_api --suite PATH`` needs a checkout of data-apis/array-api-tests with its submodule and its
+requirements installed. ``--max-examples`` sets the suite's number of examples (100), ``--only`` selects tests by a part
+of their name. ``tools/array_api_exclusions.txt`` lists tests that are expected to fail, each group with its reason: the
+exit status is 1 where another test fails, or where one of these passes. The suite itself leaves out element types that
+graphc lacks.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _TYPES = "array_api_tests/dtype_helpers.py"
 
 
 class Outcome(NamedTuple):
-    """What became of one test."""
+    """Outcome of one test."""
 
     name: str
     """``test_sorting_functions.py::test_sort[...]``."""
@@ -60,7 +60,7 @@ def exclusions(text: str) -> dict[str, str]:
 
 
 def prepared(suite: Path, folder: Path) -> Path:
-    """Return a copy of the suite, which a run writes to; raises SystemExit for what is none."""
+    """Return a copy of the suite for a run to write to; raise SystemExit for a folder that does not hold the suite."""
     if not (suite / _TYPES).exists():
         raise SystemExit(f"{suite} is no checkout of data-apis/array-api-tests")
     copy = folder / "suite"
@@ -107,7 +107,7 @@ def _kind(case: ElementTree.Element) -> tuple[str, str]:
 
 
 def judged(found: Iterable[Outcome], expected: Iterable[str]) -> list[Outcome]:
-    """Return outcomes in which tests that are excluded say so; ``*`` in a name stands for anything."""
+    """Return the outcomes, with excluded tests marked as such; ``*`` in an exclusion matches any text."""
     patterns = [re.compile(".*".join(map(re.escape, name.split("*")))) for name in expected]
     renamed = {"failed": "excluded", "passed": "excluded, passed"}
     return [
@@ -116,7 +116,7 @@ def judged(found: Iterable[Outcome], expected: Iterable[str]) -> list[Outcome]:
 
 
 def table(found: Sequence[Outcome]) -> str:
-    """How many tests of each file passed, failed and were left out."""
+    """Return a table of how many tests of each file passed, failed and were left out."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for outcome in found:
         counts[outcome.name.split("::")[0]][outcome.kind] += 1

@@ -1,7 +1,7 @@
-"""Budgets: figures of what is compiled that must not rise unseen, counted and not timed.
+"""Budgets: counted figures of compiled programs that must not rise unnoticed; nothing is timed.
 
 ``python -m tools.budgets`` compares the figures of all benchmark models with ``tests/end_to_end/budgets.json`` and
-exits 1 where one differs; ``--write --reason "..."`` records those that differ with the reason why they do.
+exits 1 where one differs; ``--write --reason "..."`` records the new figures with the reason for the change.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ CODE = "code_bytes"
 """The one figure that depends on LLVM too."""
 
 Figures = dict[str, int]
-"""By name."""
+"""Counts by figure name."""
 
 
 class Change(TypedDict):
@@ -47,7 +47,7 @@ class Change(TypedDict):
 
 
 class Record(TypedDict):
-    """What the file holds: figures as they were at a commit, and every change since."""
+    """Recorded figures at a commit, and every change since."""
 
     commit: str
     llvmlite: str
@@ -57,7 +57,7 @@ class Record(TypedDict):
 
 
 def model_figures(name: str) -> Figures:
-    """Return figures of a benchmark model, frozen or as a training step:
+    """Return the figures of a benchmark model, frozen or as a training step:
 
     ``kernels``, ``arena_bytes``, ``cycles`` (the schedule's own estimate), ``code_bytes`` (of the object), and
     ``packed_bytes`` (constants that were put into another order).
@@ -77,7 +77,7 @@ def model_figures(name: str) -> Figures:
 
 
 def import_figures() -> Figures:
-    """How many modules of graphc ``import graphc`` loads, and how many packages of others."""
+    """Count the modules of graphc that ``import graphc`` loads, and the packages of others."""
     code = "import graphc, sys; print(*sys.modules)"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, text=True, check=True)
@@ -97,26 +97,26 @@ def measure(name: str) -> Figures:
 
 
 def read(path: Path = FILE) -> Record:
-    """Return the record."""
+    """Read the record from its file."""
     return json.loads(path.read_text(encoding="utf-8"))
 
 
 def allowed(record: Record, name: str) -> Figures:
-    """Return the figures that a model may have now."""
+    """Return the figures that the record allows a model now."""
     figures = dict(record["figures"].get(name, {}))
     figures.update({c["figure"]: c["value"] for c in record["changes"] if c["model"] == name})
     return figures
 
 
 def comparable(record: Record, figures: Figures) -> Figures:
-    """Return the figures without code's where that was measured with another LLVM."""
+    """Return the figures; leave out code sizes if another LLVM produced the recorded ones."""
     if record["llvmlite"] == llvmlite.__version__:
         return figures
     return {figure: value for figure, value in figures.items() if figure != CODE}
 
 
 def differences(record: Record, name: str, figures: Figures) -> list[str]:
-    """Return one line for each figure of a model that is not as recorded."""
+    """Return one line for each figure of a model that differs from the record."""
     limits = allowed(record, name)
     lines = []
     for figure, value in comparable(record, figures).items():
@@ -129,7 +129,7 @@ def differences(record: Record, name: str, figures: Figures) -> list[str]:
 
 
 def recorded(record: Record, name: str, figures: Figures, reason: str) -> Record:
-    """Return the record with what differs in it."""
+    """Return the record with the new figures of models that changed."""
     limits = allowed(record, name)
     changes: list[Change] = [
         {"model": name, "figure": figure, "value": value, "reason": reason}

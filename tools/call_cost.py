@@ -1,9 +1,9 @@
-"""Instructions that a call costs, counted by callgrind: of a loaded model, a compiled module, a training step.
+"""Instructions per call, counted by callgrind: of a loaded model, a compiled module, a training step.
 
-``python -m tools.call_cost`` runs tiny models many times, so that nearly all is the way to the kernels and back; one
-thread, no cache, a fixed hash seed. The figure is (instructions of 101,000 calls - of 1,000 calls) / 100,000.
-``--against COMMIT`` measures a commit too and exits 1 where a call costs over 2% more than there. Exit code 2: there is
-no valgrind.
+``python -m tools.call_cost`` runs tiny models many times, so that nearly all instructions belong to the path to the
+kernels and back; one thread, no cache, a fixed hash seed. The figure is (instructions of 101,000 calls - of 1,000
+calls) / 100,000. ``--against COMMIT`` measures a commit too and exits 1 where a call costs over 2% more than there.
+Exit code 2: valgrind is not installed.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from graphc.nn import functional as F
 FEW, MANY = 1_000, 101_000
 QUICK_FEW, QUICK_MANY = 200, 2_200
 WARM = 20
-"""Calls before those that are counted: builds, and what is made lazily."""
+"""Uncounted first calls: builds and lazy initialization."""
 TOLERANCE = 1.02
-"""How much a call may cost in proportion to the commit that it is compared with."""
+"""Highest allowed ratio of a call's cost to that at the other commit."""
 MARK = "getppid"
-"""The C function before which callgrind writes down what it has counted: nothing else calls it."""
+"""C function before which callgrind dumps its counters; nothing else calls it."""
 MISSING = 2
-"""Exit code where there is no valgrind."""
+"""Exit code where valgrind is not installed."""
 
 Call = Callable[[], object]
 Costs = dict[str, float]

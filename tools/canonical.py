@@ -30,7 +30,7 @@ class _Names(dict[Any, Any]):
 
 
 _WORDS = frozenset({"op", "kind", "combine", "role", "dtype"})
-"""Fields of statements whose texts are no names."""
+"""Fields of statements whose strings are not names."""
 
 
 class _KernelNames:
@@ -47,7 +47,7 @@ class _KernelNames:
                 self.scalars.number(statement.name)
 
     def kernel(self, kernel: Kernel, name: str) -> Kernel:
-        """Return the kernel under its new name, with new names inside, without the module paths that it comes from."""
+        """Return the kernel under its new name, with new names inside, without the module paths of its origin."""
         buffers = tuple(replace(b, name=self.buffers[b.name]) for b in kernel.buffers)
         return Kernel(name, buffers, self.renamed(kernel.body))
 
@@ -78,9 +78,8 @@ class _KernelNames:
 
 
 def canonical_program(program: Program) -> str:
-    """Return the text of a scheduled program whose names are numbers: those of storages, kernels, buffers, axes,
-    scalars and accumulators. Paths of params and states stay; module paths of kernels, which are for people, are left
-    out."""
+    """Return the text of a scheduled program with numbers for names of storages, kernels, buffers, axes, scalars and
+    accumulators. Paths of params and states stay; module paths of kernels, which are for people, are left out."""
     storages, kernels, axes = _Names("s"), _Names("k"), _Names("r")
     for storage in program.storages:
         storages.number(storage.name)

@@ -1,4 +1,4 @@
-"""What digests and budgets look at, by name: models in all forms, training steps, examples, random graphs."""
+"""Named programs that digests and budgets examine: models in all forms, training steps, examples, random graphs."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ QUICK = (
     *("policy_b1", "net_b1", "lstm_b1_t64", "pointwise_64K", "rownorm_4096x1024", "gpt_b1_t128", "textcnn_b8"),
     *("dlrm_b8", "train_net_b64", "custom_optimizer", "mlp"),
 )
-"""Models and examples that are looked at where there is little time: small ones, of all kinds."""
+"""Models and examples for runs with little time: small ones, of all kinds."""
 GRADIENTS = ("policy_b1", "net_b64", "lstm_b1_t64", "gpt_b1_t128")
 """Models whose forward and backward passes are looked at as programs of their own."""
 NARROWED = "gpt_b1_t128"
-"""The model that is looked at with weights of each precision."""
+"""Model whose digests are taken with weights of each precision."""
 RANDOM = "random"
 
 Graphs = Iterator[tuple[str, Graph]]
@@ -73,7 +73,7 @@ def workload_graph(workload: Workload) -> Graph:
 
 
 def _forms(workload: Workload) -> Graphs:
-    """Yield a model's graphs: as it is called, with weights that are watched, frozen, narrowed, and its gradients."""
+    """Yield a model's graphs: as called, with watched weights, frozen, narrowed, and its gradients."""
     name = workload.name
     model, inputs = fw.build_model(graphc, workload), fw.convert_inputs(graphc, workload)
     traced = snapshot(model, inputs)
@@ -123,13 +123,12 @@ def _examples() -> Iterator[tuple[str, Callable[[], Graph]]]:
 
 
 def names() -> list[str]:
-    """What can be asked for: workloads, examples, and ``random`` for all random graphs."""
+    """Return all names that can be selected: workloads, examples, and ``random`` for all random graphs."""
     return [*WORKLOADS, *(name for name, _ in _examples()), RANDOM]
 
 
 def graphs(wanted: Sequence[str], quick: bool = False) -> Graphs:
-    """Yield the random graphs (fewer when ``quick``), models and examples that are wanted, each made when it is asked
-    for."""
+    """Yield the selected random graphs (fewer when ``quick``), models and examples; each is built on demand."""
     if RANDOM in wanted:
         count = QUICK_RANDOM_GRAPHS if quick else RANDOM_GRAPHS
         yield from ((f"{RANDOM}/{seed}", seeded_graph(seed)) for seed in range(count))

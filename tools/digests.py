@@ -1,10 +1,11 @@
-"""Digests of all that graphc makes of known models: whether a change of the code changes what is compiled.
+"""Digests of everything that graphc compiles from known models: equal digests prove that a change of the code is
+neutral.
 
-``python -m tools.digests`` prints SHA-256 for every graph of ``tools.cases`` and each of ``--targets`` (named ones,
-whose facts are fixed, so that all machines agree): of the scheduled program and its LLVM text, both with numbered
-names, and of its object code; ``--quick``: of few graphs, without object code. ``--json`` prints what ``--compare
-FILE`` compares with: that lists what differs and exits 1 if anything does, with ``--first`` as soon as something does.
-What a pass raises ends the command.
+``python -m tools.digests`` prints SHA-256 for every graph of ``tools.cases`` and each of ``--targets``: of the
+scheduled program and its LLVM text, both with numbered names, and of its object code. Named targets have fixed facts,
+so that all machines agree. ``--quick`` takes few graphs and no object code. ``--json`` prints a report for ``--compare
+FILE``, which lists the differences and exits 1 if there are any; ``--first`` stops at the first one. An exception of a
+pass ends the command.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ from tools import cases
 from tools.canonical import canonical_llvm, canonical_program
 
 Digests = dict[str, str]
-"""By ``model/form target kind``."""
+"""Digests by ``model/form target kind``."""
 
 
 def digest(data: str | bytes) -> str:
-    """SHA-256 in hexadecimal."""
+    """Return the SHA-256 in hexadecimal."""
     return sha256(data.encode() if isinstance(data, str) else data).hexdigest()
 
 
@@ -66,7 +67,7 @@ def until_first(found: Iterator[tuple[str, str]], old: Digests) -> Digests:
 
 
 def differences(old: Digests, new: Digests) -> list[str]:
-    """Return one line for each digest that differs, that is gone, or that is new."""
+    """Return one line for each digest that differs, is missing, or is new."""
     lines = []
     for key in sorted(old.keys() | new.keys()):
         if key not in new:
@@ -79,7 +80,7 @@ def differences(old: Digests, new: Digests) -> list[str]:
 
 
 def report(old: Digests, found: Iterator[tuple[str, str]], first: bool) -> int:
-    """Print what differs; return the exit status."""
+    """Print the differences; return the exit status."""
     new = until_first(found, old) if first else dict(found)
     lines = differences({k: v for k, v in old.items() if k in new} if first else old, new)
     if first and not lines:

@@ -1,4 +1,4 @@
-"""A plugin of pytest that writes the first test that fails into the file that an environment variable names."""
+"""pytest plugin that writes the first failing test into the file named by an environment variable."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ VARIABLE = "GRAPHC_FIRST_FAILURE"
 
 
 def pytest_runtest_logreport(report: Any) -> None:
-    """A test, or what it needs, has run."""
+    """Record the test if a phase of it failed."""
     _note(report)
 
 

@@ -132,8 +132,8 @@ FLOORS: dict[str, tuple[str, ...]] = {
         *("compiler", "tensors", "tracing", "nn", "data", "checkpoints", "calls", "models", "checks", "pages"),
     ),
 }
-"""Each package may import itself and those that it names, all of which stand before it. A package that is not listed
-belongs to the one that it lies in (``nn.functional``), and one at the top must be listed."""
+"""Allowed imports: each package may import itself and the packages in its row, all of which stand before it. A package
+without a row belongs to the enclosing one (``nn.functional``); one at the top must have a row."""
 LATE_EDGES: dict[tuple[str, str], str] = {
     ("base", "nn"): "the list of public names tells where each is defined",
     ("base", "tensors"): "the list of public names tells where each is defined",
@@ -153,8 +153,8 @@ LATE_EDGES: dict[tuple[str, str], str] = {
     ("models", "interop.onnx_export"): "`export` writes ONNX where the path ends in .onnx",
     ("interop", "interop.torch"): "`from_torch` is public where PyTorch is not installed",
 }
-"""Packages that a package names in a text and imports when it needs them, against the floors, each with the reason. Any
-other such edge is an error (`tools.house`)."""
+"""Late imports against the floors, each with the reason: a package names another one in a string and imports it on
+first use. Any other such edge is an error (`tools.house`)."""
 FRONT_DOOR = frozenset(
     {
         "__init__",
@@ -172,12 +172,12 @@ FRONT_DOOR = frozenset(
     }
     | {"serialize", "special", "testing", "utils", "version", "view"}
 )
-"""Modules at the top of the package: import paths that users and pickles know, which only hand on what lies below."""
+"""Modules at the top of the package: import paths that users and pickles know; they only re-export names from below."""
 
 
 def floor_of(module: str) -> str | None:
     """Return the listed package to which a module of graphc belongs, ``ir.kernel`` for ``graphc.ir.kernel.text``; None
-    for the front door. Raises KeyError for a package at the top that is not listed."""
+    for the front door. Raise KeyError for a package at the top without a row."""
     parts = module.split(".")[1:]
     for length in range(len(parts), 0, -1):
         name = ".".join(parts[:length])

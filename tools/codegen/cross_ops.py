@@ -1,9 +1,9 @@
 """Ops as machine code of other processors: samples of the registry in a shared library, run under qemu or here.
 
-``python -m tools.codegen.cross_ops --target rv64gc`` builds one library of object code for a target, with an entry for each
-sample, and a C program that loads it and calls them (``cc`` of that machine), runs both by qemu-user where the target
-is another machine, and compares the results with the references of the ops. ``--count N --seed S`` takes some of the
-samples, by chance; all of them without. Exits 1 where a result differs.
+``python -m tools.codegen.cross_ops --target rv64gc`` builds one library of object code for a target, with an entry for
+each sample, and a C program that loads the library and calls the entries. That machine's ``cc`` compiles the program;
+qemu-user runs both if the target is another machine. The results are compared with the references of the ops. ``--count
+N --seed S`` draws N samples at random; the default is all of them. Exits 1 where a result differs.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from graphc.ir.op import REGISTRY, OpDef, Sample, Trait
 assert registry.FAMILIES, "all ops"
 
 TOLERANCE = {"float32": 8e-6, "float64": 4e-13, "complex64": 8e-6, "complex128": 4e-13}
-"""Of the largest of the finite results, and of each: a few roundings."""
+"""Relative to the largest finite result, and to each element: a few roundings."""
 PROCESSORS = {"riscv64": "rv64,v=true,vext_spec=v1.0"}
-"""What qemu calls a processor with all that targets need, where it is not ``max``."""
+"""qemu's name for a processor with all features that the target needs, where it is not ``max``."""
 LIMIT = 600
 """Seconds that all calls may take."""
 RUNNER = r"""
@@ -82,7 +82,7 @@ int main(int argc, char **argv) {
 
 @dataclass(frozen=True)
 class Case:
-    """A sample with the program that was made of it."""
+    """Sample of an op, and the program compiled from it."""
 
     op: OpDef
     number: int
@@ -96,7 +96,7 @@ class Case:
 
     @property
     def words(self) -> list[tuple[bytes, bool]]:
-        """What lies in each block of its table, and whether that is a result."""
+        """Return the bytes of each block in the case's table, and whether the block is a result."""
         operands, found = iter(self.sample.operands), []
         for buffer in self.manifest.buffers:
             contents = bytes(buffer.nbytes)
@@ -111,18 +111,18 @@ class Case:
 
     @property
     def expected(self) -> tuple[np.ndarray, ...]:
-        """What the reference gives."""
+        """Return the results of the reference."""
         return self.op.evaluate(self.sample.operands, self.op.normalize(self.sample.attrs))
 
 
 def all_samples() -> list[tuple[OpDef, int, Sample]]:
-    """Those of all ops that call no Python."""
+    """Return the samples of all ops except those that call Python."""
     ops = [op for op in REGISTRY.values() if op.samples and not op.has(Trait.HOST)]
     return [(op, i, sample) for op in ops for i, sample in enumerate(op.samples() if op.samples else ())]
 
 
 def build_case(op: OpDef, number: int, sample: Sample, target: Target) -> Case | None:
-    """Return the program of a sample; None where it is none that stands alone."""
+    """Return the program of a sample; None where the sample cannot be compiled by itself."""
     stages = Stages(sample_graph(op, sample.operands, sample.attrs), target=target, tuned={})
     manifest, constants = manifest_of(stages.scheduled, "graphc_entry", target)
     if manifest.dims or any(buffer.cls == "status" for buffer in manifest.buffers):
@@ -137,7 +137,7 @@ def library_of(cases: Sequence[Case], target: Target) -> bytes:
 
 
 def input_of(cases: Sequence[Case]) -> bytes:
-    """What the C program reads."""
+    """Return the input file of the C program."""
     parts = [struct.pack("<q", len(cases))]
     for words in (case.words for case in cases):
         parts.append(struct.pack("<q", len(words)))
@@ -146,13 +146,13 @@ def input_of(cases: Sequence[Case]) -> bytes:
 
 
 def missing_tool(target: Target) -> str:
-    """What this machine lacks to run code of a target; empty where it lacks nothing."""
+    """Return the missing tool without which code of the target cannot run here; empty where nothing is missing."""
     tools = commands(target)
     return next((f"no {tool}" for tool in tools if shutil.which(tool) is None), "")
 
 
 def commands(target: Target) -> list[str]:
-    """Return the C compiler for a target's machine, and qemu where that is another one."""
+    """Return the C compiler for a target's machine, and qemu for another machine than this."""
     name = architecture(target)
     if name == architecture(host_target()):
         return ["cc"]
@@ -175,7 +175,7 @@ def run(cases: Sequence[Case], target: Target, folder: Path) -> list[str]:
 
 
 def compare(cases: Sequence[Case], results: bytes) -> list[str]:
-    """Return one line for each case whose results are not those of its reference."""
+    """Return one line for each case whose results differ from its reference."""
     lines, start = [], 0
     for case in cases:
         for buffer, wanted in zip((b for b in case.manifest.buffers if b.cls == "output"), case.expected, strict=True):

@@ -40,7 +40,7 @@ class Fit:
     high: float
     degree: int
     weight: Callable[[Real], Real] = lambda x: 1
-    """What an absolute error of the polynomial is worth at x."""
+    """Weight of an absolute error of the polynomial at x."""
     bits: int = 32
     """Storage type of the coefficients: 32 or 64."""
 
@@ -81,7 +81,7 @@ def _extrema(error: Sequence[Real], count: int) -> list[int]:
 
 
 def _polynomial(coefficients: Iterable[Any], x: Any) -> Any:
-    """Return the value at x of the polynomial with these coefficients, that of the lowest power first."""
+    """Return the value at x of the polynomial with these coefficients, lowest power first."""
     total = mp.mpf(0)
     for coefficient in reversed([*coefficients]):
         total = total * x + coefficient
@@ -89,9 +89,9 @@ def _polynomial(coefficients: Iterable[Any], x: Any) -> Any:
 
 
 def remez(fit: Fit, fixed: Sequence[Real]) -> tuple[list[Real], Real]:
-    """Best coefficients when the first ones are ``fixed``; returns all of them and the largest weighted error.
+    """Find the best coefficients when the first ones are ``fixed``; return all of them and the largest weighted error.
 
-    The fixed part is taken off and ``x^len(fixed)`` divided out, so that what is left is a Haar system again.
+    Subtracting the fixed terms and dividing by ``x^len(fixed)`` leaves a Haar system again.
     """
     grid = _grid(fit)
     taken, count = len(fixed), fit.degree + 2 - len(fixed)
@@ -159,7 +159,7 @@ def _erf_exponent(a: Real) -> Real:
 
 
 def _erf_weight(a: Real) -> Real:
-    """What an error of the exponent does to erf: ``d(1 - e^-y) = e^-y dy``."""
+    """Return the effect of an error in the exponent on erf: ``d(1 - e^-y) = e^-y dy``."""
     return a * mp.erfc(a) / mp.erf(a)
 
 
@@ -256,7 +256,7 @@ STORED = {
     "pow_atanh_f64": pow.ATANH,
     "pow_exp2_f64": pow.EXP2_F64[1:],
 }
-"""What the code holds."""
+"""Coefficients in the code, by name of the fit."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

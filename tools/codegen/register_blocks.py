@@ -1,9 +1,9 @@
-"""Register blocks of a product: what the schedule predicts of each, and what its innermost loop consists of.
+"""Register blocks of a matrix product: the schedule's prediction for each, and the contents of its innermost loop.
 
-``python -m tools.codegen.register_blocks --target neon --size 256x256x256``: of each block the predicted cycles for each
-multiply-add of a vector, and from the assembly how many multiply-adds its innermost loop has, with the loads and other
-instructions for each of them, and how many touch the stack. Nothing runs, so targets of other machines are shown as
-well. ``--json`` prints the same as JSON.
+``python -m tools.codegen.register_blocks --target neon --size 256x256x256`` prints for each block the predicted cycles
+per vector multiply-add. From the assembly it counts the multiply-adds of the innermost loop, the loads and other
+instructions per multiply-add, and the accesses to the stack. Nothing runs, so any target can be shown. ``--json``
+prints the same as JSON.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def rows(size: tuple[int, int, int], target: Target, most: int) -> list[Row]:
 
 
 def _counts(assembly: Sequence[str]) -> dict[str, Any]:
-    """Of the loop with the most multiply-adds."""
+    """Return instruction counts of the loop with the most multiply-adds."""
     loops = [
         [line for line in body if line.startswith("\t") and not line.lstrip().startswith(".")]
         for body in innermost_loops(assembly)
@@ -107,7 +107,7 @@ def _size(text: str) -> tuple[int, int, int]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the table."""
+    """Print the table of blocks; return the exit status."""
     parser = argparse.ArgumentParser(
         prog="python -m tools.codegen.register_blocks", description=(__doc__ or "").partition("\n")[0]
     )

@@ -28,7 +28,7 @@ SUITES: dict[str, Any] = {
     "functions": functions,
 }
 SAMPLES = 12
-"""How many samples of an operator or a layer run in each column, without ``--all``."""
+"""Samples of an operator or a layer in each column, without ``--all``."""
 _SAMPLED = ("operators", "layers")
 """Tables of which a sample is taken; the others are short."""
 
@@ -77,7 +77,7 @@ def _joined(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
-    """What became of the subjects of each suite in each column."""
+    """Judge the subjects of each suite in each column; return their outcomes as plain data."""
     suites = {name: SUITES[name] for name in options.suite or SUITES}
     standing = {name: suite.standing() for name, suite in suites.items()}
     only = set(options.only.split(",")) if options.only else None

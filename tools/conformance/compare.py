@@ -1,4 +1,4 @@
-"""Results of graphc beside those of PyTorch: kinds, shapes, and elements within tolerances."""
+"""Compare results of graphc with those of PyTorch: kinds, shapes, and elements within tolerances."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tools.conformance.samples import array_of
 from tools.conformance.tally import UnequalError
 
 USUAL = {torch.float32: (1.3e-6, 1e-5), torch.float64: (1e-7, 1e-7)}
-"""Relative and absolute tolerance of ``torch.testing``, where the table has no other."""
+"""Relative and absolute tolerance of ``torch.testing``; used where the table has no other."""
 
 
 def compare(
@@ -23,8 +23,8 @@ def compare(
     exact: Callable[[], list[Any]] | None = None,
     shapes_only: bool = False,
 ) -> None:
-    """Raise what differs. What is beyond the tolerance passes where it is no farther than it from the f64 result, or
-    not farther than PyTorch's result is."""
+    """Raise UnequalError where the results differ. An element beyond the tolerance passes if it is within the tolerance
+    of the f64 result, or no farther from it than PyTorch's result."""
     if len(found) != len(expected):
         raise UnequalError(f"{len(found)} results, PyTorch has {len(expected)}")
     for place, (a, b) in enumerate(zip(found, expected, strict=True)):

@@ -16,7 +16,7 @@ _NAMES = {"arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "as
     "arctanh": "atanh"
 }
 EXCLUDED = {"cbrt": "PyTorch has no cube root"}
-"""Functions that are not mapped, with the reason."""
+"""Functions left out, with the reason."""
 
 
 def standing() -> dict[str, str]:
@@ -60,7 +60,7 @@ def table(name: str, dtype: type) -> tuple[np.ndarray, np.ndarray, int]:
 
 
 def distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """How many floats lie between a and b; NaN is at distance 0 from NaN and infinitely far from all others."""
+    """Count the floats between a and b; NaN is at distance 0 from NaN and infinitely far from all others."""
     bits = np.dtype(f"i{a.dtype.itemsize}")
     low = np.iinfo(bits).min
     x, y = (np.where(v.view(bits) < 0, low - v.view(bits), v.view(bits)).astype(object) for v in (a, b))

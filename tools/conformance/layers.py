@@ -21,9 +21,9 @@ COLUMNS = {
     "compiled training": "the same by compiled code in training",
 }
 EXCLUDED: dict[str, str] = {}
-"""Layers that are not mapped, with the reason."""
+"""Layers left out, with the reason."""
 _OTHER_GRADIENTS = ("CTCLoss",)
-"""Layers whose gradients in PyTorch are those of logits behind a log_softmax."""
+"""Layers for which PyTorch returns the gradient of the logits before a log_softmax."""
 _RANDOM = ("FractionalMaxPool2d", "FractionalMaxPool3d")
 
 

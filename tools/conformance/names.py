@@ -1,4 +1,4 @@
-"""Which function of graphc each operator of PyTorch's table is, and which operators are left out, with the reason."""
+"""Functions of graphc by operator of PyTorch's table, and the operators left out, with the reason."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ WRITTEN: dict[str, Function] = {
     "log_normal": lambda x, *rest, **options: x.log_normal_(*rest, **options),
     "uniform": lambda x, *rest, **options: x.uniform_(*rest, **options),
 }
-"""Where the table calls an operator in another way than by its name: by name, or by name and variant."""
+"""Operators that the table calls in another way than by their name: by name, or by name and variant."""
 
 _METHODS = frozenset(
     {"item", "bool", "byte", "char", "double", "float", "half", "int", "long", "short", "bfloat16", "cfloat", "cdouble"}
@@ -50,10 +50,10 @@ RANDOM = frozenset(
     | {"nn.functional.fractional_max_pool2d", "nn.functional.fractional_max_pool3d"}
     | {"empty_strided", "new_empty_strided", "empty_permuted", "resize_", "resize_as_"}
 )
-"""Operators whose elements nobody can foresee: shapes and element types are compared."""
+"""Operators with unpredictable elements: only shapes and element types are compared."""
 
 UP_TO_SIGNS = frozenset({"svd", "linalg.svd", "linalg.eigh", "linalg.eig", "svd_lowrank", "pca_lowrank"})
-"""Operators whose vectors have signs of their own: what the table makes of the results is compared."""
+"""Operators whose vectors have arbitrary signs: the comparison uses the table's function of the results."""
 
 SIZED_BY_VALUES = frozenset(
     {"nonzero", "argwhere", "masked_select", "unique", "unique_consecutive", "item", "equal", "allclose", "is_nonzero"}
@@ -102,11 +102,11 @@ _REASONS = {
     ),
 }
 EXCLUDED: dict[str, str] = {name: reason for reason, names in _REASONS.items() for name in names.split()}
-"""Operators that are not mapped, with the reason. Those that are neither here nor found are missing."""
+"""Operators left out, with the reason. An operator that is neither here nor in graphc counts as missing."""
 
 
 def find(name: str, variant: str = "") -> Function | None:
-    """Return the function of graphc that the operator of that name is, or None."""
+    """Return the function of graphc for the operator of that name, or None."""
     if name in EXCLUDED:
         return None
     named = _attribute(gc, name)

@@ -40,7 +40,7 @@ _OTHER_GRADIENTS: dict[str, tuple[Callable[[Any, Any], bool], str]] = {
         "gradients of embedding_bag by frequency, which PyTorch divides by how often another index occurs",
     ),
 }
-"""Gradients that are not compared, by operator."""
+"""Gradients left out of the comparison, by operator."""
 _OTHER_RESULTS: dict[str, tuple[Callable[[Any], bool], str]] = {
     name: (
         lambda sample: sample.args[:1] == (1,) and bool((sample.input <= 0).any()),
@@ -48,7 +48,7 @@ _OTHER_RESULTS: dict[str, tuple[Callable[[Any], bool], str]] = {
     )
     for name in ("polygamma", "special.polygamma")
 }
-"""Results that are not compared, by operator."""
+"""Results left out of the comparison, by operator."""
 _OTHER_OUT = {
     "arange": "`out=` of whole numbers, in which PyTorch's arange computes",
     "complex": "`out=` of another precision: converted, as by all functions",
@@ -56,7 +56,7 @@ _OTHER_OUT = {
 }
 """Calls with ``out=`` that graphc takes, or refuses as another error, by operator."""
 DIFFERENT: dict[str, dict[str, str]] = {}
-"""Operators of which samples are known to differ, with what is behind it, by column."""
+"""Operators with samples that are known to differ, with the cause, by column."""
 
 
 def standing() -> dict[str, str]:
@@ -128,12 +128,12 @@ def _expected(info: Any, sample: Any) -> Any:
 
 
 def _seen(info: Any, sample: Any, result: Any) -> list[Any]:
-    """What is compared of a result of either library."""
+    """Return the compared part of a result of either library."""
     return list(leaves(sample.output_process_fn_grad(result) if info.name in UP_TO_SIGNS else result))
 
 
 def _applied(info: Any, function: Function, sample: Any, call: Call, compiled: bool) -> Any:
-    """What is compared of the result of graphc."""
+    """Return the compared part of graphc's result."""
 
     def run(*tensors: gc.Tensor) -> Any:
         arguments, keywords = call.filled(tensors)
@@ -161,8 +161,8 @@ def _judge_result(info: Any, function: Function, dtype: torch.dtype, sample: Any
 
 
 def _random(info: Any, sample: Any) -> bool:
-    """Return whether nobody can foresee the result: attention with dropout, too, whose probability is the tenth
-    argument of the function behind the layer, and singular vectors of a part of a matrix of full rank."""
+    """Return whether the result is unpredictable. That includes attention with dropout, whose probability is the tenth
+    argument of the function under the layer, and singular vectors of a part of a matrix of full rank."""
     dropout = sample.kwargs.get("dropout_p", 0.0)
     if info.name == "nn.functional.multi_head_attention_forward":
         dropout = sample.args[9]
@@ -200,8 +200,8 @@ def _judge_gradient(info: Any, function: Function, dtype: torch.dtype, sample: A
 
 
 def _allowed_operands(info: Any, sample: Any) -> Any:
-    """Return the sample as the table checks its gradient: of a matrix that is taken as symmetric or triangular such a
-    part, which is computed of what the sample has. Elsewhere two gradients may differ, and both are right."""
+    """Return the operands in the form in which the table checks gradients: a symmetric or triangular matrix, computed
+    from the sample's. Outside of that form two gradients may differ, and both are right."""
     made = copy.copy(sample)
 
     def keep(value: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -212,7 +212,7 @@ def _allowed_operands(info: Any, sample: Any) -> Any:
 
 
 def _pulled_back(operands: list[torch.Tensor], grads: list[Any], variables: list[torch.Tensor]) -> list[torch.Tensor]:
-    """Return the gradients of what the operands were computed of."""
+    """Return the gradients with respect to the operands' inputs."""
     given = [torch.from_numpy(array_of(g).copy()) for g in grads]
     found = torch.autograd.grad(operands, variables, given, retain_graph=True, allow_unused=True)
     return [torch.zeros_like(v) if g is None else g for v, g in zip(variables, found, strict=True)]
@@ -283,7 +283,7 @@ def _allowed(info: Any, sample: Any, wanted: type[BaseException], call: Call) ->
 
 
 def _share_memory(tensors: list[torch.Tensor]) -> bool:
-    """Return whether two tensors, or two elements of one, lie in one place."""
+    """Return whether two tensors, or two elements of one, share an address."""
     stored = [t.untyped_storage() for t in tensors]
     repeated = any(s.nbytes() < t.numel() * t.element_size() for t, s in zip(tensors, stored, strict=True))
     return repeated or len({s.data_ptr() for s in stored if s.nbytes()}) < sum(s.nbytes() > 0 for s in stored)

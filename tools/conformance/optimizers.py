@@ -15,7 +15,7 @@ from tools.conformance.tally import Row
 
 COLUMNS = {"eager": "weights after 20 steps, f64", "compiled": "the same by `compile_step`"}
 EXCLUDED = {"SparseAdam": "sparse tensors"}
-"""Optimizers that are not mapped, with the reason."""
+"""Optimizers left out, with the reason."""
 STEPS = 20
 _ALLOWED = (1e-7, 1e-7)
 """Relative and absolute."""

@@ -29,7 +29,7 @@ class Call(NamedTuple):
     keywords: dict[str, Any]
     tensors: list[gc.Tensor]
     sources: list[torch.Tensor]
-    """The tensors of PyTorch that these were made of; one that is given twice is one operand."""
+    """Tensors of PyTorch from which the operands were converted; a tensor passed twice is one operand."""
 
     def filled(self, tensors: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return the arguments with these tensors in the slots."""
@@ -43,7 +43,7 @@ _REFUSED = {"generator": "generators of PyTorch"}
 
 
 def call_of(sample: Any) -> Call:
-    """Return the call that a sample (``SampleInput``, or anything with input, args and kwargs) stands for."""
+    """Return the call of a sample (``SampleInput``, or anything with input, args and kwargs)."""
     sources: list[torch.Tensor] = []
     arguments = tuple([_ours(v, sources) for v in (sample.input, *sample.args)])
     keywords = {}

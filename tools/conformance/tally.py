@@ -1,4 +1,4 @@
-"""What became of the samples of a subject, and what a suite of subjects is."""
+"""Outcomes of the samples of a subject, and the interface of a suite of subjects."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ SECONDS = 60
 
 
 class Tally(NamedTuple):
-    """What became of the samples of one subject in one column."""
+    """Outcomes of the samples of one subject in one column."""
 
     passed: int
     failed: list[str]
-    """What went wrong, one line a sample."""
+    """Failures, one line a sample."""
     excluded: dict[str, int]
-    """How many samples are no calls of graphc, by reason."""
+    """Counts of samples that graphc cannot be called with, by reason."""
 
 
 Row = tuple[str, Callable[[], None]]
-"""What a sample is called, and what raises where it differs."""
+"""Label of a sample, and a function that raises where the sample differs."""
 
 
 class Suite(Protocol):
     """A table of PyTorch or numpy: its subjects, and the columns in which they are judged."""
 
     COLUMNS: dict[str, str]
-    """What each column compares."""
+    """Comparison made by each column."""
 
     def standing(self) -> dict[str, str]:
         """``mapped``, ``missing`` or the reason why it is left out, for each subject."""
@@ -45,11 +45,11 @@ class Suite(Protocol):
 
 
 class UnequalError(Exception):
-    """What is not as the table has it."""
+    """A result that differs from the table's expectation."""
 
 
 def judge(suite: Any, subject: str, column: str, most: int | None = None, seed: int = 0) -> Tally:
-    """Run the samples of a subject in a column: all, or in an order by the seed so many that ``most`` are compared."""
+    """Run the samples of a subject in a column: all, or in seeded order until ``most`` are compared."""
     passed, failed, excluded = 0, [], Counter[str]()
     rows = list(enumerate(suite.rows(subject, column)))
     if most is not None:

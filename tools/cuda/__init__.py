@@ -1,1 +1,1 @@
-"""Proofs of the CUDA path: what is compiled for a device, how it is compared with the CPU, which faults are planted."""
+"""Checks of the CUDA path: programs compiled for a device, compared with the CPU, and planted faults."""

@@ -28,7 +28,7 @@ from tools.cases import step_graph
 from tools.cuda.programs import workload_graph
 
 KINDS = ("ops", "families", "random", "named")
-"""Names of the kinds of cases that are compared unless others are asked for."""
+"""Names of the kinds of cases that are compared by default."""
 WORKLOADS_KIND = "workloads"
 """The benchmark models: large, and slow where they are emulated."""
 RANDOM_GRAPHS = 300
@@ -39,7 +39,7 @@ MOST_SIZES = 4
 
 @dataclass(frozen=True)
 class Case:
-    """A graph, and with what it is called."""
+    """A graph, and the arguments of its calls."""
 
     name: str
     """``op/softmax-2/first``: the same graph in every process."""
@@ -47,9 +47,9 @@ class Case:
     calls: tuple[tuple[np.ndarray, ...], ...]
     """Arguments of each call, one array per input of the graph."""
     growth: float = 1.0
-    """By how much more than one op it may be rounded."""
+    """Factor on the rounding that one op is allowed."""
     sizes: tuple[dict[str, int], ...] = field(default=())
-    """Of the named dimensions, for each call."""
+    """Sizes of the named dimensions, for each call."""
 
     @property
     def bound(self) -> list[str]:
@@ -58,12 +58,12 @@ class Case:
 
 
 Make = Callable[[], Case | None]
-"""Makes a case, or None where there is none of that name."""
+"""Builder of a case; returns None if there is no case of that name."""
 
 
 def cases(kinds: Sequence[str], seed: int = 0, count: int | None = None, seeds: range | None = None) -> list[Case]:
-    """Return the cases of some kinds. With ``count``, so many of each kind, drawn by ``seed``; else all of them.
-    ``seeds`` are those of the random graphs."""
+    """Return the cases of some kinds. ``count`` draws that many of each kind by ``seed``; None takes all. ``seeds`` are
+    those of the random graphs."""
     found: list[Case] = []
     for kind in kinds:
         makers = list(_makers(kind, seeds or range(seed * RANDOM_GRAPHS, (seed + 1) * RANDOM_GRAPHS)))
@@ -103,7 +103,7 @@ def _makers(kind: str, seeds: range) -> Iterator[tuple[str, Make]]:
 
 
 def _ops() -> Iterator[tuple[str, Make]]:
-    """Of all ops but those whose branches and loops values decide, which devices refuse."""
+    """Yield samples of all ops, without those whose branches and loops depend on values: devices refuse these."""
     for op in [op for op in REGISTRY.values() if not (op.has(Trait.BRANCH) or op.has(Trait.WHILE))]:
         for number, sample in enumerate(op.samples() if op.samples else ()):
             name = f"op/{op.name}-{number}"
@@ -168,8 +168,8 @@ def _model(name: str, family: Family) -> Case:
 
 
 def _step(name: str, family: Family) -> Case:
-    """Return a training step with momentum; what only the step knows (numbers of the optimizer) is a small positive
-    one."""
+    """Return a training step with momentum; arguments that only the step knows (numbers of the optimizer) are small and
+    positive."""
     graphc.manual_seed(0)
     model = family.build(graphc)
     optimizer = graphc.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)

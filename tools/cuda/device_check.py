@@ -1,4 +1,4 @@
-"""Whether a device can be used here, and what is missing where it cannot."""
+"""Check whether a device can be used here, and name the missing part where it cannot."""
 
 from __future__ import annotations
 

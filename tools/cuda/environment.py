@@ -1,4 +1,4 @@
-"""What a run on a GPU depends on: machine, driver, versions, clocks, commit: ``python -m tools.cuda.environment``."""
+"""Environment of a run on a GPU: machine, driver, versions, clocks, commit: ``python -m tools.cuda.environment``."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ SMI = (
     *("clocks.max.mem", "temperature.gpu", "power.limit", "persistence_mode", "mig.mode.current", "ecc.mode.current"),
     *("clocks_throttle_reasons.active", "utilization.gpu"),
 )
-"""What nvidia-smi is asked for."""
+"""Fields that nvidia-smi is queried for."""
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def report(device: str) -> dict[str, Any]:
-    """Return everything that is known; what cannot be asked is said with its reason."""
+    """Return the whole environment; an entry that cannot be queried holds the reason."""
     found = {
         "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "commit": _attempt(commit),
@@ -92,7 +92,7 @@ def cpu_name() -> str:
 
 
 def versions() -> dict[str, str]:
-    """Those of the packages that are installed."""
+    """Return the versions of the installed packages."""
     found = {}
     for name in PACKAGES:
         try:
@@ -103,7 +103,7 @@ def versions() -> dict[str, str]:
 
 
 def gpus() -> list[dict[str, str]] | str:
-    """What nvidia-smi says, one entry per GPU."""
+    """Return the answer of nvidia-smi, one entry per GPU, or the reason why there is none."""
     if shutil.which("nvidia-smi") is None:
         return "no nvidia-smi"
     command = ["nvidia-smi", f"--query-gpu={','.join(SMI)}", "--format=csv,noheader"]
@@ -115,7 +115,7 @@ def gpus() -> list[dict[str, str]] | str:
 
 
 def properties(device: str) -> dict[str, Any]:
-    """What the runtime says of the device."""
+    """Return the runtime's properties of the device."""
     found = device_named(device)
     return {"name": found.name, "target": found.target, **found.properties()}
 

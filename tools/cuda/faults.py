@@ -1,8 +1,8 @@
-"""Planted faults of the CUDA emitter, and what notices each: ``python -m tools.cuda.faults``.
+"""Planted faults of the CUDA emitter, and the check that notices each: ``python -m tools.cuda.faults``.
 
-A fault changes what is emitted for one program: the kernels just before they are emitted, as an emitter that misreads a
-statement would, or the text itself. Each must change something, and be noticed: by the emulated device, which refuses
-the program, or by numbers that differ from the CPU's.
+A fault changes the code of one program: its kernels just before emission, as an emitter that misreads a statement
+would, or the emitted text. Each fault must change something and be noticed, either by the emulated device, which
+refuses the program, or by numbers that differ from the CPU's.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tools.progress import progress_bar
 
 DEVICE = "cuda-emu"
 CAUGHT = ("verifier", "emulator", "numbers")
-"""What may notice a fault."""
+"""Checks that can notice a fault."""
 
 
 # ---- what faults are planted in
@@ -73,12 +73,12 @@ def subject(name: str) -> Case:
 # ---- faults
 
 Edit = Callable[[Any, Program], CudaSource]
-"""Takes the emitter and a scheduled program, gives wrong text and launches."""
+"""Function of the emitter and a scheduled program that returns wrong text and launches."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault, and the program that it is planted in."""
+    """A fault, and the program in which it is planted."""
 
     name: str
     subject: str
@@ -90,8 +90,7 @@ class _NothingToChangeError(AssertionError):
 
 
 def in_kernels(change: Callable[[Stmt, tuple[Loop, ...]], Sequence[Stmt] | None], nth: int = 0) -> Edit:
-    """Return a fault of how a statement is emitted: one that ``change`` says anything for, the nth, becomes what it
-    says."""
+    """Return a fault of emitting a statement: ``change`` replaces the nth statement for which it returns something."""
 
     def edit(emit: Any, program: Program) -> CudaSource:
         return emit(edited(program, change, nth))
@@ -127,8 +126,8 @@ def edited(
 
 
 def in_text(pattern: str, new: str | Callable[[re.Match[str]], str], count: int = 1, after: str = "") -> Edit:
-    """Return a fault of the text: what a regular expression matches (the first ``count`` times; 0 is every time) behind
-    the place where ``after`` stands."""
+    """Return a fault of the text: it replaces matches of a regular expression after the first occurrence of ``after``
+    (the first ``count`` matches; 0 replaces all)."""
 
     def edit(emit: Any, program: Program) -> CudaSource:
         source = emit(program)
@@ -160,7 +159,7 @@ def _with_axis(stmt: Stmt, old: Any, new: Any) -> Stmt:
 
 
 def _shifted(kind: type[Load] | type[Store], by: int) -> Callable[[Stmt, tuple[Loop, ...]], Sequence[Stmt] | None]:
-    """Return an access to the element beside the one that is meant."""
+    """Return an access to the neighbour of the intended element."""
 
     def change(stmt: Stmt, loops: tuple[Loop, ...]) -> Sequence[Stmt] | None:
         return (replace(stmt, index=stmt.index + by),) if isinstance(stmt, kind) and loops else None
@@ -203,11 +202,11 @@ def _own_sum(stmt: Stmt, loops: tuple[Loop, ...]) -> Sequence[Stmt] | None:
 
 
 KERNEL = "__global__ void __launch_bounds__"
-"""What stands before each kernel of a text, and not in what is before the first."""
+"""Start of each kernel in a text; the code before the first kernel does not contain it."""
 
 
 def in_kernel(pattern: str, new: str | Callable[[re.Match[str]], str], count: int = 1) -> Edit:
-    """Return a fault of the text of the first kernel that has the pattern."""
+    """Return a fault in the text of the first kernel that matches the pattern."""
     return in_text(pattern, new, count, KERNEL)
 
 
@@ -316,7 +315,7 @@ FAULTS: tuple[Fault, ...] = (
 
 @dataclass(frozen=True)
 class Found:
-    """What became of a fault."""
+    """Outcome of a fault."""
 
     fault: str
     subject: str

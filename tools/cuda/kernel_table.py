@@ -1,4 +1,4 @@
-"""What NVRTC makes of the benchmark models without a GPU, registers and spills: ``python -m tools.cuda.kernel_table``."""
+"""Registers and spills of the benchmark models by NVRTC, without a GPU: ``python -m tools.cuda.kernel_table``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tools.cuda.programs import QUICK, DeviceProgram, workload_programs
 from tools.progress import progress_bar
 
 ARCHITECTURES = ("sm_80", "sm_90", "sm_90a", "sm_100")
-"""What kernels are compiled for."""
+"""Architectures for which kernels are compiled."""
 _VECTOR = re.compile(r"(?:ld|st)\.global(?:\.nc)?\.v[24]\.")
 
 
@@ -30,7 +30,7 @@ class Row:
     kernels: int
     """Kernels in its text."""
     products: int
-    """Kernels that the library computes, of which the text has a fallback."""
+    """Kernels that a library computes; the text holds a fallback for each."""
     registers: int
     """The most of a thread of any kernel."""
     spilled: int
@@ -40,11 +40,11 @@ class Row:
     shared: int
     """The most bytes of a block of any kernel."""
     vector: int
-    """Loads and stores of several elements at a time, in the assembly of the compiler."""
+    """Loads and stores of several elements at once in the compiler's assembly."""
     lines: int
     """Lines of CUDA C."""
     seconds: float
-    """Of the compile."""
+    """Duration of the compilation."""
     widest: str = ""
     """The kernel with the most registers."""
 
@@ -104,7 +104,7 @@ def format_rows(rows: Iterable[Row]) -> str:
 
 
 def summary(rows: Sequence[Row]) -> str:
-    """Return one line."""
+    """Return one line with the totals of all programs."""
     spilled = [f"{r.workload} ({r.arch}, {r.spilled} bytes)" for r in rows if r.spilled]
     kernels, seconds = sum(r.kernels for r in rows), sum(r.seconds for r in rows)
     most = max((r.registers for r in rows), default=0)

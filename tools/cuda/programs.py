@@ -18,7 +18,7 @@ from graphc.models.model_trace import snapshot
 from tools.cases import step_graph
 
 QUICK = ("policy_b1", "net_b1", "pointwise_64K", "rownorm_4096x1024", "train_policy_b256")
-"""Workloads that are looked at where there is little time: small ones of all kinds."""
+"""Workloads for runs with little time: small ones of all kinds."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class DeviceProgram:
     name: str
     program: Program
     products: dict[str, Any]
-    """What the library computes, by the name of the kernel that says it."""
+    """Matrix products of the library, by the name of the kernel."""
     source: CudaSource
 
 

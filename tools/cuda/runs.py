@@ -19,12 +19,13 @@ from tools.cuda.cases import Case
 EQUAL, DIFFERENT, FAILED, REFUSED = "equal", "different", "failed", "refused"
 """Outcomes of a case: the CPU's numbers; others; an error that none should raise; a typed error says why not."""
 ROUNDING = {"float32": 2e-6, "float64": 4e-15}
-"""By how much of the largest element results of one op may differ: a few units in the last place of each type."""
+"""Allowed difference of one op's results, relative to the largest element: a few units in the last place of each
+type."""
 ELEMENT = 8.0
 """Times that, relative to each element itself."""
 
 REPEATS = 4
-"""How often each call is made on a device: from the third one on a program may replay a recording of its launches."""
+"""Repetitions of each call on a device; from the third one on a program may replay a recording of its launches."""
 
 Results = list[np.ndarray]
 """Outputs, then written params and states in the order of the arguments."""
@@ -33,7 +34,7 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a case."""
+    """Outcome of a case."""
 
     case: str
     kind: str
@@ -43,7 +44,7 @@ class Outcome:
 
 
 class Compiled:
-    """A case and its program on a device, or the error that was raised instead."""
+    """A case and its program on a device, or the error raised instead."""
 
     def __init__(self, case: Case, name: str):
         self.case = case
@@ -92,7 +93,7 @@ def written(graph: Graph) -> list[str]:
 
 
 def expected(case: Case) -> list[Results]:
-    """What native code of this machine gives in each call."""
+    """Return the results of native code of this machine in each call."""
     program = load_compiled(compile_graph(case.graph))
     return [run_program(program, case, i) for i in range(len(case.calls))]
 
@@ -144,7 +145,7 @@ def compare(name: str, found: list[Results], wanted: list[Results], growth: floa
 
 
 def distance_of(found: np.ndarray, wanted: np.ndarray) -> float:
-    """Return the largest difference in units of what rounding allows: at most 1 where both are equal up to that."""
+    """Return the largest difference in units of the allowed rounding: at most 1 where both are equal up to that."""
     found, wanted = _parts(found), _parts(wanted)
     if found.dtype.kind != "f":
         return 0.0 if np.array_equal(found, wanted) else inf
@@ -160,7 +161,7 @@ def distance_of(found: np.ndarray, wanted: np.ndarray) -> float:
 
 
 def _parts(array: np.ndarray) -> np.ndarray:
-    """Of complex numbers the real and imaginary parts, in one more dimension; others as they are."""
+    """Return the real and imaginary parts of complex numbers in an additional dimension; other arrays unchanged."""
     return np.stack([np.real(array), np.imag(array)], -1) if array.dtype.kind == "c" else array
 
 

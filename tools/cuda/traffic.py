@@ -1,9 +1,10 @@
-"""What kernels ask of a GPU's memory, counted without one by the emulated device: ``python -m tools.cuda.traffic``.
+"""Memory traffic of GPU kernels, counted without a GPU by the emulated device: ``python -m tools.cuda.traffic``.
 
-A warp's request is answered in sectors of 32 bytes, so ``load`` and ``store`` are the parts of these that it uses; 1.00
-where neighbouring threads touch neighbouring elements. ``again`` is how often a sector that is read comes again, from a
-cache at best. ``requests`` are those per KiB: 8.0 for single f32, 2.0 for four at a time. ``banks`` is how often shared
-memory is asked for each time that would do without conflicts. Few ``blocks`` leave most of a GPU idle."""
+A GPU answers a warp's request in sectors of 32 bytes. ``load`` and ``store`` are the fractions of these bytes that the
+kernel uses; 1.00 where neighbouring threads touch neighbouring elements. ``again`` counts how often a sector is read
+again, from a cache at best. ``requests`` is their number per KiB: 8.0 for single f32, 2.0 for four at a time. ``banks``
+is the number of accesses to shared memory per access without bank conflicts. Few ``blocks`` leave most of a GPU idle.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +62,7 @@ CASES: dict[str, tuple[Callable[..., Any], Callable[[], Sequence[gc.Tensor]]]] =
     "embedding": (F.embedding, lambda: (_indices(1000, 4, 128), _f32(1000, 512))),
     "cross_entropy": (F.cross_entropy, lambda: (_f32(256, 1000), _indices(1000, 256))),
 }
-"""Functions, and their arguments: what models consist of besides large products."""
+"""Functions and their arguments: the operations of models besides large products."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ class Row:
 
 
 def rows(names: Iterable[str] = tuple(CASES)) -> Iterator[Row]:
-    """Yield the kernels of these cases, in the order of their launches; those that the library computes are left
+    """Yield the kernels of these cases, in the order of their launches; kernels computed by the library are left
     out."""
     for name in names:
         function, arguments = CASES[name]
@@ -96,7 +97,7 @@ def rows(names: Iterable[str] = tuple(CASES)) -> Iterator[Row]:
 
 
 def row_of(case: str, kernel: str, blocks: int, threads: int, found: Traffic) -> Row:
-    """Return the figures of what was counted; 1 where there is nothing to divide by."""
+    """Return the figures of a launch from its counters; a ratio with denominator 0 is 1."""
     asked = found.load_bytes + found.store_bytes
     requests = found.load_requests + found.store_requests
     return Row(
@@ -125,7 +126,7 @@ def format_rows(found: Sequence[Row]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Return the command."""
+    """Print the table; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tools.cuda.traffic", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(CASES))
     parser.add_argument("--json", action="store_true", help="one list of rows")

@@ -1,4 +1,4 @@
-"""Work in processes that are forked from one that has loaded all modules: what crashes or is killed is one of them."""
+"""Work in child processes forked after all modules are loaded: a crash or a kill ends a child only."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 MOST_SECONDS = 120.0
-"""After which a process is taken to hang."""
+"""Time limit, after which a process counts as hanging."""
 
 
 def fork(action: Callable[[], None], log: Path) -> int:
-    """Return the process that runs ``action`` and ends; what it says goes to a file."""
+    """Fork a process that runs ``action`` and ends, with its output in the file ``log``; return its id."""
     process = os.fork()
     if process:
         return process
@@ -41,7 +41,7 @@ def fork(action: Callable[[], None], log: Path) -> int:
 
 
 def finish(action: Callable[[], None], log: Path) -> str:
-    """Run an action in a process of its own to its end; return what went wrong, or an empty text."""
+    """Run an action to its end in a child process; return the problem, or an empty text."""
     process, end = fork(action, log), time.monotonic() + MOST_SECONDS
     while time.monotonic() < end:
         found, status = os.waitpid(process, os.WNOHANG)

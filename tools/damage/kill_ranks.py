@@ -1,7 +1,8 @@
-"""Kill one of several processes that train together, at a random time, resumes, and compares the bits.
+"""Kill one of several processes that train together at a random time, resume, and compare the bits.
 
-``python -m tools.damage.kill_ranks --times 50 --ranks 2``. All must end within seconds of the kill, and what is trained
-after ``--resume`` must have the bytes of a training that nobody killed. tools/damage/train_ranks.py is what is trained.
+``python -m tools.damage.kill_ranks --times 50 --ranks 2``. All processes must end within seconds of the kill, and the
+training continued by ``--resume`` must write the same bytes as an undisturbed one. The training is
+tools/damage/train_ranks.py.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from tools.progress import progress_bar
 
 PROGRAM = "tools.damage.train_ranks"
 MOST_SECONDS = 120.0
-"""After which a training is taken to hang."""
+"""Time limit, after which a training counts as hanging."""
 END_SECONDS = 10.0
 """After a kill: the others end within."""
 _LOOK = 0.002
@@ -38,12 +39,12 @@ _EARLY = 0.2
 _FASTER = 0.9
 _ZERO = "the exit status is 0"
 KINDS: dict[str, tuple[str, ...]] = {"eager": (), "compiled": ("--compiled",)}
-"""What is killed, with the options of the training."""
+"""Kinds of training, with their options."""
 
 
 @dataclass
 class Outcome:
-    """What came of the kills."""
+    """Totals over all kills."""
 
     kills: int = 0
     clean_ends: int = 0
@@ -68,7 +69,7 @@ def start(kind: str, folder: Path, ranks: int, *words: str) -> subprocess.Popen[
 
 
 def finish(kind: str, folder: Path, ranks: int, *words: str) -> str:
-    """Train to the end; return what went wrong, or an empty text."""
+    """Train to the end; return the problem, or an empty text."""
     process = start(kind, folder, ranks, *words)
     try:
         code = process.wait(MOST_SECONDS)
@@ -112,7 +113,7 @@ def descendants(process: int) -> Iterator[tuple[int, bytes]]:
 
 
 def ranks_of(launcher: int) -> list[int]:
-    """Return the processes of a training that a launcher has started."""
+    """Return the training processes that a launcher has started."""
     words = sys.executable.encode() + b"\0-m\0" + PROGRAM.encode()
     return sorted(process for process, line in descendants(launcher) if line.startswith(words))
 
@@ -145,13 +146,13 @@ def _is_alive(process: int) -> bool:
 
 @dataclass
 class Target:
-    """A kind of training that is killed again and again."""
+    """One kind of training, which is killed repeatedly."""
 
     kind: str
     home: Path
     ranks: int
     whole: bytes = b""
-    """What comes of it where nobody kills it."""
+    """Result of the training without a kill."""
     start_s: float = 0.0
     """Seconds until its first checkpoint."""
     rest_s: float = 0.0
@@ -170,7 +171,7 @@ class Target:
         self.whole = (folder / TRAINED).read_bytes()
 
     def kill_and_resume(self, chance: random.Random, made: Outcome) -> bool:
-        """Return one training that is killed and resumed; whether it was alive to be killed."""
+        """Kill and resume one training; return whether it was still alive to be killed."""
         folder = self.home / "killed"
         shutil.rmtree(folder, ignore_errors=True)
         process = start(self.kind, folder, self.ranks)
@@ -195,7 +196,7 @@ class Target:
         return True
 
     def _resumed(self, folder: Path) -> str:
-        """What is wrong with the training that goes on."""
+        """Resume the training; return the problem, or an empty text."""
         if problem := finish(self.kind, folder, self.ranks, "--resume"):
             return problem
         if (folder / TRAINED).read_bytes() != self.whole:
@@ -206,7 +207,7 @@ class Target:
 
 
 def _ended(process: subprocess.Popen[str], members: list[int], folder: Path, made: Outcome) -> str:
-    """What is wrong with the end of the others after a kill."""
+    """Wait for the other processes to end after a kill; return the problem, or an empty text."""
     begun = time.monotonic()
     try:
         code = process.wait(END_SECONDS)
@@ -224,7 +225,7 @@ def _ended(process: subprocess.Popen[str], members: list[int], folder: Path, mad
 
 
 def _is_unfinished(folder: Path) -> bool:
-    """Return whether a folder holds files that are no part of its checkpoint."""
+    """Return whether a folder holds files outside of its checkpoint."""
     if not folder.is_dir():
         return False
     manifest = folder / sharded.MANIFEST
@@ -233,7 +234,7 @@ def _is_unfinished(folder: Path) -> bool:
 
 
 def run(times: int, ranks: int, seed: int, kinds: list[str]) -> Outcome:
-    """Train each kind without a kill, then kills and resume so many times, one kind after the other."""
+    """Train each kind without a kill, then kill and resume ``times`` times, one kind after the other."""
     chance, made = random.Random(seed), Outcome()
     with tempfile.TemporaryDirectory() as name, progress_bar(times, "kills") as bar:
         targets = [Target(kind, Path(name, kind), ranks) for kind in kinds]

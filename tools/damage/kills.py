@@ -1,10 +1,10 @@
-"""Processes that are killed at random times: ``python -m tools.damage.kills --count 1000 [--seed N] [--kinds export,train]``.
+"""Processes killed at random times: ``python -m tools.damage.kills --count 1000 [--seed N] [--kinds export,train]``.
 
 A process compiles (and writes to the cache), exports, or trains with checkpoints, until SIGKILL ends it at a seeded
-random time. Then every file is whole, nothing else is left in the folder, and what was begun ends with the same bits as
-if it had never been interrupted: the cache gives the right program, a file is the old or the new one, and a training
-that is resumed, and killed again, leaves the same file and the same measures. The processes are forked from one that
-has loaded all modules, so that a second holds several kills.
+random time. Afterwards every file must be complete, no other file may remain in the folder, and the interrupted work
+must end with the same bits as undisturbed work: the cache returns the right program, a file is the old or the new one,
+and a training that is resumed and killed again leaves the same file and the same metrics. The processes are forked from
+one that has loaded all modules, so that a second holds several kills.
 """
 
 from __future__ import annotations
@@ -56,32 +56,32 @@ EPOCHS, BATCH, SAMPLES, EVERY = 8, 8, 160, 3
 
 
 class Kind:
-    """Something that a process does until it is killed, in a folder."""
+    """Work of a process in a folder, repeated until the process is killed."""
 
     def __init__(self, folder: Path):
         self.folder = folder
         self.ends = 0
-        """How often what was killed before came to its end."""
+        """Killed runs that came to their end later."""
         self.swept = 0
-        """How often there was a file that the next writer had to remove."""
+        """Leftover files that the next writer had to remove."""
         folder.mkdir()
 
     def begin(self) -> None:
-        """Make what is compared with; run in a process of its own."""
+        """Create the reference for comparisons; runs in a child process."""
 
     def once(self) -> None:
-        """One round of what is interrupted; a kill comes within the time that this takes. In a process of its own."""
+        """Do one round of the interrupted work, in a child process; kills come within the time that a round takes."""
 
     def act(self) -> None:
-        """What is interrupted; runs in a process of its own, and does not end soon."""
+        """Do the interrupted work; runs in a child process and does not end soon."""
 
     def problems(self) -> Iterator[str]:
-        """What is wrong after a kill."""
+        """Yield the problems after a kill."""
         yield from ()
 
 
 def _inside(folder: Path, allowed: Callable[[str], bool]) -> Iterator[str]:
-    """Yield files in a folder that nobody wants there."""
+    """Yield unexpected files in a folder."""
     for path in sorted(folder.iterdir()):
         if not allowed(path.name):
             yield f"{path.name} is left behind"
@@ -91,7 +91,7 @@ def _inside(folder: Path, allowed: Callable[[str], bool]) -> Iterator[str]:
 
 
 class Compiling(Kind):
-    """Programs that are compiled and written to the cache, each again and again."""
+    """Programs compiled and written to the cache, each again and again."""
 
     def begin(self) -> None:
         os.environ["GRAPHC_CACHE"] = "off"
@@ -109,7 +109,7 @@ class Compiling(Kind):
             self.once()
 
     def check(self) -> None:
-        """Use what is in the cache; run in a process of its own."""
+        """Use the programs in the cache; runs in a child process."""
         self._use_cache()
         with np.load(self.folder / "expected.npz") as expected, warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -251,7 +251,7 @@ KINDS: dict[str, type[Kind]] = {"compile": Compiling, "export": Exporting, "trai
 
 
 def kill_once(kind: Kind, delay: float, log: Path) -> str:
-    """Let a process begin and kill it; what it said if it ended by itself."""
+    """Start a process and kill it; return its output if it ended by itself."""
     process = fork(kind.act, log)
     time.sleep(delay)
     os.kill(process, signal.SIGKILL)
@@ -288,7 +288,7 @@ def run(count: int, seed: int, kinds: list[str]) -> tuple[dict[str, list[str]], 
 
 
 def _ended(kind: Kind, log: Path) -> list[str]:
-    """Return problems when what was killed last comes to its end."""
+    """Return the problems when the last killed work comes to its end."""
     if isinstance(kind, Compiling):
         problem = finish(kind.check, log)
         return [problem] if problem else []

@@ -1,11 +1,12 @@
-"""Damaged and forged model files and cache entries: ``python -m tools.damage.model_files --count 10000 [--cache 2000]``.
+"""Damaged and forged model files and cache entries: ``python -m tools.damage.model_files --count 10000 [--cache
+2000]``.
 
-A file is one of a few models (one entry, several that share weights, open sizes, native code, the first format) with
-damage that leaves digests as they were (flips, cuts, what is appended, dropped, overwritten or comes twice, sections in
-each other's place) or makes them right again (lengths and offsets in the table, digests of another file, names of
-sections, manifests and graphs that say something else). The first kind and wrong tables must be refused; of a file
-whose digests are right, what it says must be refused or be a model that can be called. Entries of the cache must never
-be used: the program is built again, with one warning. Files are read in processes of their own: a crash is seen.
+A file is one of a few models (one entry, several that share weights, open sizes, native code, the first format). One
+kind of damage leaves digests unchanged: flips, cuts, bytes appended, dropped, overwritten or repeated, exchanged
+sections. The other kind repairs the digests: lengths and offsets in the table, digests of another file, names of
+sections, manifests and graphs with other contents. The first kind and wrong tables must be refused; a file with right
+digests must be refused or be a callable model. A damaged cache entry must never be used: the program is built again,
+with one warning. Child processes read the files, so that a crash is noticed.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ OLD = ROOT / "tests" / "compatibility" / "files"
 CHUNK = 50
 """Files that one process reads."""
 MOST_MEMORY = 1 << 31
-"""Bytes of addresses that reading and running a file may add to what the process has."""
+"""Bytes of address space that reading and running a file may add."""
 MOST_SECONDS = 20
 REFUSED, ANOTHER, ACCEPTED, FAILED, CRASHED = "refused", "another model", "ACCEPTED", "FAILED", "CRASHED"
 _HEADER, _ENTRY = struct.Struct("<8sIIQ8x32s"), struct.Struct("<16sQQ32s")
@@ -65,7 +66,7 @@ graph @net(%x: f32[7,24]) -> (f32[7,7], f32[7]) {
 
 
 class Outcome(NamedTuple):
-    """What became of a file."""
+    """Outcome of a file."""
 
     kind: str
     text: str = ""
@@ -150,7 +151,8 @@ def _joined(names: Sequence[bytes], sections: Sequence[bytes], digests: Sequence
 
 
 def _table(chance: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
-    """Return lengths, offsets and digests of the table, and sizes of the header, that do not fit the file."""
+    """Return a file whose table of lengths, offsets and digests, or whose size of the header, does not fit its
+    contents."""
     table, _ = _parts(data)
     body, size = data[_HEADER.size + _ENTRY.size * len(table) :], len(data)
     number, kind = chance.randrange(len(table)), chance.randrange(5)
@@ -233,7 +235,7 @@ def _manifest(chance: random.Random, data: bytes, others: Sequence[bytes]) -> by
 
 
 def _graph(chance: random.Random, data: bytes, _: Sequence[bytes]) -> bytes:
-    """Return a graph with words, lines or characters that are others, missing, doubled or exchanged."""
+    """Return a graph with changed, missing, doubled or exchanged words, lines or characters."""
     table, sections = _parts(data)
     number = chance.choice([i for i, e in enumerate(table) if e[0].startswith(b"graph")])
     lines = sections[number].decode().split("\n")
@@ -270,16 +272,16 @@ DAMAGES: dict[str, tuple[Damage, int]] = {
     "manifest": (_manifest, 4),
     "graph": (_graph, 2),
 }
-"""By name, with how often it is chosen."""
+"""Damage functions by name, with the weight with which each is drawn."""
 FORGED = frozenset({"names", "section", "manifest", "graph"})
-"""Those with right digests, of which the outcome may be a model: whose it is, no digest says."""
+"""Damages with right digests. Their outcome may be a model, since digests do not tell the author."""
 
 
 # ---- files
 
 
 def make_files(folder: Path) -> None:
-    """The files that are damaged."""
+    """Write the undamaged files."""
     batch = gc.Dim("batch", 1, 64)
     gc.manual_seed(0)
     net = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Dropout(0.2), nn.Linear(8, 3))
@@ -300,7 +302,7 @@ def make_files(folder: Path) -> None:
 
 
 def make_case(number: int, seed: int, files: Sequence[bytes]) -> tuple[str, bytes]:
-    """What was done to a file, and the damaged file."""
+    """Return the name of a damage, and the damaged file."""
     chance = random.Random(seed * 1_000_000 + number)
     names = [name for name, (_, share) in DAMAGES.items() for _ in range(share)]
     data = chance.choice(files)
@@ -313,7 +315,7 @@ def make_case(number: int, seed: int, files: Sequence[bytes]) -> tuple[str, byte
 
 
 def judge(name: str, path: Path) -> Outcome:
-    """Read a file, and call the entries of what it says is a model."""
+    """Read a file, and call the entries of the model if there is one."""
     forged = name in FORGED
     try:
         with _limited():
@@ -343,7 +345,7 @@ def _called(model: Any) -> Outcome:
 
 
 class _limited:
-    """Inside, the process gets no more than MOST_MEMORY beyond what it has, and MOST_SECONDS."""
+    """Limit the process to MOST_MEMORY beyond its present size, and to MOST_SECONDS."""
 
     def __enter__(self) -> None:
         self._before = resource.getrlimit(resource.RLIMIT_AS)
@@ -373,7 +375,7 @@ def _x() -> np.ndarray:
 
 
 def make_entry_case(number: int, seed: int, files: Sequence[bytes]) -> tuple[str, bytes]:
-    """What was done to the entry, and the damaged entry; ``files`` are the entry and model files."""
+    """Return the name of a damage, and the damaged entry; ``files`` are the entry and model files."""
     chance = random.Random(seed * 1_000_000 + number)
     while True:
         name = chance.choice(_BELOW)
@@ -383,7 +385,7 @@ def make_entry_case(number: int, seed: int, files: Sequence[bytes]) -> tuple[str
 
 
 def judge_entry(name: str, path: Path) -> Outcome:
-    """Compile what a damaged entry is of: it must be built again, with one warning, and compute the same."""
+    """Compile the program of a damaged entry: it must be built again, with one warning, and compute the same."""
     folder = path.parents[1]
     os.environ |= {"GRAPHC_CACHE": "on", "GRAPHC_CACHE_DIR": str(folder / "cache")}
     cache._warned.clear()
@@ -441,7 +443,7 @@ def _judge_some(begin: int, end: int, seed: int, files: Sequence[bytes], path: P
 
 
 def run_files(count: int, seed: int) -> list[tuple[str, Outcome]]:
-    """Damaged model files."""
+    """Judge ``count`` damaged model files; return the damage and the outcome of each."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         os.environ["GRAPHC_CACHE"] = "off"

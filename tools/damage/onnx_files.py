@@ -1,9 +1,9 @@
 """Damaged and hostile ``.onnx`` files: ``python -m tools.damage.onnx_files --count 1000 [--seed N] [--json]``.
 
-Each is read or is a typed error, in bounded time and memory, and nothing outside of its folder is opened. A file is
-made of one of a few models by damage to its bytes (flips, cuts, repetitions, spliced fields), to its structure (fields
-of the proto that are missing, doubled, exchanged, or have another value), or to where the data beside it lies. What is
-read is run once with zeros. Needs the ``onnx`` package.
+Reading each file must succeed or raise a typed error, in bounded time and memory, without opening a file outside of its
+folder. A case damages the bytes of one of a few models (flips, cuts, repetitions, spliced fields), its structure
+(fields of the proto missing, doubled, exchanged, or with another value), or the location of its external data. A model
+that can be read is run once with zeros. Needs the ``onnx`` package.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from graphc.base.errors import GraphcError
 from graphc.tape.grad_mode import no_grad
 
 MOST_MEMORY = 1 << 31
-"""Bytes of addresses that reading and running a file may add to what the process has."""
+"""Bytes of address space that reading and running a file may add."""
 MOST_SECONDS = 5.0
 SECRET = b"nobody is to read this, and it is long enough for any tensor of the models here" * 4
 READ, REFUSED, FAILED = "read and run", "typed error", "FAILED"
@@ -41,7 +41,7 @@ Damage = Callable[[random.Random, Path], None]
 
 
 class Outcome(NamedTuple):
-    """What became of a file."""
+    """Outcome of a file."""
 
     kind: str
     """READ, REFUSED or FAILED."""
@@ -65,7 +65,7 @@ def _weights() -> list[Any]:
 
 
 def _model() -> Any:
-    """Return operators of several kinds, a function, and one that is written out."""
+    """Return a model with operators of several kinds, a function, and an operator that is expanded into others."""
     nodes = [
         helper.make_node("Mul", ["x", "fc.weight"], ["m"]),
         helper.make_node("Add", ["m", "fc.bias"], ["a"]),
@@ -187,7 +187,7 @@ def _is_repeated(field: Any, value: Any) -> bool:
 
 
 def _mutate(chance: random.Random, path: Path) -> None:
-    """One to three fields that are missing, doubled, exchanged, taken from elsewhere, or have another value."""
+    """Change one to three fields: drop, double or exchange them, copy them from elsewhere, or set another value."""
     model = onnx.load(path, load_external_data=False)
     for _ in range(chance.choice((1, 1, 1, 2, 3))):
         known = list(_messages(model))
@@ -285,7 +285,7 @@ _BOMBS = (_doubling, _huge_weights, _sparse_weights, _nested, _huge_inputs)
 
 
 def _bomb(chance: random.Random, path: Path) -> None:
-    """Little that stands for much."""
+    """Insert a small construct that expands to a huge one."""
     model = onnx.load(path, load_external_data=False)
     chance.choice(_BOMBS)(chance, model)
     path.write_bytes(model.SerializePartialToString())
@@ -345,14 +345,14 @@ DAMAGES: dict[str, tuple[Damage, int]] = {
     "bomb": (_bomb, 2),
     "hostile": (_hostile, 3),
 }
-"""By name, with how often it is chosen."""
+"""Damage functions by name, with the weight with which each is drawn."""
 
 
 # What is watched
 
 
 class Watch:
-    """The files that are opened while it looks, as the interpreter reports them."""
+    """Recorder of the files that the interpreter opens, by an audit hook."""
 
     def __init__(self) -> None:
         self.opened: list[str] | None = None
@@ -364,7 +364,7 @@ class Watch:
 
     @contextmanager
     def looking(self) -> Iterator[list[str]]:
-        """Inside, paths of files that are opened are listed."""
+        """Yield a list that collects the paths of opened files."""
         self.opened = found = []
         try:
             yield found
@@ -374,7 +374,7 @@ class Watch:
 
 @contextmanager
 def _limited() -> Iterator[None]:
-    """Inside, the process gets no more than MOST_MEMORY beyond what it has."""
+    """Limit the process to MOST_MEMORY beyond its present size."""
     before = resource.getrlimit(resource.RLIMIT_AS)
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + MOST_MEMORY, before[1]))
@@ -385,7 +385,7 @@ def _limited() -> Iterator[None]:
 
 
 def make_case(number: int, seed: int, folder: Path) -> tuple[str, Path]:
-    """Return a damaged file in a folder of its own within ``folder``, and what was done to it."""
+    """Write a damaged file into its own folder within ``folder``; return the damage and the path."""
     chance = random.Random(seed * 1_000_000 + number)
     inside = folder / "model"
     inside.mkdir()
@@ -411,8 +411,8 @@ def judge(path: Path, watch: Watch) -> Outcome:
 
 
 def _is_inside(name: str, folder: Path) -> bool:
-    """Return whether a path that was opened is that of the model, of its folder, a part of such a path below a
-    descriptor, or one of Python's own modules, which are loaded when they are first needed."""
+    """Return whether an opened path is allowed: the model, its folder, a path relative to a descriptor, or one of
+    Python's own modules, which load on first use."""
     if name.startswith("descriptor") or (not os.path.isabs(name) and ".." not in name.split("/")):
         return True
     return Path(os.path.normpath(name)).is_relative_to(folder) or name.startswith(

@@ -1,7 +1,8 @@
-"""A small training in several processes that may be killed at any time: ``--resume`` goes on from a checkpoint.
+"""A small training in several processes that may be killed at any time and resumed from a checkpoint.
 
-``mpiexec -n 2 python -m tools.damage.train_ranks FOLDER --resume`` trains with dropout, a schedule and an optimizer of which
-the processes share the state, and writes FOLDER/trained.safetensors at the end. tools/damage/kill_ranks.py kills it.
+``mpiexec -n 2 python -m tools.damage.train_ranks FOLDER --resume`` trains with dropout, a schedule and an optimizer
+whose state is sharded over the processes, and writes FOLDER/trained.safetensors at the end. tools/damage/kill_ranks.py
+kills it.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class Training:
         """Steps."""
 
     def state(self) -> dict[str, Any]:
-        """Return all that the rest of the training depends on; random numbers are each process's own."""
+        """Return everything that the rest of the training depends on; each process has its own random state."""
         parts = {"model": self.model.module, "optimizer": self.optimizer, "schedule": self.schedule, "done": self.done}
         return parts | {f"random of rank {distributed.rank()}": gc.get_rng_state()}
 

@@ -1,10 +1,10 @@
-"""Several processes against one on the whole batch: ``python -m tools.distributed.parallel_check --ranks 2,3,4 --steps 100``.
+"""Compare several processes with one on the whole batch: ``python -m tools.distributed.parallel_check --ranks 2,3,4``.
 
-A small network with SyncBatchNorm and dropout is trained by AdamW with clipping by the global norm, a schedule and
-accumulation, in eager mode, by ``gc.compile`` and by ``gc.compile_step``: by one process on the whole batch, and by
-each number of processes on its parts. Weights and buffers of the processes are compared by their bits behind every
-step, and with those of one process at the end: in f64 they differ by 1e-12 at most, and in f32 they are no farther from
-the f64 run than three times as far as one process is.
+AdamW trains a small network with SyncBatchNorm and dropout, with clipping by the global norm, a schedule and
+accumulation, in eager mode, by ``gc.compile`` and by ``gc.compile_step``: in one process on the whole batch, and in
+each number of processes on shards of it, for ``--steps`` steps. After every step weights and buffers of the processes
+must have the same bits. At the end they are compared with those of one process: in f64 they differ by 1e-12 at most,
+and in f32 they are at most three times as far from the f64 run as one process is.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def batches(steps: int, micro: int, dtype: DType) -> Iterator[list[tuple[Any, ..
 
 
 def loss_of(output: Any, y: Any) -> Any:
-    """Mean square error."""
+    """Return the mean square error."""
     return ((output - y) ** 2).mean()
 
 
@@ -92,12 +92,12 @@ def _step(model: Any, forward: Any, optimizer: Any, parts: list[tuple[Any, Any]]
 
 
 def distance(found: list[np.ndarray], wanted: list[np.ndarray]) -> float:
-    """Return the largest difference, relative to 1 plus the size of what is wanted."""
+    """Return the largest difference, relative to 1 plus the size of the expected value."""
     return max(float((np.abs(a - b) / (1 + np.abs(b))).max()) for a, b in zip(found, wanted, strict=True))
 
 
 def check(mode: str, steps: int, micro: int) -> list[str]:
-    """What is wrong, as all processes together find it; prints what was measured in process 0."""
+    """Return the problems found by all processes together; process 0 prints the measurements."""
     ends: dict[tuple[str, bool], list[np.ndarray]] = {}
     problems = []
     for dtype in (gc.float64, gc.float32):
@@ -128,12 +128,12 @@ def _mark(ends: dict[Any, Any], key: Any, marks: list[str], state: list[np.ndarr
 
 
 def launch(ranks: int, arguments: list[str]) -> int:
-    """Run the check in so many processes; their exit status."""
+    """Run the check in ``ranks`` processes; return their exit status."""
     return subprocess.run(["mpiexec", "-n", str(ranks), *LAUNCH, "--worker", *arguments], check=False).returncode
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Return the command."""
+    """Run the check for each number of processes; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ranks", default="2,3,4", help="numbers of processes")
     parser.add_argument("--steps", type=int, default=100)

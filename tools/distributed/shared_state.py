@@ -1,7 +1,7 @@
-"""Bytes of state that an optimizer has in each of several processes which share it.
+"""Bytes of optimizer state in each of several processes that shard it.
 
-``python -m tools.distributed.shared_state --ranks 1,2,4``: Adam on a perceptron of 25 MB after one step; ranks are threads, so that
-MPI is not needed. ``--json`` prints the bytes.
+``python -m tools.distributed.shared_state --ranks 1,2,4`` takes one step of Adam on a perceptron of 25 MB. Ranks are
+threads, so that MPI is not needed. ``--json`` prints the bytes as JSON.
 """
 
 from __future__ import annotations

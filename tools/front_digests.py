@@ -1,11 +1,11 @@
-"""Digests of the front end: whether a change of the code changes what is traced, guarded, called, saved or computed.
+"""Digests of the front end: they tell whether a change of the code changes traces, guards, calls, files or results.
 
 ``python -m tools.front_digests`` prints SHA-256 for 80 programs (random ones, workloads, examples): the text of the
-traced graph; its guards with the lines where they were read; the number of Python functions of graphc that a second
-and third call of the compiled program enters; the bytes of model files; and the bits that eager mode computes for every
-sample of every op. ``--json`` prints what ``--compare FILE`` compares with, as ``tools.digests`` does. ``--calls``
+traced graph; its guards with the lines where their values were read; the number of Python functions of graphc that a
+second and third call of the compiled program enters; the bytes of model files; and the bits that eager mode computes
+for every sample of every op. ``--json`` prints a report for ``--compare FILE``, as ``tools.digests`` does. ``--calls``
 prints instead how many functions of graphc each of the first calls enters, and how often one package calls another.
-The random programs are drawn with the help of PyTorch.
+Drawing the random programs needs PyTorch.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ NETS = (
 )
 """Workloads whose graphs are traced."""
 CALLED = ("policy_b1", "net_b1", "mlp_b1", "lstm_b1_t64", "textcnn_b8")
-"""Workloads that are compiled, called and exported, too."""
+"""Workloads that are also compiled, called and exported."""
 SCRIPTS = ("closure", "counter")
 PACKAGE_ROOT = Path(graphc.__file__).parent.as_posix()
 CALLS = 3
@@ -117,7 +117,7 @@ def programs(count: int = RANDOM_PROGRAMS) -> Iterator[Program]:
 
 
 def guard_text(guard: Any) -> str:
-    """Return what a guard is about and where its value was read; lines inside graphc are left out."""
+    """Return the description of a guard and the line where its value was read; lines inside graphc are left out."""
     place = re.sub(rf"{re.escape(PACKAGE_ROOT)}/\S+", "graphc", str(guard.read_at))
     place = place.replace(Path(PACKAGE_ROOT).parent.as_posix(), "")
     return re.sub(r"0x[0-9a-f]+", "0x", f"{guard.title} ({place})" if place else guard.title)
@@ -175,8 +175,8 @@ def package_of(filename: str) -> str:
 
 
 def count_calls(program: Program) -> list[CallCount]:
-    """Compile a program and count what each of its first calls does; warm-up compiles another program first, so that
-    modules that are loaded late do not count."""
+    """Compile a program and count the work of each of its first calls. `warm_up` has compiled another program before,
+    so that late imports do not count."""
     run = graphc.compile(program.target)
     counts = []
     gc.collect()
@@ -189,7 +189,7 @@ def count_calls(program: Program) -> list[CallCount]:
 
 
 def warm_up() -> None:
-    """Load what the first compiled call of a process loads."""
+    """Load the modules that the first compiled call of a process loads."""
     with graphc.no_grad():
         graphc.compile(lambda x: (x * 2.0).sum())(graphc.ones(3))
 
@@ -230,7 +230,7 @@ def eager_digests() -> Iterator[tuple[str, str]]:
 
 
 def compute() -> Iterator[tuple[str, str]]:
-    """Yield all digests."""
+    """Yield the digests of all programs, and those of the samples of all ops."""
     warm_up()
     for program in programs():
         yield from traced_digests(program)
@@ -240,7 +240,7 @@ def compute() -> Iterator[tuple[str, str]]:
 
 
 def print_calls() -> None:
-    """Print for each program that is called how many functions and package changes each of its first calls takes."""
+    """Print for each called program the number of functions and package changes of each of its first calls."""
     warm_up()
     print(f"{'program':24}{'functions':>24}{'package changes':>24}{'pairs of packages':>24}")
     for program in programs():

@@ -1,8 +1,8 @@
-"""Everything that only a GPU can show, in ten minutes and one file: ``python -m tools.gpu_suite --out F.json``.
+"""All checks that need a GPU, in ten minutes and one file: ``python -m tools.gpu_suite --out F.json``.
 
 Parts: environment, tests, random graphs against the CPU in f64, compute-sanitizer on a sample, times beside PyTorch and
-JAX. Each is a process with its share of the time; none ends the others. ``--device cuda-emu`` is a dry run without a
-GPU.
+JAX. Each part is a process with its share of the time; a failing part does not end the others. ``--device cuda-emu`` is
+a dry run without a GPU.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tools.cuda.device_check import reason_without
 
 ROOT = Path(__file__).resolve().parent.parent
 TAIL = 6000
-"""Characters of a part's output that are kept."""
+"""Characters to keep of a part's output."""
 NO_GPU = 3
 """Exit status where the device cannot be used."""
 PASSED, FAILED, LATE, ABSENT = "passed", "failed", "out of time", "absent"
@@ -34,7 +34,7 @@ PASSED, FAILED, LATE, ABSENT = "passed", "failed", "out of time", "absent"
 
 @dataclass(frozen=True)
 class Plan:
-    """What is asked for."""
+    """Options of a run."""
 
     device: str
     minutes: float
@@ -47,7 +47,7 @@ class Plan:
 
 
 class Command(NamedTuple):
-    """What a part runs, or why it does not."""
+    """Command line of a part, or the reason why it is skipped."""
 
     words: list[str]
     absent: str = ""
@@ -58,11 +58,11 @@ class Part(NamedTuple):
 
     name: str
     share: float
-    """Of the time that is left when it begins, beside the shares of those after it."""
+    """Weight of the part when the remaining time is divided among the remaining parts."""
     command: Callable[[Plan, float], Command]
-    """For a plan and the seconds that the part has."""
+    """Builds the command from the plan and the seconds of the part."""
     short: Callable[[dict[str, Any]], str]
-    """What the table at the end says of its data."""
+    """Formats the part's data for the table at the end."""
 
 
 # ---- parts
@@ -112,7 +112,7 @@ def _benchmarks(plan: Plan, seconds: float) -> Command:
 
 
 def sanitizer() -> str | None:
-    """Where compute-sanitizer is."""
+    """Return the path of compute-sanitizer, or None."""
     places = [os.environ.get(name, "") for name in ("CUDA_HOME", "CUDA_PATH")] + ["/usr/local/cuda"]
     beside = [str(Path(place) / "bin") for place in places if place]
     return shutil.which("compute-sanitizer") or shutil.which("compute-sanitizer", path=os.pathsep.join(beside))
@@ -156,7 +156,7 @@ PARTS = (
 
 
 def run_part(part: Part, plan: Plan, seconds: float) -> dict[str, Any]:
-    """What became of a part, with the data that it printed."""
+    """Run a part; return its status and the data that it printed."""
     command = part.command(plan, seconds)
     if command.absent:
         return {"status": ABSENT, "reason": command.absent, "seconds": 0.0}
@@ -208,7 +208,7 @@ def _starts(out: str, begin: str) -> list[int]:
 def run_suite(
     plan: Plan, parts: Sequence[Part] = PARTS, write: Callable[[dict[str, Any]], None] = lambda _: None
 ) -> dict[str, Any]:
-    """Return all parts in order; what one leaves of its time is for those after it. ``write`` gets the report after
+    """Run all parts in order; unused time of a part goes to the following ones. ``write`` gets the report after
     each."""
     end = time.monotonic() + 60 * plan.minutes
     report: dict[str, Any] = {"suite": 1, "device": plan.device, "minutes": plan.minutes, "parts": {}}

@@ -1,9 +1,9 @@
-"""The order of the house in figures: ``python -m tools.house`` prints what stands where it should not.
+"""Figures of the architecture: ``python -m tools.house`` prints the violations of each rule.
 
-Modules at the top of the package, circles of packages, packages without a floor, rules that name or compare ops
-outside of `graphc/ops`, numbers without a name in what chooses between ways to compile, names for which the field has
-other words, and families of processors where code is made outside of the machine's room. ``--list`` shows each place,
-``--json`` prints the figures as JSON.
+Counted are modules at the top of the package, import cycles of packages, packages without a floor, rules that name or
+compare ops outside of `graphc/ops`, unnamed numbers in code that chooses between ways to compile, names for which the
+field has other words, and names of processor families in code generation outside of the machine's package. ``--list``
+shows each line, ``--json`` prints the figures as JSON.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ SEE_OPS = (
     *("passes", "fusion", "lowering", "compiler", "eager", "tracing", "calls", "pages"),
     *("tape", "cli", "ir/graph"),
 )
-"""Packages that see graphs: what they do with an op follows from its definition, not from its name. In all others,
-words that are names of ops mean methods of tensors or operations of kernels."""
+"""Packages that see graphs: they must treat an op by its definition, not by its name. In all other packages, words that
+are names of ops mean methods of tensors or operations of kernels."""
 OPS = "ops"
 """The package that defines ops."""
 REWRITES = (
@@ -50,7 +50,7 @@ REWRITES = (
     "winograd",
     "zero_signs",
 )
-"""Modules of passes that are rewrite rules and their conditions: such a rule makes one pattern of ops of another, so it
+"""Modules of passes with rewrite rules and their conditions: such a rule turns one pattern of ops into another, so it
 names them."""
 CHOOSE = ("fusion", "codegen/schedule")
 """Packages that choose between ways to compile by prices and thresholds."""
@@ -68,18 +68,18 @@ RETIRED = {
     **dict.fromkeys(("framing", "framed"), "pad fusion, halo"),
     **dict.fromkeys(("row_joins", "column_sums"), "vertical fusion, column reduction"),
 }
-"""Names that this code once had for what the field has a word for, and those words (docs/glossary.md)."""
+"""Former names of this code, each with the field's word (docs/glossary.md)."""
 CODE, MACHINE = "codegen", "codegen/machine"
-"""What makes code, and the room in it that knows families of processors."""
+"""Package that generates code, and the package in it that knows processor families."""
 FAMILIES = re.compile(
     r"llvm\.(x86|aarch64|arm|riscv|wasm)\b|\b(x86[_-]64|aarch64|arm64|riscv64|rv64\w*|avx\w*|sse\d*|neon)\b",
     re.IGNORECASE,
 )
 """Names of families, of their features, and of their instructions."""
 _DOTTED = re.compile(r"(graphc(?:\.\w+)+)(?::[\w.]*|\.|)$")
-"""A text that names a module, and perhaps what is taken from it."""
+"""Text that names a module, and perhaps an attribute of it."""
 PLAIN = (-1, 0, 1, 2)
-"""Numbers that need no name."""
+"""Numbers that may stay unnamed."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Module:
 
     @cached_property
     def tree(self) -> ast.Module:
-        """Its syntax."""
+        """Return the syntax tree."""
         return ast.parse(self.source)
 
     @cached_property
@@ -113,7 +113,7 @@ class Module:
 
     @property
     def name(self) -> str:
-        """Dotted, without ``__init__``."""
+        """Return the dotted name, without ``__init__``."""
         parts = Path(self.path).with_suffix("").parts
         return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
@@ -131,7 +131,7 @@ def modules_at_the_top(modules: Sequence[Module]) -> list[Place]:
 
 
 def without_floor(modules: Sequence[Module]) -> list[Place]:
-    """Return modules whose package has no floor."""
+    """Return modules whose package has no row in tools/floors.py."""
     found = []
     for module in modules:
         try:
@@ -207,8 +207,8 @@ def _looks_up_name(node: ast.Subscript) -> bool:
 
 
 def ops_by_identity(modules: Sequence[Module]) -> list[Place]:
-    """``cast.op``, which is there to be compared with, and collections of ops, outside of the ops and of rewrite rules.
-    Ops that are applied are no such places, nor are tables of what to apply."""
+    """Return uses of ``cast.op``, which invites comparisons, and collections of ops, outside of the ops and of rewrite
+    rules. Applying an op is allowed, and so are tables of ops to apply."""
     rewrites = {f"{PACKAGE}/passes/{name}.py" for name in REWRITES}
     seen = [m for m in _outside_of_ops(modules) if m.path not in rewrites]
     return [place for module in seen for place in _identities(module)]
@@ -218,7 +218,7 @@ def _identities(module: Module) -> Iterator[Place]:
     known = _imported_from_ops(module)
 
     def is_op(node: ast.AST | None) -> bool:
-        """Return whether an expression is an op that was imported, or one of an imported module of ops."""
+        """Return whether an expression is an imported op, or an op of an imported module."""
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             return isinstance(getattr(known.get(node.value.id), node.attr, None), OpFunction)
         return isinstance(node, ast.Name) and isinstance(known.get(node.id), OpFunction)
@@ -241,7 +241,7 @@ def _emits(node: ast.AST) -> bool:
 
 
 def _imported_from_ops(module: Module) -> dict[str, object]:
-    """What a module has imported from the ops, by the name that it has there."""
+    """Return the names that a module imports from the ops, by their local name."""
     found: dict[str, object] = {}
     for node in module.nodes:
         if isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith(f"{PACKAGE}.{OPS}."):
@@ -277,8 +277,8 @@ def _operands(node: ast.AST) -> Iterator[ast.Constant]:
 
 
 def retired_words(modules: Sequence[Module]) -> list[Place]:
-    """Return names of functions, classes, arguments, variables and fields in packages that compile that are no words of
-    the field."""
+    """Return names of functions, classes, arguments, variables and fields in compiling packages that differ from the
+    field's words."""
     compiling = [m for m in modules if m.path.startswith(tuple(f"{PACKAGE}/{p}/" for p in COMPILE))]
     return [place for module in compiling for place in _retired_words(module)]
 
@@ -291,7 +291,7 @@ def _retired_words(module: Module) -> Iterator[Place]:
 
 
 def _given_name(node: ast.AST) -> str:
-    """Return the name that a definition, an argument or an assignment gives; empty for anything else."""
+    """Return the name that a definition, an argument or an assignment binds; empty for another node."""
     if isinstance(node, ast.FunctionDef | ast.ClassDef):
         return node.name
     if isinstance(node, ast.arg):
@@ -302,8 +302,8 @@ def _given_name(node: ast.AST) -> str:
 
 
 def families_outside(modules: Sequence[Module]) -> list[Place]:
-    """Return families of processors and their instructions in texts of what makes code, outside of the machine's
-    room."""
+    """Return names of processor families and their instructions in strings of code generation, outside of the machine's
+    package."""
     making = [m for m in modules if m.path.startswith(f"{PACKAGE}/{CODE}/")]
     making = [m for m in making if not m.path.startswith(f"{PACKAGE}/{MACHINE}/")]
     return [place for module in making for place in _families(module)]
@@ -388,7 +388,7 @@ FIGURES = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the figures."""
+    """Print the figures; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tools.house", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--list", action="store_true", help="show each place")
     parser.add_argument("--json", action="store_true", help="the figures as JSON")

@@ -21,7 +21,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 VERSIONS = ("0.45", "0.46", "0.47", "0.48", "0.49", "0.50")
-"""Minor releases that graphc admits, oldest first; pyproject.toml admits these and no other."""
+"""Minor releases that graphc admits, oldest first; pyproject.toml admits exactly these."""
 SUBSET = (
     "tests/codegen/llvm",
     "tests/codegen/door",
@@ -40,7 +40,7 @@ class Outcome:
     """Result of the subset with one release of llvmlite."""
 
     version: str
-    """Release that was installed, such as ``0.50.0``."""
+    """Installed release, such as ``0.50.0``."""
     llvm: str
     passed: bool
     summary: str

@@ -1,7 +1,7 @@
 """Generate docs/map.md, the map of the code, from the first sentence of each module.
 
-Packages stand in the order of their floors (``tools/floors.py``), which is the one in which data flow, and each before
-what it holds. ``python tools/map.py`` prints the map, ``--write`` stores it, ``--check`` exits 1 when the stored one is
+Packages appear in the order of their floors (``tools/floors.py``), which is the order of the data flow, each before its
+subpackages. ``python tools/map.py`` prints the map, ``--write`` stores it, ``--check`` exits 1 when the stored one is
 old.
 """
 
@@ -48,7 +48,7 @@ READING = (
     ("graphc/compiler/stages.py", "All of that in a row: each stage by name, as `graphc ir --stage` prints it."),
     ("graphc/calls/function.py", "What a call of a compiled function does: its key, its guards, its program."),
 )
-"""Files of a first hour with the code, in order, each with what to look for."""
+"""Files for a first hour with the code, in order, each with its subject."""
 
 
 def first_sentence(source: str) -> str:
@@ -58,8 +58,8 @@ def first_sentence(source: str) -> str:
 
 
 def place_of(folder: str, floors: Sequence[str]) -> tuple[tuple[int, str], ...]:
-    """Return what sorts the package `folder` (``codegen/llvm``): behind its parent, and before packages of later
-    floors; what is not in `floors` stands behind what is, by name."""
+    """Return the sort key of the package `folder` (``codegen/llvm``): after its parent, and before packages of later
+    floors. A package outside of `floors` sorts after the others, by name."""
     parts = folder.split("/")
     names = [".".join(parts[:length]) for length in range(1, len(parts) + 1)]
     first = [
@@ -94,7 +94,7 @@ def write_section(folder: Path, root: Path) -> list[str]:
 
 
 def build_map(root: Path | None = None, package: str = PACKAGE, floors: Sequence[str] = tuple(FLOORS)) -> str:
-    """Return the text of the map: what to read first, then one section per package, one row per module."""
+    """Return the text of the map: the reading list, then one section per package, one row per module."""
     root = ROOT if root is None else root
     lines = [HEADER, "## A first hour's reading\n"]
     lines += [f"{number}. [{path}](../{path}): {what}" for number, (path, what) in enumerate(READING, 1)]

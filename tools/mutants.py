@@ -1,10 +1,10 @@
 """Planted faults: mechanical changes of the compiler, and whether the tests notice them.
 
-``python -m tools.mutants --seed 1 --count 200 --results FILE`` changes one place of ``--paths`` at a time, in a copy of
-the commit that is checked out. A mutant that leaves the quick digests of all programs equal is equivalent; of the
-others those are killed that fail a test, end the interpreter or hang. Tests run in groups, the test file of the changed
-module first; ``--groups N`` stops after the first N, and a later run with more goes on with what is still alive. FILE
-keeps what was found, so that a run goes on where another one ended.
+``python -m tools.mutants --seed 1 --count 200 --results FILE`` applies one change at a time to the sources of
+``--paths``, in a copy of the checked out commit. A mutant with the same quick digests of all programs is equivalent.
+Another mutant is killed if it fails a test, ends the interpreter or hangs. Tests run in groups, the test file of the
+changed module first; ``--groups N`` stops after the first N, and a later run with more continues with the surviving
+mutants. FILE records the results, so that a run continues where another one ended.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ GROUPS = 4
 CPU_S = (90, 300, 1800, 1800, 7200)
 """Seconds of processor time after which digests, and each group of tests, count as hanging."""
 WALL_S = 4 * 3600
-"""What does not compute either is ended after this time."""
+"""Wall time limit, for a process that waits instead of computing."""
 MEMORY = 16 << 30
-"""Bytes of address space that a process may take."""
+"""Bytes of address space for each process."""
 GOAL = 0.95
 WHOLE_PROGRAMS = ("tests/end_to_end", "tests/ops/test_every_op.py", "tests/compiler", "tests/calls/test_function.py")
 
 
 @dataclass(frozen=True)
 class Result:
-    """What became of a mutant."""
+    """Outcome of a mutant."""
 
     number: int
     path: str
@@ -57,7 +57,7 @@ class Result:
     status: str
     """``equivalent``, ``killed``, or ``alive`` after ``groups``."""
     groups: int = 0
-    """How many groups of tests have run."""
+    """Number of groups of tests that have run."""
     by: str = ""
     """The test that failed, or ``hang``, or ``import``."""
 
@@ -71,7 +71,7 @@ class Mutant:
     mutation: Mutation
 
     def result(self, source: str, status: str, groups: int = 0, by: str = "") -> Result:
-        """What became of it."""
+        """Return the outcome, as stored in the file of results."""
         m = self.mutation
         return Result(self.number, self.path, m.line, m.kind, m.describe(source)[:200], status, groups, by)
 
@@ -97,7 +97,7 @@ def groups_of(path: str, root: Path) -> list[list[str]]:
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended."""
+    """Way in which a command ended."""
 
     status: int
     output: str
@@ -117,7 +117,7 @@ class Copy:
         command = [sys.executable, "-m", "compileall", "-q", "--invalidation-mode", "checked-hash", "."]
         subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
         self.sound: dict[str, bool] = {}
-        """By test whether it passes where nothing is changed."""
+        """Whether a test passes on the unchanged source, by test."""
 
     @contextlib.contextmanager
     def changed(self, mutant: Mutant) -> Iterator[str]:
@@ -184,7 +184,7 @@ class Copy:
 
 
 def judge(copy: Copy, mutant: Mutant, base: Path, known: Result | None, groups: int) -> Result:
-    """What becomes of a mutant in the groups that ``known`` has not seen yet."""
+    """Judge a mutant by the groups that have not run according to ``known``."""
     with copy.changed(mutant) as source:
         first = known.groups if known else 0
         if known is None:
@@ -201,7 +201,7 @@ def judge(copy: Copy, mutant: Mutant, base: Path, known: Result | None, groups: 
 
 
 class Run:
-    """All mutants of a seed, with what is known of them."""
+    """All mutants of a seed, with the results so far."""
 
     def __init__(self, options: argparse.Namespace, folder: Path):
         self.options = options
@@ -226,7 +226,7 @@ class Run:
             out.write(json.dumps(record) + "\n")
 
     def go(self) -> None:
-        """Judge what is not known yet, until the time is up."""
+        """Judge the remaining mutants until the time is up."""
         original = Copy(self.archive, self.folder / "original")
         mutants = choose(original.folder, self.options.paths, self.options.seed, self.options.count)
         wanted = [m for m in mutants if self._is_open(self.known.get(m.number))]
@@ -269,13 +269,13 @@ def _git(*arguments: str) -> bytes:
 
 
 def describe(result: Result) -> str:
-    """Return one line."""
+    """Return one line about a result."""
     end = f" by {result.by}" if result.by else f" after {result.groups} groups" if result.status == "alive" else ""
     return f"{result.number}: {result.path}:{result.line} {result.kind}: {result.change}: {result.status}{end}"
 
 
 def summary(results: Sequence[Result]) -> str:
-    """Return figures of all results, and what is alive."""
+    """Return the totals of all results, and the surviving mutants."""
     counts = Counter(r.status for r in results)
     different = counts["killed"] + counts["alive"]
     share = counts["killed"] / different if different else 1.0

@@ -76,7 +76,7 @@ class _Finder:
             stack.extend(reversed(list(self._parts(node))))
 
     def _parts(self, node: ast.AST) -> Iterator[ast.AST]:
-        """What is below a node and does something: no annotations, texts, or messages of errors."""
+        """Yield the children of a node that have an effect: neither annotations nor texts nor messages of errors."""
         skipped: set[int] = set()
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             skipped = {id(part) for part in (*node.decorator_list, node.returns)}

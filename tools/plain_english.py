@@ -34,9 +34,9 @@ WOODEN = re.compile(
 OPENERS = ("What ", "Of ", "That ", "Those ", "By ", "As of ", "Who ", "Which ", "How ", "Where ", "Whose ")
 """First words of docstrings that are neither a verb nor a noun."""
 NO_VERB = ("a ", "an ", "the ", "another", "one of", "without", "two ", "of ", "tensors", "arrays")
-"""First words of remedies that are no order."""
+"""First words of remedies that are not an order."""
 NO_ACT = re.compile(r"^[\w./, -]+: (?:a|an|the|what|who|one|no|all|those|that|once|only|each|it|its)\b", re.IGNORECASE)
-"""Commit subjects that name a thing and no act."""
+"""Commit subjects that name a thing instead of an act."""
 MOST_FILES = 30
 """Files in a folder that a reader can still survey."""
 MEANINGS = 3
@@ -68,7 +68,7 @@ class Tally:
     files: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
 
     def add(self, figure: str, path: Path, count: int = 1) -> None:
-        """Count something that a file holds."""
+        """Count something in a file."""
         self.totals[figure] += count
         if count:
             self.files[figure][path.as_posix()] += count
@@ -125,7 +125,7 @@ def count_messages(tree: ast.Module, path: Path, tally: Tally) -> None:
 
 
 def count_docstrings(tree: ast.Module, path: Path, tally: Tally) -> None:
-    """Count docstrings by how they open, how long they are, and what they hold."""
+    """Count docstrings by their opening, length and examples."""
     for text in documented(tree):
         words = len(text.split())
         tally.totals["docstring words"] += words
@@ -161,7 +161,7 @@ def commit_subjects(root: Path, count: int = COMMITS) -> list[str]:
 
 
 def measure(root: Path) -> tuple[dict[str, float | int | str], Tally]:
-    """Return the figures of all Python files below a folder, and the tally that they come from."""
+    """Return the figures of all Python files below a folder, and their tally."""
     tally = Tally()
     trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(root.rglob("*.py"))}
     for path, tree in trees.items():

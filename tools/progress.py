@@ -10,7 +10,7 @@ from typing import Any, Self
 from benchmarks.harness.sweep import find_library
 
 _SECONDS = 5.0
-"""How often a line is written where there is no tqdm."""
+"""Seconds between two lines where tqdm is not installed."""
 
 
 class ProgressBar:
@@ -32,7 +32,7 @@ class ProgressBar:
             print(f"{self._done} of {self._total} {self._unit} {self._note}".rstrip(), file=sys.stderr)
 
     def note(self, text: str) -> None:
-        """Something that is shown beside the count."""
+        """Show a text beside the count."""
         self._note = text
         if self._bar is not None:
             self._bar.set_postfix_str(text, refresh=False)

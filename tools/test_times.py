@@ -29,9 +29,9 @@ import pytest
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "test_times.md"
 SLOWEST = 100
-"""Tests that the page lists one by one."""
+"""Number of tests that the page lists one by one."""
 LONGEST_ID = 110
-"""Characters of a test's id that the page shows."""
+"""Longest test id on the page, in characters."""
 _NUMBER = re.compile(r"\b0x[0-9a-f]+\b|\d+(\.\d+)?")
 
 
@@ -56,7 +56,7 @@ class TimesPlugin:
         self.start = time.perf_counter()
 
     def pytest_collection_finish(self) -> None:
-        """Note what collecting has cost in this process."""
+        """Record the processor time of collecting in this process."""
         if not self.config.getoption("numprocesses", None):
             self.collecting.append(processor_seconds())
 
@@ -125,7 +125,7 @@ class RunTimes:
 
 
 def read_times(*paths: Path) -> RunTimes:
-    """Return what runs of ``pytest --times`` wrote, one after the other."""
+    """Return the times that runs of ``pytest --times`` wrote, one after the other."""
     runs = [RunTimes(**json.loads(path.read_text("utf-8"))) for path in paths]
     tests = {name: test for run in runs for name, test in run.tests.items()}
     return RunTimes(sum(run.wall for run in runs), [seconds for run in runs for seconds in run.collecting], tests)
@@ -160,7 +160,7 @@ def skip_reasons(times: RunTimes) -> list[tuple[str, int]]:
 
 
 def format_page(times: RunTimes, machine: str) -> str:
-    """Return docs/test_times.md."""
+    """Return the text of docs/test_times.md."""
     outcomes = Counter(test[1] for test in times.tests.values())
     slowest = sorted(times.tests.items(), key=lambda item: -item[1][0])[:SLOWEST]
     collecting = sum(times.collecting)

@@ -369,7 +369,7 @@ def format_found(found: Sequence[Found]) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Return the command; 1 where a fault was not noticed."""
+    """Run the command; return 1 where a fault was not noticed."""
     parser = argparse.ArgumentParser("python -m tools.cuda.faults", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--only", default="", help="faults whose names have this in them")
     parser.add_argument("--json", action="store_true")

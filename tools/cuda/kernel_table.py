@@ -113,7 +113,7 @@ def summary(rows: Sequence[Row]) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Return the command; 1 where a kernel spills."""
+    """Run the command; return 1 where a kernel spills."""
     parser = argparse.ArgumentParser(
         "python -m tools.cuda.kernel_table", description=(__doc__ or "").partition("\n")[0]
     )

@@ -455,7 +455,7 @@ def run_files(count: int, seed: int) -> list[tuple[str, Outcome]]:
 
 
 def run_entries(count: int, seed: int) -> list[tuple[str, Outcome]]:
-    """Damaged entries of the cache."""
+    """Judge ``count`` damaged cache entries; return the damage and the outcome of each."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for make in (make_entry, make_files):

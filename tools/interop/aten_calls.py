@@ -1,7 +1,7 @@
 """List the ATen operators whose rules ``tools.nets.aten`` judges by PyTorch's own samples.
 
-``python -m tools.interop.aten_calls`` prints the list, ``--write`` stores it where the tests read it (about five
-minutes). The tests ask for a sample of every other operator of the table. Needs the extra ``conformance``.
+``python -m tools.interop.aten_calls`` prints the list, ``--write`` stores it for the tests (about five minutes). The
+tests require a sample of every other operator of the table. Needs the extra ``conformance``.
 """
 
 from __future__ import annotations

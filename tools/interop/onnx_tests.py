@@ -1,8 +1,9 @@
-"""ONNX's own backend tests by their stock runner: ``python -m tools.interop.onnx_tests [--only TEXT] [--backends NAMES]``.
+"""ONNX's backend tests with their stock runner: ``python -m tools.interop.onnx_tests [--only TEXT] [--backends
+NAMES]``.
 
 The runner comes with the ``onnx`` package (extra ``onnx``), and so do models, inputs and expected outputs. Other
 backends beside graphc are ``reference`` (ONNX's evaluator) and ``onnxruntime``. ``--operators`` prints a row for each
-operator, with the largest error in units: of the precision of the results' type at their largest element.
+operator, with the largest error in units of the precision of the results' type at their largest element.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _RANDOM = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "Rand
 
 
 def backend_of(name: str) -> Any:
-    """What the runner calls."""
+    """Return the module that the runner calls."""
     if name == "graphc":
         return import_module("graphc.interop.onnx")
     if name == "reference":
@@ -63,7 +64,7 @@ class _Sessions:
 
 
 def kinds_of(model: Any) -> set[str]:
-    """What sets the test of a model apart from the core: string, sequence, training, ml, preview, random, image and
+    """Return the features of a model outside of the core: string, sequence, training, ml, preview, random, image and
     small (types of less than a byte)."""
     found: set[str] = set()
     for node in _nodes(model.graph.node):
@@ -91,7 +92,7 @@ def _nodes(nodes: Any) -> Any:
 
 
 def _known_tests() -> tuple[dict[str, set[str]], dict[str, str]]:
-    """What sets each test of operators apart, and the operator that it tests, by its name without the device."""
+    """Return the features of each test of operators, and its operator, by the test's name without the device."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         cases = [(case.name, case.model) for case in load_model_tests(kind="node") if case.model is not None]
@@ -149,7 +150,7 @@ class _Recorded(BackendTest):
 
 def units_between(wanted: Any, found: Any) -> float:
     """Return the largest difference in units of the precision of the results' type at their largest finite element; 0
-    for what are no real numbers, and where shapes differ."""
+    for results that are not real numbers, and for different shapes."""
     if not isinstance(wanted, np.ndarray) or wanted.dtype not in (np.float16, np.float32, np.float64):
         return 0.0
     if np.shape(found) != wanted.shape:
@@ -164,7 +165,7 @@ def units_between(wanted: Any, found: Any) -> float:
 
 @dataclass
 class Outcome:
-    """Of one test."""
+    """Outcome of one test."""
 
     message: str
     """Empty where it passed."""
@@ -191,13 +192,14 @@ def run(name: str = "graphc", only: str = "", progress: bool = False) -> dict[st
 
 
 def counts(found: dict[str, dict[str, Outcome]]) -> dict[str, tuple[int, int]]:
-    """How many pass of how many: of the core, of all tests of operators, of converted models and others."""
+    """Return how many tests pass, and how many there are: of the core, of all operators, of converted models and
+    others."""
     groups = {"core": {n: o for n, o in found.get("Node", {}).items() if not KINDS.get(n)}, **found}
     return {g: (sum(not o.message for o in part.values()), len(part)) for g, part in groups.items()}
 
 
 def by_operator(found: dict[str, Outcome]) -> dict[str, tuple[int, int, float]]:
-    """How many tests of operators pass, of how many, and the largest error of those, by operator."""
+    """Return how many tests pass, how many there are, and the largest error, by operator."""
     rows: dict[str, tuple[int, int, float]] = {}
     for name, outcome in found.items():
         title = OPERATORS.get(name, "?")

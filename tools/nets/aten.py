@@ -26,8 +26,8 @@ from graphc.interop.aten.table import find
 from tools.nets.run import DIFFERENT, EQUAL, FAILED, REFUSED, Net, Outcome, main
 
 SAMPLES, GRADIENTS, CALLS = 8, 3, 4
-"""How many samples of an operator run, how many of them backward, and how many calls of one ATen operator with other
-shapes or numbers are repeated."""
+"""Samples of an operator, samples with a backward pass, and repeated calls of one ATen operator with other shapes or
+numbers."""
 SECONDS = 20
 """For one call; longer is a failure."""
 TYPES = {"f32": torch.float32, "i64": torch.int64, "bool": torch.bool}
@@ -38,8 +38,8 @@ _RANDOM = frozenset(
     {"rand", "bernoulli", "dropout", "normal", "exponential", "uniform", "multinomial", "empty", "poisson", "geometric"}
     | {"cauchy", "rrelu", "as_strided"}
 )
-"""Parts of the names of operators whose results nobody can foresee, and of ``as_strided``, which reads beyond what is
-kept of a call."""
+"""Name parts of operators with unpredictable results, and of ``as_strided``, which reads beyond the recorded part of a
+call."""
 _ORDERS = ("sort", "topk", "kthvalue", "argsort", "msort", "mode", "median")
 """Operators that may name any of equal elements: their indices are judged by the elements at these places."""
 _REMADE: dict[str, Callable[..., list[Any]]] = {
@@ -53,8 +53,8 @@ _REMADE: dict[str, Callable[..., list[Any]]] = {
     ),
     "aten.linalg_qr.default": lambda q, r: [*_orthonormal(q), r.tril(-1), q @ r if q.numel() else r.mT @ r],
 }
-"""Operators that give columns which may have another sign, and be others where numbers repeat, and what is compared in
-their stead: what the factors make together, and that the columns are orthonormal."""
+"""Operators whose columns have arbitrary signs, and are arbitrary for repeated numbers, with the function of their
+results that is compared: the product of the factors, and the orthonormality of the columns."""
 
 
 def _orthonormal(*factors: Any) -> list[Any]:
@@ -62,7 +62,7 @@ def _orthonormal(*factors: Any) -> list[Any]:
 
 
 class Recorder(TorchDispatchMode):
-    """Keeps calls of ATen operators that the table has, with copies of arguments and results."""
+    """Recorder of calls of ATen operators in the table, with copies of arguments and results."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -134,7 +134,7 @@ def _ours(value: Any) -> Any:
 
 
 def record(case: str) -> Recorder:
-    """Return the calls of ATen operators that the samples of a case make."""
+    """Return the calls of ATen operators in the samples of a case."""
     name, kind = case.rsplit("/", 1)
     info = next(i for i in op_db if i.formatted_name == name)
     recorder = Recorder()
@@ -198,7 +198,7 @@ def _by_elements(name: str, found: Any, expected: Any, args: Any, kwargs: Any) -
 
 
 def difference(found: Any, expected: Any) -> str:
-    """What is not as PyTorch has it, or nothing."""
+    """Describe the difference from PyTorch's result; empty where there is none."""
     if isinstance(expected, (list, tuple)):
         if not isinstance(found, (list, tuple)) or len(found) != len(expected):
             return f"{type(found).__name__} for {len(expected)} results"
@@ -220,7 +220,7 @@ def difference(found: Any, expected: Any) -> str:
 
 @contextmanager
 def alarm(seconds: int) -> Iterator[None]:
-    """What takes longer raises TimeoutError."""
+    """Raise TimeoutError in a body that takes longer."""
 
     def late(*_: Any) -> None:
         raise TimeoutError(f"longer than {seconds} s")
@@ -235,14 +235,14 @@ def alarm(seconds: int) -> Iterator[None]:
 
 
 def cases(seed: int) -> Iterator[str]:
-    """Yield every operator with every element type that it and graphc have, in an order of the seed."""
+    """Yield every operator with every element type that both it and graphc have, in seeded order."""
     found = [f"{i.formatted_name}/{kind}" for i in op_db for kind, dtype in TYPES.items() if dtype in i.dtypes]
     random.Random(seed).shuffle(found)
     yield from found
 
 
 def judge(case: str) -> Outcome:
-    """Return the worst of what becomes of the calls of a case; refused where the table has none of them."""
+    """Return the worst outcome of a case's calls; refused where the table has none of them."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         recorded = record(case)

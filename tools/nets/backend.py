@@ -1,7 +1,7 @@
-"""The net of random programs through ``torch.compile(backend="graphc")``: each beside PyTorch's own eager mode.
+"""Random programs through ``torch.compile(backend="graphc")``, each compared with PyTorch's eager mode.
 
-``python -m tools.nets.backend --seconds 300 --seed 1``. Programs are those of ``tools.nets.programs``; they run
-with gradients and without, with live or frozen weights and fixed or open sizes.
+``python -m tools.nets.backend --seconds 300 --seed 1``. The programs of ``tools.nets.programs`` run with gradients and
+without, with live or frozen weights and fixed or open sizes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ def judge(name: str) -> run.Outcome:
 
 
 def judged(program: Program, number: int) -> run.Outcome:
-    """What becomes of a program in all ways to run it, the worst first; ``number`` decides options and open sizes."""
+    """Return the outcome of a program in all ways to run it, the worst first; ``number`` decides options and open
+    sizes."""
     chosen = random.Random(number)
     options: dict[str, Any] = {"weights": chosen.choice(("live", "frozen"))}
     dynamic = chosen.choice((False, True))
@@ -77,7 +78,7 @@ NET = run.Net("backend", (__doc__ or "").partition("\n")[0], cases_of(FAMILIES),
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Return the command."""
+    """Run the command; return the exit status."""
     return run.main(NET, argv)
 
 

@@ -161,7 +161,7 @@ class Builder:
         return otherwise()
 
     def real(self, rank: int | None = None, least: int = 0, filled: bool = True, fresh: float = 0.25) -> str:
-        """Return a tame float variable of a rank, or of a least rank; ``filled`` says that it has elements."""
+        """Return a tame float variable of a rank, or of a least rank; ``filled`` demands elements."""
 
         def fits(v: Any) -> bool:
             right = v.dim() >= least if rank is None else v.dim() == rank
@@ -250,7 +250,7 @@ class Builder:
             raise Unfit(f"a result of {getattr(value, 'dtype', type(value).__name__)}, {getattr(value, 'shape', '')}")
 
     def program(self, outputs: Sequence[str] = ()) -> Program:
-        """What was built; results are ``outputs``, or the last variable and some others."""
+        """Return the program; its results are ``outputs``, or the last variable and some others."""
         made = [n for n in self.values if n.startswith("v")]
         if not made:
             raise Unfit("no statement")

@@ -22,18 +22,18 @@ RELATIVE = {"float32": 3e-5, "float64": 1e-9}
 """Tolerated differences of values, relative to the largest of a tensor; gradients may differ ten times as much."""
 SMALLEST = {"float32": 1e-37, "float64": 1e-300}
 NOISE = 64
-"""Differences of gradients by this many roundings of 1 are what is left of terms that cancel."""
+"""Gradients may differ by this many roundings of 1, the remainder of terms that cancel."""
 UNSURE = 50.0
-"""A difference is ill-conditioned when it is this many times what rounding of the inputs changes in PyTorch."""
+"""A difference is ill-conditioned if it exceeds the change by rounded inputs in PyTorch this many times."""
 STEPS = 2
-"""Training steps that are compared."""
+"""Number of training steps."""
 
 Record = dict[str, Any]
-"""Arrays by name: ``value 0``, ``gradient a0``, ``state m0.weight``; None is a gradient that there is not."""
+"""Arrays by name: ``value 0``, ``gradient a0``, ``state m0.weight``; None is a missing gradient."""
 
 
 class Verdict(NamedTuple):
-    """What comparing one program gave; ``stage`` and ``kind`` stay the same while the program is reduced."""
+    """Outcome of comparing one program; ``stage`` and ``kind`` stay the same while the program is reduced."""
 
     outcome: str
     """``equal``, ``ill-conditioned``, ``dropped`` (PyTorch refuses it), ``refused`` (a typed error says why not),
@@ -52,7 +52,7 @@ class Mismatch(Exception):
 
 
 def check(program: Program) -> Verdict:
-    """Compare all ways to run a program; the verdict on the first that does not give what PyTorch gives."""
+    """Compare all ways to run a program; return the verdict on the first one that differs from PyTorch."""
     last = Verdict("equal")
     for stage in stages(program):
         verdict = compare(program, stage)
@@ -114,7 +114,8 @@ def stages(program: Program) -> tuple[str, ...]:
 def recorded(
     program: Program, library: Any, stage: str, double: bool = False, arrays: Any = None, wrap: Callable | None = None
 ) -> Record:
-    """What one way to run a program gives on a library; ``wrap`` compiles a net in another way than the usual one."""
+    """Run a program on a library in one way and return its record; ``wrap`` compiles a net in another way than the
+    usual one."""
     if stage == "step":
         return _train(program, library, double, arrays)
     wrap = wrap or (_itself if library is torch or stage == "eager" else graphc.compile)
@@ -195,7 +196,8 @@ def _train(program: Program, library: Any, double: bool, arrays: Any) -> Record:
 
 
 def _weights(array: np.ndarray) -> np.ndarray:
-    """By what a result is multiplied before results are summed: eighths that depend on the shape alone."""
+    """Return the factors by which a result is multiplied before results are summed: eighths that depend on the shape
+    alone."""
     random = np.random.default_rng([7, *array.shape])
     return np.asarray(random.integers(-8, 9, array.shape) / 8, array.dtype)
 
@@ -204,7 +206,7 @@ def _weights(array: np.ndarray) -> np.ndarray:
 
 
 def precision_of(program: Program) -> str:
-    """Return the coarsest element type that a program may compute in: integers become f32."""
+    """Return the coarsest element type in which a program may compute: integers become f32."""
     whole = all(i.array.dtype == np.float64 for i in program.inputs) and "float32" not in program.text()
     return "float64" if whole and all(layer.endswith(".double()") for _, layer in program.layers) else "float32"
 
@@ -237,7 +239,7 @@ def _same(label: str, ours: np.ndarray, theirs: np.ndarray, precision: str, zero
 def _near(
     ours: np.ndarray, theirs: np.ndarray, label: str, precision: str, doubt: np.ndarray | float = 0.0
 ) -> np.ndarray:
-    """Which elements agree."""
+    """Return a mask of the elements that agree."""
     equal = ours == theirs
     if ours.dtype.kind != "f":
         return equal
@@ -295,7 +297,7 @@ def is_unsure(program: Program, stage: str, found: Record, expected: Record) -> 
 
 
 def _others(program: Program) -> Iterable[tuple[bool, list[np.ndarray]]]:
-    """Precision and inputs of runs that are the same but for rounding."""
+    """Yield the precision and inputs of runs that differ from the first by rounding alone."""
     arrays = [i.array for i in program.inputs]
     yield True, [a.astype(np.float64) if a.dtype == np.float32 else a for a in arrays]
     for direction in (1, 2, 3):
@@ -303,7 +305,7 @@ def _others(program: Program) -> Iterable[tuple[bool, list[np.ndarray]]]:
 
 
 def _nudged(array: np.ndarray, direction: int) -> np.ndarray:
-    """Return floats changed in the last bits; equal ones equally, and those of few bits not at all, as they are
+    """Return floats changed in the last bits: equal floats equally, and floats with few bits not at all, as they are
     exact."""
     if array.dtype.kind != "f":
         return array
@@ -316,7 +318,7 @@ def _nudged(array: np.ndarray, direction: int) -> np.ndarray:
 
 
 def _explained(label: str, ours: np.ndarray, theirs: np.ndarray, others: Sequence[Record], precision: str) -> bool:
-    """Return whether a difference is of the size of what rounding changes."""
+    """Return whether rounding explains a difference of that size."""
     if ours.dtype.kind != "f" or not theirs.size:
         changed = any(not np.array_equal(r[label], theirs) for r in others if r.get(label) is not None)
         return bool(np.array_equal(ours, theirs) or changed)

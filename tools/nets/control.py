@@ -1,4 +1,4 @@
-"""Random programs of branches, loops and random numbers: compiled code gives what eager mode gives, state by state.
+"""Random programs of branches, loops and random numbers: compiled code must equal eager mode, state by state.
 
 ``python -m tools.nets.control --seconds N --seed S --results FILE``; a case is named ``way:number``.
 """
@@ -26,7 +26,7 @@ CALLS = 4
 TOLERANCE = 1e-9
 """Relative to the largest element."""
 REFUSALS = ("while_loop: a function checks an index", "the loss does not depend on any parameter")
-"""What compiled code does not do: check in loops without a bound, and take a step that changes nothing."""
+"""Refusals of compiled code: checks in unbounded loops, and steps without effect."""
 f64 = gc.float64
 
 State = tuple[Any, Any]
@@ -99,7 +99,7 @@ class Model(nn.Module):
         return state[0] + self.seen, state[1]
 
     def test(self) -> Callable[[State], Any]:
-        """Return a condition."""
+        """Return a condition on the state."""
         limit = self.choice.uniform(-0.5, 1.5)
         found: list[Callable[[State], Any]] = [
             lambda s: s[0].sum() > limit,
@@ -193,7 +193,7 @@ def inputs(number: int, way: str) -> Iterator[tuple[Any, Any]]:
 
 
 def run(number: int, way: str, compiled: bool) -> list[np.ndarray]:
-    """What the calls give, with gradients, buffers and the random state behind each."""
+    """Return the results of the calls, with gradients, buffers and the random state after each."""
     gc.manual_seed(number)
     model = Model(number, way).double()
     gc.manual_seed(number + 1)
@@ -234,7 +234,7 @@ def _batch(model: Model, compiled: bool) -> Calls:
 
 
 def _gradients(model: Model, x: Any) -> list[np.ndarray]:
-    """Compiled code gives zeros where eager mode gives none, behind a branch that was not taken."""
+    """Return the gradients. Compiled code returns zeros after an untaken branch, where eager mode has None."""
     tensors = [x, *model.parameters()]
     return [np.zeros(t.shape) if t.grad is None else t.grad.numpy().copy() for t in tensors]
 
@@ -316,7 +316,7 @@ def cases(seed: int) -> Iterator[str]:
 
 
 def judge(case: str) -> Outcome:
-    """Eager against compiled; what only eager mode can do must be refused by a typed error."""
+    """Compare compiled code with eager mode; programs that only eager mode can run must raise a typed error."""
     way, number = case.split(":")
     with np.errstate(all="ignore"):
         expected = run(int(number), way, False)

@@ -80,7 +80,7 @@ _REWRITTEN = [
 
 @contextmanager
 def as_graphc() -> Iterator[None]:
-    """Inside, PyTorch follows the conventions of graphc."""
+    """Make PyTorch follow the conventions of graphc in the body."""
     with ExitStack() as stack:
         for owner, name, function in _REWRITTEN:
             stack.enter_context(mock.patch.object(owner, name, function))

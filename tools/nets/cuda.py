@@ -21,7 +21,7 @@ from tools.progress import progress_bar
 
 BAD = frozenset({DIFFERENT, FAILED})
 SHOWN = 40
-"""Most bad cases that a person is shown."""
+"""Most bad cases to print."""
 
 
 def arguments() -> argparse.ArgumentParser:
@@ -43,7 +43,7 @@ def arguments() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Return the command; 0 where no case is bad."""
+    """Run the command; return 0 where no case is bad."""
     options = arguments().parse_args(argv)
     found = chosen_cases(options)
     start = time.monotonic()
@@ -55,14 +55,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def chosen_cases(options: argparse.Namespace) -> list[Case]:
-    """What is asked for."""
+    """Return the selected cases."""
     if options.case:
         return named_cases(options.case)
     return cases(options.kind or KINDS, options.seed, options.count)
 
 
 def compare_cases(found: Sequence[Case], device: str, batch: int, seconds: float | None = None) -> list[Outcome]:
-    """Return the outcomes of all cases that are begun in time."""
+    """Return the outcomes of all cases that start in time."""
     end = None if seconds is None else time.monotonic() + seconds
     outcomes: list[Outcome] = []
     with progress_bar(2 * len(found), "cases") as bar:

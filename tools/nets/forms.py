@@ -1,4 +1,4 @@
-"""How every public function and method of tensors is called: one or more lists of arguments for each name."""
+"""Calls of every public function and method of tensors: one or more lists of arguments for each name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tools.nets.operands import ANY, BOOL, FLOAT, INTEGER, POSITIVE, a, b, f, i,
 Form = tuple[Any, ...]
 """Operands and plain values; a dictionary at the end holds keyword arguments."""
 FORMS: dict[str, list[Form]] = {}
-"""By name; a method takes the first argument as itself."""
+"""Argument lists by name; a method takes the first argument as itself."""
 
 
 def _each(names: str, *forms: Form) -> None:
@@ -372,8 +372,8 @@ def public() -> list[str]:
 
 
 def forms_of(name: str) -> list[Form]:
-    """How the function of a public name is called; one that writes in place, copies a view or gives positions too as
-    the plain one."""
+    """Return the calls of a public name; functions that write in place, copy a view or also return positions take those
+    of the plain one."""
     place, _, short = name.rpartition(".")
     plain = short.removesuffix("_").removesuffix("_copy").removesuffix("_with_indices").removeprefix("unsafe_")
     for known in (short, short.removesuffix("_"), plain):

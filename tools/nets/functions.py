@@ -32,16 +32,16 @@ TRACED = {"float32": 1e-6, "float64": 1e-14}
 """The same for the graph, whose arrays are dense: numpy has other last bits for other strides."""
 GRADIENT_FACTOR = 20
 DENSE = frozenset({"view", "view_as"})
-"""Which ask how their operand lies in memory: eagerly an error for strides that do not allow it, a reshape in compiled
-code; operands are dense."""
+"""Functions that depend on the memory layout of their operand: eager mode raises for strides that do not allow the
+view, compiled code reshapes; the operands are dense."""
 CONVERSIONS = frozenset({"long", "int", "byte", "char", "to", "to_dtype", "type", "type_as", "copy_"})
-"""Of which numbers out of range have no defined result."""
+"""Conversions for which numbers out of range have an undefined result."""
 SUMS = frozenset({"sum", "mean", "prod", "nansum", "nanmean", "std", "var", "std_mean", "var_mean", "allclose"})
-"""Which go over all elements: what overflows depends on the order."""
+"""Reductions over all elements: overflow depends on the order."""
 
 
 Tolerance = dict[str, float] | None
-"""By element type; None: equal."""
+"""Tolerance by element type; None demands equality."""
 
 
 class Call(NamedTuple):
@@ -125,7 +125,7 @@ def leaves(value: Any) -> list[Any]:
 
 
 def tensors_of(call: Call, gradients: bool) -> list[Any]:
-    """Return new tensors for the operands of a call, at the strides that it asks for."""
+    """Return new tensors for the operands of a call, with its strides."""
     found = []
     for array, layout, floating in zip(call.arrays, call.layouts, call.differentiable, strict=True):
         tensor = _tensor(array, layout)
@@ -146,7 +146,7 @@ class Results(NamedTuple):
     gradients: list[np.ndarray | None]
     error: Exception | None = None
     tensors: tuple[bool, ...] = ()
-    """Which values are tensors, not numbers of Python."""
+    """Flags by value: tensors, as opposed to numbers of Python."""
 
 
 def run(function: Callable[..., list[Any]], inputs: Sequence[Any]) -> Results:
@@ -192,7 +192,7 @@ def judge(case: str) -> Outcome:
 
 
 def _compare_native(call: Call, expected: Results, native: Results) -> Outcome | None:
-    """Compare native code with the reference; further NaN are those of the products that only native code has."""
+    """Compare native code with the reference; only products that native code alone computes may add NaN."""
     outcome = compare("compiled", expected, native, TOLERANCE)
     if outcome is None or outcome.kind != DIFFERENT or expected.error is not None:
         return outcome
@@ -218,7 +218,7 @@ def _traced(call: Call, expected: Results) -> Outcome | None:
 
 
 def compare(way: str, expected: Results, found: Results, tolerance: Tolerance) -> Outcome | None:
-    """What differs, or None."""
+    """Return the difference, or None."""
     if expected.error is not None or found.error is not None:
         return _compare_errors(way, expected.error, found.error)
     if len(expected.values) != len(found.values):
@@ -245,8 +245,8 @@ def _compare_errors(way: str, expected: Exception | None, found: Exception | Non
 
 
 def different(a: np.ndarray, b: np.ndarray, tolerance: Tolerance, factor: float) -> str:
-    """How ``b`` differs from ``a``, or an empty text; numbers that are not finite are equal or differ. Without a
-    tolerance every bit counts but the signs of zeros."""
+    """Describe how ``b`` differs from ``a``; empty where it does not. Non-finite numbers must be equal. Without a
+    tolerance all bits count except the signs of zeros."""
     if (a.dtype, a.shape) != (b.dtype, b.shape):
         return f"{b.dtype}{list(b.shape)}, expected {a.dtype}{list(a.shape)}"
     if a.dtype.kind != "f" or tolerance is None:

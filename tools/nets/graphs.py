@@ -31,7 +31,7 @@ NODES = 10
 MILLISECONDS = 10_000
 """For the solver of one model's constraints."""
 LARGEST_INTEGER = 100.0
-"""Floats that are cast to integers lie within it: beyond the integers' range PyTorch's result is undefined."""
+"""Bound of floats that are cast to integers: beyond the integers' range PyTorch's result is undefined."""
 
 ABSENT = ("antialias",)
 """Arguments that graphc does not have, which torch.fx writes out with their defaults."""
@@ -58,7 +58,7 @@ def judge(name: str) -> run.Outcome:
 
 
 def model(seed: int, training: bool) -> Program:
-    """Return the program of a generated model; raises Unfit where it uses what graphc has no element type for."""
+    """Return the program of a generated model; raise Unfit where it needs an element type that graphc lacks."""
     random.seed(seed)
     np.random.seed(seed % 2**32)
     torch.manual_seed(seed)
@@ -113,7 +113,7 @@ class _Writer:
         self.names: dict[fx.Node, str] = {}
 
     def program(self) -> Program:
-        """Return the program; its results are those of the model."""
+        """Return the program, with the results of the model."""
         plain = _Instructions(self.net)
         count = len(self.net.ir.input_var())
         names = ", ".join(f"x{i}" for i in range(count))
@@ -196,7 +196,7 @@ NET = run.Net("graphs", (__doc__ or "").partition("\n")[0], cases, judge)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Return the command."""
+    """Run the command; return the exit status."""
     return run.main(NET, argv)
 
 

@@ -50,7 +50,7 @@ def _number(tensor: gc.Tensor | None) -> float | None:
 
 
 class Sequences:
-    """One model, compiled or not, its hooks and what they have seen."""
+    """One model, compiled or not, its hooks and their events so far."""
 
     def __init__(self, seed: int, compiled: bool) -> None:
         gc.manual_seed(seed)
@@ -126,7 +126,7 @@ class Sequences:
 
 
 def difference(seed: int, steps: int) -> tuple[int, str | None]:
-    """How many events a sequence has, and where compiled code differs first from eager mode."""
+    """Return the number of events in a sequence, and the first difference between compiled code and eager mode."""
     expected, found = Sequences(seed, False).run(steps), Sequences(seed, True).run(steps)
     for place, (right, got) in enumerate(zip(expected, found, strict=False)):
         if right != got:

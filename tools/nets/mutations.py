@@ -1,4 +1,4 @@
-"""Mutations: something is changed between two calls, and compiled code gives what eager mode gives, or says why not.
+"""Changes between two calls: compiled code must give the results of eager mode, or raise.
 
 ``python -m tools.nets.mutations --seconds N --seed S --results FILE``; a case is named ``change/model/way``.
 """
@@ -18,8 +18,8 @@ TABLES = (module, hooks, world, tensor, optim, layers)
 
 
 def cases(seed: int) -> list[str]:
-    """Return every change with every model and way that it is tried on, in an order that depends on the seed: each
-    change once, then each a second time in another way, and so on."""
+    """Return every change with each of its models and ways, in seeded order: each change once, then each a second time
+    in another way, and so on."""
     chance = random.Random(seed)
     found: list[tuple[int, float, str]] = []
     for entry in CHANGES.values():

@@ -11,7 +11,7 @@ FLOATS = ("float32", "float64")
 INTEGERS = ("int64", "int32", "int8", "uint8")
 TYPES = (*FLOATS, *INTEGERS, "bool")
 SHAPES = ((2, 3), (), (1,), (0,), (5,), (3, 1), (0, 3), (2, 1, 3), (2, 0, 3), (4, 3, 2), (33,), (2, 17))
-"""Of operands that may have any: without dimensions, without elements, with a rest behind whole vectors."""
+"""Shapes of operands without a fixed rank: no dimensions, no elements, a remainder after full vectors."""
 SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5, 2.5, -2.5, 1e-40, -1e-40, 5e-324, 1e-30)
 """Among them denormal numbers of f32 and f64."""
 LARGE = (*SPECIAL, 3e38, -3e38, 88.0, -88.0, 1e5)
@@ -20,18 +20,18 @@ LAYOUTS = ("dense", "transposed", "stepped", "negative", "expanded")
 
 
 class Operand(NamedTuple):
-    """What an operand may be."""
+    """Description of an operand."""
 
     kind: str
     """``float``, ``positive``, ``any``, ``integer``, ``bool`` or ``index``."""
     shape: tuple[int, ...] | None = None
     """None: any shape, the same for all such operands of a call."""
     below: int = 0
-    """Of indices: they are at least 0 and less than this."""
+    """Exclusive bound of indices, which are at least 0."""
 
 
 def f(*shape: int) -> Operand:
-    """Floating-point numbers."""
+    """Describe a floating-point operand."""
     return Operand("float", shape)
 
 
@@ -46,12 +46,12 @@ def a(*shape: int) -> Operand:
 
 
 def i(*shape: int) -> Operand:
-    """Integers."""
+    """Describe an integer operand."""
     return Operand("integer", shape)
 
 
 def b(*shape: int) -> Operand:
-    """Booleans."""
+    """Describe a boolean operand."""
     return Operand("bool", shape)
 
 
@@ -65,7 +65,7 @@ INTEGER, BOOL = Operand("integer"), Operand("bool")
 
 
 class Choice(NamedTuple):
-    """What the operands of one call are made by."""
+    """Random choices for the operands of one call."""
 
     float_type: str
     any_type: str
@@ -131,7 +131,7 @@ def _integers(dtype: str, shape: Sequence[int], special: bool, random: np.random
 
 
 def laid_out(array: np.ndarray, layout: str) -> np.ndarray:
-    """The same values (of the first row only where that is repeated) at other strides."""
+    """Return the same values (of the first row only, if it is repeated) at other strides."""
     if not array.ndim or layout == "dense":
         return array.copy()
     if layout == "transposed":

@@ -19,7 +19,7 @@ class Input:
     name: str
     array: np.ndarray
     layout: str = "dense"
-    """How it lies in memory: ``dense``, ``transposed``, ``strided`` (every second element), ``offset`` (by one)."""
+    """Layout in memory: ``dense``, ``transposed``, ``strided`` (every second element), ``offset`` (by one)."""
     gradient: bool = False
 
     def memory(self, array: np.ndarray | None = None) -> np.ndarray:

@@ -47,7 +47,7 @@ def judge(name: str) -> run.Outcome:
 
 
 def judged(program: Program) -> run.Outcome:
-    """Compare a program and reduces it if it fails."""
+    """Compare a program, and reduce it if it fails."""
     verdict = check(program)
     if verdict.outcome not in run.BAD:
         return run.Outcome(verdict.outcome, verdict.detail)
@@ -60,7 +60,7 @@ NET = run.Net("programs", (__doc__ or "").partition("\n")[0], cases_of(FAMILIES)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Return the command."""
+    """Run the command; return the exit status."""
     return run.main(NET, argv)
 
 

@@ -27,7 +27,7 @@ from tools.nets.run import DIFFERENT, EQUAL, FAILED, REFUSED, Net, Outcome, main
 
 FILES = Path(__file__).parents[2] / "tests" / "interop" / "pt2" / "files"
 MOST_MEMORY = 1 << 32
-"""Bytes of addresses that reading and running a damaged file may add to what the process has."""
+"""Bytes of address space that reading and running a damaged file may add."""
 MOST_SECONDS = 5.0
 _VALUES: tuple[Any, ...] = (
     *(None, True, False, 0, -1, 1, 7, 64, 1 << 31, 1 << 40, 1 << 62, 1 << 63, 1 << 70, -(1 << 63), 10**400),
@@ -37,9 +37,9 @@ _VALUES: tuple[Any, ...] = (
     *({"as_expr": {"expr_str": "Pow(Pow(Integer(9), Integer(64)), Integer(64))", "hint": None}},),
     *({"as_expr": {"expr_str": "__import__('os').system('true')", "hint": None}},),
 )
-"""What a field is replaced by."""
+"""Replacement values of a field."""
 _TEXTS = ('{"a": NaN}', "[" * 100000, '{"x": 1, "x": 2}', "9" * 5000, "1e999", '"\\ud800"', "", "nul", "\0", "[" * 900)
-"""What a whole description is replaced by."""
+"""Replacements of a whole description."""
 Damage = Callable[[random.Random, bytes], bytes]
 
 
@@ -86,7 +86,7 @@ def _packed(members: list[tuple[str, bytes]], compressed: bool = False) -> bytes
 
 
 def _rearrange(chance: random.Random, data: bytes) -> bytes:
-    """Return members that are missing, renamed, exchanged, there twice, compressed, or of another length."""
+    """Return an archive whose members are missing, renamed, exchanged, doubled, compressed, or of another length."""
     members = list(_members(data).items())
     chosen, other = chance.randrange(len(members)), chance.randrange(len(members))
     name, content = members[chosen]
@@ -112,7 +112,8 @@ def _places(tree: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def _edit(chance: random.Random, data: bytes) -> bytes:
-    """Return a field of a description that has another value, lacks, is elsewhere, or is that of another place."""
+    """Return an archive in whose description one field has another value, is missing, moved, or copied from
+    elsewhere."""
     members = _members(data)
     name = chance.choice([n for n in members if n.endswith(".json")] + [n for n in members if "/models/" in n] * 3)
     tree = json.loads(members[name])
@@ -173,7 +174,7 @@ def _whole(name: str) -> bytes:
 
 
 def cases(seed: int) -> Iterator[str]:
-    """``file/damage/number`` without end."""
+    """Yield ``file/damage/number`` without end."""
     chance = random.Random(seed)
     names = sorted(path.stem for path in FILES.glob("*.pt2"))
     kinds = [kind for kind in DAMAGES for _ in range(_SHARES.get(kind, 1))]
@@ -221,7 +222,7 @@ def _read_and_run(place: Path) -> Outcome:
 
 @contextmanager
 def _limited() -> Iterator[None]:
-    """Inside, the process gets no more than MOST_MEMORY beyond what it has."""
+    """Limit the process to MOST_MEMORY beyond its present size."""
     before = resource.getrlimit(resource.RLIMIT_AS)
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + MOST_MEMORY, before[1]))

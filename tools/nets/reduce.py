@@ -51,7 +51,7 @@ def _fewer_outputs(program: Program) -> Iterator[Program]:
 
 
 def _fewer_statements(program: Program) -> Iterator[Program]:
-    """Without a statement; what it assigned is an argument instead if something needs it."""
+    """Yield programs without one statement; needed variables become arguments."""
     values = _values_of(program)
     for i in reversed(range(len(program.body))):
         left = (*program.body[:i], *program.body[i + 1 :])
@@ -75,13 +75,13 @@ def _last_before(body: tuple[str, ...], taken: list[str]) -> str:
 
 
 def _assigned(line: str) -> list[str]:
-    """Return names of variables that a statement makes."""
+    """Return the names of variables that a statement assigns."""
     match = re.match(r"((?:v\d+(?:, )?)+),? = ", line)
     return match[1].split(", ") if match else []
 
 
 def _values_of(program: Program) -> dict[str, np.ndarray]:
-    """What the variables of a program hold on PyTorch right after they were made."""
+    """Return the contents of a program's variables on PyTorch right after their creation."""
     net, tensors = program.net(torch), program.tensors(torch, gradients=False)
     scope: dict[str, Any] = {"t": torch, "nn": torch.nn, "F": torch.nn.functional, "self": net}
     scope |= {"inf": np.inf, "nan": np.nan}

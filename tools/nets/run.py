@@ -21,16 +21,16 @@ process ended while it ran."""
 BAD = frozenset({DIFFERENT, FAILED, CRASHED})
 _RUNNING, _INTERRUPTED = "running", "interrupted"
 _PROGRESS_SECONDS = 5.0
-"""How often a line of progress is written."""
+"""Seconds between two lines of progress."""
 
 
 class Outcome(NamedTuple):
-    """What became of a case."""
+    """Outcome of a case."""
 
     kind: str
     """One of the constants of this module."""
     detail: str = ""
-    """For people: what differs, or the error."""
+    """Difference or error, for people."""
 
 
 class Net(NamedTuple):
@@ -39,7 +39,7 @@ class Net(NamedTuple):
     name: str
     doc: str
     cases: Callable[[int], Iterable[str]]
-    """Names of cases for a seed, without end perhaps; a name stands for the same program in every run."""
+    """Returns names of cases for a seed, perhaps without end; a name means the same program in every run."""
     judge: Callable[[str], Outcome]
     """Runs the case of that name."""
     keeps_programs: bool = False
@@ -47,7 +47,7 @@ class Net(NamedTuple):
 
 
 class Results:
-    """Outcomes by case, and the file of JSON lines that they are kept in."""
+    """Outcomes by case, and their file of JSON lines."""
 
     def __init__(self, path: Path | None):
         self.outcomes: dict[str, Outcome] = {}
@@ -72,11 +72,11 @@ class Results:
                 del self.outcomes[case]
 
     def start(self, case: str) -> None:
-        """Notes that a case begins, so that one which ends the process is known."""
+        """Note the start of a case, so that a case which ends the process is known."""
         self._write({"case": case, "outcome": _RUNNING})
 
     def finish(self, case: str, outcome: Outcome, seconds: float) -> None:
-        """Keep what became of it."""
+        """Record the outcome of a case."""
         if outcome.kind != _INTERRUPTED:
             self.outcomes[case] = outcome
         entry = {"case": case, "outcome": outcome.kind, "seconds": round(seconds, 3)}
@@ -89,7 +89,7 @@ class Results:
 
 
 def run(net: Net, cases: Iterable[str], results: Results, seconds: float, progress: TextIO | None = None) -> None:
-    """Judge the cases that have no outcome yet, until the time is over."""
+    """Judge the cases without an outcome until the time is over."""
     end = time.monotonic() + seconds
     told = time.monotonic()
     for case in cases:
@@ -143,8 +143,8 @@ def main(net: Net, argv: Sequence[str] | None = None) -> int:
 
 @contextmanager
 def own_cache(wanted: bool) -> Iterator[None]:
-    """Inside, compiled programs are found in a folder that is gone afterwards, or are not kept at all: never in the
-    user's cache, where they would take the place of others."""
+    """Keep compiled programs in a temporary folder in the body, or nowhere: never in the user's cache, where they would
+    evict others."""
     before = {name: os.environ.get(name) for name in ("GRAPHC_CACHE", "GRAPHC_CACHE_DIR")}
     with tempfile.TemporaryDirectory() as folder:
         os.environ.update({"GRAPHC_CACHE": "on" if wanted else "off", "GRAPHC_CACHE_DIR": folder})

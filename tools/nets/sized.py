@@ -32,19 +32,19 @@ from tools.nets.sized_program import SizedProgram
 SPECIALISED = "specialised"
 """Right, but by more than one program: something was assumed of sizes, or there can be no program for all."""
 FILES = 3
-"""One in so many programs goes through a model file, too."""
+"""One program in this many goes through a model file, too."""
 FIRST = 5
-"""One in so many programs is called with other sizes first than those that it expects."""
+"""One program in this many is called with unexpected sizes first."""
 _PER_SIZE = "is compiled for each size"
 
 
 def judge(name: str) -> run.Outcome:
-    """Draw the program of a name, run it at all sizes and, if it fails, reduces it."""
+    """Draw the program of a name, run it at all sizes, and reduce it if it fails."""
     return judge_drawn(name, draw, judged)
 
 
 def judged(program: SizedProgram, number: int = 0) -> run.Outcome:
-    """Compare a program at all sizes, and reduces it if it fails."""
+    """Compare a program at all sizes, and reduce it if it fails."""
     ways: list[Callable[[SizedProgram], compare.Verdict]] = [bound, compiled]
     if number % FILES == 0:
         ways.append(from_file)
@@ -112,7 +112,7 @@ def _smaller(program: SizedProgram) -> Iterator[SizedProgram]:
 
 @contextmanager
 def _quiet() -> Iterator[list[str]]:
-    """Inside, warnings of numpy and Python are not shown; those of compiling are collected."""
+    """Hide warnings of numpy and Python in the body; collect those of compiling."""
     told: list[str] = []
     handler = logging.Handler(logging.WARNING)
     handler.emit = lambda record: told.append(record.getMessage())  # type: ignore[method-assign]
@@ -269,7 +269,7 @@ NET = run.Net("sized", (__doc__ or "").partition("\n")[0], cases_of(FAMILIES_OF_
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Return the command."""
+    """Run the command; return the exit status."""
     return run.main(NET, argv)
 
 

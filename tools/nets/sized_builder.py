@@ -17,9 +17,9 @@ from tools.nets.sized_program import Extent, Range, SizedProgram
 
 NAMES = ("batch", "time", "side")
 SIZES = 8
-"""For so many sizes a program is built: the hints, the least, the greatest, ones, and others."""
+"""Sizes for each program: the hints, the least, the greatest, ones, and others."""
 ATTEMPTS = 4
-"""Programs that are tried for one in which a dimension counts."""
+"""Attempts at a program whose results depend on a dimension."""
 EDGES = (1, 2, 3, 5, 7, 8, 9, 13, 15, 16, 17, 21, 31, 32, 33, 47, 63, 64, 65)
 """Sizes around vectors and tiles."""
 FAMILIES_OF_SIZES: dict[str, tuple[Step, ...]] = {
@@ -36,7 +36,7 @@ FAMILIES_OF_SIZES: dict[str, tuple[Step, ...]] = {
 
 
 class Named(int):
-    """A number that depends on the sizes; as text it is what computes it."""
+    """A number that depends on the sizes; its text is the expression that computes it."""
 
     text: str
 
@@ -78,8 +78,8 @@ for _name, _sign in (("add", "+"), ("sub", "-"), ("mul", "*"), ("floordiv", "//"
 
 
 class SizedBuilder(Builder):
-    """A program that grows, at several sizes; numbers in shapes that differ between them are written as what they are
-    computed from."""
+    """A growing program at several sizes; numbers in shapes that differ between the sizes are written as
+    expressions."""
 
     def __init__(self, seed: str, family: str, training: bool = False):
         super().__init__(seed, family, training)
@@ -91,7 +91,7 @@ class SizedBuilder(Builder):
         self.given: list[tuple[np.ndarray, ...]] = []
         self.patterns: list[tuple[Extent, ...]] = []
         self.chosen: dict[int, str] = {}
-        """Which dimension stands for a number in shapes; empty for none."""
+        """The dimension that replaces a number in shapes, by number; empty for none."""
 
     def worlds(self) -> list[dict[str, Any]]:
         """Return the variables at each of the sizes."""
@@ -104,7 +104,7 @@ class SizedBuilder(Builder):
         return tuple(found)
 
     def numbers(self, size: Any) -> list[int]:
-        """What a number is at each of the sizes."""
+        """Return a number's value at each of the sizes."""
         if type(size) is not Named:
             return [int(size)] * SIZES
         return [int(eval(size.text, {}, world)) for world in self.worlds()]
@@ -137,7 +137,7 @@ class SizedBuilder(Builder):
         return name
 
     def kind_at(self, kind: str, world: dict[str, Any]) -> str:
-        """Return a kind of contents, with numbers for those that are computed from sizes."""
+        """Return a kind of contents, with values for numbers computed from sizes."""
         word, _, number = kind.partition(" ")
         if not number:
             return kind
@@ -147,8 +147,8 @@ class SizedBuilder(Builder):
         return f"{word} {value}"
 
     def extent_of(self, size: int) -> Extent:
-        """Return a size of an argument: of one that is computed from sizes what it is in terms of a dimension, and of a
-        number perhaps a dimension that is expected to be so large."""
+        """Return the size of an argument: in terms of a dimension if it was computed from sizes, and for a plain number
+        perhaps a dimension whose hint is that number."""
         if type(size) is Named:
             return self.matched(self.numbers(size))
         number = int(size)
@@ -159,7 +159,7 @@ class SizedBuilder(Builder):
         return Extent(0, dim, 1) if dim else Extent(number)
 
     def matched(self, numbers: list[int]) -> Extent:
-        """What gives these numbers."""
+        """Return the expression with these values."""
         if len(set(numbers)) == 1:
             return Extent(numbers[0])
         for dim in self.dims:
@@ -174,7 +174,7 @@ class SizedBuilder(Builder):
         raise Unfit
 
     def new_dim(self, hint: int) -> str:
-        """Return a further dimension, and what it is at each of the sizes."""
+        """Return an additional dimension, and its value at each of the sizes."""
         name = NAMES[len(self.dims)]
         low = 0 if hint == 0 or self.chance(0.12) else self.pick((1, 1, 1, max(1, hint - 2)))
         high = self.pick((hint + 1, 2 * hint + 3, 40, 70))
@@ -207,7 +207,7 @@ class SizedBuilder(Builder):
         return isinstance(self.run_in(expression, eval, self.values), (tuple, list))
 
     def result(self, expression: str, world: dict[str, Any]) -> tuple[Any, ...]:
-        """Return the tensors that an expression gives at one of the sizes."""
+        """Return the tensors of an expression at one of the sizes."""
         value = self.run_in(expression, eval, world)
         parts = tuple(value) if isinstance(value, (tuple, list)) else (value,)
         for part in parts:
@@ -238,7 +238,7 @@ class SizedBuilder(Builder):
             self.values = before
 
     def sized(self) -> SizedProgram:
-        """What was built."""
+        """Return the program."""
         program: Program = super().program()
         whole = SizedProgram(
             program,
@@ -253,7 +253,7 @@ class SizedBuilder(Builder):
 
 
 def needed(body: tuple[str, ...], outputs: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the statements that assign or write to what the results need, and the results."""
+    """Return the results, and the statements that assign or write to anything that they need."""
     words = set(outputs)
     kept: list[str] = []
     for line in reversed(body):

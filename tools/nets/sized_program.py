@@ -20,7 +20,7 @@ class Extent(NamedTuple):
     factor: int = 0
 
     def at(self, sizes: Mapping[str, int]) -> int:
-        """Return the number that it is."""
+        """Return the value of the expression at some sizes."""
         return self.offset + (self.factor * sizes[self.dim] if self.dim else 0)
 
     def of(self, dims: Mapping[str, Any]) -> Any:
@@ -44,11 +44,11 @@ class SizedProgram:
     """Its inputs hold the arrays of the first sizes."""
     dims: tuple[tuple[str, Range], ...]
     shapes: tuple[tuple[Extent, ...], ...]
-    """Of each input."""
+    """Shape of each input."""
     sizes: tuple[dict[str, int], ...]
     """The first of them are the hints."""
     arrays: tuple[tuple[np.ndarray, ...], ...]
-    """Of each of the sizes, for each input."""
+    """Arrays of each of the sizes, for each input."""
 
     def at(self, number: int) -> Program:
         """Return the program with the arguments of one of the sizes."""
@@ -56,7 +56,7 @@ class SizedProgram:
         return replace(self.program, inputs=tuple(inputs))
 
     def named(self) -> list[tuple[Any, ...]]:
-        """What ``compile`` takes as ``dims``."""
+        """Return the ``dims`` argument of ``compile``."""
         dims = {name: graphc.Dim(name, *given) for name, given in self.dims}
         return [tuple(e.of(dims) for e in shape) for shape in self.shapes]
 
@@ -83,7 +83,7 @@ class SizedProgram:
         return replace(self, sizes=tuple(self.sizes[n] for n in numbers), arrays=tuple(self.arrays[n] for n in numbers))
 
     def text(self) -> str:
-        """What a reader needs: dimensions, shapes, and the module."""
+        """Return the text for a reader: dimensions, shapes, and the module."""
         lines = [f"# {name} = {d.low}..{d.high} hint {d.hint}" for name, d in self.dims]
         lines += [
             f"# {i.name}: {i.array.dtype.name}{[str(e) for e in shape]} {i.layout}{' with a gradient' * i.gradient}"

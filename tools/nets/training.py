@@ -29,7 +29,8 @@ WAYS = ("function", "model", "part", "native", "budget")
 updates; eager forward with native updates; the compiled function with a memory budget."""
 CALLS = 6
 CLEARED = ("first", "zero", "model")
-"""Where the function itself clears gradients before it makes new ones, compiled code does not keep them."""
+"""Cases in which the function itself clears gradients before it creates new ones, so that compiled code does not store
+them."""
 State = dict[str, Any]
 TOLERANCE = 1e-10
 """Relative to the largest element, or to 1."""
@@ -64,7 +65,7 @@ SCHEDULES: dict[str, Any] = {
 
 
 class Scene:
-    """One training: a model, optimizers, the body of the loop, and what is kept between its steps."""
+    """One training: a model, optimizers, the body of the loop, and the state between its steps."""
 
     def __init__(self, number: int, way: str):
         gc.manual_seed(number)
@@ -119,7 +120,7 @@ class Scene:
     # ---- the body of the loop
 
     def loss(self, x: Any, y: Any) -> Any:
-        """Return the loss, with what hangs on it."""
+        """Return the loss, with its auxiliary results."""
         out = self.call(x)
         if isinstance(out, tuple):
             loss = F.mse_loss(out[0], y) + 0.1 * out[1]
@@ -147,7 +148,7 @@ class Scene:
         return found
 
     def make_gradients(self, loss: Any) -> list[Any]:
-        """Return the backward pass; gives what the step has found."""
+        """Run the backward pass; return the results of the step."""
         found: list[Any] = [loss]
         if "double" in self.flags and self.model.scale.requires_grad and "scaled" in self.model.kinds:
             (g,) = gc.autograd.grad(loss, [self.model.scale], create_graph=True)
@@ -160,7 +161,7 @@ class Scene:
         return found
 
     def update(self, found: list[Any]) -> None:
-        """Steps of the optimizers, with what is done around them."""
+        """Step the optimizers, with the work around them."""
         if "decay" in self.flags:
             with gc.no_grad():
                 for p in self.model.parameters():
@@ -182,7 +183,7 @@ class Scene:
             optimizer.zero_grad(set_to_none=self.clears != "zero")
 
     def change_gradients(self, found: list[Any]) -> None:
-        """What is done to gradients before they are used."""
+        """Change the gradients before their use."""
         params = list(self.model.parameters())
         if "scale" in self.flags:
             for p in params:
@@ -217,7 +218,7 @@ class Scene:
         return list(found) if isinstance(found, (tuple, list)) else [found]
 
     def state(self) -> dict[str, Any]:
-        """Return everything that a step may change, copied."""
+        """Return copies of everything that a step may change."""
         found: dict[str, Any] = {}
         params = [*self.model.named_parameters(), ("extra", self.extra)]
         for name, p in params:
@@ -273,9 +274,10 @@ def _copy(tensor: Any) -> np.ndarray:
 
 
 def run(number: int, way: str, dropped: Sequence[State] = ()) -> Iterator[tuple[str, Any, State, Scene]]:
-    """What each call gives, or what it raises, with the state behind it and what came before.
+    """Yield the result of each call or its error, with the state after it and the scene.
 
-    ``dropped`` are the states behind the calls of compiled code: gradients that it need not keep are not kept here."""
+    ``dropped`` are the states after the calls of compiled code: gradients that it need not store are dropped here.
+    """
     scene = Scene(number, way)
     choice, chance = random.Random(number + 2), np.random.default_rng(number)
     cycle = choice.choice([1, 1, 2])

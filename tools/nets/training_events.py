@@ -1,4 +1,4 @@
-"""What a user does between two steps of a training, for the net of training."""
+"""Events between two steps of a training, as a user causes them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import graphc as gc
 from graphc import nn
 
 Event = Callable[[Any, Any], None]
-"""Of a scene (tools.nets.training) and its choice of this event."""
+"""Function of a scene (tools.nets.training) and its choice of this event."""
 
 
 def _param(scene: Any, choice: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Random models for the net of training: layers, views, writes in place, buffers, and numbers that are drawn."""
+"""Random models for training programs: layers, views, writes in place, buffers, and random numbers."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def _decomposed(g: np.ndarray, weight: np.ndarray, **attrs: Any) -> np.ndarray:
 
 @contextmanager
 def native_products() -> Iterator[None]:
-    """Inside, eager mode sums the products that native code sums."""
+    """Make eager mode sum the same products as native code in the body."""
     before = EAGER._implementation
     EAGER._plans.clear()
     EAGER._implementation = lambda op: _decomposed if op is conv_grad_input.op else before(op)  # type: ignore[method-assign]

@@ -1,7 +1,7 @@
-"""Generate docs/cli/, a page for each command, the list of them in docs/cli.md, and what shells complete.
+"""Generate docs/cli/, a page for each command, their list in docs/cli.md, and the data of shell completion.
 
 ``python -m tools.pages.cli`` prints them, ``--write`` stores them, ``--check`` exits 1 when the stored ones are old.
-All is read from the parsers, the examples and the fields that each module of graphc/cli/commands has.
+The sources are the parsers, the examples and the JSON fields of each module of graphc/cli/commands.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _actions(module: ModuleType) -> Iterator[argparse.Action]:
 
 
 def _entry(action: argparse.Action) -> dict[str, Any]:
-    """What a shell is told of an argument."""
+    """Return the completion data of an argument."""
     return {
         "names": list(action.option_strings),
         "value": "" if action.nargs == 0 else _metavar(action),

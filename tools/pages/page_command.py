@@ -1,4 +1,4 @@
-"""What the generators of pages in docs share: one command line that prints, stores or checks pages."""
+"""The command line of all page generators: print, store or check pages."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ from pathlib import Path
 
 
 def run(build: Callable[[], str], target: Path, command: str, doc: str | None, argv: Sequence[str] | None) -> int:
-    """Print what ``build`` makes, store it as ``target`` (``--write``), or say whether that is old (``--check``); the
-    exit status. ``command`` is what the user is to call again, ``doc`` the docstring of its module."""
+    """Run the command of a page whose text ``build`` returns; return the exit status.
+
+    Without an option it prints the page, ``--write`` stores it as ``target``, ``--check`` compares it with that file.
+    ``command`` names the generator in the advice to run it again; ``doc`` is the docstring of its module.
+    """
     return run_all(lambda: {target: build()}, command, doc, argv)
 
 
 def run_all(build: Callable[[], Mapping[Path, str]], command: str, doc: str | None, argv: Sequence[str] | None) -> int:
-    """The same of several files."""
+    """Run the command of several pages: ``build`` returns their texts by path."""
     parser = argparse.ArgumentParser(description=(doc or "").partition("\n")[0])
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--write", action="store_true", help="store what is generated")

@@ -1,4 +1,4 @@
-"""Arguments that are no tensors, as the models of scenes read them."""
+"""Arguments other than tensors, as the models of scenes read them."""
 
 from __future__ import annotations
 

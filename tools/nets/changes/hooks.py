@@ -1,4 +1,4 @@
-"""Changes of what a module computes: parametrizations, ``forward`` itself, and hooks of every kind."""
+"""Changes of a module's computation: parametrizations, ``forward`` itself, and hooks of every kind."""
 
 from __future__ import annotations
 
@@ -275,7 +275,7 @@ for _name, _register in HOOKS.items():
 
 @change()
 def hook_registered_by_state(s: Scene) -> Iterator[None]:
-    """Yield a hook whose effect depends on a container that is changed."""
+    """Register a hook whose effect depends on a container, then change the container."""
     amount = {"times": 2.0}
     s.last.register_forward_hook(lambda m, a, o: o * amount["times"])
     yield

@@ -1,4 +1,4 @@
-"""Changes of layers: every plain attribute of every layer that has numbers, flags or texts."""
+"""Changes of layers: every plain attribute of every layer with numbers, flags or texts."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class _Distance(_Around):
 
 
 def attributes_of(layer: Any) -> dict[str, Any]:
-    """Return the plain attributes of a layer that are numbers, flags, texts or tuples of numbers."""
+    """Return a layer's attributes of plain types: numbers, flags, texts or tuples of numbers."""
     layer = getattr(layer, "layer", layer)
     return {
         name: value

@@ -17,7 +17,7 @@ from tools.nets.changes.table import change
 
 @change()
 def nothing(s: Scene) -> None:
-    """For comparison."""
+    """Change nothing, for comparison."""
 
 
 @change()

@@ -19,7 +19,7 @@ ONLY_MATRICES = {"Muon"}
 
 
 def optimizers() -> dict[str, type[Any]]:
-    """Return all optimizers that have an update rule, by name."""
+    """Return all optimizers with an update rule, by name."""
     found = {name: getattr(optim, name) for name in optim.__all__}
     return {
         name: kind
@@ -347,7 +347,7 @@ NO_SCHEDULES = {"LRScheduler"}
 
 
 class _Plateau:
-    """Steps by a metric that gets no better."""
+    """Schedule driven by a constant metric, which never improves."""
 
     def __init__(self, optimizer: Any):
         self.schedule = lr_scheduler.ReduceLROnPlateau(optimizer, patience=0)
@@ -357,7 +357,7 @@ class _Plateau:
 
 
 def schedules() -> list[str]:
-    """Return names of all schedules that the package has."""
+    """Return the names of all schedules in the package."""
     found = {
         name: value
         for name, value in vars(lr_scheduler).items()

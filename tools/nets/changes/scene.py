@@ -1,4 +1,4 @@
-"""A model with its surroundings, made afresh, that a case changes between calls; and what was seen of it."""
+"""A model with its surroundings, created for each case and changed between calls, and the record of its results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from graphc import optim
 
 FOLDER = Path(__file__).parent
 SEED = 11
-"""Of the weights, and of random numbers in the calls."""
+"""Seed of the weights, and of random numbers in the calls."""
 BATCH = 5
 LEARNING_RATE = 0.05
 
@@ -38,7 +38,7 @@ class Scene:
         """Arguments of the model's calls behind the input."""
         self.change_input: Callable[[Any], Any] = lambda x: x
         self.stack = ExitStack()
-        """What must be left or removed when the case is over."""
+        """Contexts and registrations to undo at the end of the case."""
         self.calls = 0
 
     @property
@@ -63,7 +63,7 @@ class Scene:
         return self.change_input(gc.tensor(values, requires_grad=True))
 
     def target(self) -> Any:
-        """What the loss compares with."""
+        """Return the target of the loss."""
         return gc.tensor(np.random.default_rng([SEED, 99]).uniform(-1, 1, (BATCH, 3)).astype(np.float32))
 
     def prepare(self) -> None:
@@ -89,7 +89,7 @@ def _load(kind: str) -> ModuleType:
 
 @contextmanager
 def staged(kind: str) -> Iterator[Scene]:
-    """A scene; afterwards switches and defaults of the process are what they were."""
+    """Yield a scene; restore switches and defaults of the process afterwards."""
     dtype, grad_enabled = gc.get_default_dtype(), gc.is_grad_enabled()
     state = gc.get_rng_state()
     with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""A model of parameters alone, whose compiled calls take the shortest way that there is."""
+"""A model of parameters alone, whose compiled calls take the shortest path."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Model(nn.Module):
         self.head = nn.Linear(4, 3)
 
     def forward(self, x: Any, given: Any = None) -> Any:
-        """Body, then head."""
+        """Apply body and head."""
         y = self.head(gc.sigmoid(self.body(x)))
         return y if given is None else y / amount_of(given)
 

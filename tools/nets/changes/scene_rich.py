@@ -1,6 +1,6 @@
-"""A model that reads all that a model can read: globals, closures, defaults, class and plain attributes, containers.
+"""A model that reads from every source: globals, closures, defaults, class and plain attributes, containers.
 
-Executed anew for every case, so that nothing which a case changes here is left for the next one.
+Each case executes this file again, so that its changes do not reach the next case.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Settings:
         self.row = gc.tensor([0.2, 0.4, 0.6, 0.8])
 
     def shift(self) -> float:
-        """Return a method that a model calls."""
+        """Shift by the offset; the model calls this method."""
         return self.amount * 0.5
 
 
@@ -61,7 +61,7 @@ def make_closure() -> tuple[Any, Any]:
 
 
 class Body(nn.Module):
-    """The part that is compiled by itself in some ways."""
+    """The submodule that some ways compile by itself."""
 
     sign = 1.5
 
@@ -87,7 +87,7 @@ class Body(nn.Module):
         self.closed, self.change = make_closure()
 
     def attributes(self, x: Any) -> Any:
-        """What depends on plain attributes."""
+        """Compute with the plain attributes."""
         x = x * self.factor * self.sign + self.sizes[0] - self.sizes[-1] * len(self.sizes)
         x = x + self.nested["gain"] * self.memory - self.rows[0] * len(self.rows)  # type: ignore[operator]
         x = x * self.nested["deep"][1]["low"] + self.settings.shift() + self.settings.row  # type: ignore[index]
@@ -95,7 +95,7 @@ class Body(nn.Module):
         return x + 1.0 if self.absent is None and self.flag else x
 
     def outside(self, x: Any) -> Any:
-        """What depends on the module's globals."""
+        """Compute with the module's globals."""
         x = self.closed(bend(x)) * GAIN + OPTIONS["slope"] * TABLE + sum(STEPS) * TABLES[0]
         x = x * LOOKUP + SETTINGS.amount * SETTINGS.bias * PAIR[0]
         if "extra" in OPTIONS or 7 in CHOSEN:
@@ -103,7 +103,7 @@ class Body(nn.Module):
         return x * 0.5 + (gc.tanh(x) if WORD == "tanh" else gc.sigmoid(x))
 
     def forward(self, x: Any) -> Any:
-        """Everything, one after the other."""
+        """Apply all parts, one after the other."""
         x = self.drop(self.first(self.norm(x))) * self.scale + self.shift + self.hidden_shift
         x = self.outside(self.attributes(x))
         for part in self.parts:
@@ -120,7 +120,7 @@ class Model(nn.Module):
         self.head = nn.Linear(4, 3)
 
     def forward(self, x: Any, given: Any = None) -> Any:
-        """``given`` is no tensor, or holds some."""
+        """Apply the body and the head; ``given`` is a plain value, or holds tensors."""
         x = self.body(x)
         if given is not None:
             x = x * amount_of(given)
@@ -133,5 +133,5 @@ def make() -> Any:
 
 
 def other_bend(x: Any, strength: float = 0.5, *, more: float = 0.25) -> Any:
-    """What ``bend`` may become."""
+    """Replacement for ``bend``."""
     return x * strength - more

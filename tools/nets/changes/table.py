@@ -1,4 +1,4 @@
-"""The table of changes: each a small function of a scene, with the models and ways that it is tried on."""
+"""The table of changes: each a small function of a scene, with its models and ways to call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes of tensors: every in-place method on parameters, buffers and tensors outside, and writes past tensors."""
+"""Changes of tensors: every in-place method on parameters, buffers and outside tensors, and writes through NumPy."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "unsqueeze_": (0,),
     "xlogy_": (_SAME,),
 }
-"""Of in-place methods that take more, or other things, than one tensor of the same shape, or nothing."""
+"""Arguments of in-place methods, except for methods of one tensor of the same shape or of none."""
 OF_ROWS = {
     "addmv_": (_SAME, gc.full((4,), 0.5)),
     "fill_": (0.3,),
@@ -81,7 +81,7 @@ OF_ROWS = {
 }
 """The same for tensors of four elements."""
 Find = Callable[[Scene], Any]
-"""The tensor of a scene that is written to."""
+"""Returns the tensor of a scene to write to."""
 PLACES: dict[str, Find] = {
     "weight": lambda s: s.layer.weight,
     "bias": lambda s: s.layer.bias,
@@ -92,7 +92,7 @@ PLACES: dict[str, Find] = {
     "item": lambda s: s.body.rows[0],
     "integers": lambda s: s.world.LOOKUP,
 }
-"""Where tensors are found that a case writes to."""
+"""Tensors of a scene that a case writes to, by name."""
 
 
 def in_place_methods() -> list[str]:
@@ -137,7 +137,7 @@ _OF_MATRICES = {
 }  # fmt: skip
 _OF_INTEGERS = {n for n in in_place_methods() if n.startswith("bitwise_")}
 _UNFIT = {"baddbmm_"}
-"""Of tensors of three dimensions, which no parameter here has."""
+"""Methods of tensors of three dimensions; no parameter here has three."""
 for _number, _name in enumerate(sorted(set(in_place_methods()) - _UNFIT)):
     if _name in _OF_INTEGERS:
         _writing(_name, "integers")
@@ -240,7 +240,7 @@ _MEMBERS = {"weight", "bias", "buffer", "running_mean"}
 
 
 def _of_place(place: str, kinds: tuple[str, ...]) -> None:
-    """Ways to write that are no method, for a tensor."""
+    """Add the ways to write to a tensor without a method of its own."""
     for name, function in list(globals().items()):
         if name.startswith("_by_"):
             ways = set(MODEL_WAYS) - ({"freeze"} if name in UNSEEN and place in _MEMBERS else set())

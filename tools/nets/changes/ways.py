@@ -19,7 +19,7 @@ from tools.nets.run import DIFFERENT, EQUAL, FAILED, REFUSED, Outcome
 Mutation = Callable[[Scene], Any]
 """Changes a scene; a generator prepares up to its first ``yield``, before the first call, and changes after it."""
 CALLS = 2
-"""How many calls there are before the change, and behind it: the second may take a shorter way than the first."""
+"""Calls before the change, and after it: the second may take a shorter path than the first."""
 RELATIVE, ABSOLUTE = 2e-4, 2e-5
 """Differences that rounding explains, where a part of a model is in f32 and values are around 1."""
 
@@ -30,7 +30,7 @@ class Way(NamedTuple):
     protocol: str
     """``gradients``, ``inference``, ``train``, ``step`` or ``export``."""
     make: Callable[[Scene], Callable[..., Any]]
-    """What is called in the place of the model."""
+    """Returns the callable that replaces the model."""
 
 
 def _plain(scene: Scene) -> Callable[..., Any]:
@@ -84,7 +84,7 @@ WAYS = {
 
 
 class Played(NamedTuple):
-    """What a run saw, and the error that ended it."""
+    """Results of a run, and the error that ended it."""
 
     seen: Seen
     changed: bool
@@ -105,7 +105,7 @@ def play(kind: str, mutation: Mutation, way: Way, compiled: bool, still: bool = 
 
 
 def still_of(mutation: Mutation) -> Mutation:
-    """What prepares as the mutation does, and changes nothing."""
+    """Return a mutation that prepares like the given one, but changes nothing."""
 
     def still(scene: Scene) -> Any:
         change = mutation(scene) if inspect.isgeneratorfunction(mutation) else iter([None])
@@ -145,7 +145,7 @@ def _step(scene: Scene) -> Callable[..., Any]:
 
 
 def _call(scene: Scene, way: Way, call: Callable[..., Any], compiled: bool, seen: Seen, prefix: str) -> None:
-    """One call in the protocol, and what is to be seen after it."""
+    """Call once in the protocol, and record the results and the state."""
     x = scene.next_input()
     args = (x, *scene.given)
     scene.model.zero_grad()
@@ -178,7 +178,7 @@ def _eager_step(scene: Scene, args: tuple[Any, ...]) -> Any:
 
 
 def weights_like(output: Any) -> Any:
-    """What the sum whose gradient is taken multiplies an output by."""
+    """Return the factors of an output in the sum whose gradient is taken."""
     values = np.random.default_rng(5).uniform(0.5, 1.5, output.shape)
     return gc.tensor(values).to(output.dtype)
 
@@ -228,7 +228,7 @@ def _alike(expected: Exception, found: Exception) -> bool:
 
 
 def first_difference(expected: Seen, found: Seen, complete: bool) -> str:
-    """In words, what is not the same; empty where all is. ``complete``: both must have seen as much."""
+    """Describe the first difference; empty where there is none. ``complete`` demands equal numbers of records."""
     names = [name for name in expected if name in found]
     missing = sorted({*expected, *found} - set(names)) if complete else []
     if missing:

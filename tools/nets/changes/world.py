@@ -147,7 +147,7 @@ class _Record:
 
 
 def _given(name: str, make: Callable[[], Any], mutate: Callable[[Any], Any] | None, other: Callable[[], Any]) -> None:
-    """An argument that is changed in place, and one that another takes the place of."""
+    """Add a change of an argument in place, and one that replaces it."""
 
     def given(s: Scene) -> Iterator[None]:
         value = make()

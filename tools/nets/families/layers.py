@@ -1,4 +1,4 @@
-"""Steps of random programs that are layers and losses: convolutions, pools, norms, attention, recurrence, products."""
+"""Steps of random programs with layers and losses: convolutions, pools, norms, attention, recurrence, products."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def norm(b: Builder) -> None:
 
 
 def activation(b: Builder) -> None:
-    """An activation function."""
+    """Apply an activation function."""
     x = b.real()
     names = (
         "relu gelu silu elu selu celu mish softplus softsign hardswish hardsigmoid hardtanh leaky_relu relu6 logsigmoid"
@@ -296,7 +296,7 @@ def stack(b: Builder) -> None:
 
 
 def repeated(b: Builder) -> None:
-    """One tensor or layer that is given twice."""
+    """Pass one tensor, or apply one layer, twice."""
     x = b.real(2)
     rows, width = b.shape_of(x)
     choice = b.whole(0, 3)

@@ -60,7 +60,7 @@ VIEWS: tuple[Callable[[Builder, str], str], ...] = (
     lambda b, x: f".movedim({b.axis(x)}, {b.axis(x)})",
     lambda b, x: b.pick((".mT", ".T", ".flatten()", ".view(-1)", ".detach()")),
 )
-"""What may follow a variable."""
+"""View expressions to append to a variable."""
 
 
 def reshaped(b: Builder, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -215,7 +215,7 @@ def write(b: Builder) -> None:
 
 
 def in_place(b: Builder) -> None:
-    """A variable, or a view of one, that is written to."""
+    """Write to a variable, or to a view of one."""
     x = b.known(lambda v: not v.is_leaf and v.is_floating_point(), lambda: b.let(f"{b.real()}.clone()"), 0.3)
     if b.chance(0.5):
         shape = b.shape_of(x)
@@ -244,7 +244,7 @@ def in_place(b: Builder) -> None:
 
 
 def join(b: Builder) -> None:
-    """Tensors that are put together or taken apart."""
+    """Join or split tensors."""
     x = b.some(least=1)
     shape, axis = b.shape_of(x), b.axis(x)
     same = b.known(lambda v: tuple(v.shape) == shape, lambda: b.input(shape))
@@ -302,7 +302,7 @@ def resample(b: Builder) -> None:
 
 
 def empty(b: Builder) -> None:
-    """Operations on tensors of no elements, which broadcast, join and reduce with others."""
+    """Operate on tensors without elements: broadcast, join and reduce them with others."""
     shape = list(b.shape(b.whole(1, 3)))
     shape[b.whole(0, len(shape) - 1)] = 0
     x = b.known(lambda v: v.is_floating_point() and not v.numel(), lambda: b.input(shape), 0.5)
@@ -332,7 +332,7 @@ def empty(b: Builder) -> None:
 
 
 def layout(b: Builder) -> None:
-    """Operations on arguments that are no dense row-major memory."""
+    """Operate on arguments whose memory is not dense and row-major."""
     kind = b.pick(("transposed", "strided", "offset"))
     x = b.input(b.shape(b.pick((1, 2, 3, 4))), b.pick(("f32", "f64", "f32", "i64", "u8", "bool")), "", kind)
     y = b.let(

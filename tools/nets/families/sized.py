@@ -8,7 +8,7 @@ from tools.nets.builder import Builder, Unfit
 
 
 def sizes_of(b: Builder, x: str) -> list[str]:
-    """What the sizes of a variable are called in statements."""
+    """Return the expressions of a variable's sizes."""
     return [f"{x}.shape[{i}]" for i in range(b.values[x].dim())]
 
 
@@ -195,7 +195,7 @@ IMAGES: tuple[Any, ...] = (
     _of_pixels,
     _of_pixels,
 )
-"""What may follow a variable of batch, channels and two sides."""
+"""Steps for a variable of batch, channels and two sides."""
 
 
 def sequence(b: Builder) -> None:
@@ -246,4 +246,4 @@ SEQUENCES: tuple[Any, ...] = (
     lambda b, x, width: f"{b.layer(f'nn.TransformerEncoderLayer({width}, 2, 8, dropout=0.0, batch_first=True)')}({x})",
     _words,
 )
-"""What may follow a variable of batch, length and width."""
+"""Steps for a variable of batch, length and width."""

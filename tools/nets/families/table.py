@@ -45,7 +45,7 @@ FAMILIES: dict[str, tuple[Step, ...]] = {
 }
 OTHERS: tuple[Step, ...] = tuple(dict.fromkeys(step for steps in FAMILIES.values() for step in steps))
 FOREIGN = 0.25
-"""How often a step comes from any family instead of the program's own."""
+"""Probability that a step comes from any family instead of the program's own."""
 TRIES = 60
 
 

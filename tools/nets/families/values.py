@@ -10,7 +10,7 @@ INSIDE = "asin acos atanh erfinv logit"
 STEPS = "floor ceil round trunc sign frac"
 WHOLE = "sum mean prod max min std var norm median argmax argmin any all"
 BENDS = "relu leaky_relu softplus hardtanh silu gelu relu6"
-"""Without those of which PyTorch has two gradients at NaN (tests/conformance/test_differences.py)."""
+"""Activations, except those for which PyTorch has two gradients at NaN (tests/conformance/test_differences.py)."""
 OF_SPECIAL = (
     "exp log sqrt rsqrt abs neg sign floor ceil round trunc tanh sigmoid sin cos atan relu isnan isinf isfinite"
 )
@@ -279,7 +279,7 @@ def special(b: Builder) -> None:
 
 
 def long_rows(b: Builder) -> None:
-    """Dimensions that are longer than vectors, blocks and partial sums, and their tails."""
+    """Reduce dimensions longer than vectors, blocks and partial sums, with tails."""
     extent = b.pick((63, 64, 65, 127, 129, 255, 257, 511, 1000, 1023, 1025, 1999))
     x = b.input(b.pick(((extent,), (2, extent), (extent, 2)))[: 2 if extent < 1000 else 1])
     name = b.pick(("sum", "mean", "amax", "argmin", "var", "logsumexp", "norm"))

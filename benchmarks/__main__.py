@@ -1,4 +1,4 @@
-"""Run the workloads side by side and prints a table: ``python -m benchmarks``."""
+"""Run the workloads on all frameworks and print a table: ``python -m benchmarks``."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def pick(known: Sequence[str]):
 
 
 def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    """Return the options."""
+    """Parse the command line."""
     peers = [name for name in PEERS if name not in OWN]
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--workloads", type=pick(list(WORKLOADS)), default=list(WORKLOADS), metavar="A,B,..")
@@ -74,7 +74,7 @@ def read_cpu_name() -> str:
 
 
 def run(options: argparse.Namespace, modules: dict[str, str]) -> tuple[list[Row], dict[str, str], dict[str, str]]:
-    """Measure; return the rows, the versions of the peers that are there, and why the others are absent."""
+    """Measure; return the rows, the versions of the available peers, and the reasons why others are absent."""
     rows: list[Row] = []
     versions: dict[str, str] = {}
     absent: dict[str, str] = {}

@@ -1,10 +1,10 @@
-"""Cold starts: from a new process to the printed result of a model file, beside what other runtimes take for the same.
+"""Cold starts: from a new process to the printed result of a model file, beside other runtimes with the same task.
 
 ``python -m benchmarks.cold_start [WORKLOAD...] [--rounds R] [--json]``
 
-Each program starts the interpreter, imports its library, reads the input and the file of the model, calls it once and
-prints the result. All of them run in turns; the table has medians of wall and CPU seconds and the ratio of wall time to
-that of ``graphc.load``, whose disk cache holds the program. Files and byte code are in the page cache, as they are from
+Each program starts the interpreter, imports its library, reads the input and the model file, calls the model once and
+prints the result. All programs run in turns. The table shows medians of wall and CPU seconds, and the ratio of wall
+time to that of ``graphc.load``, whose disk cache holds the program. Files and byte code are in the page cache, as from
 the second start on.
 """
 
@@ -55,20 +55,20 @@ PROGRAMS = {
         ["-c", _BEGIN + "import torch; print(torch.jit.load('net.pt')(torch.from_numpy(x)).detach().numpy())"],
     ),
 }
-"""By name: the package that a program needs, and the arguments of the interpreter."""
+"""Required package and interpreter arguments of each program, by name."""
 OWN = "graphc.load"
 
 
 @dataclass
 class Start:
-    """What a program took, in seconds."""
+    """Seconds of a program."""
 
     wall: list[float] = field(default_factory=list)
     cpu: list[float] = field(default_factory=list)
 
 
 def write_files(name: str, folder: Path, wanted: Sequence[str]) -> None:
-    """Write the files that the programs read."""
+    """Write the input files of the programs."""
     workload = WORKLOADS[name]
     model = build_model(gc, workload)
     inputs = convert_inputs(gc, workload)
@@ -109,7 +109,7 @@ def available() -> list[str]:
 
 
 def measure(name: str, rounds: int) -> dict[str, Start]:
-    """What the programs took for a workload, each started once before."""
+    """Return the times of the programs for a workload; each is started once before."""
     names = available()
     found = {program: Start() for program in names}
     with tempfile.TemporaryDirectory() as folder:

@@ -1,8 +1,8 @@
-"""Compile times: models cold and warm from the disk cache, stage by stage, and how they grow with graph and layers.
+"""Compile times: models cold and warm from the disk cache, stage by stage, and growth with graph size and layers.
 
-``python -m benchmarks.compile_time [MODEL...]`` prints the table of models and that of graph sizes; ``--nodes`` only
-the second, ``--layers`` only how first calls grow with the layers of a model. Every model runs in processes of its own,
-first with an empty cache, then with what the first one left there.
+``python -m benchmarks.compile_time [MODEL...]`` prints the table of models and that of graph sizes; ``--nodes`` prints
+only the second, ``--layers`` only the growth of first calls with a model's layers. Every model runs in separate
+processes, first with an empty cache, then with the cache of the first run.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ STACKS = ("inference", "gradients", "training step")
 
 
 class _Stages(logging.Handler):
-    """Adds up the times of stages that the compiler logs."""
+    """Log handler that sums the times of the compiler's stages."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -88,7 +88,7 @@ def run_apart(name: str, cache: str) -> dict[str, float]:
 
 
 def chain(nodes: int) -> Graph:
-    """Return a graph of about so many nodes: products, sums, and elementwise ops that look back at older values."""
+    """Return a graph of about ``nodes`` nodes: products, sums, and elementwise ops that refer to older values."""
     graph = Graph("chain")
     x: Any = graph.add_input(TensorType(float32, (8, 8)), "x")
     rng = np.random.default_rng(0)
@@ -111,7 +111,7 @@ def chain(nodes: int) -> Graph:
 
 
 def graph_times(nodes: int) -> dict[str, float]:
-    """CPU seconds of what is done to a whole graph."""
+    """Return the CPU seconds of each stage for a whole graph."""
     times: dict[str, float] = {}
 
     def timed(name: str, action: Callable[[], Any]) -> Any:
@@ -180,7 +180,7 @@ def _print_table(rows: list[list[str]]) -> None:
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.compile_time", description=__doc__)
     parser.add_argument("models", nargs="*", metavar="MODEL", help=f"of {', '.join(WORKLOADS)}")
     parser.add_argument("--nodes", action="store_true", help="only how graph passes grow")

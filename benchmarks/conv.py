@@ -94,7 +94,7 @@ class Layer:
         return fill(shape, 1) * np.float32(scale), fill((self.filters,), 2)
 
     def image(self) -> np.ndarray:
-        """Return the input."""
+        """Return a random batch of images."""
         return fill((self.batch, self.channels, self.side, self.side), 3)
 
 
@@ -208,7 +208,7 @@ def run_case(layer: Layer, peers: Sequence[str], rounds: int, seconds: float) ->
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure and print."""
+    """Run the command; return the exit status."""
     options = parse(argv, __doc__ or "", list(CASES), PEERS)
     results = []
     for name in options.cases:

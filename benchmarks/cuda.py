@@ -27,7 +27,7 @@ ORDER = (
     *("train_policy_b256", "train_gpt_b8_t128", "minilm_b8_t128", "vit_b1", "resnet50_b1", "train_vit_b8"),
     *("pointwise_64K", "mlp_b1", "net_b64", "train_net_b64", "train_resnet50_b4", "gpt_b1_t1024", "llama_b1_t64"),
 )
-"""Which workloads come first where time may not suffice for all; the others follow."""
+"""Workloads that come first, in case time does not suffice for all; the others follow."""
 
 
 def workloads_in_order() -> list[str]:

@@ -1,8 +1,8 @@
-"""What an H200 allows on paper, by bytes and operations of each kernel: ``python -m benchmarks.cuda_roofline``.
+"""Lower bounds of times on an H200, by bytes and operations of each kernel: ``python -m benchmarks.cuda_roofline``.
 
-Nothing here was measured with graphc. Each launch takes the longest of three: its bytes at the speed of a copy, every
-element of an argument counted once and nothing kept by a cache; its operations at the rate of its products; the time
-that one kernel of a recorded graph takes however little it does.
+These are computed figures, not measurements. The bound of a launch is the largest of three: its bytes at the speed of a
+copy, with each element of an argument counted once and no cache; its operations at the rate of its products; and the
+time of one minimal kernel of a recorded graph.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tools.progress import progress_bar
 
 @dataclass(frozen=True)
 class Ceilings:
-    """What an H200 SXM does at best, as others have measured it (shared notes of the project: docs/cuda.md)."""
+    """Best figures of an H200 SXM, as others have measured them (shared notes of the project: docs/cuda.md)."""
 
     copy: float = 4.3e12
     """Bytes in a second, read and written together."""
@@ -36,13 +36,13 @@ class Ceilings:
     tf32: float = 418e12
     """The same where products of f32 may round their operands."""
     bf16: float = 770e12
-    """The same of products of bf16 and f16."""
+    """Floating-point operations per second of products of bf16 and f16."""
     kernel: float = 1.5e-6
-    """Seconds from the start of one small kernel of a recorded graph to that of the next one. Judged, not measured."""
+    """Seconds between the starts of two small kernels of a recorded graph. Estimated, not measured."""
     replay: float = 5e-6
-    """Seconds that the start of a recorded graph takes. Judged, not measured."""
+    """Seconds to start a recorded graph. Estimated, not measured."""
     launch: float = 4e-6
-    """Seconds that a launch takes the CPU where nothing is recorded."""
+    """CPU seconds of a launch without a recorded graph. Estimated, not measured."""
 
     def rate(self, dtype: str, is_product: bool, tf32: bool) -> float:
         """Return operations in a second on elements of a type."""
@@ -163,7 +163,7 @@ def format_kernels(sheet: Sheet, most: int) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Count and print."""
+    """Run the command; return the exit status."""
     parser = argparse.ArgumentParser(
         "python -m benchmarks.cuda_roofline", description=(__doc__ or "").partition("\n")[0]
     )

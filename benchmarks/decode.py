@@ -41,20 +41,20 @@ from graphc.passes.precision import PRECISIONS
 PEERS = ("torch", "onnxruntime", "openvino")
 """All in float32."""
 NARROW_PEERS = ("openvino-bf16", *(f"{peer}-{p}" for peer in ("onnxruntime", "openvino") for p in ("int8", "int4")))
-"""With weights of 16 bits, or of 8 and 4 bits in groups with a scale each."""
+"""Peers with weights of 16 bits, or of 8 and 4 bits in groups with one scale each."""
 BITS = {32: ("f32",), 16: ("bf16", "f16", "bf16_dot"), 8: ("int8", "int8_dot"), 4.5: ("int4", "int4_dot")}
-"""Of a weight, with its share of a scale."""
+"""Precisions by bits per weight, its share of a scale included."""
 READ = "read "
-"""What the name of a contender begins with that only reads the bytes of a precision."""
+"""Prefix of the name of a contender that only reads the bytes of a precision."""
 WHOLE = "f32"
-"""Weights as they are, what the others are compared with."""
+"""Precision of the unchanged weights, which the others are compared with."""
 CACHES = (".keys", ".values")
-"""What the paths of cached keys and values end with."""
+"""Suffixes of the paths of cached keys and values."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What every contender computes: the logits of a token at a place, with the same weights and filled caches."""
+    """Task of every contender: the logits of a token at a position, with the same weights and filled caches."""
 
     shape: Shape
     place: int
@@ -78,7 +78,7 @@ class Setting:
 
     @cached_property
     def model(self) -> Any:
-        """Of graphc, which all its contenders share."""
+        """Return graphc's model, which all its contenders share."""
         model = build_decoder(graphc.nn, self.shape)
         model.load_state_dict({name: graphc.tensor(a) for name, a in self.state.items()})
         return model
@@ -137,7 +137,7 @@ class Setting:
         return file.getvalue()
 
     def keep(self, run: Callable[[Sequence[np.ndarray]], Sequence[np.ndarray]]) -> Call:
-        """Return a call of a model without states, and the writing of what it returns."""
+        """Return a call of a model without states that copies the returned caches back."""
         caches = self.caches()
         arrays = [*self.inputs, *caches]
 
@@ -181,7 +181,7 @@ class Setting:
         return quantizer.model.model.SerializeToString()
 
     def narrow_peer(self, name: str) -> Call:
-        """Return a peer with narrow weights; those of 8 and 4 bits may round rows to 8 bits."""
+        """Return a peer with narrow weights; those of 8 and 4 bits may round activation rows to 8 bits."""
         peer, _, precision = name.partition("-")
         if precision == "bf16":
             return self._openvino(self.onnx, "bf16")
@@ -189,8 +189,8 @@ class Setting:
         return self._openvino(model) if peer == "openvino" else self.onnx_session(model)
 
     def read_bytes(self, precision: str) -> int:
-        """Return bytes that a token needs: matrices, and what is used of the caches. A table of tokens that is a matrix
-        too is stored in 8 bits where others have 4."""
+        """Return the bytes that a token needs: matrices, and the used part of the caches. A table of tokens that also
+        serves as a matrix is stored in 8 bits where others have 4."""
         shape = self.shape
         bits = {name: b for b, names in BITS.items() for name in names}[precision]
         table = 0 if shape.gated else shape.vocabulary * shape.width
@@ -200,8 +200,8 @@ class Setting:
 def run_setting(
     setting: Setting, precisions: Sequence[str], peers: Sequence[str], rounds: int, seconds: float
 ) -> Result:
-    """Return all contenders in turns, f32 the first; errors are against it. Beside each precision the bytes that it
-    needs are read."""
+    """Measure all contenders in turns, f32 first, as the reference of the errors. Beside each precision a contender
+    reads the bytes that it needs."""
     known = {"torch": setting.torch_eager, "onnxruntime": setting.onnx_session, "openvino": setting.openvino_request}
     narrow: dict[str, Callable[[], Call]] = {p: (lambda p=p: setting.narrow_peer(p)) for p in NARROW_PEERS}
     own = {p: (lambda p=p: setting.own(p)) for p in dict.fromkeys((WHOLE, *precisions))}
@@ -247,7 +247,7 @@ def report(options: argparse.Namespace, result: Result, facts: Mapping[str, int]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure and print."""
+    """Run the command; return the exit status."""
     parser = make_parser(__doc__ or "", PEERS)
     parser.add_argument("--model", choices=SHAPES, default="gated", help="default: gated")
     parser.add_argument(

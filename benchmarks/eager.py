@@ -19,9 +19,9 @@ from benchmarks.models import eager_calls, eager_loops
 
 Call = Callable[[], Any]
 WARM = 40
-"""Calls before the first that is timed: more than those after which eager mode has what it keeps of a call."""
+"""Uncounted first calls, enough for eager mode to fill its caches."""
 WITHIN = 4.0
-"""How many times the time of torch a call may take,"""
+"""Allowed ratio of a call's time to torch's."""
 LEAST_US = 5.0
 """or else how many microseconds, whatever torch takes."""
 
@@ -36,7 +36,7 @@ def call_of(expression: str, lib: Any, size: str) -> Call:
 
 
 def best_us(calls: dict[str, Call], rounds: int, seconds: float, warm: int = WARM) -> dict[str, float]:
-    """Return microseconds of each call: the least of rounds that alternate, each of about so many ``seconds``."""
+    """Return the microseconds of each call: the minimum over alternating rounds of about ``seconds`` each."""
     counts = {}
     for who, call in calls.items():
         for _ in range(warm):
@@ -58,7 +58,7 @@ def _seconds(call: Call, count: int) -> float:
 
 
 def measured(options: argparse.Namespace) -> list[dict[str, Any]]:
-    """Return a row for each call and each loop that is wanted."""
+    """Return a row for each selected call and loop."""
     torch = torch_on_one_thread()
     libraries = {"graphc": graphc, **({} if torch is None else {"torch": torch})}
     wanted: list[tuple[str, str, dict[str, Call]]] = []
@@ -81,7 +81,7 @@ def measured(options: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def ratio(row: dict[str, Any]) -> float | None:
-    """How many times as long as torch graphc takes."""
+    """Return the ratio of graphc's time to torch's."""
     return row["graphc"] / row["torch"] if "torch" in row else None
 
 
@@ -98,7 +98,7 @@ def line(row: dict[str, Any]) -> str:
 
 
 def summary(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return median and worst ratio, and how many rows are beyond what they may take, of calls and of loops."""
+    """Return the median and worst ratio, and the number of rows beyond the allowed ratio, of calls and of loops."""
     found = {}
     for kind in ("call", "loop"):
         ratios = [(r, row["name"]) for row in rows if row["kind"] == kind and (r := ratio(row)) is not None]

@@ -1,4 +1,4 @@
-"""What ``first_nan`` costs: training steps of four families, armed and not, called in turns."""
+"""Cost of ``first_nan``: training steps of four families, with it and without, called in turns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchmarks.loop import perceptron, tagger, transformer
 from graphc import nn
 
 CALLS = 5
-"""Steps that are timed together."""
+"""Steps per time measurement."""
 
 
 def convolutional(lib: Any) -> tuple[Any, list[np.ndarray], Any, Any]:

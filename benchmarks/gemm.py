@@ -43,12 +43,12 @@ class Product:
 
     @property
     def name(self) -> str:
-        """``64x1024x512 t f64``."""
+        """Return a name such as ``64x1024x512 t f64``."""
         marks = [text for text, on in (("t", self.transposed), ("f64", self.double), ("w", self.constant)) if on]
         return " ".join([f"{self.m}x{self.k}x{self.n}", *marks])
 
     def draw(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the operands."""
+        """Return random operands."""
         dtype = np.float64 if self.double else np.float32
         return fill((self.m, self.k), 1, dtype), fill(
             (self.n, self.k) if self.transposed else (self.k, self.n), 2, dtype
@@ -138,7 +138,7 @@ def run_case(product: Product, peers: Sequence[str], rounds: int, seconds: float
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure and print."""
+    """Run the command; return the exit status."""
     options = parse(argv, __doc__ or "", list(CASES), PEERS)
     options.peers = [p for p in options.peers if p == "numpy" or find_library(p)]
     results = []

@@ -1,4 +1,4 @@
-"""What forward hooks cost: calls of a model of 40 modules with a hook on each and without, compiled and eager."""
+"""Cost of forward hooks: calls of a model of 40 modules with a hook on each and without, compiled and eager."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import graphc
 from benchmarks.loop import measure
 
 MODULES, ROWS, WIDTH = 40, 64, 256
-"""Modules, half of them linear, and the sizes of what goes through them."""
+"""Modules, half of them linear, and the sizes of their inputs."""
 
 
 def make(compiled: bool, hooks: bool, modules: int = MODULES) -> tuple[Callable[[], float], list[int]]:

@@ -24,16 +24,16 @@ COLLECTIONS = ("torchvision", "timm", "transformers")
 EAGER, INDUCTOR = "eager", "inductor"
 PEERS = (EAGER, INDUCTOR)
 TOLERANCE = 1e-4
-"""Of the largest value of a result."""
+"""Relative to the largest value of a result."""
 MOST_ON_TORCH = 0.02
-"""Of the nodes and of the time: a model with more on PyTorch counts as failed."""
+"""Share of the nodes and of the time; a model with more on PyTorch counts as failed."""
 FIRST_CALL = 0.2
-"""Of Inductor's first call, what graphc's may take."""
+"""Allowed ratio of graphc's first call to Inductor's."""
 
 
 def agrees(result: Result) -> bool:
-    """Return whether graphc gave what eager PyTorch gives: within TOLERANCE of f32, or of f64, or nearer to f64 than
-    eager's f32 where that is off itself; nothing of weight on PyTorch."""
+    """Return whether graphc agrees with eager PyTorch: within TOLERANCE of f32 or of f64, or nearer to f64 than eager's
+    f32 if that is inexact itself; and with little work left on PyTorch."""
     error = result.errors.get(OWN)
     if error is None or torch_share(result) > MOST_ON_TORCH:
         return False
@@ -42,7 +42,7 @@ def agrees(result: Result) -> bool:
 
 
 def torch_share(result: Result) -> float:
-    """What PyTorch does of a model: the larger one of its shares of the nodes and of the time."""
+    """Return PyTorch's share of a model: the larger of its shares of the nodes and of the time."""
     nodes = result.facts.get("nodes", {})
     total = sum(nodes.values())
     return max(result.facts.get("torch_share", 0.0), nodes.get("torch", 0) / total if total else 0.0)
@@ -107,8 +107,7 @@ def read_results(path: Path | None) -> dict[str, Result]:
 
 
 def run_all(keys: Sequence[str], options: argparse.Namespace) -> list[Result]:
-    """Return the rows of the models, those that the file of results holds and those that are measured and added to
-    it."""
+    """Return the rows of the models: those in the file of results, and new measurements, which are added to it."""
     known = read_results(options.results)
     for key in progress([key for key in keys if key not in known]):
         known[key] = run_model(key, options)
@@ -131,7 +130,7 @@ FIRST = ("first s", "inductor", "ratio")
 
 
 def format_rows(results: Sequence[Result]) -> str:
-    """Return the table, a summary, and what went wrong."""
+    """Return the table, a summary, and the failures."""
     lines = table([*COLUMNS, *FIRST], map(format_row, results))
     return "\n".join([*lines, "", *summary(results), *problems(results)])
 
@@ -193,7 +192,7 @@ def ratios(results: Sequence[Result]) -> list[str]:
 
 
 def problems(results: Sequence[Result]) -> list[str]:
-    """What failed, with its models behind."""
+    """Return the kinds of failures, each with its models."""
     found: dict[tuple[str, str], list[str]] = {}
     for r in results:
         for name, problem in r.problems.items():
@@ -210,7 +209,7 @@ def parse(
     doc: str | None = __doc__,
     row: str = "benchmarks.workers.hub_row",
 ) -> argparse.Namespace:
-    """Return the options, with the keys of the models that they name and the module that measures one of them."""
+    """Parse the options, with the keys of the selected models and the module that measures one of them."""
     parser = make_parser(doc or "", PEERS)
     parser.set_defaults(row=row)
     parser.add_argument("--weights", choices=("live", "frozen"), default="live", help="the backend's option")
@@ -237,7 +236,7 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
 
 
 def selected(parser: argparse.ArgumentParser, options: argparse.Namespace, models: Iterable[str]) -> list[str]:
-    """Return the keys of the models that the options name; an error of the command where there is none."""
+    """Return the keys of the models that the options select; end the command with an error where there are none."""
     keys = [k for k in models if options.collection in (None, k.partition("/")[0]) and options.only in k]
     if not keys:
         parser.error("nothing to measure")

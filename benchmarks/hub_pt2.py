@@ -1,4 +1,4 @@
-"""Public models as ``.pt2`` files, read and run where there is no PyTorch: ``python -m benchmarks.hub_pt2``."""
+"""Public models as ``.pt2`` files, read and run without PyTorch: ``python -m benchmarks.hub_pt2``."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from benchmarks.harness.sweep import OWN, Result, find_library, restart_on_one_t
 from graphc.base.installation import group_command
 
 TOLERANCE = 1e-5
-"""Of a result, relative to its largest magnitude."""
+"""Largest difference of a result, relative to its largest magnitude."""
 EXPORT = "torch.export"
 """The name of the problem of a model that PyTorch itself does not write to a file."""
 COLUMNS = ("model", "MB", "eager error", "compiled error", "read s", "compile s")
 
 
 def agrees(result: Result) -> bool:
-    """Return whether the file gave what PyTorch's eager mode gives, eagerly and compiled."""
+    """Return whether the file's results agree with PyTorch's eager mode, eagerly and compiled."""
     return not result.problems and max(result.errors.values()) <= TOLERANCE
 
 
@@ -39,7 +39,7 @@ def format_row(result: Result) -> list[str]:
 
 
 def format_rows(results: Sequence[Result]) -> str:
-    """Return the table, a summary, and what went wrong."""
+    """Return the table, a summary, and the failures."""
     exportable = [result for result in results if is_exportable(result)]
     said = f"{len(exportable)} of {len(results)} can be exported, {sum(map(agrees, exportable))} of them agree"
     return "\n".join([*hub.table(COLUMNS, map(format_row, results)), "", said, *hub.problems(results)])

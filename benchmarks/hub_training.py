@@ -11,9 +11,9 @@ from benchmarks.harness.sweep import OWN, Result, find_library, restart_on_one_t
 from graphc.base.installation import group_command
 
 DOUBLE_TOLERANCE = 1e-10
-"""Of a loss in f64."""
+"""Largest relative difference of a loss in f64."""
 FARTHEST = 3.0
-"""How far weights in f32 may be from those of a run in f64, over how far eager PyTorch's are."""
+"""Allowed distance of f32 weights from those of an f64 run, relative to eager PyTorch's distance."""
 COLUMNS = ("model", "f64 losses", "f32 distance over eager's", OWN, *hub.PEERS, "vs eager", "vs inductor")
 
 
@@ -44,7 +44,7 @@ def format_row(result: Result) -> list[str]:
 
 
 def format_rows(results: Sequence[Result]) -> str:
-    """Return the table, a summary, and what went wrong."""
+    """Return the table, a summary, and the failures."""
     agreed = f"{sum(map(agrees, results))} of {len(results)} agree"
     lines = [*hub.table(COLUMNS, map(format_row, results)), "", agreed, *hub.ratios(results), *hub.problems(results)]
     return "\n".join(lines)

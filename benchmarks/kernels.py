@@ -53,7 +53,7 @@ class Kernel:
     random: bool = False
     """Whether results differ from framework to framework."""
     step: Callable[[ModuleType], Callable[..., Any]] | None = None
-    """What torch does instead of ``build``: its own optimizer."""
+    """torch's replacement for ``build``, such as its own optimizer."""
 
 
 def _bytes(*shapes: Sequence[int], itemsize: int = 4) -> int:
@@ -63,8 +63,8 @@ def _bytes(*shapes: Sequence[int], itemsize: int = 4) -> int:
 def _gradient(
     forward: Callable[[ModuleType], Callable[..., Any]], inputs: int
 ) -> Callable[[ModuleType], Callable[..., Any]]:
-    """Return a function that computes a result and its gradient for the first ``inputs`` tensors; the last one is the
-    gradient of the result, or there is none when the result is one number."""
+    """Return a function that computes a result and its gradient for the first ``inputs`` tensors. The last tensor is
+    the gradient of the result; it is absent when the result is a scalar."""
 
     def build(framework: ModuleType) -> Callable[..., Any]:
         function = forward(framework)
@@ -340,7 +340,7 @@ def run_case(kernel: Kernel, peers: Sequence[str], rounds: int, seconds: float) 
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure and print."""
+    """Run the command; return the exit status."""
     options = parse(argv, __doc__ or "", list(CASES), PEERS)
     results = []
     for name in options.cases:

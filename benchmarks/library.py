@@ -186,7 +186,7 @@ NETS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
 
 
 class Figures(NamedTuple):
-    """What one library needs for one net."""
+    """Costs of one library for one net."""
 
     p50: float
     """Microseconds."""
@@ -198,7 +198,7 @@ class Figures(NamedTuple):
 
 
 class Built(NamedTuple):
-    """A program that measures a library, and what is known without running it."""
+    """A program that measures a library, and the figures known without running it."""
 
     program: Path | None
     code: int
@@ -206,7 +206,7 @@ class Built(NamedTuple):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the table."""
+    """Run the command; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.library", description=__doc__)
     parser.add_argument("--onnx2c", metavar="PATH", help="the program onnx2c")
     parser.add_argument("--calls", type=int, default=CALLS)

@@ -24,7 +24,7 @@ from graphc.errors import GraphcError
 
 _ROUNDS = 15
 _SECONDS = 0.004
-"""How long one function runs in a round at least."""
+"""Least seconds that one function runs in a round."""
 _SIZES = ((1, 3), (1, 6), (1000, 6), (1000, 8), (1000, 12), (100, 32), (1, 32), (1, 64), (1, 256))
 """(matrices, rows) of each."""
 _PAGE = Path(__file__).parent.parent / "docs" / "linalg.md"
@@ -74,7 +74,7 @@ def rows(names: Sequence[str], sizes: Sequence[tuple[int, int]]) -> list[str]:
 
 
 def main() -> int:
-    """Print the table."""
+    """Run the command; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--functions", default="cholesky,solve,inv,slogdet,qr,eigh,svd", help="which, by commas")
     parser.add_argument("--quick", action="store_true", help="two sizes")

@@ -1,9 +1,9 @@
-"""What this machine does, beside what is in use for a target: ``python -m benchmarks.machine [--target avx2]``.
+"""Figures of this machine, beside the constants in use for a target: ``python -m benchmarks.machine [--target avx2]``.
 
-Measures on one core, with code that graphc emits, those facts of ``graphc.codegen.machine.costs`` that stand by
-themselves: peak, latencies, reads from each cache, copies, packing. Others can only be found by times of whole kernels;
-they are listed as not measured. ``--read`` prints the speed of reading arrays of many sizes instead, ``--copy`` that of
-copying them, with ordinary stores and with those past the caches.
+Measures on one core, with code that graphc emits, the independent facts of ``graphc.codegen.machine.costs``: peak,
+latencies, reads from each cache, copies, packing. Others need times of whole kernels; they are listed as not measured.
+``--read`` prints instead the speed of reading arrays of many sizes, ``--copy`` that of copying them, with ordinary
+stores and with non-temporal ones.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from graphc.runtime.loader import Library, load_object
 from graphc.runtime.profile import measure_peak, time_calls
 
 _PASS = 0.002
-"""Seconds that a loop runs at least for each of its times: less than a turn of another process on this core."""
+"""Least seconds that a loop runs for each of its times: shorter than a time slice of another process on this core."""
 _TRIES = 25
 _LARGEST = 128 << 20
 """Bytes of arrays that no cache holds."""
@@ -44,14 +44,14 @@ _READ_BYTES = tuple(s << 10 for s in (16, 32, 64, 256, 512, 1024, 2048, 4096, 81
 _COPY_BYTES = tuple(m << 20 for m in (2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128))
 """Bytes read and written together."""
 _CLEARLY = 1.05
-"""How many times as fast the faster one of two kinds of stores is at least."""
+"""Least speedup of one kind of stores over the other that counts as clear."""
 _PRODUCT = 512
-"""Rows and columns of an operand that is packed."""
+"""Rows and columns of a packed operand."""
 _RANDOM = np.random.default_rng(0)
 
 
 class Measurements:
-    """What one core does with the instructions of a target; each figure is measured when it is asked for."""
+    """Figures of one core with the instructions of a target; each is measured on first use."""
 
     def __init__(self, target: Target):
         self.target = target
@@ -98,7 +98,7 @@ class Measurements:
         return self._round_ns(text, nbytes) / (nbytes // page) * self.ghz
 
     def copy_speed(self, nbytes: int, non_temporal: bool) -> float:
-        """Return bytes in a nanosecond, read and written, of a copy that touches so many."""
+        """Return the bytes per nanosecond, read and written, of a copy that touches ``nbytes``."""
         return nbytes / self._round_ns(probes.emit_copy(self.target, non_temporal), nbytes // 2)
 
     def non_temporal_bytes(self) -> float | None:
@@ -119,12 +119,12 @@ class Measurements:
         return self._kernel_cycles(text) / 1024 / self.operation_cycles
 
     def exponential_operations(self) -> float:
-        """Return operations that an exponential takes as long as."""
+        """Return the number of operations that take as long as an exponential."""
         text = "graph @e(%x: f32[4096]) -> (f32[4096]) {\n  %y = exp(%x) : f32[4096]\n  return %y\n}"
         return self._kernel_cycles(text) / (4096 / self.target.lanes(float32)) / self.operation_cycles
 
     def transposed_cycles(self) -> float:
-        """Return cycles of an element that is read by register transposes."""
+        """Return the cycles to read an element by register transposes."""
         text = """graph @t(%x: f32[64,64]) -> (f32[64,64]) {
           %y = transpose(%x) {permutation=[1,0]} : f32[64,64]
           return %y
@@ -167,7 +167,7 @@ class Measurements:
 
 
 def make_read(nbytes: int) -> Callable[[], None]:
-    """Return a call that reads so many bytes of memory once, in order."""
+    """Return a call that reads ``nbytes`` of memory once, in order."""
     target = running_target("host")
     step = probes.STEPS * target.vector_bytes
     source = _aligned(-(-nbytes // step) * step)
@@ -184,7 +184,7 @@ def make_read(nbytes: int) -> Callable[[], None]:
 
 
 def _aligned(nbytes: int) -> np.ndarray:
-    """Return zeros at the start of a page, in memory that is there."""
+    """Return zeros in resident memory, aligned to a page."""
     page = 4096
     raw = np.zeros(nbytes + page, np.uint8)
     raw.fill(0)
@@ -194,11 +194,11 @@ def _aligned(nbytes: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Field:
-    """A cost that is measured."""
+    """A measured cost."""
 
     unit: str
     source: str
-    """By what."""
+    """Formula of the measurement."""
     measure: Callable[[Measurements], float | None]
 
 
@@ -231,7 +231,7 @@ FIELDS: dict[str, Field] = {
     "lanes.transcendental": Field("operations", "exp of 4096", lambda m: m.exponential_operations()),
     "lanes.fold": Field("operations", "sums of lanes", lambda m: m.fold_cycles() / m.operation_cycles),
 }
-"""By name: record and field of the costs."""
+"""Fields by record and field name of the costs."""
 
 
 @dataclass(frozen=True)
@@ -269,7 +269,7 @@ def measure(target: Target, names: Sequence[str]) -> tuple[float, list[Line]]:
 
 
 def format_lines(title: str, ghz: float, lines: Sequence[Line], missing: Sequence[str]) -> str:
-    """Return a table in Markdown, and the names of what is not in it."""
+    """Return a table in Markdown, and the names of the fields missing from it."""
     rows = [
         f"{title}, one core at {ghz:.2f} GHz",
         "",
@@ -295,13 +295,13 @@ def _wrapped(names: Sequence[str]) -> list[str]:
 
 
 def read_table(target: Target, sizes: Sequence[int] = _READ_BYTES) -> list[dict[str, float]]:
-    """Return bytes in a nanosecond of reading arrays of so many bytes."""
+    """Return the bytes per nanosecond of reading arrays, by size."""
     m = Measurements(target)
     return [{"KiB": nbytes / 1024, "read": m.read_speed(nbytes)} for nbytes in sizes]
 
 
 def copy_table(target: Target, sizes: Sequence[int] = _COPY_BYTES) -> list[dict[str, float]]:
-    """Return bytes in a nanosecond, read and written, of copies that touch so many."""
+    """Return the bytes per nanosecond, read and written, of copies, by size."""
     m = Measurements(target)
     return [
         {"KiB": nbytes / 1024, "copy": m.copy_speed(nbytes, False), "past the caches": m.copy_speed(nbytes, True)}
@@ -310,7 +310,7 @@ def copy_table(target: Target, sizes: Sequence[int] = _COPY_BYTES) -> list[dict[
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure and print."""
+    """Run the command; return the exit status."""
     parser = argparse.ArgumentParser("python -m benchmarks.machine", description=__doc__)
     choices = ["host", *named_targets()]
     parser.add_argument(

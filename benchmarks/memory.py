@@ -77,7 +77,7 @@ def _answer(worker: Any) -> dict[str, Any]:
 
 
 def work(workload: Workload, contender: str) -> int:
-    """Return the worker: prepares, says what is planned, and runs a step for every line that it is given."""
+    """Run as the worker: prepare, print the plan, and run a step for every input line."""
     start = time.perf_counter()
     try:
         step, facts = (_peer_step if contender in PEERS else _own_step)(workload, contender)

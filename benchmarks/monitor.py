@@ -1,7 +1,7 @@
-"""What a monitor costs: a compiled training step of 100 layers with and without one, in alternating rounds.
+"""Cost of a monitor: a compiled training step of 100 layers with and without one, in alternating rounds.
 
-``python -m benchmarks.monitor [--width N] [--batch N] [--rounds N] [--json]``. Watched are what all layers return, its
-gradients, and the gradients of all parameters.
+``python -m benchmarks.monitor [--width N] [--batch N] [--rounds N] [--json]``. It watches the outputs of all layers,
+their gradients, and the gradients of all parameters.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from graphc.nn import functional as F
 
 LAYERS = 50
 STEPS = 5
-"""Of each kind in a round."""
+"""Steps of each kind in a round."""
 WARM_SECONDS = 0.15
 """Before these: for so long NumPy's threads keep a core busy after a product."""
 
@@ -76,7 +76,7 @@ def measure(rounds: int, width: int, batch: int) -> dict[str, float]:
 
 
 def main() -> None:
-    """Print the table."""
+    """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--width", type=int, default=256, help="of all layers (default: 256)")
     parser.add_argument("--batch", type=int, default=128, help="rows of the input (default: 128)")

@@ -1,9 +1,9 @@
-"""Models that torch exports to ONNX, read and compiled by graphc, ONNX Runtime and OpenVINO, on one core in turns.
+"""Models exported by torch to ONNX, read and compiled by graphc, ONNX Runtime and OpenVINO, on one core in turns.
 
 ``python -m benchmarks.onnx_files [--only TEXT] [--peers onnxruntime,openvino] [--rounds R] [--seconds S] [--json]``
 
-Eight files have fixed sizes, four sizes that the file leaves open. Needs torch and onnxscript for the export. Columns:
-KiB of the file, the largest difference from the first peer, seconds of reading, compiling and the first call of each.
+Eight files have fixed sizes, four have open ones. Needs torch and onnxscript for the export. Columns: KiB of the file,
+the largest difference from the first peer, seconds of reading, compiling and the first call of each.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class File:
 
     @property
     def name(self) -> str:
-        """What the table calls it."""
+        """Return the name in the table."""
         return f"{self.workload} [{', '.join(self.dims.values())}]" if self.dims else self.workload
 
 

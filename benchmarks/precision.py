@@ -104,7 +104,7 @@ def report(options: argparse.Namespace, results: Mapping[str, Result]) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure and print."""
+    """Run the command; return the exit status."""
     options = parse(argv, __doc__ or "", list(CASES), tuple(PRECISIONS))
     results: dict[str, Result] = {}
     for name in options.cases:

@@ -1,4 +1,4 @@
-"""Where the time of a workload goes by kernel, and what the machine allows: ``python -m benchmarks.roofline``."""
+"""Time of a workload by kernel, and the machine's lower bounds: ``python -m benchmarks.roofline``."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class Row:
     flops: int = 0
     bytes: int = 0
     floor: float = 0.0
-    """Seconds that the multiply-adds of products at the machine's peak, or the bytes at the speed of the cache that
-    holds what a call touches, take at least."""
+    """Least seconds: the multiply-adds of products at the machine's peak, or the bytes at the speed of the cache that
+    holds the data of a call."""
     modules: list[str] = field(default_factory=list)
 
     def add(self, call: KernelTime, roofline: Roofline, lanes: int) -> None:
-        """Count a call on a machine with so many lanes of f32."""
+        """Count a call on a machine with ``lanes`` lanes of f32."""
         self.calls += 1
         self.seconds += call.seconds
         self.flops += call.report.flops
@@ -77,14 +77,14 @@ def profile_workload(workload: Workload, seconds: float, target: Target) -> Prof
 
 
 def _state(model: Any, values: Sequence[Value]) -> dict[str, np.ndarray]:
-    """Return weights by path, and zeros for what an optimizer keeps."""
+    """Return weights by path, and zeros for the optimizer's state."""
     known = {name: t.detach().numpy() for name, t in model.state_dict().items()}
     bound = {input_path(v): v for v in values if input_class(v) != "input"}
     return {path: known.get(path, np.zeros(v.shape, v.dtype.numpy)) for path, v in bound.items()}
 
 
 def measured_roofline(machine: Machine, target: Target) -> Roofline:
-    """That of a target, with speeds that are measured: of the machine that was profiled, and of reading from caches."""
+    """Return the roofline of a target with measured speeds: the peak of the profiled machine, and reads from caches."""
     memory, found = machine.bandwidth / 1e9, _cache_speeds(target)
     caches = {level: max(speed, memory) for level, speed in found.items()}
     operations = machine.flops / 1e9 / 2 / target.lanes(float32)
@@ -143,7 +143,7 @@ def _line(name: str, row: Row, total: float, what: str) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure and print."""
+    """Run the command; return the exit status."""
     parser = argparse.ArgumentParser("python -m benchmarks.roofline", description=__doc__)
     parser.add_argument("cases", nargs="*", default=CASES, metavar="WORKLOAD", help=f"default: {' '.join(CASES)}")
     parser.add_argument("--rows", type=int, default=12, help="kernels that are listed (default: 12)")

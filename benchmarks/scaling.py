@@ -40,12 +40,12 @@ PAPER_RANKS = (8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
 
 
 def launcher() -> str | None:
-    """``mpiexec``: that beside this Python, or else that of the search path."""
+    """Return the path of ``mpiexec``: the one beside this Python, else that of the search path."""
     return shutil.which("mpiexec", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]))
 
 
 def run_ranks(order: Mapping[str, Any], ranks: int, environment: Mapping[str, str], limit: float) -> dict[str, Any]:
-    """What so many processes answer to an order of scaling_row; ``{"problem": ...}`` where they fail."""
+    """Return the answer of ``ranks`` processes to an order of scaling_row, or ``{"problem": ...}`` where they fail."""
     with tempfile.TemporaryDirectory(prefix="graphc-scaling-") as folder:
         path = Path(folder) / "order.json"
         path.write_text(json.dumps(order))
@@ -75,7 +75,7 @@ def run_ranks(order: Mapping[str, Any], ranks: int, environment: Mapping[str, st
 
 
 def orders(options: argparse.Namespace) -> list[tuple[dict[str, Any], int]]:
-    """What is measured, with the number of ranks."""
+    """Return the orders to measure, each with its number of ranks."""
     shared = {"rounds": options.rounds, "seconds": options.seconds}
     found: list[tuple[dict[str, Any], int]] = []
     for ranks in options.ranks:
@@ -88,7 +88,7 @@ def orders(options: argparse.Namespace) -> list[tuple[dict[str, Any], int]]:
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Return everything that is measured, as plain data."""
+    """Return all measurements as plain data."""
     rows = []
     with tempfile.TemporaryDirectory(prefix="graphc-scaling-caches-") as caches:
         environment = make_environment(1, Path(caches))
@@ -126,7 +126,7 @@ def numbers(text: str) -> list[float]:
 
 
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    """Return the options."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser("python -m benchmarks.scaling", description=(__doc__ or "").partition("\n\n")[0])
     add = parser.add_argument
     add("--cases", type=pick(list(CASES)), default=list(DEFAULT_CASES), metavar="A,B,..", help=", ".join(CASES))
@@ -164,8 +164,8 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def assumed(options: argparse.Namespace, local: Link) -> list[Assumed]:
-    """What the options assume; within a machine ``local``, which was measured, for ranks as fast as those here, and
-    DEVICES for others, unless the options say otherwise."""
+    """Return the assumptions of the options. The default is the measured link ``local`` within a machine, with ranks as
+    fast as those here, and DEVICES for others."""
     remote, found = Link(options.latency * 1e-6, options.bandwidth * 1e9), []
     for speed in options.speed:
         near = local if speed == 1 else DEVICES

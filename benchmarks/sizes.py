@@ -59,9 +59,9 @@ class Case:
     name: str
     build: Callable[[ModuleType], Any]
     shape: tuple[str | int, ...]
-    """Of the input, with the names of dimensions."""
+    """Shape of the input, with the names of dimensions."""
     dims: Mapping[str, tuple[int, int, int]]
-    """Least and greatest size, and what both are multiples of, by name."""
+    """Least and greatest size, and their common divisor, by name."""
     below: int | None = None
     """The number of indices to draw from, of an input of indices."""
 
@@ -74,7 +74,7 @@ class Case:
         return generator.standard_normal(shape, dtype=np.float32)
 
     def draw(self, count: int, seed: int = 0) -> list[dict[str, int]]:
-        """Return sizes of so many calls."""
+        """Return the sizes of ``count`` calls."""
         generator = random.Random(seed)
         return [
             {name: generator.randrange(low, high + 1, step) for name, (low, high, step) in self.dims.items()}
@@ -82,12 +82,12 @@ class Case:
         ]
 
     def limits(self, count: int) -> list[dict[str, int]]:
-        """About so many sizes: the least and the greatest ones, and some between them."""
+        """Return about ``count`` sizes: the least and the greatest ones, and some between them."""
         ends = [{name: d[i] for name, d in self.dims.items()} for i in (0, 1)]
         return [*ends, *self.draw(max(0, count - 2), 1)]
 
     def read(self, text: str) -> dict[str, int]:
-        """Return sizes from text: a number for each dimension, with ``x`` between them. ValueError for what is none."""
+        """Parse sizes: a number for each dimension, with ``x`` between them. Raise ValueError for other texts."""
         sizes = dict(zip(self.dims, map(int, text.split("x")), strict=True))
         for name, (low, high, step) in self.dims.items():
             if sizes[name] not in range(low, high + 1, step):
@@ -131,7 +131,7 @@ class Setting:
 
     @cached_property
     def model(self) -> Any:
-        """Of graphc."""
+        """Return graphc's model."""
         graphc.manual_seed(0)
         return self.case.build(graphc.nn).eval()
 
@@ -216,7 +216,7 @@ def called(compiled: Any) -> Run:
 
 
 def seconds_of(run: Run, inputs: Sequence[Array]) -> float:
-    """Return seconds that the calls take together."""
+    """Return the total seconds of the calls."""
     start = time.perf_counter()
     for x in inputs:
         run(x)
@@ -224,7 +224,7 @@ def seconds_of(run: Run, inputs: Sequence[Array]) -> float:
 
 
 def resident() -> int:
-    """Return bytes of this process that lie in memory."""
+    """Return the resident bytes of this process."""
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
@@ -270,7 +270,7 @@ def run_stream(case: Case, peers: Sequence[str], count: int) -> dict[str, Any]:
 
 
 def _warm_up() -> None:
-    """Compile something small: what a process does once is part of no compile that is measured."""
+    """Compile something small: one-time work of a process is not part of any measured compile."""
     rows = graphc.Dim("rows", 1, 8)
     called(graphc.compile(graphc.nn.Linear(4, 4), dims=[(rows, 4)]))(np.zeros((2, 4), np.float32))
 
@@ -404,7 +404,7 @@ def format_fixed(results: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure and print."""
+    """Run the command; return the exit status."""
     parser = make_parser(__doc__ or "", PEERS)
     parser.add_argument(
         "--only", default="", metavar="TEXT", help="the case of this name, or cases with it in their names"
@@ -433,7 +433,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def report(options: argparse.Namespace, cases: Sequence[Case], given: Mapping[str, Sequence[dict[str, int]]]) -> None:
-    """Measure the cases, at the sizes that are given if there are some, and print JSON or a table."""
+    """Measure the cases at the sizes on the command line, if any, and print JSON or a table."""
     if options.fixed:
         sizes = {c.name: given[c.name] or c.limits(options.count or 20) for c in cases}
         found: Any = {c.name: run_fixed(c, sizes[c.name], options.rounds, options.seconds) for c in cases}

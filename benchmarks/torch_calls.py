@@ -1,12 +1,11 @@
-"""What a call through torch.compile costs: beside Dynamo and AOTAutograd alone, and with live or frozen weights.
+"""Cost of a call through torch.compile: beside Dynamo and AOTAutograd alone, and with live or frozen weights.
 
     python -m benchmarks.torch_calls [--threads N] [--rounds N] [--inductor]
 
-The first table is a model of 72 numbers, whose time is that of the call: ``guards`` is a backend that gives back
-tensors it made before, so that what graphc adds to Dynamo is the difference; ``nothing`` is the same behind
-AOTAutograd. The second is ResNet-50 for one image: from a model
-file of graphc, with frozen weights, and with live ones; before it stand the megabytes of its weights, and of what is
-prepared of them. Times are medians over rounds in which all take turns.
+The first table is a model of 72 numbers, whose time is that of the call: ``guards`` is a backend that returns tensors
+created earlier, so that graphc's share is the difference to it; ``nothing`` is the same after AOTAutograd. The second
+is ResNet-50 for one image: from a model file of graphc, with frozen weights, and with live ones, with the megabytes of
+its weights and of their prepacked copies above it. Times are medians over rounds in which all take turns.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ Calls = Mapping[str, Callable[[], object]]
 
 
 def in_turns(calls: Calls, rounds: int, repeats: int) -> dict[str, float]:
-    """Return seconds of one call of each, the median over rounds of so many repeats."""
+    """Return the seconds of one call of each, the median over rounds of ``repeats`` calls."""
     for call in calls.values():
         for _ in range(WARM_CALLS):
             call()
@@ -53,14 +52,14 @@ def compiled(model: Any, backend: Any, **options: Any) -> Any:
 
 
 def guards(module: Any, examples: Sequence[Any]) -> Any:
-    """Return a backend that computes nothing: what Dynamo takes for itself."""
+    """Return a backend that computes nothing, to measure Dynamo alone."""
     output = next(node for node in module.graph.nodes if node.op == "output")
     made = tuple([torch.zeros(tuple(v.meta["example_value"].shape)) for v in output.args[0]])
     return lambda *args: made
 
 
 def nothing(module: Any, examples: Sequence[Any]) -> Any:
-    """The same of Dynamo and AOTAutograd."""
+    """Return a backend that computes nothing, to measure Dynamo and AOTAutograd."""
 
     def compiler(graph: Any, inputs: Sequence[Any]) -> Any:
         output = next(node for node in graph.graph.nodes if node.op == "output")
@@ -107,7 +106,7 @@ def resnet(rounds: int) -> dict[str, float]:
 
 
 def memory(model: Any, x: Any) -> tuple[int, int]:
-    """Return bytes of a model's parameters and buffers, and of what a call in inference prepares of them."""
+    """Return the bytes of a model's parameters and buffers, and of their prepacked copies for inference."""
     before = _prepared()
     call = compiled(model, "graphc")
     with torch.no_grad():
@@ -127,7 +126,7 @@ def _call(model: Any, x: Any) -> Callable[[], object]:
 
 
 def report(title: str, times: Mapping[str, float], base: str, unit: float, name: str) -> str:
-    """Return a table: times, and what they are more than the base."""
+    """Return a table of times and their excess over the base."""
     lines = [f"{title:<12}{name:>10}{'more':>10}{'ratio':>8}"]
     for key, seconds in times.items():
         more = (seconds - times[base]) / unit
@@ -136,7 +135,7 @@ def report(title: str, times: Mapping[str, float], base: str, unit: float, name:
 
 
 def main() -> None:
-    """Print both tables."""
+    """Run the command."""
     parser = argparse.ArgumentParser(description="What a call through torch.compile costs.")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=15)

@@ -19,7 +19,7 @@ from benchmarks.models.loops import LOOPS
 from benchmarks.workers.training_row import AUTOCAST, EAGER, INDUCTOR, NAMES, NARROW, TORCH
 
 TOLERANCE, NARROW_TOLERANCE = 1e-3, 3e-2
-"""Of the losses of the first steps, over the largest, in f32 and where products have bf16 factors."""
+"""Largest difference of the losses of the first steps, over the largest loss, in f32 and with bf16 factors."""
 
 
 def agrees(result: Result) -> bool:
@@ -31,7 +31,7 @@ def agrees(result: Result) -> bool:
 
 
 def best_ratio(result: Result, own: str = OWN) -> float | None:
-    """Return the time of PyTorch's fastest one, with factors like its own, over that of one of graphc's."""
+    """Return the time of PyTorch's fastest loop with the same kind of factors, over that of one of graphc's."""
     rivals = (EAGER, INDUCTOR) if own == OWN else TORCH
     times = [ms for name in rivals if (ms := result.ms(name)) is not None]
     mine = result.ms(own)
@@ -58,7 +58,7 @@ def run_loop(key: str, options: argparse.Namespace) -> Result:
 
 
 def format_rows(results: Sequence[Result], names: Sequence[str]) -> str:
-    """Return the table, and what went wrong."""
+    """Return the table, and the failures."""
     columns = ["loop", "weights", *names, "best of torch / graphc", "/ bf16", "losses apart", "first step s"]
     lines = table(columns, [_row(result, names) for result in results])
     lines += ["", f"{sum(map(agrees, results))} of {len(results)} agree"]
@@ -79,7 +79,7 @@ def _row(result: Result, names: Sequence[str]) -> list[str]:
 
 
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    """Return the options."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", metavar="TEXT", help="loops whose name contains this")
     parser.add_argument("--contenders", default=",".join(NAMES), metavar="NAMES", help="separated by commas")

@@ -1,4 +1,4 @@
-"""When a step hands its buckets over and asks for them: recorded, and with reductions that take no time."""
+"""Recorded plans of a step: when it hands over each bucket of gradients and asks for the result, without waiting."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from graphc.distributed.spans import START, WAIT, timeline
 
 
 class Silent(Alone):
-    """One process that takes itself for several: reductions do nothing. What it computes is of no use, the time that it
-    takes is that of a rank which never waits."""
+    """Process group of one process that pretends to be several: its reductions do nothing. The computed values are
+    meaningless; the time is that of a rank that never waits."""
 
     name = "silent"
 
@@ -24,10 +24,10 @@ class Silent(Alone):
         self.size = size
 
     def all_reduce(self, source: np.ndarray, result: np.ndarray, op: str) -> None:
-        """Do nothing."""
+        """Leave the array unchanged."""
 
     def gather_objects(self, value: Any) -> list[Any]:
-        """The same value for all."""
+        """Return the value for all ranks."""
         return [value] * self.size
 
 
@@ -51,6 +51,6 @@ def recorded_step(step: Callable[[], Any]) -> dict[str, Any]:
 
 
 def plan_of(name: str, samples: int, recorded: Mapping[str, Any]) -> Plan:
-    """Return the plan of a step that was recorded with reductions that take no time."""
+    """Return the plan of a step recorded with reductions that take no time."""
     buckets = [BucketTimes(b["nbytes"], b[START][0], b[WAIT][0]) for b in recorded["buckets"]]
     return Plan(name, samples, recorded["seconds"], tuple(buckets))

@@ -1,4 +1,4 @@
-"""What collectives take on paper: latency and bandwidth, rings and trees, machines with several ranks."""
+"""Models of collectives: latency and bandwidth, rings and trees, machines with several ranks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from math import inf
 import numpy as np
 
 Cost = Callable[[float], float]
-"""Seconds of a collective on so many bytes per rank."""
+"""Function of the bytes per rank that returns the seconds of a collective."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,11 @@ class Link:
     """Bytes per second of those that follow."""
 
     def shared_by(self, ranks: float) -> Link:
-        """What each of several ranks has that take turns on it."""
+        """Return the link of each rank when several take turns on this one."""
         return Link(self.latency * ranks, self.bandwidth / ranks, self.cached, self.beyond / ranks)
 
     def seconds(self, messages: float, nbytes: float) -> float:
-        """So many messages, one after the other, with so many bytes together."""
+        """Return the seconds of consecutive messages with ``nbytes`` in total."""
         near = min(nbytes, self.cached)
         return messages * self.latency + near / self.bandwidth + (nbytes - near) / self.beyond
 
@@ -62,7 +62,7 @@ ALGORITHMS = ("ring", "tree")
 
 @dataclass(frozen=True)
 class Network:
-    """Machines of ``per_node`` ranks each, with a link for those of one machine and a link for each machine, which its
+    """Machines of ``per_node`` ranks each, with a link between the ranks of a machine and a link per machine that its
     ranks share."""
 
     local: Link
@@ -70,7 +70,7 @@ class Network:
     per_node: int = 1
 
     def levels(self, ranks: int) -> list[Level]:
-        """What a collective goes through: first within each machine, then between machines."""
+        """Return the levels of a collective: first within each machine, then between machines."""
         near = min(ranks, self.per_node)
         found = [Level(near, self.local), Level(-(-ranks // near), self.remote)]
         return [level for level in found if level.count > 1]
@@ -94,12 +94,12 @@ class Network:
 
 
 _BETTER, _ROUNDING = 0.9, 1e-12
-"""By how much the sum of squares has to be less for a link with one figure more."""
+"""Factor by which the sum of squares must shrink to justify another figure in a link."""
 
 
 def fit(times: Mapping[int, float], ranks: int) -> Link:
-    """Return the link under which rings of ``ranks`` take the times, in seconds by bytes, that were measured: least
-    squares of the relative differences with no figure below zero, for the best place of ``cached`` among the sizes."""
+    """Fit a link to measured rings of ``ranks``, seconds by bytes: least squares of the relative differences with no
+    negative figure, for the best value of ``cached`` among the sizes."""
     sizes = np.array(sorted(times), float)
     spent = np.array([times[int(n)] for n in sizes])
     sent = (1 - 1 / ranks) * sizes
@@ -114,7 +114,7 @@ def fit(times: Mapping[int, float], ranks: int) -> Link:
 
 
 def _least(columns: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return the factors, none below zero, whose sum of the columns is nearest to one, and how far that is."""
+    """Return nonnegative factors for the columns whose weighted sum is nearest to one, and the remaining distance."""
     best, least = np.zeros(columns.shape[1]), inf
     for count in range(1, columns.shape[1] + 1):
         for chosen in map(list, combinations(range(columns.shape[1]), count)):
@@ -131,12 +131,12 @@ def _speed(inverse: float) -> float:
 
 
 def errors(times: Mapping[int, float], cost: Cost) -> dict[int, float]:
-    """By how much a model is off, relative to each time that was measured."""
+    """Return the relative error of a model for each measured time."""
     return {nbytes: cost(nbytes) / spent - 1 for nbytes, spent in times.items()}
 
 
 def interpolated(times: Mapping[int, float]) -> Cost:
-    """Return the times that were measured, and between them a power of the bytes; the nearest speed beyond them."""
+    """Return a cost that takes the measured times, a power law between them, and the nearest speed beyond them."""
     sizes = sorted(times)
     known = np.log([times[s] for s in sizes])
 
@@ -149,7 +149,7 @@ def interpolated(times: Mapping[int, float]) -> Cost:
 
 
 def sizes_until(most: int, least: int = 4 << 10, factor: int = 4) -> Sequence[int]:
-    """Return bytes of messages that are measured, each ``factor`` times the one before."""
+    """Return the sizes of measured messages in bytes, each ``factor`` times the previous one."""
     found = [least]
     while found[-1] * factor <= most:
         found.append(found[-1] * factor)

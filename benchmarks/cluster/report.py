@@ -1,4 +1,4 @@
-"""What scaling has measured and computed, as tables: figures, checks of the model, and many ranks on paper."""
+"""Tables of measured and computed scaling: figures, checks of the model, and predictions for many ranks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def times_of(row: Row) -> dict[int, float]:
 
 
 def plans_of(measured: Measured) -> dict[str, Plan]:
-    """Return the plans that were recorded, by case, each on the fewest ranks, at the speed of a rank alone."""
+    """Return the recorded plans by case, each on the fewest ranks, at the speed of a rank alone."""
     found: dict[str, Plan] = {}
     for row in sorted(rows_of(measured, "training", OWN), key=lambda r: r["ranks"]):
         if row["plan"] and row["case"] not in found:
@@ -52,14 +52,14 @@ class Training:
     alone: float
     """Seconds of a step of one rank, while the others wait."""
     beside: float
-    """Of all ranks at once, without reductions."""
+    """Seconds of all ranks at once, without reductions."""
     parallel: float
     reduction: float
-    """Of the reductions by themselves."""
+    """Seconds of the reductions alone."""
 
     @property
     def efficiency(self) -> float:
-        """Return samples per second of all ranks over as many times those of one."""
+        """Return the samples per second of all ranks, over those of one times the number of ranks."""
         return self.alone / self.parallel
 
     @property
@@ -74,7 +74,7 @@ class Training:
 
 
 def trainings(measured: Measured) -> list[Training]:
-    """Return all steps that were measured."""
+    """Return all measured steps."""
     found = []
     for row in rows_of(measured, "training"):
         best = {kind: min(row["seconds"][kind]) for kind in ("alone", "beside", "parallel", "reduction")}
@@ -85,7 +85,7 @@ def trainings(measured: Measured) -> list[Training]:
 
 @dataclass(frozen=True)
 class StepCheck:
-    """What the model says of a step that was measured, in seconds."""
+    """Prediction of the model for a measured step, in seconds."""
 
     case: str
     ranks: int
@@ -101,14 +101,14 @@ class Checks:
     """The model beside the measurements."""
 
     local: Link
-    """The link under which rings take the times that were measured on the fewest ranks."""
+    """Link fitted to the times of rings on the fewest ranks."""
     ranks: int
     reductions: dict[int, dict[int, float]]
-    """By ranks and bytes: by how much the model is off, relative to the time measured."""
+    """Relative errors of the model, by ranks and bytes."""
     steps: list[StepCheck]
 
     def as_json(self) -> dict[str, Any]:
-        """Return plain data."""
+        """Return the checks as JSON data."""
         return asdict(self)
 
 
@@ -138,7 +138,7 @@ def _ring(link: Link, ranks: int, fewest: int, cores: int) -> Cost:
 
 
 Paper = Sequence[tuple[Assumed, Mapping[str, list[PaperRow]]]]
-"""What was assumed, and the rows of each case."""
+"""Assumptions, each with the rows of each case."""
 
 
 def on_paper(measured: Measured, assumed: Sequence[Assumed]) -> Paper:
@@ -148,7 +148,7 @@ def on_paper(measured: Measured, assumed: Sequence[Assumed]) -> Paper:
 
 
 def paper_as_json(paper: Paper) -> list[dict[str, Any]]:
-    """Return plain data."""
+    """Return the predictions as JSON data."""
     return [
         {**asdict(assumed), "cases": {case: [asdict(row) for row in rows] for case, rows in found.items()}}
         for assumed, found in paper

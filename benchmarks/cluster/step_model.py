@@ -1,4 +1,4 @@
-"""The time of a data parallel step on paper, from when its buckets are ready and what their reductions take."""
+"""Model of a data parallel step: its time from the recorded times of its buckets and the cost of their reductions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PLAIN, ZERO = "plain", "ZeRO-1"
 
 @dataclass(frozen=True)
 class BucketTimes:
-    """A bucket of gradients in a step that waits for no reduction; times are seconds from the step's beginning."""
+    """Bucket of gradients in a step that waits for no reduction; times are seconds from the step's beginning."""
 
     nbytes: int
     ready: float
@@ -26,53 +26,53 @@ class Plan:
 
     name: str
     samples: int
-    """Of one rank."""
+    """Samples of one rank."""
     seconds: float
-    """Of the whole step, without reductions."""
+    """Seconds of the whole step, without reductions."""
     buckets: tuple[BucketTimes, ...]
-    """In the order in which they are reduced, which is that of ``ready`` and of ``needed``."""
+    """Buckets in the order of their reductions, which is also that of ``ready`` and ``needed``."""
 
     @property
     def nbytes(self) -> int:
-        """Of all gradients."""
+        """Return the bytes of all gradients."""
         return sum(b.nbytes for b in self.buckets)
 
     @property
     def update(self) -> float:
-        """Return seconds of the optimizer: from the first bucket that it asks for to the end."""
+        """Return the seconds of the optimizer: from its first request for a bucket to the end."""
         return self.seconds - self.buckets[0].needed if self.buckets else 0.0
 
 
 @dataclass
 class Step:
-    """What a step takes with its reductions."""
+    """Time of a step with its reductions."""
 
     seconds: float
     exposed: float
-    """For which computing waits, or stands still because its core is busy with a reduction."""
+    """Seconds in which computing waits, or pauses because its core runs a reduction."""
     communication: float
-    """Of all collectives, one after the other."""
+    """Seconds of all collectives, one after the other."""
     spans: list[tuple[str, float, float]] = field(default_factory=list)
     """Collectives with beginning and end."""
 
     def efficiency(self, plan: Plan) -> float:
-        """Return the samples per second of a rank over those of a rank alone."""
+        """Return the samples per second of a rank, relative to a rank alone."""
         return plan.seconds / self.seconds
 
 
 class _Run:
-    """The clock of the thread that computes, and that of the one that communicates."""
+    """Clocks of the computing thread and of the communicating one."""
 
     def __init__(self, overlap: float):
         self.overlap = overlap
         self.delay = 0.0
-        """By how much the thread that computes is late."""
+        """Delay of the computing thread."""
         self.free = 0.0
-        """When the other thread is done with what it has."""
+        """Time at which the other thread becomes free."""
         self.spans: list[tuple[str, float, float]] = []
 
     def begin(self, name: str, at: float, seconds: float) -> float:
-        """Return a collective that is asked for at that point of the step; gives the time of its end."""
+        """Begin a collective requested at that point of the step; return the time of its end."""
         start = max(at + self.delay, self.free)
         self.free = start + seconds
         self.delay += (1 - self.overlap) * seconds
@@ -85,8 +85,8 @@ class _Run:
 
 
 def plain(plan: Plan, reduce: Cost, overlap: float = 1.0) -> Step:
-    """Return a step whose buckets are all-reduced. ``overlap``: which part of a reduction's time its rank computes
-    meanwhile: 1 where a core or a device does the communication, 0 where it takes that of the computing."""
+    """Predict a step whose buckets are all-reduced. ``overlap`` is the fraction of a reduction's time in which its rank
+    goes on computing: 1 if another core or a device communicates, 0 if communication takes the time of computing."""
     run = _Run(overlap)
     ends = [run.begin(f"reduce {i}", b.ready, reduce(b.nbytes)) for i, b in enumerate(plan.buckets)]
     for bucket, end in zip(plan.buckets, ends, strict=True):
@@ -113,7 +113,7 @@ def sharded(plan: Plan, half: Cost, ranks: int, overlap: float = 1.0) -> Step:
 
 
 def _updates(plan: Plan) -> list[float]:
-    """Return seconds of the optimizer's work on each bucket: by its bytes."""
+    """Return the seconds of the optimizer's work on each bucket, in proportion to its bytes."""
     return [plan.update * b.nbytes / max(1, plan.nbytes) for b in plan.buckets]
 
 
@@ -144,14 +144,14 @@ class Row:
 
 @dataclass(frozen=True)
 class Assumed:
-    """What is assumed of many ranks."""
+    """Assumptions about many ranks."""
 
     network: Network
     ranks: tuple[int, ...]
     overlap: float = 1.0
     """See ``plain``."""
     speed: float = 1.0
-    """How many times as fast a rank computes as the one whose plan was recorded."""
+    """Speed of a rank, relative to the recorded one."""
 
 
 def slower(plan: Plan, factor: float) -> Plan:

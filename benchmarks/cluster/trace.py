@@ -9,7 +9,7 @@ from typing import Any
 from graphc.distributed.spans import REDUCE, START, WAIT
 
 COMPUTE, REDUCTIONS = 0, 1
-"""Rows of a rank: the thread that computes, and that which communicates."""
+"""Rows of a rank: the computing thread, and the communicating one."""
 
 
 def chrome_trace(name: str, ranks: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -27,7 +27,7 @@ def chrome_trace(name: str, ranks: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def pieces(rank: dict[str, Any]) -> list[tuple[int, str, float, float]]:
-    """Return row, name, beginning and end, in seconds, of what a rank does in a step: computing is what is between
+    """Return the row, name, beginning and end, in seconds, of each activity of a rank in a step; it computes between
     waits."""
     found: list[tuple[int, str, float, float]] = []
     for bucket in rank["buckets"]:
@@ -62,7 +62,7 @@ _COLOURS = {"compute": "#7aa6c2", "wait": "#d9d9d9", "reduce": "#e08e45"}
 
 
 def picture(name: str, ranks: Sequence[dict[str, Any]]) -> str:
-    """The same as an SVG: for each rank a row of the thread that computes and one of that which reduces."""
+    """Draw the step as an SVG, with a row for the computing and one for the reducing thread of each rank."""
     zero = min(rank["begin"] for rank in ranks)
     last = max(rank["begin"] + rank["seconds"] for rank in ranks) - zero
     height = 40 + 2 * len(ranks) * (_HEIGHT + _GAP)

@@ -24,7 +24,7 @@ LEAST = 0.97
 
 @dataclass(frozen=True)
 class Turns:
-    """How workers are timed."""
+    """Settings for timing workers."""
 
     rounds: int = ROUNDS
     seconds: float = 0.3
@@ -35,7 +35,7 @@ class Turns:
 
 @dataclass(frozen=True)
 class Change:
-    """What became of one workload."""
+    """Outcome of one workload."""
 
     ratio: float
     """Median over the rounds of the commit's time over this tree's: below 1, this tree is slower."""
@@ -45,7 +45,7 @@ class Change:
 
     @property
     def counts(self) -> bool:
-        """Return whether it lies outside of what the same code shows."""
+        """Return whether the change exceeds the spread of the same code."""
         return not self.low <= self.ratio <= self.high
 
     @property
@@ -87,7 +87,7 @@ def run(commit: str, workloads: Sequence[str], turns: Turns, tell: Tell, module:
 
 
 def judge(row: Row) -> Change | None:
-    """What became of a workload; None where it has no times."""
+    """Return the outcome of a workload; None where it has no times."""
     times = {name: row.peers[name].rounds_ms for name in (NOW, AGAIN, THEN)}
     if not all(times.values()):
         return None

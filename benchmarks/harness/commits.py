@@ -11,9 +11,9 @@ from pathlib import Path
 from benchmarks.harness.process import ROOT
 
 MEASURED = ("graphc", "graphc_launch.py")
-"""What is taken from the commit."""
+"""Files taken from the commit."""
 MEASURING = ("benchmarks", "tools")
-"""What is taken from this tree for every commit, so that all are measured in the same way."""
+"""Folders taken from this tree for every commit, so that the same code measures all."""
 
 
 def resolve(commit: str, root: Path = ROOT) -> str:

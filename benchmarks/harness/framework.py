@@ -1,4 +1,4 @@
-"""Build and runs workloads with torch or graphc, which share the names that are used here."""
+"""Build and run workloads with torch or graphc, by the names that both share."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def prepare_steps(
 
 
 def write_reference(framework: ModuleType, workload: Workload, folder: Path) -> None:
-    """Write the weights that every peer uses, and the eager numbers that they are compared with, into `folder`."""
+    """Write the weights for all peers, and the eager numbers to compare with, into `folder`."""
     model = build_model(framework, workload)
     np.savez(folder / WEIGHTS, **read_weights(model))  # type: ignore[arg-type]
     if workload.train:

@@ -1,4 +1,4 @@
-"""Measure one workload: sets every peer up, compares their numbers, then times them in turns."""
+"""Measure one workload: set every peer up, compare their numbers, then time them in turns."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Tell = Callable[[str], None]
 
 @dataclass
 class Figures:
-    """What one peer did on one workload."""
+    """Measurements of one peer on one workload."""
 
     rounds_ms: list[float] = field(default_factory=list)
     """Median milliseconds of a call, one per round."""
@@ -30,9 +30,9 @@ class Figures:
     error: float | None = None
     """Largest absolute difference from the reference over the reference's largest magnitude."""
     unlimited: str = ""
-    """What ran with more instructions than the target has."""
+    """Kernels that ran with more instructions than the target has."""
     problem: str = ""
-    """Why there are no times: an error's first line, or what the peer lacks."""
+    """Reason for missing times: an error's first line, or a missing package."""
 
     @property
     def ms(self) -> float | None:
@@ -49,7 +49,7 @@ class Row:
 
     @property
     def best_peer(self) -> str | None:
-        """Return the fastest peer that is not graphc."""
+        """Return the fastest peer other than graphc."""
         timed = {name: figures.ms for name, figures in self.peers.items() if name not in OWN and figures.ms is not None}
         return min(timed, key=lambda name: timed[name]) if timed else None
 
@@ -74,7 +74,7 @@ def relative_error(numbers: Array, reference: Array) -> float:
 
 
 def prepare_reference(workload: str, folder: Path, onnx: bool, environment: Mapping[str, str]) -> dict[str, str | None]:
-    """Write weights, reference numbers and, where asked, the ONNX file into `folder`; return what was written."""
+    """Write weights, reference numbers and, on request, the ONNX file into `folder`; return the process's answer."""
     command = [
         sys.executable,
         "-m",

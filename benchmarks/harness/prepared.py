@@ -1,4 +1,4 @@
-"""What a peer hands to the worker for one workload: a call to time, and numbers to compare."""
+"""A peer's prepared workload for the worker: a call to time, and numbers to compare."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ CHECKED_STEPS = 3
 
 
 class NotProvidedError(Exception):
-    """The peer has no version of this workload."""
+    """Raised by a peer without a version of this workload."""
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A workload that is compiled and has run once."""
+    """A workload, compiled and run once."""
 
     call: Callable[[], object]
     """One inference or one training step, from Python, inputs ready."""
@@ -25,4 +25,4 @@ class Prepared:
     first_call_s: float
     """Seconds from the model to its first result: tracing, compiling, loading, running."""
     unlimited: str = ""
-    """What runs with more instructions than the target has, although the peer is held to it."""
+    """Kernels that use more instructions than the target has, although the peer is limited to it."""

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from graphc.codegen.machine.target import Target
 
 PROBE = "graphc_probe"
-"""Symbol of ``void graphc_probe(ptr table)``; the table holds i64: the number of rounds, the address of what is read,
-that of what is written, and the bytes that a round goes over."""
+"""Symbol of ``void graphc_probe(ptr table)``; the table holds i64: number of rounds, address to read, address to write,
+and bytes per round."""
 STEPS = 8
 """Operations in a row, or vectors side by side, in an iteration."""
 
@@ -56,8 +56,8 @@ _EACH_ROUND = "  %i = phi i64 [ 0, %entry ], [ %next, %loop ]"
 
 
 def _over_bytes(steps: Sequence[str], stride: int, before: Sequence[str] = (), start: str = "0") -> list[str]:
-    """Return a round that goes over all bytes: ``steps`` at ``%at``, which begins at ``start`` and moves by STEPS
-    strides. ``before`` begins with the phis of what passes from round to round, by ``%entry`` and ``%end``."""
+    """Emit a round over all bytes: ``steps`` at ``%at``, which begins at ``start`` and advances by STEPS strides.
+    ``before`` begins with the phis of values carried from round to round, by ``%entry`` and ``%end``."""
     return [
         "  %i = phi i64 [ 0, %entry ], [ %next, %end ]",
         *before,
@@ -73,7 +73,7 @@ def _over_bytes(steps: Sequence[str], stride: int, before: Sequence[str] = (), s
 
 
 def _total(operation: str, kind: str) -> list[str]:
-    """Store what ``operation`` makes of ``%b0`` and all that follow, of a type of LLVM."""
+    """Reduce ``%b0`` and the following accumulators by ``operation`` and store the result; ``type`` is an LLVM type."""
     sums = [f"  %s{k} = {operation} {kind} %{f's{k - 1}' if k > 1 else 'b0'}, %b{k}" for k in range(1, STEPS)]
     return [*sums, f"  store {kind} %s{STEPS - 1}, ptr %target, align 4"]
 
@@ -114,8 +114,8 @@ def emit_chain(target: Target) -> str:
 
 
 def emit_read(target: Target, stride: int, turn: int = 0) -> str:
-    """Return a round reads vectors ``stride`` bytes apart from all bytes; where ``turn`` is given the next one begins a
-    cache line behind it, up to so many bytes from the start (a power of two)."""
+    """Emit rounds that read vectors ``stride`` bytes apart from all bytes. With ``turn`` the next round begins a cache
+    line later, up to ``turn`` bytes from the start (a power of two)."""
     vector = _vector(target, "i32")
     loads = []
     for k in range(STEPS):
@@ -149,7 +149,7 @@ def emit_copy(target: Target, non_temporal: bool) -> str:
 
 
 def emit_folds(target: Target) -> str:
-    """Return a round adds up the lanes of STEPS vectors that lie in memory."""
+    """Emit rounds that add up the lanes of STEPS vectors in memory."""
     vector, lanes = _vector(target), target.vector_bytes // 4
     function = f"float @llvm.vector.reduce.fadd.v{lanes}f32"
     folds = []

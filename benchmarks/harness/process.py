@@ -36,8 +36,8 @@ LIMITS = {
         "XLA_FLAGS": "--xla_cpu_max_isa=AVX512",
     },
 }
-"""By target: what holds oneDNN (in torch and openvino), torch's own kernels, MKL and XLA to its instructions, or to the
-nearest that they know."""
+"""Environment variables that limit oneDNN (in torch and openvino), torch's own kernels, MKL and XLA to a target's
+instructions, or to the nearest level that they know, by target."""
 UNLIMITED = ("onnxruntime",)
 """Peers that nothing holds to fewer instructions than the machine has."""
 TARGET = "GRAPHC_BENCHMARK_TARGET"
@@ -64,7 +64,8 @@ def make_environment(threads: int, caches: Path, target: str = "host") -> dict[s
 
 
 def limits_note(target: str, names: Sequence[str]) -> str:
-    """Return what holds the peers `names` to a target's instructions, and which ones nothing does; empty for `host`."""
+    """Describe how the peers `names` are limited to a target's instructions, and which peers are not; empty for
+    `host`."""
     if target not in LIMITS:
         return ""
     held = ", ".join(f"{variable}={value}" for variable, value in LIMITS[target].items())
@@ -122,7 +123,7 @@ class WorkerProcess:
         return self._process.poll() is None
 
     def close(self) -> None:
-        """End the process."""
+        """End the process, by force if it does not end itself."""
         if self._process.stdin is not None and not self._process.stdin.closed:
             with contextlib.suppress(BrokenPipeError):
                 self._process.stdin.close()

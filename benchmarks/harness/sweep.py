@@ -1,4 +1,4 @@
-"""What the sweeps over kernels, products and convolutions share: cases, measuring in turns, floors, tables."""
+"""Shared parts of the sweeps over kernels, products and convolutions: cases, measuring in turns, floors, tables."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class Result:
 
     name: str
     facts: dict[str, Any]
-    """What the case is: shapes, bytes, operations, and derived figures."""
+    """Description of the case: shapes, bytes, operations, and derived figures."""
     rounds_ms: dict[str, list[float]] = field(default_factory=dict)
     """Milliseconds per call of each contender, one per round."""
     problems: dict[str, str] = field(default_factory=dict)
-    """Why a contender has no times."""
+    """Reasons for missing times, by contender."""
     errors: dict[str, float] = field(default_factory=dict)
     """Largest relative difference from the reference."""
 
@@ -51,7 +51,7 @@ class Result:
 
     @property
     def best_peer(self) -> str | None:
-        """Return the fastest contender that is not graphc."""
+        """Return the fastest contender other than graphc."""
         times = {name: statistics.median(r) for name, r in self.rounds_ms.items() if name != OWN and r}
         return min(times, key=times.__getitem__) if times else None
 
@@ -90,7 +90,7 @@ def make_onnx_session(onnxruntime: ModuleType, model: bytes) -> Any:
 
 
 def make_openvino_request(openvino: ModuleType, model: bytes, precision: str = "f32") -> Any:
-    """Return a request on one thread, in float32 or what else it may compute with."""
+    """Return a request on one thread, in float32 or another precision that is allowed."""
     settings = {"INFERENCE_NUM_THREADS": 1, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": precision}
     core = openvino.Core()
     return core.compile_model(core.read_model(model, b""), "CPU", settings).create_infer_request()
@@ -105,8 +105,8 @@ def native_call(stages: Stages, inputs: Sequence[np.ndarray]) -> Call:
 
 
 def measure(result: Result, makers: Mapping[str, Callable[[], Call]], rounds: int, seconds: float) -> Result:
-    """Build every contender, compare what they give with the first peer's numbers (graphc's own where there is no
-    peer), and time them in turns, each round starting with another one."""
+    """Build every contender, compare their results with the first peer's (graphc's own without a peer), and time them
+    in turns; each round starts with another one."""
     calls: dict[str, Call] = {}
     numbers: dict[str, list[np.ndarray]] = {}
     for name, make in makers.items():
@@ -128,7 +128,7 @@ def measure(result: Result, makers: Mapping[str, Callable[[], Call]], rounds: in
 
 
 def arrays_of(value: Any) -> list[np.ndarray]:
-    """Copies of the arrays and tensors in a result, in order, those of records of named fields too."""
+    """Copy the arrays and tensors in a result, in order, including those in fields of named records."""
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, tuple | list):
@@ -140,8 +140,8 @@ def arrays_of(value: Any) -> list[np.ndarray]:
 
 
 def difference(found: Sequence[np.ndarray], reference: Sequence[np.ndarray]) -> float:
-    """Return largest absolute difference over the largest finite magnitude; infinite where shapes differ, and where
-    either has a value that is infinite or no number and the other has not the same."""
+    """Return the largest absolute difference over the largest finite magnitude; infinite for different shapes, and
+    where one side has a non-finite value that the other does not equal."""
     if [a.shape for a in found] != [a.shape for a in reference]:
         return float("inf")
     worst = 0.0
@@ -156,8 +156,8 @@ def difference(found: Sequence[np.ndarray], reference: Sequence[np.ndarray]) -> 
 
 @functools.cache
 def copy_seconds(nbytes: int) -> float:
-    """Return seconds to move this many bytes, read and written together, by copying a block of half the size: what is
-    in a cache between calls of a kernel is so for the copy too."""
+    """Return the seconds to move ``nbytes``, read and written together, by copying a block of half the size, so that
+    data that a cache holds between calls of a kernel stay there for the copy too."""
     half = max(64, nbytes // 2)
     return 2 * half / copy_bandwidth(half)
 
@@ -169,7 +169,7 @@ def floor_seconds(nbytes: int, flops: int, double: bool = False) -> float:
 
 
 def fill(shape: Sequence[int], seed: int, dtype: Any = np.float32) -> np.ndarray:
-    """Return normal numbers."""
+    """Return normal numbers in an array of this shape."""
     return np.random.default_rng(seed).standard_normal(tuple(shape)).astype(dtype)
 
 
@@ -198,7 +198,7 @@ def make_parser(doc: str, peers: Sequence[str]) -> argparse.ArgumentParser:
 
 
 def parse_with(parser: argparse.ArgumentParser, argv: Sequence[str] | None, peers: Sequence[str]) -> argparse.Namespace:
-    """What a parser of ``make_parser`` reads; pins this process to one core."""
+    """Parse with a parser of ``make_parser``, and pin this process to one core."""
     options = parser.parse_args(argv)
     options.peers = [name for name in options.peers.split(",") if name]
     unknown = set(options.peers) - set(peers)
@@ -220,7 +220,7 @@ def parse(argv: Sequence[str] | None, doc: str, names: Sequence[str], peers: Seq
 
 
 def tell(text: str) -> None:
-    """Progress, to stderr."""
+    """Print progress to stderr."""
     print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
 
 
@@ -245,7 +245,7 @@ def report(options: argparse.Namespace, results: Sequence[Result], columns: Sequ
 
 
 def format_table(results: Sequence[Result], columns: Sequence[str], names: Sequence[str]) -> str:
-    """Return the table, a summary of the ratios, and what is missing."""
+    """Return the table, a summary of the ratios, and the missing rows."""
     lines = [f"| case | {' | '.join([*columns, *names, 'ratio'])} |", "|" + "---|" * (len(columns) + len(names) + 2)]
     for r in results:
         cells = [r.name, *(str(r.facts.get(c, "-")) for c in columns)]

@@ -1,4 +1,4 @@
-"""Print rows of figures as a Markdown table with what is missing below it."""
+"""Print rows of figures as a Markdown table, with the missing entries below it."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Models, training loops and operator calls that are measured, each written once for any framework."""
+"""Measured models, training loops and operator calls, each written once for any framework."""

@@ -11,14 +11,14 @@ from benchmarks.models.more import package_of
 
 @dataclass(frozen=True)
 class Shape:
-    """Of a decoder."""
+    """Sizes of a decoder."""
 
     width: int = 768
     heads: int = 12
     layers: int = 8
     vocabulary: int = 8192
     places: int = 512
-    """Tokens that the caches have room for."""
+    """Capacity of the caches, in tokens."""
     gated: bool = True
     """RMS norms, gated perceptrons and no biases; else layer norms, GELU, biases, and logits by the table of tokens."""
 
@@ -33,7 +33,7 @@ class Shape:
 
 
 SHAPES = {"gated": Shape(), "gpt2": Shape(layers=12, vocabulary=50257, places=1024, gated=False)}
-"""By name; ``gpt2`` has the sizes of GPT-2 with 124M parameters (Radford et al. 2019)."""
+"""Shapes by name; ``gpt2`` has the sizes of GPT-2 with 124M parameters (Radford et al. 2019)."""
 
 
 def make_layer(nn: ModuleType, shape: Shape) -> Any:
@@ -87,7 +87,7 @@ def build_decoder(nn: ModuleType, shape: Shape) -> Any:
             return self.head(x) if gated else F.linear(x, self.tokens.weight)
 
         def up_to(self, token, place: int):
-            """The same of a place that is a size: what comes behind it is neither read nor hidden."""
+            """Attend up to a position given as a size: later entries are not even read."""
             x = self.begin(token, package.arange(place, place + 1))
             for layer in self.layers:
                 query, key, value = layer.split(x)

@@ -1,6 +1,6 @@
-"""Operator calls that are measured in eager mode, over all families, each as an expression for any framework.
+"""Operator calls for measuring eager mode, over all families, each an expression for any framework.
 
-``lib`` is ``torch`` or ``graphc``, ``F`` its ``nn.functional``; the other names are operands, see ``operands``.
+``lib`` is ``torch`` or ``graphc``, ``F`` its ``nn.functional``; `operands` supplies the other names.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ SIZES = {"small": (8, 16), "medium": (128, 256)}
 
 
 def expressions() -> list[str]:
-    """Return all expressions."""
+    """Return the expressions of all families."""
     return [e for family in CALLS.values() for e in family]
 
 

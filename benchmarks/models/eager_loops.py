@@ -1,4 +1,4 @@
-"""Training loops that are measured in eager mode: those of ``loop``, and six more of other families."""
+"""Training loops for measuring eager mode: those of ``loop``, and six more of other families."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.loop import LOOPS as COMMON
 
 Loop = tuple[Any, list[np.ndarray], Any, Any]
-"""A model, its input and what the loss compares with, the loss, and what makes an optimizer."""
+"""A model, its input and targets, the loss, and the optimizer's constructor."""
 
 
 def gated(lib: Any) -> Loop:

@@ -22,7 +22,7 @@ class Model:
     make: Callable[[ModuleType], Any]
     """The module, made by the functions of its library."""
     inputs: Mapping[str, Callable[[], Any]] = field(default_factory=dict)
-    """The arguments of a call, by name; those of a model of images are its one image instead."""
+    """Arguments of a call, by name; a model of images takes one image instead."""
     side: int = 0
     """Height and width of the image."""
 
@@ -44,10 +44,10 @@ class Model:
 
 
 def load_collection(name: str) -> ModuleType:
-    """Return the library. ImportError where it is missing.
+    """Import the library; raise ImportError where it is missing.
 
-    timm and transformers import torchvision, whose compiled operators do not load beside each build of torch; no model
-    here needs them, so what declares their results is left out then.
+    timm and transformers import torchvision, whose compiled operators do not load beside each build of torch. No model
+    here needs them, so the declarations of their results are skipped then.
     """
     register = torch.library.register_fake
 
@@ -68,8 +68,8 @@ def load_collection(name: str) -> ModuleType:
 
 
 def vary(module: Any) -> None:
-    """Draw anew, near what they are, the parameters and statistics whose elements are all equal: branches that begin at
-    zero, as the last scale of a residual block, would hide what is computed in them."""
+    """Redraw, near their values, the parameters and statistics whose elements are all equal: branches that begin at
+    zero, such as the last scale of a residual block, would hide their contents."""
     with torch.no_grad():
         for value in [*module.parameters(), *module.buffers()]:
             if not value.is_floating_point() or value.numel() < 2 or bool((value != value.flatten()[0]).any()):
@@ -202,5 +202,5 @@ TRAINED = {
         for name in ("bert", "distilbert", "gpt2", "bart", "vit", "mobilebert")
     },
 }
-"""Models for training, those of images small enough for some steps in f64. None computes a part in f32 whatever its
-weights are, as the normalization of Llama and T5 does, so f64 is compared to its own last digits."""
+"""Models for training; those of images are small enough for some steps in f64. No model computes in f32 regardless of
+its weights, as the normalization of Llama and T5 does, so that f64 results are compared to the last digits."""

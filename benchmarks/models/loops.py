@@ -1,8 +1,8 @@
-"""Training loops that are measured, each written once for any framework with PyTorch's functions.
+"""Training loops, each written once for any framework with PyTorch's functions.
 
-A loop takes the framework (``torch`` or ``graphc``) and what wraps its models before they are called: nothing, or the
-framework's ``compile``. ``part`` is a step as loops write it, gradients, limits on them and updates included;
-``rest`` is what stays outside, schedules.
+A loop takes the framework (``torch`` or ``graphc``) and a wrapper for its models: the identity, or the framework's
+``compile``. ``part`` is a step in the user's code, with gradients, clipping and updates; ``rest`` is the work outside
+of steps, such as schedules.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Batch = tuple[np.ndarray, ...]
 
 
 class Loop(ABC):
-    """What all loops have."""
+    """Base of all loops."""
 
     parts = 1
     """Calls of ``part`` for one update; the last one is told so where there are several."""
@@ -28,10 +28,10 @@ class Loop(ABC):
         self.framework = framework
         self.wrap = wrap
         self.modules: list[Any] = []
-        """Those whose weights are compared."""
+        """Modules whose weights are compared."""
 
     def add(self, module: Any) -> Any:
-        """Notes a module; what is called in its place."""
+        """Register a module; return the callable that replaces it."""
         self.modules.append(module)
         return self.wrap(module)
 
@@ -40,7 +40,7 @@ class Loop(ABC):
         """Return a step of the arrays of a batch, or one of the parts of one; its loss."""
 
     def rest(self) -> None:
-        """What follows a step: nothing, unless a loop says so."""
+        """Do the work after a step; the default is nothing."""
         return
 
     @classmethod
@@ -251,7 +251,7 @@ class ActorCritic(Loop):
 
 
 class Pinn(Loop):
-    """A network that solves Burgers' equation: the loss holds second derivatives of what it gives by what it takes."""
+    """A network that solves Burgers' equation: the loss holds second derivatives of its output by its input."""
 
     rows, edge, width, depth = 1024, 128, 32, 4
 

@@ -1,4 +1,4 @@
-"""Models beside those that the targets were set for, so that what is fast is the mechanism and not the table."""
+"""More models than those with performance targets, to show that the mechanism is fast and not the table."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def package_of(nn: ModuleType) -> ModuleType:
 
 
 def _cat(nn: ModuleType, parts: list[Any]) -> Any:
-    """``cat`` along channels."""
+    """Apply ``cat`` along channels."""
     return package_of(nn).cat(parts, 1)
 
 

@@ -1,7 +1,7 @@
-"""The models that are measured, each written once for any framework with PyTorch's ``nn`` namespace.
+"""Measured models, each written once for any framework with PyTorch's ``nn`` namespace.
 
-A builder takes the ``nn`` of a framework (``torch.nn`` or ``graphc.nn``) and returns a new module. Both frameworks so
-get the same parameter names, and weights move between them through ``state_dict``.
+A builder takes the ``nn`` of a framework (``torch.nn`` or ``graphc.nn``) and returns a new module. Both frameworks
+therefore use the same parameter names, and ``state_dict`` moves weights between them.
 """
 
 from __future__ import annotations

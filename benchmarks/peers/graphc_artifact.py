@@ -16,7 +16,7 @@ from benchmarks.workloads import Workload
 VERSION = graphc.__version__
 TARGET = os.environ.get(VARIABLE, "host")
 OPTIONS = {} if TARGET == "host" else {"target": TARGET}
-"""Nothing for this machine: commits that are compared may not know the argument."""
+"""Empty for this machine: older commits under comparison may lack the argument."""
 
 
 def prepare(workload: Workload, folder: Path, threads: int) -> Prepared:

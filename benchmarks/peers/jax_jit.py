@@ -75,7 +75,7 @@ def normalise(params: Params, name: str, x: jax.Array) -> jax.Array:
 
 
 def attend(params: Params, name: str, x: jax.Array, heads: int) -> jax.Array:
-    """Causal multi-head attention."""
+    """Apply causal multi-head attention."""
     batch, length, width = x.shape
 
     def split(part: str) -> jax.Array:
@@ -159,7 +159,7 @@ def make_step(workload: Workload, forward: Forward, random: bool) -> Step:
 
 
 def load_params(folder: Path) -> Params:
-    """Return the weights by name, those of linear layers as [inputs, outputs], which is JAX's custom and faster."""
+    """Return the weights by name; those of linear layers are [inputs, outputs], JAX's usual and faster layout."""
     with np.load(folder / fw.WEIGHTS) as arrays:
         return {
             name: jnp.asarray(arrays[name].T if arrays[name].ndim == 2 and name not in EMBEDDINGS else arrays[name])

@@ -47,8 +47,8 @@ def prepare(workload: Workload, folder: Path, threads: int) -> Prepared:
 
 
 def keep_to_onednn(model: openvino.Model) -> None:
-    """Put a clamp to all finite numbers behind each product: OpenVINO gives such a product to oneDNN, which can be held
-    to fewer instructions, and one with nothing behind it to MLAS, which asks the processor itself."""
+    """Append a clamp to all finite numbers to each product. OpenVINO gives a product with a follower to oneDNN, which
+    can be limited to fewer instructions, and a bare one to MLAS, which detects the processor itself."""
     largest = float(np.finfo(np.float32).max)
     for node in model.get_ordered_ops():
         if node.get_type_name() != "MatMul":

@@ -1,7 +1,7 @@
-"""One peer on one workload on a GPU, by itself: ``python -m benchmarks.workers.cuda_peer PEER WORKLOAD FOLDER``.
+"""Measure one peer on one workload on a GPU: ``python -m benchmarks.workers.cuda_peer PEER WORKLOAD FOLDER``.
 
-Writes one JSON object. Times are those of the device: events around batches of calls, inputs taken in turn from several
-sets of random data, so that the caches hold what they would hold in use; the median over all batches.
+Writes one JSON object. Times are those of the device: events around batches of calls. Calls take their inputs in turn
+from several sets of random data, so that the caches are as in real use. The result is the median over all batches.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from benchmarks.workloads import WORKLOADS, Array, Workload
 from graphc.runtime.devices import device_named
 
 BATCHES = 20
-"""Batches that are timed at least."""
+"""Least number of timed batches."""
 BATCH_MS = 2.0
 """About how long one takes."""
 SETS_BYTES = 128 << 20
@@ -36,7 +36,7 @@ MOST_SETS = 16
 
 @dataclass(frozen=True)
 class Peer:
-    """A workload that is ready to be called."""
+    """A workload, ready to be called."""
 
     call: Callable[[int], Any]
     """One inference or training step on the set of inputs of that number, all on the device; asks for work, and does
@@ -151,7 +151,7 @@ def prepare_torch(workload: Workload, folder: Path, device: str, compiled: bool)
 
 
 def prepare_jax(workload: Workload, folder: Path, device: str) -> Peer:
-    """JAX with ``jax.jit`` on its first GPU; timed by the host's clock, as it has no events."""
+    """Prepare JAX with ``jax.jit`` on its first GPU; the host's clock times it, as it has no events."""
     del device
     jax, jax_jit = import_module("jax"), import_module("benchmarks.peers.jax_jit")
     if jax.default_backend() != "gpu":
@@ -180,7 +180,7 @@ PEERS: dict[str, Callable[[Workload, Path, str], Peer]] = {
 
 
 def measure(peer: Peer, sets: int, seconds: float, batches: int = BATCHES) -> dict[str, Any]:
-    """Return microseconds of one call: median, and the quarter points, of at least so many batches."""
+    """Return the microseconds of one call: median and quartiles of at least ``batches`` batches."""
     end = time.monotonic() + seconds
     size, done = 1, 0
     once = _batch(peer, 1, 0, sets)
@@ -203,7 +203,7 @@ def _batch(peer: Peer, size: int, first: int, sets: int) -> float:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measures, and prints a JSON object; ``error`` says why there are no times."""
+    """Measure and print a JSON object, in which ``error`` is the reason for missing times; return the exit status."""
     parser = argparse.ArgumentParser(
         "python -m benchmarks.workers.cuda_peer", description=(__doc__ or "").partition("\n")[0]
     )

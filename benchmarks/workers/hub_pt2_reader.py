@@ -1,4 +1,4 @@
-"""Read and runs a ``.pt2`` file where torch cannot be imported: ``hub_pt2_reader FOLDER``, started by hub_pt2_row."""
+"""Read and run a ``.pt2`` file where torch cannot be imported: ``hub_pt2_reader FOLDER``, started by hub_pt2_row."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def read(place: Path) -> tuple[list[Any], dict[str, Any], list[np.ndarray]]:
 
 
 def main(place: Path) -> int:
-    """Print errors and seconds, or what is wrong, with status 1."""
+    """Print errors and seconds, or the problem, with exit status 1."""
     args, kwargs, expected = read(place)
     try:
         start = time.perf_counter()

@@ -24,7 +24,7 @@ FILE, ARRAYS, NAMES = "model.pt2", "arrays.npz", "names.json"
 
 
 def run(key: str, peers: Sequence[str], rounds: int, seconds: float, weights: str = "live") -> Result:
-    """Return a model's row; it takes no other time than that of reading and compiling."""
+    """Return a model's row; its only times are those of reading and compiling."""
     module, args, kwargs = hub.MODELS[key].build()
     with tempfile.TemporaryDirectory(prefix="graphc-pt2-") as folder:
         place = Path(folder)

@@ -45,7 +45,7 @@ class Counted:
         self.graphs = self.nodes = 0
 
     def __call__(self, module: Any, examples: Any, **named: Any) -> Any:
-        """What the counted backend returns."""
+        """Call the backend and count its work."""
         self.graphs += 1
         self.nodes += sum(node.op.startswith("call_") for node in module.graph.nodes)
         return self._backend(module, examples, **named, **self._options)
@@ -79,7 +79,7 @@ class Contenders:
         return lambda: function(*self.args, **self.kwargs)
 
     def makers(self, peers: Sequence[str]) -> dict[str, Callable[[], Call]]:
-        """By name, graphc behind eager, whose numbers are the reference."""
+        """Return functions that build each contender, by name; graphc follows eager, the reference."""
         made: dict[str, Callable[[], Call]] = {EAGER: self.eager, OWN: lambda: self.compiled(OWN)}
         if INDUCTOR in peers:
             made[INDUCTOR] = lambda: self.compiled(INDUCTOR)
@@ -101,8 +101,8 @@ class Contenders:
 
 
 def on_torch(call: Call) -> tuple[int, float]:
-    """How many operators of PyTorch compute something in a call, and their share of its time. They are watched while
-    they run, so what Dynamo leaves out of its graphs is counted like what a backend gives back."""
+    """Return how many PyTorch operators compute something in a call, and their share of its time. A profiler watches
+    the call, so that operators outside of Dynamo's graphs count like those that a backend hands back."""
     call()
     with torch.autograd.profiler.profile() as watched:
         start = time.perf_counter()
@@ -112,8 +112,8 @@ def on_torch(call: Call) -> tuple[int, float]:
 
 
 def part_of(events: Iterable[Any], seconds: float) -> tuple[int, float]:
-    """How many of a profiler's events are operators that compute something, none of them a part of another one, and
-    their share of so many seconds."""
+    """Return how many of a profiler's events are operators that compute something, without nested ones, and their share
+    of ``seconds``."""
     found = [e for e in events if _is_work(e.name) and not _is_part(e)]
     return len(found), min(1.0, 1e-6 * sum(e.cpu_time_total for e in found) / seconds)
 
@@ -123,7 +123,7 @@ def _is_work(name: str) -> bool:
 
 
 def _is_part(event: Any) -> bool:
-    """Return whether an event belongs to an operator that is counted."""
+    """Return whether an event belongs to a counted operator."""
     parent = event.cpu_parent
     while parent is not None and not _is_work(parent.name):
         parent = parent.cpu_parent
@@ -151,7 +151,7 @@ def run(key: str, peers: Sequence[str], rounds: int, seconds: float, weights: st
 
 
 def main(argv: Sequence[str], run: Callable[..., Result] = run) -> int:
-    """Print the row that ``run`` measures as one line of JSON; what libraries print goes to stderr."""
+    """Print the row of ``run`` as one line of JSON; output of libraries goes to stderr."""
     warnings.simplefilter("ignore")
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
     key, peers, rounds, seconds, weights = argv

@@ -62,7 +62,8 @@ def step(call: Callable[..., Any], optimizer: Any, batch: Batch) -> Any:
 
 
 def compiled(module: Any, name: str, weights: str) -> Callable[..., Any]:
-    """Return the module, or what ``torch.compile`` makes of it; graphc takes all of it, or the model has no row."""
+    """Return the module, or its compiled form by ``torch.compile``; the row fails if graphc does not compile all of
+    it."""
     if name == EAGER:
         return module
     options = {"weights": weights, "fallback": "error"} if name == OWN else None
@@ -70,8 +71,8 @@ def compiled(module: Any, name: str, weights: str) -> Callable[..., Any]:
 
 
 def double_losses(key: str, weights: str) -> float:
-    """Return largest relative difference of a loss from eager's in f64, of either optimizer: AdamW hides gradients that
-    are wrong by a factor."""
+    """Return the largest relative difference of a loss from eager's in f64, of either optimizer: AdamW hides gradients
+    that are wrong by a factor."""
     found = []
     for make in (functools.partial(torch.optim.AdamW, lr=1e-4), momentum):
         module, batches = start(key, 0, STEPS)
@@ -86,8 +87,8 @@ def double_losses(key: str, weights: str) -> float:
 
 
 def single_distances(key: str, weights: str) -> Iterator[float]:
-    """For each beginning: how far parameters and buffers are, after steps of SGD in f32, from those of a run in f64,
-    over how far eager's are."""
+    """Yield for each initialization the distance of f32 parameters and buffers after steps of SGD from those of an f64
+    run, relative to eager's distance."""
     for seed in range(SEEDS):
         torch.compiler.reset()
         module, batches = start(key, seed, STEPS)
@@ -116,7 +117,7 @@ def _distance(found: Sequence[Any], exact: Sequence[Any]) -> float:
 
 
 def run(key: str, peers: Sequence[str], rounds: int, seconds: float, weights: str = "live") -> Result:
-    """Return a model's row; a time is that of a whole step with SGD on one batch."""
+    """Return a model's row; times are those of a whole step with SGD on one batch."""
     result = Result(key, {"f64_losses": double_losses(key, weights)})
     result.facts["f32_distances"] = list(single_distances(key, weights))
     if rounds:

@@ -26,7 +26,7 @@ from benchmarks.harness.prepared import NotProvidedError, Prepared
 from benchmarks.workloads import WORKLOADS
 
 BATCH_S = 0.002
-"""Calls are timed in batches of about this long, so that the clock costs nothing."""
+"""Approximate seconds of a batch of calls, long enough that the clock costs nothing."""
 
 Answer = dict[str, Any]
 
@@ -48,7 +48,7 @@ def measure_calls(call: Callable[[], object], seconds: float) -> Answer:
 
 
 class Worker:
-    """Holds the peer's module and the workload that is set up."""
+    """The peer's module and its current workload."""
 
     def __init__(self, peer: ModuleType, threads: int):
         self.peer = peer
@@ -84,7 +84,7 @@ class Worker:
 
 
 def first_line(error: BaseException) -> str:
-    """Return ``Type: first line of the message``; of what a backend of torch.compile raised where it is wrapped."""
+    """Return ``Type: first line of the message``, for a wrapped error of a torch.compile backend that of its cause."""
     error = getattr(error, "inner_exception", error)
     return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
 

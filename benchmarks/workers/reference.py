@@ -1,8 +1,8 @@
 """Write one workload's weights, reference numbers and ONNX file into a folder; run as its own process.
 
 ``python -m benchmarks.workers.reference WORKLOAD FOLDER [--onnx]``. The reference is eager torch, or eager graphc where
-torch is not installed. The last line of stdout is JSON: ``{"framework": "torch", "onnx": null}``, or in place of null
-the reason why there is no ONNX file.
+torch is not installed. The last line of stdout is JSON: ``{"framework": "torch", "onnx": null}``, or the reason for a
+missing ONNX file instead of null.
 """
 
 from __future__ import annotations

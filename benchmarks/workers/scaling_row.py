@@ -1,6 +1,6 @@
 """One of several processes that measure together: ``mpiexec -n N python -m benchmarks.workers.scaling_row ORDER``.
 
-``ORDER`` is a file with what to measure, as JSON; process 0 writes the answer beside it. Each process has a core.
+``ORDER`` is a JSON file that lists the measurements; process 0 writes the answer beside it. Each process has a core.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ CASES: dict[str, Workload] = {
     "gpt_b8_t128": WORKLOADS["train_gpt_b8_t128"],
     "resnet50_b16": replace(_RESNET, inputs=(Spec((16, 3, 224, 224)),), target=Spec((16,), 1000)),
 }
-"""What is trained; the batch is that of one rank."""
+"""Workloads by case; the batch is that of one rank."""
 MOST_CALLS, RECORDED = 1000, 20
 Call = Callable[[], Any]
 
@@ -67,7 +67,7 @@ class Graphc:
         return compiled_step(workload, parallel)
 
     def silent(self, workload: Workload) -> Call:
-        """Return a step whose reductions take no time, with all that they need around them."""
+        """Return a step whose reductions take no time, with the contexts that they need."""
         with using(SILENT):
             step, _ = compiled_step(workload, True)
 
@@ -205,7 +205,7 @@ def measure_training(peer: Any, order: dict[str, Any]) -> dict[str, Any]:
 
 
 def measure_trace(peer: Any, order: dict[str, Any]) -> dict[str, Any]:
-    """What the threads of all ranks do in a step, on one clock."""
+    """Measure the activities of all ranks' threads in a step, on one clock."""
     step, _ = compiled_step(CASES[order["case"]], True)
     step()
     step()
@@ -221,13 +221,13 @@ MODES: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]] = {
 
 
 def pin_rank(rank: int) -> None:
-    """Bind a process, with the threads that it starts, to a core of its own while there are enough."""
+    """Bind a process, with its threads, to a core of its own while there are enough cores."""
     cores = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, [cores[rank % len(cores)]])
 
 
 def main(argv: Sequence[str]) -> int:
-    """Measure what the order says."""
+    """Run the measurements of the order."""
     warnings.simplefilter("ignore")
     path = Path(argv[0])
     order = json.loads(path.read_text())

@@ -21,7 +21,7 @@ from benchmarks.models.loops import LOOPS, Batch, Loop
 from benchmarks.workers.peer import first_line
 
 STEPS, BATCHES = 5, 4
-"""Steps whose losses are compared, and batches that are gone through again and again."""
+"""Steps whose losses are compared, and batches that the loop repeats."""
 EAGER, INDUCTOR, ORDINARY, NARROW, AUTOCAST = "eager", "inductor", "graphc loop", "graphc bf16", "eager bf16"
 NAMES = (OWN, NARROW, ORDINARY, EAGER, AUTOCAST, INDUCTOR)
 TORCH = (EAGER, AUTOCAST, INDUCTOR)
@@ -73,7 +73,7 @@ def batches_of(loop: type[Loop]) -> list[Batch]:
 
 
 def run(key: str, names: Sequence[str], rounds: int, seconds: float) -> Result:
-    """Return a loop's row; a time is that of a whole update."""
+    """Return a loop's row; times are those of a whole update."""
     start = Run(key, OWN if set(TORCH).isdisjoint(names) else EAGER).weights()
     result = Result(key, {"first_s": {}, "losses": {}, "parameters": sum(a.size for w in start for a in w.values())})
 
@@ -94,7 +94,7 @@ def run(key: str, names: Sequence[str], rounds: int, seconds: float) -> Result:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Print the row as one line of JSON; what libraries print goes to stderr."""
+    """Print the row as one line of JSON; output of libraries goes to stderr."""
     warnings.simplefilter("ignore")
     key, names, rounds, seconds = argv
     chosen = names.split(",")

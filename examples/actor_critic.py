@@ -13,7 +13,7 @@ PUSHES = np.array([-0.1, 0.0, 0.1], np.float32)
 
 
 class Agent(nn.Module):
-    """What to do, and what a state is worth."""
+    """Policy and value function: logits of the actions, and the value of a state."""
 
     def __init__(self):
         super().__init__()
@@ -25,7 +25,7 @@ class Agent(nn.Module):
 
 
 def losses(output, action, worth):
-    """The losses that the optimizers of these names follow, and how undecided the policy is."""
+    """Return the losses by optimizer name, and the entropy of the policy."""
     logits, value = output
     log = F.log_softmax(logits, 1)
     entropy = -(log.exp() * log).sum(1).mean()

@@ -1,4 +1,4 @@
-"""An optimizer of one's own in ten lines, with rates of its own per layer, run eagerly and inside one compiled step."""
+"""A custom optimizer in ten lines, with a learning rate per layer, run eagerly and inside one compiled step."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A model trains from a file, and becomes a C library that needs neither Python nor graphc.
+"""Train a model from its file, and build a C library that needs neither Python nor graphc.
 
-The file holds two entries over the same weights: ``infer`` and ``train_step``. Another program, which has no Python
-code of the model, trains it, and a shared library is built of what it has learned: called here with numpy alone.
+The file holds two entries over the same weights: ``infer`` and ``train_step``. A program without the model's Python
+code trains it, and a shared library is built from the trained weights; numpy alone calls it here.
 
     python examples/deploy.py
 """
@@ -22,7 +22,7 @@ BATCH = 32
 
 
 def write_file(path: Path) -> None:
-    """What the author of the model does."""
+    """Write the model file, as the author of the model does."""
     gc.manual_seed(0)
     net = nn.Sequential(nn.Linear(2, 32), nn.Tanh(), nn.Linear(32, 1))
     step = gc.compile_step(net, F.mse_loss, gc.optim.Adam(net.parameters(), lr=0.01))
@@ -34,7 +34,7 @@ def write_file(path: Path) -> None:
 
 
 def train(path: Path, steps: int = 500) -> dict[str, np.ndarray]:
-    """What a user of the file does: the product of two numbers is learned."""
+    """Train the model, as a user of the file does: it learns the product of two numbers."""
     model, random = gc.load(path), np.random.default_rng(0)
     for number in range(steps + 1):
         x = random.uniform(-1, 1, (BATCH, 2)).astype(np.float32)

@@ -40,7 +40,7 @@ def read_mnist(folder: Path, part: str) -> tuple[Images, Labels]:
 
 
 def normalise(pixels: np.ndarray) -> Images:
-    """Turn pixels between 0 and 1, [n, 28, 28], into what the network takes."""
+    """Convert pixels between 0 and 1, [n, 28, 28], to inputs of the network."""
     return ((pixels.astype(np.float32) - MEAN) / DEVIATION).reshape(-1, 1, 28, 28)
 
 

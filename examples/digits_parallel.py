@@ -35,7 +35,7 @@ def train(model: DistributedDataParallel, images: digits.Images, labels: digits.
 
 
 def accuracy(net: Net, images: digits.Images, labels: digits.Labels) -> float:
-    """Of all images, of which each process classifies a part."""
+    """Return the accuracy on all images; each process classifies its shard of them."""
     with gc.no_grad():
         found = gc.compile(net.eval())(gc.tensor(images[dist.rank() :: dist.size()])).numpy().argmax(axis=1)
     right = int((found == labels[dist.rank() :: dist.size()]).sum())

@@ -17,8 +17,8 @@ Call = Callable[..., Any]  # (tokens, place, temperature, top_k, top_p) to the n
 
 
 class Generator(nn.Module):
-    """Tokens from ``place`` on to the token that follows the last one, drawn for each row with random numbers of its
-    own. What is not among the ``top_k`` most likely ones, or comes after a share of ``top_p``, is never drawn."""
+    """Sampler of tokens from ``place`` on, up to the one after the last token, with random numbers per row. A token
+    outside of the ``top_k`` most likely ones, or after a share of ``top_p``, is never drawn."""
 
     def __init__(self, decoder: Decoder):
         super().__init__()
@@ -39,7 +39,7 @@ class Generator(nn.Module):
 
 
 def settings(temperature: float = 1.0, top_k: int = CHARACTERS, top_p: float = 1.0) -> list[gc.Tensor]:
-    """What the choice of a token depends on, as tensors without dimensions."""
+    """Return the settings of the token choice, as tensors without dimensions."""
     return [
         gc.tensor(temperature, dtype=gc.float32),
         gc.tensor(top_k, dtype=gc.int64),
@@ -55,7 +55,8 @@ def export(generator: Generator, path: Path) -> None:
 
 
 def generate(model: Call, prompt: np.ndarray, count: int, given: list[gc.Tensor]) -> tuple[np.ndarray, float, float]:
-    """``count`` tokens behind a prompt [rows, length], and the seconds that the prompt and these took."""
+    """Generate ``count`` tokens after a prompt [rows, length]; return them with the seconds for the prompt and for the
+    tokens."""
     begun, token = time.perf_counter(), gc.zeros(0)
     for place in range(0, prompt.shape[1], BLOCK):
         token = model(gc.tensor(prompt[:, place : place + BLOCK].copy()), place, *given)

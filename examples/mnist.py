@@ -1,4 +1,4 @@
-"""Train a small convolutional network on handwritten digits in compiled mode, exports it, and runs the export."""
+"""Train a small convolutional network on handwritten digits in compiled mode, export it, and run the export."""
 
 from __future__ import annotations
 

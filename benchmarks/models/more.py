@@ -196,8 +196,7 @@ def build_tcn(nn: ModuleType) -> Any:
 
 
 def build_textcnn(nn: ModuleType) -> Any:
-    """Return a sentence classifier: convolutions as wide as the embeddings over 3, 4 and 5 of 60 words, their
-    maxima."""
+    """Return a sentence classifier: maxima of full-width convolutions over 3, 4 and 5 of 60 words."""
     F = nn.functional
 
     class TextCnn(nn.Module):
@@ -237,8 +236,7 @@ def build_dlrm(nn: ModuleType) -> Any:
 
 
 def build_llama(nn: ModuleType) -> Any:
-    """Return a decoder of LLaMA's kind: RMS norms, rotary positions, 8 heads on 2 keys, gated perceptrons; 3 layers of
-    256."""
+    """Return a decoder like LLaMA: RMS norms, rotary positions, 8 heads on 2 keys, gated perceptrons; 3x256."""
     F, package = nn.functional, package_of(nn)
     width, heads, keys, size = 256, 8, 2, 32
 

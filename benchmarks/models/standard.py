@@ -153,8 +153,7 @@ def _transformer_block(nn: ModuleType, width: int, heads: int, inner: int, causa
 
 
 def build_minilm(nn: ModuleType) -> Any:
-    """Return a sentence encoder of MiniLM-L6's shape: 6 layers of width 384, 12 heads, inner width 1536; mean over
-    tokens."""
+    """Return an encoder like MiniLM-L6: 6 layers of width 384, 12 heads, inner width 1536; mean over tokens."""
 
     class Encoder(nn.Module):
         def __init__(self):

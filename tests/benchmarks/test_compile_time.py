@@ -1,4 +1,4 @@
-"""Compile times: the graphs that are measured, the figures of one model, and both tables."""
+"""Compile times: the measured graphs, the figures of one model, and both tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures on paper: bytes and operations of kernels that are known, and that no row is below what it moves."""
+"""Lower bounds: bytes and operations of known kernels, and no row below the time of its bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The decoder that makes a token: contenders agree, and what is printed is what was measured."""
+"""The decoder benchmark: contenders agree, and the table prints the measurements."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_peers_agree_at_the_first_place_and_at_the_last(place: int, shape: Shape
 
 @pytest.mark.parametrize("name", decode.NARROW_PEERS)
 def test_peers_have_narrow_weights(name: str):
-    """Which differ from whole ones, and not by much."""
+    """Check that narrow weights differ from full ones, but not by much."""
     for library in ("torch", "onnx", "onnxruntime", "openvino"):
         pytest.importorskip(library)
     found = decode.run_setting(Setting(SMALL, 9), (), [name], 1, 0.001)
@@ -68,7 +68,8 @@ def test_peers_have_narrow_weights(name: str):
 
 
 def test_the_bytes_of_a_token():
-    """Matrices by their bits, a table that is one too in 8 at least, and what is used of the caches."""
+    """Check the bytes: matrices by their bits, a table that also serves as a matrix in 8 bits at least, the used part
+    of the caches."""
     matrices, cache = 2 * 16 * 64 * 64 + 96 * 64, 4 * 2 * 2 * 64 * 10
     gated, table = Setting(SMALL, 9), Setting(TABLE, 9)
     assert gated.read_bytes("f32") == 4 * matrices + cache and gated.read_bytes("int8_dot") == matrices + cache

@@ -1,4 +1,4 @@
-"""What hooks cost: each model that is measured calls its hooks, and gives the same."""
+"""Cost of hooks: each measured model calls its hooks, and returns the same."""
 
 import json
 

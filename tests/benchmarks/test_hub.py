@@ -1,4 +1,4 @@
-"""Models of public collections: lists are complete, rows are what was measured, and one that crashes loses its own."""
+"""Models of public collections: lists are complete, rows hold the measurements, and a crash loses one row only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Public models as ``.pt2`` files: a row compares what another process reads, and tells what was not written."""
+"""Public models as ``.pt2`` files: a row compares the results of another process, and names files that were not
+written."""
 
 from __future__ import annotations
 

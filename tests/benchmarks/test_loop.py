@@ -1,4 +1,4 @@
-"""The loops that are measured: each one trains, compiled as eagerly."""
+"""The measured loops: each one trains, compiled as eagerly."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The measuring of a machine: every row is a cost that says so, and loops do what they are timed for."""
+"""Measuring a machine: every row is a documented cost, and the timed loops do their work."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MEASURED = "Measured by ``python -m benchmarks.machine``."
 
 
 def documented() -> dict[str, str]:
-    """What each cost says of itself, by record and field."""
+    """Return the docstring of each cost, by record and field."""
     topics = {type(getattr(DEFAULT, topic)).__name__: topic for topic in vars(DEFAULT)}
     found = {}
     for record in ast.parse(inspect.getsource(costs)).body:

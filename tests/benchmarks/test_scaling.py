@@ -1,4 +1,4 @@
-"""Scaling: measured on two ranks, and on paper from figures that are known."""
+"""Scaling: measured on two ranks, and predicted from known figures."""
 
 import json
 from pathlib import Path
@@ -25,7 +25,7 @@ def times(ranks: int) -> dict[str, list[float]]:
 
 
 def measurements() -> dict:
-    """What two ranks would give, each with a core, if the model were the truth."""
+    """Return measurements of two ranks, each with a core, that the model predicts exactly."""
     bucket = {"name": "b", "nbytes": 1 << 20, "start": (0.5, 0.5), "reduce": (0.5, 0.5), "wait": (0.75, 0.75)}
     plan = {"begin": 0.0, "seconds": 1.0, "buckets": [bucket]}
     reduction = Network(HERE, HERE, 2).all_reduce(2)(1 << 20)

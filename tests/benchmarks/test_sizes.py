@@ -1,4 +1,4 @@
-"""Streams of mixed sizes: contenders agree, and what is printed is what was measured."""
+"""Streams of mixed sizes: contenders agree, and the table prints the measurements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a call through torch.compile costs."""
+"""Cost of a call through torch.compile."""
 
 from __future__ import annotations
 

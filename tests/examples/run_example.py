@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def run_example(name: str, *arguments: str, folder: Path) -> str:
-    """Return what ``examples/name`` prints to stdout; fail with its stderr when it fails."""
+    """Return the stdout of ``examples/name``; fail with its stderr if it fails."""
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     environment = {**os.environ, "PYTHONPATH": path, "GRAPHC_CACHE_DIR": str(folder / "cache")}
     command = [sys.executable, str(ROOT / "examples" / name), *arguments]

@@ -1,4 +1,4 @@
-"""examples/deploy.py: the file trains, and the library gives what was learned."""
+"""examples/deploy.py: the file trains, and the library returns the learned products."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The digits that the examples train on: IDX files read with checks, small digits enlarged and centred."""
+"""The digits for the examples: IDX files read with checks, small digits enlarged and centred."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""examples/digits_parallel.py: two processes learn what one does."""
+"""examples/digits_parallel.py: two processes learn the same as one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""examples/generate.py: one model file takes blocks and single tokens, and draws what eager mode draws."""
+"""examples/generate.py: one model file takes blocks and single tokens, and draws the same tokens as eager mode."""
 
 from __future__ import annotations
 

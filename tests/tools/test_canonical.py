@@ -1,4 +1,4 @@
-"""Numbered names: what differs in names only has one text, what differs otherwise has another."""
+"""Numbered names: programs that differ in names alone have one text, other programs have different ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What digests and budgets look at."""
+"""The named programs of digests and budgets."""
 
 from __future__ import annotations
 

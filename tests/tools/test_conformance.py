@@ -1,4 +1,4 @@
-"""The command that judges the front end by PyTorch's tables: what it compares, notices, counts and writes."""
+"""The command that judges the front end by PyTorch's tables: its comparisons, failures, counts and page."""
 
 from __future__ import annotations
 

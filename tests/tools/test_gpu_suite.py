@@ -1,4 +1,4 @@
-"""The suite for a GPU: parts that fail, hang or are absent end no other, and a machine without a GPU is told so."""
+"""The suite for a GPU: failing, hanging or absent parts do not end others, and a machine without a GPU is reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Planted faults in a small tree of its own: what is equivalent, what is killed by what, what stays alive."""
+"""Planted faults in a small tree: equivalent mutants, killed ones with the killing test, and survivors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of plain English: they count what they should, and a tree without faults has none."""
+"""Figures of plain English: correct counts, and zeros for a tree without faults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Times of tests: what the plugin records with and without workers, and the tables of the page."""
+"""Times of tests: the plugin's records with and without workers, and the tables of the page."""
 
 from __future__ import annotations
 

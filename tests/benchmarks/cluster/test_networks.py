@@ -1,4 +1,4 @@
-"""What collectives take on paper."""
+"""Models of collectives: times of rings and trees, and links fitted to measurements."""
 
 import numpy as np
 import pytest

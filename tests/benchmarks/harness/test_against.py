@@ -1,4 +1,4 @@
-"""A tree against a commit: what counts as a change, and the comparison from start to end."""
+"""A tree against a commit: the criterion for a change, and the comparison from start to end."""
 
 from __future__ import annotations
 

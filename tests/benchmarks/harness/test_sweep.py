@@ -1,4 +1,4 @@
-"""The sweeps: cases are what they say, contenders agree, and tables hold what was measured."""
+"""The sweeps: cases match their names, contenders agree, and tables hold the measurements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The printed table, with what is absent, wrong or missing told below it."""
+"""The printed table, with absent peers, wrong results and missing times below it."""
 
 from __future__ import annotations
 

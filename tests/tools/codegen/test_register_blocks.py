@@ -1,4 +1,4 @@
-"""The table of register blocks, for machines that are not this one too."""
+"""The table of register blocks, for other machines than this too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faults that are planted in the CUDA emitter: each changes something, and each is noticed."""
+"""Planted faults of the CUDA emitter: each changes something, and each is noticed."""
 
 from __future__ import annotations
 

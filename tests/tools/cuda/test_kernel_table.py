@@ -1,4 +1,4 @@
-"""What NVRTC makes of small benchmark models: no spills on any architecture."""
+"""NVRTC's figures of small benchmark models: no spills on any architecture."""
 
 from __future__ import annotations
 

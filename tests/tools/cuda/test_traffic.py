@@ -1,4 +1,4 @@
-"""What kernels ask of memory: neighbouring threads touch neighbouring elements, as counted without a GPU."""
+"""Memory traffic of kernels: neighbouring threads touch neighbouring elements, as counted without a GPU."""
 
 from __future__ import annotations
 

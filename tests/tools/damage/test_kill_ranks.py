@@ -23,7 +23,7 @@ def test_a_training_that_was_killed_and_resumed_has_the_same_bits():
 
 
 class Fake(Target):
-    """Processes of one's own instead of a training."""
+    """Own processes instead of a training."""
 
     def put(self, code: str) -> subprocess.Popen[str]:
         folder = self.home / "killed"

@@ -1,4 +1,4 @@
-"""MiniLM in three kinds of files: words, the encoder, the wheel that is asked for; the tool itself runs the rest."""
+"""MiniLM in three kinds of files: words, the encoder, the expected wheel; the tool itself runs the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Image models of the ``onnx`` package with random weights; ``python -m tools.interop.onnx_light`` compares all nine."""
+"""Image models of the ``onnx`` package with random weights; tools/interop/onnx_light.py compares all nine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The net of programs through torch.compile: it finds wrong results and what raises, and a sample of it finds none."""
+"""Programs through torch.compile: wrong results and errors are noticed, and a sample has none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The net of control flow: a sample of its programs, and that it sees what is wrong."""
+"""Programs of control flow: a sample agrees, and wrong results are noticed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The net of the CUDA path: the same cases for the same seed, outcomes that name what differs."""
+"""Cases of the CUDA path: the same cases for the same seed, and outcomes that describe the difference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The net of public functions: that none is left out, what it is given, and that it sees what is wrong."""
+"""Cases of public functions: complete, with the intended operands, and wrong results are noticed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The mutations net: what it changes, and that it sees what is wrong."""
+"""Changes between two calls: the table is complete, and wrong results are noticed."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_model_that_nobody_changes_computes_the_same_in_every_way(way: str):
 
 
 def _remembers(scene):
-    """A wrong compiler: it keeps the weights that it has seen first."""
+    """Act as a wrong compiler, which keeps the first weights."""
     fixed = {}
 
     def call(*args):

@@ -1,4 +1,4 @@
-"""The net of random programs: a seeded sample of it, and that it notices, reduces and writes down what differs."""
+"""Random programs: a seeded sample agrees, and differences are noticed, reduced and written down."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The net of sizes: a seeded sample of it, and that it notices what differs at some sizes."""
+"""Programs of many sizes: a seeded sample agrees, and differences at some sizes are noticed."""
 
 from __future__ import annotations
 

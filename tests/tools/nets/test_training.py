@@ -1,4 +1,4 @@
-"""The net of training programs: a sample of them, and that it sees what is wrong."""
+"""Training programs: a sample agrees, and wrong results are noticed."""
 
 from __future__ import annotations
 

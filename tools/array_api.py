@@ -48,15 +48,15 @@ class Outcome(NamedTuple):
 
 def exclusions(text: str) -> dict[str, str]:
     """Return names of tests, each with its reason: the comment above its group."""
-    found: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     reason, before = "", ""
     for line in text.splitlines():
         if line.startswith("#"):
             reason = f"{reason} {line[1:].strip()}" if before.startswith("#") else line[1:].strip()
         elif line:
-            found[line] = reason
+            reasons[line] = reason
         before = line
-    return found
+    return reasons
 
 
 def prepared(suite: Path, folder: Path) -> Path:
@@ -100,27 +100,28 @@ def outcomes(cases: Iterable[ElementTree.Element]) -> Iterable[Outcome]:
 
 def _kind(case: ElementTree.Element) -> tuple[str, str]:
     for tag, kind in (("failure", "failed"), ("error", "failed"), ("skipped", "skipped")):
-        part = case.find(tag)
-        if part is not None:
-            return kind, part.get("message") or part.text or ""
+        position = case.find(tag)
+        if position is not None:
+            return kind, position.get("message") or position.text or ""
     return "passed", ""
 
 
-def judged(found: Iterable[Outcome], expected: Iterable[str]) -> list[Outcome]:
+def judged(outcomes: Iterable[Outcome], expected: Iterable[str]) -> list[Outcome]:
     """Return the outcomes, with excluded tests marked as such; ``*`` in an exclusion matches any text."""
     patterns = [re.compile(".*".join(map(re.escape, name.split("*")))) for name in expected]
     renamed = {"failed": "excluded", "passed": "excluded, passed"}
     return [
-        o._replace(kind=renamed.get(o.kind, o.kind)) if any(p.fullmatch(o.name) for p in patterns) else o for o in found
+        o._replace(kind=renamed.get(o.kind, o.kind)) if any(p.fullmatch(o.name) for p in patterns) else o
+        for o in outcomes
     ]
 
 
-def table(found: Sequence[Outcome]) -> str:
+def table(outcomes: Sequence[Outcome]) -> str:
     """Return a table of how many tests of each file passed, failed and were left out."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
-    for outcome in found:
+    for outcome in outcomes:
         counts[outcome.name.split("::")[0]][outcome.kind] += 1
-    counts["all"] = Counter(o.kind for o in found)
+    counts["all"] = Counter(o.kind for o in outcomes)
     lines = [f"{'':46}" + "".join(f"{kind:>18}" for kind in KINDS)]
     lines += [f"{file:46}" + "".join(f"{of[kind]:18}" for kind in KINDS) for file, of in counts.items()]
     return "\n".join(lines) + "\n"
@@ -133,13 +134,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--max-examples", type=int, default=100, help="examples of each test")
     parser.add_argument("--only", help="a part of the names of tests, as pytest's -k")
     options = parser.parse_args(argv)
-    found = judged(run(options.suite, options.max_examples, options.only), exclusions(EXCLUSIONS.read_text("utf-8")))
-    wrong = [o for o in found if o.kind in ("failed", "excluded, passed")]
+    outcomes = judged(run(options.suite, options.max_examples, options.only), exclusions(EXCLUSIONS.read_text("utf-8")))
+    wrong = [o for o in outcomes if o.kind in ("failed", "excluded, passed")]
     for outcome in wrong:
         sys.stdout.write(
             f"{outcome.kind}: {outcome.name}\n  {outcome.message.splitlines()[0][:200] if outcome.message else ''}\n"
         )
-    sys.stdout.write(table(found))
+    sys.stdout.write(table(outcomes))
     return 1 if wrong else 0
 
 

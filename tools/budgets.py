@@ -65,8 +65,8 @@ def model_figures(name: str) -> Figures:
     target = target_named(TARGET)
     stages = Stages(workload_graph(WORKLOADS[name]), target=target, tuned={})
     lowered, scheduled = stages.lowered, stages.scheduled
-    given = {s.name for s in lowered.storages if s.cls == "constant"}
-    packed = [s for s in scheduled.storages if s.cls == "constant" and s.name not in given]
+    constants = {s.name for s in lowered.storages if s.cls == "constant"}
+    packed = [s for s in scheduled.storages if s.cls == "constant" and s.name not in constants]
     return {
         "kernels": len(scheduled.kernels),
         "arena_bytes": scheduled.arena,
@@ -157,8 +157,8 @@ def _lines(items: Iterable[str]) -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     """Compare or record; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tools.budgets", description=(__doc__ or "").partition("\n")[0])
-    known = [IMPORT, *WORKLOADS]
-    parser.add_argument("--models", type=names_of(known), default=known, metavar="A,B", help="of models, and import")
+    names = [IMPORT, *WORKLOADS]
+    parser.add_argument("--models", type=names_of(names), default=names, metavar="A,B", help="of models, and import")
     parser.add_argument("--write", action="store_true", help="record what differs")
     parser.add_argument("--reason", default="", help="why it differs, in one line")
     parser.add_argument("--json", action="store_true", help="print the figures, compare nothing")

@@ -102,17 +102,17 @@ def run_cases(names: Sequence[str], few: int, many: int, folder: Path) -> None:
 def read_counts(folder: Path) -> list[int]:
     """Return instructions between one dump of callgrind and the next, in order."""
     files = sorted(folder.glob("counts.*"), key=lambda path: int(path.suffix[1:]))
-    found = [re.search(r"^summary: (\d+)", path.read_text(encoding="utf-8"), re.MULTILINE) for path in files]
-    return [int(match[1]) for match in found if match]
+    matches = [re.search(r"^summary: (\d+)", path.read_text(encoding="utf-8"), re.MULTILINE) for path in files]
+    return [int(match[1]) for match in matches if match]
 
 
 def measure(tree: Path, names: Sequence[str], few: int, many: int) -> Costs:
     """Return instructions per call of graphc in a tree. Raises RuntimeError where the run fails."""
-    with tempfile.TemporaryDirectory(prefix="graphc-call-cost-") as place:
-        folder = Path(place)
+    with tempfile.TemporaryDirectory(prefix="graphc-call-cost-") as folder_name:
+        folder = Path(folder_name)
         command = ["valgrind", "--tool=callgrind", "--smc-check=all-non-file", f"--dump-before={MARK}"]
         command += [f"--callgrind-out-file={folder / 'counts'}", sys.executable, "-m", "tools.call_cost"]
-        command += ["--run", "--cases", ",".join(names), "--counts", str(few), str(many), "--folder", place]
+        command += ["--run", "--cases", ",".join(names), "--counts", str(few), str(many), "--folder", folder_name]
         settings = {"PYTHONHASHSEED": "0", "GRAPHC_CACHE": "off", "GRAPHC_THREADS": "1", "GRAPHC_COMPILE_THREADS": "1"}
         environment = {**os.environ, **settings, "GRAPHC_PROGRESS": "off", "OPENBLAS_NUM_THREADS": "1"}
         environment.pop("PYTHONPATH", None)
@@ -160,15 +160,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("there is no valgrind on this machine; install it (apt-get install valgrind)", file=sys.stderr)
         return MISSING
     few, many = (QUICK_FEW, QUICK_MANY) if options.quick else (FEW, MANY)
-    with tempfile.TemporaryDirectory(prefix="graphc-trees-") as place:
+    with tempfile.TemporaryDirectory(prefix="graphc-trees-") as folder_name:
         other = None
         if options.against:
             try:
-                tree = commits.extract(options.against, Path(place) / "other")
+                tree = commits.extract(options.against, Path(folder_name) / "other")
             except ValueError as error:
                 parser.error(str(error))
             other = measure(tree, options.cases, few, many)
-        own = measure(commits.copy_present(Path(place) / "own"), options.cases, few, many)
+        own = measure(commits.copy_present(Path(folder_name) / "own"), options.cases, few, many)
     if options.json:
         print(json.dumps({"own": own, options.against: other} if other else own, indent=1))
         return 0

@@ -51,20 +51,20 @@ class _KernelNames:
         buffers = tuple(replace(b, name=self.buffers[b.name]) for b in kernel.buffers)
         return Kernel(name, buffers, self.renamed(kernel.body))
 
-    def renamed(self, part: Any) -> Any:
+    def renamed(self, node: Any) -> Any:
         """Return any part of a statement."""
-        if isinstance(part, Index):
-            return substitute(part, self._atom)
-        if isinstance(part, Axis):
-            return self.axes.axis(part)
-        if isinstance(part, tuple):
-            return tuple(map(self.renamed, part))
-        if isinstance(part, str):
-            return self.scalars.get(part, part)
-        if not is_dataclass(part) or isinstance(part, type):
-            return part
-        changed = {f.name: self._field(f.name, getattr(part, f.name)) for f in fields(part) if f.init}
-        return type(part)(**changed)
+        if isinstance(node, Index):
+            return substitute(node, self._atom)
+        if isinstance(node, Axis):
+            return self.axes.axis(node)
+        if isinstance(node, tuple):
+            return tuple(map(self.renamed, node))
+        if isinstance(node, str):
+            return self.scalars.get(node, node)
+        if not is_dataclass(node) or isinstance(node, type):
+            return node
+        changed = {f.name: self._field(f.name, getattr(node, f.name)) for f in fields(node) if f.init}
+        return type(node)(**changed)
 
     def _field(self, name: str, value: Any) -> Any:
         if name in _WORDS:

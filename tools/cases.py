@@ -90,8 +90,8 @@ def _forms(workload: Workload) -> Graphs:
 
 def _gradients(name: str, model: Any, inputs: Sequence[Any]) -> Graphs:
     traced = trace_function(model, inputs)
-    wanted = [a.value for a in traced.arguments if a.tensor._requires_grad]
-    joint = MergeScans().run(vjp_graph(traced.graph, wanted, [0])).graph
+    targets = [a.value for a in traced.arguments if a.tensor._requires_grad]
+    joint = MergeScans().run(vjp_graph(traced.graph, targets, [0])).graph
     split = split_forward_backward(joint, len(traced.graph.inputs), len(traced.graph.outputs))
     yield f"{name}/forward", split.forward
     yield f"{name}/backward", split.backward
@@ -127,17 +127,17 @@ def names() -> list[str]:
     return [*WORKLOADS, *(name for name, _ in _examples()), RANDOM]
 
 
-def graphs(wanted: Sequence[str], quick: bool = False) -> Graphs:
+def graphs(selection: Sequence[str], quick: bool = False) -> Graphs:
     """Yield the selected random graphs (fewer when ``quick``), models and examples; each is built on demand."""
-    if RANDOM in wanted:
+    if RANDOM in selection:
         count = QUICK_RANDOM_GRAPHS if quick else RANDOM_GRAPHS
         yield from ((f"{RANDOM}/{seed}", seeded_graph(seed)) for seed in range(count))
     for workload in WORKLOADS.values():
-        if workload.name in wanted:
+        if workload.name in selection:
             if workload.train:
                 yield f"{workload.name}/step", workload_graph(workload)
             else:
                 yield from _forms(workload)
     for name, make in _examples():
-        if name in wanted:
+        if name in selection:
             yield f"{name}/step", make()

@@ -41,13 +41,13 @@ def graph_digests(name: str, graph: Graph, targets: Sequence[str], code: bool) -
         if first is not None:
             stages.__dict__["optimized"] = first.optimized
         first = first or stages
-        for part, whole in (("", stages), ("/prepared", stages.prepacking)):
-            if whole is None:
+        for suffix, program in (("", stages), ("/prepared", stages.prepacking)):
+            if program is None:
                 continue
-            yield f"{name}{part} {target} program", digest(canonical_program(whole.scheduled))
-            yield f"{name}{part} {target} llvm", digest(canonical_llvm(whole.llvm))
+            yield f"{name}{suffix} {target} program", digest(canonical_program(program.scheduled))
+            yield f"{name}{suffix} {target} llvm", digest(canonical_llvm(program.llvm))
             if code:
-                yield f"{name}{part} {target} object", digest(whole.object)
+                yield f"{name}{suffix} {target} object", digest(program.object)
 
 
 def compute(models: Sequence[str], targets: Sequence[str], quick: bool = False) -> Iterator[tuple[str, str]]:
@@ -56,10 +56,10 @@ def compute(models: Sequence[str], targets: Sequence[str], quick: bool = False) 
         yield from graph_digests(name, graph, targets, code=not quick)
 
 
-def until_first(found: Iterator[tuple[str, str]], old: Digests) -> Digests:
+def until_first(stream: Iterator[tuple[str, str]], old: Digests) -> Digests:
     """Return the digests up to the first one that differs from ``old``; all of them where none does."""
     digests: Digests = {}
-    for key, value in found:
+    for key, value in stream:
         digests[key] = value
         if old.get(key) != value:
             break
@@ -79,9 +79,9 @@ def differences(old: Digests, new: Digests) -> list[str]:
     return lines
 
 
-def report(old: Digests, found: Iterator[tuple[str, str]], first: bool) -> int:
+def report(old: Digests, digests: Iterator[tuple[str, str]], first: bool) -> int:
     """Print the differences; return the exit status."""
-    new = until_first(found, old) if first else dict(found)
+    new = until_first(digests, old) if first else dict(digests)
     lines = differences({k: v for k, v in old.items() if k in new} if first else old, new)
     if first and not lines:
         lines = differences(old, new)
@@ -89,15 +89,15 @@ def report(old: Digests, found: Iterator[tuple[str, str]], first: bool) -> int:
     return 1 if lines else 0
 
 
-def names_of(known: Sequence[str]):
+def names_of(choices: Sequence[str]):
     """A parser of comma-separated names out of ``known``."""
 
     def parse(text: str) -> list[str]:
-        found = [name for name in text.split(",") if name]
-        unknown = [name for name in found if name not in known]
-        if unknown or not found:
-            raise argparse.ArgumentTypeError(f"unknown: {', '.join(unknown)}; known: {', '.join(known)}")
-        return found
+        names = [name for name in text.split(",") if name]
+        unknown = [name for name in names if name not in choices]
+        if unknown or not names:
+            raise argparse.ArgumentTypeError(f"unknown: {', '.join(unknown)}; known: {', '.join(choices)}")
+        return names
 
     return parse
 
@@ -116,14 +116,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     os.environ.update(GRAPHC_CACHE="off", GRAPHC_COMPILE_THREADS="1", GRAPHC_PROGRESS="off")
     models = options.models or ([*cases.QUICK, cases.RANDOM] if options.quick else cases.names())
-    found = compute(models, options.targets, options.quick)
+    digests = compute(models, options.targets, options.quick)
     if options.compare:
-        return report(json.loads(options.compare.read_text(encoding="utf-8")), found, options.first)
+        return report(json.loads(options.compare.read_text(encoding="utf-8")), digests, options.first)
     if options.json:
-        json.dump(dict(found), sys.stdout, indent=1, sort_keys=True)
+        json.dump(dict(digests), sys.stdout, indent=1, sort_keys=True)
         print()
     else:
-        for key, value in found:
+        for key, value in digests:
             print(value, key, flush=True)
     return 0
 

@@ -178,12 +178,12 @@ FRONT_DOOR = frozenset(
 def floor_of(module: str) -> str | None:
     """Return the listed package to which a module of graphc belongs, ``ir.kernel`` for ``graphc.ir.kernel.text``; None
     for the front door. Raise KeyError for a package at the top without a row."""
-    parts = module.split(".")[1:]
-    for length in range(len(parts), 0, -1):
-        name = ".".join(parts[:length])
+    names = module.split(".")[1:]
+    for length in range(len(names), 0, -1):
+        name = ".".join(names[:length])
         if name in FLOORS:
             return name
-    if not parts or parts[0] in FRONT_DOOR:
+    if not names or names[0] in FRONT_DOOR:
         return None
     raise KeyError(module)
 

@@ -118,9 +118,9 @@ def programs(count: int = RANDOM_PROGRAMS) -> Iterator[Program]:
 
 def guard_text(guard: Any) -> str:
     """Return the description of a guard and the line where its value was read; lines inside graphc are left out."""
-    place = re.sub(rf"{re.escape(PACKAGE_ROOT)}/\S+", "graphc", str(guard.read_at))
-    place = place.replace(Path(PACKAGE_ROOT).parent.as_posix(), "")
-    return re.sub(r"0x[0-9a-f]+", "0x", f"{guard.title} ({place})" if place else guard.title)
+    location = re.sub(rf"{re.escape(PACKAGE_ROOT)}/\S+", "graphc", str(guard.read_at))
+    location = location.replace(Path(PACKAGE_ROOT).parent.as_posix(), "")
+    return re.sub(r"0x[0-9a-f]+", "0x", f"{guard.title} ({location})" if location else guard.title)
 
 
 def traced_digests(program: Program) -> Iterator[tuple[str, str]]:

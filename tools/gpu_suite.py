@@ -94,12 +94,12 @@ def _differential(plan: Plan, seconds: float) -> Command:
 
 
 def _sanitizer(plan: Plan, tool: str) -> Command:
-    found = sanitizer()
+    path = sanitizer()
     if plan.is_emulated:
         return Command([], "the emulated device checks bounds, barriers and unwritten memory by itself")
-    if found is None:
+    if path is None:
         return Command([], "compute-sanitizer is not installed (it comes with the CUDA toolkit)")
-    words = [found, "--tool", tool, "--error-exitcode", "9", "--print-limit", "20", "--target-processes", "all"]
+    words = [path, "--tool", tool, "--error-exitcode", "9", "--print-limit", "20", "--target-processes", "all"]
     net = [plan.python, "-m", "tools.nets.cuda", "--device", plan.device, "--json", "--count", "8"]
     return Command([*words, *net])
 
@@ -113,8 +113,8 @@ def _benchmarks(plan: Plan, seconds: float) -> Command:
 
 def sanitizer() -> str | None:
     """Return the path of compute-sanitizer, or None."""
-    places = [os.environ.get(name, "") for name in ("CUDA_HOME", "CUDA_PATH")] + ["/usr/local/cuda"]
-    beside = [str(Path(place) / "bin") for place in places if place]
+    folders = [os.environ.get(name, "") for name in ("CUDA_HOME", "CUDA_PATH")] + ["/usr/local/cuda"]
+    beside = [str(Path(folder) / "bin") for folder in folders if folder]
     return shutil.which("compute-sanitizer") or shutil.which("compute-sanitizer", path=os.pathsep.join(beside))
 
 
@@ -155,15 +155,15 @@ PARTS = (
 # ---- running
 
 
-def run_part(part: Part, plan: Plan, seconds: float) -> dict[str, Any]:
+def run_part(entry: Part, plan: Plan, seconds: float) -> dict[str, Any]:
     """Run a part; return its status and the data that it printed."""
-    command = part.command(plan, seconds)
+    command = entry.command(plan, seconds)
     if command.absent:
         return {"status": ABSENT, "reason": command.absent, "seconds": 0.0}
     start = time.monotonic()
     status, out, rc = _run(command.words, max(seconds, 5.0))
-    found = {"status": status, "rc": rc, "seconds": round(time.monotonic() - start, 1), "command": command.words[1:]}
-    return found | {"data": parse(out)}
+    result = {"status": status, "rc": rc, "seconds": round(time.monotonic() - start, 1), "command": command.words[1:]}
+    return result | {"data": parse(out)}
 
 
 def _run(words: Sequence[str], seconds: float) -> tuple[str, str, int]:
@@ -201,35 +201,35 @@ def parse(out: str) -> dict[str, Any]:
 
 
 def _starts(out: str, begin: str) -> list[int]:
-    found = [0] if out.startswith(begin) else []
-    return found + [i + 1 for i in range(len(out)) if out.startswith("\n" + begin, i)]
+    starts = [0] if out.startswith(begin) else []
+    return starts + [i + 1 for i in range(len(out)) if out.startswith("\n" + begin, i)]
 
 
 def run_suite(
-    plan: Plan, parts: Sequence[Part] = PARTS, write: Callable[[dict[str, Any]], None] = lambda _: None
+    plan: Plan, suite_parts: Sequence[Part] = PARTS, write: Callable[[dict[str, Any]], None] = lambda _: None
 ) -> dict[str, Any]:
     """Run all parts in order; unused time of a part goes to the following ones. ``write`` gets the report after
     each."""
     end = time.monotonic() + 60 * plan.minutes
     report: dict[str, Any] = {"suite": 1, "device": plan.device, "minutes": plan.minutes, "parts": {}}
-    for i, part in enumerate(parts):
-        rest = sum(p.share for p in parts[i:])
-        seconds = max(0.0, end - time.monotonic()) * part.share / rest
-        print(f"{part.name}: up to {seconds:.0f} s", file=sys.stderr, flush=True)
-        report["parts"][part.name] = run_part(part, plan, seconds)
+    for i, entry in enumerate(suite_parts):
+        rest = sum(p.share for p in suite_parts[i:])
+        seconds = max(0.0, end - time.monotonic()) * entry.share / rest
+        print(f"{entry.name}: up to {seconds:.0f} s", file=sys.stderr, flush=True)
+        report["parts"][entry.name] = run_part(entry, plan, seconds)
         report["commit"] = (report["parts"].get("environment", {}).get("data") or {}).get("commit")
         write(report)
     return report
 
 
-def table(report: dict[str, Any], parts: Sequence[Part] = PARTS) -> str:
+def table(report: dict[str, Any], suite_parts: Sequence[Part] = PARTS) -> str:
     """Return the end of the output: a line per part, and the times."""
     lines = []
-    for part in parts:
-        found = report["parts"].get(part.name)
-        if found is not None:
-            said = found.get("reason") or part.short(found.get("data", {}))
-            lines.append(f"{part.name:13} {found['status']:12} {found['seconds']:6.1f} s  {said}")
+    for entry in suite_parts:
+        result = report["parts"].get(entry.name)
+        if result is not None:
+            said = result.get("reason") or entry.short(result.get("data", {}))
+            lines.append(f"{entry.name:13} {result['status']:12} {result['seconds']:6.1f} s  {said}")
     rows = report["parts"].get("benchmarks", {}).get("data", {}).get("rows")
     if rows:
         lines += ["", format_rows(rows, list(rows[0]["peers"]))]
@@ -257,10 +257,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"{plan.device}: no GPU can be used here, nothing was run on one.\n  {reason}", file=sys.stderr)
         print("  try    --device cuda-emu, a dry run of all that can be emulated", file=sys.stderr)
         return NO_GPU
-    parts = [p for p in PARTS if options.only is None or p.name in options.only]
-    report = run_suite(plan, parts, write)
-    print(table(report, parts))
-    return int(any(found["status"] in (FAILED, LATE) for found in report["parts"].values()))
+    selected = [p for p in PARTS if options.only is None or p.name in options.only]
+    report = run_suite(plan, selected, write)
+    print(table(report, selected))
+    return int(any(result["status"] in (FAILED, LATE) for result in report["parts"].values()))
 
 
 if __name__ == "__main__":

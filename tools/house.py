@@ -114,8 +114,8 @@ class Module:
     @property
     def name(self) -> str:
         """Return the dotted name, without ``__init__``."""
-        parts = Path(self.path).with_suffix("").parts
-        return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        names = Path(self.path).with_suffix("").parts
+        return ".".join(names[:-1] if names[-1] == "__init__" else names)
 
 
 def read_modules(root: Path = ROOT) -> list[Module]:
@@ -132,13 +132,13 @@ def modules_at_the_top(modules: Sequence[Module]) -> list[Place]:
 
 def without_floor(modules: Sequence[Module]) -> list[Place]:
     """Return modules whose package has no row in tools/floors.py."""
-    found = []
+    violations = []
     for module in modules:
         try:
             floor_of(module.name)
         except KeyError:
-            found.append(Place(module.path, 1, "no floor"))
-    return found
+            violations.append(Place(module.path, 1, "no floor"))
+    return violations
 
 
 def circles(modules: Sequence[Module]) -> list[Place]:
@@ -151,8 +151,8 @@ def circles(modules: Sequence[Module]) -> list[Place]:
             other = floor_of(there)
             if here and other and here != other:
                 graph.add_edge(here, other)
-    parts = (sorted(part) for part in nx.strongly_connected_components(graph) if len(part) > 1)
-    return [Place(PACKAGE, 1, f"circle of {', '.join(part)}") for part in sorted(parts)]
+    cycles = (sorted(component) for component in nx.strongly_connected_components(graph) if len(component) > 1)
+    return [Place(PACKAGE, 1, f"circle of {', '.join(component)}") for component in sorted(cycles)]
 
 
 def _imported(module: Module, names: set[str]) -> Iterator[str]:
@@ -169,7 +169,7 @@ def _imported(module: Module, names: set[str]) -> Iterator[str]:
 def names_of_ops(modules: Sequence[Module]) -> list[Place]:
     """Return tables keyed by names of ops in packages that see graphs; comparisons with such names, and look-ups of
     them, outside of the ops."""
-    return [place for module in _outside_of_ops(modules) for place in _named_ops(module)]
+    return [violation for module in _outside_of_ops(modules) for violation in _named_ops(module)]
 
 
 def _sees_ops(module: Module) -> bool:
@@ -210,20 +210,20 @@ def ops_by_identity(modules: Sequence[Module]) -> list[Place]:
     """Return uses of ``cast.op``, which invites comparisons, and collections of ops, outside of the ops and of rewrite
     rules. Applying an op is allowed, and so are tables of ops to apply."""
     rewrites = {f"{PACKAGE}/passes/{name}.py" for name in REWRITES}
-    seen = [m for m in _outside_of_ops(modules) if m.path not in rewrites]
-    return [place for module in seen for place in _identities(module)]
+    examined = [m for m in _outside_of_ops(modules) if m.path not in rewrites]
+    return [violation for module in examined for violation in _identities(module)]
 
 
 def _identities(module: Module) -> Iterator[Place]:
-    known = _imported_from_ops(module)
+    imported = _imported_from_ops(module)
 
     def is_op(node: ast.AST | None) -> bool:
         """Return whether an expression is an imported op, or an op of an imported module."""
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            return isinstance(getattr(known.get(node.value.id), node.attr, None), OpFunction)
-        return isinstance(node, ast.Name) and isinstance(known.get(node.id), OpFunction)
+            return isinstance(getattr(imported.get(node.value.id), node.attr, None), OpFunction)
+        return isinstance(node, ast.Name) and isinstance(imported.get(node.id), OpFunction)
 
-    applied = {id(part) for node in module.nodes if _emits(node) for part in ast.walk(node)}
+    applied = {id(child) for node in module.nodes if _emits(node) for child in ast.walk(node)}
     for node in module.nodes:
         if isinstance(node, ast.Attribute) and node.attr == "op" and is_op(node.value) and id(node) not in applied:
             yield Place(module.path, node.lineno, ast.unparse(node))
@@ -242,28 +242,28 @@ def _emits(node: ast.AST) -> bool:
 
 def _imported_from_ops(module: Module) -> dict[str, object]:
     """Return the names that a module imports from the ops, by their local name."""
-    found: dict[str, object] = {}
+    imported: dict[str, object] = {}
     for node in module.nodes:
         if isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith(f"{PACKAGE}.{OPS}."):
             package = importlib.import_module(str(node.module))
-            found.update({a.asname or a.name: getattr(package, a.name) for a in node.names})
-    return found
+            imported.update({a.asname or a.name: getattr(package, a.name) for a in node.names})
+    return imported
 
 
 def loose_numbers(modules: Sequence[Module]) -> list[Place]:
     """Return numbers without a name that reach a comparison or a price where ways to compile are chosen."""
     choosing = [m for m in modules if m.path.startswith(tuple(f"{PACKAGE}/{p}/" for p in CHOOSE))]
     choosing = [m for m in choosing if not m.path.startswith(f"{PACKAGE}/{FORMULAS}/")]
-    return [place for module in choosing for place in _loose_numbers(module)]
+    return [violation for module in choosing for violation in _loose_numbers(module)]
 
 
 def _loose_numbers(module: Module) -> Iterator[Place]:
     functions = (n for n in module.nodes if isinstance(n, ast.FunctionDef | ast.Lambda))
-    seen: set[ast.AST] = set()
+    visited: set[ast.AST] = set()
     for function in functions:
         for node in ast.walk(function):
-            if isinstance(node, ast.Compare | ast.BinOp) and node not in seen:
-                seen.update(ast.walk(node))
+            if isinstance(node, ast.Compare | ast.BinOp) and node not in visited:
+                visited.update(ast.walk(node))
                 numbers = [c.value for c in _operands(node) if c.value not in PLAIN]
                 if numbers:
                     yield Place(module.path, node.lineno, f"{', '.join(map(str, numbers))} in {ast.unparse(node)}")
@@ -271,16 +271,20 @@ def _loose_numbers(module: Module) -> Iterator[Place]:
 
 def _operands(node: ast.AST) -> Iterator[ast.Constant]:
     """Yield numbers of a comparison or an arithmetic expression; those within calls and subscripts count too."""
-    for part in ast.walk(node):
-        if isinstance(part, ast.Constant) and isinstance(part.value, int | float) and not isinstance(part.value, bool):
-            yield part
+    for child in ast.walk(node):
+        if (
+            isinstance(child, ast.Constant)
+            and isinstance(child.value, int | float)
+            and not isinstance(child.value, bool)
+        ):
+            yield child
 
 
 def retired_words(modules: Sequence[Module]) -> list[Place]:
     """Return names of functions, classes, arguments, variables and fields in compiling packages that differ from the
     field's words."""
     compiling = [m for m in modules if m.path.startswith(tuple(f"{PACKAGE}/{p}/" for p in COMPILE))]
-    return [place for module in compiling for place in _retired_words(module)]
+    return [violation for module in compiling for violation in _retired_words(module)]
 
 
 def _retired_words(module: Module) -> Iterator[Place]:
@@ -306,16 +310,16 @@ def families_outside(modules: Sequence[Module]) -> list[Place]:
     package."""
     making = [m for m in modules if m.path.startswith(f"{PACKAGE}/{CODE}/")]
     making = [m for m in making if not m.path.startswith(f"{PACKAGE}/{MACHINE}/")]
-    return [place for module in making for place in _families(module)]
+    return [violation for module in making for violation in _families(module)]
 
 
 def _families(module: Module) -> Iterator[Place]:
     documented = {id(n.value) for n in module.nodes if isinstance(n, ast.Expr)}
     for node in module.nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented:
-            found = FAMILIES.search(node.value)
-            if found:
-                yield Place(module.path, node.lineno, found[0])
+            match = FAMILIES.search(node.value)
+            if match:
+                yield Place(module.path, node.lineno, match[0])
 
 
 def late_edges(modules: Sequence[Module]) -> list[Place]:
@@ -331,9 +335,9 @@ def late_edges(modules: Sequence[Module]) -> list[Place]:
 
 def unused_late_edges(modules: Sequence[Module]) -> list[Place]:
     """Return edges that `tools.floors.LATE_EDGES` lists, and that no module makes any more."""
-    made = {(here, there) for module in modules for _, here, there in _late_edges(module)}
+    edges = {(here, there) for module in modules for _, here, there in _late_edges(module)}
     return [
-        Place("tools/floors.py", 1, f"{here} -> {there}") for here, there in LATE_EDGES if (here, there) not in made
+        Place("tools/floors.py", 1, f"{here} -> {there}") for here, there in LATE_EDGES if (here, there) not in edges
     ]
 
 
@@ -394,15 +398,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true", help="the figures as JSON")
     options = parser.parse_args(argv)
     modules = read_modules()
-    found = {name: figure(modules) for name, figure in FIGURES.items()}
+    violations = {name: figure(modules) for name, figure in FIGURES.items()}
     if options.json:
-        print(json.dumps({name: len(places) for name, places in found.items()}))
+        print(json.dumps({name: len(entries) for name, entries in violations.items()}))
         return 0
-    for name, places in found.items():
-        print(f"{len(places):5} {name}")
+    for name, entries in violations.items():
+        print(f"{len(entries):5} {name}")
         if options.list:
-            for place in places:
-                print(f"      {place}")
+            for violation in entries:
+                print(f"      {violation}")
     return 0
 
 

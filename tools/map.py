@@ -60,13 +60,13 @@ def first_sentence(source: str) -> str:
 def place_of(folder: str, floors: Sequence[str]) -> tuple[tuple[int, str], ...]:
     """Return the sort key of the package `folder` (``codegen/llvm``): after its parent, and before packages of later
     floors. A package outside of `floors` sorts after the others, by name."""
-    parts = folder.split("/")
-    names = [".".join(parts[:length]) for length in range(1, len(parts) + 1)]
+    folders = folder.split("/")
+    names = [".".join(folders[:length]) for length in range(1, len(folders) + 1)]
     first = [
-        next((place for place, floor in enumerate(floors) if f"{floor}.".startswith(f"{name}.")), len(floors))
+        next((index for index, floor in enumerate(floors) if f"{floor}.".startswith(f"{name}.")), len(floors))
         for name in names
     ]
-    return tuple(zip(first, parts, strict=True))
+    return tuple(zip(first, folders, strict=True))
 
 
 def list_packages(root: Path, floors: Sequence[str]) -> list[Path]:

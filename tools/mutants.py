@@ -80,9 +80,9 @@ def choose(root: Path, paths: Sequence[str], seed: int, count: int) -> list[Muta
     """``count`` changes of the sources below ``paths``, the same ones for the same seed and sources."""
     files = sorted(file for path in paths for file in (root / path).rglob("*.py"))
     sources = {file.relative_to(root).as_posix(): file.read_text(encoding="utf-8") for file in files}
-    places = [(name, mutation) for name, source in sources.items() for mutation in find_mutations(source)]
-    Random(seed).shuffle(places)
-    good = ((name, m) for name, m in places if is_python(m.apply(sources[name])))
+    candidates = [(name, mutation) for name, source in sources.items() for mutation in find_mutations(source)]
+    Random(seed).shuffle(candidates)
+    good = ((name, m) for name, m in candidates if is_python(m.apply(sources[name])))
     return [Mutant(i, name, m) for i, (name, m) in zip(range(count), good, strict=False)]
 
 
@@ -91,8 +91,8 @@ def groups_of(path: str, root: Path) -> list[list[str]]:
     module = PurePosixPath(path.removeprefix("graphc/"))
     folder = PurePosixPath("tests") / module.parent
     mirror = sorted(p.relative_to(root).as_posix() for p in (root / folder).glob(f"test_{module.stem}*.py"))
-    found = [mirror, [folder.as_posix()], [p for p in WHOLE_PROGRAMS if (root / p).exists()], ["tests"]]
-    return [[name for name in group if (root / name).exists()] for group in found]
+    groups = [mirror, [folder.as_posix()], [p for p in WHOLE_PROGRAMS if (root / p).exists()], ["tests"]]
+    return [[name for name in group if (root / name).exists()] for group in groups]
 
 
 @dataclass(frozen=True)
@@ -183,11 +183,11 @@ class Copy:
         return self.sound[test]
 
 
-def judge(copy: Copy, mutant: Mutant, base: Path, known: Result | None, groups: int) -> Result:
+def judge(copy: Copy, mutant: Mutant, base: Path, previous: Result | None, groups: int) -> Result:
     """Judge a mutant by the groups that have not run according to ``known``."""
     with copy.changed(mutant) as source:
-        first = known.groups if known else 0
-        if known is None:
+        first = previous.groups if previous else 0
+        if previous is None:
             # NOTE: an exception in the digests counts as a difference; the tests then say whether they notice.
             ended = copy.run(["tools.digests", "--quick", "--first", "--compare", str(base)], CPU_S[0])
             if ended.status == 0:
@@ -229,15 +229,17 @@ class Run:
         """Judge the remaining mutants until the time is up."""
         original = Copy(self.archive, self.folder / "original")
         mutants = choose(original.folder, self.options.paths, self.options.seed, self.options.count)
-        wanted = [m for m in mutants if self._is_open(self.known.get(m.number))]
-        if not wanted:
+        remaining = [m for m in mutants if self._is_open(self.known.get(m.number))]
+        if not remaining:
             return
         base = self.folder / "base.json"
         base.write_bytes(_digests(original))
         end = time.monotonic() + self.options.seconds
         with ThreadPoolExecutor(self.options.jobs) as pool:
             for job in range(self.options.jobs):
-                pool.submit(self._work, wanted[job :: self.options.jobs], original, base, end).add_done_callback(_raise)
+                pool.submit(self._work, remaining[job :: self.options.jobs], original, base, end).add_done_callback(
+                    _raise
+                )
 
     def _is_open(self, result: Result | None) -> bool:
         return result is None or (result.status == "alive" and result.groups < self.options.groups)

@@ -79,20 +79,20 @@ class _Finder:
         """Yield the children of a node that have an effect: neither annotations nor texts nor messages of errors."""
         skipped: set[int] = set()
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            skipped = {id(part) for part in (*node.decorator_list, node.returns)}
+            skipped = {id(child) for child in (*node.decorator_list, node.returns)}
         elif isinstance(node, ast.ClassDef):
-            skipped = {id(part) for part in (*node.decorator_list, *node.bases)}
+            skipped = {id(child) for child in (*node.decorator_list, *node.bases)}
         elif isinstance(node, ast.AnnAssign):
             skipped = {id(node.annotation)}
-        for part in ast.iter_child_nodes(node):
+        for child in ast.iter_child_nodes(node):
             # NOTE: expressions inside of f-strings have no places of their own before Python 3.12.
-            if id(part) in skipped or isinstance(
-                part, (ast.JoinedStr, ast.Raise, ast.Assert, ast.Import, ast.ImportFrom)
+            if id(child) in skipped or isinstance(
+                child, (ast.JoinedStr, ast.Raise, ast.Assert, ast.Import, ast.ImportFrom)
             ):
                 continue
             if isinstance(node, ast.arg):
                 continue
-            yield part
+            yield child
 
     def _changes(self, node: ast.AST) -> Iterator[Mutation]:
         for name, cls in (
@@ -111,9 +111,9 @@ class _Finder:
                 yield from getattr(self, f"_{name}")(node)
 
     def _compare(self, node: ast.Compare) -> Iterator[Mutation]:
-        parts = [node.left, *node.comparators]
+        operands = [node.left, *node.comparators]
         for i, op in enumerate(node.ops):
-            start, stop = self._span(parts[i])[1], self._span(parts[i + 1])[0]
+            start, stop = self._span(operands[i])[1], self._span(operands[i + 1])[0]
             between = self.source[start:stop]
             if between.strip("() \n") == "" or "#" in between:
                 continue
@@ -121,19 +121,19 @@ class _Finder:
             yield Mutation("compare", node.lineno, start, stop, between.replace(old, _COMPARISONS[type(op)]))
 
     def _binary(self, node: ast.BinOp) -> Iterator[Mutation]:
-        left, right = self.text(node.left), self.text(node.right)
+        left_text, right = self.text(node.left), self.text(node.right)
         if type(node.op) in _OPERATORS:
-            yield self.change("operator", node, f"(({left}) {_OPERATORS[type(node.op)]} ({right}))")
+            yield self.change("operator", node, f"(({left_text}) {_OPERATORS[type(node.op)]} ({right}))")
         if type(node.op) in _TEXTS:
-            yield self.change("swap", node, f"(({right}) {_TEXTS[type(node.op)]} ({left}))")
+            yield self.change("swap", node, f"(({right}) {_TEXTS[type(node.op)]} ({left_text}))")
 
     def _boolean(self, node: ast.BoolOp) -> Iterator[Mutation]:
         values = [f"({self.text(value)})" for value in node.values]
         word = "or" if isinstance(node.op, ast.And) else "and"
         yield self.change("and/or", node, f"({f' {word} '.join(values)})")
-        kept = "and" if isinstance(node.op, ast.And) else "or"
+        operator = "and" if isinstance(node.op, ast.And) else "or"
         for i in range(len(values)):
-            yield self.change("part", node, f"({f' {kept} '.join(values[:i] + values[i + 1 :])})")
+            yield self.change("part", node, f"({f' {operator} '.join(values[:i] + values[i + 1 :])})")
 
     def _negation(self, node: ast.UnaryOp) -> Iterator[Mutation]:
         if isinstance(node.op, (ast.Not, ast.USub)):

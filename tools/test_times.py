@@ -213,8 +213,8 @@ def machine_name() -> str:
         (line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine()
     )
     limit = os.environ.get("GRAPHC_MAX_ISA")
-    held = f" held to {limit}" if limit else ""
-    return f"{model}{held}, {os.cpu_count()} cores, Python {platform.python_version()}"
+    limit_note = f" held to {limit}" if limit else ""
+    return f"{model}{limit_note}, {os.cpu_count()} cores, Python {platform.python_version()}"
 
 
 def run_tests(arguments: Sequence[str]) -> RunTimes:

@@ -97,7 +97,7 @@ class Case:
     @property
     def words(self) -> list[tuple[bytes, bool]]:
         """Return the bytes of each block in the case's table, and whether the block is a result."""
-        operands, found = iter(self.sample.operands), []
+        operands, blocks = iter(self.sample.operands), []
         for buffer in self.manifest.buffers:
             contents = bytes(buffer.nbytes)
             if buffer.cls in ("input", "state", "param"):
@@ -106,8 +106,8 @@ class Case:
                 contents = self.constants[buffer.offset : buffer.offset + buffer.nbytes].tobytes()
             elif buffer.cls == "arena":
                 contents = bytes(self.manifest.arena)
-            found.append((contents, buffer.cls == "output"))
-        return found
+            blocks.append((contents, buffer.cls == "output"))
+        return blocks
 
     @property
     def expected(self) -> tuple[np.ndarray, ...]:
@@ -132,17 +132,17 @@ def build_case(op: OpDef, number: int, sample: Sample, target: Target) -> Case |
 
 def library_of(cases: Sequence[Case], target: Target) -> bytes:
     """Return a shared library with an entry ``case_N`` for each."""
-    parts = [hide_names(case.code, {"graphc_entry": f"case_{i}"}) for i, case in enumerate(cases)]
-    return link_library(parts, [f"case_{i}" for i in range(len(cases))], target, soname="libcases.so")
+    objects = [hide_names(case.code, {"graphc_entry": f"case_{i}"}) for i, case in enumerate(cases)]
+    return link_library(objects, [f"case_{i}" for i in range(len(cases))], target, soname="libcases.so")
 
 
 def input_of(cases: Sequence[Case]) -> bytes:
     """Return the input file of the C program."""
-    parts = [struct.pack("<q", len(cases))]
+    chunks = [struct.pack("<q", len(cases))]
     for words in (case.words for case in cases):
-        parts.append(struct.pack("<q", len(words)))
-        parts += [struct.pack("<qq", len(contents), result) + contents for contents, result in words]
-    return b"".join(parts)
+        chunks.append(struct.pack("<q", len(words)))
+        chunks += [struct.pack("<qq", len(contents), result) + contents for contents, result in words]
+    return b"".join(chunks)
 
 
 def missing_tool(target: Target) -> str:
@@ -178,22 +178,24 @@ def compare(cases: Sequence[Case], results: bytes) -> list[str]:
     """Return one line for each case whose results differ from its reference."""
     lines, start = [], 0
     for case in cases:
-        for buffer, wanted in zip((b for b in case.manifest.buffers if b.cls == "output"), case.expected, strict=True):
+        for buffer, expected in zip(
+            (b for b in case.manifest.buffers if b.cls == "output"), case.expected, strict=True
+        ):
             dtype = BY_NAME[buffer.dtype].numpy
-            found = np.frombuffer(results[start : start + buffer.nbytes], dtype).reshape(buffer.shape)
+            result = np.frombuffer(results[start : start + buffer.nbytes], dtype).reshape(buffer.shape)
             start += buffer.nbytes
-            if not agree(found, wanted):
-                lines.append(f"{case}: {found.reshape(-1)[:4]} and not {wanted.reshape(-1)[:4]}")
+            if not agree(result, expected):
+                lines.append(f"{case}: {result.reshape(-1)[:4]} and not {expected.reshape(-1)[:4]}")
     return lines
 
 
-def agree(found: np.ndarray, wanted: np.ndarray) -> bool:
+def agree(result: np.ndarray, expected: np.ndarray) -> bool:
     """Equal; floats up to a few roundings of the largest one."""
-    tolerance = TOLERANCE.get(str(wanted.dtype))
+    tolerance = TOLERANCE.get(str(expected.dtype))
     if tolerance is None:
-        return np.array_equal(found, wanted)
-    finite = np.abs(wanted[np.isfinite(wanted)])
-    return np.allclose(found, wanted, tolerance, tolerance * min(finite.max(initial=0.0), 1.0), equal_nan=True)
+        return np.array_equal(result, expected)
+    finite = np.abs(expected[np.isfinite(expected)])
+    return np.allclose(result, expected, tolerance, tolerance * min(finite.max(initial=0.0), 1.0), equal_nan=True)
 
 
 def chosen(target: Target, count: int | None, seed: int) -> list[Case]:
@@ -210,15 +212,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--target", choices=cpus, required=True)
     parser.add_argument("--count", type=int, help="samples; all without")
     parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args(arguments)
-    target = target_named(given.target)
+    options = parser.parse_args(arguments)
+    target = target_named(options.target)
     if reason := missing_tool(target):
-        print(f"{given.target} cannot run here: {reason}", file=sys.stderr)
+        print(f"{options.target} cannot run here: {reason}", file=sys.stderr)
         return 2
-    cases = chosen(target, given.count, given.seed)
+    cases = chosen(target, options.count, options.seed)
     with tempfile.TemporaryDirectory() as folder:
         lines = run(cases, target, Path(folder))
-    print("\n".join([*lines, f"{given.target}: {len(cases)} samples, {len(lines)} differ"]))
+    print("\n".join([*lines, f"{options.target}: {len(cases)} samples, {len(lines)} differ"]))
     return 1 if lines else 0
 
 

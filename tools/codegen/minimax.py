@@ -94,9 +94,9 @@ def remez(fit: Fit, fixed: Sequence[Real]) -> tuple[list[Real], Real]:
     Subtracting the fixed terms and dividing by ``x^len(fixed)`` leaves a Haar system again.
     """
     grid = _grid(fit)
-    taken, count = len(fixed), fit.degree + 2 - len(fixed)
-    weights = [abs(fit.weight(x) * x**taken) for x in grid]
-    values = [(fit.function(x) - _polynomial(fixed, x)) / x**taken for x in grid]
+    fixed_count, count = len(fixed), fit.degree + 2 - len(fixed)
+    weights = [abs(fit.weight(x) * x**fixed_count) for x in grid]
+    values = [(fit.function(x) - _polynomial(fixed, x)) / x**fixed_count for x in grid]
     at = [int(GRID * (k + 0.5) / count) for k in range(count)]  # Chebyshev points, as the grid is
     free: list[Real] = []
     error: list[Real] = []
@@ -108,10 +108,10 @@ def remez(fit: Fit, fixed: Sequence[Real]) -> tuple[list[Real], Real]:
             solution = mp.lu_solve(matrix, mp.matrix([values[i] for i in at]))
             free = [solution[k] for k in range(count - 1)]
         error = [w * (v - _polynomial(free, x)) for x, w, v in zip(grid, weights, values, strict=True)]
-        found = _extrema(error, count)
-        if len(found) < count or found == at:
+        extrema = _extrema(error, count)
+        if len(extrema) < count or extrema == at:
             break
-        at = found
+        at = extrema
     return [*fixed, *free], max(abs(e) for e in error)
 
 

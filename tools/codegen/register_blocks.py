@@ -43,10 +43,10 @@ class Row:
     """Instructions that touch the stack."""
 
     def __str__(self) -> str:
-        whole = self.multiply_adds or 1
+        multiply_adds = self.multiply_adds or 1
         return (
-            f"{self.block:<28} {self.cycles:7.3f} {self.multiply_adds:5} {self.loads / whole:7.2f} "
-            f"{self.others / whole:7.2f} {self.stack:5}"
+            f"{self.block:<28} {self.cycles:7.3f} {self.multiply_adds:5} {self.loads / multiply_adds:7.2f} "
+            f"{self.others / multiply_adds:7.2f} {self.stack:5}"
         )
 
 
@@ -66,10 +66,10 @@ def rows(size: tuple[int, int, int], target: Target, most: int) -> list[Row]:
     """Return the ``most`` best blocks of a product of f32, by estimate. Raises ValueError where it has none."""
     m, n, k = size
     program = Stages(gc.trace(lambda a, b: a @ b, gc.ones(m, k), gc.ones(k, n)), target=target).lowered
-    found = find_blocks(program, target)
-    if not found:
+    candidates = find_blocks(program, target)
+    if not candidates:
         raise ValueError(f"a product of {m}x{k} and {k}x{n} has no register block")
-    name, blocks = next(iter(found.items()))
+    name, blocks = next(iter(candidates.items()))
     contraction = find_contraction(program.kernel(name))
     assert contraction is not None
     cycles = {tile.label: tile.cycles for tile in rank_tiles(contraction, target)}
@@ -100,7 +100,7 @@ def _is(kind: re.Pattern[str], line: str) -> bool:
 
 
 def _size(text: str) -> tuple[int, int, int]:
-    m, n, k = (int(part) for part in text.split("x"))
+    m, n, k = (int(word) for word in text.split("x"))
     if min(m, n, k) < 1:
         raise ValueError(text)
     return m, n, k

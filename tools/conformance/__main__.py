@@ -37,17 +37,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; 1 where a sample failed."""
     options = _arguments(argv)
     torch.set_num_threads(1)
-    found = _joined([json.loads(f.read_text(encoding="utf-8")) for f in options.read]) if options.read else run(options)
+    results = (
+        _joined([json.loads(f.read_text(encoding="utf-8")) for f in options.read]) if options.read else run(options)
+    )
     if options.results:
-        options.results.write_text(json.dumps(found), encoding="utf-8")
+        options.results.write_text(json.dumps(results), encoding="utf-8")
     if options.write:
-        options.write.write_text(page(found), encoding="utf-8")
+        options.write.write_text(page(results), encoding="utf-8")
     if options.json:
-        json.dump(found, sys.stdout, indent=1)
+        json.dump(results, sys.stdout, indent=1)
         print()
     else:
-        print("\n".join(summary(found)))
-    return int(any(row["failed"] for row in found["rows"]))
+        print("\n".join(summary(results)))
+    return int(any(row["failed"] for row in results["rows"]))
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -65,15 +67,15 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def _joined(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _joined(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return the results of several runs as one; of a subject and column the last one."""
-    rows = {(r["suite"], r["column"], r["subject"]): r for part in parts for r in part["rows"]}
-    standing = {suite: states for part in parts for suite, states in part["standing"].items()}
+    rows = {(r["suite"], r["column"], r["subject"]): r for run in runs for r in run["rows"]}
+    standing = {suite: states for run in runs for suite, states in run["standing"].items()}
     rows = [r for (suite, _, subject), r in rows.items() if standing[suite].get(subject) == "mapped"]
-    commits = list(dict.fromkeys(c for part in parts for c in part["commits"]))
+    commits = list(dict.fromkeys(c for run in runs for c in run["commits"]))
     order = list(SUITES)
     rows.sort(key=lambda r: (order.index(r["suite"]), list(SUITES[r["suite"]].COLUMNS).index(r["column"])))
-    return {"standing": standing, "rows": rows, "seed": parts[0]["seed"], "commits": commits}
+    return {"standing": standing, "rows": rows, "seed": runs[0]["seed"], "commits": commits}
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:

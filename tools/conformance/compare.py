@@ -17,7 +17,7 @@ USUAL = {torch.float32: (1.3e-6, 1e-5), torch.float64: (1e-7, 1e-7)}
 
 
 def compare(
-    found: Sequence[Any],
+    results: Sequence[Any],
     expected: Sequence[Any],
     allowed: tuple[float, float],
     exact: Callable[[], list[Any]] | None = None,
@@ -25,16 +25,16 @@ def compare(
 ) -> None:
     """Raise UnequalError where the results differ. An element beyond the tolerance passes if it is within the tolerance
     of the f64 result, or no farther from it than PyTorch's result."""
-    if len(found) != len(expected):
-        raise UnequalError(f"{len(found)} results, PyTorch has {len(expected)}")
-    for place, (a, b) in enumerate(zip(found, expected, strict=True)):
+    if len(results) != len(expected):
+        raise UnequalError(f"{len(results)} results, PyTorch has {len(expected)}")
+    for index, (a, b) in enumerate(zip(results, expected, strict=True)):
         x, y = array_of(a), array_of(b)
         kind = (_type_name(a), tuple(x.shape))
         if kind != (_type_name(b), tuple(y.shape)):
             raise UnequalError(f"{kind[0]}{list(kind[1])}, PyTorch {_type_name(b)}{list(y.shape)}")
         if shapes_only or _close(x, y, allowed):
             continue
-        if exact is not None and x.dtype == np.float32 and _as_near(x, y, array_of(exact()[place]), allowed):
+        if exact is not None and x.dtype == np.float32 and _as_near(x, y, array_of(exact()[index]), allowed):
             continue
         raise UnequalError(_difference(x, y))
 
@@ -42,13 +42,13 @@ def compare(
 def weighted_gradients(library: Any, results: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
     """Return the gradients of the sum of all results, each element with a weight that both libraries use; zeros for
     None, and of results without a gradient."""
-    kept = [(i, t) for i, t in enumerate(results) if t.requires_grad]
-    if not kept:
+    differentiable = [(i, t) for i, t in enumerate(results) if t.requires_grad]
+    if not differentiable:
         return [library.zeros_like(x) for x in inputs]
-    weights = [np.random.default_rng([7, i]).standard_normal(tuple(t.shape)) for i, t in kept]
-    seeds = [library.tensor(w).to(t.dtype) for w, (_, t) in zip(weights, kept, strict=True)]
-    found = library.autograd.grad([t for _, t in kept], list(inputs), seeds, allow_unused=True)
-    return [library.zeros_like(x) if g is None else g for x, g in zip(inputs, found, strict=True)]
+    weights = [np.random.default_rng([7, i]).standard_normal(tuple(t.shape)) for i, t in differentiable]
+    seeds = [library.tensor(w).to(t.dtype) for w, (_, t) in zip(weights, differentiable, strict=True)]
+    gradients = library.autograd.grad([t for _, t in differentiable], list(inputs), seeds, allow_unused=True)
+    return [library.zeros_like(x) if g is None else g for x, g in zip(inputs, gradients, strict=True)]
 
 
 def _type_name(value: Any) -> str:

@@ -29,15 +29,15 @@ def rows(subject: str, column: str) -> list[Row]:
     """Return the lines of a table: one sample each, for each type in which it is listed."""
     function = getattr(gc, _NAMES.get(subject, subject))
     run = gc.compile(function) if column == "compiled" else function
-    found = []
+    samples = []
     for dtype in (np.float32, np.float64):
-        inputs, wanted, bound = table(subject, dtype)
+        inputs, expected, bound = table(subject, dtype)
         if not inputs.size:
             continue
         values = run(gc.from_numpy(inputs)).numpy()
-        for x, distance in zip(inputs, distances(values, wanted), strict=True):
-            found.append((f"{np.dtype(dtype).name} {subject}({x!r})", _within(float(distance), bound)))
-    return found
+        for x, distance in zip(inputs, distances(values, expected), strict=True):
+            samples.append((f"{np.dtype(dtype).name} {subject}({x!r})", _within(float(distance), bound)))
+    return samples
 
 
 def _within(distance: float, bound: int) -> Row:

@@ -29,11 +29,11 @@ _RANDOM = ("FractionalMaxPool2d", "FractionalMaxPool3d")
 
 def standing() -> dict[str, str]:
     """``mapped``, ``missing`` or the reason why it is left out, for each layer."""
-    found = {}
+    states = {}
     for info in module_db:
         short = info.name.removeprefix("nn.")
-        found[info.name] = EXCLUDED.get(info.name, "mapped" if hasattr(gc.nn, short) else "missing")
-    return found
+        states[info.name] = EXCLUDED.get(info.name, "mapped" if hasattr(gc.nn, short) else "missing")
+    return states
 
 
 def rows(subject: str, column: str) -> list[Row]:
@@ -46,47 +46,54 @@ def rows(subject: str, column: str) -> list[Row]:
 
 
 def _row(info: Any, sample: Any, training: bool, compiled: bool) -> Row:
-    made, given = sample.constructor_input, sample.forward_input
-    label = f"{sample.desc} ({', '.join(map(str, made.args))}, {made.kwargs})"[:120].replace("\n", " ")
-    return label, lambda: _judge(info.module_cls, made, given, training, compiled)
+    constructor, call_input = sample.constructor_input, sample.forward_input
+    label = f"{sample.desc} ({', '.join(map(str, constructor.args))}, {constructor.kwargs})"[:120].replace("\n", " ")
+    return label, lambda: _judge(info.module_cls, constructor, call_input, training, compiled)
 
 
-def _judge(cls: type, made: Any, given: Any, training: bool, compiled: bool) -> None:
+def _judge(cls: type, constructor: Any, call_input: Any, training: bool, compiled: bool) -> None:
     torch.manual_seed(0)
-    theirs = cls(*copy.deepcopy(made.args), **made.kwargs).double().train(training)
-    ours = _layer(cls, made).train(training)
+    theirs = cls(*copy.deepcopy(constructor.args), **constructor.kwargs).double().train(training)
+    ours = _layer(cls, constructor).train(training)
     # A call has a first operand of its own; here all are among the others.
-    call = call_of(SimpleNamespace(input=None, args=given.args, kwargs=given.kwargs))
-    _share_weights(theirs, ours, given, call)
-    expected = [t for t in leaves(theirs(*given.args, **given.kwargs)) if isinstance(t, torch.Tensor)]
+    call = call_of(SimpleNamespace(input=None, args=call_input.args, kwargs=call_input.kwargs))
+    _share_weights(theirs, ours, call_input, call)
+    expected = [t for t in leaves(theirs(*call_input.args, **call_input.kwargs)) if isinstance(t, torch.Tensor)]
     (_, *arguments), keywords = call.filled(call.tensors)
-    if compiled and cls.__name__ == "CTCLoss" and given.args[1].ndim == 1 and isinstance(given.args[3], torch.Tensor):
+    if (
+        compiled
+        and cls.__name__ == "CTCLoss"
+        and call_input.args[1].ndim == 1
+        and isinstance(call_input.args[3], torch.Tensor)
+    ):
         raise NotMappedError("targets behind one another whose lengths are a tensor: not in compiled code")
     run = gc.compile(ours) if compiled else ours
-    found = [t for t in leaves(run(*arguments, **keywords)) if isinstance(t, gc.Tensor)]
-    shapes_only = cls.__name__ in _RANDOM and made.kwargs.get("_random_samples") is None
-    compare(found, expected, USUAL[torch.float64], shapes_only=shapes_only)
+    results = [t for t in leaves(run(*arguments, **keywords)) if isinstance(t, gc.Tensor)]
+    shapes_only = cls.__name__ in _RANDOM and constructor.kwargs.get("_random_samples") is None
+    compare(results, expected, USUAL[torch.float64], shapes_only=shapes_only)
     if not shapes_only and cls.__name__ not in _OTHER_GRADIENTS:
-        _compare_gradients(ours, theirs, found, expected, call.tensors, call.sources)
+        _compare_gradients(ours, theirs, results, expected, call.tensors, call.sources)
     names = dict(ours.named_buffers())
     theirs_named = {n: b for n, b in theirs.named_buffers() if n in names}
     compare([names[n] for n in theirs_named], list(theirs_named.values()), USUAL[torch.float64])
 
 
-def _share_weights(theirs: Any, ours: Any, given: Any, call: Any) -> None:
+def _share_weights(theirs: Any, ours: Any, call_input: Any, call: Any) -> None:
     """Return ours the weights of theirs; lazy layers get theirs from a first call."""
     if any(torch.nn.parameter.is_lazy(p) for p in theirs.parameters()):
         (_, *arguments), keywords = call.filled(call.tensors)
         with torch.no_grad(), gc.no_grad():
-            theirs(*given.args, **given.kwargs)
+            theirs(*call_input.args, **call_input.kwargs)
             ours(*arguments, **keywords)
         ours.double()
     ours.load_state_dict(theirs.state_dict())
 
 
-def _layer(cls: type, made: Any) -> Any:
+def _layer(cls: type, constructor: Any) -> Any:
     own = getattr(gc.nn, cls.__name__)
-    example = SimpleNamespace(input=None, args=[_argument(a) for a in made.args], kwargs=dict(made.kwargs))
+    example = SimpleNamespace(
+        input=None, args=[_argument(a) for a in constructor.args], kwargs=dict(constructor.kwargs)
+    )
     call = call_of(SimpleNamespace(input=None, args=[None if _is_layer(a) else a for a in example.args], kwargs={}))
     arguments, _ = call.filled(call.tensors)
     arguments = [a if _is_layer(a) else b for a, b in zip(example.args, arguments[1:], strict=True)]
@@ -106,7 +113,7 @@ def _argument(value: Any) -> Any:
     if not isinstance(value, torch.nn.TransformerEncoderLayer):
         raise NotMappedError("layers of PyTorch as arguments")
     attention = value.self_attn
-    made = gc.nn.TransformerEncoderLayer(
+    layer = gc.nn.TransformerEncoderLayer(
         attention.embed_dim,
         attention.num_heads,
         value.linear1.out_features,
@@ -117,19 +124,24 @@ def _argument(value: Any) -> Any:
         norm_first=value.norm_first,
         bias=value.linear1.bias is not None,
     )
-    return made.double()
+    return layer.double()
 
 
 def _compare_gradients(
-    ours: Any, theirs: Any, found: Sequence[Any], expected: Sequence[Any], tensors: Sequence[Any], inputs: Sequence[Any]
+    ours: Any,
+    theirs: Any,
+    results: Sequence[Any],
+    expected: Sequence[Any],
+    tensors: Sequence[Any],
+    inputs: Sequence[Any],
 ) -> None:
-    kept = [i for i, t in enumerate(inputs) if t.requires_grad]
+    differentiable = [i for i, t in enumerate(inputs) if t.requires_grad]
     weights = {n: p for n, p in theirs.named_parameters() if p.requires_grad}
     own = dict(ours.named_parameters())
     if set(own) != set(weights):
         raise UnequalError(f"parameters {sorted(own)}, PyTorch {sorted(weights)}")
     if not any(t.requires_grad for t in expected):
         return
-    ours_of = weighted_gradients(gc, found, [tensors[i] for i in kept] + [own[n] for n in weights])
-    theirs_of = weighted_gradients(torch, expected, [inputs[i] for i in kept] + list(weights.values()))
+    ours_of = weighted_gradients(gc, results, [tensors[i] for i in differentiable] + [own[n] for n in weights])
+    theirs_of = weighted_gradients(torch, expected, [inputs[i] for i in differentiable] + list(weights.values()))
     compare(ours_of, theirs_of, USUAL[torch.float64])

@@ -16,8 +16,8 @@ WRITTEN: dict[str, Function] = {
     "einsum": lambda tensors, equation: gc.einsum(equation, tensors),
     "polygamma": lambda x, n, **options: gc.polygamma(n, x, **options),
     "special.polygamma": lambda x, n, **options: gc.special.polygamma(n, x, **options),
-    "nn.functional.embedding": lambda weight, places, **options: F.embedding(places, weight, **options),
-    "nn.functional.embedding_bag": lambda weight, places, **options: F.embedding_bag(places, weight, **options),
+    "nn.functional.embedding": lambda weight, indices, **options: F.embedding(indices, weight, **options),
+    "nn.functional.embedding_bag": lambda weight, indices, **options: F.embedding_bag(indices, weight, **options),
     "normal/number_mean": lambda std, mean, *rest, **options: gc.normal(mean, std, *rest, **options),
     "normal/in_place": lambda x, *rest, **options: x.normal_(*rest, **options),
     "linalg.lstsq/grad_oriented": lambda a, b, driver: gc.linalg.lstsq(a, b, driver=driver)[:2],
@@ -126,10 +126,10 @@ def _can(name: str) -> bool:
 
 
 def _attribute(owner: Any, path: str) -> Any:
-    return reduce(lambda found, part: getattr(found, part, None), path.split("."), owner)
+    return reduce(lambda parent, name: getattr(parent, name, None), path.split("."), owner)
 
 
-def _method(name: str, found: Any) -> Function | None:
-    if found is None or callable(found):
-        return found
+def _method(name: str, function: Any) -> Function | None:
+    if function is None or callable(function):
+        return function
     return lambda x: getattr(x, name)

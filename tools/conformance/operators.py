@@ -114,8 +114,8 @@ def _shown(sample: Any) -> str:
             return "(" + ", ".join(map(one, value)) + ")"
         return repr(value)
 
-    parts = [one(v) for v in (sample.input, *sample.args)] + [f"{k}={one(v)}" for k, v in sample.kwargs.items()]
-    return ", ".join(parts)[:160]
+    arguments = [one(v) for v in (sample.input, *sample.args)] + [f"{k}={one(v)}" for k, v in sample.kwargs.items()]
+    return ", ".join(arguments)[:160]
 
 
 def _expected(info: Any, sample: Any) -> Any:
@@ -150,14 +150,14 @@ def _judge_result(info: Any, function: Function, dtype: torch.dtype, sample: Any
     spare, plain = copied(sample), copied(sample)
     expected = _seen(info, sample, _expected(info, plain))
     with gc.no_grad():
-        found = _applied(info, function, sample, call, compiled)
+        results = _applied(info, function, sample, call, compiled)
     if info.name in ORDERS:
-        found, expected = ORDERS[info.name](sample, found), ORDERS[info.name](sample, expected)
+        results, expected = ORDERS[info.name](sample, results), ORDERS[info.name](sample, expected)
 
     def exact() -> list[Any]:
         return _seen(info, sample, _expected(info, _widened(spare)))
 
-    compare(found, expected, tolerance(info, dtype), exact, _random(info, spare))
+    compare(results, expected, tolerance(info, dtype), exact, _random(info, spare))
 
 
 def _random(info: Any, sample: Any) -> bool:
@@ -182,40 +182,40 @@ def _judge_gradient(info: Any, function: Function, dtype: torch.dtype, sample: A
     sample = _allowed_operands(info, sample)
     call = call_of(sample)
     inputs = call.sources
-    wanted = [i for i, t in enumerate(inputs) if t.requires_grad]
+    differentiable = [i for i, t in enumerate(inputs) if t.requires_grad]
     expected = [t for t in _seen(info, sample, _expected(info, sample)) if isinstance(t, torch.Tensor)]
     if _random(info, sample):
         raise NotMappedError("gradients of random results")
-    if not wanted or not any(t.requires_grad for t in expected):
+    if not differentiable or not any(t.requires_grad for t in expected):
         raise NotMappedError("no gradient in PyTorch either")
-    found = [t for t in _applied(info, function, sample, call, compiled) if isinstance(t, gc.Tensor)]
-    if len(found) != len(expected):
-        raise UnequalError(f"{len(found)} tensors, PyTorch {len(expected)}")
-    operands = [inputs[i] for i in wanted]
-    ours = weighted_gradients(gc, found, [call.tensors[i] for i in wanted])
+    results = [t for t in _applied(info, function, sample, call, compiled) if isinstance(t, gc.Tensor)]
+    if len(results) != len(expected):
+        raise UnequalError(f"{len(results)} tensors, PyTorch {len(expected)}")
+    operands = [inputs[i] for i in differentiable]
+    ours = weighted_gradients(gc, results, [call.tensors[i] for i in differentiable])
     theirs = weighted_gradients(torch, expected, operands)
     compare(ours, theirs, tolerance(info, dtype), shapes_only=True)
-    found, expected = (_pulled_back(operands, g, variables) for g in (ours, theirs))
-    compare(found, expected, tolerance(info, dtype))
+    results, expected = (_pulled_back(operands, g, variables) for g in (ours, theirs))
+    compare(results, expected, tolerance(info, dtype))
 
 
 def _allowed_operands(info: Any, sample: Any) -> Any:
     """Return the operands in the form in which the table checks gradients: a symmetric or triangular matrix, computed
     from the sample's. Outside of that form two gradients may differ, and both are right."""
-    made = copy.copy(sample)
+    changed = copy.copy(sample)
 
     def keep(value: Any, /, *args: Any, **kwargs: Any) -> Any:
-        made.input, made.args, made.kwargs = value, args, kwargs
+        changed.input, changed.args, changed.kwargs = value, args, kwargs
 
     info.gradcheck_wrapper(keep, sample.input, *sample.args, **sample.kwargs)
-    return made
+    return changed
 
 
 def _pulled_back(operands: list[torch.Tensor], grads: list[Any], variables: list[torch.Tensor]) -> list[torch.Tensor]:
     """Return the gradients with respect to the operands' inputs."""
-    given = [torch.from_numpy(array_of(g).copy()) for g in grads]
-    found = torch.autograd.grad(operands, variables, given, retain_graph=True, allow_unused=True)
-    return [torch.zeros_like(v) if g is None else g for v, g in zip(variables, found, strict=True)]
+    seeds = [torch.from_numpy(array_of(g).copy()) for g in grads]
+    gradients = torch.autograd.grad(operands, variables, seeds, retain_graph=True, allow_unused=True)
+    return [torch.zeros_like(v) if g is None else g for v, g in zip(variables, gradients, strict=True)]
 
 
 def _tensors(sample: Any) -> list[torch.Tensor]:
@@ -227,11 +227,11 @@ def tolerance(info: Any, dtype: torch.dtype) -> tuple[float, float]:
     usual."""
     relative, absolute = USUAL.get(dtype, USUAL[torch.float32])
     for decorator in info.decorators:
-        for part in getattr(decorator, "decorators", [decorator]):
-            if isinstance(part, toleranceOverride) and dtype in part.d:
-                relative, absolute = max(relative, part.d[dtype].rtol), max(absolute, part.d[dtype].atol)
-            if isinstance(part, precisionOverride):
-                absolute = max(absolute, part.d.get(dtype, 0.0))
+        for entry in getattr(decorator, "decorators", [decorator]):
+            if isinstance(entry, toleranceOverride) and dtype in entry.d:
+                relative, absolute = max(relative, entry.d[dtype].rtol), max(absolute, entry.d[dtype].atol)
+            if isinstance(entry, precisionOverride):
+                absolute = max(absolute, entry.d.get(dtype, 0.0))
     return relative, absolute
 
 
@@ -252,31 +252,35 @@ def _error_action(info: Any, function: Function, wrong: Any) -> Callable[[], Non
         try:
             info.op(sample.input, *sample.args, **sample.kwargs)
         except Exception as error:
-            wanted = _class_of(error)
+            error_class = _class_of(error)
         else:
             raise NotMappedError("PyTorch raises nothing")
         arguments, keywords = call.filled(call.tensors)
         try:
             function(*arguments, **keywords)
         except Exception as error:
-            if not isinstance(error, wanted):
+            if not isinstance(error, error_class):
                 text = (str(error).splitlines() or [""])[0]
-                raise UnequalError(f"{type(error).__name__} ({text}), PyTorch {wanted.__name__}") from None
+                raise UnequalError(f"{type(error).__name__} ({text}), PyTorch {error_class.__name__}") from None
         else:
-            _allowed(info, sample, wanted, call)
-            raise UnequalError(f"no error, PyTorch {wanted.__name__} ({wrong.error_regex})")
+            _allowed(info, sample, error_class, call)
+            raise UnequalError(f"no error, PyTorch {error_class.__name__} ({wrong.error_regex})")
 
     return action
 
 
-def _allowed(info: Any, sample: Any, wanted: type[BaseException], call: Call) -> None:
+def _allowed(info: Any, sample: Any, error_class: type[BaseException], call: Call) -> None:
     """Raise NotMappedError for calls that graphc takes on purpose."""
     operands = (sample.input, *sample.args)
     if _share_memory(_tensors(sample)):
         raise NotMappedError("tensors that share memory: copied, and results are there before they are written")
     if info.name.startswith("__") and not call.tensors:
         raise NotMappedError("methods of tensors that are called with numbers alone")
-    if wanted in (TypeError, AttributeError) and call.tensors and any(isinstance(v, (int, float)) for v in operands):
+    if (
+        error_class in (TypeError, AttributeError)
+        and call.tensors
+        and any(isinstance(v, (int, float)) for v in operands)
+    ):
         raise NotMappedError("a number beside a tensor where PyTorch wants two tensors: taken, as in the array API")
     if len({t.dtype for t in call.tensors}) > 1:
         raise NotMappedError("operands of several element types: promoted, as documented")
@@ -291,31 +295,31 @@ def _share_memory(tensors: list[torch.Tensor]) -> bool:
 
 def _class_of(error: BaseException) -> type[BaseException]:
     """Return the most special built-in class of an error."""
-    known = {c for c in vars(builtins).values() if isinstance(c, type) and issubclass(c, BaseException)}
-    return next(c for c in type(error).__mro__ if c in known)
+    builtin_classes = {c for c in vars(builtins).values() if isinstance(c, type) and issubclass(c, BaseException)}
+    return next(c for c in type(error).__mro__ if c in builtin_classes)
 
 
 def _with_named_elements(dim: Callable[[Any], int], only_places: bool = False) -> Callable[[Any, list[Any]], list[Any]]:
     """For operators that may name any of equal elements: the elements in the place of indices."""
 
     def replaced(sample: Any, results: list[Any]) -> list[Any]:
-        places = torch.as_tensor(np.ascontiguousarray(array_of(results[0 if only_places else 1])))
+        indices = torch.as_tensor(np.ascontiguousarray(array_of(results[0 if only_places else 1])))
         if sample.input.ndim == 0:
             return results
         along = dim(sample)
-        apart = places.ndim < sample.input.ndim
-        full = places.unsqueeze(along) if apart else places
+        apart = indices.ndim < sample.input.ndim
+        full = indices.unsqueeze(along) if apart else indices
         named = sample.input.detach().gather(along, full)
         return [*results[: 0 if only_places else 1], named]
 
     return replaced
 
 
-def _argument(place: int, usual: int) -> Callable[[Any], int]:
+def _argument(position: int, usual: int) -> Callable[[Any], int]:
     def dim(sample: Any) -> int:
         if "dim" in sample.kwargs:
             return sample.kwargs["dim"]
-        return sample.args[place] if len(sample.args) > place else usual
+        return sample.args[position] if len(sample.args) > position else usual
 
     return dim
 

@@ -37,8 +37,8 @@ def _class(info: Any) -> Any:
 def rows(subject: str, column: str) -> list[Row]:
     """Return the sets of options of an optimizer."""
     info = next(i for i in optim_db if _class(i).__name__ == subject)
-    made = info.optim_inputs_func(device="cpu")
-    return [(f"{given.desc} {given.kwargs}", _action(info, given.kwargs, column == "compiled")) for given in made]
+    inputs = info.optim_inputs_func(device="cpu")
+    return [(f"{entry.desc} {entry.kwargs}", _action(info, entry.kwargs, column == "compiled")) for entry in inputs]
 
 
 def _action(info: Any, options: dict[str, Any], compiled: bool) -> Any:

@@ -22,31 +22,31 @@ _SOURCES = {
 }
 
 
-def summary(found: dict[str, Any]) -> list[str]:
+def summary(results: dict[str, Any]) -> list[str]:
     """Return one line for each column, and for each table."""
     lines = []
-    for suite, column, subjects, _, passed, failed, left_out in _totals(found):
+    for suite, column, subjects, _, passed, failed, left_out in _totals(results):
         share = 100 * passed / max(passed + failed, 1)
         ran = f"{subjects} subjects: {passed} of {passed + failed} samples ({share:.2f}%)"
         lines.append(f"{suite} {column}, {ran}, {left_out} left out")
-    for suite, standing in found["standing"].items():
+    for suite, standing in results["standing"].items():
         missing = [n for n, s in standing.items() if s == "missing"]
         mapped = sum(s == "mapped" for s in standing.values())
         lines.append(f"{suite}: {mapped} mapped, {len(missing)} missing of {len(standing)}: {' '.join(missing)}")
     return lines
 
 
-def _totals(found: dict[str, Any]) -> Iterator[tuple[str, str, int, str, int, int, int]]:
+def _totals(results: dict[str, Any]) -> Iterator[tuple[str, str, int, str, int, int, int]]:
     """Table, column, subjects of which a sample was compared, most samples of each, passed, failed, left out."""
-    for suite, column in dict.fromkeys((r["suite"], r["column"]) for r in found["rows"]):
-        rows = [r for r in found["rows"] if (r["suite"], r["column"]) == (suite, column)]
+    for suite, column in dict.fromkeys((r["suite"], r["column"]) for r in results["rows"]):
+        rows = [r for r in results["rows"] if (r["suite"], r["column"]) == (suite, column)]
         passed, failed = sum(r["passed"] for r in rows), sum(len(r["failed"]) for r in rows)
         most = " or ".join(sorted({"all" if r["most"] is None else str(r["most"]) for r in rows}))
         compared = sum(1 for r in rows if r["passed"] or r["failed"])
         yield suite, column, compared, most, passed, failed, sum(n for r in rows for n in r["excluded"].values())
 
 
-def page(found: dict[str, Any]) -> str:
+def page(results: dict[str, Any]) -> str:
     """Return the page docs/conformance.md of a run."""
     first, *later = found["commits"]
     states = first + (f" (fixes since: {', '.join(later)})" if later else "")
@@ -63,7 +63,7 @@ def page(found: dict[str, Any]) -> str:
         "| table | column | subjects | of each | passed | of | share | left out |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    for suite, column, subjects, most, passed, failed, left_out in _totals(found):
+    for suite, column, subjects, most, passed, failed, left_out in _totals(results):
         share = 100 * passed / max(passed + failed, 1)
         text = _COLUMNS[suite][column]
         figures = f"{passed} | {passed + failed} | {share:.2f}% | {left_out}"
@@ -76,29 +76,29 @@ def page(found: dict[str, Any]) -> str:
         "the matrix from which it was computed, since PyTorch's may have entries in both triangles.",
         "",
     ]
-    lines += _subjects(found) + _left_out(found) + _failures(found)
+    lines += _subjects(results) + _left_out(results) + _failures(results)
     return "\n".join(lines) + "\n"
 
 
-def _subjects(found: dict[str, Any]) -> list[str]:
+def _subjects(results: dict[str, Any]) -> list[str]:
     lines = [
         "## Subjects",
         "",
         "| table | source | entries | mapped | left out | missing |",
         "|---|---|---|---|---|---|",
     ]
-    for suite, standing in found["standing"].items():
+    for suite, standing in results["standing"].items():
         count = Counter("left out" if s not in ("mapped", "missing") else s for s in standing.values())
         figures = " | ".join(str(n) for n in (len(standing), count["mapped"], count["left out"], count["missing"]))
         lines.append(f"| {suite} | {_SOURCES[suite]} | {figures} |")
     lines += ["", "| reason | left out |", "|---|---|"]
     reasons: dict[str, list[str]] = {}
-    for standing in found["standing"].values():
+    for standing in results["standing"].values():
         for name, state in standing.items():
             if state not in ("mapped", "missing"):
                 reasons.setdefault(state, []).append(name)
     lines += [f"| {reason} | {_names(names)} |" for reason, names in reasons.items()]
-    missing = [n for standing in found["standing"].values() for n, s in standing.items() if s == "missing"]
+    missing = [n for standing in results["standing"].values() for n, s in standing.items() if s == "missing"]
     return [*lines, *(["", f"Missing: {_names(missing)}."] if missing else []), ""]
 
 
@@ -106,16 +106,16 @@ def _names(names: list[str]) -> str:
     return ", ".join(f"`{n}`" for n in names)
 
 
-def _left_out(found: dict[str, Any]) -> list[str]:
+def _left_out(results: dict[str, Any]) -> list[str]:
     count: Counter[str] = Counter()
-    for row in found["rows"]:
+    for row in results["rows"]:
         count.update(row["excluded"])
     lines = ["## Excluded samples", "", "| reason | samples |", "|---|---|"]
     return [*lines, *(f"| {reason} | {n} |" for reason, n in count.most_common()), ""]
 
 
-def _failures(found: dict[str, Any]) -> list[str]:
-    rows = [r for r in found["rows"] if r["failed"]]
+def _failures(results: dict[str, Any]) -> list[str]:
+    rows = [r for r in results["rows"] if r["failed"]]
     if not rows:
         return ["## Differences", "", "Nothing."]
     lines = ["## Differences", "", "| table | subject | column | samples | the first |", "|---|---|---|---|---|"]

@@ -61,10 +61,10 @@ def call_of(sample: Any) -> Call:
 def type_of(dtype: torch.dtype) -> Any:
     """Return the element type of that name."""
     name = str(dtype).removeprefix("torch.")
-    found = getattr(gc, "bool_" if name == "bool" else name, None)
-    if found is None:
+    own_type = getattr(gc, "bool_" if name == "bool" else name, None)
+    if own_type is None:
         raise NotMappedError(f"elements of {name}")
-    return found
+    return own_type
 
 
 def tensor_of(tensor: torch.Tensor) -> gc.Tensor:
@@ -80,21 +80,21 @@ def tensor_of(tensor: torch.Tensor) -> gc.Tensor:
     dtype = type_of(tensor.dtype)
     plain = tensor.detach().resolve_conj().resolve_neg()
     if dtype.long_name in ("float16", "bfloat16"):
-        made = gc.from_numpy(plain.float().numpy().copy()).to(dtype)
+        own_tensor = gc.from_numpy(plain.float().numpy().copy()).to(dtype)
     else:
-        made = gc.from_numpy(plain.numpy(force=True).copy())
-    return made.requires_grad_() if tensor.requires_grad else made
+        own_tensor = gc.from_numpy(plain.numpy(force=True).copy())
+    return own_tensor.requires_grad_() if tensor.requires_grad else own_tensor
 
 
 def _ours(value: Any, sources: list[torch.Tensor]) -> Any:
     if isinstance(value, torch.Tensor):
-        known = next((i for i, t in enumerate(sources) if t is value), None)
-        if known is None:
+        index = next((i for i, t in enumerate(sources) if t is value), None)
+        if index is None:
             sources.append(value)
-        return Slot(len(sources) - 1 if known is None else known)
+        return Slot(len(sources) - 1 if index is None else index)
     if isinstance(value, (list, tuple)):
-        parts = [_ours(part, sources) for part in value]
-        return parts if isinstance(value, list) else tuple(parts)
+        items = [_ours(item, sources) for item in value]
+        return items if isinstance(value, list) else tuple(items)
     if isinstance(value, dict):
         return {k: _ours(v, sources) for k, v in value.items()}
     return _plain(value)
@@ -128,7 +128,7 @@ def _filled(value: Any, tensors: Sequence[Any]) -> Any:
     if isinstance(value, Slot):
         return tensors[value.number]
     if isinstance(value, (list, tuple)):
-        return type(value)([_filled(part, tensors) for part in value])
+        return type(value)([_filled(item, tensors) for item in value])
     return {k: _filled(v, tensors) for k, v in value.items()} if isinstance(value, dict) else value
 
 
@@ -137,8 +137,8 @@ def leaves(value: Any) -> Iterator[Any]:
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, (list, tuple)):
-        for part in value:
-            yield from leaves(part)
+        for item in value:
+            yield from leaves(item)
     elif value is not None:
         yield value
 
@@ -150,23 +150,27 @@ def wide(value: Any) -> Any:
     if value is torch.float32:
         return torch.float64
     if isinstance(value, (list, tuple)):
-        parts = [wide(part) for part in value]
-        return parts if isinstance(value, list) else tuple(parts)
+        items = [wide(item) for item in value]
+        return items if isinstance(value, list) else tuple(items)
     return {k: wide(v) for k, v in value.items()} if isinstance(value, dict) else value
 
 
 def copied(sample: Any) -> Any:
     """Return a sample whose tensors are others, for operators that write."""
-    made = copy.copy(sample)
-    made.input, made.args, made.kwargs = _copied(sample.input), _copied(sample.args), _copied(sample.kwargs)
-    return made
+    clone = copy.copy(sample)
+    clone.input, clone.args, clone.kwargs = (
+        _copied(sample.input),
+        _copied(sample.args),
+        _copied(sample.kwargs),
+    )
+    return clone
 
 
 def _copied(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         return value.detach().clone().requires_grad_(value.requires_grad)
     if isinstance(value, (list, tuple)):
-        return type(value)([_copied(part) for part in value])
+        return type(value)([_copied(item) for item in value])
     return {k: _copied(v) for k, v in value.items()} if isinstance(value, dict) else value
 
 

@@ -64,23 +64,23 @@ Make = Callable[[], Case | None]
 def cases(kinds: Sequence[str], seed: int = 0, count: int | None = None, seeds: range | None = None) -> list[Case]:
     """Return the cases of some kinds. ``count`` draws that many of each kind by ``seed``; None takes all. ``seeds`` are
     those of the random graphs."""
-    found: list[Case] = []
+    selected: list[Case] = []
     for kind in kinds:
         makers = list(_makers(kind, seeds or range(seed * RANDOM_GRAPHS, (seed + 1) * RANDOM_GRAPHS)))
         if count is not None:
             random.Random(f"{kind}{seed}").shuffle(makers)
-        made = (case for case in (make() for _, make in makers) if case is not None)
-        found += made if count is None else islice(made, count)
-    return found
+        available = (case for case in (make() for _, make in makers) if case is not None)
+        selected += available if count is None else islice(available, count)
+    return selected
 
 
 def named_cases(names: Sequence[str]) -> list[Case]:
     """Return the cases of these names, of all kinds; raises KeyError for an unknown one."""
-    made = {
+    makers = {
         name: make for kind in (*KINDS, WORKLOADS_KIND) if kind != "random" for name, make in _makers(kind, range(0))
     }
-    found = [_random(int(n.partition("/")[2])) if n.startswith("random/") else made[n]() for n in names]
-    return [case for case in found if case is not None]
+    selected = [_random(int(n.partition("/")[2])) if n.startswith("random/") else makers[n]() for n in names]
+    return [case for case in selected if case is not None]
 
 
 def _makers(kind: str, seeds: range) -> Iterator[tuple[str, Make]]:
@@ -132,14 +132,14 @@ def _derivative(name: str, op: OpDef, sample: Sample, order: int, dtype: Any) ->
         graph.add_input(array_type(array), f"x{i}", *(("state", "the.state") if written else ("input", "")))
     try:
         results = emit(graph, op, graph.inputs, sample.attrs)
-        wanted = [v for v in results[: sample.attrs.get("results", len(results))] if v.dtype.is_floating_point]
+        targets = [v for v in results[: sample.attrs.get("results", len(results))] if v.dtype.is_floating_point]
         for _ in range(order):
-            wanted = _gradients(graph, wanted)
+            targets = _gradients(graph, targets)
     except GraphcError:
         return None
-    if not wanted:
+    if not targets:
         return None
-    graph.set_outputs(wanted)
+    graph.set_outputs(targets)
     return Case(name, graph, (tuple(arrays),), growth=4.0**order)
 
 
@@ -162,8 +162,8 @@ def _model(name: str, family: Family) -> Case:
     graphc.manual_seed(0)
     model = family.build(graphc).eval()
     traced = snapshot(model, [graphc.from_numpy(np.ascontiguousarray(a)) for a in family.inputs])
-    state, given = traced.state(), iter(family.inputs)
-    arguments = [next(given) if input_class(v) == "input" else state[input_path(v)] for v in traced.graph.inputs]
+    state, inputs = traced.state(), iter(family.inputs)
+    arguments = [next(inputs) if input_class(v) == "input" else state[input_path(v)] for v in traced.graph.inputs]
     return Case(f"family/{name}/value", traced.graph, (tuple(map(np.array, arguments)),), growth=32.0)
 
 
@@ -177,32 +177,32 @@ def _step(name: str, family: Family) -> Case:
     target = graphc.from_numpy(np.ascontiguousarray(family.target))
     graph = step_graph(model, family.loss(graphc), optimizer, inputs, target)
     state = {path: np.array(t.detach().numpy()) for path, t in model.state_dict().items()}
-    given = iter([*family.inputs, family.target])
+    feeds = iter([*family.inputs, family.target])
     arguments = []
     for value in graph.inputs:
         if input_class(value) == "input":
             fallback = np.full(value.shape, 0.01, value.dtype.numpy)
-            arguments.append(np.array(next(given, fallback)).astype(value.dtype.numpy).reshape(value.shape))
+            arguments.append(np.array(next(feeds, fallback)).astype(value.dtype.numpy).reshape(value.shape))
         else:
             arguments.append(_state(input_path(value), value, state))
     return Case(f"family/{name}/step", graph, (tuple(arguments),), growth=64.0)
 
 
 def _state(path: str, value: Value, state: dict[str, np.ndarray]) -> np.ndarray:
-    known = next((state[p] for p in (path, path.partition(".")[2]) if p in state), None)
-    fits = known is not None and known.shape == value.shape
-    return np.array(known) if known is not None and fits else np.zeros(value.shape, value.dtype.numpy)
+    stored = next((state[p] for p in (path, path.partition(".")[2]) if p in state), None)
+    fits = stored is not None and stored.shape == value.shape
+    return np.array(stored) if stored is not None and fits else np.zeros(value.shape, value.dtype.numpy)
 
 
 def _workload(name: str) -> Case:
     """Return a benchmark model, or a step of its training, with random parameters."""
-    graph, given = workload_graph(WORKLOADS[name]), iter(WORKLOADS[name].draw_inputs())
+    graph, inputs = workload_graph(WORKLOADS[name]), iter(WORKLOADS[name].draw_inputs())
     random = np.random.default_rng(0)
     arguments = []
     for value in graph.inputs:
         if input_class(value) == "input":
             fallback = np.full(value.shape, 0.01, value.dtype.numpy)
-            arguments.append(np.array(next(given, fallback)).astype(value.dtype.numpy).reshape(value.shape))
+            arguments.append(np.array(next(inputs, fallback)).astype(value.dtype.numpy).reshape(value.shape))
         elif value.dtype.kind == "f":
             arguments.append(_weights(random, value))
         else:

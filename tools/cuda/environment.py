@@ -52,7 +52,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def report(device: str) -> dict[str, Any]:
     """Return the whole environment; an entry that cannot be queried holds the reason."""
-    found = {
+    environment = {
         "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "commit": _attempt(commit),
         "python": platform.python_version(),
@@ -66,7 +66,7 @@ def report(device: str) -> dict[str, Any]:
         "tools": {name: shutil.which(name) for name in ("nvidia-smi", "compute-sanitizer", "nvcc", "g++", "clang++")},
         "variables": {k: v for k, v in os.environ.items() if k.startswith(("CUDA_", "GRAPHC_", "NVIDIA_VISIBLE"))},
     }
-    return found
+    return environment
 
 
 def _attempt(ask: Callable[[], Any]) -> Any:
@@ -93,13 +93,13 @@ def cpu_name() -> str:
 
 def versions() -> dict[str, str]:
     """Return the versions of the installed packages."""
-    found = {}
+    installed = {}
     for name in PACKAGES:
         try:
-            found[name] = importlib.metadata.version(name)
+            installed[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             continue
-    return found
+    return installed
 
 
 def gpus() -> list[dict[str, str]] | str:
@@ -116,8 +116,8 @@ def gpus() -> list[dict[str, str]] | str:
 
 def properties(device: str) -> dict[str, Any]:
     """Return the runtime's properties of the device."""
-    found = device_named(device)
-    return {"name": found.name, "target": found.target, **found.properties()}
+    accelerator = device_named(device)
+    return {"name": accelerator.name, "target": accelerator.target, **accelerator.properties()}
 
 
 if __name__ == "__main__":

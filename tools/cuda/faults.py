@@ -102,16 +102,16 @@ def edited(
     program: Program, change: Callable[[Stmt, tuple[Loop, ...]], Sequence[Stmt] | None], nth: int = 0
 ) -> Program:
     """Return the program with one statement replaced."""
-    left = nth
+    remaining = nth
 
     def replaced(body: tuple[Stmt, ...], loops: tuple[Loop, ...]) -> tuple[Stmt, ...]:
-        nonlocal left
+        nonlocal remaining
         result: list[Stmt] = []
         for stmt in body:
-            new = None if left < 0 else change(stmt, loops)
+            new = None if remaining < 0 else change(stmt, loops)
             if new is not None:
-                left -= 1
-            if new is not None and left < 0:
+                remaining -= 1
+            if new is not None and remaining < 0:
                 result += new
             elif isinstance(stmt, Loop):
                 result.append(replace(stmt, body=replaced(stmt.body, (*loops, stmt))))
@@ -120,7 +120,7 @@ def edited(
         return tuple(result)
 
     kernels = tuple(replace(k, body=replaced(k.body, ())) for k in program.kernels)
-    if left >= 0:
+    if remaining >= 0:
         raise _NothingToChangeError("no statement to change")
     return replace(program, kernels=kernels)
 
@@ -227,8 +227,8 @@ def _both(edit: Edit, pattern: str, new: str) -> Edit:
     return lambda emit, program: in_kernel(pattern, new)(lambda p: edit(emit, p), program)
 
 
-def _less(found: re.Match[str]) -> str:
-    return f"{found[1]}{int(found[2]) - 1}{found[3]}"
+def _less(match: re.Match[str]) -> str:
+    return f"{match[1]}{int(match[2]) - 1}{match[3]}"
 
 
 FAULTS: tuple[Fault, ...] = (
@@ -327,12 +327,12 @@ class Found:
 def run_faults(faults: Sequence[Fault] = FAULTS, tell: Callable[[], None] = lambda: None) -> list[Found]:
     """Plant each fault in a program of its own; all programs are compiled before one runs."""
     planted = [(fault, _planted(fault)) for fault in faults]
-    wanted = {name: expected(subject(name)) for name in {f.subject for f in faults}}
-    found = []
+    references = {name: expected(subject(name)) for name in {f.subject for f in faults}}
+    outcomes = []
     for fault, compiled in planted:
-        found.append(_judge(fault, compiled, wanted[fault.subject]))
+        outcomes.append(_judge(fault, compiled, references[fault.subject]))
         tell()
-    return found
+    return outcomes
 
 
 def _planted(fault: Fault) -> Compiled:
@@ -341,11 +341,11 @@ def _planted(fault: Fault) -> Compiled:
         return Compiled(subject(fault.subject), DEVICE)
 
 
-def _judge(fault: Fault, compiled: Compiled, wanted: Any) -> Found:
+def _judge(fault: Fault, compiled: Compiled, reference: Any) -> Found:
     error = compiled.error
     if error is None:
         try:
-            outcome = compare(fault.subject, compiled.run(1), wanted, compiled.case.growth)
+            outcome = compare(fault.subject, compiled.run(1), reference, compiled.case.growth)
         except DeviceError as refused:
             return Found(fault.name, fault.subject, "emulator", _line(refused))
         caught = "nothing" if outcome.kind == EQUAL else "numbers"
@@ -361,10 +361,10 @@ def _line(error: Exception) -> str:
     return str(error).splitlines()[0]
 
 
-def format_found(found: Sequence[Found]) -> str:
+def format_found(outcomes: Sequence[Found]) -> str:
     """Return a table in Markdown."""
     lines = ["| fault | planted in | caught by | which says |", "|---|---|---|---|"]
-    lines += [f"| {f.fault} | {f.subject} | {f.by} | {f.said} |" for f in found]
+    lines += [f"| {f.fault} | {f.subject} | {f.by} | {f.said} |" for f in outcomes]
     return "\n".join(lines)
 
 
@@ -376,10 +376,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     faults = [f for f in FAULTS if options.only in f.name]
     with own_cache(False), progress_bar(len(faults), "faults") as bar:
-        found = run_faults(faults, bar.step)
-    print(json.dumps([vars(f) for f in found], indent=1) if options.json else format_found(found))
-    missed = [f for f in found if f.by not in CAUGHT]
-    print(f"{len(found) - len(missed)} of {len(found)} faults caught", file=sys.stderr)
+        outcomes = run_faults(faults, bar.step)
+    print(json.dumps([vars(f) for f in outcomes], indent=1) if options.json else format_found(outcomes))
+    missed = [f for f in outcomes if f.by not in CAUGHT]
+    print(f"{len(outcomes) - len(missed)} of {len(outcomes)} faults caught", file=sys.stderr)
     return int(bool(missed))
 
 

@@ -49,19 +49,19 @@ class Row:
     """The kernel with the most registers."""
 
 
-def row_of(found: DeviceProgram, arch: str) -> Row:
+def row_of(program: DeviceProgram, arch: str) -> Row:
     """Compile a program and count."""
-    text = found.source.text
+    text = program.source.text
     start = time.perf_counter()
     cubin = compile_cubin(text, arch)
     seconds = time.perf_counter() - start
     every = cubin.kernels
     widest = max(every, key=lambda name: every[name].registers, default="")
     return Row(
-        found.name,
+        program.name,
         arch,
         len(every),
-        len(found.products),
+        len(program.products),
         max((r.registers for r in every.values()), default=0),
         sum(r.spilled for r in every.values()),
         sum(r.stack for r in every.values()),
@@ -140,8 +140,8 @@ def table(names: Sequence[str], architectures: Sequence[str]) -> list[Row]:
     rows: list[Row] = []
     with progress_bar(len(names) * len(architectures), "programs") as bar:
         for arch in architectures:
-            for found in workload_programs(names, arch):
-                rows.append(row_of(found, arch))
+            for program in workload_programs(names, arch):
+                rows.append(row_of(program, arch))
                 bar.step()
     return sorted(rows, key=lambda row: list(names).index(row.workload))
 

@@ -64,17 +64,17 @@ class Compiled:
 def compile_all(cases: Sequence[Case], name: str, tell: Tell = lambda _: None) -> list[Compiled]:
     """Return every case compiled for the device of that name, none of them run: the emulated device builds all at
     once."""
-    found = []
+    compiled = []
     for case in cases:
         tell(case.name)
-        found.append(Compiled(case, name))
-    return found
+        compiled.append(Compiled(case, name))
+    return compiled
 
 
 def run_program(program: Any, case: Case, number: int) -> Results:
     """Return one call on copies of its arguments, of native code or on a device."""
-    given = [np.array(a, order="C") for a in case.calls[number]]
-    pairs = list(zip(case.graph.inputs, given, strict=True))
+    arguments = [np.array(a, order="C") for a in case.calls[number]]
+    pairs = list(zip(case.graph.inputs, arguments, strict=True))
     inputs = [a for v, a in pairs if input_class(v) == "input"]
     by_path = {input_path(v): a for v, a in pairs if input_class(v) != "input"}
     sizes = case.sizes[number] if case.sizes else None
@@ -104,13 +104,13 @@ def judge(compiled: Compiled) -> Outcome:
     if compiled.error is not None:
         return _of_error(name, compiled.error)
     with np.errstate(all="ignore"):
-        wanted = expected(compiled.case)
+        reference = expected(compiled.case)
         try:
-            found = compiled.run()
+            actual = compiled.run()
         except Exception as error:  # what a device raises is an outcome
             return _of_error(name, error)
-    repeated = [results for results in wanted for _ in range(REPEATS)]
-    return compare(name, found, repeated, compiled.case.growth)
+    repeated = [results for results in reference for _ in range(REPEATS)]
+    return compare(name, actual, repeated, compiled.case.growth)
 
 
 def judged(cases: Iterable[Compiled], tell: Tell = lambda _: None) -> Iterator[Outcome]:
@@ -127,10 +127,10 @@ def _of_error(name: str, error: Exception) -> Outcome:
     return Outcome(name, FAILED, f"{type(error).__name__}: {error}\n{lines}", inf)
 
 
-def compare(name: str, found: list[Results], wanted: list[Results], growth: float) -> Outcome:
+def compare(name: str, results: list[Results], reference: list[Results], growth: float) -> Outcome:
     """Return the outcome for results of all calls, and by how much they differ."""
     worst = 0.0
-    for call, (these, those) in enumerate(zip(found, wanted, strict=True)):
+    for call, (these, those) in enumerate(zip(results, reference, strict=True)):
         if len(these) != len(those):
             return Outcome(name, DIFFERENT, f"call {call}: {len(these)} results, not {len(those)}", inf)
         scale = max([largest(b) for b in those if b.dtype.kind in "fc"], default=0.0) or 1.0
@@ -144,13 +144,13 @@ def compare(name: str, found: list[Results], wanted: list[Results], growth: floa
     return Outcome(name, EQUAL, "", worst)
 
 
-def distance_of(found: np.ndarray, wanted: np.ndarray) -> float:
+def distance_of(result: np.ndarray, reference: np.ndarray) -> float:
     """Return the largest difference in units of the allowed rounding: at most 1 where both are equal up to that."""
-    found, wanted = _parts(found), _parts(wanted)
-    if found.dtype.kind != "f":
-        return 0.0 if np.array_equal(found, wanted) else inf
-    a, b = found.astype(np.float64), wanted.astype(np.float64)
-    unit = ROUNDING.get(wanted.dtype.name, 1e-2)
+    result, reference = _parts(result), _parts(reference)
+    if result.dtype.kind != "f":
+        return 0.0 if np.array_equal(result, reference) else inf
+    a, b = result.astype(np.float64), reference.astype(np.float64)
+    unit = ROUNDING.get(reference.dtype.name, 1e-2)
     with np.errstate(all="ignore"):
         same = (a == b) | (np.isnan(a) & np.isnan(b))
         apart = np.where(same, 0.0, np.abs(a - b))
@@ -170,21 +170,23 @@ def largest(array: np.ndarray) -> float:
     return float(np.abs(array[np.isfinite(array)]).max(initial=0.0))
 
 
-def apart(found: np.ndarray, wanted: np.ndarray) -> float:
+def apart(result: np.ndarray, reference: np.ndarray) -> float:
     """Return the largest difference of elements that are finite in both."""
-    found, wanted = _parts(found), _parts(wanted)
-    both = np.isfinite(found) & np.isfinite(wanted)
-    return float(np.abs(found[both].astype(np.float64) - wanted[both].astype(np.float64)).max(initial=0.0))
+    result, reference = _parts(result), _parts(reference)
+    both = np.isfinite(result) & np.isfinite(reference)
+    return float(np.abs(result[both].astype(np.float64) - reference[both].astype(np.float64)).max(initial=0.0))
 
 
-def _first(found: np.ndarray, wanted: np.ndarray) -> str:
+def _first(result: np.ndarray, reference: np.ndarray) -> str:
     """Return the element that differs most."""
-    if found.size == 0:
+    if result.size == 0:
         return "no elements"
-    found, wanted = _parts(found), _parts(wanted)
+    result, reference = _parts(result), _parts(reference)
     with np.errstate(all="ignore"):
-        apart = np.abs(found.astype(np.float64) - wanted.astype(np.float64))
-    apart = np.where(np.isnan(apart) & ~(np.isnan(found.astype(float)) & np.isnan(wanted.astype(float))), inf, apart)
-    where = np.unravel_index(int(np.nanargmax(np.where(np.isnan(apart), 0.0, apart))), found.shape)
-    place = ", ".join(str(int(i)) for i in where)
-    return f"element [{place}] is {found[where]!r}, not {wanted[where]!r}; {int((apart > 0).sum())} differ"
+        apart = np.abs(result.astype(np.float64) - reference.astype(np.float64))
+    apart = np.where(
+        np.isnan(apart) & ~(np.isnan(result.astype(float)) & np.isnan(reference.astype(float))), inf, apart
+    )
+    where = np.unravel_index(int(np.nanargmax(np.where(np.isnan(apart), 0.0, apart))), result.shape)
+    index = ", ".join(str(int(i)) for i in where)
+    return f"element [{index}] is {result[where]!r}, not {reference[where]!r}; {int((apart > 0).sum())} differ"

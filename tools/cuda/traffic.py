@@ -85,10 +85,10 @@ def rows(names: Iterable[str] = tuple(CASES)) -> Iterator[Row]:
     out."""
     for name in names:
         function, arguments = CASES[name]
-        given = arguments()
+        inputs = arguments()
         device = EmulatedDevice(orders=(0,), races=False, traffic=True)
-        program = compile_for_device(gc.trace(function, *given), device)
-        program.run([x.numpy() for x in given])
+        program = compile_for_device(gc.trace(function, *inputs), device)
+        program.run([x.numpy() for x in inputs])
         counted = device.traffic or {}
         for launch in program.plan.launches:
             if launch.symbol in counted:
@@ -96,32 +96,32 @@ def rows(names: Iterable[str] = tuple(CASES)) -> Iterator[Row]:
                 yield row_of(name, launch.kernel, grid, launch.threads, counted[launch.symbol])
 
 
-def row_of(case: str, kernel: str, blocks: int, threads: int, found: Traffic) -> Row:
+def row_of(case: str, kernel: str, blocks: int, threads: int, traffic: Traffic) -> Row:
     """Return the figures of a launch from its counters; a ratio with denominator 0 is 1."""
-    asked = found.load_bytes + found.store_bytes
-    requests = found.load_requests + found.store_requests
+    used_bytes = traffic.load_bytes + traffic.store_bytes
+    requests = traffic.load_requests + traffic.store_requests
     return Row(
         case,
         kernel,
         blocks,
         threads,
-        _ratio(found.load_bytes, SECTOR * found.load_sectors),
-        _ratio(found.store_bytes, SECTOR * found.store_sectors),
-        _ratio(found.load_sectors, found.loaded),
-        _ratio(requests * 1024, asked),
-        _ratio(found.shared_rounds, found.shared_ideal),
+        _ratio(traffic.load_bytes, SECTOR * traffic.load_sectors),
+        _ratio(traffic.store_bytes, SECTOR * traffic.store_sectors),
+        _ratio(traffic.load_sectors, traffic.loaded),
+        _ratio(requests * 1024, used_bytes),
+        _ratio(traffic.shared_rounds, traffic.shared_ideal),
     )
 
 
-def _ratio(part: int, whole: int) -> float:
-    return round(part / whole, 2) if whole else 1.0
+def _ratio(numerator: int, denominator: int) -> float:
+    return round(numerator / denominator, 2) if denominator else 1.0
 
 
-def format_rows(found: Sequence[Row]) -> str:
+def format_rows(rows: Sequence[Row]) -> str:
     """Return the table as Markdown."""
     names = list(Row.__dataclass_fields__)
     lines = [names, ["---"] * len(names)]
-    lines += [[str(value) for value in asdict(row).values()] for row in found]
+    lines += [[str(value) for value in asdict(row).values()] for row in rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
@@ -130,12 +130,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.cuda.traffic", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(CASES))
     parser.add_argument("--json", action="store_true", help="one list of rows")
-    given = parser.parse_args(arguments)
-    unknown = set(given.cases) - CASES.keys()
+    options = parser.parse_args(arguments)
+    unknown = set(options.cases) - CASES.keys()
     if unknown:
         parser.error(f"no such case: {', '.join(sorted(unknown))}")
-    found = list(rows(given.cases or CASES))
-    print(json.dumps([asdict(row) for row in found], indent=1) if given.json else format_rows(found))
+    table_rows = list(rows(options.cases or CASES))
+    print(json.dumps([asdict(row) for row in table_rows], indent=1) if options.json else format_rows(table_rows))
     return 0
 
 

@@ -44,8 +44,8 @@ def finish(action: Callable[[], None], log: Path) -> str:
     """Run an action to its end in a child process; return the problem, or an empty text."""
     process, end = fork(action, log), time.monotonic() + MOST_SECONDS
     while time.monotonic() < end:
-        found, status = os.waitpid(process, os.WNOHANG)
-        if found:
+        ended, status = os.waitpid(process, os.WNOHANG)
+        if ended:
             return "" if status == 0 else f"status {status}: {log.read_text()[-500:]}"
         time.sleep(0.005)
     os.kill(process, signal.SIGKILL)

@@ -104,10 +104,10 @@ def descendants(process: int) -> Iterator[tuple[int, bytes]]:
             parents.setdefault(int(stat.rpartition(")")[2].split()[1]), []).append(int(name))
     waiting = parents.get(process, [])
     while waiting:
-        found = waiting.pop()
-        waiting += parents.get(found, [])
+        pid = waiting.pop()
+        waiting += parents.get(pid, [])
         try:
-            yield found, Path("/proc", str(found), "cmdline").read_bytes()
+            yield pid, Path("/proc", str(pid), "cmdline").read_bytes()
         except OSError:
             continue
 
@@ -122,16 +122,16 @@ def kill_one(launcher: subprocess.Popen[str], delay: float, chance: random.Rando
     """Kill one process ``delay`` seconds from now; return all of them, and which it was, or None where the training has
     ended before."""
     until = time.monotonic() + delay
-    found: list[int] = []
-    while launcher.poll() is None and (time.monotonic() < until or not found):
+    members: list[int] = []
+    while launcher.poll() is None and (time.monotonic() < until or not members):
         time.sleep(_LOOK)
-        found = found or (ranks_of(launcher.pid) if time.monotonic() >= until else [])
+        members = members or (ranks_of(launcher.pid) if time.monotonic() >= until else [])
     if launcher.poll() is not None:
-        return found, None
-    which = chance.randrange(len(found))
+        return members, None
+    which = chance.randrange(len(members))
     with contextlib.suppress(ProcessLookupError):  # It has ended just now.
-        os.kill(found[which], signal.SIGKILL)
-    return found, which
+        os.kill(members[which], signal.SIGKILL)
+    return members, which
 
 
 def _is_alive(process: int) -> bool:
@@ -151,7 +151,7 @@ class Target:
     kind: str
     home: Path
     ranks: int
-    whole: bytes = b""
+    undisturbed: bytes = b""
     """Result of the training without a kill."""
     start_s: float = 0.0
     """Seconds until its first checkpoint."""
@@ -161,16 +161,16 @@ class Target:
     def measure(self) -> None:
         """Train without a kill."""
         folder = self.home / "whole"
-        begun = time.monotonic()
+        start_time = time.monotonic()
         process = start(self.kind, folder, self.ranks)
         wait_for_checkpoint(process, folder)
         first = time.monotonic()
         code = process.wait(MOST_SECONDS)
         assert code == 0, _log(folder)
-        self.start_s, self.rest_s = first - begun, time.monotonic() - first
-        self.whole = (folder / TRAINED).read_bytes()
+        self.start_s, self.rest_s = first - start_time, time.monotonic() - first
+        self.undisturbed = (folder / TRAINED).read_bytes()
 
-    def kill_and_resume(self, chance: random.Random, made: Outcome) -> bool:
+    def kill_and_resume(self, chance: random.Random, outcome: Outcome) -> bool:
         """Kill and resume one training; return whether it was still alive to be killed."""
         folder = self.home / "killed"
         shutil.rmtree(folder, ignore_errors=True)
@@ -179,44 +179,44 @@ class Target:
         if not early:
             wait_for_checkpoint(process, folder)
         members, which = kill_one(process, chance.uniform(0, self.start_s if early else self.rest_s), chance)
-        ended = _ended(process, members, folder, made)
+        ended = _ended(process, members, folder, outcome)
         if which is None or (ended == _ZERO and (folder / TRAINED).exists()):
             # It was faster than the one that was measured.
             assert ended == _ZERO, f"a training that nobody killed has failed: {_log(folder)}"
             self.start_s, self.rest_s = self.start_s * _FASTER, self.rest_s * _FASTER
             return False
-        made.kills += 1
-        made.by_rank[which] = made.by_rank.get(which, 0) + 1
-        made.inside_checkpoints += _is_unfinished(folder / CHECKPOINT)
-        made.resumed += (folder / CHECKPOINT / sharded.MANIFEST).exists()
+        outcome.kills += 1
+        outcome.by_rank[which] = outcome.by_rank.get(which, 0) + 1
+        outcome.inside_checkpoints += _is_unfinished(folder / CHECKPOINT)
+        outcome.resumed += (folder / CHECKPOINT / sharded.MANIFEST).exists()
         resumed = self._resumed(folder)
-        made.clean_ends += not ended
-        made.equal_resumes += not resumed
-        made.problems += [f"{self.kind}, kill {made.kills}: {problem}" for problem in (ended, resumed) if problem]
+        outcome.clean_ends += not ended
+        outcome.equal_resumes += not resumed
+        outcome.problems += [f"{self.kind}, kill {outcome.kills}: {problem}" for problem in (ended, resumed) if problem]
         return True
 
     def _resumed(self, folder: Path) -> str:
         """Resume the training; return the problem, or an empty text."""
         if problem := finish(self.kind, folder, self.ranks, "--resume"):
             return problem
-        if (folder / TRAINED).read_bytes() != self.whole:
+        if (folder / TRAINED).read_bytes() != self.undisturbed:
             return "what was trained has other bits"
         if _is_unfinished(folder / CHECKPOINT):
             return f"something is left behind: {sorted(os.listdir(folder / CHECKPOINT))}"
         return ""
 
 
-def _ended(process: subprocess.Popen[str], members: list[int], folder: Path, made: Outcome) -> str:
+def _ended(process: subprocess.Popen[str], members: list[int], folder: Path, outcome: Outcome) -> str:
     """Wait for the other processes to end after a kill; return the problem, or an empty text."""
-    begun = time.monotonic()
+    start_time = time.monotonic()
     try:
         code = process.wait(END_SECONDS)
     except subprocess.TimeoutExpired:
         end(process)
         return f"the others did not end within {END_SECONDS:.0f} s: {_log(folder)}"
-    while any(map(_is_alive, members)) and time.monotonic() - begun < END_SECONDS:
+    while any(map(_is_alive, members)) and time.monotonic() - start_time < END_SECONDS:
         time.sleep(_LOOK)
-    made.longest_end_s = max(made.longest_end_s, time.monotonic() - begun)
+    outcome.longest_end_s = max(outcome.longest_end_s, time.monotonic() - start_time)
     if alive := [member for member in members if _is_alive(member)]:
         return f"processes {alive} go on"
     if code == 0:
@@ -229,22 +229,22 @@ def _is_unfinished(folder: Path) -> bool:
     if not folder.is_dir():
         return False
     manifest = folder / sharded.MANIFEST
-    known = set(json.loads(manifest.read_bytes())["files"]) if manifest.exists() else set()
-    return bool(set(os.listdir(folder)) - known - {sharded.MANIFEST})
+    listed = set(json.loads(manifest.read_bytes())["files"]) if manifest.exists() else set()
+    return bool(set(os.listdir(folder)) - listed - {sharded.MANIFEST})
 
 
 def run(times: int, ranks: int, seed: int, kinds: list[str]) -> Outcome:
     """Train each kind without a kill, then kill and resume ``times`` times, one kind after the other."""
-    chance, made = random.Random(seed), Outcome()
+    chance, outcome = random.Random(seed), Outcome()
     with tempfile.TemporaryDirectory() as name, progress_bar(times, "kills") as bar:
         targets = [Target(kind, Path(name, kind), ranks) for kind in kinds]
         for target in targets:
             target.home.mkdir()
             target.measure()
-        while made.kills < times:
-            if targets[made.kills % len(targets)].kill_and_resume(chance, made):
+        while outcome.kills < times:
+            if targets[outcome.kills % len(targets)].kill_and_resume(chance, outcome):
                 bar.step()
-    return made
+    return outcome
 
 
 def main() -> int:
@@ -255,23 +255,23 @@ def main() -> int:
     parser.add_argument("--kinds", default=",".join(KINDS), help="some of eager,compiled")
     parser.add_argument("--json", action="store_true", help="figures as JSON on stdout")
     options = parser.parse_args()
-    begun = time.monotonic()
-    made = run(options.times, options.ranks, options.seed, options.kinds.split(","))
+    start_time = time.monotonic()
+    outcome = run(options.times, options.ranks, options.seed, options.kinds.split(","))
     if options.json:
-        print(json.dumps(asdict(made) | {"ranks": options.ranks, "seconds": time.monotonic() - begun}))
+        print(json.dumps(asdict(outcome) | {"ranks": options.ranks, "seconds": time.monotonic() - start_time}))
     else:
-        print(_said(made))
-    return int(bool(made.problems))
+        print(_said(outcome))
+    return int(bool(outcome.problems))
 
 
-def _said(made: Outcome) -> str:
-    ranks: Any = ", ".join(f"{count} of rank {rank}" for rank, count in sorted(made.by_rank.items()))
+def _said(total: Outcome) -> str:
+    ranks: Any = ", ".join(f"{count} of rank {rank}" for rank, count in sorted(total.by_rank.items()))
     lines = [
-        f"{made.kills} kills ({ranks}), {made.clean_ends} clean ends, the longest after {made.longest_end_s:.2f} s",
-        f"{made.equal_resumes} resumes with the same bits, {made.resumed} of them from a checkpoint",
-        f"{made.inside_checkpoints} kills left a checkpoint that was not finished",
+        f"{total.kills} kills ({ranks}), {total.clean_ends} clean ends, the longest after {total.longest_end_s:.2f} s",
+        f"{total.equal_resumes} resumes with the same bits, {total.resumed} of them from a checkpoint",
+        f"{total.inside_checkpoints} kills left a checkpoint that was not finished",
     ]
-    return "\n".join([*lines, *made.problems])
+    return "\n".join([*lines, *total.problems])
 
 
 if __name__ == "__main__":

@@ -169,8 +169,8 @@ class Exporting(Kind):
             self.swept += 1
             yield from filter(None, [finish(lambda: self._export("a", path), self.folder.parent / "log")])
         yield from _inside(self.folder, lambda name: name == "net.gcm")
-        whole = [(self.folder.parent / f"{name}.gcm").read_bytes() for name in ("a", "b")]
-        if path.exists() and path.read_bytes() not in whole:
+        complete = [(self.folder.parent / f"{name}.gcm").read_bytes() for name in ("a", "b")]
+        if path.exists() and path.read_bytes() not in complete:
             yield "the file is neither of the two"
 
 
@@ -220,7 +220,7 @@ class TrainingAgain(Kind):
             yield from filter(None, [finish(self.end, self.folder.parent / "log")])
         names = ("run", "metrics.jsonl", "trained.gcm", "done")
         yield from _inside(self.folder, names.__contains__)
-        run, whole = self.folder / "run", self.folder.parent / "whole"
+        run, undisturbed = self.folder / "run", self.folder.parent / "whole"
         if run.exists():
             yield from _inside(run, lambda name: name == ".lock" or name.startswith("step-"))
             for path in run.glob("step-*"):
@@ -229,10 +229,10 @@ class TrainingAgain(Kind):
                 except ArtifactError as error:
                     yield str(error)
         trained = self.folder / "trained.gcm"
-        if trained.exists() and trained.read_bytes() != (whole / "trained.gcm").read_bytes():
+        if trained.exists() and trained.read_bytes() != (undisturbed / "trained.gcm").read_bytes():
             yield "the trained file has other bits than one of a training that was not killed"
         if (self.folder / "done").exists():
-            if _measures(self.folder) != _measures(whole):
+            if _measures(self.folder) != _measures(undisturbed):
                 yield "the measures are others than those of a training that was not killed"
             self.ends += 1
             shutil.rmtree(self.folder)
@@ -263,28 +263,32 @@ def run(count: int, seed: int, kinds: list[str]) -> tuple[dict[str, list[str]], 
     """Return the problems by kind, how many trainings came to their end, and how often a file was left for the next
     writer to remove; ``count`` kills in all."""
     chance = random.Random(seed)
-    found: dict[str, list[str]] = collections.defaultdict(list)
+    problems: dict[str, list[str]] = collections.defaultdict(list)
     load_command("train")
     with tempfile.TemporaryDirectory() as name, progress_bar(count, "kills") as bar:
         home = Path(name)
         log = home / "log"
-        made, longest = {}, {}
+        kinds_by_name, longest = {}, {}
         for kind in kinds:
             (home / kind).mkdir()
-            made[kind] = KINDS[kind](home / kind / "work")
-            for action in (made[kind].begin, made[kind].once, made[kind].once):
-                begun = time.monotonic()
-                problem = "; ".join([p for p in (finish(action, log), *made[kind].problems()) if p])
+            kinds_by_name[kind] = KINDS[kind](home / kind / "work")
+            for action in (kinds_by_name[kind].begin, kinds_by_name[kind].once, kinds_by_name[kind].once):
+                start_time = time.monotonic()
+                problem = "; ".join([p for p in (finish(action, log), *kinds_by_name[kind].problems()) if p])
                 assert not problem, problem
-            longest[kind] = time.monotonic() - begun
+            longest[kind] = time.monotonic() - start_time
         for number in range(count):
             kind = kinds[number % len(kinds)]
-            item = made[kind]
+            item = kinds_by_name[kind]
             said = kill_once(item, chance.uniform(0, longest[kind]), log)
-            found[kind] += ([f"it ended by itself: {said}"] if said else []) + list(item.problems())
+            problems[kind] += ([f"it ended by itself: {said}"] if said else []) + list(item.problems())
             bar.step()
-        found |= {kind: found[kind] + _ended(item, log) for kind, item in made.items()}
-    return found, sum(item.ends for item in made.values()), sum(item.swept for item in made.values())
+        problems |= {kind: problems[kind] + _ended(item, log) for kind, item in kinds_by_name.items()}
+    return (
+        problems,
+        sum(item.ends for item in kinds_by_name.values()),
+        sum(item.swept for item in kinds_by_name.values()),
+    )
 
 
 def _ended(kind: Kind, log: Path) -> list[str]:
@@ -305,16 +309,16 @@ def main() -> int:
     parser.add_argument("--kinds", default=",".join(KINDS), help="some of compile,export,train")
     options = parser.parse_args()
     kinds = options.kinds.split(",")
-    begun = time.monotonic()
-    found, ends, swept = run(options.count, options.seed, kinds)
+    start_time = time.monotonic()
+    problems, ends, swept = run(options.count, options.seed, kinds)
     for kind in kinds:
         kills = len(range(kinds.index(kind), options.count, len(kinds)))
-        print(f"{kind:8} {kills} kills, {len(found[kind])} problems")
-        for problem in found[kind][:20]:
+        print(f"{kind:8} {kills} kills, {len(problems[kind])} problems")
+        for problem in problems[kind][:20]:
             print(f"  {problem}")
     print(f"{ends} trainings were resumed until their end, {swept} files were removed by the next writer")
-    print(f"{time.monotonic() - begun:.0f} s")
-    return int(any(found.values()))
+    print(f"{time.monotonic() - start_time:.0f} s")
+    return int(any(problems.values()))
 
 
 if __name__ == "__main__":

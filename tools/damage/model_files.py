@@ -80,10 +80,10 @@ Damage = Callable[[random.Random, bytes, Sequence[bytes]], bytes]
 
 
 def _flip(chance: random.Random, data: bytes, _others: Sequence[bytes]) -> bytes:
-    found = bytearray(data)
+    damaged = bytearray(data)
     for _ in range(chance.choice((1, 1, 1, 2, 8, 64))):
-        found[chance.randrange(len(found))] ^= 1 << chance.randrange(8)
-    return bytes(found)
+        damaged[chance.randrange(len(damaged))] ^= 1 << chance.randrange(8)
+    return bytes(damaged)
 
 
 def _cut(chance: random.Random, data: bytes, _: Sequence[bytes]) -> bytes:
@@ -109,8 +109,8 @@ def _splice(chance: random.Random, data: bytes, others: Sequence[bytes]) -> byte
     """Return a part of this file or of another one in the place of a part of the same length, or between two halves."""
     source = chance.choice((data, *others))
     begin, length = chance.randrange(len(source)), chance.choice((16, 64, 256))
-    place = chance.randrange(len(data))
-    return data[:place] + source[begin : begin + length] + data[place + length * chance.randrange(2) :]
+    offset = chance.randrange(len(data))
+    return data[:offset] + source[begin : begin + length] + data[offset + length * chance.randrange(2) :]
 
 
 def _swap(chance: random.Random, data: bytes, _: Sequence[bytes]) -> bytes:
@@ -202,13 +202,13 @@ def _section(chance: random.Random, data: bytes, others: Sequence[bytes]) -> byt
     return _joined([e[0] for e in table], sections)
 
 
-def _places(value: Any, found: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+def _places(value: Any, positions: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
     """Return every part of a JSON value as its container and its place there."""
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, part in items:
-        found.append((value, key))
-        _places(part, found)
-    return found
+    for key, child in items:
+        positions.append((value, key))
+        _places(child, positions)
+    return positions
 
 
 def _manifest(chance: random.Random, data: bytes, others: Sequence[bytes]) -> bytes:
@@ -224,8 +224,8 @@ def _manifest(chance: random.Random, data: bytes, others: Sequence[bytes]) -> by
         elif kind == 1 and isinstance(container_of, list):
             container_of.insert(0, json.loads(json.dumps(old)))
         elif kind == 2:
-            place, other = chance.choice(_places(manifest, []))
-            container_of[key] = json.loads(json.dumps(place[other]))
+            container, other = chance.choice(_places(manifest, []))
+            container_of[key] = json.loads(json.dumps(container[other]))
         elif isinstance(old, bool) or not isinstance(old, (int, str)):
             container_of[key] = chance.choice((None, [], {}, True, 1.5, [[]] * 70))
         else:
@@ -240,20 +240,20 @@ def _graph(chance: random.Random, data: bytes, _: Sequence[bytes]) -> bytes:
     number = chance.choice([i for i, e in enumerate(table) if e[0].startswith(b"graph")])
     lines = sections[number].decode().split("\n")
     words = [w for line in lines for w in line.split()]
-    place = chance.randrange(len(lines))
+    index = chance.randrange(len(lines))
     kind = chance.randrange(5)
     if kind == 0:
-        del lines[place]
+        del lines[index]
     elif kind == 1:
-        lines.insert(place, chance.choice(lines))
+        lines.insert(index, chance.choice(lines))
     elif kind == 2:
-        lines[place] = lines[place].replace(chance.choice(words), chance.choice(words))
+        lines[index] = lines[index].replace(chance.choice(words), chance.choice(words))
     elif kind == 3:
         number_text = str(chance.choice(_WHOLE))
-        lines[place] = "".join(number_text if c.isdigit() and chance.randrange(4) == 0 else c for c in lines[place])
+        lines[index] = "".join(number_text if c.isdigit() and chance.randrange(4) == 0 else c for c in lines[index])
     else:
-        spot = chance.randrange(len(lines[place]) + 1)
-        lines[place] = lines[place][:spot] + chance.choice('(){}[]%,:=@\0"é') + lines[place][spot:]
+        spot = chance.randrange(len(lines[index]) + 1)
+        lines[index] = lines[index][:spot] + chance.choice('(){}[]%,:=@\0"é') + lines[index][spot:]
     sections[number] = "\n".join(lines).encode()
     return _joined([e[0] for e in table], sections)
 
@@ -309,9 +309,9 @@ def make_case(number: int, seed: int, files: Sequence[bytes]) -> tuple[str, byte
     others = [other for other in files if other is not data]
     while True:
         name = chance.choice(names)
-        found = DAMAGES[name][0](chance, data, others)
-        if found != data:
-            return name, found
+        damaged = DAMAGES[name][0](chance, data, others)
+        if damaged != data:
+            return name, damaged
 
 
 def judge(name: str, path: Path) -> Outcome:
@@ -379,9 +379,9 @@ def make_entry_case(number: int, seed: int, files: Sequence[bytes]) -> tuple[str
     chance = random.Random(seed * 1_000_000 + number)
     while True:
         name = chance.choice(_BELOW)
-        found = DAMAGES[name][0](chance, files[0], files[1:])
-        if found != files[0]:
-            return name, found
+        damaged = DAMAGES[name][0](chance, files[0], files[1:])
+        if damaged != files[0]:
+            return name, damaged
 
 
 def judge_entry(name: str, path: Path) -> Outcome:
@@ -416,21 +416,21 @@ def run(
     count: int, seed: int, files: Sequence[bytes], path: Path, case: Case, judged: Judge
 ) -> list[tuple[str, Outcome]]:
     """Return the damage and the outcome of each of ``count`` files, which are written to ``path``."""
-    found: list[tuple[str, Outcome]] = []
+    outcomes: list[tuple[str, Outcome]] = []
     log, lines = path.with_suffix(".log"), path.with_suffix(".outcomes")
     with progress_bar(count, "files") as bar:
-        while len(found) < count:
-            begin, end = len(found), min(len(found) + CHUNK, count)
+        while len(outcomes) < count:
+            begin, end = len(outcomes), min(len(outcomes) + CHUNK, count)
             lines.unlink(missing_ok=True)
             process = fork(lambda begin=begin, end=end: _judge_some(begin, end, seed, files, path, case, judged), log)
             _, status = os.waitpid(process, 0)
-            told = lines.read_text().splitlines() if lines.exists() else []
-            found += [(name, Outcome(*rest)) for name, *rest in map(json.loads, told)]
-            if len(found) < end:
-                name = case(len(found), seed, files)[0]
-                found.append((name, Outcome(CRASHED, f"status {status}: {log.read_text()[-200:]}")))
-            bar.step(len(found) - begin)
-    return found
+            results = lines.read_text().splitlines() if lines.exists() else []
+            outcomes += [(name, Outcome(*rest)) for name, *rest in map(json.loads, results)]
+            if len(outcomes) < end:
+                name = case(len(outcomes), seed, files)[0]
+                outcomes.append((name, Outcome(CRASHED, f"status {status}: {log.read_text()[-200:]}")))
+            bar.step(len(outcomes) - begin)
+    return outcomes
 
 
 def _judge_some(begin: int, end: int, seed: int, files: Sequence[bytes], path: Path, case: Case, judged: Judge) -> None:
@@ -474,17 +474,17 @@ def main() -> int:
     options = parser.parse_args()
     bad = False
     for what, count, runs in (("file", options.count, run_files), ("entry", options.cache, run_entries)):
-        begun = time.monotonic()
-        found = runs(count, options.seed) if count else []
-        for number, (name, outcome) in enumerate(found):
+        start_time = time.monotonic()
+        outcomes = runs(count, options.seed) if count else []
+        for number, (name, outcome) in enumerate(outcomes):
             if outcome.kind not in (REFUSED, ANOTHER):
                 bad = True
                 print(f"{what} {number}, {name}: {outcome.kind}: {outcome.text[:300]}")
-        kinds = collections.Counter((name, outcome.kind) for name, outcome in found)
+        kinds = collections.Counter((name, outcome.kind) for name, outcome in outcomes)
         for (damage, kind), number in sorted(kinds.items()):
             print(f"{what:6} {damage:10} {kind:14} {number}")
-        if found:
-            print(f"{len(found)} {what}: {time.monotonic() - begun:.0f} s")
+        if outcomes:
+            print(f"{len(outcomes)} {what}: {time.monotonic() - start_time:.0f} s")
     return int(bad)
 
 

@@ -116,10 +116,10 @@ MODELS: tuple[Callable[[], Any], ...] = (_model, _model, _branches)
 
 
 def _flip(chance: random.Random, path: Path) -> None:
-    found = bytearray(path.read_bytes())
+    damaged = bytearray(path.read_bytes())
     for _ in range(chance.choice((1, 1, 2, 8, 64))):
-        found[chance.randrange(len(found))] = chance.randrange(256)
-    path.write_bytes(found)
+        damaged[chance.randrange(len(damaged))] = chance.randrange(256)
+    path.write_bytes(damaged)
 
 
 def _cut(chance: random.Random, path: Path) -> None:
@@ -136,8 +136,8 @@ def _drop(chance: random.Random, path: Path) -> None:
 def _splice(chance: random.Random, path: Path) -> None:
     """A piece of the file once more elsewhere, or between two halves of the file."""
     data = path.read_bytes()
-    begin, place = chance.randrange(len(data)), chance.randrange(len(data))
-    path.write_bytes(data[:place] + data[begin : begin + chance.randrange(1, 300)] + data[place:])
+    begin, source = chance.randrange(len(data)), chance.randrange(len(data))
+    path.write_bytes(data[:source] + data[begin : begin + chance.randrange(1, 300)] + data[source:])
 
 
 # Damage to structure
@@ -190,14 +190,14 @@ def _mutate(chance: random.Random, path: Path) -> None:
     """Change one to three fields: drop, double or exchange them, copy them from elsewhere, or set another value."""
     model = onnx.load(path, load_external_data=False)
     for _ in range(chance.choice((1, 1, 1, 2, 3))):
-        known = list(_messages(model))
-        holder = chance.choice(known)
+        messages = list(_messages(model))
+        holder = chance.choice(messages)
         fields = holder.ListFields()
         if not fields:
             continue
         field, value = chance.choice(fields)
         try:
-            (_mutate_several if _is_repeated(field, value) else _mutate_one)(chance, holder, field, value, known)
+            (_mutate_several if _is_repeated(field, value) else _mutate_one)(chance, holder, field, value, messages)
         except (TypeError, ValueError):  # What protobuf does not take is no file.
             continue
     path.write_bytes(model.SerializePartialToString())
@@ -211,17 +211,17 @@ def _value(chance: random.Random, field: Any, old: Any) -> Any:
     return chance.choice(_KINDS[field.cpp_type])
 
 
-def _mutate_one(chance: random.Random, holder: Any, field: Any, value: Any, known: list[Any]) -> None:
+def _mutate_one(chance: random.Random, holder: Any, field: Any, value: Any, messages: list[Any]) -> None:
     if chance.randrange(4) == 0:
         holder.ClearField(field.name)
     elif field.cpp_type == _MESSAGE:
-        others = [m for m in known if m.DESCRIPTOR is value.DESCRIPTOR]
+        others = [m for m in messages if m.DESCRIPTOR is value.DESCRIPTOR]
         value.CopyFrom(copy.deepcopy(chance.choice(others)))
     else:
         setattr(holder, field.name, _value(chance, field, value))
 
 
-def _mutate_several(chance: random.Random, holder: Any, field: Any, value: Any, known: list[Any]) -> None:
+def _mutate_several(chance: random.Random, holder: Any, field: Any, value: Any, messages: list[Any]) -> None:
     kind, chosen = chance.randrange(5), chance.randrange(len(value))
     if kind == 0:
         del value[chosen]
@@ -234,7 +234,7 @@ def _mutate_several(chance: random.Random, holder: Any, field: Any, value: Any, 
         del value[:]
         value.extend(copies)
     elif field.cpp_type == _MESSAGE:
-        others = [m for m in known if m.DESCRIPTOR is value[chosen].DESCRIPTOR]
+        others = [m for m in messages if m.DESCRIPTOR is value[chosen].DESCRIPTOR]
         value[chosen].CopyFrom(copy.deepcopy(chance.choice(others)))
     else:
         value[chosen] = _value(chance, field, value[chosen])
@@ -267,12 +267,12 @@ def _sparse_weights(chance: random.Random, model: Any) -> None:
 
 
 def _nested(chance: random.Random, model: Any) -> None:
-    kept = copy.deepcopy(model.graph)
+    graph = copy.deepcopy(model.graph)
     for _ in range(chance.choice((10, 24))):
         empty = helper.make_graph([], "e", [], [])
-        nodes = [helper.make_node("If", ["c"], ["y"], then_branch=kept, else_branch=empty)]
-        kept = helper.make_graph(nodes, "g", [], [])
-    model.graph.CopyFrom(kept)
+        nodes = [helper.make_node("If", ["c"], ["y"], then_branch=graph, else_branch=empty)]
+        graph = helper.make_graph(nodes, "g", [], [])
+    model.graph.CopyFrom(graph)
 
 
 def _huge_inputs(chance: random.Random, model: Any) -> None:
@@ -324,8 +324,8 @@ def _hostile(chance: random.Random, path: Path) -> None:
     model = onnx.load(path, load_external_data=False)
     tensors = [m for m in _messages(model) if m.DESCRIPTOR.name == "TensorProto"]
     for tensor in chance.sample(tensors, min(len(tensors), chance.choice((1, 2)))):
-        place = chance.choice((*_PLACES, "data", "data", str(folder / "data")))
-        entries = {"location": place}
+        location = chance.choice((*_PLACES, "data", "data", str(folder / "data")))
+        entries = {"location": location}
         for name in ("offset", "length"):
             if chance.randrange(2):
                 entries[name] = chance.choice(_NUMBERS)
@@ -365,9 +365,9 @@ class Watch:
     @contextmanager
     def looking(self) -> Iterator[list[str]]:
         """Yield a list that collects the paths of opened files."""
-        self.opened = found = []
+        self.opened = paths = []
         try:
-            yield found
+            yield paths
         finally:
             self.opened = None
 
@@ -401,10 +401,10 @@ def make_case(number: int, seed: int, folder: Path) -> tuple[str, Path]:
 def judge(path: Path, watch: Watch) -> Outcome:
     """Read a file and run its model with zeros."""
     begin = time.process_time()
-    with _limited(), watch.looking() as opened:
+    with _limited(), watch.looking() as paths:
         outcome = _read_and_run(path)
     seconds = time.process_time() - begin
-    outside = [name for name in opened if not _is_inside(name, path.parent)]
+    outside = [name for name in paths if not _is_inside(name, path.parent)]
     if outside:
         return Outcome(FAILED, f"opened {outside[0]}")
     return Outcome(FAILED, f"it took {seconds:.1f} s") if seconds > MOST_SECONDS else outcome
@@ -451,12 +451,12 @@ def run(count: int, seed: int) -> list[tuple[str, Outcome]]:
     watch = Watch()
     for make in MODELS:
         _read_and_run(make())
-    found = []
+    outcomes = []
     for number in range(count):
         with tempfile.TemporaryDirectory() as folder:
             name, path = make_case(number, seed, Path(folder))
-            found.append((f"{name}/{number}", judge(path, watch)))
-    return found
+            outcomes.append((f"{name}/{number}", judge(path, watch)))
+    return outcomes
 
 
 def main() -> int:
@@ -465,17 +465,17 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true", help="outcomes by file")
     options = parser.parse_args()
-    found = run(options.count, options.seed)
+    outcomes = run(options.count, options.seed)
     if options.json:
-        print(json.dumps({name: outcome._asdict() for name, outcome in found}, indent=1))
-    for name, outcome in found:
+        print(json.dumps({name: outcome._asdict() for name, outcome in outcomes}, indent=1))
+    for name, outcome in outcomes:
         if outcome.kind == FAILED and not options.json:
             print(f"{name}: {outcome.text[:300]}")
-    kinds = collections.Counter((name.partition("/")[0], outcome.kind) for name, outcome in found)
+    kinds = collections.Counter((name.partition("/")[0], outcome.kind) for name, outcome in outcomes)
     if not options.json:
         for (damage, kind), number in sorted(kinds.items()):
             print(f"{damage:8} {kind:12} {number}")
-    return int(any(outcome.kind == FAILED for _, outcome in found))
+    return int(any(outcome.kind == FAILED for _, outcome in outcomes))
 
 
 if __name__ == "__main__":

@@ -49,14 +49,14 @@ class Training:
 
     def state(self) -> dict[str, Any]:
         """Return everything that the rest of the training depends on; each process has its own random state."""
-        parts = {"model": self.model.module, "optimizer": self.optimizer, "schedule": self.schedule, "done": self.done}
-        return parts | {f"random of rank {distributed.rank()}": gc.get_rng_state()}
+        saved = {"model": self.model.module, "optimizer": self.optimizer, "schedule": self.schedule, "done": self.done}
+        return saved | {f"random of rank {distributed.rank()}": gc.get_rng_state()}
 
     def resume(self, folder: Path) -> None:
         """Go on from the checkpoint in a folder."""
-        found = sharded.load(self.state(), folder)
-        self.done = found["done"]
-        gc.set_rng_state(found[f"random of rank {distributed.rank()}"])
+        state = sharded.load(self.state(), folder)
+        self.done = state["done"]
+        gc.set_rng_state(state[f"random of rank {distributed.rank()}"])
 
     def run(self, folder: Path, every: int) -> None:
         """Train to the end, with a checkpoint after each ``every`` steps."""

@@ -50,8 +50,8 @@ def batches(steps: int, micro: int, dtype: DType) -> Iterator[list[tuple[Any, ..
     random, here = np.random.default_rng(0), dist.group()
     for _ in range(steps):
         x, y = random.normal(3.0, 1.0, (SAMPLES, 1, 6, 6)), random.normal(size=(SAMPLES, 3))
-        parts = [slice(i * SAMPLES // micro, (i + 1) * SAMPLES // micro) for i in range(micro)]
-        yield [tuple(gc.tensor(a[part][here.rank :: here.size], dtype=dtype) for a in (x, y)) for part in parts]
+        slices = [slice(i * SAMPLES // micro, (i + 1) * SAMPLES // micro) for i in range(micro)]
+        yield [tuple(gc.tensor(a[rows][here.rank :: here.size], dtype=dtype) for a in (x, y)) for rows in slices]
 
 
 def loss_of(output: Any, y: Any) -> Any:
@@ -71,29 +71,29 @@ def train(mode: str, dtype: DType, steps: int, micro: int, note: Callable[[list[
     else:
         run = functools.partial(_step, model, gc.compile(model) if mode == "compile" else model, optimizer)
     gc.manual_seed(11)
-    for parts in batches(steps, micro, dtype):
-        run(parts)
+    for micro_batches in batches(steps, micro, dtype):
+        run(micro_batches)
         schedule.step()
         note([t.detach().numpy().copy() for t in [*net.parameters(), *net.buffers()]])
 
 
-def _compiled_step(step: Any, parts: list[tuple[Any, Any]]) -> None:
-    for x, y in parts:
+def _compiled_step(step: Any, micro_batches: list[tuple[Any, Any]]) -> None:
+    for x, y in micro_batches:
         step(x, y)
 
 
-def _step(model: Any, forward: Any, optimizer: Any, parts: list[tuple[Any, Any]]) -> None:
+def _step(model: Any, forward: Any, optimizer: Any, micro_batches: list[tuple[Any, Any]]) -> None:
     optimizer.zero_grad()
-    for number, (x, y) in enumerate(parts):
-        with model.no_sync() if number + 1 < len(parts) else nullcontext():
-            (loss_of(forward(x), y) / len(parts)).backward()
+    for number, (x, y) in enumerate(micro_batches):
+        with model.no_sync() if number + 1 < len(micro_batches) else nullcontext():
+            (loss_of(forward(x), y) / len(micro_batches)).backward()
     nn.utils.clip_grad_norm_(model.parameters(), 0.5)
     optimizer.step()
 
 
-def distance(found: list[np.ndarray], wanted: list[np.ndarray]) -> float:
+def distance(weights: list[np.ndarray], expected: list[np.ndarray]) -> float:
     """Return the largest difference, relative to 1 plus the size of the expected value."""
-    return max(float((np.abs(a - b) / (1 + np.abs(b))).max()) for a, b in zip(found, wanted, strict=True))
+    return max(float((np.abs(a - b) / (1 + np.abs(b))).max()) for a, b in zip(weights, expected, strict=True))
 
 
 def check(mode: str, steps: int, micro: int) -> list[str]:
@@ -110,8 +110,8 @@ def check(mode: str, steps: int, micro: int) -> list[str]:
         of_all = dist.group().gather_objects(marks)
         apart = [i for i, each in enumerate(zip(*of_all, strict=True)) if len(set(each)) > 1]
         problems += [f"{mode}: replicas differ from step {apart[0]} on in {dtype.name}"] if apart else []
-    wanted = ends["f64", True]
-    exact, ours, alone = (distance(ends[key], wanted) for key in (("f64", False), ("f32", False), ("f32", True)))
+    expected = ends["f64", True]
+    exact, ours, alone = (distance(ends[key], expected) for key in (("f64", False), ("f32", False), ("f32", True)))
     if dist.rank() == 0:
         title = f"{dist.size()} processes, {mode}, {micro} micro-batches, {steps} steps"
         print(f"{title}: f64 {exact:.1e}, f32 {ours:.1e} (one process {alone:.1e})", flush=True)
@@ -119,7 +119,7 @@ def check(mode: str, steps: int, micro: int) -> list[str]:
         problems.append(f"{mode}: f64 differs by {exact:.1e}")
     if not ours <= TIMES * alone:
         problems.append(f"{mode}: f32 is {ours:.1e} from f64, one process {alone:.1e}")
-    return [each for found in dist.group().gather_objects(problems) for each in found]
+    return [each for rank_problems in dist.group().gather_objects(problems) for each in rank_problems]
 
 
 def _mark(ends: dict[Any, Any], key: Any, marks: list[str], state: list[np.ndarray]) -> None:
@@ -142,8 +142,8 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--worker", action="store_true", help="one of the processes that a launcher has started")
     args = parser.parse_args(argv)
     if not args.worker:
-        given = ["--steps", str(args.steps), "--micro", args.micro, "--modes", args.modes]
-        return max(launch(int(ranks), given) for ranks in args.ranks.split(","))
+        worker_options = ["--steps", str(args.steps), "--micro", args.micro, "--modes", args.modes]
+        return max(launch(int(ranks), worker_options) for ranks in args.ranks.split(","))
     dist.init()
     problems = [
         problem

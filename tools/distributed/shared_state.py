@@ -41,11 +41,11 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--ranks", default="1,2,4", metavar="N,..")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args(argv)
-    found = {count: state_bytes(count) for count in map(int, args.ranks.split(","))}
+    sizes = {count: state_bytes(count) for count in map(int, args.ranks.split(","))}
     if args.json:
-        print(json.dumps(found))
+        print(json.dumps(sizes))
     else:
-        for count, each in found.items():
+        for count, each in sizes.items():
             print(f"{count} ranks: {', '.join(f'{size / 1e6:.1f}' for size in each)} MB")
     return 0
 

@@ -20,12 +20,12 @@ HEAD = "# What `python -m tools.nets.aten` judges; written by `python -m tools.i
 
 def judged() -> set[str]:
     """Return the operators that samples of PyTorch's tables call, with element types that graphc has."""
-    found: set[str] = set()
+    names: set[str] = set()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for case in cases(0):
-            found |= record(case).names
-    return found
+            names |= record(case).names
+    return names
 
 
 def stored() -> set[str]:

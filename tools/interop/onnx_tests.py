@@ -58,29 +58,29 @@ class _Sessions:
 
     def prepare(self, model: Any, device: str = "CPU", **kwargs: Any) -> Any:
         session = self._make(model)
-        given = {i.name for i in model.graph.initializer}
-        names = [v.name for v in model.graph.input if v.name not in given]
+        initialized = {i.name for i in model.graph.initializer}
+        names = [v.name for v in model.graph.input if v.name not in initialized]
         return SimpleNamespace(run=lambda inputs: session.run(None, dict(zip(names, inputs, strict=False))))
 
 
 def kinds_of(model: Any) -> set[str]:
     """Return the features of a model outside of the core: string, sequence, training, ml, preview, random, image and
     small (types of less than a byte)."""
-    found: set[str] = set()
+    kinds: set[str] = set()
     for node in _nodes(model.graph.node):
         domain = node.domain
-        found |= {"ml"} if domain == "ai.onnx.ml" else {"training"} if "training" in domain else set()
-        found |= {"preview"} if domain.startswith("ai.onnx.preview") else set()
-        found |= {"random"} if node.op_type in _RANDOM else set()
-        found |= {"image"} if node.op_type == "ImageDecoder" else set()
-        found |= {"sequence"} if "Sequence" in node.op_type or "Optional" in node.op_type else set()
+        kinds |= {"ml"} if domain == "ai.onnx.ml" else {"training"} if "training" in domain else set()
+        kinds |= {"preview"} if domain.startswith("ai.onnx.preview") else set()
+        kinds |= {"random"} if node.op_type in _RANDOM else set()
+        kinds |= {"image"} if node.op_type == "ImageDecoder" else set()
+        kinds |= {"sequence"} if "Sequence" in node.op_type or "Optional" in node.op_type else set()
     for port in (*model.graph.input, *model.graph.output):
         kind = port.type.WhichOneof("value")
-        found |= {"sequence"} if kind in ("sequence_type", "optional_type") else set()
+        kinds |= {"sequence"} if kind in ("sequence_type", "optional_type") else set()
         if kind == "tensor_type":
             element = port.type.tensor_type.elem_type
-            found |= {"string"} if element == _TYPES.STRING else {"small"} if element in _SMALL else set()
-    return found
+            kinds |= {"string"} if element == _TYPES.STRING else {"small"} if element in _SMALL else set()
+    return kinds
 
 
 def _nodes(nodes: Any) -> Any:
@@ -148,19 +148,19 @@ class _Recorded(BackendTest):
         super().assert_similar_outputs(ref_outputs, outputs, *args, **kwargs)
 
 
-def units_between(wanted: Any, found: Any) -> float:
+def units_between(expected: Any, result: Any) -> float:
     """Return the largest difference in units of the precision of the results' type at their largest finite element; 0
     for results that are not real numbers, and for different shapes."""
-    if not isinstance(wanted, np.ndarray) or wanted.dtype not in (np.float16, np.float32, np.float64):
+    if not isinstance(expected, np.ndarray) or expected.dtype not in (np.float16, np.float32, np.float64):
         return 0.0
-    if np.shape(found) != wanted.shape:
+    if np.shape(result) != expected.shape:
         return 0.0
-    a, b = wanted.astype(np.float64), np.asarray(found).astype(np.float64)
+    a, b = expected.astype(np.float64), np.asarray(result).astype(np.float64)
     finite = np.isfinite(a) & np.isfinite(b)
     if not finite.any():
         return 0.0
     largest = np.abs(a[finite]).max()
-    return float(np.abs(a - b)[finite].max() / (np.finfo(wanted.dtype).eps * largest)) if largest else 0.0
+    return float(np.abs(a - b)[finite].max() / (np.finfo(expected.dtype).eps * largest)) if largest else 0.0
 
 
 @dataclass
@@ -175,7 +175,7 @@ class Outcome:
 def run(name: str = "graphc", only: str = "", progress: bool = False) -> dict[str, dict[str, Outcome]]:
     """Return the outcomes of all tests by group and name."""
     tests = _Recorded(backend_of(name), __name__)
-    found: dict[str, dict[str, Outcome]] = {}
+    outcomes: dict[str, dict[str, Outcome]] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for case in tests.test_cases.values():
@@ -187,21 +187,21 @@ def run(name: str = "graphc", only: str = "", progress: bool = False) -> dict[st
                 case(test).run(result)
                 message = result.found.get(test.removesuffix("_cpu"), "no outcome")
                 outcome = Outcome(message, max(_Recorded.units, default=0.0))
-                found.setdefault(group, {})[test.removesuffix("_cpu")] = outcome
-    return found
+                outcomes.setdefault(group, {})[test.removesuffix("_cpu")] = outcome
+    return outcomes
 
 
-def counts(found: dict[str, dict[str, Outcome]]) -> dict[str, tuple[int, int]]:
+def counts(outcomes: dict[str, dict[str, Outcome]]) -> dict[str, tuple[int, int]]:
     """Return how many tests pass, and how many there are: of the core, of all operators, of converted models and
     others."""
-    groups = {"core": {n: o for n, o in found.get("Node", {}).items() if not KINDS.get(n)}, **found}
-    return {g: (sum(not o.message for o in part.values()), len(part)) for g, part in groups.items()}
+    groups = {"core": {n: o for n, o in outcomes.get("Node", {}).items() if not KINDS.get(n)}, **outcomes}
+    return {g: (sum(not o.message for o in tests.values()), len(tests)) for g, tests in groups.items()}
 
 
-def by_operator(found: dict[str, Outcome]) -> dict[str, tuple[int, int, float]]:
+def by_operator(outcomes: dict[str, Outcome]) -> dict[str, tuple[int, int, float]]:
     """Return how many tests pass, how many there are, and the largest error, by operator."""
     rows: dict[str, tuple[int, int, float]] = {}
-    for name, outcome in found.items():
+    for name, outcome in outcomes.items():
         title = OPERATORS.get(name, "?")
         passed, count, units = rows.get(title, (0, 0, 0.0))
         rows[title] = (
@@ -223,15 +223,15 @@ def main() -> int:
     if options.json:
         print(json.dumps({b: {g: {n: vars(o) for n, o in p.items()} for g, p in f.items()} for b, f in every.items()}))
         return 0
-    for name, found in every.items():
-        for test, outcome in [pair for part in found.values() for pair in part.items()] if len(every) == 1 else ():
+    for name, groups in every.items():
+        for test, outcome in [pair for tests in groups.values() for pair in tests.items()] if len(every) == 1 else ():
             if outcome.message:
                 print(f"{test} [{' '.join(sorted(KINDS.get(test, set())))}]: {outcome.message}")
-        for group, (passed, count) in counts(found).items():
+        for group, (passed, count) in counts(groups).items():
             print(f"{name} {group}: {passed} of {count} pass")
         if options.operators:
             print("| operator | passed | of | largest error, units |\n|---|---|---|---|")
-            for title, (passed, count, units) in by_operator(found.get("Node", {})).items():
+            for title, (passed, count, units) in by_operator(groups.get("Node", {})).items():
                 print(f"| {title} | {passed} | {count} | {units:.2g} |")
     return 0
 

@@ -78,18 +78,18 @@ class Recorder(TorchDispatchMode):
         kwargs, name = kwargs or {}, str(func)
         key = (name, _key(args), _key(kwargs))
         can = name.startswith("aten.") and not any(r in name for r in _RANDOM) and _fits((args, kwargs))
-        wanted = can and key not in self._seen and self._count[name] < CALLS
-        if wanted and find(name) is None:
+        is_recorded = can and key not in self._seen and self._count[name] < CALLS
+        if is_recorded and find(name) is None:
             self.missing[name] += 1
-            wanted = False
-        kept = (_copy(args), _copy(kwargs)) if wanted else ()
+            is_recorded = False
+        copies = (_copy(args), _copy(kwargs)) if is_recorded else ()
         result = func(*args, **kwargs)
         if can and _fits(result):
             self.names.add(name)
-        if wanted and _fits(result):
+        if is_recorded and _fits(result):
             self._seen.add(key)
             self._count[name] += 1
-            self.calls.append((name, *kept, _copy(result)))
+            self.calls.append((name, *copies, _copy(result)))
         return result
 
 
@@ -98,7 +98,7 @@ def _tensors(value: Any) -> list[torch.Tensor]:
         return [value]
     if isinstance(value, dict):
         value = list(value.values())
-    return [t for part in value for t in _tensors(part)] if isinstance(value, (list, tuple)) else []
+    return [t for item in value for t in _tensors(item)] if isinstance(value, (list, tuple)) else []
 
 
 def _fits(value: Any) -> bool:
@@ -117,7 +117,7 @@ def _copy(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         return value.detach().clone()
     if isinstance(value, (list, tuple)):
-        return type(value)([_copy(part) for part in value])
+        return type(value)([_copy(item) for item in value])
     return {k: _copy(v) for k, v in value.items()} if isinstance(value, dict) else value
 
 
@@ -129,7 +129,7 @@ def _ours(value: Any) -> Any:
             raise UnsupportedError(f"graphc has no tensors of {value}")
         return getattr(graphc, str(value).removeprefix("torch."))
     if isinstance(value, (list, tuple)):
-        return type(value)([_ours(part) for part in value if not isinstance(part, _LEFT_OUT)])
+        return type(value)([_ours(item) for item in value if not isinstance(item, _LEFT_OUT)])
     return {k: _ours(v) for k, v in value.items() if k not in _OF_MEMORY} if isinstance(value, dict) else value
 
 
@@ -145,9 +145,9 @@ def record(case: str) -> Recorder:
             info.op(sample.input, *sample.args, **sample.kwargs)
         if backward:
             with suppress(Exception):
-                given = next(s for n, s in enumerate(_samples(info, TYPES[kind], True)) if n == number)
+                chosen = next(s for n, s in enumerate(_samples(info, TYPES[kind], True)) if n == number)
                 with recorder:
-                    results = _tensors(info.op(given.input, *given.args, **given.kwargs))
+                    results = _tensors(info.op(chosen.input, *chosen.args, **chosen.kwargs))
                     torch.autograd.backward([1.5 * t.sum() for t in results if t.requires_grad])
     return recorder
 
@@ -163,59 +163,59 @@ def judge_call(name: str, args: Any, kwargs: Any, expected: Any) -> Outcome:
     function: Any = find(name)
     try:
         with alarm(SECONDS), graphc.no_grad():
-            given = tuple([_ours(a) for a in args if not isinstance(a, _LEFT_OUT)])
-            found = function(*given, **_ours(kwargs))
+            operands = tuple([_ours(a) for a in args if not isinstance(a, _LEFT_OUT)])
+            results = function(*operands, **_ours(kwargs))
         if any(word in name for word in _ORDERS):
-            found, expected = _by_elements(name, found, expected, args, kwargs)
+            results, expected = _by_elements(name, results, expected, args, kwargs)
         if name in _REMADE:
-            found, expected = _REMADE[name](*found), _REMADE[name](*expected)
+            results, expected = _REMADE[name](*results), _REMADE[name](*expected)
     except UnsupportedError as error:
         return Outcome(REFUSED, f"{name}: {error.what}")
     except Exception as error:  # what a rule raises is what the net looks for
         return Outcome(FAILED, f"{name}: {type(error).__name__}: {error} {_key(args)} {_key(kwargs)}")
-    fault = difference(found, expected)
+    fault = difference(results, expected)
     return Outcome(DIFFERENT, f"{name}: {fault} {_key(args)} {_key(kwargs)}") if fault else Outcome(EQUAL)
 
 
-def _by_elements(name: str, found: Any, expected: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
+def _by_elements(name: str, result: Any, expected: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
     """Return both results, with the elements that indices name in their stead."""
     _, packet, overload = name.split(".")
     schema = getattr(getattr(torch.ops.aten, packet), overload)._schema
-    given = {a.name: value for a, value in zip(schema.arguments, args, strict=False)} | kwargs
-    values, dim = given["self"], given.get("dim", -1)
+    arguments = {a.name: value for a, value in zip(schema.arguments, args, strict=False)} | kwargs
+    values, dim = arguments["self"], arguments.get("dim", -1)
 
-    def named(places: Any) -> torch.Tensor:
-        places = places if isinstance(places, torch.Tensor) else torch.from_numpy(places.numpy())
-        if places.dim() == values.dim():
-            return values.gather(dim, places)
-        return values.gather(dim, places.unsqueeze(dim)).squeeze(dim)
+    def named(indices: Any) -> torch.Tensor:
+        indices = indices if isinstance(indices, torch.Tensor) else torch.from_numpy(indices.numpy())
+        if indices.dim() == values.dim():
+            return values.gather(dim, indices)
+        return values.gather(dim, indices.unsqueeze(dim)).squeeze(dim)
 
     if "argsort" in name:
-        return _ours(named(found)), named(expected)
+        return _ours(named(result)), named(expected)
     if not isinstance(expected, (tuple, list)):
-        return found, expected
-    return (found[0], _ours(named(found[1]))), (expected[0], named(expected[1]))
+        return result, expected
+    return (result[0], _ours(named(result[1]))), (expected[0], named(expected[1]))
 
 
-def difference(found: Any, expected: Any) -> str:
+def difference(result: Any, expected: Any) -> str:
     """Describe the difference from PyTorch's result; empty where there is none."""
     if isinstance(expected, (list, tuple)):
-        if not isinstance(found, (list, tuple)) or len(found) != len(expected):
-            return f"{type(found).__name__} for {len(expected)} results"
-        faults = (difference(a, b) for a, b in zip(found, expected, strict=True))
+        if not isinstance(result, (list, tuple)) or len(result) != len(expected):
+            return f"{type(result).__name__} for {len(expected)} results"
+        faults = (difference(a, b) for a, b in zip(result, expected, strict=True))
         return next((f for f in faults if f), "")
     if not isinstance(expected, torch.Tensor):
-        same = type(found) is type(expected) and (found == expected or (found != found and expected != expected))
-        return "" if same else f"{found!r}, not {expected!r}"
-    if not isinstance(found, graphc.Tensor):
-        return f"{type(found).__name__} for a tensor"
-    types = found.dtype.long_name, str(expected.dtype).removeprefix("torch.")
-    if types[0] != types[1] or tuple(found.shape) != tuple(expected.shape):
-        return f"{types[0]}{list(found.shape)}, not {types[1]}{list(expected.shape)}"
+        same = type(result) is type(expected) and (result == expected or (result != result and expected != expected))
+        return "" if same else f"{result!r}, not {expected!r}"
+    if not isinstance(result, graphc.Tensor):
+        return f"{type(result).__name__} for a tensor"
+    types = result.dtype.long_name, str(expected.dtype).removeprefix("torch.")
+    if types[0] != types[1] or tuple(result.shape) != tuple(expected.shape):
+        return f"{types[0]}{list(result.shape)}, not {types[1]}{list(expected.shape)}"
     theirs = expected.detach().numpy()
-    if np.allclose(found.numpy(), theirs, rtol=2e-4, atol=1e-4, equal_nan=True):
+    if np.allclose(result.numpy(), theirs, rtol=2e-4, atol=1e-4, equal_nan=True):
         return ""
-    return f"{found.numpy().ravel()[:4]}, not {theirs.ravel()[:4]}"
+    return f"{result.numpy().ravel()[:4]}, not {theirs.ravel()[:4]}"
 
 
 @contextmanager
@@ -236,9 +236,9 @@ def alarm(seconds: int) -> Iterator[None]:
 
 def cases(seed: int) -> Iterator[str]:
     """Yield every operator with every element type that both it and graphc have, in seeded order."""
-    found = [f"{i.formatted_name}/{kind}" for i in op_db for kind, dtype in TYPES.items() if dtype in i.dtypes]
-    random.Random(seed).shuffle(found)
-    yield from found
+    names = [f"{i.formatted_name}/{kind}" for i in op_db for kind, dtype in TYPES.items() if dtype in i.dtypes]
+    random.Random(seed).shuffle(names)
+    yield from names
 
 
 def judge(case: str) -> Outcome:

@@ -48,7 +48,7 @@ def judged(program: Program, number: int) -> run.Outcome:
 def compared(program: Program, stage: str, options: dict[str, Any], dynamic: bool) -> run.Outcome:
     """Compare one way to run a program; refused where PyTorch computes a part of it."""
     torch.compiler.reset()
-    with warnings.catch_warnings(record=True) as told, np.errstate(all="ignore"):
+    with warnings.catch_warnings(record=True) as warned, np.errstate(all="ignore"):
         warnings.simplefilter("always")
         try:
             expected = recorded(program, torch, stage)
@@ -57,13 +57,13 @@ def compared(program: Program, stage: str, options: dict[str, Any], dynamic: boo
             return run.Outcome("dropped", str(error))
         torch.compiler.reset()
         try:
-            found = _compiled(program, stage, options, dynamic)
-            differ(found, expected, precision_of(program), program.family == "specials")
+            result = _compiled(program, stage, options, dynamic)
+            differ(result, expected, precision_of(program), program.family == "specials")
         except Mismatch as mismatch:
             return run.Outcome(run.DIFFERENT, f"{mismatch}\n{script(program, str(mismatch))}")
         except Exception as error:  # what a compile or a call raises is what the net looks for
             return run.Outcome(run.FAILED, f"{type(error).__name__}: {error}\n{script(program, str(error))}")
-    fallen = [str(w.message) for w in told if issubclass(w.category, FallbackWarning)]
+    fallen = [str(w.message) for w in warned if issubclass(w.category, FallbackWarning)]
     return run.Outcome(run.EQUAL, fallen[0] if fallen else "")
 
 

@@ -75,10 +75,10 @@ class Builder:
     def shape(self, rank: int | None = None, largest: int = LARGEST) -> tuple[int, ...]:
         """Return a shape without empty dimensions."""
         dims: int = self.pick((0, 1, 1, 2, 2, 2, 3, 3, 4)) if rank is None else rank
-        found: list[int] = []
+        sizes: list[int] = []
         for _ in range(dims):
-            found.append(self.extent(largest // max(1, int(np.prod(found, dtype=np.int64)))))
-        return tuple(found)
+            sizes.append(self.extent(largest // max(1, int(np.prod(sizes, dtype=np.int64)))))
+        return tuple(sizes)
 
     def shape_of(self, name: str) -> tuple[int, ...]:
         """Return the shape of a variable."""
@@ -148,14 +148,14 @@ class Builder:
         layout = layout or self.pick(("dense",) * 9 + ("transposed", "strided", "offset"))
         name = f"a{len(self.inputs)}"
         floating = dtype in ("f32", "f64")
-        given = Input(name, array, layout, floating and gradient and self.chance(0.9))
-        self.inputs.append(given)
-        self.values[name] = torch.from_numpy(given.memory()).requires_grad_(given.gradient)
+        argument = Input(name, array, layout, floating and gradient and self.chance(0.9))
+        self.inputs.append(argument)
+        self.values[name] = torch.from_numpy(argument.memory()).requires_grad_(argument.gradient)
         return name
 
-    def known(self, wanted: Callable[[Any], bool], otherwise: Callable[[], str], fresh: float = 0.25) -> str:
+    def known(self, fits: Callable[[Any], bool], otherwise: Callable[[], str], fresh: float = 0.25) -> str:
         """Return a variable that fits, mostly a recent one, or a new argument."""
-        fitting = [n for n, v in self.values.items() if wanted(v)]
+        fitting = [n for n, v in self.values.items() if fits(v)]
         if fitting and not self.chance(fresh):
             return self.pick(fitting[-5:])
         return otherwise()
@@ -193,8 +193,8 @@ class Builder:
             shape = shape[first:]
         shape = tuple(1 if self.chance(0.2) else e for e in shape)
         if not dtype and not kind and self.chance(0.4):
-            wanted = self.values[name].dtype
-            return self.known(lambda v: v.dtype == wanted and tuple(v.shape) == shape, lambda: self.input(shape))
+            expected_type = self.values[name].dtype
+            return self.known(lambda v: v.dtype == expected_type and tuple(v.shape) == shape, lambda: self.input(shape))
         return self.input(shape, dtype, kind)
 
     # ---- statements
@@ -251,13 +251,13 @@ class Builder:
 
     def program(self, outputs: Sequence[str] = ()) -> Program:
         """Return the program; its results are ``outputs``, or the last variable and some others."""
-        made = [n for n in self.values if n.startswith("v")]
-        if not made:
+        assigned = [n for n in self.values if n.startswith("v")]
+        if not assigned:
             raise Unfit("no statement")
         if not outputs:
-            chosen = made[-1:] + [n for n in made[:-1] if self.chance(0.35)][-4:]
+            chosen = assigned[-1:] + [n for n in assigned[:-1] if self.chance(0.35)][-4:]
             written = {line.partition(".")[0].partition("[")[0].partition(" ")[0] for line in self.body if "_(" in line}
-            outputs = [*chosen, *(n for n in made[:-1] if n in written and n not in chosen)]
+            outputs = [*chosen, *(n for n in assigned[:-1] if n in written and n not in chosen)]
         optimizer = self.pick(OPTIMIZERS) if list(self._scope["self"].parameters()) else ""
         inputs, layers, body = tuple(self.inputs), tuple(self.layers), tuple(self.body)
         return Program(self.family, inputs, layers, body, tuple(outputs), self.training, optimizer)

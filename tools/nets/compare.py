@@ -71,17 +71,17 @@ def compare(program: Program, stage: str) -> Verdict:
             expected = recorded(program, torch, stage)
         except Exception as error:
             return Verdict("dropped", stage, "", _short(error))
-        found: Record = {}
+        record: Record = {}
         try:
-            found = recorded(program, graphc, stage)
-            differ(found, expected, precision_of(program), program.family == "specials")
+            record = recorded(program, graphc, stage)
+            differ(record, expected, precision_of(program), program.family == "specials")
         except Mismatch as mismatch:
             kind = f"{stage} {mismatch.label.split()[0]} {mismatch.what}"
             if mismatch.what == "value" and (
-                is_spread(program, stage, found, expected) or is_convention(program, stage, found)
+                is_spread(program, stage, record, expected) or is_convention(program, stage, record)
             ):
                 return Verdict("equal", stage)
-            if mismatch.what == "value" and is_unsure(program, stage, found, expected):
+            if mismatch.what == "value" and is_unsure(program, stage, record, expected):
                 return Verdict("ill-conditioned", stage, kind, str(mismatch))
             return Verdict("different", stage, kind, str(mismatch))
         except Exception as error:
@@ -146,12 +146,14 @@ def values_and_gradients(program: Program, library: Any, net: Any, call: Callabl
     record: Record = {f"value {i}": as_array(r) for i, r in enumerate(results)}
     record |= {f"flag {i}": np.array(r.requires_grad) for i, r in enumerate(results)}
     roots = [r for r in results if r.requires_grad]
-    wanted = {i.name: t for i, t in zip(program.inputs, tensors, strict=True) if t.requires_grad}
-    wanted |= dict(net.named_parameters())
-    if roots and wanted:
+    differentiable = {i.name: t for i, t in zip(program.inputs, tensors, strict=True) if t.requires_grad}
+    differentiable |= dict(net.named_parameters())
+    if roots and differentiable:
         weights = [library.from_numpy(_weights(as_array(r))) for r in roots]
-        found = library.autograd.grad(roots, list(wanted.values()), weights, allow_unused=True)
-        record |= {f"gradient {n}": None if g is None else as_array(g) for n, g in zip(wanted, found, strict=True)}
+        gradients = library.autograd.grad(roots, list(differentiable.values()), weights, allow_unused=True)
+        record |= {
+            f"gradient {n}": None if g is None else as_array(g) for n, g in zip(differentiable, gradients, strict=True)
+        }
     return record | {f"state {name}": as_array(b) for name, b in net.named_buffers()}
 
 
@@ -177,8 +179,8 @@ def _train(program: Program, library: Any, double: bool, arrays: Any) -> Record:
             if r.requires_grad:
                 dtype = np.float64 if r.dtype == library.float64 else np.float32
                 weights = library.from_numpy(_weights(np.zeros(tuple(r.shape), dtype)))
-                part = (r * weights).sum()
-                total = part if total is None else total + part
+                term = (r * weights).sum()
+                total = term if total is None else total + term
         return total
 
     if library is graphc:
@@ -207,17 +209,17 @@ def _weights(array: np.ndarray) -> np.ndarray:
 
 def precision_of(program: Program) -> str:
     """Return the coarsest element type in which a program may compute: integers become f32."""
-    whole = all(i.array.dtype == np.float64 for i in program.inputs) and "float32" not in program.text()
-    return "float64" if whole and all(layer.endswith(".double()") for _, layer in program.layers) else "float32"
+    is_double = all(i.array.dtype == np.float64 for i in program.inputs) and "float32" not in program.text()
+    return "float64" if is_double and all(layer.endswith(".double()") for _, layer in program.layers) else "float32"
 
 
-def differ(found: Record, expected: Record, precision: str, zeros: bool = False) -> None:
+def differ(actual: Record, expected: Record, precision: str, zeros: bool = False) -> None:
     """Raise at the first difference of two records; ``zeros`` says that signs of zeros count in values."""
     for label, theirs in expected.items():
-        ours = found.get(label)
+        ours = actual.get(label)
         if ours is None or theirs is None:
-            known = theirs if ours is None else ours
-            if known is not None and (label not in found or np.any(known)):
+            present = theirs if ours is None else ours
+            if present is not None and (label not in actual or np.any(present)):
                 raise Mismatch(label, "missing", f"{ours} is not {theirs}")
             continue
         _same(label, ours, theirs, precision, zeros and label.startswith("value"))
@@ -231,8 +233,8 @@ def _same(label: str, ours: np.ndarray, theirs: np.ndarray, precision: str, zero
     if zeros and ours.dtype.kind == "f":
         far |= (ours == 0) & (theirs == 0) & (np.signbit(ours) != np.signbit(theirs))
     if np.any(far):
-        place = tuple(int(i) for i in np.argwhere(far)[0])
-        detail = f"{int(far.sum())} of {far.size}, first at {place}: {ours[place]!s} is not {theirs[place]!s}"
+        index = tuple(int(i) for i in np.argwhere(far)[0])
+        detail = f"{int(far.sum())} of {far.size}, first at {index}: {ours[index]!s} is not {theirs[index]!s}"
         raise Mismatch(label, "value", detail)
 
 
@@ -251,7 +253,7 @@ def _near(
     return equal | (np.isnan(ours) & np.isnan(theirs)) | (np.isfinite(ours) & np.isfinite(theirs) & near)
 
 
-def is_spread(program: Program, stage: str, found: Record, expected: Record) -> bool:
+def is_spread(program: Program, stage: str, record: Record, expected: Record) -> bool:
     """Return whether native code differs only by the NaN that its products with zeros make, where eager mode makes the
     same of them."""
     if stage not in ("compiled", "inference"):
@@ -259,18 +261,18 @@ def is_spread(program: Program, stage: str, found: Record, expected: Record) -> 
     with native_products():
         native = _inference(program, graphc, _itself) if stage == "inference" else recorded(program, graphc, "eager")
     try:
-        differ(found, native, precision_of(program))
+        differ(record, native, precision_of(program))
     except Mismatch:
         return False
     return all(only_spread(array, native.get(label)) for label, array in expected.items())
 
 
-def is_convention(program: Program, stage: str, found: Record) -> bool:
+def is_convention(program: Program, stage: str, record: Record) -> bool:
     """Return whether PyTorch gives the same where it follows the conventions of graphc."""
     try:
         with as_graphc():
             expected = recorded(program, torch, stage)
-        differ(found, expected, precision_of(program), program.family == "specials")
+        differ(record, expected, precision_of(program), program.family == "specials")
     except Exception:
         return False
     return True
@@ -280,7 +282,7 @@ def _itself(net: Any) -> Any:
     return net
 
 
-def is_unsure(program: Program, stage: str, found: Record, expected: Record) -> bool:
+def is_unsure(program: Program, stage: str, record: Record, expected: Record) -> bool:
     """Return whether PyTorch's own results change about as much when the inputs are rounded another way."""
     others = []
     for double, arrays in _others(program):
@@ -290,8 +292,8 @@ def is_unsure(program: Program, stage: str, found: Record, expected: Record) -> 
             continue
     return all(
         array is None
-        or found.get(label) is None
-        or _explained(label, found[label], array, others, precision_of(program))
+        or record.get(label) is None
+        or _explained(label, record[label], array, others, precision_of(program))
         for label, array in expected.items()
     )
 
@@ -309,12 +311,12 @@ def _nudged(array: np.ndarray, direction: int) -> np.ndarray:
     exact."""
     if array.dtype.kind != "f":
         return array
-    unique, places = np.unique(array, return_inverse=True)
+    unique, positions = np.unique(array, return_inverse=True)
     random = np.random.default_rng(direction)
     step = 2 * np.finfo(array.dtype).eps * random.choice((-1.0, 0.5, 1.0), unique.shape)
     exact = ~np.isfinite(unique) | (unique * 8 == np.round(unique * 8))
     changed = np.where(exact, unique, unique * (1 + step)).astype(array.dtype)
-    return changed[places].reshape(array.shape)
+    return changed[positions].reshape(array.shape)
 
 
 def _explained(label: str, ours: np.ndarray, theirs: np.ndarray, others: Sequence[Record], precision: str) -> bool:

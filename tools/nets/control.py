@@ -37,16 +37,16 @@ Part = Callable[[State], State]
 class Model(nn.Module):
     """A random program of parts that take and give a state."""
 
-    def __init__(self, number: int, way: str):
+    def __init__(self, number: int, mode: str):
         super().__init__()
         self.layers = nn.ModuleList([nn.Linear(4, 4) for _ in range(3)])
         self.drop, self.norm = nn.Dropout(0.4), nn.BatchNorm1d(4)
         self.register_buffer("seen", gc.zeros(4, dtype=f64))
         self.choice = random.Random(number)
-        self.way = way
-        self.bounded = way != "call"
-        self.draws = way != "batch" and self.choice.random() < 0.8
-        self.part = self.sequence(3, writes=way != "batch")
+        self.way = mode
+        self.bounded = mode != "call"
+        self.draws = mode != "batch" and self.choice.random() < 0.8
+        self.part = self.sequence(3, writes=mode != "batch")
 
     def forward(self, x: Any, n: Any) -> Any:
         x, n = self.part((x, n))
@@ -56,11 +56,11 @@ class Model(nn.Module):
 
     def sequence(self, depth: int, writes: bool = False) -> Part:
         """Return a few parts one after the other."""
-        parts = [self.any_part(depth, writes) for _ in range(self.choice.randint(1, 3))]
+        steps = [self.any_part(depth, writes) for _ in range(self.choice.randint(1, 3))]
 
         def run(state: State) -> State:
-            for part in parts:
-                state = part(state)
+            for step in steps:
+                state = step(state)
             return state
 
         return run
@@ -74,7 +74,7 @@ class Model(nn.Module):
     def operation(self, writes: bool) -> Part:
         """Return a change of the state."""
         layer, scale = self.choice.choice(list(self.layers)), self.choice.uniform(-1.2, 1.2)
-        found: list[Part] = [
+        operations: list[Part] = [
             lambda s: (layer(s[0]).tanh(), s[1] + 1),
             lambda s: (s[0] * scale + s[0].mean(1, keepdim=True), s[1] * 3 % 7),
             lambda s: (gc.sin(s[0]) + s[1].to(f64) * 0.1, s[1]),
@@ -83,14 +83,14 @@ class Model(nn.Module):
             lambda s: (s[0][s[1].abs() % 3] * 0.3 + s[0], s[1]),
         ]
         if self.draws:
-            found += [
+            operations += [
                 lambda s: (self.drop(s[0]), s[1]),
                 lambda s: (s[0] + gc.rand(3, 4, dtype=f64), s[1]),
                 lambda s: (s[0] * gc.randn(4, dtype=f64) * 0.5, s[1] + gc.randint(0, 3, ()).to(gc.int64)),
             ]
         if writes:
-            found += [lambda s: (self.norm(s[0]), s[1]), self.count]
-        return self.choice.choice(found)
+            operations += [lambda s: (self.norm(s[0]), s[1]), self.count]
+        return self.choice.choice(operations)
 
     def count(self, state: State) -> State:
         """Write to a buffer, and read it."""
@@ -101,14 +101,14 @@ class Model(nn.Module):
     def test(self) -> Callable[[State], Any]:
         """Return a condition on the state."""
         limit = self.choice.uniform(-0.5, 1.5)
-        found: list[Callable[[State], Any]] = [
+        tests: list[Callable[[State], Any]] = [
             lambda s: s[0].sum() > limit,
             lambda s: s[1] % 2 == 0,
             lambda s: (s[0].mean() < limit) & (s[1] < 5),
         ]
         if self.draws:
-            found.append(lambda s: gc.rand(()) < 0.5)
-        return self.choice.choice(found)
+            tests.append(lambda s: gc.rand(()) < 0.5)
+        return self.choice.choice(tests)
 
 
 def _cond(m: Model, depth: int, writes: bool) -> Part:
@@ -118,8 +118,8 @@ def _cond(m: Model, depth: int, writes: bool) -> Part:
 
 
 def _switch(m: Model, depth: int, writes: bool) -> Part:
-    parts = [m.sequence(depth, writes) for _ in range(m.choice.randint(2, 4))]
-    return lambda s: gc.switch(s[1] % 4, [lambda x, n, p=p: p((x, n)) for p in parts], s)
+    branches = [m.sequence(depth, writes) for _ in range(m.choice.randint(2, 4))]
+    return lambda s: gc.switch(s[1] % 4, [lambda x, n, p=p: p((x, n)) for p in branches], s)
 
 
 def _while(m: Model, depth: int, writes: bool) -> Part:
@@ -166,8 +166,8 @@ def _partial_sums(m: Model, depth: int, writes: bool) -> Part:
 
     def run(state: State) -> State:
         x = gc.cat([state[0]] * 4)
-        found = gc.associative_scan(combine, (gc.tanh(x), x), reverse=reverse)[1]
-        return found[4:7].tanh(), state[1]
+        sums = gc.associative_scan(combine, (gc.tanh(x), x), reverse=reverse)[1]
+        return sums[4:7].tanh(), state[1]
 
     return run
 
@@ -183,27 +183,27 @@ CONSTRUCTS = (_cond, _cond, _switch, _while, _while, _fori, _scan, _map, _partia
 # ---- judging
 
 
-def inputs(number: int, way: str) -> Iterator[tuple[Any, Any]]:
+def inputs(number: int, mode: str) -> Iterator[tuple[Any, Any]]:
     """Yield the arguments of the calls."""
     chance = np.random.default_rng(number)
     for _ in range(CALLS):
-        shape = (2, 3, 4) if way == "batch" else (3, 4)
-        count = chance.integers(0, 5, 2) if way == "batch" else chance.integers(0, 5)
+        shape = (2, 3, 4) if mode == "batch" else (3, 4)
+        count = chance.integers(0, 5, 2) if mode == "batch" else chance.integers(0, 5)
         yield gc.tensor(chance.standard_normal(shape)), gc.tensor(count)
 
 
-def run(number: int, way: str, compiled: bool) -> list[np.ndarray]:
+def run(number: int, mode: str, compiled: bool) -> list[np.ndarray]:
     """Return the results of the calls, with gradients, buffers and the random state after each."""
     gc.manual_seed(number)
-    model = Model(number, way).double()
+    model = Model(number, mode).double()
     gc.manual_seed(number + 1)
-    call = RUNS[way](model, compiled)
-    found: list[np.ndarray] = []
-    for x, n in inputs(number, way):
-        found += call(x, n)
-        found += [b.numpy().copy() for b in model.buffers()]
-        found.append(gc.get_rng_state().numpy().copy())
-    return [*found, *(p.detach().numpy().copy() for p in model.parameters()), gc.rand(2, dtype=f64).numpy()]
+    call = RUNS[mode](model, compiled)
+    results: list[np.ndarray] = []
+    for x, n in inputs(number, mode):
+        results += call(x, n)
+        results += [b.numpy().copy() for b in model.buffers()]
+        results.append(gc.get_rng_state().numpy().copy())
+    return [*results, *(p.detach().numpy().copy() for p in model.parameters()), gc.rand(2, dtype=f64).numpy()]
 
 
 Calls = Callable[[Any, Any], list[np.ndarray]]
@@ -293,8 +293,8 @@ def _step(model: Model, compiled: bool) -> Calls:
     step = gc.compile_step(model, lambda y: (y**2).mean(), optimizer) if compiled else None
 
     def call(x: Any, n: Any) -> list[np.ndarray]:
-        found = train(x, n) if step is None else step((x, n))
-        return [found.detach().numpy()]
+        loss = train(x, n) if step is None else step((x, n))
+        return [loss.detach().numpy()]
 
     return call
 
@@ -317,17 +317,17 @@ def cases(seed: int) -> Iterator[str]:
 
 def judge(case: str) -> Outcome:
     """Compare compiled code with eager mode; programs that only eager mode can run must raise a typed error."""
-    way, number = case.split(":")
+    mode, number = case.split(":")
     with np.errstate(all="ignore"):
-        expected = run(int(number), way, False)
+        expected = run(int(number), mode, False)
         try:
-            found = run(int(number), way, True)
+            compiled = run(int(number), mode, True)
         except (TraceError, GradientError) as error:
-            known = any(text in str(error) for text in REFUSALS)
-            return Outcome(REFUSED if known else FAILED, str(error))
+            is_expected = any(text in str(error) for text in REFUSALS)
+            return Outcome(REFUSED if is_expected else FAILED, str(error))
         except Exception:
             return Outcome(FAILED, traceback.format_exc())
-    for i, (a, b) in enumerate(zip(expected, found, strict=True)):
+    for i, (a, b) in enumerate(zip(expected, compiled, strict=True)):
         if not _close(a, b):
             return Outcome(DIFFERENT, f"array {i}: {a.ravel()[:4]} in eager mode, {b.ravel()[:4]} compiled")
     return Outcome(EQUAL)

@@ -32,8 +32,8 @@ def _gelu(input: Tensor, approximate: str = "none") -> Tensor:
 
 def _hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
     inside = (input > min_val) & (input < max_val)
-    found = torch.where(inside, input, input.detach().clamp(min_val, max_val))
-    return input.copy_(found) if inplace else found
+    clipped = torch.where(inside, input, input.detach().clamp(min_val, max_val))
+    return input.copy_(clipped) if inplace else clipped
 
 
 def _relu6(input: Tensor, inplace: bool = False) -> Tensor:
@@ -46,8 +46,8 @@ def _prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype
     axis = dim or 0
     if not x.is_floating_point() or not rows.ndim or not rows.shape[axis]:
         return _PROD(x) if dim is None else _PROD(x, dim, keepdim)
-    found = functools.reduce(torch.mul, rows.unbind(axis))
-    return found.unsqueeze(axis) if keepdim else found
+    product = functools.reduce(torch.mul, rows.unbind(axis))
+    return product.unsqueeze(axis) if keepdim else product
 
 
 def _attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Any = None, **options: Any) -> Tensor:
@@ -55,14 +55,14 @@ def _attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Any = None,
         return _ATTENTION(query, key, value, attn_mask, **options)
     scale = options.get("scale")
     scores = query @ key.transpose(-1, -2) * (1 / math.sqrt(query.shape[-1]) if scale is None else scale)
-    seen = attn_mask.any(-1, keepdim=True)
-    scores = torch.where(attn_mask, scores, torch.where(seen, -math.inf, 0.0).to(scores.dtype))
-    return torch.where(seen, torch.softmax(scores, -1), 0.0) @ value
+    visible = attn_mask.any(-1, keepdim=True)
+    scores = torch.where(attn_mask, scores, torch.where(visible, -math.inf, 0.0).to(scores.dtype))
+    return torch.where(visible, torch.softmax(scores, -1), 0.0) @ value
 
 
-def _extreme(whole: Callable[[Tensor], Tensor], other: Callable[..., Any]) -> Callable[..., Any]:
+def _extreme(reduction: Callable[[Tensor], Tensor], other: Callable[..., Any]) -> Callable[..., Any]:
     def function(input: Tensor, *arguments: Any, **options: Any) -> Any:
-        return other(input, *arguments, **options) if arguments or options else whole(input)
+        return other(input, *arguments, **options) if arguments or options else reduction(input)
 
     return function
 

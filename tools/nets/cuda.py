@@ -45,11 +45,11 @@ def arguments() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; return 0 where no case is bad."""
     options = arguments().parse_args(argv)
-    found = chosen_cases(options)
+    selected = chosen_cases(options)
     start = time.monotonic()
     with own_cache(False):
-        outcomes = compare_cases(found, options.device, options.batch, options.seconds)
-    summary = summarize(outcomes, len(found), time.monotonic() - start) | {"device": options.device}
+        outcomes = compare_cases(selected, options.device, options.batch, options.seconds)
+    summary = summarize(outcomes, len(selected), time.monotonic() - start) | {"device": options.device}
     _print(summary, options.json)
     return int(bool(summary["bad"]))
 
@@ -61,22 +61,22 @@ def chosen_cases(options: argparse.Namespace) -> list[Case]:
     return cases(options.kind or KINDS, options.seed, options.count)
 
 
-def compare_cases(found: Sequence[Case], device: str, batch: int, seconds: float | None = None) -> list[Outcome]:
+def compare_cases(selected: Sequence[Case], device: str, batch: int, seconds: float | None = None) -> list[Outcome]:
     """Return the outcomes of all cases that start in time."""
     end = None if seconds is None else time.monotonic() + seconds
     outcomes: list[Outcome] = []
-    with progress_bar(2 * len(found), "cases") as bar:
-        for first in range(0, len(found), batch):
+    with progress_bar(2 * len(selected), "cases") as bar:
+        for first in range(0, len(selected), batch):
             if end is not None and time.monotonic() >= end:
                 break
-            compiled = compile_all(found[first : first + batch], device, lambda _: bar.step())
+            compiled = compile_all(selected[first : first + batch], device, lambda _: bar.step())
             for outcome in judged(compiled, lambda _: bar.step()):
                 outcomes.append(outcome)
                 bar.note(f"{sum(o.kind in BAD for o in outcomes)} bad")
     return outcomes
 
 
-def summarize(outcomes: Sequence[Outcome], asked: int, seconds: float) -> dict[str, Any]:
+def summarize(outcomes: Sequence[Outcome], requested: int, seconds: float) -> dict[str, Any]:
     """Count by kind of case and outcome, the bad ones, and the largest difference of the good ones, in units of the
     largest element of the results of its call."""
     counts: dict[str, Counter[str]] = {}
@@ -89,7 +89,7 @@ def summarize(outcomes: Sequence[Outcome], asked: int, seconds: float) -> dict[s
     bad = {o.case: o.detail for o in outcomes if o.kind in BAD}
     refused = {o.case: o.detail for o in outcomes if o.kind == "refused"}
     return {
-        "asked": asked,
+        "asked": requested,
         "cases": len(outcomes),
         "outcomes": {kind: dict(c) for kind, c in counts.items()},
         "worst": worst,
@@ -101,10 +101,10 @@ def summarize(outcomes: Sequence[Outcome], asked: int, seconds: float) -> dict[s
 
 def kind_of(name: str) -> str:
     """``op value``, ``op first``, ``family step``, ``random``: rows of the summary."""
-    parts = name.split("/")
-    if parts[0] in ("op", "family"):
-        return " ".join([parts[0], *parts[2:]])
-    return parts[0]
+    words = name.split("/")
+    if words[0] in ("op", "family"):
+        return " ".join([words[0], *words[2:]])
+    return words[0]
 
 
 def _print(summary: dict[str, Any], as_json: bool) -> None:

@@ -365,19 +365,19 @@ NOT_CALLED = {
 
 def public() -> list[str]:
     """Return every public function and method, as ``graphc.f``, ``nn.functional.f`` or ``Tensor.f``."""
-    found = [f"graphc.{x}" for x in gc.__all__ if callable(getattr(gc, x)) and not isinstance(getattr(gc, x), type)]
-    found += [f"nn.functional.{x}" for x in functional.__all__]
-    found += [f"Tensor.{x}" for x in dir(gc.Tensor) if not x.startswith("_") and callable(getattr(gc.Tensor, x))]
-    return sorted(x for x in set(found) if not {x, x.rpartition(".")[2]} & NOT_CALLED)
+    names = [f"graphc.{x}" for x in gc.__all__ if callable(getattr(gc, x)) and not isinstance(getattr(gc, x), type)]
+    names += [f"nn.functional.{x}" for x in functional.__all__]
+    names += [f"Tensor.{x}" for x in dir(gc.Tensor) if not x.startswith("_") and callable(getattr(gc.Tensor, x))]
+    return sorted(x for x in set(names) if not {x, x.rpartition(".")[2]} & NOT_CALLED)
 
 
 def forms_of(name: str) -> list[Form]:
     """Return the calls of a public name; functions that write in place, copy a view or also return positions take those
     of the plain one."""
-    place, _, short = name.rpartition(".")
+    owner, _, short = name.rpartition(".")
     plain = short.removesuffix("_").removesuffix("_copy").removesuffix("_with_indices").removeprefix("unsafe_")
-    for known in (short, short.removesuffix("_"), plain):
-        found = FORMS.get(f"{known}.{place.rpartition('.')[2]}") or FORMS.get(known)
-        if found:
-            return found
+    for candidate in (short, short.removesuffix("_"), plain):
+        forms = FORMS.get(f"{candidate}.{owner.rpartition('.')[2]}") or FORMS.get(candidate)
+        if forms:
+            return forms
     return []

@@ -75,31 +75,31 @@ def make(case: str) -> Call:
     return Call(_function(name, form), arrays, [choice.layout] * len(arrays), floating)
 
 
-def _operands(part: Any, found: list[Operand]) -> None:
-    if isinstance(part, Operand):
-        found.append(part)
-    elif isinstance(part, (tuple, list)):
-        for item in part:
-            _operands(item, found)
-    elif isinstance(part, dict):
-        _operands(list(part.values()), found)
+def _operands(argument: Any, operands: list[Operand]) -> None:
+    if isinstance(argument, Operand):
+        operands.append(argument)
+    elif isinstance(argument, (tuple, list)):
+        for item in argument:
+            _operands(item, operands)
+    elif isinstance(argument, dict):
+        _operands(list(argument.values()), operands)
 
 
-def _filled(part: Any, tensors: Iterator[Any]) -> Any:
+def _filled(argument: Any, tensors: Iterator[Any]) -> Any:
     """Return the arguments of a form with tensors in the place of operands."""
-    if isinstance(part, Operand):
+    if isinstance(argument, Operand):
         return next(tensors)
-    if isinstance(part, np.ndarray):
-        return gc.tensor(part)
-    if isinstance(part, (tuple, list)):
-        return type(part)([_filled(item, tensors) for item in part])
-    if isinstance(part, dict):
-        return {key: _filled(value, tensors) for key, value in part.items()}
-    return part
+    if isinstance(argument, np.ndarray):
+        return gc.tensor(argument)
+    if isinstance(argument, (tuple, list)):
+        return type(argument)([_filled(item, tensors) for item in argument])
+    if isinstance(argument, dict):
+        return {key: _filled(value, tensors) for key, value in argument.items()}
+    return argument
 
 
 def _function(name: str, form: Form) -> Callable[..., list[Any]]:
-    place, _, short = name.rpartition(".")
+    owner_name, _, short = name.rpartition(".")
 
     def function(*tensors: Any) -> list[Any]:
         arguments = list(_filled(form, iter(tensors)))
@@ -107,10 +107,10 @@ def _function(name: str, form: Form) -> Callable[..., list[Any]]:
         if short.endswith("_"):
             # What writes to an operand writes to a copy of it, which has a history.
             arguments[0] = arguments[0].clone()
-        if place == "Tensor":
+        if owner_name == "Tensor":
             owner, *arguments = arguments
             return leaves(getattr(owner, short)(*arguments, **keywords))
-        return leaves(getattr(gc if place == "graphc" else functional, short)(*arguments, **keywords))
+        return leaves(getattr(gc if owner_name == "graphc" else functional, short)(*arguments, **keywords))
 
     return function
 
@@ -126,11 +126,11 @@ def leaves(value: Any) -> list[Any]:
 
 def tensors_of(call: Call, gradients: bool) -> list[Any]:
     """Return new tensors for the operands of a call, with its strides."""
-    found = []
+    tensors = []
     for array, layout, floating in zip(call.arrays, call.layouts, call.differentiable, strict=True):
         tensor = _tensor(array, layout)
-        found.append(tensor.requires_grad_() if gradients and floating else tensor)
-    return found
+        tensors.append(tensor.requires_grad_() if gradients and floating else tensor)
+    return tensors
 
 
 def _tensor(array: np.ndarray, layout: str) -> Any:
@@ -152,16 +152,16 @@ class Results(NamedTuple):
 def run(function: Callable[..., list[Any]], inputs: Sequence[Any]) -> Results:
     """Return the results of a function, and gradients of their weighted sum."""
     try:
-        found = leaves(function(*inputs))
-        values = [_array(v) for v in found]
+        results = leaves(function(*inputs))
+        values = [_array(v) for v in results]
         total: Any = None
-        for number, tensor in enumerate(found):
+        for number, tensor in enumerate(results):
             if getattr(tensor, "requires_grad", False):
-                part = (tensor * _weights(tensor.shape, number, tensor.dtype)).sum().double()
-                total = part if total is None else total + part
+                term = (tensor * _weights(tensor.shape, number, tensor.dtype)).sum().double()
+                total = term if total is None else total + term
         if total is not None:
             total.backward()
-        tensors = tuple(isinstance(v, gc.Tensor) for v in found)
+        tensors = tuple(isinstance(v, gc.Tensor) for v in results)
         return Results(values, [None if x.grad is None else _array(x.grad) for x in inputs], None, tensors)
     except Exception as error:
         return Results([], [], error)
@@ -213,35 +213,37 @@ def _traced(call: Call, expected: Results) -> Outcome | None:
         return None
     values = iter(evaluate(graph, [x.numpy() for x in inputs]))
     # Numbers of Python are those of the trace, and are not in the graph.
-    found = [next(values) if tensor else value for tensor, value in zip(expected.tensors, expected.values, strict=True)]
-    return compare("traced", expected, expected._replace(values=found), TRACED)
+    results = [
+        next(values) if tensor else value for tensor, value in zip(expected.tensors, expected.values, strict=True)
+    ]
+    return compare("traced", expected, expected._replace(values=results), TRACED)
 
 
-def compare(way: str, expected: Results, found: Results, tolerance: Tolerance) -> Outcome | None:
+def compare(mode: str, expected: Results, actual: Results, tolerance: Tolerance) -> Outcome | None:
     """Return the difference, or None."""
-    if expected.error is not None or found.error is not None:
-        return _compare_errors(way, expected.error, found.error)
-    if len(expected.values) != len(found.values):
-        return Outcome(DIFFERENT, f"{way}: {len(found.values)} results, the reference has {len(expected.values)}")
-    for number, (a, b) in enumerate(zip(expected.values, found.values, strict=True)):
+    if expected.error is not None or actual.error is not None:
+        return _compare_errors(mode, expected.error, actual.error)
+    if len(expected.values) != len(actual.values):
+        return Outcome(DIFFERENT, f"{mode}: {len(actual.values)} results, the reference has {len(expected.values)}")
+    for number, (a, b) in enumerate(zip(expected.values, actual.values, strict=True)):
         if text := different(a, b, tolerance, 1):
-            return Outcome(DIFFERENT, f"{way}: result {number}: {text}")
-    for number, (a, b) in enumerate(zip(expected.gradients, found.gradients, strict=True)):
+            return Outcome(DIFFERENT, f"{mode}: result {number}: {text}")
+    for number, (a, b) in enumerate(zip(expected.gradients, actual.gradients, strict=True)):
         if a is None or b is None:
-            known = b if a is None else a
-            if known is not None and np.any(known):
-                return Outcome(DIFFERENT, f"{way}: gradient {number}: only one has it")
+            present = b if a is None else a
+            if present is not None and np.any(present):
+                return Outcome(DIFFERENT, f"{mode}: gradient {number}: only one has it")
         elif text := different(a, b, tolerance, GRADIENT_FACTOR):
-            return Outcome(DIFFERENT, f"{way}: gradient {number}: {text}")
+            return Outcome(DIFFERENT, f"{mode}: gradient {number}: {text}")
     return None
 
 
-def _compare_errors(way: str, expected: Exception | None, found: Exception | None) -> Outcome | None:
-    if found is None:
-        return Outcome(DIFFERENT, f"{way} gives a value, the reference raises {type(expected).__name__}: {expected}")
-    if not isinstance(found, GraphcError):
-        return Outcome(FAILED, f"{way}: {type(found).__name__}: {found}")
-    return None if expected is not None else Outcome(REFUSED, f"{way}: {found}")
+def _compare_errors(mode: str, expected: Exception | None, actual: Exception | None) -> Outcome | None:
+    if actual is None:
+        return Outcome(DIFFERENT, f"{mode} gives a value, the reference raises {type(expected).__name__}: {expected}")
+    if not isinstance(actual, GraphcError):
+        return Outcome(FAILED, f"{mode}: {type(actual).__name__}: {actual}")
+    return None if expected is not None else Outcome(REFUSED, f"{mode}: {actual}")
 
 
 def different(a: np.ndarray, b: np.ndarray, tolerance: Tolerance, factor: float) -> str:
@@ -261,16 +263,16 @@ def different(a: np.ndarray, b: np.ndarray, tolerance: Tolerance, factor: float)
 
 
 def _shown(a: np.ndarray, b: np.ndarray, wrong: np.ndarray) -> str:
-    place = tuple(int(k[0]) for k in np.nonzero(np.atleast_1d(wrong))) if wrong.ndim else ()
-    return f"{b[place]!r}, expected {a[place]!r} at {list(place)} ({int(np.sum(wrong))} of {a.size})"
+    index = tuple(int(k[0]) for k in np.nonzero(np.atleast_1d(wrong))) if wrong.ndim else ()
+    return f"{b[index]!r}, expected {a[index]!r} at {list(index)} ({int(np.sum(wrong))} of {a.size})"
 
 
 def cases(seed: int) -> Iterator[str]:
     """Yield every form of every function by chance, again and again with other operands."""
-    found = [f"{name}#{number}" for name in public() for number in range(len(forms_of(name)))]
+    names = [f"{name}#{number}" for name in public() for number in range(len(forms_of(name)))]
     for round_ in itertools.count():
-        random.Random(f"{seed} {round_}").shuffle(found)
-        for head in found:
+        random.Random(f"{seed} {round_}").shuffle(names)
+        for head in names:
             yield f"{head}:{1000 * seed + round_}"
 
 

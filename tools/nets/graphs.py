@@ -89,20 +89,20 @@ class _Instructions(nn.Module):
 
     def run(self, *tensors: Any) -> list[Any]:
         net = self.net[0]
-        known = dict(zip(net.ir.input_var(), tensors, strict=True))
+        values = dict(zip(net.ir.input_var(), tensors, strict=True))
         for function, operands, results, _ in net.instructions:
-            given = [known[o] for o in operands]
-            made = _called(function, given)
-            known |= dict(zip(results, made if isinstance(made, list) else [made], strict=True))
-        return [known[name] for name in net.ir.leaf_var()]
+            inputs = [values[o] for o in operands]
+            outputs = _called(function, inputs)
+            values |= dict(zip(results, outputs if isinstance(outputs, list) else [outputs], strict=True))
+        return [values[name] for name in net.ir.leaf_var()]
 
 
-def _called(function: Any, given: list[Any]) -> Any:
+def _called(function: Any, inputs: list[Any]) -> Any:
     """Return the function applied; a method of tensors given as such is asked of the first operand, which may be
     traced."""
     if inspect.ismethoddescriptor(function):
-        return getattr(given[0], function.__name__)(*given[1:])
-    return function(*given)
+        return getattr(inputs[0], function.__name__)(*inputs[1:])
+    return function(*inputs)
 
 
 class _Writer:
@@ -159,8 +159,8 @@ class _Writer:
         else:
             text = f"{self._function(node.target)}({', '.join(args)})"
         # What gives several tensors is written where one of them is taken.
-        parts = all(user.target is getattr and user.args[1] in ("values", "indices") for user in node.users)
-        self.names[node] = text if node.users and parts else self.builder.let(text)
+        only_fields = all(user.target is getattr and user.args[1] in ("values", "indices") for user in node.users)
+        self.names[node] = text if node.users and only_fields else self.builder.let(text)
 
     def _function(self, target: Any) -> str:
         name = target.__name__
@@ -185,8 +185,8 @@ class _Writer:
         if isinstance(value, fx.Node):
             return self.names[value]
         if isinstance(value, (tuple, list)):
-            parts = ", ".join(self._text(v) for v in value)
-            return f"({parts}{',' if len(value) == 1 else ''})" if isinstance(value, tuple) else f"[{parts}]"
+            items = ", ".join(self._text(v) for v in value)
+            return f"({items}{',' if len(value) == 1 else ''})" if isinstance(value, tuple) else f"[{items}]"
         if isinstance(value, torch.dtype):
             return f"t.{str(value).removeprefix('torch.')}"
         return repr(value)

@@ -127,12 +127,12 @@ class Sequences:
 
 def difference(seed: int, steps: int) -> tuple[int, str | None]:
     """Return the number of events in a sequence, and the first difference between compiled code and eager mode."""
-    expected, found = Sequences(seed, False).run(steps), Sequences(seed, True).run(steps)
-    for place, (right, got) in enumerate(zip(expected, found, strict=False)):
+    expected, compiled = Sequences(seed, False).run(steps), Sequences(seed, True).run(steps)
+    for index, (right, got) in enumerate(zip(expected, compiled, strict=False)):
         if right != got:
-            return len(expected), f"event {place}: eager {right}, compiled {got}"
-    if len(expected) != len(found):
-        return len(expected), f"{len(expected)} events in eager mode, {len(found)} compiled"
+            return len(expected), f"event {index}: eager {right}, compiled {got}"
+    if len(expected) != len(compiled):
+        return len(expected), f"{len(expected)} events in eager mode, {len(compiled)} compiled"
     return len(expected), None
 
 

@@ -1,6 +1,6 @@
 """Changes between two calls: compiled code must give the results of eager mode, or raise.
 
-``python -m tools.nets.mutations --seconds N --seed S --results FILE``; a case is named ``change/model/way``.
+``python -m tools.nets.mutations --seconds N --seed S --results FILE``; a case is named ``change/model/mode``.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ import random
 import sys
 
 from tools.nets.changes import hooks, layers, module, optim, tensor, world
+from tools.nets.changes.modes import MODES, judge
 from tools.nets.changes.table import CHANGES
-from tools.nets.changes.ways import WAYS, judge
 from tools.nets.run import Net, Outcome, main
 
 TABLES = (module, hooks, world, tensor, optim, layers)
@@ -18,21 +18,21 @@ TABLES = (module, hooks, world, tensor, optim, layers)
 
 
 def cases(seed: int) -> list[str]:
-    """Return every change with each of its models and ways, in seeded order: each change once, then each a second time
-    in another way, and so on."""
+    """Return every change with each of its models and modes, in seeded order: each change once, then each a second time
+    in another mode, and so on."""
     chance = random.Random(seed)
-    found: list[tuple[int, float, str]] = []
+    ordered: list[tuple[int, float, str]] = []
     for entry in CHANGES.values():
-        tried = [f"{entry.name}/{kind}/{way}" for kind in entry.kinds for way in entry.ways]
+        tried = [f"{entry.name}/{kind}/{mode}" for kind in entry.kinds for mode in entry.modes]
         chance.shuffle(tried)
-        found += [(round_, chance.random(), case) for round_, case in enumerate(tried)]
-    return [case for _, _, case in sorted(found)]
+        ordered += [(round_, chance.random(), case) for round_, case in enumerate(tried)]
+    return [case for _, _, case in sorted(ordered)]
 
 
 def judge_case(case: str) -> Outcome:
     """Play a case eagerly and compiled."""
-    name, kind, way = case.split("/")
-    return judge(kind, CHANGES[name].mutation, WAYS[way])
+    name, kind, mode = case.split("/")
+    return judge(kind, CHANGES[name].mutation, MODES[mode])
 
 
 NET = Net("mutations", "Changes between calls: compiled code equals eager mode, or raises.", cases, judge_case, True)

@@ -125,8 +125,8 @@ def _integers(dtype: str, shape: Sequence[int], special: bool, random: np.random
     values = np.asarray(random.integers(low, 6, shape), dtype)
     if special and values.size:
         limits = np.iinfo(dtype)
-        found = np.array([limits.min, limits.max, limits.max - 1, limits.min + 1, 0, 1], dtype)
-        values = np.where(random.random(shape) < 0.5, random.choice(found, shape), values)
+        extremes = np.array([limits.min, limits.max, limits.max - 1, limits.min + 1, 0, 1], dtype)
+        values = np.where(random.random(shape) < 0.5, random.choice(extremes, shape), values)
     return np.asarray(values, dtype)
 
 

@@ -68,18 +68,18 @@ class Program:
         net = scope["Net"]()
         if double:
             net.double()
-        held = {name: as_array(value) for name, value in net.state_dict().items()}
-        state = {name: _value_of(name, array) for name, array in held.items()}
+        weights = {name: as_array(value) for name, value in net.state_dict().items()}
+        state = {name: _value_of(name, array) for name, array in weights.items()}
         net.load_state_dict({name: library.from_numpy(array) for name, array in state.items()})
         return net.train(self.training)
 
     def tensors(self, library: Any, arrays: Any = None, gradients: bool = True) -> list[Any]:
         """Return the arguments on a library; leaves, those that want gradients require them."""
-        made = []
-        for i, given in enumerate(self.inputs):
-            tensor = library.from_numpy(given.memory(None if arrays is None else arrays[i]))
-            made.append(tensor.requires_grad_() if gradients and given.gradient else tensor)
-        return made
+        results = []
+        for i, argument in enumerate(self.inputs):
+            tensor = library.from_numpy(argument.memory(None if arrays is None else arrays[i]))
+            results.append(tensor.requires_grad_() if gradients and argument.gradient else tensor)
+        return results
 
     def with_array(self, index: int, array: np.ndarray, **changes: Any) -> Program:
         """Return the program with other contents of one input."""
@@ -109,16 +109,16 @@ def script(program: Program, finding: str) -> str:
     arrays = [f'    "{i.name}": {_literal(i)},' for i in program.inputs]
     fields = f"layers={program.layers!r}, body={program.body!r}, outputs={program.outputs!r}"
     rest = f"training={program.training!r}, optimizer={program.optimizer!r}"
-    made = ", ".join(f'Input("{i.name}", ARRAYS["{i.name}"], {i.layout!r}, {i.gradient!r})' for i in program.inputs)
+    inputs = ", ".join(f'Input("{i.name}", ARRAYS["{i.name}"], {i.layout!r}, {i.gradient!r})' for i in program.inputs)
     lines = [f"# {line}" for line in finding.splitlines()] + ["import numpy as np", ""]
     lines += ["from tools.nets.compare import check", "from tools.nets.program import Input, Program", ""]
-    lines += ["inf, nan = np.inf, np.nan", "ARRAYS = {", *arrays, "}", f"INPUTS = ({made}{',' if made else ''})"]
+    lines += ["inf, nan = np.inf, np.nan", "ARRAYS = {", *arrays, "}", f"INPUTS = ({inputs}{',' if inputs else ''})"]
     lines += [f"PROGRAM = Program({program.family!r}, INPUTS, {fields}, {rest})"]
     return "\n".join([*lines, "print(PROGRAM.text())", "print(check(PROGRAM))"]) + "\n"
 
 
-def _literal(given: Input) -> str:
-    array = given.array
+def _literal(argument: Input) -> str:
+    array = argument.array
     values = np.array2string(array, separator=",", threshold=10**9, max_line_width=10**9, floatmode="unique")
     if not array.size:
         return f"np.zeros({array.shape}, np.{array.dtype.name})"

@@ -44,10 +44,10 @@ Damage = Callable[[random.Random, bytes], bytes]
 
 
 def _flip(chance: random.Random, data: bytes) -> bytes:
-    found = bytearray(data)
+    damaged = bytearray(data)
     for _ in range(chance.choice((1, 1, 2, 8, 64))):
-        found[chance.randrange(len(found))] = chance.randrange(256)
-    return bytes(found)
+        damaged[chance.randrange(len(damaged))] = chance.randrange(256)
+    return bytes(damaged)
 
 
 def _cut(chance: random.Random, data: bytes) -> bytes:
@@ -67,8 +67,8 @@ def _repeat(chance: random.Random, data: bytes) -> bytes:
 def _end(chance: random.Random, data: bytes) -> bytes:
     """Return another byte in the directory of the archive, which says where everything lies and how large it is."""
     begin = data.rfind(b"PK\x01\x02", 0, chance.randrange(len(data) // 2, len(data)) + 1)
-    place = chance.randrange(max(begin, 0), min(max(begin, 0) + 60, len(data)))
-    return data[:place] + bytes([chance.choice((0, 1, 127, 255))]) + data[place + 1 :]
+    end = chance.randrange(max(begin, 0), min(max(begin, 0) + 60, len(data)))
+    return data[:end] + bytes([chance.choice((0, 1, 127, 255))]) + data[end + 1 :]
 
 
 def _members(data: bytes) -> dict[str, bytes]:
@@ -105,10 +105,10 @@ def _rearrange(chance: random.Random, data: bytes) -> bytes:
 
 
 def _places(tree: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    parts = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
-    for key, part in parts:
+    items = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
+    for key, child in items:
         yield (*path, key)
-        yield from _places(part, (*path, key))
+        yield from _places(child, (*path, key))
 
 
 def _edit(chance: random.Random, data: bytes) -> bytes:
@@ -118,20 +118,20 @@ def _edit(chance: random.Random, data: bytes) -> bytes:
     name = chance.choice([n for n in members if n.endswith(".json")] + [n for n in members if "/models/" in n] * 3)
     tree = json.loads(members[name])
     for _ in range(chance.choice((1, 1, 1, 2, 3))):
-        places = [p for p in _places(tree) if "metadata" not in p]
-        if places:
-            _edit_at(chance, tree, chance.choice(places), places)
+        paths = [p for p in _places(tree) if "metadata" not in p]
+        if paths:
+            _edit_at(chance, tree, chance.choice(paths), paths)
     members[name] = json.dumps(tree).encode()
     return _packed(list(members.items()))
 
 
-def _edit_at(chance: random.Random, tree: Any, path: tuple[Any, ...], places: list[tuple[Any, ...]]) -> None:
+def _edit_at(chance: random.Random, tree: Any, path: tuple[Any, ...], paths: list[tuple[Any, ...]]) -> None:
     holder, key = _at(tree, path[:-1]), path[-1]
     kind = chance.randrange(6)
     if kind == 0:
         del holder[key]
     elif kind == 1:
-        holder[key] = json.loads(json.dumps(_at(tree, chance.choice(places))))
+        holder[key] = json.loads(json.dumps(_at(tree, chance.choice(paths))))
     elif kind == 2 and isinstance(holder, list):
         chance.shuffle(holder)
     elif kind == 3 and isinstance(holder, dict):
@@ -193,18 +193,18 @@ def damaged(case: str) -> bytes:
 def judge(case: str) -> Outcome:
     """Read the file of a case and run the model with zeros."""
     with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder) / "model.pt2"
-        place.write_bytes(damaged(case))
+        path = Path(folder) / "model.pt2"
+        path.write_bytes(damaged(case))
         begin = time.process_time()
         with _limited():
-            outcome = _read_and_run(place)
+            outcome = _read_and_run(path)
         seconds = time.process_time() - begin
     return Outcome(DIFFERENT, f"it took {seconds:.1f} s") if seconds > MOST_SECONDS else outcome
 
 
-def _read_and_run(place: Path) -> Outcome:
+def _read_and_run(path: Path) -> Outcome:
     try:
-        model = gc.from_pt2(place)
+        model = gc.from_pt2(path)
     except GraphcError as error:
         return Outcome(REFUSED, f"read: {error}")
     except Exception as error:

@@ -25,11 +25,11 @@ def reduced(program: Program, fails: Test) -> Program:
     again = True
     while again:
         again = False
-        for ways in (_fewer_outputs, _fewer_statements, _fewer_inputs, _fewer_layers, _smaller, _plainer):
+        for steps in (_fewer_outputs, _fewer_statements, _fewer_inputs, _fewer_layers, _smaller, _plainer):
             smaller = True
             while smaller and time.monotonic() < end:
                 smaller = False
-                for candidate in ways(program):
+                for candidate in steps(program):
                     if time.monotonic() > end:
                         return program
                     if fails(candidate):
@@ -54,23 +54,23 @@ def _fewer_statements(program: Program) -> Iterator[Program]:
     """Yield programs without one statement; needed variables become arguments."""
     values = _values_of(program)
     for i in reversed(range(len(program.body))):
-        left = (*program.body[:i], *program.body[i + 1 :])
+        body = (*program.body[:i], *program.body[i + 1 :])
         names = _assigned(program.body[i])
-        text = " ".join((*left, *program.outputs))
+        text = " ".join((*body, *program.outputs))
         needed = [n for n in names if re.search(rf"\b{n}\b", text)]
         if any(n in program.outputs for n in needed):
             later = _last_before(program.body[:i], names)
             if later:
-                yield replace(program, body=left, outputs=tuple(later if n in needed else n for n in program.outputs))
+                yield replace(program, body=body, outputs=tuple(later if n in needed else n for n in program.outputs))
         if all(n in values for n in needed):
-            given = [Input(n, values[n], "dense", values[n].dtype.kind == "f") for n in needed]
+            arguments = [Input(n, values[n], "dense", values[n].dtype.kind == "f") for n in needed]
             if not any(n in program.outputs for n in needed):
-                yield replace(program, body=left, inputs=(*program.inputs, *given))
+                yield replace(program, body=body, inputs=(*program.inputs, *arguments))
 
 
-def _last_before(body: tuple[str, ...], taken: list[str]) -> str:
+def _last_before(body: tuple[str, ...], used: list[str]) -> str:
     """Return the last variable that statements assign."""
-    names = [n for line in body for n in _assigned(line) if n not in taken]
+    names = [n for line in body for n in _assigned(line) if n not in used]
     return names[-1] if names else ""
 
 
@@ -86,15 +86,15 @@ def _values_of(program: Program) -> dict[str, np.ndarray]:
     scope: dict[str, Any] = {"t": torch, "nn": torch.nn, "F": torch.nn.functional, "self": net}
     scope |= {"inf": np.inf, "nan": np.nan}
     scope |= {i.name: tensor for i, tensor in zip(program.inputs, tensors, strict=True)}
-    found: dict[str, np.ndarray] = {}
+    values: dict[str, np.ndarray] = {}
     with torch.no_grad():
         for line in program.body:
             try:
                 exec(line, scope)
             except Exception:
-                return found
-            found |= {n: np.array(scope[n].detach().numpy()) for n in _assigned(line)}
-    return found
+                return values
+            values |= {n: np.array(scope[n].detach().numpy()) for n in _assigned(line)}
+    return values
 
 
 def _fewer_inputs(program: Program) -> Iterator[Program]:
@@ -102,11 +102,11 @@ def _fewer_inputs(program: Program) -> Iterator[Program]:
     used = tuple(i for i in program.inputs if re.search(rf"\b{i.name}\b", text))
     if len(used) < len(program.inputs):
         yield replace(program, inputs=used)
-    for i, given in enumerate(program.inputs):
-        if given.layout != "dense":
-            yield program.with_array(i, given.array, layout="dense")
-        if given.gradient:
-            yield program.with_array(i, given.array, gradient=False)
+    for i, argument in enumerate(program.inputs):
+        if argument.layout != "dense":
+            yield program.with_array(i, argument.array, layout="dense")
+        if argument.gradient:
+            yield program.with_array(i, argument.array, gradient=False)
 
 
 def _fewer_layers(program: Program) -> Iterator[Program]:
@@ -124,21 +124,21 @@ def _smaller(program: Program) -> Iterator[Program]:
             if less < size:
                 yield _resized(program, size, less, True)
                 yield _resized(program, size, less, False)
-    for i, given in enumerate(program.inputs):
-        for axis, extent in enumerate(given.array.shape):
+    for i, argument in enumerate(program.inputs):
+        for axis, extent in enumerate(argument.array.shape):
             for less in dict.fromkeys((1, extent // 2, extent - 1)):
                 if 0 < less < extent:
-                    yield program.with_array(i, given.array.take(range(less), axis))
+                    yield program.with_array(i, argument.array.take(range(less), axis))
 
 
 def _resized(program: Program, size: int, less: int, in_text: bool) -> Program:
     inputs = []
-    for given in program.inputs:
-        array = given.array
+    for argument in program.inputs:
+        array = argument.array
         for axis, extent in enumerate(array.shape):
             if extent == size:
                 array = array.take(range(less), axis)
-        inputs.append(replace(given, array=array))
+        inputs.append(replace(argument, array=array))
 
     def shrunk(text: str) -> str:
         return re.sub(rf"(?<![\w.]){size}(?![\w.])", str(less), text) if in_text else text
@@ -149,10 +149,10 @@ def _resized(program: Program, size: int, less: int, in_text: bool) -> Program:
 
 def _plainer(program: Program) -> Iterator[Program]:
     """Yield arguments of plainer numbers."""
-    for i, given in enumerate(program.inputs):
-        if given.array.dtype.kind != "f" or not given.array.size:
+    for i, argument in enumerate(program.inputs):
+        if argument.array.dtype.kind != "f" or not argument.array.size:
             continue
-        ones, short = np.ones_like(given.array), np.round(given.array, 1)
+        ones, short = np.ones_like(argument.array), np.round(argument.array, 1)
         for array in (ones, short):
-            if not np.array_equal(array, given.array) and not np.array_equal(given.array, ones):
+            if not np.array_equal(array, argument.array) and not np.array_equal(argument.array, ones):
                 yield program.with_array(i, array)

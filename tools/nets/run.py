@@ -91,13 +91,13 @@ class Results:
 def run(net: Net, cases: Iterable[str], results: Results, seconds: float, progress: TextIO | None = None) -> None:
     """Judge the cases without an outcome until the time is over."""
     end = time.monotonic() + seconds
-    told = time.monotonic()
+    printed = time.monotonic()
     for case in cases:
         now = time.monotonic()
         if now >= end:
             break
-        if progress is not None and now - told >= _PROGRESS_SECONDS:
-            told = now
+        if progress is not None and now - printed >= _PROGRESS_SECONDS:
+            printed = now
             bad = sum(o.kind in BAD for o in results.outcomes.values())
             progress.write(f"{net.name}: {len(results.outcomes)} cases, {bad} bad, {end - now:.0f} s left\n")
         if case not in results.outcomes:
@@ -131,10 +131,10 @@ def main(net: Net, argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true", help="the summary as JSON")
     options = parser.parse_args(argv)
     results = Results(options.results)
-    found: Iterator[str] = (case for case in net.cases(options.seed) if fnmatch(case, options.only))
+    selected: Iterator[str] = (case for case in net.cases(options.seed) if fnmatch(case, options.only))
     try:
         with own_cache(net.keeps_programs):
-            run(net, found, results, options.seconds, sys.stderr)
+            run(net, selected, results, options.seconds, sys.stderr)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
     _print(summary(net, results), options.json)
@@ -142,12 +142,12 @@ def main(net: Net, argv: Sequence[str] | None = None) -> int:
 
 
 @contextmanager
-def own_cache(wanted: bool) -> Iterator[None]:
+def own_cache(enabled: bool) -> Iterator[None]:
     """Keep compiled programs in a temporary folder in the body, or nowhere: never in the user's cache, where they would
     evict others."""
     before = {name: os.environ.get(name) for name in ("GRAPHC_CACHE", "GRAPHC_CACHE_DIR")}
     with tempfile.TemporaryDirectory() as folder:
-        os.environ.update({"GRAPHC_CACHE": "on" if wanted else "off", "GRAPHC_CACHE_DIR": folder})
+        os.environ.update({"GRAPHC_CACHE": "on" if enabled else "off", "GRAPHC_CACHE_DIR": folder})
         try:
             yield
         finally:
@@ -157,12 +157,12 @@ def own_cache(wanted: bool) -> Iterator[None]:
                     os.environ[name] = value
 
 
-def _print(found: dict[str, Any], as_json: bool) -> None:
+def _print(results: dict[str, Any], as_json: bool) -> None:
     if as_json:
-        print(json.dumps(found))
+        print(json.dumps(results))
         return
-    counts = ", ".join(f"{number} {kind}" for kind, number in found["outcomes"].items())
-    print(f"{found['net']}: {found['cases']} cases: {counts or 'none'}")
-    for case, detail in found["bad"].items():
+    counts = ", ".join(f"{number} {kind}" for kind, number in results["outcomes"].items())
+    print(f"{results['net']}: {results['cases']} cases: {counts or 'none'}")
+    for case, detail in results["bad"].items():
         first = (detail.splitlines() or [""])[0]
         print(f"  {case}: {first}")

@@ -45,19 +45,19 @@ def judge(name: str) -> run.Outcome:
 
 def judged(program: SizedProgram, number: int = 0) -> run.Outcome:
     """Compare a program at all sizes, and reduce it if it fails."""
-    ways: list[Callable[[SizedProgram], compare.Verdict]] = [bound, compiled]
+    checks: list[Callable[[SizedProgram], compare.Verdict]] = [bound, compiled]
     if number % FILES == 0:
-        ways.append(from_file)
+        checks.append(from_file)
     if number % FIRST == 0:
         program = program.only((2, 0, 1, *range(3, len(program.sizes))))
     if not _is_possible(program):
         return run.Outcome("dropped", "eager mode refuses it")
     last = run.Outcome(run.EQUAL)
-    for way in ways:
-        verdict = way(program)
+    for check in checks:
+        verdict = check(program)
         if verdict.outcome in run.BAD:
-            small = reduced(program, lambda p, way=way, kind=verdict[:3]: way(p)[:3] == kind)
-            return run.Outcome(verdict.outcome, f"{way(small).detail}\n{small.text()}")
+            small = reduced(program, lambda p, check=check, kind=verdict[:3]: check(p)[:3] == kind)
+            return run.Outcome(verdict.outcome, f"{check(small).detail}\n{small.text()}")
         if verdict.outcome != run.EQUAL:
             last = run.Outcome(verdict.outcome, f"{verdict.stage}: {verdict.detail}\n{program.text()}")
     return last
@@ -76,12 +76,12 @@ def _is_possible(program: SizedProgram) -> bool:
 
 def reduced(program: SizedProgram, fails: Callable[[SizedProgram], bool]) -> SizedProgram:
     """Return the program with fewer results, statements and sizes that fails in the same way."""
-    found = True
-    while found:
-        found = False
+    progress = True
+    while progress:
+        progress = False
         for small in _smaller(program):
             if small.dims and fails(small):
-                program, found = small, True
+                program, progress = small, True
                 break
     return program
 
@@ -96,9 +96,9 @@ def _smaller(program: SizedProgram) -> Iterator[SizedProgram]:
         if i + 1 < len(body) and names and "." not in names[0]:
             yield program.without(body[: i + 1], (names[0],))
     for i in range(len(body)):
-        left = (*body[:i], *body[i + 1 :])
+        rest = (*body[:i], *body[i + 1 :])
         try:
-            yield program.without(left, outputs)
+            yield program.without(rest, outputs)
         except ValueError:
             continue
     count = len(program.sizes)
@@ -113,22 +113,22 @@ def _smaller(program: SizedProgram) -> Iterator[SizedProgram]:
 @contextmanager
 def _quiet() -> Iterator[list[str]]:
     """Hide warnings of numpy and Python in the body; collect those of compiling."""
-    told: list[str] = []
+    logged: list[str] = []
     handler = logging.Handler(logging.WARNING)
-    handler.emit = lambda record: told.append(record.getMessage())  # type: ignore[method-assign]
+    handler.emit = lambda record: logged.append(record.getMessage())  # type: ignore[method-assign]
     logger = logging.getLogger("graphc")
     logger.addHandler(handler)
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            yield told
+            yield logged
     finally:
         logger.removeHandler(handler)
 
 
 def compiled(program: SizedProgram) -> compare.Verdict:
     """Return one compiled function at all sizes: values, gradients, buffers."""
-    with _quiet() as told:
+    with _quiet() as logged:
         first = program.at(0)
         net, eager = first.net(graphc), first.net(graphc)
         state = {name: value.detach().clone() for name, value in net.state_dict().items()}
@@ -142,19 +142,19 @@ def compiled(program: SizedProgram) -> compare.Verdict:
             except Exception:
                 continue  # what eager mode refuses at some size may be refused
             try:
-                found = compare.values_and_gradients(plain, graphc, net, call, plain.tensors(graphc))
+                record = compare.values_and_gradients(plain, graphc, net, call, plain.tensors(graphc))
             except Exception as error:
                 return _failed("compiled", sizes, error)
-            if verdict := _compared(plain, "compiled", sizes, found, expected):
+            if verdict := _compared(plain, "compiled", sizes, record, expected):
                 return verdict
         if len(call.variants) > 1:
-            return compare.Verdict(SPECIALISED, "compiled", "", _reasons(call, told))
+            return compare.Verdict(SPECIALISED, "compiled", "", _reasons(call, logged))
     return compare.Verdict(run.EQUAL)
 
 
-def _reasons(call: Any, told: Sequence[str]) -> str:
+def _reasons(call: Any, logged: Sequence[str]) -> str:
     """Return why there are several programs."""
-    general = [t for t in told if _PER_SIZE in t]
+    general = [t for t in logged if _PER_SIZE in t]
     assumed = [
         str(a) for traces in call._traces.items().values() for t in traces for a in t.traced.assumptions.found.values()
     ]
@@ -173,8 +173,8 @@ def bound(program: SizedProgram) -> compare.Verdict:
             return _failed("traced", program.sizes[0], error)
         dims = dimensions(n for shape in program.named() for n in shape)
         for number, sizes in enumerate(program.sizes):
-            known = {dims[n]: k for n, k in sizes.items()}
-            if not all(a.holds(known) for a in graph.assumptions):
+            bindings = {dims[n]: k for n, k in sizes.items()}
+            if not all(a.holds(bindings) for a in graph.assumptions):
                 continue
             plain = program.at(number)
             try:
@@ -185,28 +185,28 @@ def bound(program: SizedProgram) -> compare.Verdict:
                 continue
             try:
                 fixed = bind(graph, {n: k for n, k in sizes.items() if n in graph.dims})
-                given = iter([i.memory() for i in plain.inputs])
-                held = [
-                    next(given) if input_class(v) == "input" else as_array(graph.bound[input_path(v)])
+                inputs = iter([i.memory() for i in plain.inputs])
+                arguments = [
+                    next(inputs) if input_class(v) == "input" else as_array(graph.bound[input_path(v)])
                     for v in graph.inputs
                 ]
-                found = {f"value {i}": np.asarray(r) for i, r in enumerate(evaluate(fixed, held)[: len(results)])}
+                record = {f"value {i}": np.asarray(r) for i, r in enumerate(evaluate(fixed, arguments)[: len(results)])}
             except Exception as error:
                 return _failed("bound", sizes, error)
-            if verdict := _compared(plain, "bound", sizes, found, expected):
+            if verdict := _compared(plain, "bound", sizes, record, expected):
                 return verdict
     return compare.Verdict(run.EQUAL)
 
 
 def from_file(program: SizedProgram) -> compare.Verdict:
     """Return a model file, written and loaded once, called at all sizes."""
-    with _quiet() as told, tempfile.TemporaryDirectory() as folder:
+    with _quiet() as logged, tempfile.TemporaryDirectory() as folder:
         first = program.at(0)
         net, path = first.net(graphc).eval(), Path(folder) / "net.gcm"
         eager = first.net(graphc).eval()
         try:
-            given = first.tensors(graphc, gradients=False)
-            manifest = graphc.export(net, *given, path=path, dims=program.named())
+            examples = first.tensors(graphc, gradients=False)
+            manifest = graphc.export(net, *examples, path=path, dims=program.named())
             model = graphc.load(path)
         except Exception as error:
             return _failed("file", program.sizes[0], error)
@@ -219,16 +219,16 @@ def from_file(program: SizedProgram) -> compare.Verdict:
                     expected = {f"value {i}": as_array(r) for i, r in enumerate(eager(*tensors))}
             except Exception:
                 continue
-            known = {dims[n]: k for n, k in sizes.items()}
-            if not all(a.holds(known) for a in manifest.assumptions):
+            bindings = {dims[n]: k for n, k in sizes.items()}
+            if not all(a.holds(bindings) for a in manifest.assumptions):
                 continue
             try:
-                found = {f"value {i}": as_array(r) for i, r in enumerate(model(*tensors))}
+                record = {f"value {i}": as_array(r) for i, r in enumerate(model(*tensors))}
             except Exception as error:
                 return _failed("file", sizes, error)
-            if verdict := _compared(plain, "file", sizes, found, expected):
+            if verdict := _compared(plain, "file", sizes, record, expected):
                 return verdict
-        if why := [t for t in told if _PER_SIZE in t]:
+        if why := [t for t in logged if _PER_SIZE in t]:
             return compare.Verdict(SPECIALISED, "file", "", why[0])
     return compare.Verdict(run.EQUAL)
 
@@ -239,30 +239,30 @@ def _failed(stage: str, sizes: dict[str, int], error: Exception) -> compare.Verd
 
 
 def _compared(
-    plain: Program, stage: str, sizes: dict[str, int], found: compare.Record, expected: compare.Record
+    plain: Program, stage: str, sizes: dict[str, int], record: compare.Record, expected: compare.Record
 ) -> compare.Verdict | None:
     """Return a verdict where two records differ by more than rounding."""
     try:
-        compare.differ(found, expected, compare.precision_of(plain))
+        compare.differ(record, expected, compare.precision_of(plain))
     except compare.Mismatch as mismatch:
-        way = "compiled" if stage == "compiled" else "inference"
-        if mismatch.what == "value" and compare.is_spread(plain, way, found, expected):
+        mode = "compiled" if stage == "compiled" else "inference"
+        if mismatch.what == "value" and compare.is_spread(plain, mode, record, expected):
             return None
-        if mismatch.what == "value" and _is_unsure(plain, way, found, expected):
+        if mismatch.what == "value" and _is_unsure(plain, mode, record, expected):
             return compare.Verdict("ill-conditioned", stage, "", str(mismatch))
         kind = f"{stage} {mismatch.label.split()[0]} {mismatch.what}"
         return compare.Verdict(run.DIFFERENT, stage, kind, f"{kind}: {mismatch} at {sizes}")
     return None
 
 
-def _is_unsure(plain: Program, way: str, found: compare.Record, expected: compare.Record) -> bool:
+def _is_unsure(plain: Program, mode: str, actual: compare.Record, expected: compare.Record) -> bool:
     """Return whether both differ from PyTorch's numbers by as little as these change when inputs are rounded another
     way."""
     try:
-        theirs = compare.recorded(plain, torch, way)
+        theirs = compare.recorded(plain, torch, mode)
     except Exception:
         return False
-    return all(compare.is_unsure(plain, way, record, theirs) for record in (found, expected))
+    return all(compare.is_unsure(plain, mode, record, theirs) for record in (actual, expected))
 
 
 NET = run.Net("sized", (__doc__ or "").partition("\n")[0], cases_of(FAMILIES_OF_SIZES), judge)

@@ -41,9 +41,9 @@ class Named(int):
     text: str
 
     def __new__(cls, value: int, text: str) -> Named:
-        made = super().__new__(cls, value)
-        made.text = text
-        return made
+        named = super().__new__(cls, value)
+        named.text = text
+        return named
 
     def __repr__(self) -> str:
         return self.text
@@ -61,12 +61,12 @@ def _operator(name: str, sign: str) -> tuple[Callable[..., Any], Callable[..., A
     plain = getattr(int, f"__{name}__")
 
     def forward(a: Any, b: Any) -> Any:
-        found = plain(int(a), b)
-        return found if found is NotImplemented else Named(found, f"({a}{sign}{b})")
+        result = plain(int(a), b)
+        return result if result is NotImplemented else Named(result, f"({a}{sign}{b})")
 
     def reflected(a: Any, b: Any) -> Any:
-        found = plain(b, int(a)) if isinstance(b, int) else NotImplemented
-        return found if found is NotImplemented else Named(found, f"({b}{sign}{a})")
+        result = plain(b, int(a)) if isinstance(b, int) else NotImplemented
+        return result if result is NotImplemented else Named(result, f"({b}{sign}{a})")
 
     return forward, reflected
 
@@ -98,10 +98,10 @@ class SizedBuilder(Builder):
         return [self.values, *self.others]
 
     def shape_of(self, name: str) -> tuple[int, ...]:
-        found = []
+        shape = []
         for axis, sizes in enumerate(zip(*[w[name].shape for w in self.worlds()], strict=True)):
-            found.append(sizes[0] if len(set(sizes)) == 1 else Named(sizes[0], f"{name}.shape[{axis}]"))
-        return tuple(found)
+            shape.append(sizes[0] if len(set(sizes)) == 1 else Named(sizes[0], f"{name}.shape[{axis}]"))
+        return tuple(shape)
 
     def numbers(self, size: Any) -> list[int]:
         """Return a number's value at each of the sizes."""
@@ -128,12 +128,12 @@ class SizedBuilder(Builder):
                 raise Unfit("not so many different numbers")
         name = f"a{len(self.inputs)}"
         floating = dtype in ("f32", "f64")
-        given = Input(name, arrays[0], layout, floating and gradient and self.chance(0.9))
-        self.inputs.append(given)
+        argument = Input(name, arrays[0], layout, floating and gradient and self.chance(0.9))
+        self.inputs.append(argument)
         self.given.append(tuple(arrays))
         self.patterns.append(pattern)
         for world, array in zip(self.worlds(), arrays, strict=True):
-            world[name] = torch.from_numpy(given.memory(array)).requires_grad_(given.gradient)
+            world[name] = torch.from_numpy(argument.memory(array)).requires_grad_(argument.gradient)
         return name
 
     def kind_at(self, kind: str, world: dict[str, Any]) -> str:
@@ -163,14 +163,14 @@ class SizedBuilder(Builder):
         if len(set(numbers)) == 1:
             return Extent(numbers[0])
         for dim in self.dims:
-            known = [sizes[dim] for sizes in self.sizes]
-            low, high = int(np.argmin(known)), int(np.argmax(known))
-            across = known[high] - known[low]
+            dim_sizes = [sizes[dim] for sizes in self.sizes]
+            low, high = int(np.argmin(dim_sizes)), int(np.argmax(dim_sizes))
+            across = dim_sizes[high] - dim_sizes[low]
             if across and (numbers[high] - numbers[low]) % across == 0:
                 factor = (numbers[high] - numbers[low]) // across
-                found = Extent(numbers[low] - factor * known[low], dim, factor)
-                if factor > 0 and numbers == [found.at(sizes) for sizes in self.sizes]:
-                    return found
+                extent = Extent(numbers[low] - factor * dim_sizes[low], dim, factor)
+                if factor > 0 and numbers == [extent.at(sizes) for sizes in self.sizes]:
+                    return extent
         raise Unfit
 
     def new_dim(self, hint: int) -> str:
@@ -192,14 +192,14 @@ class SizedBuilder(Builder):
         results = [self.result(expression, world) for world in self.worlds()]
         if len({len(r) for r in results}) > 1 or not results[0] or len(results[0]) > 8:
             raise Unfit
-        for parts in zip(*results, strict=True):
-            if len({(p.dim(), p.dtype) for p in parts}) > 1 or parts[0].dtype not in KNOWN:
+        for tensors in zip(*results, strict=True):
+            if len({(p.dim(), p.dtype) for p in tensors}) > 1 or tensors[0].dtype not in KNOWN:
                 raise Unfit
         names = [f"v{len(self.values) + i}" for i in range(len(results[0]))]
         several = "," if len(names) == 1 and self.is_listed(expression) else ""
         self.body.append(f"{', '.join(names)}{several} = {expression}")
-        for world, parts in zip(self.worlds(), results, strict=True):
-            world.update(zip(names, parts, strict=True))
+        for world, tensors in zip(self.worlds(), results, strict=True):
+            world.update(zip(names, tensors, strict=True))
         return names[0]
 
     def is_listed(self, expression: str) -> bool:
@@ -209,13 +209,13 @@ class SizedBuilder(Builder):
     def result(self, expression: str, world: dict[str, Any]) -> tuple[Any, ...]:
         """Return the tensors of an expression at one of the sizes."""
         value = self.run_in(expression, eval, world)
-        parts = tuple(value) if isinstance(value, (tuple, list)) else (value,)
-        for part in parts:
-            if not isinstance(part, torch.Tensor) or part.numel() > 60 * LARGEST:
+        tensors = tuple(value) if isinstance(value, (tuple, list)) else (value,)
+        for tensor in tensors:
+            if not isinstance(tensor, torch.Tensor) or tensor.numel() > 60 * LARGEST:
                 raise Unfit
-            if part.is_floating_point() and part.numel() and not bool((part.detach().abs() < 10 * TAME).all()):
+            if tensor.is_floating_point() and tensor.numel() and not bool((tensor.detach().abs() < 10 * TAME).all()):
                 raise Unfit
-        return parts
+        return tensors
 
     def do(self, statement: str) -> None:
         for world in self.worlds():
@@ -240,29 +240,29 @@ class SizedBuilder(Builder):
     def sized(self) -> SizedProgram:
         """Return the program."""
         program: Program = super().program()
-        whole = SizedProgram(
+        complete = SizedProgram(
             program,
             tuple(self.dims.items()),
             tuple(self.patterns),
             tuple(self.sizes),
             tuple(zip(*self.given, strict=True)) if self.given else tuple(() for _ in self.sizes),
         ).without(*needed(program.body, program.outputs))
-        if not whole.dims:
+        if not complete.dims:
             raise Unfit("no dimension")
-        return whole
+        return complete
 
 
 def needed(body: tuple[str, ...], outputs: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the results, and the statements that assign or write to anything that they need."""
     words = set(outputs)
-    kept: list[str] = []
+    statements: list[str] = []
     for line in reversed(body):
-        left, _, right = line.partition(" = ")
-        writes = not re.fullmatch(r"(v\d+(, )?)+,?", left)
-        if writes or set(re.findall(r"\bv\d+\b", left)) & words:
-            kept.append(line)
+        target, _, right = line.partition(" = ")
+        writes = not re.fullmatch(r"(v\d+(, )?)+,?", target)
+        if writes or set(re.findall(r"\bv\d+\b", target)) & words:
+            statements.append(line)
             words |= set(re.findall(r"\b[va]\d+\b", line if writes else right))
-    return tuple(reversed(kept)), outputs
+    return tuple(reversed(statements)), outputs
 
 
 def draw(seed: int, number: int) -> SizedProgram:
@@ -278,7 +278,7 @@ def draw(seed: int, number: int) -> SizedProgram:
 
 def _drawn(seed: str, family: str, training: bool) -> SizedProgram:
     builder = SizedBuilder(seed, family, training)
-    wanted = builder.pick((1, 1, 2, 2, 3, 3, 4, 5))
+    length = builder.pick((1, 1, 2, 2, 3, 3, 4, 5))
     done = 0
     for _ in range(TRIES):
         steps = (*OTHERS, sized.step) if done and builder.chance(0.15) else FAMILIES_OF_SIZES[family]
@@ -291,6 +291,6 @@ def _drawn(seed: str, family: str, training: bool) -> SizedProgram:
                 builder.chosen |= {e: "" for e, name in builder.chosen.items() if name not in dims}
             continue
         done += 1
-        if done == wanted:
+        if done == length:
             break
     return builder.sized()

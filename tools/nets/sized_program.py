@@ -57,7 +57,7 @@ class SizedProgram:
 
     def named(self) -> list[tuple[Any, ...]]:
         """Return the ``dims`` argument of ``compile``."""
-        dims = {name: graphc.Dim(name, *given) for name, given in self.dims}
+        dims = {name: graphc.Dim(name, *limits) for name, limits in self.dims}
         return [tuple(e.of(dims) for e in shape) for shape in self.shapes]
 
     def without(self, body: tuple[str, ...], outputs: tuple[str, ...]) -> SizedProgram:
@@ -65,17 +65,17 @@ class SizedProgram:
         need."""
         text = " ".join((*body, *outputs))
         words = set("".join(c if c.isalnum() or c == "_" else " " for c in text).split())
-        kept = [k for k, i in enumerate(self.program.inputs) if i.name in words]
-        shapes = tuple(self.shapes[k] for k in kept)
+        indices = [k for k, i in enumerate(self.program.inputs) if i.name in words]
+        shapes = tuple(self.shapes[k] for k in indices)
         layers = tuple((name, layer) for name, layer in self.program.layers if f"self.{name}(" in text)
-        inputs = tuple(self.program.inputs[k] for k in kept)
+        inputs = tuple(self.program.inputs[k] for k in indices)
         used = {e.dim for shape in shapes for e in shape}
         return SizedProgram(
             replace(self.program, body=body, outputs=outputs, layers=layers, inputs=inputs),
-            tuple((name, given) for name, given in self.dims if name in used),
+            tuple((name, limits) for name, limits in self.dims if name in used),
             shapes,
             tuple({name: n for name, n in sizes.items() if name in used} for sizes in self.sizes),
-            tuple(tuple(arrays[k] for k in kept) for arrays in self.arrays),
+            tuple(tuple(arrays[k] for k in indices) for arrays in self.arrays),
         )
 
     def only(self, numbers: tuple[int, ...]) -> SizedProgram:

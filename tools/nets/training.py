@@ -67,12 +67,12 @@ SCHEDULES: dict[str, Any] = {
 class Scene:
     """One training: a model, optimizers, the body of the loop, and the state between its steps."""
 
-    def __init__(self, number: int, way: str):
+    def __init__(self, number: int, mode: str):
         gc.manual_seed(number)
         self.choice = choice = random.Random(number + 1)
         self.model = Model(number).double()
-        self.way = way
-        self.batch, self.weight = 40 if way == "budget" or number % 5 == 4 else 3, 1.0
+        self.way = mode
+        self.batch, self.weight = 40 if mode == "budget" or number % 5 == 4 else 3, 1.0
         self.extra, self.has_extra = nn.Parameter(gc.ones(WIDTH, dtype=f64)), False
         self.handles: list[Any] = []
         self.kept: list[tuple[str, Any]] = []
@@ -138,18 +138,18 @@ class Scene:
         """Return one step of the loop."""
         if begin and self.clears in CLEARED:
             self.clear()
-        found = self.make_gradients(self.loss(x, y))
+        results = self.make_gradients(self.loss(x, y))
         if not update:
-            return found
-        self.change_gradients(found)
-        self.update(found)
+            return results
+        self.change_gradients(results)
+        self.update(results)
         if self.clears == "last":
             self.clear()
-        return found
+        return results
 
     def make_gradients(self, loss: Any) -> list[Any]:
         """Run the backward pass; return the results of the step."""
-        found: list[Any] = [loss]
+        results: list[Any] = [loss]
         if "double" in self.flags and self.model.scale.requires_grad and "scaled" in self.model.kinds:
             (g,) = gc.autograd.grad(loss, [self.model.scale], create_graph=True)
             loss = loss + 0.1 * (g * g).sum()
@@ -157,10 +157,10 @@ class Scene:
         if "twice" in self.flags:
             (loss * 0.5).backward()
         if "read" in self.flags:
-            found += [p.grad.abs().sum() for p in self.model.parameters() if p.grad is not None]
-        return found
+            results += [p.grad.abs().sum() for p in self.model.parameters() if p.grad is not None]
+        return results
 
-    def update(self, found: list[Any]) -> None:
+    def update(self, results: list[Any]) -> None:
         """Step the optimizers, with the work around them."""
         if "decay" in self.flags:
             with gc.no_grad():
@@ -172,7 +172,7 @@ class Scene:
             self.average.update_parameters(self.model)
         if "after" in self.flags:
             with gc.no_grad():
-                found.append(self.model.scale.sum() + self.model.shared.weight.norm())
+                results.append(self.model.scale.sum() + self.model.shared.weight.norm())
 
     def clear(self) -> None:
         """Take the gradients away."""
@@ -182,7 +182,7 @@ class Scene:
         for optimizer in self.optimizers:
             optimizer.zero_grad(set_to_none=self.clears != "zero")
 
-    def change_gradients(self, found: list[Any]) -> None:
+    def change_gradients(self, results: list[Any]) -> None:
         """Change the gradients before their use."""
         params = list(self.model.parameters())
         if "scale" in self.flags:
@@ -197,9 +197,9 @@ class Scene:
         if "value" in self.flags:
             nn.utils.clip_grad_value_(params, 0.3)
         if "norm" in self.flags:
-            found.append(nn.utils.clip_grad_norm_(params, 0.5))
+            results.append(nn.utils.clip_grad_norm_(params, 0.5))
         if "norm_inf" in self.flags:
-            found.append(nn.utils.clip_grad_norm_(params, 0.1, float("inf")))
+            results.append(nn.utils.clip_grad_norm_(params, 0.1, float("inf")))
 
     def drop(self, state: State) -> None:
         """Take the gradients away that compiled code has not kept."""
@@ -211,45 +211,45 @@ class Scene:
     # ---- what is compared
 
     @staticmethod
-    def tensors(found: Any) -> list[Any]:
+    def tensors(nested: Any) -> list[Any]:
         """Return the tensors of a result."""
-        if isinstance(found, dict):
-            return list(found.values())
-        return list(found) if isinstance(found, (tuple, list)) else [found]
+        if isinstance(nested, dict):
+            return list(nested.values())
+        return list(nested) if isinstance(nested, (tuple, list)) else [nested]
 
     def state(self) -> dict[str, Any]:
         """Return copies of everything that a step may change."""
-        found: dict[str, Any] = {}
+        snapshot: dict[str, Any] = {}
         params = [*self.model.named_parameters(), ("extra", self.extra)]
         for name, p in params:
-            found[f"param {name}"] = _copy(p)
-            found[f"grad {name}"] = None if p.grad is None else _copy(p.grad)
+            snapshot[f"param {name}"] = _copy(p)
+            snapshot[f"grad {name}"] = None if p.grad is None else _copy(p.grad)
         for name, b in self.model.named_buffers():
-            found[f"buffer {name}"] = _copy(b)
+            snapshot[f"buffer {name}"] = _copy(b)
         for name, t in [*self.average.named_parameters(), *self.average.named_buffers()]:
-            found[f"average {name}"] = _copy(t)
+            snapshot[f"average {name}"] = _copy(t)
         for i, optimizer in enumerate(self.optimizers):
-            found |= _state_of(optimizer, i, {id(p): name for name, p in params})
-        found["random"] = _copy(gc.get_rng_state())
-        found["count"] = self.model.count
-        found["requires"] = [p.requires_grad for _, p in params]
+            snapshot |= _state_of(optimizer, i, {id(p): name for name, p in params})
+        snapshot["random"] = _copy(gc.get_rng_state())
+        snapshot["count"] = self.model.count
+        snapshot["requires"] = [p.requires_grad for _, p in params]
         for i, (name, tensor) in enumerate(self.kept):
-            found[f"{name} kept {i}"] = None if tensor is None else _copy(tensor)
-        found["told"] = [*self.told]
-        return found
+            snapshot[f"{name} kept {i}"] = None if tensor is None else _copy(tensor)
+        snapshot["told"] = [*self.told]
+        return snapshot
 
 
 def _state_of(optimizer: Any, i: int, names: dict[int, str]) -> State:
-    found: State = {f"steps {i}": optimizer.step_count}
-    found[f"has gradients {i}"] = [p.grad is not None for g in optimizer.param_groups for p in g["params"]]
+    snapshot: State = {f"steps {i}": optimizer.step_count}
+    snapshot[f"has gradients {i}"] = [p.grad is not None for g in optimizer.param_groups for p in g["params"]]
     for p, state in optimizer.state.items():
         for key, value in state.items():
-            found[f"slot {i} {names.get(id(p), 'gone')} {key}"] = _copy(value)
+            snapshot[f"slot {i} {names.get(id(p), 'gone')} {key}"] = _copy(value)
     for j, group in enumerate(optimizer.param_groups):
         for key, value in group.items():
             if key != "params":
-                found[f"group {i} {j} {key}"] = _copy(value) if isinstance(value, gc.Tensor) else value
-    return found
+                snapshot[f"group {i} {j} {key}"] = _copy(value) if isinstance(value, gc.Tensor) else value
+    return snapshot
 
 
 FLAGS = {
@@ -273,12 +273,12 @@ def _copy(tensor: Any) -> np.ndarray:
     return tensor.detach().numpy().copy()
 
 
-def run(number: int, way: str, dropped: Sequence[State] = ()) -> Iterator[tuple[str, Any, State, Scene]]:
+def run(number: int, mode: str, dropped: Sequence[State] = ()) -> Iterator[tuple[str, Any, State, Scene]]:
     """Yield the result of each call or its error, with the state after it and the scene.
 
     ``dropped`` are the states after the calls of compiled code: gradients that it need not store are dropped here.
     """
-    scene = Scene(number, way)
+    scene = Scene(number, mode)
     choice, chance = random.Random(number + 2), np.random.default_rng(number)
     cycle = choice.choice([1, 1, 2])
     said: list[str] = []
@@ -288,15 +288,15 @@ def run(number: int, way: str, dropped: Sequence[State] = ()) -> Iterator[tuple[
         x, y = (gc.tensor(chance.standard_normal((scene.batch, WIDTH))) for _ in range(2))
         begins, updates = i % cycle == 0, i % cycle == cycle - 1
         try:
-            found = scene.step(x, y, begins, updates)
+            result = scene.step(x, y, begins, updates)
         except GraphcError as error:
             yield " ".join(said), error, scene.state(), scene
             return
         if begins and updates and scene.clears in CLEARED and i < len(dropped):
             scene.drop(dropped[i])
-        values = [_copy(t) for t in found]
+        values = [_copy(t) for t in result]
         if choice.random() < 0.3:
-            scene.kept += [("result", t.detach()) for t in found]
+            scene.kept += [("result", t.detach()) for t in result]
         if scene.schedule is not None and updates:
             scene.schedule.step()
         yield " ".join(said), values, scene.state(), scene
@@ -311,14 +311,14 @@ def _events(scene: Scene, choice: random.Random) -> list[str]:
 
 def judge(case: str) -> Outcome:
     """Eager against compiled, call by call."""
-    way, name = case.split(":")
+    mode, name = case.split(":")
     number = int(name)
     with np.errstate(all="ignore"):
         try:
-            compiled, fault = [*run(number, way)], ""
+            compiled, fault = [*run(number, mode)], ""
         except Exception:
             compiled, fault = [], traceback.format_exc()
-        dropped = [state for _, _, state, _ in compiled] if way in ("function", "budget") else []
+        dropped = [state for _, _, state, _ in compiled] if mode in ("function", "budget") else []
         eager = [*run(number, "eager", dropped)]
         return Outcome(FAILED, f"{_about(eager)}: {fault}") if fault else _compare(eager, compiled, _about(eager))
 
@@ -330,24 +330,24 @@ def _about(eager: list[Any]) -> str:
 
 
 def _compare(eager: list[Any], compiled: list[Any], about: str) -> Outcome:
-    for (label, expected, state, _), (_, found, after, _) in zip(eager, compiled, strict=False):
+    for (label, expected, state, _), (_, actual, after, _) in zip(eager, compiled, strict=False):
         if isinstance(expected, GraphcError):
-            both = isinstance(found, GraphcError)
+            both = isinstance(actual, GraphcError)
             return Outcome(EQUAL, "both raise") if both else Outcome(FAILED, f"{about} {label}: only eager: {expected}")
-        if isinstance(found, GraphcError):
-            return Outcome(REFUSED, f"{about} {label}: {type(found).__name__} {found}")
-        differs = [*_differences({"result": expected, **state}, {"result": found, **after})]
+        if isinstance(actual, GraphcError):
+            return Outcome(REFUSED, f"{about} {label}: {type(actual).__name__} {actual}")
+        differs = [*_differences({"result": expected, **state}, {"result": actual, **after})]
         if differs:
             return Outcome(DIFFERENT, f"{about} {label}: {'; '.join(differs[:4])} ({len(differs)})")
     return Outcome(EQUAL)
 
 
-def _differences(expected: State, found: State) -> Iterator[str]:
-    for name in [*expected, *[n for n in found if n not in expected]]:
-        if name not in expected or name not in found:
+def _differences(expected: State, actual: State) -> Iterator[str]:
+    for name in [*expected, *[n for n in actual if n not in expected]]:
+        if name not in expected or name not in actual:
             yield f"{name}: only in {'eager mode' if name in expected else 'compiled code'}"
-        elif not _same(expected[name], found[name]):
-            yield f"{name}: {_short(expected[name])} in eager mode, {_short(found[name])} compiled"
+        elif not _same(expected[name], actual[name]):
+            yield f"{name}: {_short(expected[name])} in eager mode, {_short(actual[name])} compiled"
 
 
 def _short(value: Any) -> Any:

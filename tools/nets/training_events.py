@@ -125,8 +125,8 @@ def _size(scene: Any, choice: Any) -> None:
 def _evaluate(scene: Any, choice: Any) -> None:
     scene.model.eval()
     with gc.no_grad():
-        found = scene.call(gc.ones(2, 6, dtype=gc.float64))
-    scene.told += [t.numpy().copy() for t in scene.tensors(found)]
+        result = scene.call(gc.ones(2, 6, dtype=gc.float64))
+    scene.told += [t.numpy().copy() for t in scene.tensors(result)]
     scene.model.train()
 
 
@@ -150,12 +150,12 @@ def _share_gradient(scene: Any, choice: Any) -> None:
 
 def _data(scene: Any, choice: Any) -> None:
     param = _param(scene, choice)
-    way = choice.randrange(4)
-    if way == 0:
+    kind = choice.randrange(4)
+    if kind == 0:
         param.data = param.data * 0.9
-    elif way == 1:
+    elif kind == 1:
         param.data.mul_(0.9)
-    elif way == 2:
+    elif kind == 2:
         param.detach().numpy()[...] *= 0.9
     else:
         with gc.no_grad():

@@ -55,8 +55,8 @@ class Model(nn.Module):
         return layer
 
     def forward(self, x: Any) -> Any:
-        for part in self.parts:
-            x = part(x)
+        for layer in self.parts:
+            x = layer(x)
         if self.returns == "tuple":
             return x, x.abs().mean()
         return {"out": x, "size": (x * x).sum(1)} if self.returns == "dict" else x
@@ -130,8 +130,8 @@ def _embedding(m: Model) -> Part:
 
 
 def _repeated(m: Model) -> Part:
-    places = gc.tensor([m.choice.randrange(WIDTH) for _ in range(WIDTH)])
-    return lambda x: x[:, places] * 0.7 + x * 0.3
+    indices = gc.tensor([m.choice.randrange(WIDTH) for _ in range(WIDTH)])
+    return lambda x: x[:, indices] * 0.7 + x * 0.3
 
 
 def _buffer(m: Model) -> Part:

@@ -46,22 +46,27 @@ _HEADER = "| operator | overloads | computed by |\n|---|---|---|"
 
 def build_page() -> str:
     """Return the text of the page."""
-    found: dict[str, dict[str, dict[str, list[str]]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
+    overloads_by: dict[str, dict[str, dict[str, list[str]]]] = defaultdict(
+        lambda: defaultdict(lambda: defaultdict(list))
+    )
     for target in TABLE:
         name, overload = _split(target)
-        found[family_of(target)][name][computed_by(TABLE[target])].append(overload)
+        overloads_by[family_of(target)][name][computed_by(TABLE[target])].append(overload)
     lines = [HEAD.format(lines=len(TABLE))]
     for family in FAMILIES:
-        rows = found.pop(family.__name__, {})
+        rows = overloads_by.pop(family.__name__, {})
         if not rows:
             continue
         lines += [f"## {family.__name__.rpartition('.')[2].capitalize()}", ""]
         lines += [(family.__doc__ or "").partition("\n")[0], "", _HEADER]
-        for name, ways in sorted(rows.items()):
-            lines += [f"| `{name}` | {_listed(overloads)} | {way} |" for way, overloads in ways.items()]
+        for name, implementations in sorted(rows.items()):
+            lines += [
+                f"| `{name}` | {_listed(overloads)} | {implementation} |"
+                for implementation, overloads in implementations.items()
+            ]
         lines.append("")
-    if found:
-        raise LookupError(f"rules of no family: {', '.join(found)}")
+    if overloads_by:
+        raise LookupError(f"rules of no family: {', '.join(overloads_by)}")
     return "\n".join(lines) + "\n" + MISSED + "".join(f"| `{n}` | {why} |\n" for n, why in sorted(MISSING.items()))
 
 
@@ -81,9 +86,9 @@ def _split(target: str) -> tuple[str, str]:
 
 def family_of(target: str) -> str:
     """Return the module that contributes a line of the table."""
-    known = FAMILY.get(target) or getattr(TABLE[target], "__module__", "")
+    module = FAMILY.get(target) or getattr(TABLE[target], "__module__", "")
     modules = {family.__name__ for family in FAMILIES}
-    return known if known in modules else "graphc.interop.aten.scalars"
+    return module if module in modules else "graphc.interop.aten.scalars"
 
 
 def computed_by(function: Any) -> str:

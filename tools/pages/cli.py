@@ -30,17 +30,17 @@ def build() -> dict[Path, str]:
     """Return the text of each file."""
     modules = {name: load_command(name) for name in COMMANDS}
     actions = {name: list(_actions(module)) for name, module in modules.items()}
-    found = {ROOT / FOLDER / f"{name}.md": _page(name, modules[name], actions[name]) for name in COMMANDS}
+    pages = {ROOT / FOLDER / f"{name}.md": _page(name, modules[name], actions[name]) for name in COMMANDS}
     listed = ["| command | what it does | JSON |", "|---|---|---|"]
     listed += [_line(name, "`--json`" if hasattr(modules[name], "JSON") else "") for name in COMMANDS]
     index = (ROOT / INDEX).read_text(encoding="utf-8")
-    found[ROOT / INDEX] = _LIST.sub(lambda _: "\n".join(listed) + "\n", index)
+    pages[ROOT / INDEX] = _LIST.sub(lambda _: "\n".join(listed) + "\n", index)
     entries = {
         name: {"purpose": purpose, "arguments": [_entry(a) for a in actions[name]]}
         for name, purpose in COMMANDS.items()
     }
-    found[ROOT / ARGUMENTS] = json.dumps(entries, indent=1, ensure_ascii=False) + "\n"
-    return found
+    pages[ROOT / ARGUMENTS] = json.dumps(entries, indent=1, ensure_ascii=False) + "\n"
+    return pages
 
 
 def _line(name: str, prints: str) -> str:

@@ -46,12 +46,12 @@ def build_page() -> str:
             rows[entry.rule.__module__].append(f"| `{title}` | {since} | {computed_by(entry)} |")
     lines = [HEAD.format(count=len(TABLE))]
     for family in FAMILIES:
-        found = rows.pop(family.__name__, [])
-        if found:
+        family_rows = rows.pop(family.__name__, [])
+        if family_rows:
             lines += [f"## {family.__name__.rpartition('.')[2].replace('_', ' ').capitalize()}", ""]
-            lines += [(family.__doc__ or "").partition("\n")[0], "", _HEADER, *found, ""]
+            lines += [(family.__doc__ or "").partition("\n")[0], "", _HEADER, *family_rows, ""]
     lines += ["## Functions of graphc", "", "Operators that mean what a function of graphc does.", "", _HEADER]
-    lines += sorted(row for found in rows.values() for row in found)
+    lines += sorted(row for family_rows in rows.values() for row in family_rows)
     return "\n".join(lines).rstrip("\n") + "\n"
 
 

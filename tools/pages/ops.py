@@ -33,10 +33,10 @@ def build_page() -> str:
     """Return the text of the page."""
     lines = [HEAD]
     modules = [(family.__name__.rpartition(".")[2], family) for family in FAMILIES]
-    seen: set[str] = set()
+    listed: set[str] = set()
     for name, family in modules:
-        ops = [op for op in _defined(family) if op.name not in seen]
-        seen.update(op.name for op in ops)
+        ops = [op for op in _defined(family) if op.name not in listed]
+        listed.update(op.name for op in ops)
         if ops:
             lines += [f"## {name}", "", (family.__doc__ or "").partition("\n")[0], ""]
             lines += [_HEADER, "|" + "---|" * _HEADER.count(" | ") + "---|"]

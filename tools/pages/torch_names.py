@@ -130,9 +130,9 @@ def missing(space: str) -> list[str]:
         mine = _owner("graphc" + space.removeprefix("torch"))
     except ImportError:
         return names_of(space)
-    known = mine([[0.0]]) if isinstance(mine, type) else mine  # instances have attributes that classes lack
+    owner = mine([[0.0]]) if isinstance(mine, type) else mine  # instances have attributes that classes lack
     hidden = {"compile"} if space == "torch.compiler" else set()  # a module of graphc, not that function
-    return [name for name in names_of(space) if name in hidden or not _has(known, name)]
+    return [name for name in names_of(space) if name in hidden or not _has(owner, name)]
 
 
 def reason(space: str, name: str) -> str:
@@ -146,9 +146,9 @@ def build_page() -> str:
     lines = [HEAD.format(version=version).rstrip()]
     reasons: dict[str, list[str]] = defaultdict(list)
     for space in SPACES:
-        gone = missing(space)
-        lines.append(f"| `{space}` | {len(names_of(space))} | {len(names_of(space)) - len(gone)} |")
-        for name in gone:
+        absent = missing(space)
+        lines.append(f"| `{space}` | {len(names_of(space))} | {len(names_of(space)) - len(absent)} |")
+        for name in absent:
             reasons[reason(space, name)].append(f"`{(space + '.').removeprefix('torch.')}{name}`")
     lines += ["", "## Not here", "", "| why | names |", "|---|---|"]
     lines += [f"| {why} | {' '.join(names)} |" for why, names in sorted(reasons.items())]

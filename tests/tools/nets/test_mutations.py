@@ -11,7 +11,7 @@ import graphc as gc
 from graphc import nn
 from graphc.errors import TraceError
 from tools.nets import mutations
-from tools.nets.changes import optim, tensor, ways
+from tools.nets.changes import modes, optim, tensor
 from tools.nets.changes.table import CHANGES
 from tools.nets.run import BAD, DIFFERENT, EQUAL, FAILED, REFUSED, own_cache
 
@@ -26,14 +26,16 @@ ELSEWHERE = {
     "bfloat16", "half", "cuda", "register_load_state_dict_post_hook", "register_load_state_dict_pre_hook",
     "register_state_dict_post_hook", "register_state_dict_pre_hook", "register_module",
 }  # fmt: skip
-MODULE_CHANGES = "".join(Path(m.__file__ or "").read_text() for m in mutations.TABLES) + Path(ways.__file__).read_text()
+MODULE_CHANGES = (
+    "".join(Path(m.__file__ or "").read_text() for m in mutations.TABLES) + Path(modes.__file__).read_text()
+)
 
 
 def test_there_are_many_changes_and_each_case_has_one_name():
     found = mutations.cases(3)
     assert len(CHANGES) > 800 and len(set(found)) == len(found)
     assert sorted(found) == sorted(mutations.cases(4)) and found != mutations.cases(4)
-    assert {case.split("/")[2] for case in found} == set(ways.WAYS)
+    assert {case.split("/")[2] for case in found} == set(modes.MODES)
 
 
 def test_a_run_tries_every_change_once_before_it_tries_one_twice():
@@ -57,9 +59,9 @@ def test_every_number_of_every_optimizer_and_every_schedule_is_tried():
     assert set(optim.schedules()) == set(optim.SCHEDULES)
 
 
-@pytest.mark.parametrize("way", sorted(ways.WAYS))
-def test_a_model_that_nobody_changes_computes_the_same_in_every_way(way: str):
-    assert mutations.judge_case(f"nothing/lean/{way}") == (EQUAL, "")
+@pytest.mark.parametrize("mode", sorted(modes.MODES))
+def test_a_model_that_nobody_changes_computes_the_same_in_every_mode(mode: str):
+    assert mutations.judge_case(f"nothing/lean/{mode}") == (EQUAL, "")
 
 
 def _remembers(scene):
@@ -83,7 +85,7 @@ def _raises(error):
 
         def call(*args):
             calls.append(args)
-            if len(calls) > ways.CALLS:
+            if len(calls) > modes.CALLS:
                 raise error
             return scene.model(*args)
 
@@ -104,9 +106,9 @@ def test_stale_numbers_are_seen_and_errors_are_told_apart(make, kind: str, detai
     def doubled(scene):
         scene.layer.weight.data = scene.layer.weight.data * 2
 
-    found = ways.judge("lean", doubled, ways.Way("gradients", make))
+    found = modes.judge("lean", doubled, modes.CallMode("gradients", make))
     assert found.kind == kind and found.detail.startswith(detail)
-    assert ways.judge("lean", lambda scene: None, ways.Way("gradients", make)).kind == (
+    assert modes.judge("lean", lambda scene: None, modes.CallMode("gradients", make)).kind == (
         EQUAL if kind == DIFFERENT else kind
     )
 
@@ -121,13 +123,13 @@ def test_switches_of_the_process_are_as_before_when_a_case_is_over():
 
 def test_what_is_missing_has_another_type_or_differs_is_a_difference():
     a = {"x": np.ones(2), "y": np.ones(2, np.float32)}
-    assert ways.first_difference(a, dict(a), True) == ""
-    assert "only eager has it" in ways.first_difference(a, {"x": a["x"]}, True)
-    assert ways.first_difference(a, {"x": a["x"]}, False) == ""
-    assert "float64[2], eager float32[2]" in ways.first_difference(a, {**a, "y": np.ones(2)}, True)
-    assert ways.first_difference(a, {**a, "y": np.array([1, 1.001], np.float32)}, True).startswith("y: [1.   , 1.001]")
+    assert modes.first_difference(a, dict(a), True) == ""
+    assert "only eager has it" in modes.first_difference(a, {"x": a["x"]}, True)
+    assert modes.first_difference(a, {"x": a["x"]}, False) == ""
+    assert "float64[2], eager float32[2]" in modes.first_difference(a, {**a, "y": np.ones(2)}, True)
+    assert modes.first_difference(a, {**a, "y": np.array([1, 1.001], np.float32)}, True).startswith("y: [1.   , 1.001]")
     nan = {"x": np.array([np.nan, -0.0])}
-    assert ways.first_difference(nan, {"x": np.array([np.nan, 0.0])}, True) == ""
+    assert modes.first_difference(nan, {"x": np.array([np.nan, 0.0])}, True) == ""
 
 
 @pytest.mark.slow

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 
-def amount_of(given: Any) -> Any:
+def amount_of(argument: Any) -> Any:
     """Return a number or tensor of an argument that may be nearly anything."""
-    if isinstance(given, dict):
-        return given["amount"]
-    if isinstance(given, (list, tuple)):
-        return given[0]
-    if isinstance(given, (set, frozenset)):
-        return float(len(given))
-    if callable(given):
-        return given()
-    return given.amount if hasattr(given, "amount") else given
+    if isinstance(argument, dict):
+        return argument["amount"]
+    if isinstance(argument, (list, tuple)):
+        return argument[0]
+    if isinstance(argument, (set, frozenset)):
+        return float(len(argument))
+    if callable(argument):
+        return argument()
+    return argument.amount if hasattr(argument, "amount") else argument

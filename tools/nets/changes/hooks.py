@@ -150,12 +150,12 @@ def forward_of_the_instance_removed_again(s: Scene) -> Iterator[None]:
 
 @change()
 def forward_of_the_instance_in_dict(s: Scene) -> None:
-    s.model.__dict__["forward"] = lambda x, *given: x[:, :3] * 2
+    s.model.__dict__["forward"] = lambda x, *extra: x[:, :3] * 2
 
 
 @change()
 def forward_of_the_class_replaced(s: Scene) -> None:
-    type(s.model).forward = lambda self, x, given=None: self.head(self.body(x)) * 2
+    type(s.model).forward = lambda self, x, extra=None: self.head(self.body(x)) * 2
 
 
 @change("rich")
@@ -193,7 +193,7 @@ def call_of_the_class_overridden(s: Scene) -> None:
 
 @change()
 def code_of_forward_replaced(s: Scene) -> None:
-    def other(self, x, given=None):
+    def other(self, x, extra=None):
         return self.head(x)
 
     type(s.model).forward.__code__ = other.__code__

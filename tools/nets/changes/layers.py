@@ -77,8 +77,8 @@ class _Twice(_Around):
 class _Looked(_Around):
     def forward(self, x: Any) -> Any:
         rows = (x.detach().abs() * 3).long().clamp(0, 5)[:, :2]
-        found = self.layer(rows)
-        return x + (found.sum(1) if found.ndim == 3 else found)
+        result = self.layer(rows)
+        return x + (result.sum(1) if result.ndim == 3 else result)
 
 
 class _Channels(_Around):

@@ -11,7 +11,7 @@ import graphc as gc
 from graphc import nn, optim
 from graphc.optim import lr_scheduler
 from tools.nets.changes.scene import LEARNING_RATE, Scene
-from tools.nets.changes.table import OPTIMIZER_WAYS, add, change
+from tools.nets.changes.table import OPTIMIZER_MODES, add, change
 
 NO_UPDATE_RULE = {"LBFGS"}
 """Optimizers whose step needs a closure."""
@@ -20,10 +20,10 @@ ONLY_MATRICES = {"Muon"}
 
 def optimizers() -> dict[str, type[Any]]:
     """Return all optimizers with an update rule, by name."""
-    found = {name: getattr(optim, name) for name in optim.__all__}
+    exported = {name: getattr(optim, name) for name in optim.__all__}
     return {
         name: kind
-        for name, kind in found.items()
+        for name, kind in exported.items()
         if isinstance(kind, type) and kind is not optim.Optimizer and name not in NO_UPDATE_RULE
     }
 
@@ -64,7 +64,7 @@ def _number_changes(name: str, key: str, value: Any) -> None:
         yield
         s.optimizer.param_groups[0][key] = other(value)
 
-    add(f"{name}.{key}", changed, ("lean",), OPTIMIZER_WAYS)
+    add(f"{name}.{key}", changed, ("lean",), OPTIMIZER_MODES)
 
 
 def _general_changes(name: str) -> None:
@@ -100,7 +100,7 @@ def _general_changes(name: str) -> None:
                     value.mul_(0.5)
 
     for function in (stepped, state_cleared, state_loaded, state_of_the_start_loaded, state_written):
-        add(f"{name}.{function.__name__}", function, ("lean",), OPTIMIZER_WAYS)
+        add(f"{name}.{function.__name__}", function, ("lean",), OPTIMIZER_MODES)
 
 
 for _name in optimizers():
@@ -112,19 +112,19 @@ for _name in optimizers():
 # ---- groups
 
 
-@change(ways=OPTIMIZER_WAYS)
+@change(modes=OPTIMIZER_MODES)
 def group_added(s: Scene) -> Iterator[None]:
     s.make_optimizer = lambda model: optim.SGD(model.body.parameters(), lr=LEARNING_RATE)
     yield
     s.optimizer.add_param_group({"params": list(s.model.head.parameters()), "lr": 0.5})
 
 
-@change(ways=OPTIMIZER_WAYS)
+@change(modes=OPTIMIZER_MODES)
 def parameter_taken_out_of_a_group(s: Scene) -> None:
     s.optimizer.param_groups[0]["params"].pop()
 
 
-@change(ways=OPTIMIZER_WAYS)
+@change(modes=OPTIMIZER_MODES)
 def parameter_of_a_group_replaced(s: Scene) -> None:
     old = s.model.head.weight
     s.model.head.weight = nn.Parameter(gc.full((3, 4), 0.25))
@@ -132,12 +132,12 @@ def parameter_of_a_group_replaced(s: Scene) -> None:
     params[[p is old for p in params].index(True)] = s.model.head.weight
 
 
-@change(ways=OPTIMIZER_WAYS)
+@change(modes=OPTIMIZER_MODES)
 def parameter_replaced_in_the_model_only(s: Scene) -> None:
     s.model.head.weight = nn.Parameter(gc.full((3, 4), 0.25))
 
 
-@change(ways=OPTIMIZER_WAYS)
+@change(modes=OPTIMIZER_MODES)
 def groups_exchanged(s: Scene) -> Iterator[None]:
     s.make_optimizer = lambda m: optim.SGD(
         [{"params": m.body.parameters(), "lr": 0.1}, {"params": m.head.parameters(), "lr": 0.01}], lr=0.1
@@ -147,7 +147,7 @@ def groups_exchanged(s: Scene) -> Iterator[None]:
     a["lr"], b["lr"] = b["lr"], a["lr"]
 
 
-@change(ways=OPTIMIZER_WAYS)
+@change(modes=OPTIMIZER_MODES)
 def group_deleted(s: Scene) -> Iterator[None]:
     s.make_optimizer = lambda m: optim.SGD(
         [{"params": m.body.parameters(), "lr": 0.1}, {"params": m.head.parameters(), "lr": 0.01}], lr=0.1
@@ -156,30 +156,30 @@ def group_deleted(s: Scene) -> Iterator[None]:
     del s.optimizer.param_groups[1]
 
 
-@change(ways=OPTIMIZER_WAYS)
+@change(modes=OPTIMIZER_MODES)
 def group_replaced(s: Scene) -> None:
     s.optimizer.param_groups[0] = {**s.optimizer.param_groups[0], "lr": 0.5}
 
 
-@change(ways=OPTIMIZER_WAYS)
+@change(modes=OPTIMIZER_MODES)
 def rate_of_all_groups(s: Scene) -> None:
     for group in s.optimizer.param_groups:
         group["lr"] *= 0.1
 
 
-@change(ways=OPTIMIZER_WAYS)
+@change(modes=OPTIMIZER_MODES)
 def rate_zero(s: Scene) -> None:
     s.optimizer.param_groups[0]["lr"] = 0.0
 
 
-@change(ways=OPTIMIZER_WAYS)
+@change(modes=OPTIMIZER_MODES)
 def rate_from_zero(s: Scene) -> Iterator[None]:
     s.make_optimizer = lambda model: optim.SGD(model.parameters(), lr=0.0)
     yield
     s.optimizer.param_groups[0]["lr"] = 0.1
 
 
-@change(ways=OPTIMIZER_WAYS)
+@change(modes=OPTIMIZER_MODES)
 def rate_is_a_tensor(s: Scene) -> Iterator[None]:
     rate: Any = gc.tensor(0.1)
     s.make_optimizer = lambda model: optim.SGD(model.parameters(), lr=rate)
@@ -187,55 +187,55 @@ def rate_is_a_tensor(s: Scene) -> Iterator[None]:
     rate.fill_(0.5)
 
 
-@change(ways=OPTIMIZER_WAYS)
+@change(modes=OPTIMIZER_MODES)
 def rate_becomes_a_tensor(s: Scene) -> None:
     s.optimizer.param_groups[0]["lr"] = gc.tensor(0.5)
 
 
-@change(ways=OPTIMIZER_WAYS)
+@change(modes=OPTIMIZER_MODES)
 def momentum_on(s: Scene) -> Iterator[None]:
     s.make_optimizer = lambda model: optim.SGD(model.parameters(), lr=LEARNING_RATE)
     yield
     s.optimizer.param_groups[0]["momentum"] = 0.9
 
 
-@change(ways=OPTIMIZER_WAYS)
+@change(modes=OPTIMIZER_MODES)
 def nesterov_on(s: Scene) -> None:
     s.optimizer.param_groups[0]["nesterov"] = True
 
 
-@change(ways=OPTIMIZER_WAYS)
+@change(modes=OPTIMIZER_MODES)
 def parameter_frozen_in_training(s: Scene) -> None:
     s.layer.weight.requires_grad_(False)
 
 
-@change(ways=OPTIMIZER_WAYS)
+@change(modes=OPTIMIZER_MODES)
 def parameter_unfrozen_in_training(s: Scene) -> Iterator[None]:
     s.layer.weight.requires_grad_(False)
     yield
     s.layer.weight.requires_grad_(True)
 
 
-@change(ways=OPTIMIZER_WAYS)
+@change(modes=OPTIMIZER_MODES)
 def state_of_one_parameter_deleted(s: Scene) -> None:
     s.optimizer.state.pop(s.layer.weight, None)
 
 
-@change(ways=OPTIMIZER_WAYS)
+@change(modes=OPTIMIZER_MODES)
 def state_of_one_parameter_replaced(s: Scene) -> Iterator[None]:
     s.make_optimizer = lambda model: optim.Adam(model.parameters(), lr=LEARNING_RATE)
     yield
     s.optimizer.state[s.layer.weight]["exp_avg"] = gc.full((4, 4), 0.1)
 
 
-@change(ways=OPTIMIZER_WAYS)
+@change(modes=OPTIMIZER_MODES)
 def eager_step_between(s: Scene) -> None:
     s.model(s.next_input()).sum().backward()
     s.optimizer.step()
     s.model.zero_grad()
 
 
-@change(ways=OPTIMIZER_WAYS)
+@change(modes=OPTIMIZER_MODES)
 def update_rule_of_the_class_replaced(s: Scene) -> Iterator[None]:
     class Own(optim.SGD):
         pass
@@ -256,7 +256,7 @@ def _step_hook(name: str, register: Callable[[Any, Callable[..., Any]], Any]) ->
 
         register(s.optimizer, hook)
 
-    add(name, changed, ways=OPTIMIZER_WAYS)
+    add(name, changed, modes=OPTIMIZER_MODES)
 
 
 _step_hook("step_pre_hook", lambda optimizer, hook: optimizer.register_step_pre_hook(hook))
@@ -266,14 +266,14 @@ _step_hook("step_post_hook", lambda optimizer, hook: optimizer.register_step_pos
 # ---- losses
 
 
-@change(ways=("step",))
+@change(modes=("step",))
 def loss_module_reduction(s: Scene) -> Iterator[None]:
     s.loss = nn.MSELoss()
     yield
     s.loss.reduction = "sum"
 
 
-@change(ways=("step",))
+@change(modes=("step",))
 def loss_closure_number(s: Scene) -> Iterator[None]:
     scale = {"by": 1.0}
     s.loss = lambda output, target: ((output - target) ** 2).mean() * scale["by"]
@@ -281,7 +281,7 @@ def loss_closure_number(s: Scene) -> Iterator[None]:
     scale["by"] = 3.0
 
 
-@change(ways=("step",))
+@change(modes=("step",))
 def loss_closure_tensor_written(s: Scene) -> Iterator[None]:
     weights = gc.tensor([1.0, 2.0, 3.0])
     s.loss = lambda output, target: ((output - target) ** 2 * weights).mean()
@@ -289,7 +289,7 @@ def loss_closure_tensor_written(s: Scene) -> Iterator[None]:
     weights.mul_(2)
 
 
-@change(ways=("step",))
+@change(modes=("step",))
 def loss_closure_tensor_replaced(s: Scene) -> Iterator[None]:
     weights = gc.tensor([1.0, 2.0, 3.0])
     s.loss = lambda output, target: ((output - target) ** 2 * weights).mean()
@@ -297,7 +297,7 @@ def loss_closure_tensor_replaced(s: Scene) -> Iterator[None]:
     weights = gc.tensor([3.0, 2.0, 1.0])
 
 
-@change(ways=("step",))
+@change(modes=("step",))
 def loss_module_weight_replaced(s: Scene) -> Iterator[None]:
     class Weighted(nn.Module):
         def __init__(self) -> None:
@@ -312,7 +312,7 @@ def loss_module_weight_replaced(s: Scene) -> Iterator[None]:
     s.loss.weights = gc.tensor([3.0, 0.0, 1.0])
 
 
-@change(ways=("step",))
+@change(modes=("step",))
 def loss_defaults_replaced(s: Scene) -> Iterator[None]:
     def loss(output: Any, target: Any, scale: float = 1.0) -> Any:
         return ((output - target) ** 2).mean() * scale
@@ -358,12 +358,12 @@ class _Plateau:
 
 def schedules() -> list[str]:
     """Return the names of all schedules in the package."""
-    found = {
+    exported = {
         name: value
         for name, value in vars(lr_scheduler).items()
         if inspect.isclass(value) and issubclass(value, lr_scheduler.LRScheduler) and not name.startswith("_")
     }
-    return sorted(set(found) - NO_SCHEDULES)
+    return sorted(set(exported) - NO_SCHEDULES)
 
 
 def _schedule_changes(name: str, make: Callable[[Any], Any]) -> None:
@@ -382,14 +382,14 @@ def _schedule_changes(name: str, make: Callable[[Any], Any]) -> None:
         s.scheduler = None
 
     for function in (stepped, begun, ended):
-        add(f"{name}.{function.__name__}", function, ("lean",), OPTIMIZER_WAYS)
+        add(f"{name}.{function.__name__}", function, ("lean",), OPTIMIZER_MODES)
 
 
 for _name, _make in SCHEDULES.items():
     _schedule_changes(_name, _make)
 
 
-@change("lean", ways=OPTIMIZER_WAYS)
+@change("lean", modes=OPTIMIZER_MODES)
 def schedule_gamma(s: Scene) -> Iterator[None]:
     s.prepare()
     s.scheduler = lr_scheduler.StepLR(s.optimizer, 1, 0.5)
@@ -397,7 +397,7 @@ def schedule_gamma(s: Scene) -> Iterator[None]:
     s.scheduler.gamma = 0.1
 
 
-@change("lean", ways=OPTIMIZER_WAYS)
+@change("lean", modes=OPTIMIZER_MODES)
 def schedule_base_rates(s: Scene) -> Iterator[None]:
     s.prepare()
     s.scheduler = lr_scheduler.LambdaLR(s.optimizer, lambda epoch: 0.9**epoch)
@@ -405,7 +405,7 @@ def schedule_base_rates(s: Scene) -> Iterator[None]:
     s.scheduler.base_lrs = [0.5]
 
 
-@change("lean", ways=OPTIMIZER_WAYS)
+@change("lean", modes=OPTIMIZER_MODES)
 def schedule_state_loaded(s: Scene) -> Iterator[None]:
     s.prepare()
     s.scheduler = lr_scheduler.ExponentialLR(s.optimizer, 0.5)
@@ -414,7 +414,7 @@ def schedule_state_loaded(s: Scene) -> Iterator[None]:
     s.scheduler.load_state_dict(state)
 
 
-@change("lean", ways=OPTIMIZER_WAYS)
+@change("lean", modes=OPTIMIZER_MODES)
 def schedule_of_momentum(s: Scene) -> Iterator[None]:
     s.prepare()
     s.scheduler = lr_scheduler.CyclicLR(s.optimizer, 0.01, 0.1, 2, cycle_momentum=True)

@@ -34,7 +34,7 @@ class Scene:
         self.optimizer: Any = None
         self.scheduler: Any = None
         self.loss: Callable[..., Any] = _loss
-        self.given: tuple[Any, ...] = ()
+        self.extra: tuple[Any, ...] = ()
         """Arguments of the model's calls behind the input."""
         self.change_input: Callable[[Any], Any] = lambda x: x
         self.stack = ExitStack()
@@ -43,7 +43,7 @@ class Scene:
 
     @property
     def body(self) -> Any:
-        """Return the part of the model that some ways compile by itself."""
+        """Return the part of the model that some modes compile by itself."""
         return self.model.body
 
     @property
@@ -104,27 +104,27 @@ def staged(kind: str) -> Iterator[Scene]:
             gc.set_rng_state(state)
 
 
-Seen = dict[str, Any]
+Arrays = dict[str, Any]
 """Arrays by name."""
 
 
-def tensors_of(prefix: str, found: Any, seen: Seen) -> None:
-    """Put the tensors of nested containers into ``seen``."""
-    if isinstance(found, dict):
-        for key, value in found.items():
-            tensors_of(f"{prefix}.{key}", value, seen)
-    elif isinstance(found, (tuple, list)):
-        for number, value in enumerate(found):
-            tensors_of(f"{prefix}.{number}", value, seen)
-    elif hasattr(found, "numpy"):
-        seen[prefix] = np.array(found.numpy(force=True))
-    elif isinstance(found, (bool, int, float, np.ndarray)):
-        seen[prefix] = np.array(found)
+def tensors_of(prefix: str, container: Any, record: Arrays) -> None:
+    """Put the tensors of nested containers into ``record``."""
+    if isinstance(container, dict):
+        for key, value in container.items():
+            tensors_of(f"{prefix}.{key}", value, record)
+    elif isinstance(container, (tuple, list)):
+        for number, value in enumerate(container):
+            tensors_of(f"{prefix}.{number}", value, record)
+    elif hasattr(container, "numpy"):
+        record[prefix] = np.array(container.numpy(force=True))
+    elif isinstance(container, (bool, int, float, np.ndarray)):
+        record[prefix] = np.array(container)
 
 
-def state_of(prefix: str, model: Any, gradients: bool, seen: Seen) -> None:
+def state_of(prefix: str, model: Any, gradients: bool, record: Arrays) -> None:
     """Parameters and buffers of the model, with gradients where they are asked for."""
     for name, tensor in (*model.named_parameters(), *model.named_buffers()):
-        seen[f"{prefix} {name}"] = np.array(tensor.numpy(force=True))
+        record[f"{prefix} {name}"] = np.array(tensor.numpy(force=True))
         if gradients and tensor.grad is not None:
-            seen[f"{prefix} gradient of {name}"] = np.array(tensor.grad.numpy(force=True))
+            record[f"{prefix} gradient of {name}"] = np.array(tensor.grad.numpy(force=True))

@@ -17,10 +17,10 @@ class Model(nn.Module):
         self.body = nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 4))
         self.head = nn.Linear(4, 3)
 
-    def forward(self, x: Any, given: Any = None) -> Any:
+    def forward(self, x: Any, extra: Any = None) -> Any:
         """Apply body and head."""
         y = self.head(gc.sigmoid(self.body(x)))
-        return y if given is None else y / amount_of(given)
+        return y if extra is None else y / amount_of(extra)
 
 
 def make() -> Any:

@@ -61,7 +61,7 @@ def make_closure() -> tuple[Any, Any]:
 
 
 class Body(nn.Module):
-    """The submodule that some ways compile by itself."""
+    """The submodule that some modes compile by itself."""
 
     sign = 1.5
 
@@ -106,8 +106,8 @@ class Body(nn.Module):
         """Apply all parts, one after the other."""
         x = self.drop(self.first(self.norm(x))) * self.scale + self.shift + self.hidden_shift
         x = self.outside(self.attributes(x))
-        for part in self.parts:
-            x = part(x)
+        for layer in self.parts:
+            x = layer(x)
         return F.softplus(self.second(x)) + x
 
 
@@ -119,11 +119,11 @@ class Model(nn.Module):
         self.body = Body()
         self.head = nn.Linear(4, 3)
 
-    def forward(self, x: Any, given: Any = None) -> Any:
-        """Apply the body and the head; ``given`` is a plain value, or holds tensors."""
+    def forward(self, x: Any, extra: Any = None) -> Any:
+        """Apply the body and the head, and scale by the amount in ``extra``: a plain value, or a container."""
         x = self.body(x)
-        if given is not None:
-            x = x * amount_of(given)
+        if extra is not None:
+            x = x * amount_of(extra)
         return self.head(x)
 
 

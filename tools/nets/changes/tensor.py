@@ -11,7 +11,7 @@ import numpy as np
 import graphc as gc
 from graphc import nn
 from tools.nets.changes.scene import Scene
-from tools.nets.changes.table import MODEL_WAYS, add, change
+from tools.nets.changes.table import MODEL_MODES, add, change
 
 _SAME = gc.tensor([[0.5, 0.25, 0.75, 0.5]] * 4)
 _ROWS = gc.tensor([0, 2])
@@ -102,10 +102,10 @@ def in_place_methods() -> list[str]:
 
 def call(tensor: Any, name: str, matrix: bool) -> None:
     """Call an in-place method with arguments that fit."""
-    known = ARGUMENTS if matrix else {**ARGUMENTS, **OF_ROWS}
+    arguments = ARGUMENTS if matrix else {**ARGUMENTS, **OF_ROWS}
     method = getattr(tensor, name)
-    if name in known:
-        method(*known[name])
+    if name in arguments:
+        method(*arguments[name])
         return
     try:
         method()
@@ -114,22 +114,22 @@ def call(tensor: Any, name: str, matrix: bool) -> None:
         method(same.long() if tensor.dtype is gc.int64 else same)
 
 
-def _writing(name: str, place: str) -> None:
+def _writing(name: str, target: str) -> None:
     def written(s: Scene) -> Iterator[None]:
-        tensor = PLACES[place](s)
+        tensor = PLACES[target](s)
         with gc.no_grad():
-            if place != "integers":
+            if target != "integers":
                 tensor.mul_(0.5).add_(gc.tensor([0.25, -0.3, 0.2, -0.1]))
         yield
         with gc.no_grad():
-            call(PLACES[place](s), name, place == "weight")
+            call(PLACES[target](s), name, target == "weight")
 
-    kinds = ("lean", "rich") if place in ("weight", "bias") else ("rich",)
-    add(f"{place}.{name}", written, kinds, ways=_WRITE_WAYS if place == "weight" else _OTHER_WRITE_WAYS)
+    kinds = ("lean", "rich") if target in ("weight", "bias") else ("rich",)
+    add(f"{target}.{name}", written, kinds, modes=_WRITE_MODES if target == "weight" else _OTHER_WRITE_MODES)
 
 
-_WRITE_WAYS = ("compile", "inference", "freeze", "child", "step", "export")
-_OTHER_WRITE_WAYS = ("compile", "inference", "freeze", "step")
+_WRITE_MODES = ("compile", "inference", "freeze", "child", "step", "export")
+_OTHER_WRITE_MODES = ("compile", "inference", "freeze", "step")
 _OTHERS = ("bias", "buffer", "global", "attribute", "running_mean", "item")
 _OF_MATRICES = {
     "addbmm_", "addmm_", "addr_", "fill_diagonal_", "renorm_", "swapaxes_", "swapdims_", "t_", "transpose_", "tril_",
@@ -239,12 +239,12 @@ UNSEEN = {
 _MEMBERS = {"weight", "bias", "buffer", "running_mean"}
 
 
-def _of_place(place: str, kinds: tuple[str, ...]) -> None:
-    """Add the ways to write to a tensor without a method of its own."""
+def _of_place(target: str, kinds: tuple[str, ...]) -> None:
+    """Add the modes to write to a tensor without a method of its own."""
     for name, function in list(globals().items()):
         if name.startswith("_by_"):
-            ways = set(MODEL_WAYS) - ({"freeze"} if name in UNSEEN and place in _MEMBERS else set())
-            add(f"{place}_written{name}", _bound(function, PLACES[place]), kinds, sorted(ways))
+            modes = set(MODEL_MODES) - ({"freeze"} if name in UNSEEN and target in _MEMBERS else set())
+            add(f"{target}_written{name}", _bound(function, PLACES[target]), kinds, sorted(modes))
 
 
 def _bound(function: Callable[[Scene, Find], Any], of: Find) -> Callable[[Scene], Any]:
@@ -257,11 +257,11 @@ def _bound(function: Callable[[Scene, Find], Any], of: Find) -> Callable[[Scene]
     return lambda s: function(s, of)
 
 
-for _place in [p for p in PLACES if p != "integers"]:
-    _of_place(_place, ("lean", "rich") if _place in ("weight", "bias") else ("rich",))
+for _target in [p for p in PLACES if p != "integers"]:
+    _of_place(_target, ("lean", "rich") if _target in ("weight", "bias") else ("rich",))
 
 
-@change(ways=[way for way in MODEL_WAYS if way != "freeze"])
+@change(modes=[mode for mode in MODEL_MODES if mode != "freeze"])
 def weight_of_an_array_that_is_written(s: Scene) -> Iterator[None]:
     array = np.full((4, 4), 0.5, np.float32)
     s.layer.weight = nn.Parameter(gc.from_numpy(array))

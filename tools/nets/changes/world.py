@@ -146,19 +146,19 @@ class _Record:
     amount: Any
 
 
-def _given(name: str, make: Callable[[], Any], mutate: Callable[[Any], Any] | None, other: Callable[[], Any]) -> None:
+def _arg(name: str, make: Callable[[], Any], mutate: Callable[[Any], Any] | None, other: Callable[[], Any]) -> None:
     """Add a change of an argument in place, and one that replaces it."""
 
-    def given(s: Scene) -> Iterator[None]:
+    def change_argument(s: Scene) -> Iterator[None]:
         value = make()
-        s.given = (value,)
+        s.extra = (value,)
         yield
         if mutate is None:
-            s.given = (other(),)
+            s.extra = (other(),)
         else:
             mutate(value)
 
-    add(name, given, ("lean",))
+    add(name, change_argument, ("lean",))
 
 
 def _function(amount: float) -> Callable[[], float]:
@@ -168,41 +168,41 @@ def _function(amount: float) -> Callable[[], float]:
     return function
 
 
-_given("argument_number", lambda: 2.0, None, lambda: 3.0)
-_given("argument_number_negative_zero", lambda: 0.0, None, lambda: -0.0)
-_given("argument_number_to_integer", lambda: 2.0, None, lambda: 2)
-_given("argument_number_to_flag", lambda: 1, None, lambda: True)
-_given("argument_number_nan", lambda: float("nan"), None, lambda: float("inf"))
-_given("argument_numpy_number", lambda: np.float32(2.0), None, lambda: np.float32(3.0))
-_given("argument_tensor", lambda: gc.tensor(2.0), None, lambda: gc.tensor(3.0))
-_given("argument_tensor_to_number", lambda: gc.tensor(2.0), None, lambda: 2.0)
-_given("argument_tensor_written", lambda: gc.tensor(2.0), lambda v: v.mul_(2), lambda: None)
-_given("argument_none", lambda: 2.0, None, lambda: None)
-_given("argument_list", lambda: [2.0], lambda v: v.__setitem__(0, 3.0), lambda: None)
-_given("argument_list_replaced", lambda: [2.0], None, lambda: [3.0])
-_given("argument_tuple_replaced", lambda: (2.0,), None, lambda: (3.0,))
-_given("argument_dict", lambda: {"amount": 2.0}, lambda v: v.update(amount=3.0), lambda: None)
-_given("argument_dict_of_tensors", lambda: {"amount": gc.tensor(2.0)}, lambda v: v.update(amount=gc.tensor(3.0)), _row)
-_given("argument_set", lambda: {1, 2}, lambda v: v.add(3), lambda: None)
-_given("argument_frozenset", lambda: frozenset({1, 2}), None, lambda: frozenset({1}))
-_given("argument_object", lambda: _Holder(2.0), lambda v: setattr(v, "amount", 3.0), lambda: None)
-_given("argument_object_replaced", lambda: _Holder(2.0), None, lambda: _Holder(3.0))
-_given("argument_object_of_tensor", lambda: _Holder(gc.tensor(2.0)), lambda v: v.amount.mul_(2), lambda: None)
-_given("argument_dataclass", lambda: _Record(2.0), lambda v: setattr(v, "amount", 3.0), lambda: None)
-_given("argument_namespace", lambda: SimpleNamespace(amount=2.0), lambda v: setattr(v, "amount", 3.0), lambda: None)
-_given("argument_function", lambda: _function(2.0), None, lambda: _function(3.0))
-_given(
+_arg("argument_number", lambda: 2.0, None, lambda: 3.0)
+_arg("argument_number_negative_zero", lambda: 0.0, None, lambda: -0.0)
+_arg("argument_number_to_integer", lambda: 2.0, None, lambda: 2)
+_arg("argument_number_to_flag", lambda: 1, None, lambda: True)
+_arg("argument_number_nan", lambda: float("nan"), None, lambda: float("inf"))
+_arg("argument_numpy_number", lambda: np.float32(2.0), None, lambda: np.float32(3.0))
+_arg("argument_tensor", lambda: gc.tensor(2.0), None, lambda: gc.tensor(3.0))
+_arg("argument_tensor_to_number", lambda: gc.tensor(2.0), None, lambda: 2.0)
+_arg("argument_tensor_written", lambda: gc.tensor(2.0), lambda v: v.mul_(2), lambda: None)
+_arg("argument_none", lambda: 2.0, None, lambda: None)
+_arg("argument_list", lambda: [2.0], lambda v: v.__setitem__(0, 3.0), lambda: None)
+_arg("argument_list_replaced", lambda: [2.0], None, lambda: [3.0])
+_arg("argument_tuple_replaced", lambda: (2.0,), None, lambda: (3.0,))
+_arg("argument_dict", lambda: {"amount": 2.0}, lambda v: v.update(amount=3.0), lambda: None)
+_arg("argument_dict_of_tensors", lambda: {"amount": gc.tensor(2.0)}, lambda v: v.update(amount=gc.tensor(3.0)), _row)
+_arg("argument_set", lambda: {1, 2}, lambda v: v.add(3), lambda: None)
+_arg("argument_frozenset", lambda: frozenset({1, 2}), None, lambda: frozenset({1}))
+_arg("argument_object", lambda: _Holder(2.0), lambda v: setattr(v, "amount", 3.0), lambda: None)
+_arg("argument_object_replaced", lambda: _Holder(2.0), None, lambda: _Holder(3.0))
+_arg("argument_object_of_tensor", lambda: _Holder(gc.tensor(2.0)), lambda v: v.amount.mul_(2), lambda: None)
+_arg("argument_dataclass", lambda: _Record(2.0), lambda v: setattr(v, "amount", 3.0), lambda: None)
+_arg("argument_namespace", lambda: SimpleNamespace(amount=2.0), lambda v: setattr(v, "amount", 3.0), lambda: None)
+_arg("argument_function", lambda: _function(2.0), None, lambda: _function(3.0))
+_arg(
     "argument_function_closure",
     lambda: _function(2.0),
     lambda v: setattr(v.__closure__[0], "cell_contents", 3.0),
     lambda: None,
 )
-_given("argument_array", lambda: np.full(4, 2.0, np.float32), lambda v: v.fill(3.0), lambda: None)
+_arg("argument_array", lambda: np.full(4, 2.0, np.float32), lambda v: v.fill(3.0), lambda: None)
 
 
 @change()
 def argument_added(s: Scene) -> None:
-    s.given = (2.0,)
+    s.extra = (2.0,)
 
 
 @change()

@@ -34,13 +34,13 @@ def convolution(b: Builder) -> None:
         bias = f", bias={b.chance(0.7)}"
         edge = b.pick(("zeros", "reflect", "replicate", "circular"))
         mode = f", padding_mode='{edge}'" if name == "Conv" else ""
-        given = f"{window}, {stride}, {padding}, groups={groups}, dilation={dilation}{bias}{mode}"
-        layer = b.layer(f"nn.{name}{dims}d({channels}, {out}, {given})")
+        arguments = f"{window}, {stride}, {padding}, groups={groups}, dilation={dilation}{bias}{mode}"
+        layer = b.layer(f"nn.{name}{dims}d({channels}, {out}, {arguments})")
         b.let(f"{layer}({x})")
     elif b.chance(0.3):
         weight = b.input((channels, out // groups, *window), kind="")
-        given = f"stride={stride}, padding={padding}, groups={groups}, dilation={dilation}"
-        b.let(f"F.conv_transpose{dims}d({x}, {weight}, {given})")
+        arguments = f"stride={stride}, padding={padding}, groups={groups}, dilation={dilation}"
+        b.let(f"F.conv_transpose{dims}d({x}, {weight}, {arguments})")
     else:
         weight = b.input((out, channels // groups, *window), kind="")
         bias = b.pick(("None", b.input((out,))))
@@ -79,8 +79,8 @@ def norm(b: Builder) -> None:
     channels = shape[1]
     choice = b.whole(0, 6)
     if choice in (0, 1):
-        given = b.pick(("", ", affine=False", ", momentum=None", ", track_running_stats=False"))
-        b.let(f"{b.layer(f'nn.BatchNorm{max(1, dims)}d({channels}{given})')}({x})")
+        arguments = b.pick(("", ", affine=False", ", momentum=None", ", track_running_stats=False"))
+        b.let(f"{b.layer(f'nn.BatchNorm{max(1, dims)}d({channels}{arguments})')}({x})")
     elif choice == 2:
         groups = b.pick([g for g in range(1, channels + 1) if channels % g == 0])
         b.let(f"{b.layer(f'nn.GroupNorm({groups}, {channels})')}({x})")
@@ -149,8 +149,10 @@ def recurrent(b: Builder) -> None:
     choice = b.whole(0, 3)
     if choice in (0, 1):
         first = b.chance(0.5)
-        given = f"num_layers={b.whole(1, 2)}, bidirectional={b.chance(0.3)}, batch_first={first}, bias={b.chance(0.8)}"
-        layer = b.layer(f"nn.{kind}({width}, {hidden}, {given})")
+        arguments = (
+            f"num_layers={b.whole(1, 2)}, bidirectional={b.chance(0.3)}, batch_first={first}, bias={b.chance(0.8)}"
+        )
+        layer = b.layer(f"nn.{kind}({width}, {hidden}, {arguments})")
         x = b.input((batch, steps, width) if first else (steps, batch, width))
         result = b.let(f"{layer}({x})[0]")
         b.let(f"{result}.{b.pick(('sum(0)', 'flip(0)', 'tanh()', 'mean(1)'))}")

@@ -70,37 +70,37 @@ def reshaped(b: Builder, shape: tuple[int, ...]) -> tuple[int, ...]:
         rest *= extent
     if not rest:
         return tuple(b.random.sample(shape, len(shape)))
-    found: list[int] = []
-    while rest > 1 and len(found) < 4:
-        found.append(b.pick([d for d in range(1, rest + 1) if rest % d == 0]))
-        rest //= found[-1]
-    found += [rest] if rest > 1 or b.chance(0.4) else []
-    if found and b.chance(0.3):
-        found[b.whole(0, len(found) - 1)] = -1
-    return tuple(found)
+    sizes: list[int] = []
+    while rest > 1 and len(sizes) < 4:
+        sizes.append(b.pick([d for d in range(1, rest + 1) if rest % d == 0]))
+        rest //= sizes[-1]
+    sizes += [rest] if rest > 1 or b.chance(0.4) else []
+    if sizes and b.chance(0.3):
+        sizes[b.whole(0, len(sizes) - 1)] = -1
+    return tuple(sizes)
 
 
 def slices(b: Builder, shape: tuple[int, ...]) -> str:
     """Return an index of slices, numbers, None and an ellipsis."""
     if not shape:
         return b.pick(("...", "None"))
-    parts: list[str] = []
+    indices: list[str] = []
     for extent in shape[: b.whole(1, len(shape))]:
         choice = b.whole(0, 5)
         if choice == 0 and extent:
-            parts.append(str(b.whole(-extent, extent - 1)))
+            indices.append(str(b.whole(-extent, extent - 1)))
         elif choice == 1:
-            parts.append(":")
+            indices.append(":")
         elif choice == 2:
-            parts.append(f"{b.whole(-extent - 1, extent)}:")
+            indices.append(f"{b.whole(-extent - 1, extent)}:")
         else:
             start, stop = b.whole(0, extent), b.whole(-extent, extent + 1)
-            parts.append(f"{start}:{stop}:{b.whole(1, 4)}")
+            indices.append(f"{start}:{stop}:{b.whole(1, 4)}")
         if b.chance(0.15):
-            parts.append("None")
-    if len(shape) > 1 and len(parts) < len(shape) and b.chance(0.3):
-        parts.append("...")
-    return ", ".join(parts)
+            indices.append("None")
+    if len(shape) > 1 and len(indices) < len(shape) and b.chance(0.3):
+        indices.append("...")
+    return ", ".join(indices)
 
 
 def rearrange(b: Builder) -> None:
@@ -251,8 +251,8 @@ def join(b: Builder) -> None:
     other = (*shape[: axis % len(shape)], b.whole(0, 5), *shape[axis % len(shape) + 1 :])
     choice = b.whole(0, 8)
     if choice == 0:
-        parts = b.random.sample([x, x, same, b.input(other), b.input(other)], b.whole(1, 5))
-        b.let(f"t.cat([{', '.join(parts)}], {axis})")
+        operands = b.random.sample([x, x, same, b.input(other), b.input(other)], b.whole(1, 5))
+        b.let(f"t.cat([{', '.join(operands)}], {axis})")
     elif choice == 1:
         b.let(f"t.stack([{', '.join([x, same, x][: b.whole(1, 3)])}], {b.whole(-len(shape) - 1, len(shape))})")
     elif choice == 2:

@@ -33,7 +33,7 @@ def _merged(b: Builder, x: str, rank: int, axis: int, n: str) -> str:
 
 def _sliced(b: Builder, x: str, rank: int, axis: int, n: str) -> str:
     k = b.whole(1, 4)
-    part = b.pick(
+    index = b.pick(
         (
             f":{n} // 2",
             f"{n} // 2:",
@@ -50,7 +50,7 @@ def _sliced(b: Builder, x: str, rank: int, axis: int, n: str) -> str:
             f"{k}::2",
         )
     )
-    return f"{x}[{':, ' * axis}{part}]"
+    return f"{x}[{':, ' * axis}{index}]"
 
 
 def _padded(b: Builder, x: str, rank: int, axis: int, n: str) -> str:
@@ -152,8 +152,8 @@ def _convolved(b: Builder, x: str, channels: int) -> str:
     padding = b.whole(0, k // 2)
     if b.chance(0.75):
         return f"{b.layer(f'nn.Conv2d({channels}, {out}, {k}, {stride}, {padding}, {b.pick((1, 1, 2))})')}({x})"
-    given = f"{channels}, {out}, {k}, {stride}, {padding}, {b.whole(0, stride - 1)}"
-    return f"{b.layer(f'nn.ConvTranspose2d({given})')}({x})"
+    arguments = f"{channels}, {out}, {k}, {stride}, {padding}, {b.whole(0, stride - 1)}"
+    return f"{b.layer(f'nn.ConvTranspose2d({arguments})')}({x})"
 
 
 def _pooled(b: Builder, x: str, channels: int) -> str:
@@ -210,9 +210,9 @@ def sequence(b: Builder) -> None:
 
 
 def _recurrent(b: Builder, x: str, width: int) -> str:
-    given = f"{width}, {b.whole(1, 5)}, batch_first={b.chance(0.5)}, bidirectional={b.chance(0.3)}"
+    arguments = f"{width}, {b.whole(1, 5)}, batch_first={b.chance(0.5)}, bidirectional={b.chance(0.3)}"
     kind = b.pick(("RNN", "LSTM", "GRU"))
-    return f"{b.layer(f'nn.{kind}({given})')}({x})[0]"
+    return f"{b.layer(f'nn.{kind}({arguments})')}({x})[0]"
 
 
 def _heads(b: Builder, x: str, width: int) -> str:

@@ -54,7 +54,7 @@ def draw(seed: int, number: int) -> Program:
     names = tuple(FAMILIES)
     family = names[number % len(names)]
     builder = Builder(f"{seed}/{number}", family, training=number // len(names) % 2 == 0)
-    wanted = builder.pick((1, 1, 2, 2, 3, 3, 4, 5, 7))
+    length = builder.pick((1, 1, 2, 2, 3, 3, 4, 5, 7))
     done = 0
     for _ in range(TRIES):
         steps = OTHERS if done and builder.chance(FOREIGN) else FAMILIES[family]
@@ -63,6 +63,6 @@ def draw(seed: int, number: int) -> Program:
         except Unfit:
             continue
         done += 1
-        if done == wanted:
+        if done == length:
             break
     return builder.program()

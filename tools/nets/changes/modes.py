@@ -1,4 +1,4 @@
-"""Ways to call the model of a scene, eagerly and compiled, and whether both saw the same."""
+"""Modes of calling the model of a scene, eagerly and compiled, and the comparison of both records."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 import graphc as gc
 from graphc.eager.dispatcher import references
 from graphc.errors import GraphcError
-from tools.nets.changes.scene import SEED, Scene, Seen, staged, state_of, tensors_of
+from tools.nets.changes.scene import SEED, Arrays, Scene, staged, state_of, tensors_of
 from tools.nets.run import DIFFERENT, EQUAL, FAILED, REFUSED, Outcome
 
 Mutation = Callable[[Scene], Any]
@@ -24,7 +24,7 @@ RELATIVE, ABSOLUTE = 2e-4, 2e-5
 """Differences that rounding explains, where a part of a model is in f32 and values are around 1."""
 
 
-class Way(NamedTuple):
+class CallMode(NamedTuple):
     """A protocol of calls, and how the callable is made."""
 
     protocol: str
@@ -69,39 +69,39 @@ def _function(scene: Scene) -> Callable[..., Any]:
     return gc.compile(function)
 
 
-WAYS = {
-    "compile": Way("gradients", _compiled),
-    "inference": Way("inference", _compiled),
-    "freeze": Way("inference", _frozen),
-    "method": Way("gradients", _by_method),
-    "function": Way("gradients", _function),
-    "child": Way("gradients", _child),
-    "child_inside": Way("gradients", _child_inside),
-    "train": Way("train", _compiled),
-    "step": Way("step", _compiled),
-    "export": Way("export", _compiled),
+MODES = {
+    "compile": CallMode("gradients", _compiled),
+    "inference": CallMode("inference", _compiled),
+    "freeze": CallMode("inference", _frozen),
+    "method": CallMode("gradients", _by_method),
+    "function": CallMode("gradients", _function),
+    "child": CallMode("gradients", _child),
+    "child_inside": CallMode("gradients", _child_inside),
+    "train": CallMode("train", _compiled),
+    "step": CallMode("step", _compiled),
+    "export": CallMode("export", _compiled),
 }
 
 
 class Played(NamedTuple):
     """Results of a run, and the error that ended it."""
 
-    seen: Seen
+    record: Arrays
     changed: bool
     """Whether it came to the change."""
     error: Exception | None
 
 
-def play(kind: str, mutation: Mutation, way: Way, compiled: bool, still: bool = False) -> Played:
+def play(kind: str, mutation: Mutation, mode: CallMode, compiled: bool, still: bool = False) -> Played:
     """Calls, changes, calls again; with ``still`` all but the change."""
-    seen: Seen = {}
+    record: Arrays = {}
     stage = ["before"]
     with staged(kind) as scene, references():
         try:
-            _play(scene, still_of(mutation) if still else mutation, way, compiled, seen, stage)
+            _play(scene, still_of(mutation) if still else mutation, mode, compiled, record, stage)
         except Exception as error:
-            return Played(seen, stage[0] == "after", error)
-    return Played(seen, True, None)
+            return Played(record, stage[0] == "after", error)
+    return Played(record, True, None)
 
 
 def still_of(mutation: Mutation) -> Mutation:
@@ -116,7 +116,7 @@ def still_of(mutation: Mutation) -> Mutation:
     return still
 
 
-def _play(scene: Scene, mutation: Mutation, way: Way, compiled: bool, seen: Seen, stage: list[str]) -> None:
+def _play(scene: Scene, mutation: Mutation, mode: CallMode, compiled: bool, record: Arrays, stage: list[str]) -> None:
     """``stage`` holds where the run is."""
     change = mutation(scene) if inspect.isgeneratorfunction(mutation) else None
     if change is not None:
@@ -124,48 +124,48 @@ def _play(scene: Scene, mutation: Mutation, way: Way, compiled: bool, seen: Seen
     if scene.optimizer is None:
         scene.prepare()
     gc.manual_seed(SEED)
-    gc.set_grad_enabled(way.protocol not in ("inference", "export"))
-    call = _step(scene) if compiled and way.protocol == "step" else (way.make if compiled else _plain)(scene)
+    gc.set_grad_enabled(mode.protocol not in ("inference", "export"))
+    call = _step(scene) if compiled and mode.protocol == "step" else (mode.make if compiled else _plain)(scene)
     for number in range(CALLS):
-        _call(scene, way, call, compiled, seen, f"before {number}")
+        _call(scene, mode, call, compiled, record, f"before {number}")
     stage[0] = "after"
     if change is None:
         mutation(scene)
     else:
         next(change, None)
-    if way.protocol == "export":
-        _export(scene, compiled, seen)
+    if mode.protocol == "export":
+        _export(scene, compiled, record)
         return
     for number in range(CALLS):
-        _call(scene, way, call, compiled, seen, f"after {number}")
+        _call(scene, mode, call, compiled, record, f"after {number}")
 
 
 def _step(scene: Scene) -> Callable[..., Any]:
     return gc.compile_step(scene.model, scene.loss, scene.optimizer)
 
 
-def _call(scene: Scene, way: Way, call: Callable[..., Any], compiled: bool, seen: Seen, prefix: str) -> None:
+def _call(scene: Scene, mode: CallMode, call: Callable[..., Any], compiled: bool, record: Arrays, prefix: str) -> None:
     """Call once in the protocol, and record the results and the state."""
     x = scene.next_input()
-    args = (x, *scene.given)
+    args = (x, *scene.extra)
     scene.model.zero_grad()
-    if way.protocol == "step":
+    if mode.protocol == "step":
         loss = call(args, scene.target()) if compiled else _eager_step(scene, args)
-        tensors_of(f"{prefix} loss", loss, seen)
+        tensors_of(f"{prefix} loss", loss, record)
     else:
         output = call(*args)
-        tensors_of(f"{prefix} output", output, seen)
+        tensors_of(f"{prefix} output", output, record)
         if getattr(output, "requires_grad", False):
             (output * weights_like(output)).sum().backward()
-        if x.grad is not None and way.protocol != "step":
-            seen[f"{prefix} gradient of the input"] = np.array(x.grad.numpy(force=True))
-        if way.protocol == "train":
+        if x.grad is not None and mode.protocol != "step":
+            record[f"{prefix} gradient of the input"] = np.array(x.grad.numpy(force=True))
+        if mode.protocol == "train":
             scene.optimizer.step()
-    if way.protocol in ("train", "step"):
+    if mode.protocol in ("train", "step"):
         if scene.scheduler is not None:
             scene.scheduler.step()
-        _optimizer_state(scene, seen, prefix)
-    state_of(prefix, scene.model, way.protocol != "step", seen)
+        _optimizer_state(scene, record, prefix)
+    state_of(prefix, scene.model, mode.protocol != "step", record)
 
 
 def _eager_step(scene: Scene, args: tuple[Any, ...]) -> Any:
@@ -183,59 +183,59 @@ def weights_like(output: Any) -> Any:
     return gc.tensor(values).to(output.dtype)
 
 
-def _optimizer_state(scene: Scene, seen: Seen, prefix: str) -> None:
+def _optimizer_state(scene: Scene, record: Arrays, prefix: str) -> None:
     for number, group in enumerate(scene.optimizer.param_groups):
-        for place, param in enumerate(group["params"]):
-            tensors_of(f"{prefix} state {number}.{place}", dict(scene.optimizer.state.get(param, {})), seen)
+        for index, param in enumerate(group["params"]):
+            tensors_of(f"{prefix} state {number}.{index}", dict(scene.optimizer.state.get(param, {})), record)
 
 
-def _export(scene: Scene, compiled: bool, seen: Seen) -> None:
+def _export(scene: Scene, compiled: bool, record: Arrays) -> None:
     """The first call after the change, of the exported model."""
-    args = (scene.next_input().detach(), *scene.given)
+    args = (scene.next_input().detach(), *scene.extra)
     if not compiled:
-        tensors_of("after 0 output", scene.model(*args), seen)
+        tensors_of("after 0 output", scene.model(*args), record)
         return
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.gcm"
         gc.export(scene.model, *args, path=path)
         arrays = [a.numpy() for a in args if isinstance(a, gc.Tensor)]
-        tensors_of("after 0 output", gc.load(path)(*arrays), seen)
+        tensors_of("after 0 output", gc.load(path)(*arrays), record)
 
 
-def judge(kind: str, mutation: Mutation, way: Way) -> Outcome:
-    """Play a change eagerly and in a way, and compare."""
-    expected, found = play(kind, mutation, way, False), play(kind, mutation, way, True)
-    difference = first_difference(expected.seen, found.seen, found.error is None and expected.error is None)
-    if found.error is None and expected.error is not None:
+def judge(kind: str, mutation: Mutation, mode: CallMode) -> Outcome:
+    """Play a change eagerly and compiled in a mode, and compare."""
+    expected, compiled = play(kind, mutation, mode, False), play(kind, mutation, mode, True)
+    difference = first_difference(expected.record, compiled.record, compiled.error is None and expected.error is None)
+    if compiled.error is None and expected.error is not None:
         return Outcome(DIFFERENT, f"eager raises {_text(expected.error)}, compiled gives a value")
     if difference:
         return Outcome(DIFFERENT, difference)
-    if found.error is None:
+    if compiled.error is None:
         return Outcome(EQUAL)
-    if expected.error is not None and _alike(expected.error, found.error):
+    if expected.error is not None and _alike(expected.error, compiled.error):
         return Outcome(EQUAL)
-    when = "after the change" if found.changed else "before the change"
-    return Outcome(REFUSED if isinstance(found.error, GraphcError) else FAILED, f"{when}: {_text(found.error)}")
+    when = "after the change" if compiled.changed else "before the change"
+    return Outcome(REFUSED if isinstance(compiled.error, GraphcError) else FAILED, f"{when}: {_text(compiled.error)}")
 
 
 def _text(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _alike(expected: Exception, found: Exception) -> bool:
+def _alike(expected: Exception, actual: Exception) -> bool:
     """Return whether ``except`` that catches the first catches the second too."""
-    return isinstance(found, (type(expected), GraphcError))
+    return isinstance(actual, (type(expected), GraphcError))
 
 
-def first_difference(expected: Seen, found: Seen, complete: bool) -> str:
+def first_difference(expected: Arrays, actual: Arrays, complete: bool) -> str:
     """Describe the first difference; empty where there is none. ``complete`` demands equal numbers of records."""
-    names = [name for name in expected if name in found]
-    missing = sorted({*expected, *found} - set(names)) if complete else []
+    names = [name for name in expected if name in actual]
+    missing = sorted({*expected, *actual} - set(names)) if complete else []
     if missing:
         who = "eager" if missing[0] in expected else "compiled"
         return f"{missing[0]}: only {who} has it"
     for name in names:
-        a, b = expected[name], found[name]
+        a, b = expected[name], actual[name]
         if (a.dtype, a.shape) != (b.dtype, b.shape):
             return f"{name}: {b.dtype}{list(b.shape)}, eager {a.dtype}{list(a.shape)}"
         scale = max(1.0, float(np.max(np.abs(a), initial=0.0, where=np.isfinite(a))))

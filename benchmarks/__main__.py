@@ -20,14 +20,14 @@ from benchmarks.peers import OWN, PEERS
 from benchmarks.workloads import WORKLOADS
 
 
-def pick(known: Sequence[str]):
+def pick(choices: Sequence[str]):
     """Return a parser of comma-separated names out of `known`."""
 
     def parse(text: str) -> list[str]:
         names = [name.strip() for name in text.split(",") if name.strip()]
-        unknown = [name for name in names if name not in known]
+        unknown = [name for name in names if name not in choices]
         if unknown:
-            raise argparse.ArgumentTypeError(f"unknown: {', '.join(unknown)}; known: {', '.join(known)}")
+            raise argparse.ArgumentTypeError(f"unknown: {', '.join(unknown)}; known: {', '.join(choices)}")
         return names
 
     return parse
@@ -39,19 +39,19 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--workloads", type=pick(list(WORKLOADS)), default=list(WORKLOADS), metavar="A,B,..")
     parser.add_argument("--peers", type=pick(peers), default=peers, metavar=",".join(peers))
-    parser.add_argument("--only-peers", action="store_true", help="leave graphc itself out")
+    parser.add_argument("--only-peers", action="store_true", help="measure the peers without graphc")
     parser.add_argument(
         "--target",
         choices=("host", *LIMITS),
         default="host",
-        help="instructions of graphc and of the peers that can be limited (default: all of this machine)",
+        help="limit graphc, and the peers that support it, to these instructions (default: all of this machine)",
     )
     parser.add_argument("--threads", type=int, default=1, metavar="N")
-    parser.add_argument("--rounds", type=int, metavar="R", help="5 by default, 9 with --against")
+    parser.add_argument("--rounds", type=int, metavar="R", help="number of rounds (default: 5, or 9 with --against)")
     parser.add_argument("--seconds", type=float, default=0.3, help="length of one peer's turn in a round")
-    parser.add_argument("--limit", type=float, default=900, help="seconds after which a peer is given up")
-    parser.add_argument("--json", action="store_true", help="print everything that was measured as JSON")
-    parser.add_argument("--against", metavar="COMMIT", help="compare graphc as it is with a commit, not with peers")
+    parser.add_argument("--limit", type=float, default=900, help="time limit for a peer in seconds")
+    parser.add_argument("--json", action="store_true", help="print all measurements as JSON")
+    parser.add_argument("--against", metavar="COMMIT", help="compare this tree with a commit instead of the peers")
     options = parser.parse_args(argv)
     if options.against and options.target != "host":
         parser.error("--against compares commits on this machine as it is")
@@ -95,9 +95,9 @@ def run(options: argparse.Namespace, modules: dict[str, str]) -> tuple[list[Row]
                 absent[name] = str(process.hello.get("absent") or process.hello.get("error"))
         for workload in options.workloads:
             processes.update({name: start(name) for name, process in processes.items() if not process.alive})
-            with tempfile.TemporaryDirectory(dir=folder) as place:
+            with tempfile.TemporaryDirectory(dir=folder) as folder_name:
                 rows.append(
-                    measure(workload, processes, Path(place), environment, options.rounds, options.seconds, tell)
+                    measure(workload, processes, Path(folder_name), environment, options.rounds, options.seconds, tell)
                 )
     return rows, versions, absent
 

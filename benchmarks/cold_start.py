@@ -67,7 +67,7 @@ class Start:
     cpu: list[float] = field(default_factory=list)
 
 
-def write_files(name: str, folder: Path, wanted: Sequence[str]) -> None:
+def write_files(name: str, folder: Path, programs: Sequence[str]) -> None:
     """Write the input files of the programs."""
     workload = WORKLOADS[name]
     model = build_model(gc, workload)
@@ -75,9 +75,9 @@ def write_files(name: str, folder: Path, wanted: Sequence[str]) -> None:
     np.save(folder / "x.npy", inputs[0].numpy())
     gc.export(model, *inputs, path=folder / "net.gcm")
     gc.export(model, *inputs, path=folder / "native.gcm", native=True)
-    if {"onnxruntime", "openvino"} & {*wanted}:
+    if {"onnxruntime", "openvino"} & {*programs}:
         gc.export(model, *inputs, path=folder / "net.onnx")
-    if "torch.jit.load" in wanted:
+    if "torch.jit.load" in programs:
         torch = importlib.import_module("torch")
         traced = torch.jit.trace(build_model(torch, workload), tuple(convert_inputs(torch, workload)))
         torch.jit.save(traced, str(folder / "net.pt"))
@@ -111,22 +111,22 @@ def available() -> list[str]:
 def measure(name: str, rounds: int) -> dict[str, Start]:
     """Return the times of the programs for a workload; each is started once before."""
     names = available()
-    found = {program: Start() for program in names}
+    starts = {program: Start() for program in names}
     with tempfile.TemporaryDirectory() as folder:
         write_files(name, Path(folder), names)
         for turn in range(rounds + 1):
-            for program, times in found.items():
+            for program, times in starts.items():
                 wall, cpu = start(PROGRAMS[program][1], Path(folder))
                 if turn:
                     times.wall.append(wall)
                     times.cpu.append(cpu)
-    return found
+    return starts
 
 
-def format_table(found: dict[str, dict[str, Start]]) -> str:
+def format_table(starts: dict[str, dict[str, Start]]) -> str:
     """Return the table of workloads and programs."""
     lines = ["| workload | program | wall s | CPU s | wall / graphc.load |", "|---|---|---|---|---|"]
-    for workload, programs in found.items():
+    for workload, programs in starts.items():
         own = statistics.median(programs[OWN].wall)
         for program, times in programs.items():
             wall, cpu = statistics.median(times.wall), statistics.median(times.cpu)
@@ -136,16 +136,16 @@ def format_table(found: dict[str, dict[str, Start]]) -> str:
 
 def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="benchmarks.cold_start", description=__doc__)
-    parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help=f"default: {' '.join(DEFAULT)}")
-    parser.add_argument("--rounds", type=int, default=9, help="starts of each program that count (default: 9)")
+    parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help=f"workloads (default: {' '.join(DEFAULT)})")
+    parser.add_argument("--rounds", type=int, default=9, help="number of counted starts of each program (default: 9)")
     parser.add_argument("--json", action="store_true", help="print all times as JSON")
     options = parser.parse_args(argv)
-    found = {name: measure(name, options.rounds) for name in options.workloads or DEFAULT}
+    starts = {name: measure(name, options.rounds) for name in options.workloads or DEFAULT}
     if options.json:
-        plain: Any = {name: {p: asdict(t) for p, t in programs.items()} for name, programs in found.items()}
+        plain: Any = {name: {p: asdict(t) for p, t in programs.items()} for name, programs in starts.items()}
         print(json.dumps(plain))
     else:
-        print(format_table(found))
+        print(format_table(starts))
 
 
 if __name__ == "__main__":

@@ -182,9 +182,11 @@ def _print_table(rows: list[list[str]]) -> None:
 def main() -> None:
     """Run the command."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.compile_time", description=__doc__)
-    parser.add_argument("models", nargs="*", metavar="MODEL", help=f"of {', '.join(WORKLOADS)}")
-    parser.add_argument("--nodes", action="store_true", help="only how graph passes grow")
-    parser.add_argument("--layers", action="store_true", help="only how first calls grow with the layers of a model")
+    parser.add_argument("models", nargs="*", metavar="MODEL", help=f"models, among {', '.join(WORKLOADS)}")
+    parser.add_argument("--nodes", action="store_true", help="measure only the growth of graph passes")
+    parser.add_argument(
+        "--layers", action="store_true", help="measure only the growth of first calls with a model's layers"
+    )
     parser.add_argument("--measure", metavar="MODEL", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:

@@ -196,8 +196,8 @@ def onnx_session(layer: Layer) -> Call:
 def run_case(layer: Layer, peers: Sequence[str], rounds: int, seconds: float) -> Result:
     """Return one layer, measured."""
     result = Result(layer.name, {"flops": layer.flops, "bytes": layer.nbytes})
-    known = {"torch": lambda: torch_eager(layer), "onnxruntime": lambda: onnx_session(layer)}
-    measure(result, {"graphc": own(layer), **{p: known[p] for p in peers}}, rounds, seconds)
+    contenders = {"torch": lambda: torch_eager(layer), "onnxruntime": lambda: onnx_session(layer)}
+    measure(result, {"graphc": own(layer), **{p: contenders[p] for p in peers}}, rounds, seconds)
     ms = result.ms("graphc")
     if ms is not None:
         floor = floor_seconds(layer.nbytes, layer.flops)

@@ -47,11 +47,11 @@ def measure_all(names: Sequence[str], peers: Sequence[str], device: str, seconds
 
 
 def _row(name: str, peers: Sequence[str], device: str, seconds: float, end: float) -> Row:
-    with tempfile.TemporaryDirectory(prefix="graphc-cuda-") as place:
-        folder = Path(place)
+    with tempfile.TemporaryDirectory(prefix="graphc-cuda-") as folder_name:
+        folder = Path(folder_name)
         np.savez(folder / fw.WEIGHTS, **fw.read_weights(fw.build_model(graphc, WORKLOADS[name])))  # type: ignore[arg-type]
-        found = {peer: _ask(peer, name, folder, device, seconds, end) for peer in peers}
-        return {"workload": name, "peers": found, "apart": _differences(folder, peers)}
+        results = {peer: _ask(peer, name, folder, device, seconds, end) for peer in peers}
+        return {"workload": name, "peers": results, "apart": _differences(folder, peers)}
 
 
 def _ask(peer: str, name: str, folder: Path, device: str, seconds: float, end: float) -> Row:
@@ -102,11 +102,11 @@ def format_rows(rows: Sequence[Row], peers: Sequence[str]) -> str:
 def _line(row: Row, peers: Sequence[str]) -> str:
     cells = []
     for peer in peers:
-        found = row["peers"].get(peer, {})
-        if "us" in found:
-            cells.append(f"{found['us']:.1f}")
+        result = row["peers"].get(peer, {})
+        if "us" in result:
+            cells.append(f"{result['us']:.1f}")
         else:
-            cells.append("absent" if "absent" in found else f"error: {found.get('error', '')[:40]}")
+            cells.append("absent" if "absent" in result else f"error: {result.get('error', '')[:40]}")
     own = row["peers"].get("graphc", {}).get("us")
     others = [f["us"] for p, f in row["peers"].items() if p != "graphc" and "us" in f]
     ratio = f"{min(others) / own:.2f}" if own and others else ""
@@ -117,13 +117,15 @@ def _line(row: Row, peers: Sequence[str]) -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure and print; 1 where graphc fails on a workload."""
     parser = argparse.ArgumentParser("python -m benchmarks.cuda", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help="default: all, those that say most first")
     parser.add_argument(
-        "--device", default="cuda", help="cuda (default), cuda:1; cuda-emu runs and says nothing of speed"
+        "workloads", nargs="*", metavar="WORKLOAD", help="workloads (default: all, the most informative first)"
     )
-    parser.add_argument("--peers", default=",".join(PEERS), help=f"default: {','.join(PEERS)}")
-    parser.add_argument("--seconds", type=float, default=1.0, help="about how long each is timed (1)")
-    parser.add_argument("--limit", type=float, default=1800.0, help="seconds for all of it (1800)")
+    parser.add_argument(
+        "--device", default="cuda", help="cuda (default) or cuda:1; cuda-emu for a dry run without meaningful times"
+    )
+    parser.add_argument("--peers", default=",".join(PEERS), help=f"peers (default: {','.join(PEERS)})")
+    parser.add_argument("--seconds", type=float, default=1.0, help="approximate seconds to time each peer (1)")
+    parser.add_argument("--limit", type=float, default=1800.0, help="time limit for everything in seconds (1800)")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(argv)
     names, peers = options.workloads or workloads_in_order(), options.peers.split(",")

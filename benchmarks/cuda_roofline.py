@@ -84,24 +84,24 @@ class Sheet:
         return sum(getattr(line, of) for line in self.lines)
 
 
-def sheet_of(found: DeviceProgram, ceilings: Ceilings = H200, tf32: bool = False) -> Sheet:
+def sheet_of(program: DeviceProgram, ceilings: Ceilings = H200, tf32: bool = False) -> Sheet:
     """Return the kernels of a program, those that take the longest first."""
     lines: dict[str, Line] = {}
-    for call in found.program.calls:
+    for call in program.program.calls:
         line = lines.get(call.kernel)
         if line is None:
-            kind = "product" if call.kernel in found.products else "kernel"
+            kind = "product" if call.kernel in program.products else "kernel"
             line = lines[call.kernel] = Line(
-                call.kernel, kind, ", ".join(found.program.kernel(call.kernel).origin[-1:])
+                call.kernel, kind, ", ".join(program.program.kernel(call.kernel).origin[-1:])
             )
-        _add(line, found, call, ceilings, tf32)
-    return Sheet(found.name, sorted(lines.values(), key=lambda x: -x.seconds))
+        _add(line, program, call, ceilings, tf32)
+    return Sheet(program.name, sorted(lines.values(), key=lambda x: -x.seconds))
 
 
-def _add(line: Line, found: DeviceProgram, call: Call, ceilings: Ceilings, tf32: bool) -> None:
-    kernel = found.program.kernel(call.kernel)
+def _add(line: Line, program: DeviceProgram, call: Call, ceilings: Ceilings, tf32: bool) -> None:
+    kernel = program.program.kernel(call.kernel)
     facts = kernel_facts(kernel)
-    product = found.products.get(call.kernel)
+    product = program.products.get(call.kernel)
     nbytes, flops = facts.read + facts.written, operations_of(kernel) if product is None else multiply_adds(product)
     floats = [b.dtype.name for b in kernel.arguments if b.dtype.kind == "f"]
     dtype = max(floats, key=lambda name: name == "f64", default="f32")
@@ -167,18 +167,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         "python -m benchmarks.cuda_roofline", description=(__doc__ or "").partition("\n")[0]
     )
-    parser.add_argument("cases", nargs="*", default=list(WORKLOADS), metavar="WORKLOAD", help="default: all")
-    parser.add_argument("--tf32", action="store_true", help="products of f32 by tensor cores, which round operands")
-    parser.add_argument("--kernels", type=int, default=0, metavar="N", help="list the N longest kernels of each")
-    parser.add_argument("--json", action="store_true", help="all kernels as JSON")
+    parser.add_argument(
+        "cases", nargs="*", default=list(WORKLOADS), metavar="WORKLOAD", help="workloads (default: all)"
+    )
+    parser.add_argument(
+        "--tf32", action="store_true", help="assume tensor cores for products of f32, with rounded operands"
+    )
+    parser.add_argument(
+        "--kernels", type=int, default=0, metavar="N", help="list the N longest kernels of each workload"
+    )
+    parser.add_argument("--json", action="store_true", help="print all kernels as JSON")
     options = parser.parse_args(argv)
     unknown = [name for name in options.cases if name not in WORKLOADS]
     if unknown:
         parser.error(f"there is no workload {unknown[0]!r}: one of {', '.join(WORKLOADS)}")
     sheets = []
     with progress_bar(len(options.cases), "workloads") as bar:
-        for found in workload_programs(options.cases):
-            sheets.append(sheet_of(found, tf32=options.tf32))
+        for program in workload_programs(options.cases):
+            sheets.append(sheet_of(program, tf32=options.tf32))
             bar.step()
     if options.json:
         print(json.dumps({"ceilings": asdict(H200), "workloads": [_as_data(s) for s in sheets]}, indent=1))

@@ -57,16 +57,16 @@ class Setting:
     """Task of every contender: the logits of a token at a position, with the same weights and filled caches."""
 
     shape: Shape
-    place: int
+    position: int
     named: bool = False
-    """Whether graphc's own contenders take the place as a named dimension: one program for all places."""
+    """Whether graphc's own contenders take the position as a named dimension: one program for all positions."""
     frozen: bool = False
     """Whether weights are constants of graphc's own programs."""
 
     @cached_property
     def inputs(self) -> list[np.ndarray]:
-        """Return a token and its place."""
-        return [np.array([self.shape.vocabulary // 2]), np.array([self.place])]
+        """Return a token and its position."""
+        return [np.array([self.shape.vocabulary // 2]), np.array([self.position])]
 
     @cached_property
     def state(self) -> dict[str, np.ndarray]:
@@ -89,10 +89,10 @@ class Setting:
         compiled = graphc.compile(self.model, precision=narrow, freeze=self.frozen)
         inputs: list[Any] = [graphc.tensor(a) for a in self.inputs]
         if self.named:
-            place = graphc.Dim("place", 0, self.shape.places - 1, hint=self.shape.places // 2)
-            dims = {"place": place}
+            position = graphc.Dim("position", 0, self.shape.places - 1, hint=self.shape.places // 2)
+            dims = {"position": position}
             compiled = graphc.compile(self.model.up_to, precision=narrow, freeze=self.frozen, dims=dims)
-            inputs[1] = self.place
+            inputs[1] = self.position
 
         def call() -> Any:
             with graphc.no_grad():
@@ -144,7 +144,7 @@ class Setting:
         def call() -> np.ndarray:
             logits, *written = run(arrays)
             for cache, rows in zip(caches, written, strict=True):
-                cache[:, :, self.place] = rows[:, :, 0]
+                cache[:, :, self.position] = rows[:, :, 0]
             return logits
 
         return call
@@ -194,7 +194,7 @@ class Setting:
         shape = self.shape
         bits = {name: b for b, names in BITS.items() for name in names}[precision]
         table = 0 if shape.gated else shape.vocabulary * shape.width
-        return int((shape.weights - table) * bits + table * max(8, int(bits))) // 8 + 4 * shape.used(self.place)
+        return int((shape.weights - table) * bits + table * max(8, int(bits))) // 8 + 4 * shape.used(self.position)
 
 
 def run_setting(
@@ -202,11 +202,15 @@ def run_setting(
 ) -> Result:
     """Measure all contenders in turns, f32 first, as the reference of the errors. Beside each precision a contender
     reads the bytes that it needs."""
-    known = {"torch": setting.torch_eager, "onnxruntime": setting.onnx_session, "openvino": setting.openvino_request}
+    contenders = {
+        "torch": setting.torch_eager,
+        "onnxruntime": setting.onnx_session,
+        "openvino": setting.openvino_request,
+    }
     narrow: dict[str, Callable[[], Call]] = {p: (lambda p=p: setting.narrow_peer(p)) for p in NARROW_PEERS}
     own = {p: (lambda p=p: setting.own(p)) for p in dict.fromkeys((WHOLE, *precisions))}
     reads = {READ + p: (lambda p=p: make_read(setting.read_bytes(p))) for p in own}
-    makers = {**own, **reads, **{p: {**known, **narrow}[p] for p in peers}}
+    makers = {**own, **reads, **{p: {**contenders, **narrow}[p] for p in peers}}
     result = measure(Result("decode", {}), makers, rounds, seconds)
     result.errors = {name: error for name, error in result.errors.items() if name not in reads}
     return result
@@ -215,7 +219,7 @@ def run_setting(
 def ratio(result: Result, name: str, over: str = WHOLE) -> float:
     """Return median over the rounds of one contender's time over another's in the same round."""
     pairs = zip(result.rounds_ms[over], result.rounds_ms[name], strict=True)
-    return statistics.median(whole / own for whole, own in pairs)
+    return statistics.median(full / own for full, own in pairs)
 
 
 def format_table(result: Result) -> str:
@@ -240,7 +244,7 @@ def report(options: argparse.Namespace, result: Result, facts: Mapping[str, int]
         print(json.dumps({**facts, **vars(result), "ms": ms}, indent=1))
         return
     print(
-        f"One core, milliseconds for one token at place {options.position}, medians of {options.rounds} rounds; error: "
+        f"One core, milliseconds per token at position {options.position}, medians of {options.rounds} rounds; error: "
         "the largest difference over the largest magnitude. Reading is that of the bytes that a precision needs.\n"
     )
     print(format_table(result))
@@ -249,20 +253,24 @@ def report(options: argparse.Namespace, result: Result, facts: Mapping[str, int]
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; return the exit status."""
     parser = make_parser(__doc__ or "", PEERS)
-    parser.add_argument("--model", choices=SHAPES, default="gated", help="default: gated")
+    parser.add_argument("--model", choices=SHAPES, default="gated", help="shape of the decoder (default: gated)")
     parser.add_argument(
-        "--precision", nargs="+", choices=(WHOLE, *PRECISIONS), default=list(PRECISIONS), help="default: all"
+        "--precision",
+        nargs="+",
+        choices=(WHOLE, *PRECISIONS),
+        default=list(PRECISIONS),
+        help="precisions of the weights (default: all)",
     )
-    parser.add_argument("--named", action="store_true", help="the place is a named dimension for graphc")
-    parser.add_argument("--freeze", action="store_true", help="weights are constants of graphc's programs")
+    parser.add_argument("--named", action="store_true", help="make the position a named dimension for graphc")
+    parser.add_argument("--freeze", action="store_true", help="compile the weights into graphc's programs as constants")
     parser.add_argument("--position", type=int, default=300, metavar="N")
-    parser.add_argument("--places", type=int, metavar="N", help="tokens that the caches have room for")
+    parser.add_argument("--places", type=int, metavar="N", help="capacity of the caches in tokens")
     options = parse_with(parser, argv, (*PEERS, *NARROW_PEERS))
     shape = SHAPES[options.model]
     if options.places is not None:
         shape = replace(shape, places=options.places)
     if options.position not in range(shape.places):
-        parser.error(f"--position {options.position} is none of {shape.places} places")
+        parser.error(f"--position {options.position} is outside of the {shape.places} positions")
     tell("decode")
     setting = Setting(shape, options.position, options.named, options.freeze)
     result = run_setting(setting, options.precision, options.peers, options.rounds, options.seconds)

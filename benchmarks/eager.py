@@ -42,11 +42,11 @@ def best_us(calls: dict[str, Call], rounds: int, seconds: float, warm: int = WAR
         for _ in range(warm):
             call()
         counts[who] = max(1, int(seconds / max(min(_seconds(call, 1) for _ in range(5)), 1e-7)))
-    found = dict.fromkeys(calls, float("inf"))
+    times = dict.fromkeys(calls, float("inf"))
     for _ in range(rounds):
         for who, call in calls.items():
-            found[who] = min(found[who], _seconds(call, counts[who]) / counts[who] * 1e6)
-    return found
+            times[who] = min(times[who], _seconds(call, counts[who]) / counts[who] * 1e6)
+    return times
 
 
 def _seconds(call: Call, count: int) -> float:
@@ -61,17 +61,17 @@ def measured(options: argparse.Namespace) -> list[dict[str, Any]]:
     """Return a row for each selected call and loop."""
     torch = torch_on_one_thread()
     libraries = {"graphc": graphc, **({} if torch is None else {"torch": torch})}
-    wanted: list[tuple[str, str, dict[str, Call]]] = []
+    selected: list[tuple[str, str, dict[str, Call]]] = []
     if "calls" in options.what:
         for size in eager_calls.SIZES:
             for e in eager_calls.expressions():
-                wanted.append(("call", f"{size} {e}", {who: call_of(e, lib, size) for who, lib in libraries.items()}))
+                selected.append(("call", f"{size} {e}", {who: call_of(e, lib, size) for who, lib in libraries.items()}))
     if "loops" in options.what:
         for name in eager_loops.LOOPS:
             steps = {who: make(name, lib, False, eager_loops.LOOPS) for who, lib in libraries.items()}
-            wanted.append(("loop", name, steps))
+            selected.append(("loop", name, steps))
     rows = []
-    for kind, name, calls in wanted:
+    for kind, name, calls in selected:
         if options.only in name:
             times = best_us(calls, options.rounds, options.seconds * (5 if kind == "loop" else 1))
             rows.append({"kind": kind, "name": name, **times})
@@ -92,44 +92,50 @@ def is_beyond(row: dict[str, Any]) -> bool:
 
 def line(row: dict[str, Any]) -> str:
     """Return a row as text."""
-    found = ratio(row)
-    peer = "" if found is None else f"  torch {row['torch']:9.1f} us  ratio {found:6.2f}{' !' * is_beyond(row)}"
+    times_torch = ratio(row)
+    peer = (
+        ""
+        if times_torch is None
+        else f"  torch {row['torch']:9.1f} us  ratio {times_torch:6.2f}{' !' * is_beyond(row)}"
+    )
     return f"{row['name']:48} graphc {row['graphc']:9.1f} us{peer}"
 
 
 def summary(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return the median and worst ratio, and the number of rows beyond the allowed ratio, of calls and of loops."""
-    found = {}
+    figures = {}
     for kind in ("call", "loop"):
         ratios = [(r, row["name"]) for row in rows if row["kind"] == kind and (r := ratio(row)) is not None]
         if ratios:
             worst, name = max(ratios)
             beyond = sum(is_beyond(row) for row in rows if row["kind"] == kind)
             median = statistics.median(r for r, _ in ratios)
-            found[kind] = {"rows": len(ratios), "median": median, "worst": worst, "which": name, "beyond": beyond}
-    return found
+            figures[kind] = {"rows": len(ratios), "median": median, "worst": worst, "which": name, "beyond": beyond}
+    return figures
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Print a row for each call and loop: microseconds of both, their ratio; at the end median and worst ratio."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.eager", description=__doc__)
     parser.add_argument("--what", nargs="*", choices=["calls", "loops"], default=["calls", "loops"])
-    parser.add_argument("--only", default="", metavar="TEXT", help="rows whose name contains it")
+    parser.add_argument("--only", default="", metavar="TEXT", help="measure only rows whose name contains this")
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--seconds", type=float, default=0.01, help="time of a round of a call; loops take five times")
+    parser.add_argument(
+        "--seconds", type=float, default=0.01, help="seconds per round of a call; loops take five times as long"
+    )
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(argv)
     if os.environ.get(_BLAS_THREADS) != "1":  # numpy's library reads it when it is loaded
         os.environ[_BLAS_THREADS] = "1"
-        given = sys.argv[1:] if argv is None else argv
-        os.execv(sys.executable, [sys.executable, "-m", "benchmarks.eager", *given])
+        arguments = sys.argv[1:] if argv is None else argv
+        os.execv(sys.executable, [sys.executable, "-m", "benchmarks.eager", *arguments])
     pin(1)
     rows = measured(options)
-    found = summary(rows)
+    figures = summary(rows)
     if options.json:
-        print(json.dumps({"rows": rows, "summary": found}, indent=1))
+        print(json.dumps({"rows": rows, "summary": figures}, indent=1))
         return
-    for kind, s in found.items():
+    for kind, s in figures.items():
         worst = f"worst {s['worst']:.2f} ({s['which']})"
         print(f"{s['rows']} {kind}s: median {s['median']:.2f}, {worst}, {s['beyond']} beyond")
 

@@ -38,9 +38,9 @@ def make(name: str, first_nan: Any) -> Callable[[], Any]:
     """Return a training step of one family, with its batch."""
     graphc.manual_seed(0)
     model, batch, loss, optimizer = FAMILIES[name](graphc)
-    given = list(map(graphc.tensor, batch))
+    tensors = list(map(graphc.tensor, batch))
     step = graphc.compile_step(model, loss, optimizer(model.parameters(), lr=1e-4), first_nan=first_nan)
-    return lambda: step(*given)
+    return lambda: step(*tensors)
 
 
 def compare(name: str, armed: Any, seconds: float) -> tuple[float, float, float]:
@@ -50,7 +50,7 @@ def compare(name: str, armed: Any, seconds: float) -> tuple[float, float, float]
     for step in steps:
         for _ in range(20):
             step()
-    taken: tuple[list[float], list[float]] = [], []
+    times: tuple[list[float], list[float]] = [], []
     end = time.perf_counter() + seconds
     number = 0
     while time.perf_counter() < end:
@@ -59,17 +59,17 @@ def compare(name: str, armed: Any, seconds: float) -> tuple[float, float, float]
             begin = time.perf_counter()
             for _ in range(CALLS):
                 steps[which]()
-            taken[which].append((time.perf_counter() - begin) / CALLS)
-    ratio = statistics.median(b / a for a, b in zip(*taken, strict=True))
-    return 1e6 * statistics.median(taken[0]), 1e6 * statistics.median(taken[1]), ratio
+            times[which].append((time.perf_counter() - begin) / CALLS)
+    ratio = statistics.median(b / a for a, b in zip(*times, strict=True))
+    return 1e6 * statistics.median(times[0]), 1e6 * statistics.median(times[1]), ratio
 
 
 def main() -> None:
     """Print one line for each family."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.first_nan", description=__doc__)
-    parser.add_argument("families", nargs="*", choices=[[], *FAMILIES], help="default: all")
-    parser.add_argument("--seconds", type=float, default=10.0, help="for each family")
-    parser.add_argument("--all", action="store_true", help="first_nan='all'")
+    parser.add_argument("families", nargs="*", choices=[[], *FAMILIES], help="families of models (default: all)")
+    parser.add_argument("--seconds", type=float, default=10.0, help="seconds for each family (default: 10)")
+    parser.add_argument("--all", action="store_true", help="arm with first_nan='all'")
     options = parser.parse_args()
     for name in options.families or FAMILIES:
         plain, armed, ratio = compare(name, "all" if options.all else True, options.seconds)

@@ -53,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Print milliseconds of a call, compiled and eager, with hooks and without, and microseconds of one hook."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.hooks", description=__doc__)
     parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--calls", type=int, default=20, help="calls of each round")
+    parser.add_argument("--calls", type=int, default=20, help="number of calls per round")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(argv)
     rows = [row(code, options.rounds, options.calls) for code in ("compiled", "eager")]

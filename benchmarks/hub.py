@@ -108,13 +108,13 @@ def read_results(path: Path | None) -> dict[str, Result]:
 
 def run_all(keys: Sequence[str], options: argparse.Namespace) -> list[Result]:
     """Return the rows of the models: those in the file of results, and new measurements, which are added to it."""
-    known = read_results(options.results)
-    for key in progress([key for key in keys if key not in known]):
-        known[key] = run_model(key, options)
+    previous = read_results(options.results)
+    for key in progress([key for key in keys if key not in previous]):
+        previous[key] = run_model(key, options)
         if options.results is not None:
             with options.results.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(vars(known[key])) + "\n")
-    return [known[key] for key in keys]
+                file.write(json.dumps(vars(previous[key])) + "\n")
+    return [previous[key] for key in keys]
 
 
 def progress(keys: Sequence[str]) -> Iterable[str]:
@@ -181,23 +181,23 @@ def ratios(results: Sequence[Result]) -> list[str]:
     """Return each peer's geometric mean, and before whom it is."""
     lines = []
     for peer in PEERS:
-        found = {r.name: ratio for r in results if (ratio := speed(r, peer)) is not None}
-        if found:
-            behind = [name for name, ratio in found.items() if ratio < 1]
+        by_name = {r.name: ratio for r in results if (ratio := speed(r, peer)) is not None}
+        if by_name:
+            behind = [name for name, ratio in by_name.items() if ratio < 1]
             lines.append(
-                f"{peer}: geometric mean of its time over graphc's {statistics.geometric_mean(found.values()):.2f} "
-                f"over {len(found)}; below 1: {', '.join(behind) or 'none'}"
+                f"{peer}: geometric mean of its time over graphc's {statistics.geometric_mean(by_name.values()):.2f} "
+                f"over {len(by_name)}; below 1: {', '.join(behind) or 'none'}"
             )
     return lines
 
 
 def problems(results: Sequence[Result]) -> list[str]:
     """Return the kinds of failures, each with its models."""
-    found: dict[tuple[str, str], list[str]] = {}
+    models: dict[tuple[str, str], list[str]] = {}
     for r in results:
         for name, problem in r.problems.items():
-            found.setdefault((name, problem), []).append(r.name)
-    return [f"{name}: {problem}: {', '.join(where)}" for (name, problem), where in sorted(found.items())]
+            models.setdefault((name, problem), []).append(r.name)
+    return [f"{name}: {problem}: {', '.join(where)}" for (name, problem), where in sorted(models.items())]
 
 
 # ---- command line
@@ -212,8 +212,10 @@ def parse(
     """Parse the options, with the keys of the selected models and the module that measures one of them."""
     parser = make_parser(doc or "", PEERS)
     parser.set_defaults(row=row)
-    parser.add_argument("--weights", choices=("live", "frozen"), default="live", help="the backend's option")
-    parser.add_argument("--agreement", action="store_true", help="nothing but agreement and graphc's first call")
+    parser.add_argument("--weights", choices=("live", "frozen"), default="live", help="weights option of the backend")
+    parser.add_argument(
+        "--agreement", action="store_true", help="check agreement and graphc's first call, without other times"
+    )
     add_selection(parser)
     options = parse_with(parser, argv, PEERS)
     if options.agreement:
@@ -224,14 +226,16 @@ def parse(
 
 def add_selection(parser: argparse.ArgumentParser) -> None:
     """Add the options that say which models, for how long, and where their rows are kept."""
-    parser.add_argument("--only", default="", metavar="TEXT", help="models whose name contains this")
-    parser.add_argument("--collection", choices=COLLECTIONS, help="models of one collection")
-    parser.add_argument("--limit", type=float, default=900, metavar="SECONDS", help="for one model")
+    parser.add_argument("--only", default="", metavar="TEXT", help="measure only models whose name contains this")
+    parser.add_argument("--collection", choices=COLLECTIONS, help="measure only models of this collection")
+    parser.add_argument(
+        "--limit", type=float, default=900, metavar="SECONDS", help="time limit for one model in seconds"
+    )
     parser.add_argument(
         "--results",
         type=Path,
         metavar="FILE",
-        help="JSON lines, one a model, of the same options: what is there is kept",
+        help="file of JSON lines, one per model: add to the rows that it holds from runs with the same options",
     )
 
 

@@ -33,7 +33,7 @@ def format_row(result: Result) -> list[str]:
     return [
         result.name,
         hub.cell(result.facts.get("mb"), ".0f"),
-        *(hub.cell(result.errors.get(way), ".1e") for way in ("eager", "compiled")),
+        *(hub.cell(result.errors.get(mode), ".1e") for mode in ("eager", "compiled")),
         *(hub.cell(result.facts.get(what), ".2f") for what in ("read_s", "compile_s")),
     ]
 
@@ -53,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"torch is not installed: {group_command('hub')}", file=sys.stderr)
         return 2
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", action="store_true", help="print everything that was measured as JSON")
+    parser.add_argument("--json", action="store_true", help="print all measurements as JSON")
     hub.add_selection(parser)
     parser.set_defaults(row="benchmarks.workers.hub_pt2_row", peers=[OWN], rounds=0, seconds=0.0, weights="live")
     options = parser.parse_args(argv)

@@ -73,9 +73,9 @@ def _gradient(
             rest = tensors[inputs:]
             scalar = forward is _cross_entropy or forward is _embedding_sum
             with framework.enable_grad():
-                given = [t.detach().requires_grad_() for t in tensors[:inputs]]
-                result = function(*given, *(rest if scalar else rest[:-1]))
-                gradients = framework.autograd.grad(result, given, None if scalar else (rest[-1],))
+                inputs_ = [t.detach().requires_grad_() for t in tensors[:inputs]]
+                result = function(*inputs_, *(rest if scalar else rest[:-1]))
+                gradients = framework.autograd.grad(result, inputs_, None if scalar else (rest[-1],))
             return result.detach(), *gradients
 
         return run
@@ -264,9 +264,9 @@ def _time_kernels(kernel: Kernel, graph: Any, function: Any, result: Result) -> 
     stages = Stages(graph)
     program = load_stamped(stages)
     state = function.state_dict() if hasattr(function, "state_dict") else {}
-    known = {name: tensor.numpy() for name, tensor in state.items()}
-    known["graphc.random"] = np.array([1, 2], np.int64)
-    times = time_calls(program, kernel.draw(), [np.array(known[b.path]) for b in program.bound], 0.2, 100)
+    arrays = {name: tensor.numpy() for name, tensor in state.items()}
+    arrays["graphc.random"] = np.array([1, 2], np.int64)
+    times = time_calls(program, kernel.draw(), [np.array(arrays[b.path]) for b in program.bound], 0.2, 100)
     floor = copy_seconds(kernel.moved)
     result.facts |= {
         "kernels": len(times.calls),
@@ -328,12 +328,12 @@ def onnx_call(kernel: Kernel) -> Call:
 def run_case(kernel: Kernel, peers: Sequence[str], rounds: int, seconds: float) -> Result:
     """Return one kernel, measured."""
     result = Result(kernel.name, {"bytes": kernel.moved})
-    known: dict[str, Callable[[], Call]] = {
+    contenders: dict[str, Callable[[], Call]] = {
         "torch": lambda: torch_call(kernel, compiled=False),
         "compile": lambda: torch_call(kernel, compiled=True),
         "onnxruntime": lambda: onnx_call(kernel),
     }
-    measure(result, {OWN: own(kernel, result), **{p: known[p] for p in peers}}, rounds, seconds)
+    measure(result, {OWN: own(kernel, result), **{p: contenders[p] for p in peers}}, rounds, seconds)
     if kernel.random:
         result.errors.clear()
     return result

@@ -170,10 +170,10 @@ def _linear(*sizes: int) -> Callable[[], nn.Module]:
 
 def _words() -> nn.Module:
     """Depthwise and pointwise convolutions, as models that listen for words have."""
-    parts: list[nn.Module] = [nn.Conv2d(1, 16, 3, stride=2, padding=1), nn.ReLU()]
+    layers: list[nn.Module] = [nn.Conv2d(1, 16, 3, stride=2, padding=1), nn.ReLU()]
     for _ in range(2):
-        parts += [nn.Conv2d(16, 16, 3, padding=1, groups=16), nn.ReLU(), nn.Conv2d(16, 16, 1), nn.ReLU()]
-    return nn.Sequential(*parts, nn.AvgPool2d((16, 10)), nn.Flatten(), nn.Linear(32, 12))
+        layers += [nn.Conv2d(16, 16, 3, padding=1, groups=16), nn.ReLU(), nn.Conv2d(16, 16, 1), nn.ReLU()]
+    return nn.Sequential(*layers, nn.AvgPool2d((16, 10)), nn.Flatten(), nn.Linear(32, 12))
 
 
 NETS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
@@ -208,7 +208,7 @@ class Built(NamedTuple):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.library", description=__doc__)
-    parser.add_argument("--onnx2c", metavar="PATH", help="the program onnx2c")
+    parser.add_argument("--onnx2c", metavar="PATH", help="path of the program onnx2c")
     parser.add_argument("--calls", type=int, default=CALLS)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--json", action="store_true")
@@ -217,13 +217,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("a C compiler (cc) is needed", file=sys.stderr)
         return 2
     peer = "onnx2c" if options.onnx2c else "onnxruntime"
-    found = {name: _measure(name, options) for name in NETS}
+    figures = {name: _measure(name, options) for name in NETS}
     if options.json:
-        print(json.dumps({n: {k: f._asdict() for k, f in row.items()} for n, row in found.items()}, indent=2))
+        print(json.dumps({n: {k: f._asdict() for k, f in row.items()} for n, row in figures.items()}, indent=2))
         return 0
     print(f"| net | by | p50 us | p99.9 us | code B | stack B | memory B | {peer} / graphc |")
     print("|---|---|---|---|---|---|---|---|")
-    for name, row in found.items():
+    for name, row in figures.items():
         for who, f in row.items():
             ratio = f"{f.p50 / row['graphc'].p50:.1f}" if who != "graphc" else ""
             rest = [f"{v:,}" if v else "-" for v in (f.code, f.stack, f.memory)]
@@ -244,14 +244,14 @@ def _measure(name: str, options: argparse.Namespace) -> dict[str, Figures]:
         runs: dict[str, list[dict[str, Any]]] = {"graphc": [], "peer": []}
         for _ in range(options.rounds):
             runs["graphc"].append(_run(own.program, options.calls))
-            given = _run(peer.program, options.calls) if peer else _onnxruntime(folder / "net.onnx", x.numpy())
-            runs["peer"].append(given)
+            answer = _run(peer.program, options.calls) if peer else _onnxruntime(folder / "net.onnx", x.numpy())
+            runs["peer"].append(answer)
     if peer is not None:
         np.testing.assert_allclose(runs["peer"][0]["outputs"], runs["graphc"][0]["outputs"], rtol=1e-3, atol=1e-4)
-    known = peer or Built(None, 0, 0)
+    program = peer or Built(None, 0, 0)
     return {
         "graphc": _figures(runs["graphc"], own),
-        "onnx2c" if peer else "onnxruntime": _figures(runs["peer"], known),
+        "onnx2c" if peer else "onnxruntime": _figures(runs["peer"], program),
     }
 
 
@@ -302,10 +302,10 @@ def _onnxruntime(path: Path, x: np.ndarray) -> dict[str, Any]:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     session = onnxruntime.InferenceSession(str(path), options)
-    given, times = {session.get_inputs()[0].name: x}, []
+    feeds, times = {session.get_inputs()[0].name: x}, []
     for _ in range(2000):
         start = time.perf_counter()
-        session.run(None, given)
+        session.run(None, feeds)
         times.append(1e6 * (time.perf_counter() - start))
     return {"p50": float(np.percentile(times, 50)), "p999": float(np.percentile(times, 99.9))}
 

@@ -53,32 +53,34 @@ def _best(calls: Sequence[Callable[[], Any]]) -> list[float]:
 
 def rows(names: Sequence[str], sizes: Sequence[tuple[int, int]]) -> list[str]:
     """Return lines of the table."""
-    found = []
+    rows_ = []
     for name in names:
-        taken = "p" if name in ("cholesky", "eigh") else "ab" if name == "solve" else "a"
+        operand_names = "p" if name in ("cholesky", "eigh") else "ab" if name == "solve" else "a"
         for batch, n in sizes:
-            given = [_operands(batch, n)[k] for k in taken]
+            operands = [_operands(batch, n)[k] for k in operand_names]
             compiled = gc.compile(getattr(gc.linalg, name))
-            ours, theirs = [gc.tensor(x) for x in given], [torch.tensor(x) for x in given]
+            ours, theirs = [gc.tensor(x) for x in operands], [torch.tensor(x) for x in operands]
             by_torch, by_numpy = (getattr(package.linalg, name) for package in (torch, np))
-            calls = [partial(compiled, *ours), partial(by_torch, *theirs), partial(by_numpy, *given)]
+            calls = [partial(compiled, *ours), partial(by_torch, *theirs), partial(by_numpy, *operands)]
             try:
                 us = _best(calls)
             except GraphcError as error:
                 print(f"{name} {batch} x {n}: {error}", file=sys.stderr)
                 continue
             size = f"{batch:,} x {n}x{n}" if batch > 1 else f"{n}x{n}"
-            found.append(f"| {name} | {size} | {us[0]:.1f} | {us[1]:.1f} | {us[2]:.1f} | {us[1] / us[0]:.1f} |")
-            print(found[-1], flush=True)
-    return found
+            rows_.append(f"| {name} | {size} | {us[0]:.1f} | {us[1]:.1f} | {us[2]:.1f} | {us[1] / us[0]:.1f} |")
+            print(rows_[-1], flush=True)
+    return rows_
 
 
 def main() -> int:
     """Run the command; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--functions", default="cholesky,solve,inv,slogdet,qr,eigh,svd", help="which, by commas")
-    parser.add_argument("--quick", action="store_true", help="two sizes")
-    parser.add_argument("--write", action="store_true", help="into docs/linalg.md")
+    parser.add_argument(
+        "--functions", default="cholesky,solve,inv,slogdet,qr,eigh,svd", help="functions, separated by commas"
+    )
+    parser.add_argument("--quick", action="store_true", help="take only two sizes")
+    parser.add_argument("--write", action="store_true", help="write the table into docs/linalg.md")
     args = parser.parse_args()
     restart_on_one_thread("benchmarks.linalg")
     torch.set_num_threads(1)

@@ -102,9 +102,9 @@ def transformer(lib: Any) -> tuple[Any, list[np.ndarray], Any, Any]:
 
         def forward(self, x: Any) -> Any:
             batch, length, width = x.shape
-            parts = [p.view(batch, length, 4, 16).transpose(1, 2) for p in self.qkv(self.first(x)).chunk(3, -1)]
-            found = functional.scaled_dot_product_attention(*parts, is_causal=True)
-            x = x + self.out(found.transpose(1, 2).reshape(batch, length, width))
+            heads = [p.view(batch, length, 4, 16).transpose(1, 2) for p in self.qkv(self.first(x)).chunk(3, -1)]
+            attended = functional.scaled_dot_product_attention(*heads, is_causal=True)
+            x = x + self.out(attended.transpose(1, 2).reshape(batch, length, width))
             return x + self.mlp(self.second(x))
 
     model = nn.Sequential(nn.Embedding(256, 64), Block(), Block(), nn.LayerNorm(64), nn.Linear(64, 256))
@@ -148,7 +148,7 @@ def make(name: str, lib: Any, compiled: bool, loops: Mapping[str, Callable[[Any]
 
 def measure(steps: dict[str, Step], rounds: int, calls: int) -> dict[str, float]:
     """Return seconds of a step: medians over rounds that alternate."""
-    found: dict[str, list[float]] = {who: [] for who in steps}
+    seconds_by: dict[str, list[float]] = {who: [] for who in steps}
     for step in steps.values():
         for _ in range(10):
             step()
@@ -157,17 +157,17 @@ def measure(steps: dict[str, Step], rounds: int, calls: int) -> dict[str, float]
             start = time.perf_counter()
             for _ in range(calls):
                 step()
-            found[who].append((time.perf_counter() - start) / calls)
-    return {who: statistics.median(times) for who, times in found.items()}
+            seconds_by[who].append((time.perf_counter() - start) / calls)
+    return {who: statistics.median(times) for who, times in seconds_by.items()}
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Print a line for each loop: microseconds of a step of graphc and torch, and how many times as fast graphc is."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.loop", description=__doc__)
-    parser.add_argument("loops", nargs="*", metavar="LOOP", help=f"some of {', '.join(LOOPS)}")
+    parser.add_argument("loops", nargs="*", metavar="LOOP", help=f"loops, among {', '.join(LOOPS)}")
     parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--calls", type=int, default=20, help="steps of each round")
-    parser.add_argument("--eager", action="store_true", help="graphc without compile, too")
+    parser.add_argument("--calls", type=int, default=20, help="number of steps per round")
+    parser.add_argument("--eager", action="store_true", help="measure graphc in eager mode, too")
     options = parser.parse_args(argv)
     unknown = set(options.loops) - set(LOOPS)
     if unknown:

@@ -103,12 +103,12 @@ class Measurements:
 
     def non_temporal_bytes(self) -> float | None:
         """Return bytes of a copy from which stores past the caches are the faster ones; None where they never are."""
-        found = None
+        threshold = None
         for nbytes in reversed(_COPY_BYTES):
             if self.copy_speed(nbytes, True) < _CLEARLY * self.copy_speed(nbytes, False):
                 break
-            found = float(nbytes)
-        return found
+            threshold = float(nbytes)
+        return threshold
 
     def gathered_operations(self) -> float:
         """Return operations that one lane of a gathered read takes as long as."""
@@ -277,12 +277,12 @@ def format_lines(title: str, ghz: float, lines: Sequence[Line], missing: Sequenc
         "|---|---|---|---|---|",
     ]
     for line in lines:
-        found = "-" if line.measured is None else f"{line.measured:.3g}"
+        cell = "-" if line.measured is None else f"{line.measured:.3g}"
         if line.unit == "bytes":
-            found, used = (f"{(x or 0) / (1 << 20):.0f} MiB" for x in (line.measured, line.in_use))
+            cell, used = (f"{(x or 0) / (1 << 20):.0f} MiB" for x in (line.measured, line.in_use))
         else:
             used = f"{line.in_use:.3g}"
-        rows.append(f"| {line.name} | {used} | {found} | {line.unit} | {line.source} |")
+        rows.append(f"| {line.name} | {used} | {cell} | {line.unit} | {line.source} |")
     return "\n".join([*rows, "", "Not measured, of what is in use: facts of the target, and", *_wrapped(missing)])
 
 
@@ -291,7 +291,7 @@ def _wrapped(names: Sequence[str]) -> list[str]:
     for name in names:
         topic, _, field = name.partition(".")
         topics.setdefault(topic, []).append(field)
-    return [f"  {topic}: {', '.join(found)}" for topic, found in topics.items()]
+    return [f"  {topic}: {', '.join(entries)}" for topic, entries in topics.items()]
 
 
 def read_table(target: Target, sizes: Sequence[int] = _READ_BYTES) -> list[dict[str, float]]:
@@ -314,11 +314,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser("python -m benchmarks.machine", description=__doc__)
     choices = ["host", *named_targets()]
     parser.add_argument(
-        "--target", default="host", choices=choices, help="whose costs and instructions (default: host)"
+        "--target",
+        default="host",
+        choices=choices,
+        help="target whose costs and instructions are measured (default: host)",
     )
-    parser.add_argument("--only", default="", metavar="TEXT", help="costs whose name contains this")
-    parser.add_argument("--read", action="store_true", help="the speed of reading arrays of many sizes")
-    parser.add_argument("--copy", action="store_true", help="the speed of copying them, by both kinds of stores")
+    parser.add_argument("--only", default="", metavar="TEXT", help="measure only costs whose name contains this")
+    parser.add_argument("--read", action="store_true", help="measure the speed of reading arrays of many sizes")
+    parser.add_argument(
+        "--copy", action="store_true", help="measure the speed of copying arrays, with both kinds of stores"
+    )
     parser.add_argument("--json", action="store_true", help="print the table as JSON")
     options = parser.parse_args(argv)
     names = [name for name in FIELDS if options.only in name]

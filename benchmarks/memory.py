@@ -31,9 +31,11 @@ _STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure and print a table, or JSON."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.memory", description=__doc__)
-    parser.add_argument("models", nargs="*", default=list(MODELS), help=f"of {', '.join(MODELS)}, or any train_ one")
-    parser.add_argument("--budgets", default=",".join(BUDGETS), help="budgets of graphc, with commas")
-    parser.add_argument("--rounds", type=int, default=5, help="turns of all contenders, of which medians are printed")
+    parser.add_argument(
+        "models", nargs="*", default=list(MODELS), help=f"models, among {', '.join(MODELS)}, or any workload train_..."
+    )
+    parser.add_argument("--budgets", default=",".join(BUDGETS), help="graphc's memory budgets, separated by commas")
+    parser.add_argument("--rounds", type=int, default=5, help="number of rounds; the table shows medians")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--worker", metavar="CONTENDER", help=argparse.SUPPRESS)
     options = parser.parse_args(argv)
@@ -56,9 +58,9 @@ def measure(model: str, contenders: Sequence[str], rounds: int) -> list[dict[str
             if "problem" not in rows[name]:
                 worker.stdin.write("step\n")
                 worker.stdin.flush()
-                found = _answer(worker)
-                times[name].append(found["ms"])
-                rows[name]["resident_mb"] = found["resident_mb"]
+                answer = _answer(worker)
+                times[name].append(answer["ms"])
+                rows[name]["resident_mb"] = answer["resident_mb"]
     for name, worker in workers.items():
         worker.stdin.close()
         worker.wait()
@@ -111,7 +113,7 @@ def _own_step(workload: Workload, budget: str) -> tuple[Callable[[], Any], Calla
 
     def facts() -> dict[str, Any]:
         (report,) = step.memory_report()
-        again = sum(part.nbytes for part in report.again)
+        again = sum(piece.nbytes for piece in report.again)
         return {"planned_mb": step.plan()[0].arena / 1e6, "again_mb": again / 1e6, "again_ms": report.nanoseconds / 1e6}
 
     return lambda: float(step(x, y)), facts

@@ -72,23 +72,23 @@ def measure(rounds: int, width: int, batch: int) -> dict[str, float]:
                 start = time.perf_counter()
                 run()
                 times[name].append(1e6 * (time.perf_counter() - start))
-    return {name: statistics.median(found) for name, found in times.items()}
+    return {name: statistics.median(seconds) for name, seconds in times.items()}
 
 
 def main() -> None:
     """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--width", type=int, default=256, help="of all layers (default: 256)")
+    parser.add_argument("--width", type=int, default=256, help="width of all layers (default: 256)")
     parser.add_argument("--batch", type=int, default=128, help="rows of the input (default: 128)")
-    parser.add_argument("--rounds", type=int, default=20, help="of a few steps of each kind (default: 20)")
+    parser.add_argument("--rounds", type=int, default=20, help="rounds, each of a few steps of each kind (default: 20)")
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args()
-    found = measure(options.rounds, options.width, options.batch)
-    ratios = {kind: found[f"{kind}, watched"] / found[f"{kind}, alone"] for kind in ("compiled", "eager")}
+    medians = measure(options.rounds, options.width, options.batch)
+    ratios = {kind: medians[f"{kind}, watched"] / medians[f"{kind}, alone"] for kind in ("compiled", "eager")}
     if options.json:
-        print(json.dumps({"microseconds": found, "watched / alone": ratios}, indent=1))
+        print(json.dumps({"microseconds": medians, "watched / alone": ratios}, indent=1))
         return
-    for name, value in found.items():
+    for name, value in medians.items():
         print(f"{name:20} {value:10,.0f} us")
     for kind, ratio in ratios.items():
         print(f"{kind}: watched / alone {ratio:.3f}")

@@ -89,8 +89,8 @@ def own_call(data: bytes, inputs: Sequence[np.ndarray]) -> Call:
     with tempfile.TemporaryDirectory() as folder:
         gc.export(module, *module.examples(), path=f"{folder}/net.gcm", dims=module.dims)
         loaded = gc.load(f"{folder}/net.gcm")
-    given = list(inputs)
-    return lambda: loaded(*given)
+    arrays = list(inputs)
+    return lambda: loaded(*arrays)
 
 
 def onnxruntime_call(data: bytes, inputs: Sequence[np.ndarray]) -> Call:
@@ -103,11 +103,11 @@ def onnxruntime_call(data: bytes, inputs: Sequence[np.ndarray]) -> Call:
 def openvino_call(data: bytes, inputs: Sequence[np.ndarray]) -> Call:
     """Return a request of OpenVINO, arrays shared with numpy."""
     request = make_openvino_request(importlib.import_module("openvino"), data)
-    given = list(inputs)
+    arrays = list(inputs)
 
     def call() -> list[np.ndarray]:
-        found = request.infer(given, share_inputs=True, share_outputs=True)
-        return list(found.values())
+        results = request.infer(arrays, share_inputs=True, share_outputs=True)
+        return list(results.values())
 
     return call
 

@@ -54,7 +54,7 @@ def run_case(workload: Workload, precisions: Sequence[str], rounds: int, seconds
     inputs = workload.draw_inputs()
     result = Result(workload.name, {})
     stages = {name: Stages(graph) for name, graph in graphs_of(workload, precisions).items()}
-    calls = {name: native_call(found, inputs) for name, found in stages.items()}
+    calls = {name: native_call(program, inputs) for name, program in stages.items()}
     expected = arrays_of(calls[OWN]())
     for name, call in calls.items():
         constants = [s for s in stages[name].scheduled.storages if s.cls == "constant"]

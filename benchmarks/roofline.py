@@ -71,22 +71,22 @@ def profile_workload(workload: Workload, seconds: float, target: Target) -> Prof
     step(*examples)
     (graph,) = step.graphs
     arrays = [e.numpy() for e in examples]
-    given = [v for v in graph.inputs if v.node.op is INPUT and input_class(v) == "input"]
-    inputs = [*arrays, *(np.full(v.shape, 1e-3, v.dtype.numpy) for v in given[len(arrays) :])]
+    feeds = [v for v in graph.inputs if v.node.op is INPUT and input_class(v) == "input"]
+    inputs = [*arrays, *(np.full(v.shape, 1e-3, v.dtype.numpy) for v in feeds[len(arrays) :])]
     return profile(Stages(graph, target=target), inputs, _state(model, graph.inputs), seconds)
 
 
 def _state(model: Any, values: Sequence[Value]) -> dict[str, np.ndarray]:
     """Return weights by path, and zeros for the optimizer's state."""
-    known = {name: t.detach().numpy() for name, t in model.state_dict().items()}
+    weights = {name: t.detach().numpy() for name, t in model.state_dict().items()}
     bound = {input_path(v): v for v in values if input_class(v) != "input"}
-    return {path: known.get(path, np.zeros(v.shape, v.dtype.numpy)) for path, v in bound.items()}
+    return {path: weights.get(path, np.zeros(v.shape, v.dtype.numpy)) for path, v in bound.items()}
 
 
 def measured_roofline(machine: Machine, target: Target) -> Roofline:
     """Return the roofline of a target with measured speeds: the peak of the profiled machine, and reads from caches."""
-    memory, found = machine.bandwidth / 1e9, _cache_speeds(target)
-    caches = {level: max(speed, memory) for level, speed in found.items()}
+    memory, speeds = machine.bandwidth / 1e9, _cache_speeds(target)
+    caches = {level: max(speed, memory) for level, speed in speeds.items()}
     operations = machine.flops / 1e9 / 2 / target.lanes(float32)
     return replace(target.roofline, speeds=SpeedCosts(operations=operations, memory=memory, **caches))
 
@@ -97,24 +97,24 @@ def _cache_speeds(target: Target) -> dict[str, float]:
     return {level: FIELDS[f"speeds.{level}"].measure(measurements) or 0.0 for level in ("l1", "l2", "llc")}
 
 
-def rows_of(found: Profile, target: Target) -> list[Row]:
+def rows_of(profile: Profile, target: Target) -> list[Row]:
     """Return one row per kernel, the longest first."""
     rows: dict[str, Row] = {}
-    roofline, lanes = measured_roofline(found.machine, target), target.lanes(float32)
-    for call in found.calls:
+    roofline, lanes = measured_roofline(profile.machine, target), target.lanes(float32)
+    for call in profile.calls:
         report = call.report
         row = rows.setdefault(report.kernel, Row(report.kernel, report.kind, ", ".join(report.ops) or report.kind))
         row.add(call, roofline, lanes)
     return sorted(rows.values(), key=lambda r: -r.seconds)
 
 
-def format_profile(name: str, found: Profile, most: int, target: Target) -> str:
+def format_profile(name: str, profile: Profile, most: int, target: Target) -> str:
     """Return a table in Markdown, and what all kernels together could still gain."""
-    machine, rows = found.machine, rows_of(found, target)
+    machine, rows = profile.machine, rows_of(profile, target)
     total = sum(r.seconds for r in rows)
     floor = sum(min(r.floor, r.seconds) for r in rows)
     lines = [
-        f"{name}: {1e3 * found.seconds:.3g} ms, {len(found.calls)} calls of {len(rows)} kernels; one core, peak "
+        f"{name}: {1e3 * profile.seconds:.3g} ms, {len(profile.calls)} calls of {len(rows)} kernels; one core, peak "
         f"{machine.flops / 1e9:.0f} GFLOP/s, copy {machine.bandwidth / 1e9:.0f} GB/s; floor of all kernels "
         f"{floor / total:.0%}",
         "",
@@ -145,23 +145,25 @@ def _line(name: str, row: Row, total: float, what: str) -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; return the exit status."""
     parser = argparse.ArgumentParser("python -m benchmarks.roofline", description=__doc__)
-    parser.add_argument("cases", nargs="*", default=CASES, metavar="WORKLOAD", help=f"default: {' '.join(CASES)}")
-    parser.add_argument("--rows", type=int, default=12, help="kernels that are listed (default: 12)")
-    parser.add_argument("--seconds", type=float, default=3.0, help="about how long each runs (default: 3)")
-    parser.add_argument("--target", choices=("host", *named_targets()), default="host", help="default: host")
+    parser.add_argument(
+        "cases", nargs="*", default=CASES, metavar="WORKLOAD", help=f"workloads (default: {' '.join(CASES)})"
+    )
+    parser.add_argument("--rows", type=int, default=12, help="number of kernels to list (default: 12)")
+    parser.add_argument("--seconds", type=float, default=3.0, help="approximate seconds for each workload (default: 3)")
+    parser.add_argument("--target", choices=("host", *named_targets()), default="host", help="target (default: host)")
     parser.add_argument("--json", action="store_true", help="print all kernels as JSON")
     options = parser.parse_args(argv)
     unknown = [name for name in options.cases if name not in WORKLOADS]
     if unknown:
         parser.error(f"there is no workload {unknown[0]!r}: one of {', '.join(WORKLOADS)}")
-    found, target = {}, target_named(options.target)
+    profiles, target = {}, target_named(options.target)
     for name in options.cases:
         tell(name)
-        found[name] = profile_workload(WORKLOADS[name], options.seconds, target)
+        profiles[name] = profile_workload(WORKLOADS[name], options.seconds, target)
     if options.json:
-        print(json.dumps({name: [vars(r) for r in rows_of(p, target)] for name, p in found.items()}, indent=1))
+        print(json.dumps({name: [vars(r) for r in rows_of(p, target)] for name, p in profiles.items()}, indent=1))
     else:
-        print("\n\n".join(format_profile(name, p, options.rows, target) for name, p in found.items()))
+        print("\n\n".join(format_profile(name, p, options.rows, target) for name, p in profiles.items()))
     return 0
 
 

@@ -77,14 +77,14 @@ def run_ranks(order: Mapping[str, Any], ranks: int, environment: Mapping[str, st
 def orders(options: argparse.Namespace) -> list[tuple[dict[str, Any], int]]:
     """Return the orders to measure, each with its number of ranks."""
     shared = {"rounds": options.rounds, "seconds": options.seconds}
-    found: list[tuple[dict[str, Any], int]] = []
+    queue: list[tuple[dict[str, Any], int]] = []
     for ranks in options.ranks:
         sizes = sizes_until(options.bytes)
-        found += [({"mode": "reductions", "peer": p, "sizes": sizes, **shared}, ranks) for p in options.peers]
+        queue += [({"mode": "reductions", "peer": p, "sizes": sizes, **shared}, ranks) for p in options.peers]
     for case in options.cases:
         for ranks in options.ranks:
-            found += [({"mode": "training", "peer": p, "case": case, **shared}, ranks) for p in options.peers]
-    return found
+            queue += [({"mode": "training", "peer": p, "case": case, **shared}, ranks) for p in options.peers]
+    return queue
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
@@ -92,9 +92,9 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     rows = []
     with tempfile.TemporaryDirectory(prefix="graphc-scaling-caches-") as caches:
         environment = make_environment(1, Path(caches))
-        wanted = orders(options)
-        with progress_bar(len(wanted), "measurements") as bar:
-            for order, ranks in wanted:
+        pending = orders(options)
+        with progress_bar(len(pending), "measurements") as bar:
+            for order, ranks in pending:
                 bar.note(" ".join([order["mode"], order.get("case", ""), order["peer"], f"{ranks} ranks"]))
                 answer = run_ranks(order, ranks, environment, options.limit)
                 rows.append({**{k: order[k] for k in ("mode", "peer", "case") if k in order}, "ranks": ranks, **answer})
@@ -129,28 +129,45 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     """Parse the command line."""
     parser = argparse.ArgumentParser("python -m benchmarks.scaling", description=(__doc__ or "").partition("\n\n")[0])
     add = parser.add_argument
-    add("--cases", type=pick(list(CASES)), default=list(DEFAULT_CASES), metavar="A,B,..", help=", ".join(CASES))
+    add(
+        "--cases",
+        type=pick(list(CASES)),
+        default=list(DEFAULT_CASES),
+        metavar="A,B,..",
+        help=f"cases, among {', '.join(CASES)}",
+    )
     add("--peers", type=pick(list(PEERS)), default=list(PEERS), metavar=",".join(PEERS))
-    add("--ranks", type=counts, default=[2], metavar="N,..", help="numbers of ranks that are measured (default: 2)")
-    add("--bytes", type=int, default=MOST_BYTES, help="of the largest all-reduce (default: %(default)s)")
+    add("--ranks", type=counts, default=[2], metavar="N,..", help="numbers of ranks to measure (default: 2)")
+    add("--bytes", type=int, default=MOST_BYTES, help="size of the largest all-reduce in bytes (default: %(default)s)")
     add("--rounds", type=int, default=5, metavar="R")
     add("--seconds", type=float, default=0.3, help="length of one turn in a round")
-    add("--limit", type=float, default=1800, metavar="SECONDS", help="for one case")
-    add("--from", dest="known", metavar="FILE", help="what --json has printed, in the place of measuring")
-    add("--paper", type=counts, default=list(PAPER_RANKS), metavar="N,..", help="numbers of ranks on paper")
-    add("--bandwidth", type=float, default=12.5, metavar="GB/S", help="of a machine's link, each way")
-    add("--latency", type=float, default=5.0, metavar="US", help="of a message between machines")
-    add("--ranks-per-node", type=int, default=8, metavar="N", help="ranks of one machine, which share its link")
+    add("--limit", type=float, default=1800, metavar="SECONDS", help="time limit for one case in seconds")
+    add("--from", dest="known", metavar="FILE", help="read the output of --json from this file instead of measuring")
+    add(
+        "--paper",
+        type=counts,
+        default=list(PAPER_RANKS),
+        metavar="N,..",
+        help="numbers of ranks to predict, separated by commas",
+    )
+    add("--bandwidth", type=float, default=12.5, metavar="GB/S", help="bandwidth of a machine's link, each way")
+    add("--latency", type=float, default=5.0, metavar="US", help="latency of a message between machines")
+    add("--ranks-per-node", type=int, default=8, metavar="N", help="number of ranks per machine, which share its link")
     near = f"for other speeds {DEVICES.bandwidth / 1e9:g} GB/s and {1e6 * DEVICES.latency:g} us"
-    within = f"within a machine (default: what was measured; {near})"
+    within = f"link within a machine (default: the measured one; {near})"
     add("--local-bandwidth", type=float, metavar="GB/S", help=within)
     add("--local-latency", type=float, metavar="US", help=within)
-    add("--overlap", type=float, default=1.0, help="part of a reduction's time in which its rank computes (default: 1)")
-    speeds = "ranks that compute so many times as fast as one core here (default: 1,100)"
+    add(
+        "--overlap",
+        type=float,
+        default=1.0,
+        help="fraction of a reduction's time in which its rank computes (default: 1)",
+    )
+    speeds = "speeds of a rank, relative to one core here (default: 1,100)"
     add("--speed", type=numbers, default=[1.0, 100.0], metavar="X,..", help=speeds)
-    add("--trace", metavar="FILE", help="write a Chrome trace (or .svg) of a step of the first case, only")
-    add("--json", action="store_true", help="print everything that was measured and computed as JSON")
-    add("--note", default="", metavar="TEXT", help="what is said of the machine beside its name")
+    add("--trace", metavar="FILE", help="only write a Chrome trace (or .svg) of a step of the first case")
+    add("--json", action="store_true", help="print all measurements and predictions as JSON")
+    add("--note", default="", metavar="TEXT", help="remark about the machine, printed beside its name")
     add("--write", action="store_true", help=f"write {PAGE}")
     options = parser.parse_args(argv)
     positive = min([*options.ranks, *options.paper, options.rounds, options.ranks_per_node]) >= 1
@@ -166,7 +183,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
 def assumed(options: argparse.Namespace, local: Link) -> list[Assumed]:
     """Return the assumptions of the options. The default is the measured link ``local`` within a machine, with ranks as
     fast as those here, and DEVICES for others."""
-    remote, found = Link(options.latency * 1e-6, options.bandwidth * 1e9), []
+    remote, assumptions = Link(options.latency * 1e-6, options.bandwidth * 1e9), []
     for speed in options.speed:
         near = local if speed == 1 else DEVICES
         if options.local_latency is not None:
@@ -174,8 +191,8 @@ def assumed(options: argparse.Namespace, local: Link) -> list[Assumed]:
         if options.local_bandwidth is not None:
             near = replace(near, bandwidth=options.local_bandwidth * 1e9, cached=inf)
         network = Network(near, remote, options.ranks_per_node)
-        found.append(Assumed(network, tuple(options.paper), options.overlap, speed))
-    return found
+        assumptions.append(Assumed(network, tuple(options.paper), options.overlap, speed))
+    return assumptions
 
 
 def main(argv: Sequence[str] | None = None) -> int:

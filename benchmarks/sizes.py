@@ -137,8 +137,8 @@ class Setting:
 
     def spec(self) -> tuple[Any, ...]:
         """Return the sizes of the input as graphc's ``dims`` takes them."""
-        known = {name: _dimension(name, *d) for name, d in self.case.dims.items()}
-        return tuple(known[s] if isinstance(s, str) else s for s in self.case.shape)
+        dims = {name: _dimension(name, *d) for name, d in self.case.dims.items()}
+        return tuple(dims[s] if isinstance(s, str) else s for s in self.case.shape)
 
     def for_all(self) -> Any:
         """graphc, one program for all sizes."""
@@ -244,19 +244,19 @@ def run_stream(case: Case, peers: Sequence[str], count: int) -> dict[str, Any]:
                 _ = setting.onnx
             start = time.perf_counter()
             run = getattr(setting, "own" if name == OWN else name)()
-            found = arrays_of(run(inputs[0]))
+            results = arrays_of(run(inputs[0]))
             first = time.perf_counter() - start
             before = resident()
             total = first + seconds_of(run, inputs[1:])
         except Exception as error:  # whatever a contender raises is a result of the measurement
             rows[name] = {"problem": first_line(error)}
             continue
-        reference = reference or found
+        reference = reference or results
         runs[name] = run
         rows[name] = {
             "first_call_s": first,
             "first_stream_s": total,
-            "error": difference(found, reference),
+            "error": difference(results, reference),
             "grown_mb": (resident() - before) / 1e6,
             "rounds_s": [],
         }
@@ -285,7 +285,7 @@ def _first_call(setting: Setting, compiled: Any) -> tuple[Any, dict[str, Any]]:
     return compiled, {"compile_s": seconds, "code": plan.code, "chosen": plan.chosen}
 
 
-def run_fixed(case: Case, given: Sequence[dict[str, int]], rounds: int, seconds: float) -> list[dict[str, Any]]:
+def run_fixed(case: Case, fixed_sizes: Sequence[dict[str, int]], rounds: int, seconds: float) -> list[dict[str, Any]]:
     """Return one program for all sizes beside the program for each, in alternating rounds; errors are against eager
     mode."""
     setting = Setting(case)
@@ -295,7 +295,7 @@ def run_fixed(case: Case, given: Sequence[dict[str, int]], rounds: int, seconds:
     compiled |= {f"fixed_{name}": value for name, value in _first_call(alone, graphc.compile(alone.model))[1].items()}
     own = called(program)
     rows: list[dict[str, Any]] = []
-    for sizes in given:
+    for sizes in fixed_sizes:
         x, of_size = case.input(sizes), graphc.compile(setting.model)
         fixed = called(of_size)
         fixed(x)
@@ -307,7 +307,7 @@ def run_fixed(case: Case, given: Sequence[dict[str, int]], rounds: int, seconds:
         for _ in range(rounds):
             for name, run in (("one", own), ("fixed", fixed)):
                 times[name].append(seconds_of(run, [x] * repeats) / repeats * 1e3)
-        row |= {f"{name}_ms": statistics.median(found) for name, found in times.items()}
+        row |= {f"{name}_ms": statistics.median(seconds_each) for name, seconds_each in times.items()}
         row["ratio"] = statistics.median(b / a for a, b in zip(times["one"], times["fixed"], strict=True))
         rows.append(row | compiled)
         tell(f"{case.name} {sizes}: {row['ratio']:.2f}")
@@ -319,12 +319,12 @@ def run_memory(case: Case, count: int) -> dict[str, Any]:
     setting = Setting(case)
     run = setting.own()
     run(case.input(setting.largest))
-    found: dict[str, Any] = {"count": count}
+    figures: dict[str, Any] = {"count": count}
     for number, sizes in enumerate(case.draw(count), 1):
         run(case.input(sizes))
         if number in (_FEW, count):
-            found["few_mb" if number < count else "all_mb"] = resident() / 1e6
-    return found
+            figures["few_mb" if number < count else "all_mb"] = resident() / 1e6
+    return figures
 
 
 def run_calls(rounds: int) -> dict[str, dict[str, float]]:
@@ -338,19 +338,19 @@ def run_calls(rounds: int) -> dict[str, dict[str, float]]:
     result: dict[str, dict[str, float]] = {}
     with tempfile.TemporaryDirectory() as folder, graphc.no_grad():
         graphc.export(model, tensors[0], path=Path(folder) / "model.gcm", dims=dims)
-        ways = {
+        kinds = {
             "compiled": (graphc.compile(model, dims=dims), tensors),
             "compiled, a tuple of results": (graphc.compile(lambda x: (model(x), x * 2), dims=dims), tensors),
             "model file": (graphc.load(Path(folder) / "model.gcm"), arrays),
         }
-        for name, (run, (x, y)) in ways.items():
+        for name, (run, (x, y)) in kinds.items():
             streams = {"same": [x] * _CALLS, "other": [x, y] * (_CALLS // 2)}
             seconds_of(run, streams["other"])
             times = {kind: [] for kind in streams}
             for _ in range(rounds):
                 for kind, inputs in streams.items():
                     times[kind].append(seconds_of(run, inputs) / _CALLS * 1e6)
-            result[name] = {f"{kind}_us": statistics.median(found) for kind, found in times.items()}
+            result[name] = {f"{kind}_us": statistics.median(seconds_each) for kind, seconds_each in times.items()}
     return result
 
 
@@ -407,47 +407,55 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; return the exit status."""
     parser = make_parser(__doc__ or "", PEERS)
     parser.add_argument(
-        "--only", default="", metavar="TEXT", help="the case of this name, or cases with it in their names"
+        "--only", default="", metavar="TEXT", help="measure the case of this name, or cases whose name contains it"
     )
     kind = parser.add_mutually_exclusive_group()
-    kind.add_argument("--fixed", action="store_true", help="one program beside a program for each size")
-    kind.add_argument("--calls", action="store_true", help="what a call of another size costs")
-    kind.add_argument("--memory", action="store_true", help="memory over calls of random sizes")
+    kind.add_argument("--fixed", action="store_true", help="compare one program with a program for each size")
+    kind.add_argument("--calls", action="store_true", help="measure the cost of a call of another size")
+    kind.add_argument("--memory", action="store_true", help="measure the memory over calls of random sizes")
     number = parser.add_mutually_exclusive_group()
     number.add_argument(
-        "--count", type=int, default=0, metavar="N", help="calls of a stream (200) or for memory (1000), or sizes (20)"
+        "--count",
+        type=int,
+        default=0,
+        metavar="N",
+        help="number of calls of a stream (200) or for memory (1000), or of sizes (20)",
     )
-    number.add_argument("--sizes", nargs="+", metavar="N", help="of --fixed, such as 1 17, or 64x176 of two dimensions")
+    number.add_argument(
+        "--sizes", nargs="+", metavar="N", help="sizes for --fixed, such as 1 17, or 64x176 for two dimensions"
+    )
     options = parse_with(parser, argv, PEERS)
     named = [CASES[options.only]] if options.only in CASES else []
     cases = named or [case for name, case in CASES.items() if options.only in name]
     if not cases or (options.sizes and not options.fixed):
         parser.error("nothing to measure" if not cases else "--sizes are those of --fixed")
     try:
-        given = {case.name: [case.read(text) for text in options.sizes or ()] for case in cases}
+        sizes = {case.name: [case.read(text) for text in options.sizes or ()] for case in cases}
     except ValueError as error:
         parser.error(f"--sizes: {error}")
     os.environ["GRAPHC_CACHE"] = "off"  # what is compiled counts
-    report(options, cases, given)
+    report(options, cases, sizes)
     return 0
 
 
-def report(options: argparse.Namespace, cases: Sequence[Case], given: Mapping[str, Sequence[dict[str, int]]]) -> None:
+def report(
+    options: argparse.Namespace, cases: Sequence[Case], chosen_sizes: Mapping[str, Sequence[dict[str, int]]]
+) -> None:
     """Measure the cases at the sizes on the command line, if any, and print JSON or a table."""
     if options.fixed:
-        sizes = {c.name: given[c.name] or c.limits(options.count or 20) for c in cases}
-        found: Any = {c.name: run_fixed(c, sizes[c.name], options.rounds, options.seconds) for c in cases}
-        text = format_fixed(found)
+        sizes = {c.name: chosen_sizes[c.name] or c.limits(options.count or 20) for c in cases}
+        results: Any = {c.name: run_fixed(c, sizes[c.name], options.rounds, options.seconds) for c in cases}
+        text = format_fixed(results)
     elif options.calls:
-        found = run_calls(options.rounds)
-        text = format_calls(found)
+        results = run_calls(options.rounds)
+        text = format_calls(results)
     elif options.memory:
-        found = {c.name: run_memory(c, max(_FEW + 1, options.count or 1000)) for c in cases}
-        text = format_memory(found)
+        results = {c.name: run_memory(c, max(_FEW + 1, options.count or 1000)) for c in cases}
+        text = format_memory(results)
     else:
-        found = {c.name: run_stream(c, options.peers, options.count or 200) for c in cases}
-        text = format_streams(found, options.peers)
-    print(json.dumps(found, indent=1) if options.json else text)
+        results = {c.name: run_stream(c, options.peers, options.count or 200) for c in cases}
+        text = format_streams(results, options.peers)
+    print(json.dumps(results, indent=1) if options.json else text)
 
 
 if __name__ == "__main__":

@@ -36,14 +36,14 @@ def in_turns(calls: Calls, rounds: int, repeats: int) -> dict[str, float]:
     for call in calls.values():
         for _ in range(WARM_CALLS):
             call()
-    found: dict[str, list[float]] = {name: [] for name in calls}
+    seconds_by: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(rounds):
         for name, call in calls.items():
             start = time.perf_counter()
             for _ in range(repeats):
                 call()
-            found[name].append((time.perf_counter() - start) / repeats)
-    return {name: statistics.median(times) for name, times in found.items()}
+            seconds_by[name].append((time.perf_counter() - start) / repeats)
+    return {name: statistics.median(times) for name, times in seconds_by.items()}
 
 
 def compiled(model: Any, backend: Any, **options: Any) -> Any:
@@ -54,8 +54,8 @@ def compiled(model: Any, backend: Any, **options: Any) -> Any:
 def guards(module: Any, examples: Sequence[Any]) -> Any:
     """Return a backend that computes nothing, to measure Dynamo alone."""
     output = next(node for node in module.graph.nodes if node.op == "output")
-    made = tuple([torch.zeros(tuple(v.meta["example_value"].shape)) for v in output.args[0]])
-    return lambda *args: made
+    outputs = tuple([torch.zeros(tuple(v.meta["example_value"].shape)) for v in output.args[0]])
+    return lambda *args: outputs
 
 
 def nothing(module: Any, examples: Sequence[Any]) -> Any:
@@ -63,11 +63,11 @@ def nothing(module: Any, examples: Sequence[Any]) -> Any:
 
     def compiler(graph: Any, inputs: Sequence[Any]) -> Any:
         output = next(node for node in graph.graph.nodes if node.op == "output")
-        made = [torch.zeros(tuple(v.meta["val"].shape)) for v in output.args[0]]
+        outputs = [torch.zeros(tuple(v.meta["val"].shape)) for v in output.args[0]]
 
         def run(args: list[Any]) -> list[Any]:
             args.clear()
-            return list(made)
+            return list(outputs)
 
         run._boxed_call = True  # type: ignore[attr-defined]
         return run
@@ -111,8 +111,8 @@ def memory(model: Any, x: Any) -> tuple[int, int]:
     call = compiled(model, "graphc")
     with torch.no_grad():
         call(x)
-    made = [n for key, n in _prepared().items() if key not in before]
-    return sum(v.nbytes for v in model.state_dict().values()), sum(made)
+    prepared = [n for key, n in _prepared().items() if key not in before]
+    return sum(v.nbytes for v in model.state_dict().values()), sum(prepared)
 
 
 def _prepared() -> dict[int, int]:
@@ -139,18 +139,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="What a call through torch.compile costs.")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--inductor", action="store_true", help="time Inductor, too, which needs a C++ compiler")
+    parser.add_argument("--inductor", action="store_true", help="time Inductor, too; needs a C++ compiler")
     parser.add_argument("--only", choices=("tiny", "resnet"))
-    given = parser.parse_args()
-    torch.set_num_threads(given.threads)
-    graphc.set_num_threads(given.threads)
-    peers = {"eager": "eager"} | ({"inductor": "inductor"} if given.inductor else {})
-    if given.only != "resnet":
-        print(report("tiny model", tiny(given.rounds, peers), "guards", 1e-6, "us"))
-    if given.only != "tiny":
-        own, made = memory(build_resnet50(torch.nn).eval(), torch.randn(1, 3, 224, 224))
-        print(f"ResNet-50: {own / 1e6:.0f} MB of parameters and buffers, {made / 1e6:.0f} MB prepared of them")
-        print(report("ResNet-50", resnet(given.rounds), "frozen", 1e-3, "ms"))
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    graphc.set_num_threads(options.threads)
+    peers = {"eager": "eager"} | ({"inductor": "inductor"} if options.inductor else {})
+    if options.only != "resnet":
+        print(report("tiny model", tiny(options.rounds, peers), "guards", 1e-6, "us"))
+    if options.only != "tiny":
+        own, prepared = memory(build_resnet50(torch.nn).eval(), torch.randn(1, 3, 224, 224))
+        print(f"ResNet-50: {own / 1e6:.0f} MB of parameters and buffers, {prepared / 1e6:.0f} MB prepared of them")
+        print(report("ResNet-50", resnet(options.rounds), "frozen", 1e-3, "ms"))
 
 
 if __name__ == "__main__":

@@ -24,9 +24,9 @@ TOLERANCE, NARROW_TOLERANCE = 1e-3, 3e-2
 
 def agrees(result: Result) -> bool:
     """Return whether all contenders have the losses of the reference."""
-    known = result.errors.items()
+    errors = result.errors.items()
     narrow = (NARROW, AUTOCAST)
-    far = [name for name, error in known if not error <= (NARROW_TOLERANCE if name in narrow else TOLERANCE)]
+    far = [name for name, error in errors if not error <= (NARROW_TOLERANCE if name in narrow else TOLERANCE)]
     return not far and OWN not in result.problems
 
 
@@ -81,13 +81,19 @@ def _row(result: Result, names: Sequence[str]) -> list[str]:
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", default="", metavar="TEXT", help="loops whose name contains this")
-    parser.add_argument("--contenders", default=",".join(NAMES), metavar="NAMES", help="separated by commas")
-    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1, metavar="N", help="of every contender")
+    parser.add_argument("--only", default="", metavar="TEXT", help="measure only loops whose name contains this")
+    parser.add_argument(
+        "--contenders", default=",".join(NAMES), metavar="NAMES", help="contenders, separated by commas"
+    )
+    parser.add_argument(
+        "--threads", type=int, default=os.cpu_count() or 1, metavar="N", help="number of threads of every contender"
+    )
     parser.add_argument("--rounds", type=int, default=5, metavar="R")
     parser.add_argument("--seconds", type=float, default=1.0, help="length of one contender's turn in a round")
-    parser.add_argument("--limit", type=float, default=1800, metavar="SECONDS", help="for one loop")
-    parser.add_argument("--json", action="store_true", help="print everything that was measured as JSON")
+    parser.add_argument(
+        "--limit", type=float, default=1800, metavar="SECONDS", help="time limit for one loop in seconds"
+    )
+    parser.add_argument("--json", action="store_true", help="print all measurements as JSON")
     options = parser.parse_args(argv)
     options.contenders = [name for name in options.contenders.split(",") if name]
     unknown = set(options.contenders) - set(NAMES)

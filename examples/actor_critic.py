@@ -37,8 +37,8 @@ def losses(output, action, worth):
 def move(state: np.ndarray, action: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Places and speeds after a push, and the rewards: less the farther a ball is from the middle."""
     speed = 0.9 * state[:, 1] + PUSHES[action]
-    place = np.clip(state[:, 0] + speed, -2, 2)
-    return np.stack([place, speed], 1), -np.abs(place)
+    position = np.clip(state[:, 0] + speed, -2, 2)
+    return np.stack([position, speed], 1), -np.abs(position)
 
 
 def main() -> None:

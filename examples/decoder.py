@@ -22,19 +22,19 @@ class Attention(nn.Module):
         for name in ("keys", "values"):
             self.register_buffer(name, gc.zeros(ROWS, heads, PLACES, self.size), persistent=False)
 
-    def forward(self, x: gc.Tensor, place: int | None = None) -> gc.Tensor:
+    def forward(self, x: gc.Tensor, position: int | None = None) -> gc.Tensor:
         rows, count, width = x.shape
         query, key, value = self.parts(x).view(rows, count, 3, self.heads, self.size).permute(2, 0, 3, 1, 4)
-        if place is None:  # training: nothing came before
-            found = F.scaled_dot_product_attention(query, key, value, is_causal=True)
+        if position is None:  # training: nothing came before
+            attended = F.scaled_dot_product_attention(query, key, value, is_causal=True)
         else:
-            end = place + count
-            self.keys[:rows, :, place:end] = key
-            self.values[:rows, :, place:end] = value
-            seen = gc.arange(end)[None, :] <= gc.arange(place, end)[:, None]
+            end = position + count
+            self.keys[:rows, :, position:end] = key
+            self.values[:rows, :, position:end] = value
+            visible = gc.arange(end)[None, :] <= gc.arange(position, end)[:, None]
             keys, values = self.keys[:rows, :, :end], self.values[:rows, :, :end]
-            found = F.scaled_dot_product_attention(query, keys, values, attn_mask=seen)
-        return self.out(found.transpose(1, 2).reshape(rows, count, width))
+            attended = F.scaled_dot_product_attention(query, keys, values, attn_mask=visible)
+        return self.out(attended.transpose(1, 2).reshape(rows, count, width))
 
 
 class Decoder(nn.Module):
@@ -50,11 +50,11 @@ class Decoder(nn.Module):
         )
         self.norm, self.head = nn.RMSNorm(width), nn.Linear(width, CHARACTERS, bias=False)
 
-    def hidden(self, tokens: gc.Tensor, place: int | None = None) -> gc.Tensor:
-        first = 0 if place is None else place
+    def hidden(self, tokens: gc.Tensor, position: int | None = None) -> gc.Tensor:
+        first = 0 if position is None else position
         x = self.tokens(tokens) + self.places(gc.arange(first, first + tokens.shape[1]))
         for i, (attention, perceptron) in enumerate(zip(self.attentions, self.perceptrons, strict=True)):
-            x = x + attention(self.norms[2 * i](x), place)
+            x = x + attention(self.norms[2 * i](x), position)
             x = x + perceptron(self.norms[2 * i + 1](x))
         return self.norm(x)
 

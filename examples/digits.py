@@ -30,12 +30,12 @@ def find_file(folder: Path, name: str) -> Path:
     raise FileNotFoundError(f"{folder} has neither {name} nor {name}.gz")
 
 
-def read_mnist(folder: Path, part: str) -> tuple[Images, Labels]:
+def read_mnist(folder: Path, subset: str) -> tuple[Images, Labels]:
     """Return the images and labels of ``train`` or ``t10k``; raise ValueError where they do not fit together."""
-    images = read_idx(find_file(folder, f"{part}-images-idx3-ubyte"))
-    labels = read_idx(find_file(folder, f"{part}-labels-idx1-ubyte"))
+    images = read_idx(find_file(folder, f"{subset}-images-idx3-ubyte"))
+    labels = read_idx(find_file(folder, f"{subset}-labels-idx1-ubyte"))
     if images.shape != (len(labels), 28, 28) or labels.ndim != 1 or labels.max(initial=0) > 9:
-        raise ValueError(f"{folder}: {part} images {images.shape} and labels {labels.shape} are no MNIST pair")
+        raise ValueError(f"{folder}: {subset} images {images.shape} and labels {labels.shape} are no MNIST pair")
     return normalise(images / np.float32(255)), labels.astype(np.int64)
 
 

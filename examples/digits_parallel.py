@@ -37,16 +37,16 @@ def train(model: DistributedDataParallel, images: digits.Images, labels: digits.
 def accuracy(net: Net, images: digits.Images, labels: digits.Labels) -> float:
     """Return the accuracy on all images; each process classifies its shard of them."""
     with gc.no_grad():
-        found = gc.compile(net.eval())(gc.tensor(images[dist.rank() :: dist.size()])).numpy().argmax(axis=1)
-    right = int((found == labels[dist.rank() :: dist.size()]).sum())
+        predicted = gc.compile(net.eval())(gc.tensor(images[dist.rank() :: dist.size()])).numpy().argmax(axis=1)
+    right = int((predicted == labels[dist.rank() :: dist.size()]).sum())
     return dist.reduced(gc.tensor(right)).item() / len(labels)
 
 
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, help="folder of MNIST's IDX files; default: scikit-learn's digits")
-    parser.add_argument("--epochs", type=int, help="default: 20, or 3 with --data")
-    parser.add_argument("--out", type=Path, help="file for the weights")
+    parser.add_argument("--epochs", type=int, help="number of epochs (default: 20, or 3 with --data)")
+    parser.add_argument("--out", type=Path, help="write the weights to this file")
     args = parser.parse_args(argv)
     dist.init()
     images, labels, test_images, test_labels = digits.load(args.data)

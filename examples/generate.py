@@ -39,27 +39,27 @@ def compare(eager: generator.Generator, model: Any, rows: int, args: argparse.Na
             return generator.generate(call, prompt, count, generator.settings(args.temperature, args.top_k, args.top_p))
 
     run(model, 2)
-    found, first, others = run(model, args.tokens)
+    text, first, others = run(model, args.tokens)
     return {
         "rows": rows,
         "prompt_tokens_per_second": prompt.size / first,
-        "tokens_per_second": (found.size - rows) / others,
-        "same_as_eager": np.array_equal(run(eager, args.tokens)[0], found),
-        "texts": [bytes(row.astype(np.uint8)).decode("ascii") for row in found],
+        "tokens_per_second": (text.size - rows) / others,
+        "same_as_eager": np.array_equal(run(eager, args.tokens)[0], text),
+        "texts": [bytes(row.astype(np.uint8)).decode("ascii") for row in text],
     }
 
 
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--prompt", default="def main(", help="what the text begins with, ASCII")
+    parser.add_argument("--prompt", default="def main(", help="beginning of the text, ASCII")
     numbers = {"steps": 300, "tokens": 100, "seed": 0, "temperature": 0.8, "top-k": 40, "top-p": 0.95}
     for name, default in numbers.items():
         parser.add_argument(f"--{name}", type=type(default), default=default, help=f"default: {default}")
     parser.add_argument("--out", type=Path, default=Path("out"), help="folder for the model file (default: out)")
-    parser.add_argument("--json", action="store_true", help="figures and texts as JSON")
+    parser.add_argument("--json", action="store_true", help="print figures and texts as JSON")
     args = parser.parse_args(argv)
     if not (args.prompt and args.prompt.isascii() and 2 <= args.tokens <= PLACES - BLOCK - len(args.prompt)):
-        parser.error(f"a prompt is ASCII, and with 2 tokens or more it takes at most {PLACES - BLOCK} places")
+        parser.error(f"a prompt is ASCII, and with 2 tokens or more it takes at most {PLACES - BLOCK} positions")
     args.out.mkdir(parents=True, exist_ok=True)
     gc.manual_seed(0)
     eager, path = generator.Generator(Decoder()), args.out / "generate.gcm"

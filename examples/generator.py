@@ -13,11 +13,11 @@ from decoder import BLOCK, CHARACTERS, PLACES, ROWS, Decoder
 import graphc as gc
 from graphc import nn
 
-Call = Callable[..., Any]  # (tokens, place, temperature, top_k, top_p) to the next token of each row
+Call = Callable[..., Any]  # (tokens, position, temperature, top_k, top_p) to the next token of each row
 
 
 class Generator(nn.Module):
-    """Sampler of tokens from ``place`` on, up to the one after the last token, with random numbers per row. A token
+    """Sampler of tokens from ``position`` on, up to the one after the last token, with random numbers per row. A token
     outside of the ``top_k`` most likely ones, or after a share of ``top_p``, is never drawn."""
 
     def __init__(self, decoder: Decoder):
@@ -25,16 +25,16 @@ class Generator(nn.Module):
         self.decoder = decoder
 
     def forward(
-        self, tokens: gc.Tensor, place: int, temperature: gc.Tensor, top_k: gc.Tensor, top_p: gc.Tensor
+        self, tokens: gc.Tensor, position: int, temperature: gc.Tensor, top_k: gc.Tensor, top_p: gc.Tensor
     ) -> gc.Tensor:
-        logits = self.decoder.head(self.decoder.hidden(tokens, place)[:, -1])
+        logits = self.decoder.head(self.decoder.hidden(tokens, position)[:, -1])
         likely, order = logits.sort(-1, descending=True)
         shares = (likely / temperature).softmax(-1)
         before = shares.cumsum(-1) - shares
-        kept = (gc.arange(CHARACTERS) < top_k) & (before < top_p)
+        allowed = (gc.arange(CHARACTERS) < top_k) & (before < top_p)
         # The least of exponential waiting times, each divided by its share, is drawn as often as the shares say.
         waits = gc.empty_like(shares).exponential_()
-        chosen = (shares / waits).masked_fill(~kept, -1.0).argmax(-1, keepdim=True)
+        chosen = (shares / waits).masked_fill(~allowed, -1.0).argmax(-1, keepdim=True)
         return order.gather(-1, chosen)
 
 
@@ -48,20 +48,20 @@ def settings(temperature: float = 1.0, top_k: int = CHARACTERS, top_p: float = 1
 
 
 def export(generator: Generator, path: Path) -> None:
-    """One file for all numbers of rows, tokens of a call and places."""
+    """Write one file for all numbers of rows, tokens per call and positions."""
     rows, count = gc.Dim("rows", 1, ROWS, hint=1), gc.Dim("count", 1, BLOCK, hint=1)
-    dims = {"tokens": (rows, count), "place": gc.Dim("place", 0, PLACES - BLOCK)}
+    dims = {"tokens": (rows, count), "position": gc.Dim("position", 0, PLACES - BLOCK)}
     gc.export(generator.eval(), gc.zeros(1, 2, dtype=gc.int64), PLACES // 4, *settings(), path=path, dims=dims)
 
 
-def generate(model: Call, prompt: np.ndarray, count: int, given: list[gc.Tensor]) -> tuple[np.ndarray, float, float]:
+def generate(model: Call, prompt: np.ndarray, count: int, choice: list[gc.Tensor]) -> tuple[np.ndarray, float, float]:
     """Generate ``count`` tokens after a prompt [rows, length]; return them with the seconds for the prompt and for the
     tokens."""
-    begun, token = time.perf_counter(), gc.zeros(0)
-    for place in range(0, prompt.shape[1], BLOCK):
-        token = model(gc.tensor(prompt[:, place : place + BLOCK].copy()), place, *given)
-    found, first = [token.numpy()], time.perf_counter()
-    for place in range(prompt.shape[1], prompt.shape[1] + count - 1):
-        token = model(token, place, *given)
-        found.append(token.numpy())
-    return np.concatenate(found, axis=1), first - begun, time.perf_counter() - first
+    start_time, token = time.perf_counter(), gc.zeros(0)
+    for position in range(0, prompt.shape[1], BLOCK):
+        token = model(gc.tensor(prompt[:, position : position + BLOCK].copy()), position, *choice)
+    tokens, first = [token.numpy()], time.perf_counter()
+    for position in range(prompt.shape[1], prompt.shape[1] + count - 1):
+        token = model(token, position, *choice)
+        tokens.append(token.numpy())
+    return np.concatenate(tokens, axis=1), first - start_time, time.perf_counter() - first

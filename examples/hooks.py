@@ -49,7 +49,7 @@ class Monitor:
 
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=20, help="eager training steps that are watched")
+    parser.add_argument("--steps", type=int, default=20, help="number of eager training steps to watch")
     args = parser.parse_args(argv)
     images, labels, _, _ = digits.load(None)
     gc.manual_seed(0)

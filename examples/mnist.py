@@ -29,9 +29,9 @@ def train(net: Net, images: digits.Images, labels: digits.Labels, epochs: int) -
 
 
 def classify(model, images: digits.Images) -> np.ndarray:
-    parts = np.array_split(images, -(-len(images) // 500))
+    chunks = np.array_split(images, -(-len(images) // 500))
     with gc.no_grad():
-        return np.concatenate([model(gc.tensor(part)).numpy().argmax(axis=1) for part in parts])
+        return np.concatenate([model(gc.tensor(chunk)).numpy().argmax(axis=1) for chunk in chunks])
 
 
 def compare(net: Net, images: digits.Images, labels: digits.Labels) -> None:
@@ -61,8 +61,8 @@ def run_export(net: Net, images: digits.Images, labels: digits.Labels, out: Path
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, help="folder of MNIST's IDX files; default: scikit-learn's digits")
-    parser.add_argument("--epochs", type=int, help="default: 40, or 3 with --data")
-    parser.add_argument("--out", type=Path, default=Path("out"), help="folder for what is written (default: out)")
+    parser.add_argument("--epochs", type=int, help="number of epochs (default: 40, or 3 with --data)")
+    parser.add_argument("--out", type=Path, default=Path("out"), help="output folder (default: out)")
     args = parser.parse_args(argv)
     args.out.mkdir(parents=True, exist_ok=True)
     images, labels, test_images, test_labels = digits.load(args.data)

@@ -33,8 +33,8 @@ def train(net: Net, loader: DataLoader, monitor: Monitor, steps: int) -> None:
 
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=60, help="training steps, in eager mode")
-    parser.add_argument("--out", type=Path, default=Path("out"), help="folder for what is written (default: out)")
+    parser.add_argument("--steps", type=int, default=60, help="number of training steps, in eager mode")
+    parser.add_argument("--out", type=Path, default=Path("out"), help="output folder (default: out)")
     args = parser.parse_args(argv)
     args.out.mkdir(parents=True, exist_ok=True)
     images, labels, _, _ = digits.load(None)

@@ -130,9 +130,9 @@ def table(outcomes: Sequence[Outcome]) -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the suite; return the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--suite", type=Path, required=True, help="a checkout of data-apis/array-api-tests")
-    parser.add_argument("--max-examples", type=int, default=100, help="examples of each test")
-    parser.add_argument("--only", help="a part of the names of tests, as pytest's -k")
+    parser.add_argument("--suite", type=Path, required=True, help="folder with a checkout of data-apis/array-api-tests")
+    parser.add_argument("--max-examples", type=int, default=100, help="number of examples for each test")
+    parser.add_argument("--only", help="run only tests whose name matches, as pytest's -k")
     options = parser.parse_args(argv)
     outcomes = judged(run(options.suite, options.max_examples, options.only), exclusions(EXCLUSIONS.read_text("utf-8")))
     wrong = [o for o in outcomes if o.kind in ("failed", "excluded, passed")]

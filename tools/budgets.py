@@ -158,10 +158,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Compare or record; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tools.budgets", description=(__doc__ or "").partition("\n")[0])
     names = [IMPORT, *WORKLOADS]
-    parser.add_argument("--models", type=names_of(names), default=names, metavar="A,B", help="of models, and import")
-    parser.add_argument("--write", action="store_true", help="record what differs")
-    parser.add_argument("--reason", default="", help="why it differs, in one line")
-    parser.add_argument("--json", action="store_true", help="print the figures, compare nothing")
+    parser.add_argument(
+        "--models", type=names_of(names), default=names, metavar="A,B", help="names of models, or import (default: all)"
+    )
+    parser.add_argument("--write", action="store_true", help="record the figures that differ")
+    parser.add_argument("--reason", default="", help="reason for the change, in one line")
+    parser.add_argument("--json", action="store_true", help="print the figures without comparing them")
     options = parser.parse_args(argv)
     if options.write and not options.reason.strip():
         parser.error("a new figure needs a line of reason: --reason TEXT")

@@ -145,7 +145,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Measure and compare; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tools.call_cost", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--cases", type=names_of(list(CASES)), default=list(CASES), metavar="A,B")
-    parser.add_argument("--quick", action="store_true", help=f"{QUICK_MANY} calls instead of {MANY}")
+    parser.add_argument("--quick", action="store_true", help=f"make {QUICK_MANY} calls instead of {MANY}")
     parser.add_argument("--against", metavar="COMMIT", help="measure this commit too")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--run", action="store_true", help=argparse.SUPPRESS)

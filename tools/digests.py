@@ -108,11 +108,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--targets", type=names_of(tuple(named_targets())), default=["avx512", "avx2", "sse2", "neon"], metavar="A,B"
     )
-    parser.add_argument("--models", type=names_of(cases.names()), metavar="A,B", help="of the models, examples, random")
-    parser.add_argument("--quick", action="store_true", help="few graphs, no object code")
+    parser.add_argument(
+        "--models", type=names_of(cases.names()), metavar="A,B", help="models and examples to digest, or random"
+    )
+    parser.add_argument("--quick", action="store_true", help="take few graphs, without object code")
     parser.add_argument("--json", action="store_true", help="print JSON for --compare")
-    parser.add_argument("--compare", type=Path, metavar="FILE", help="exit 1 when something differs from this JSON")
-    parser.add_argument("--first", action="store_true", help="with --compare: stop at the first difference")
+    parser.add_argument("--compare", type=Path, metavar="FILE", help="exit 1 if a digest differs from this JSON file")
+    parser.add_argument("--first", action="store_true", help="stop --compare at the first difference")
     options = parser.parse_args(argv)
     os.environ.update(GRAPHC_CACHE="off", GRAPHC_COMPILE_THREADS="1", GRAPHC_PROGRESS="off")
     models = options.models or ([*cases.QUICK, cases.RANDOM] if options.quick else cases.names())

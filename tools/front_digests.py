@@ -263,9 +263,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         prog="python -m tools.front_digests", description=(__doc__ or "").partition("\n")[0]
     )
     parser.add_argument("--json", action="store_true", help="print JSON for --compare")
-    parser.add_argument("--compare", type=Path, metavar="FILE", help="exit 1 when something differs from this JSON")
-    parser.add_argument("--first", action="store_true", help="with --compare: stop at the first difference")
-    parser.add_argument("--calls", action="store_true", help="print functions and package changes of the first calls")
+    parser.add_argument("--compare", type=Path, metavar="FILE", help="exit 1 if a digest differs from this JSON file")
+    parser.add_argument("--first", action="store_true", help="stop --compare at the first difference")
+    parser.add_argument(
+        "--calls", action="store_true", help="count the functions and package changes of the first calls"
+    )
     options = parser.parse_args(argv)
     os.environ.update(GRAPHC_CACHE="off", GRAPHC_COMPILE_THREADS="1", GRAPHC_THREADS="1", GRAPHC_PROGRESS="off")
     if options.calls:

@@ -239,10 +239,12 @@ def table(report: dict[str, Any], suite_parts: Sequence[Part] = PARTS) -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     """Return the command: 0 where no part failed, 1 where one did, 3 where the device cannot be used."""
     parser = argparse.ArgumentParser("python -m tools.gpu_suite", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--minutes", type=float, default=10.0, help="for all parts together (10)")
-    parser.add_argument("--out", type=Path, help="the file of JSON that the report is written to")
-    parser.add_argument("--device", default="cuda", help="cuda (default), cuda:1; cuda-emu is a dry run")
-    parser.add_argument("--only", action="append", choices=[p.name for p in PARTS], help="again for several (all)")
+    parser.add_argument("--minutes", type=float, default=10.0, help="time limit for all parts together (10)")
+    parser.add_argument("--out", type=Path, help="write the report to this JSON file")
+    parser.add_argument("--device", default="cuda", help="cuda (default) or cuda:1; cuda-emu for a dry run")
+    parser.add_argument(
+        "--only", action="append", choices=[p.name for p in PARTS], help="run only this part; repeat for several"
+    )
     options = parser.parse_args(argv)
     plan = Plan(options.device, options.minutes)
 

@@ -394,8 +394,8 @@ FIGURES = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the figures; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tools.house", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--list", action="store_true", help="show each place")
-    parser.add_argument("--json", action="store_true", help="the figures as JSON")
+    parser.add_argument("--list", action="store_true", help="show each violation")
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     options = parser.parse_args(argv)
     modules = read_modules()
     violations = {name: figure(modules) for name, figure in FIGURES.items()}

@@ -291,8 +291,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.mutants", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=200)
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="start no mutant after this time")
-    parser.add_argument("--paths", nargs="+", default=list(PATHS), help=f"what is changed (default: {' '.join(PATHS)})")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="start no further mutant after this time")
+    parser.add_argument(
+        "--paths", nargs="+", default=list(PATHS), help=f"files and folders to change (default: {' '.join(PATHS)})"
+    )
     parser.add_argument("--groups", type=int, choices=range(1, GROUPS + 1), default=GROUPS)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--results", type=Path, default=Path("mutants.jsonl"))

@@ -214,7 +214,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         prog="python -m tools.plain_english", description=(__doc__ or "").partition("\n")[0]
     )
     parser.add_argument("root", nargs="?", type=Path, default=Path("graphc"), help="folder of Python sources")
-    parser.add_argument("--worst", type=int, default=0, metavar="N", help="list the N files that hold most of each")
+    parser.add_argument(
+        "--worst", type=int, default=0, metavar="N", help="list the N files with the most hits of each figure"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args(argv)
     if not options.root.is_dir():

@@ -230,7 +230,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return 1 where a test failed."""
     parser = argparse.ArgumentParser(prog="python -m tools.test_times", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--write", action="store_true", help="write docs/test_times.md instead of printing")
-    parser.add_argument("--read", type=Path, nargs="+", metavar="FILE", help="take the times of `pytest --times=FILE`")
+    parser.add_argument(
+        "--read", type=Path, nargs="+", metavar="FILE", help="read the times that `pytest --times=FILE` wrote"
+    )
     options, rest = parser.parse_known_args(arguments)
     times = read_times(*options.read) if options.read else run_tests(rest)
     page = format_page(times, machine_name())

@@ -43,11 +43,11 @@ def recorded_step(step: Callable[[], Any]) -> dict[str, Any]:
         begin = time.perf_counter()
         step()
         end = time.perf_counter()
-    found: dict[str, dict[str, Any]] = {}
+    times: dict[str, dict[str, Any]] = {}
     for span in spans:
-        bucket = found.setdefault(span.name, {"name": span.name, "nbytes": span.nbytes})
+        bucket = times.setdefault(span.name, {"name": span.name, "nbytes": span.nbytes})
         bucket[span.kind] = (span.begin - begin, span.end - begin)
-    return {"begin": begin, "seconds": end - begin, "buckets": [b for b in found.values() if len(b) == 5]}
+    return {"begin": begin, "seconds": end - begin, "buckets": [b for b in times.values() if len(b) == 5]}
 
 
 def plan_of(name: str, samples: int, recorded: Mapping[str, Any]) -> Plan:

@@ -72,8 +72,8 @@ class Network:
     def levels(self, ranks: int) -> list[Level]:
         """Return the levels of a collective: first within each machine, then between machines."""
         near = min(ranks, self.per_node)
-        found = [Level(near, self.local), Level(-(-ranks // near), self.remote)]
-        return [level for level in found if level.count > 1]
+        chain = [Level(near, self.local), Level(-(-ranks // near), self.remote)]
+        return [level for level in chain if level.count > 1]
 
     def half(self, ranks: int, algorithm: str) -> Cost:
         """Return a reduce-scatter or an all-gather. Between machines each rank has only its part of the bytes, and all
@@ -118,11 +118,11 @@ def _least(columns: np.ndarray) -> tuple[np.ndarray, float]:
     best, least = np.zeros(columns.shape[1]), inf
     for count in range(1, columns.shape[1] + 1):
         for chosen in map(list, combinations(range(columns.shape[1]), count)):
-            part, *_ = np.linalg.lstsq(columns[:, chosen], np.ones(len(columns)), rcond=None)
-            error = float(((columns[:, chosen] @ part - 1) ** 2).sum())
-            if part.min() >= 0 and error < least * (1 - 1e-9):
+            factors, *_ = np.linalg.lstsq(columns[:, chosen], np.ones(len(columns)), rcond=None)
+            error = float(((columns[:, chosen] @ factors - 1) ** 2).sum())
+            if factors.min() >= 0 and error < least * (1 - 1e-9):
                 best, least = np.zeros(columns.shape[1]), error
-                best[chosen] = part
+                best[chosen] = factors
     return best, least
 
 
@@ -138,19 +138,19 @@ def errors(times: Mapping[int, float], cost: Cost) -> dict[int, float]:
 def interpolated(times: Mapping[int, float]) -> Cost:
     """Return a cost that takes the measured times, a power law between them, and the nearest speed beyond them."""
     sizes = sorted(times)
-    known = np.log([times[s] for s in sizes])
+    logarithms = np.log([times[s] for s in sizes])
 
     def cost(nbytes: float) -> float:
         if nbytes > sizes[-1]:
             return times[sizes[-1]] * nbytes / sizes[-1]
-        return float(np.exp(np.interp(np.log(max(nbytes, 1)), np.log(sizes), known)))
+        return float(np.exp(np.interp(np.log(max(nbytes, 1)), np.log(sizes), logarithms)))
 
     return cost
 
 
 def sizes_until(most: int, least: int = 4 << 10, factor: int = 4) -> Sequence[int]:
     """Return the sizes of measured messages in bytes, each ``factor`` times the previous one."""
-    found = [least]
-    while found[-1] * factor <= most:
-        found.append(found[-1] * factor)
-    return found
+    sizes = [least]
+    while sizes[-1] * factor <= most:
+        sizes.append(sizes[-1] * factor)
+    return sizes

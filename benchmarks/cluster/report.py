@@ -33,12 +33,12 @@ def times_of(row: Row) -> dict[int, float]:
 
 def plans_of(measured: Measured) -> dict[str, Plan]:
     """Return the recorded plans by case, each on the fewest ranks, at the speed of a rank alone."""
-    found: dict[str, Plan] = {}
+    plans: dict[str, Plan] = {}
     for row in sorted(rows_of(measured, "training", OWN), key=lambda r: r["ranks"]):
-        if row["plan"] and row["case"] not in found:
+        if row["plan"] and row["case"] not in plans:
             plan = plan_of(row["case"], row["samples"], row["plan"])
-            found[row["case"]] = slower(plan, min(row["seconds"]["silent"]) / plan.seconds)
-    return found
+            plans[row["case"]] = slower(plan, min(row["seconds"]["silent"]) / plan.seconds)
+    return plans
 
 
 @dataclass(frozen=True)
@@ -75,12 +75,12 @@ class Training:
 
 def trainings(measured: Measured) -> list[Training]:
     """Return all measured steps."""
-    found = []
+    steps = []
     for row in rows_of(measured, "training"):
         best = {kind: min(row["seconds"][kind]) for kind in ("alone", "beside", "parallel", "reduction")}
         facts = row["case"], row["peer"], row["ranks"], row["samples"]
-        found.append(Training(*facts, **best))
-    return found
+        steps.append(Training(*facts, **best))
+    return steps
 
 
 @dataclass(frozen=True)
@@ -120,15 +120,15 @@ def checked(measured: Measured) -> Checks:
     fewest = min(reductions)
     link = fit(reductions[fewest], fewest)
     costs = {ranks: _ring(link, ranks, fewest, measured["cores"]) for ranks in reductions}
-    found = {ranks: errors(times, costs[ranks]) for ranks, times in reductions.items()}
+    ring_errors = {ranks: errors(times, costs[ranks]) for ranks, times in reductions.items()}
     plans, steps = plans_of(measured), []
     for row in trainings(measured):
         if row.peer == OWN and row.case in plans and row.ranks in reductions:
             plan = slower(plans[row.case], row.beside / row.alone)
-            known, line = interpolated(reductions[row.ranks]), costs[row.ranks]
-            predicted, fitted = (plain(plan, cost, overlap=0.0).seconds for cost in (known, line))
+            measured_cost, line = interpolated(reductions[row.ranks]), costs[row.ranks]
+            predicted, fitted = (plain(plan, cost, overlap=0.0).seconds for cost in (measured_cost, line))
             steps.append(StepCheck(row.case, row.ranks, row.parallel, predicted, fitted))
-    return Checks(link, fewest, found, steps)
+    return Checks(link, fewest, ring_errors, steps)
 
 
 def _ring(link: Link, ranks: int, fewest: int, cores: int) -> Cost:
@@ -150,8 +150,8 @@ def on_paper(measured: Measured, assumed: Sequence[Assumed]) -> Paper:
 def paper_as_json(paper: Paper) -> list[dict[str, Any]]:
     """Return the predictions as JSON data."""
     return [
-        {**asdict(assumed), "cases": {case: [asdict(row) for row in rows] for case, rows in found.items()}}
-        for assumed, found in paper
+        {**asdict(assumed), "cases": {case: [asdict(row) for row in rows] for case, rows in cases.items()}}
+        for assumed, cases in paper
     ]
 
 
@@ -161,7 +161,7 @@ def paper_as_json(paper: Paper) -> list[dict[str, Any]]:
 def report(measured: Measured, checks: Checks, paper: Paper) -> str:
     """Return all tables in Markdown."""
     note = measured.get("note", "")
-    parts = [
+    sections = [
         f"{measured['cpu']}, {measured['cores']} cores, each rank on one; {measured['rounds']} rounds. {note}".rstrip(),
         "## All-reduces",
         *_reductions(measured, checks),
@@ -175,7 +175,7 @@ def report(measured: Measured, checks: Checks, paper: Paper) -> str:
     problems = [
         f"{r['mode']} {r.get('case', '')} {r['peer']}: {r['problem']}" for r in measured["rows"] if "problem" in r
     ]
-    return "\n\n".join([*parts, *problems])
+    return "\n\n".join([*sections, *problems])
 
 
 def _ms(seconds: float) -> str:
@@ -189,9 +189,9 @@ def _reductions(measured: Measured, checks: Checks) -> list[str]:
     modelled = [f"model, {n}" for n in checks.reductions]
     lines = []
     for nbytes in sizes:
-        found = [times_of(row).get(nbytes) for row in rows]
+        seconds = [times_of(row).get(nbytes) for row in rows]
         off = [errors_.get(nbytes) for errors_ in checks.reductions.values()]
-        cells = ["-" if t is None else _ms(t) for t in found] + ["-" if e is None else f"{e:+.0%}" for e in off]
+        cells = ["-" if t is None else _ms(t) for t in seconds] + ["-" if e is None else f"{e:+.0%}" for e in off]
         lines.append([f"{nbytes >> 10} KiB", *cells])
     link = checks.local
     said = (
@@ -239,16 +239,16 @@ def _paper(measured: Measured, assumed: Assumed, cases: Mapping[str, list[PaperR
         f"{_link_text(local)}. Computing continues for {assumed.overlap:.0%} of the time of reductions. The table uses "
         "the better of ring and tree. *Exposed* is the time that computing waits."
     )
-    plans, parts = plans_of(measured), [said]
+    plans, sections = plans_of(measured), [said]
     for case, rows in cases.items():
         plan = plans[case]
-        parts.append(
+        sections.append(
             f"{case}: {plan.samples} samples and {_ms(plan.seconds / speed)} ms of computing per rank, "
             f"{len(plan.buckets)} buckets of {plan.nbytes / 1e6:.4g} MB together"
         )
         lines = [_paper_line(*pair) for pair in zip(rows[::2], rows[1::2], strict=True)]
-        parts.append("\n".join(table(_PAPER, lines)))
-    return parts
+        sections.append("\n".join(table(_PAPER, lines)))
+    return sections
 
 
 def _link_text(link: Link) -> str:

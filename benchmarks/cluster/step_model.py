@@ -98,13 +98,13 @@ def sharded(plan: Plan, half: Cost, ranks: int, overlap: float = 1.0) -> Step:
     """Return a step with ZeRO-1 (S. Rajbhandari et al., ZeRO: memory optimizations toward training trillion parameter
     models, 2020): buckets are reduce-scattered, each rank updates its part of them, and the parts are gathered before
     the step ends. ``half``: of a reduce-scatter or an all-gather."""
-    run, parts, at = _Run(overlap), _updates(plan), 0.0
+    run, updates, at = _Run(overlap), _updates(plan), 0.0
     ends = [run.begin(f"scatter {i}", b.ready, half(b.nbytes)) for i, b in enumerate(plan.buckets)]
     gathered = []
     for index, (bucket, end) in enumerate(zip(plan.buckets, ends, strict=True)):
         at = max(at, plan.buckets[0].needed)
         run.wait(at, end)
-        at += parts[index] / ranks
+        at += updates[index] / ranks
         gathered.append(run.begin(f"gather {index}", at, half(bucket.nbytes)))
     seconds = plan.seconds - plan.update * (1 - 1 / ranks)
     for end in gathered:
@@ -165,9 +165,9 @@ def scale(plan: Plan, assumed: Assumed) -> list[Row]:
     rows, plan = [], slower(plan, 1 / assumed.speed)
     for count in assumed.ranks:
         for kind in (PLAIN, ZERO):
-            found = {a: _one(plan, assumed, count, a, kind) for a in ALGORITHMS}
-            best = min(found, key=lambda a: found[a].seconds)
-            step = found[best]
+            candidates = {a: _one(plan, assumed, count, a, kind) for a in ALGORITHMS}
+            best = min(candidates, key=lambda a: candidates[a].seconds)
+            step = candidates[best]
             row = Row(count, kind, best, step.seconds, step.efficiency(plan), step.exposed, step.communication)
             rows.append(row)
     return rows

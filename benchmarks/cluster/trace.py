@@ -29,20 +29,20 @@ def chrome_trace(name: str, ranks: Sequence[dict[str, Any]]) -> dict[str, Any]:
 def pieces(rank: dict[str, Any]) -> list[tuple[int, str, float, float]]:
     """Return the row, name, beginning and end, in seconds, of each activity of a rank in a step; it computes between
     waits."""
-    found: list[tuple[int, str, float, float]] = []
+    activities: list[tuple[int, str, float, float]] = []
     for bucket in rank["buckets"]:
-        found.append((REDUCTIONS, f"{bucket['name']}, {bucket['nbytes']} bytes", *bucket[REDUCE]))
+        activities.append((REDUCTIONS, f"{bucket['name']}, {bucket['nbytes']} bytes", *bucket[REDUCE]))
     cuts = sorted([(*b[WAIT], f"wait for {b['name']}") for b in rank["buckets"]])
     starts = sorted(b[START][0] for b in rank["buckets"])
     at = 0.0
     for begin, end, what in [*cuts, (rank["seconds"], rank["seconds"], "")]:
         for stop in [*(s for s in starts if at < s < begin), begin]:
-            found.append((COMPUTE, "compute", at, stop))
+            activities.append((COMPUTE, "compute", at, stop))
             at = stop
         if what:
-            found.append((COMPUTE, what, begin, end))
+            activities.append((COMPUTE, what, begin, end))
         at = max(at, end)
-    return [piece for piece in found if piece[3] > piece[2]]
+    return [piece for piece in activities if piece[3] > piece[2]]
 
 
 def _event(rank: int, row: int, name: str, begin: float, end: float, offset: float) -> dict[str, Any]:

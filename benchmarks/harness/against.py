@@ -79,9 +79,11 @@ def run(commit: str, workloads: Sequence[str], turns: Turns, tell: Tell, module:
         rows = []
         for workload in workloads:
             processes.update({name: start(name) for name, process in processes.items() if not process.alive})
-            with tempfile.TemporaryDirectory(dir=folder) as place:
+            with tempfile.TemporaryDirectory(dir=folder) as folder_name:
                 rows.append(
-                    measure(workload, processes, Path(place), environments[NOW], turns.rounds, turns.seconds, tell)
+                    measure(
+                        workload, processes, Path(folder_name), environments[NOW], turns.rounds, turns.seconds, tell
+                    )
                 )
         return rows
 

@@ -68,9 +68,9 @@ def limits_note(target: str, names: Sequence[str]) -> str:
     `host`."""
     if target not in LIMITS:
         return ""
-    held = ", ".join(f"{variable}={value}" for variable, value in LIMITS[target].items())
+    settings = ", ".join(f"{variable}={value}" for variable, value in LIMITS[target].items())
     free = [name for name in names if name.startswith(UNLIMITED)]
-    note = f"target: graphc {target}; other peers with {held}"
+    note = f"target: graphc {target}; other peers with {settings}"
     note += "; openvino with a clamp behind each product, which keeps it to oneDNN" if "openvino" in names else ""
     return note + (f"; {', '.join(free)}: no such switch, all instructions of the machine\n" if free else "\n")
 

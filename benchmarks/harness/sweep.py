@@ -117,9 +117,9 @@ def measure(result: Result, makers: Mapping[str, Callable[[], Call]], rounds: in
             calls.pop(name, None)
             result.problems[name] = first_line(error)
     reference = next((n for n in numbers if n != OWN), OWN)
-    for name, found in numbers.items():
+    for name, arrays in numbers.items():
         if name != reference:
-            result.errors[name] = difference(found, numbers[reference])
+            result.errors[name] = difference(arrays, numbers[reference])
     names = list(calls)
     for index in range(rounds):
         for name in names[index % len(names) :] + names[: index % len(names)]:
@@ -139,13 +139,13 @@ def arrays_of(value: Any) -> list[np.ndarray]:
     return [np.array(array, np.float64)]
 
 
-def difference(found: Sequence[np.ndarray], reference: Sequence[np.ndarray]) -> float:
+def difference(results: Sequence[np.ndarray], reference: Sequence[np.ndarray]) -> float:
     """Return the largest absolute difference over the largest finite magnitude; infinite for different shapes, and
     where one side has a non-finite value that the other does not equal."""
-    if [a.shape for a in found] != [a.shape for a in reference]:
+    if [a.shape for a in results] != [a.shape for a in reference]:
         return float("inf")
     worst = 0.0
-    for a, b in zip(found, reference, strict=True):
+    for a, b in zip(results, reference, strict=True):
         finite = np.isfinite(a) & np.isfinite(b)
         if not np.array_equal(a[~finite], b[~finite], equal_nan=True):
             return float("inf")
@@ -193,7 +193,7 @@ def make_parser(doc: str, peers: Sequence[str]) -> argparse.ArgumentParser:
     parser.add_argument("--peers", default=",".join(peers), metavar=",".join(peers))
     parser.add_argument("--rounds", type=int, default=5, metavar="R")
     parser.add_argument("--seconds", type=float, default=0.1, help="length of one contender's turn in a round")
-    parser.add_argument("--json", action="store_true", help="print everything that was measured as JSON")
+    parser.add_argument("--json", action="store_true", help="print all measurements as JSON")
     return parser
 
 
@@ -211,7 +211,7 @@ def parse_with(parser: argparse.ArgumentParser, argv: Sequence[str] | None, peer
 def parse(argv: Sequence[str] | None, doc: str, names: Sequence[str], peers: Sequence[str]) -> argparse.Namespace:
     """Return the options of a sweep over cases with these names."""
     parser = make_parser(doc, peers)
-    parser.add_argument("--only", default="", metavar="TEXT", help="cases whose name contains this")
+    parser.add_argument("--only", default="", metavar="TEXT", help="measure only cases whose name contains this")
     options = parse_with(parser, argv, peers)
     options.cases = [name for name in names if options.only in name]
     if not options.cases:

@@ -27,9 +27,9 @@ class Shape:
         """Return elements of the matrices with which a token is multiplied."""
         return self.layers * (16 if self.gated else 12) * self.width**2 + self.vocabulary * self.width
 
-    def used(self, place: int) -> int:
-        """Return elements of the caches up to a place."""
-        return 2 * self.layers * self.width * (place + 1)
+    def used(self, position: int) -> int:
+        """Return elements of the caches up to a position."""
+        return 2 * self.layers * self.width * (position + 1)
 
 
 SHAPES = {"gated": Shape(), "gpt2": Shape(layers=12, vocabulary=50257, places=1024, gated=False)}
@@ -54,8 +54,8 @@ def make_layer(nn: ModuleType, shape: Shape) -> Any:
 
         def split(self, x):
             """The token's queries, keys and values, ``[1, heads, 1, size]`` each."""
-            parts = self.heads(self.norm1(x)).view(1, 1, 3, shape.heads, width // shape.heads)
-            return parts.permute(2, 0, 3, 1, 4)
+            heads = self.heads(self.norm1(x)).view(1, 1, 3, shape.heads, width // shape.heads)
+            return heads.permute(2, 0, 3, 1, 4)
 
         def finish(self, x, attended):
             x = x + self.out(attended.transpose(1, 2).reshape(1, 1, width))
@@ -79,31 +79,31 @@ def build_decoder(nn: ModuleType, shape: Shape) -> Any:
             self.norm = nn.RMSNorm(width) if gated else nn.LayerNorm(width)
             self.head = nn.Linear(width, shape.vocabulary, bias=False) if gated else None
 
-        def begin(self, token, place):
-            return self.tokens(token)[None] + self.places(place)[None]
+        def begin(self, token, position):
+            return self.tokens(token)[None] + self.places(position)[None]
 
         def end(self, x):
             x = self.norm(x)
             return self.head(x) if gated else F.linear(x, self.tokens.weight)
 
-        def up_to(self, token, place: int):
+        def up_to(self, token, position: int):
             """Attend up to a position given as a size: later entries are not even read."""
-            x = self.begin(token, package.arange(place, place + 1))
+            x = self.begin(token, package.arange(position, position + 1))
             for layer in self.layers:
                 query, key, value = layer.split(x)
-                layer.keys[:, :, place] = key[:, :, 0]
-                layer.values[:, :, place] = value[:, :, 0]
-                seen = layer.keys[:, :, : place + 1], layer.values[:, :, : place + 1]
-                x = layer.finish(x, F.scaled_dot_product_attention(query, *seen))
+                layer.keys[:, :, position] = key[:, :, 0]
+                layer.values[:, :, position] = value[:, :, 0]
+                cached = layer.keys[:, :, : position + 1], layer.values[:, :, : position + 1]
+                x = layer.finish(x, F.scaled_dot_product_attention(query, *cached))
             return self.end(x)
 
-        def forward(self, token, place):
-            x = self.begin(token, place)
-            mask = (package.arange(shape.places) <= place)[None, None, None, :]
+        def forward(self, token, position):
+            x = self.begin(token, position)
+            mask = (package.arange(shape.places) <= position)[None, None, None, :]
             for layer in self.layers:
                 query, key, value = layer.split(x)
-                layer.keys.index_copy_(2, place, key)
-                layer.values.index_copy_(2, place, value)
+                layer.keys.index_copy_(2, position, key)
+                layer.values.index_copy_(2, position, value)
                 attended = F.scaled_dot_product_attention(query, layer.keys, layer.values, attn_mask=mask)
                 x = layer.finish(x, attended)
             return self.end(x)
@@ -122,9 +122,9 @@ def without_states(torch: ModuleType, decoder: Any, shape: Shape) -> Any:
             super().__init__()
             self.decoder = decoder
 
-        def forward(self, token, place, caches):
-            x, written = decoder.begin(token, place), []
-            hidden = torch.where(torch.arange(shape.places) < place, 0.0, float("-inf"))
+        def forward(self, token, position, caches):
+            x, written = decoder.begin(token, position), []
+            hidden = torch.where(torch.arange(shape.places) < position, 0.0, float("-inf"))
             for layer, keys, values in zip(decoder.layers, caches[::2], caches[1::2], strict=True):
                 query, key, value = layer.split(x)
                 old = query @ keys.transpose(-1, -2) * scale + hidden

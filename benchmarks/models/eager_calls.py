@@ -79,6 +79,6 @@ def operands(lib: Any, rows: int, columns: int) -> dict[str, Any]:
         "r": random.integers(0, rows, rows),
         "c": random.integers(0, columns, x.shape),
     }
-    found = {name: lib.tensor(array) for name, array in arrays.items()}
-    found["w"] = lib.tensor(x, requires_grad=True)
-    return found
+    tensors = {name: lib.tensor(array) for name, array in arrays.items()}
+    tensors["w"] = lib.tensor(x, requires_grad=True)
+    return tensors

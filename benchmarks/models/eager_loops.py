@@ -58,8 +58,8 @@ def actor(lib: Any) -> Loop:
             self.policy, self.value = nn.Linear(64, 4), nn.Linear(64, 1)
 
         def forward(self, x: Any) -> Any:
-            found = self.body(x)
-            return nn.functional.log_softmax(self.policy(found), -1), self.value(found)[:, 0]
+            features = self.body(x)
+            return nn.functional.log_softmax(self.policy(features), -1), self.value(features)[:, 0]
 
     def loss(output: Any, returns: Any) -> Any:
         logs, value = output
@@ -81,8 +81,8 @@ def residual(lib: Any) -> Loop:
             self.norm1, self.norm2 = nn.BatchNorm2d(16), nn.BatchNorm2d(16)
 
         def forward(self, x: Any) -> Any:
-            found = nn.functional.relu(self.norm1(self.first(x)))
-            return nn.functional.relu(x + self.norm2(self.second(found)))
+            hidden = nn.functional.relu(self.norm1(self.first(x)))
+            return nn.functional.relu(x + self.norm2(self.second(hidden)))
 
     pool = nn.AdaptiveAvgPool2d(1)
     model = nn.Sequential(nn.Conv2d(3, 16, 3, padding=1), Block(), Block(), pool, nn.Flatten(), nn.Linear(16, 10))

@@ -1,8 +1,8 @@
 """Training loops, each written once for any framework with PyTorch's functions.
 
 A loop takes the framework (``torch`` or ``graphc``) and a wrapper for its models: the identity, or the framework's
-``compile``. ``part`` is a step in the user's code, with gradients, clipping and updates; ``rest`` is the work outside
-of steps, such as schedules.
+``compile``. ``micro_step`` is a step in the user's code, with gradients, clipping and updates; ``rest`` is the work
+outside of steps, such as schedules.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ Batch = tuple[np.ndarray, ...]
 class Loop(ABC):
     """Base of all loops."""
 
-    parts = 1
-    """Calls of ``part`` for one update; the last one is told so where there are several."""
+    micro_batches = 1
+    """Calls of ``micro_step`` for one update; the last of several gets ``update`` = True."""
 
     def __init__(self, framework: Any, wrap: Wrap):
         self.framework = framework
@@ -36,8 +36,8 @@ class Loop(ABC):
         return self.wrap(module)
 
     @abstractmethod
-    def part(self, *args: Any, **kwargs: Any) -> Any:
-        """Return a step of the arrays of a batch, or one of the parts of one; its loss."""
+    def micro_step(self, *args: Any, **kwargs: Any) -> Any:
+        """Train on the arrays of a batch, or one of its micro-batches; return the loss."""
 
     def rest(self) -> None:
         """Do the work after a step; the default is nothing."""
@@ -46,7 +46,7 @@ class Loop(ABC):
     @classmethod
     @abstractmethod
     def batch(cls, random: np.random.Generator) -> Batch:
-        """Return the arrays that one call of ``part`` takes."""
+        """Return the arrays that one call of ``micro_step`` takes."""
 
 
 # ---- GPT
@@ -86,10 +86,10 @@ def build_gpt(framework: Any, layers: int, width: int, heads: int, block: int, v
                     nn.init.normal_(p, mean=0.0, std=scale)
 
         def forward(self, x, y):
-            places = framework.arange(x.shape[1])
-            h = self.tokens(x) + self.places(places)
-            for part in self.blocks:
-                h = part(h)
+            positions = framework.arange(x.shape[1])
+            h = self.tokens(x) + self.places(positions)
+            for layer in self.blocks:
+                h = layer(h)
             logits = self.head(self.norm(h))
             return logits, F.cross_entropy(logits.view(-1, logits.shape[-1]), y.view(-1))
 
@@ -100,7 +100,7 @@ class NanoGpt(Loop):
     """Six layers of 384: AdamW with two groups, gradients of four micro-batches, their norm limited, cosine schedule,
     moving average of the weights."""
 
-    parts = 4
+    micro_batches = 4
     layers, width, heads, block, vocabulary, rows = 6, 384, 6, 256, 65, 4
 
     def __init__(self, framework: Any, wrap: Wrap):
@@ -122,9 +122,9 @@ class NanoGpt(Loop):
         self.clip = nn.utils.clip_grad_norm_
         self.optimizer.zero_grad()
 
-    def part(self, x: Any, y: Any, update: bool) -> Any:
+    def micro_step(self, x: Any, y: Any, update: bool) -> Any:
         _, loss = self.net(x, y)
-        (loss / self.parts).backward()
+        (loss / self.micro_batches).backward()
         if update:
             self.clip(self.model.parameters(), 1.0)
             self.optimizer.step()
@@ -182,7 +182,7 @@ class Dcgan(Loop):
         self.second = optim.Adam(critic.parameters(), lr=2e-4, betas=(0.5, 0.999))
         self.loss = nn.functional.binary_cross_entropy_with_logits
 
-    def part(self, real: Any, noise: Any) -> Any:
+    def micro_step(self, real: Any, noise: Any) -> Any:
         ones, zeros = self.framework.ones(self.images), self.framework.zeros(self.images)
         self.second.zero_grad()
         fake = self.maker(noise)
@@ -224,7 +224,7 @@ class ActorCritic(Loop):
         self.parameters = [*actor.parameters(), *critic.parameters()]
         self.optimizer = framework.optim.Adam(self.parameters, lr=3e-4)
 
-    def part(self, state: Any, action: Any, before: Any, advantage: Any, returned: Any) -> Any:
+    def micro_step(self, state: Any, action: Any, before: Any, advantage: Any, returned: Any) -> Any:
         F = self.framework.nn.functional
         self.optimizer.zero_grad()
         logs = F.log_softmax(self.actor(state), dim=-1)
@@ -265,7 +265,7 @@ class Pinn(Loop):
         self.net = self.add(net)
         self.optimizer = framework.optim.Adam(net.parameters(), lr=1e-3)
 
-    def part(self, x: Any, t: Any, edge: Any, values: Any) -> Any:
+    def micro_step(self, x: Any, t: Any, edge: Any, values: Any) -> Any:
         framework = self.framework
         self.optimizer.zero_grad()
         x, t = x.detach().requires_grad_(), t.detach().requires_grad_()
@@ -311,7 +311,7 @@ class Tagger(Loop):
         self.net = self.add(self.model)
         self.optimizer = framework.optim.SGD(self.model.parameters(), lr=0.1, momentum=0.9)
 
-    def part(self, x: Any, y: Any) -> Any:
+    def micro_step(self, x: Any, y: Any) -> Any:
         F = self.framework.nn.functional
         self.optimizer.zero_grad()
         loss = F.cross_entropy(self.net(x).reshape(-1, self.tags), y.reshape(-1), ignore_index=0)
@@ -359,7 +359,7 @@ class Vae(Loop):
         self.net = self.add(model)
         self.optimizer = framework.optim.Adam(model.parameters(), lr=1e-3)
 
-    def part(self, x: Any, noise: Any) -> Any:
+    def micro_step(self, x: Any, noise: Any) -> Any:
         F = self.framework.nn.functional
         self.optimizer.zero_grad()
         again, mean, log = self.net(x, noise)

@@ -91,9 +91,9 @@ def package_of(nn: ModuleType) -> ModuleType:
     return import_module(nn.__name__.partition(".")[0])
 
 
-def _cat(nn: ModuleType, parts: list[Any]) -> Any:
+def _cat(nn: ModuleType, tensors: list[Any]) -> Any:
     """Apply ``cat`` along channels."""
-    return package_of(nn).cat(parts, 1)
+    return package_of(nn).cat(tensors, 1)
 
 
 def build_vit(nn: ModuleType) -> Any:
@@ -108,8 +108,8 @@ def build_vit(nn: ModuleType) -> Any:
 
         def forward(self, x):
             batch, length, width = x.shape
-            parts = self.qkv(self.norm1(x)).reshape(batch, length, 3, 3, width // 3).permute(2, 0, 3, 1, 4)
-            y = nn.functional.scaled_dot_product_attention(parts[0], parts[1], parts[2])
+            heads = self.qkv(self.norm1(x)).reshape(batch, length, 3, 3, width // 3).permute(2, 0, 3, 1, 4)
+            y = nn.functional.scaled_dot_product_attention(heads[0], heads[1], heads[2])
             x = x + self.out(y.transpose(1, 2).reshape(batch, length, width))
             return x + self.down(nn.functional.gelu(self.up(self.norm2(x))))
 
@@ -208,8 +208,8 @@ def build_textcnn(nn: ModuleType) -> Any:
 
         def forward(self, ids):
             x = self.words(ids).unsqueeze(1)
-            found = [F.relu(conv(x)).squeeze(3) for conv in self.convs]
-            return self.head(_cat(nn, [y.amax(2) for y in found]))
+            features = [F.relu(conv(x)).squeeze(3) for conv in self.convs]
+            return self.head(_cat(nn, [y.amax(2) for y in features]))
 
     return TextCnn()
 

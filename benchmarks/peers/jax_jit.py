@@ -78,8 +78,10 @@ def attend(params: Params, name: str, x: jax.Array, heads: int) -> jax.Array:
     """Apply causal multi-head attention."""
     batch, length, width = x.shape
 
-    def split(part: str) -> jax.Array:
-        return linear(params, f"{name}.{part}", x).reshape(batch, length, heads, width // heads).transpose(0, 2, 1, 3)
+    def split(projected: str) -> jax.Array:
+        return (
+            linear(params, f"{name}.{projected}", x).reshape(batch, length, heads, width // heads).transpose(0, 2, 1, 3)
+        )
 
     scores = split("query") @ split("key").swapaxes(-1, -2) / math.sqrt(width // heads)
     scores = jnp.where(jnp.tril(jnp.ones((length, length), bool)), scores, -jnp.inf)

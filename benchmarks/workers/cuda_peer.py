@@ -139,9 +139,9 @@ def prepare_torch(workload: Workload, folder: Path, device: str, compiled: bool)
     seconds = time.perf_counter() - start
 
     def event() -> Any:
-        found = torch.cuda.Event(enable_timing=True)
-        found.record()
-        return found
+        recorded = torch.cuda.Event(enable_timing=True)
+        recorded.record()
+        return recorded
 
     def between(one: Any, two: Any) -> float:
         two.synchronize()
@@ -185,14 +185,14 @@ def measure(peer: Peer, sets: int, seconds: float, batches: int = BATCHES) -> di
     size, done = 1, 0
     once = _batch(peer, 1, 0, sets)
     size = max(1, min(1000, int(BATCH_MS / max(once, 1e-4))))
-    found: list[float] = []
-    while len(found) < batches or time.monotonic() < end:
-        found.append(1e3 * _batch(peer, size, done, sets) / size)
+    times: list[float] = []
+    while len(times) < batches or time.monotonic() < end:
+        times.append(1e3 * _batch(peer, size, done, sets) / size)
         done += size
         if time.monotonic() > end + 3 * seconds + 5:
             break
-    quarters = statistics.quantiles(found, n=4) if len(found) > 1 else [found[0]] * 3
-    return {"us": statistics.median(found), "quarters": quarters, "batches": len(found), "calls": size * len(found)}
+    quarters = statistics.quantiles(times, n=4) if len(times) > 1 else [times[0]] * 3
+    return {"us": statistics.median(times), "quarters": quarters, "batches": len(times), "calls": size * len(times)}
 
 
 def _batch(peer: Peer, size: int, first: int, sets: int) -> float:
@@ -209,7 +209,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("peer", choices=PEERS)
     parser.add_argument("workload", choices=WORKLOADS, metavar="WORKLOAD")
-    parser.add_argument("folder", type=Path, help="where the weights lie, and numbers are put")
+    parser.add_argument("folder", type=Path, help="folder with the weights, to which the results are written")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--seconds", type=float, default=1.0)
     options = parser.parse_args(argv)

@@ -27,33 +27,33 @@ def run(key: str, peers: Sequence[str], rounds: int, seconds: float, weights: st
     """Return a model's row; its only times are those of reading and compiling."""
     module, args, kwargs = hub.MODELS[key].build()
     with tempfile.TemporaryDirectory(prefix="graphc-pt2-") as folder:
-        place = Path(folder)
+        folder_path = Path(folder)
         try:
-            write(place, module, args, kwargs)
+            write(folder_path, module, args, kwargs)
         except Exception as error:  # what PyTorch cannot export is no file to be read
             return Result(key, {}, problems={EXPORT: first_line(error)})
         answer = subprocess.run(
             [sys.executable, "-m", "benchmarks.workers.hub_pt2_reader", folder], stdout=subprocess.PIPE, text=True
         )
-        facts = {"mb": (place / FILE).stat().st_size / 1e6}
+        facts = {"mb": (folder_path / FILE).stat().st_size / 1e6}
     if answer.returncode != 0:
         return Result(key, facts, problems={OWN: answer.stdout.strip() or f"status {answer.returncode}"})
-    found = json.loads(answer.stdout)
-    return Result(key, facts | found["facts"], errors=found["errors"])
+    answer_fields = json.loads(answer.stdout)
+    return Result(key, facts | answer_fields["facts"], errors=answer_fields["errors"])
 
 
-def write(place: Path, module: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+def write(folder: Path, module: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
     """The exported model, the arrays of a call, and its results in PyTorch's eager mode."""
     with torch.no_grad():
         program = torch.export.export(module, tuple(args), kwargs)
-        torch.export.save(program, place / FILE)
+        torch.export.save(program, folder / FILE)
         results = arrays_of(module(*args, **kwargs))
-    given = [*args, *kwargs.values()]
-    arrays = {f"argument {i}": value.numpy() for i, value in enumerate(given) if isinstance(value, torch.Tensor)}
-    np.savez(place / ARRAYS, **arrays, **{f"result {i}": array for i, array in enumerate(results)})
-    others = {str(i): value for i, value in enumerate(given) if not isinstance(value, torch.Tensor)}
+    inputs = [*args, *kwargs.values()]
+    arrays = {f"argument {i}": value.numpy() for i, value in enumerate(inputs) if isinstance(value, torch.Tensor)}
+    np.savez(folder / ARRAYS, **arrays, **{f"result {i}": array for i, array in enumerate(results)})
+    others = {str(i): value for i, value in enumerate(inputs) if not isinstance(value, torch.Tensor)}
     names = {"positional": len(args), "named": list(kwargs), "others": others, "results": len(results)}
-    (place / NAMES).write_text(json.dumps(names), encoding="utf-8")
+    (folder / NAMES).write_text(json.dumps(names), encoding="utf-8")
 
 
 if __name__ == "__main__":

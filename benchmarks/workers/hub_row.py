@@ -80,19 +80,19 @@ class Contenders:
 
     def makers(self, peers: Sequence[str]) -> dict[str, Callable[[], Call]]:
         """Return functions that build each contender, by name; graphc follows eager, the reference."""
-        made: dict[str, Callable[[], Call]] = {EAGER: self.eager, OWN: lambda: self.compiled(OWN)}
+        builders: dict[str, Callable[[], Call]] = {EAGER: self.eager, OWN: lambda: self.compiled(OWN)}
         if INDUCTOR in peers:
-            made[INDUCTOR] = lambda: self.compiled(INDUCTOR)
-        return made
+            builders[INDUCTOR] = lambda: self.compiled(INDUCTOR)
+        return builders
 
     def compare_double(self) -> None:
         """Compare graphc and eager with eager in f64, where both differ in f32."""
         facts = self.result.facts
-        found, plain = arrays_of(self._call(OWN)), arrays_of(self._call(EAGER))
+        own, plain = arrays_of(self._call(OWN)), arrays_of(self._call(EAGER))
         self.module.double()
         args, kwargs = double((self.args, self.kwargs))
         exact = arrays_of(self.module(*args, **kwargs))
-        facts |= {"f64_error": difference(found, exact), "f64_error_eager": difference(plain, exact)}
+        facts |= {"f64_error": difference(own, exact), "f64_error_eager": difference(plain, exact)}
 
     def _call(self, name: str) -> Any:
         if name == EAGER:
@@ -114,8 +114,8 @@ def on_torch(call: Call) -> tuple[int, float]:
 def part_of(events: Iterable[Any], seconds: float) -> tuple[int, float]:
     """Return how many of a profiler's events are operators that compute something, without nested ones, and their share
     of ``seconds``."""
-    found = [e for e in events if _is_work(e.name) and not _is_part(e)]
-    return len(found), min(1.0, 1e-6 * sum(e.cpu_time_total for e in found) / seconds)
+    work = [e for e in events if _is_work(e.name) and not _is_part(e)]
+    return len(work), min(1.0, 1e-6 * sum(e.cpu_time_total for e in work) / seconds)
 
 
 def _is_work(name: str) -> bool:

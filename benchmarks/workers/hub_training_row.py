@@ -37,10 +37,10 @@ def start(key: str, seed: int, steps: int) -> tuple[Any, list[Batch]]:
 
 def without_dropout(module: Any) -> Any:
     """Return the module with every probability of leaving something out at 0."""
-    for part in module.modules():
-        for name, value in list(vars(part).items()):
-            if isinstance(value, float) and ("drop" in name or (name == "p" and isinstance(part, torch.nn.Dropout))):
-                setattr(part, name, 0.0)
+    for layer in module.modules():
+        for name, value in list(vars(layer).items()):
+            if isinstance(value, float) and ("drop" in name or (name == "p" and isinstance(layer, torch.nn.Dropout))):
+                setattr(layer, name, 0.0)
     return module
 
 
@@ -73,7 +73,7 @@ def compiled(module: Any, name: str, weights: str) -> Callable[..., Any]:
 def double_losses(key: str, weights: str) -> float:
     """Return the largest relative difference of a loss from eager's in f64, of either optimizer: AdamW hides gradients
     that are wrong by a factor."""
-    found = []
+    differences = []
     for make in (functools.partial(torch.optim.AdamW, lr=1e-4), momentum):
         module, batches = start(key, 0, STEPS)
         module, batches = module.double(), [_double(batch) for batch in batches]
@@ -82,8 +82,8 @@ def double_losses(key: str, weights: str) -> float:
             trained = copy.deepcopy(module)
             call, optimizer = compiled(trained, name, weights), make(trained.parameters())
             losses.append([step(call, optimizer, batch).item() for batch in batches])
-        found += [abs(own - eager) / abs(eager) for eager, own in zip(*losses, strict=True)]
-    return float(np.max(found))  # nan where there is one
+        differences += [abs(own - eager) / abs(eager) for eager, own in zip(*losses, strict=True)]
+    return float(np.max(differences))  # nan where there is one
 
 
 def single_distances(key: str, weights: str) -> Iterator[float]:
@@ -112,8 +112,8 @@ def _same(value: Any) -> Any:
     return value
 
 
-def _distance(found: Sequence[Any], exact: Sequence[Any]) -> float:
-    return sum(float((a.double() - b).square().sum()) for a, b in zip(found, exact, strict=True)) ** 0.5
+def _distance(weights: Sequence[Any], exact: Sequence[Any]) -> float:
+    return sum(float((a.double() - b).square().sum()) for a, b in zip(weights, exact, strict=True)) ** 0.5
 
 
 def run(key: str, peers: Sequence[str], rounds: int, seconds: float, weights: str = "live") -> Result:

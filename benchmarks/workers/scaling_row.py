@@ -82,9 +82,11 @@ def compiled_step(workload: Workload, parallel: bool) -> tuple[Call, list[int]]:
     """Return a compiled training step, with or without reductions, and the bytes of its buckets."""
     model = fw.build_model(graphc, workload).train()
     inputs = fw.convert_inputs(graphc, workload)
-    whole: Any = DistributedDataParallel(model) if parallel else model
-    step = graphc.compile_step(whole, fw.make_loss(graphc, workload), fw.make_optimizer(graphc, workload, whole))
-    sizes = [b.elements * b.dtype.numpy.itemsize for b in whole.buckets] if parallel else []
+    parallel_model: Any = DistributedDataParallel(model) if parallel else model
+    step = graphc.compile_step(
+        parallel_model, fw.make_loss(graphc, workload), fw.make_optimizer(graphc, workload, parallel_model)
+    )
+    sizes = [b.elements * b.dtype.numpy.itemsize for b in parallel_model.buckets] if parallel else []
     return (lambda: step(*inputs)), sizes
 
 
@@ -105,9 +107,9 @@ class Torch:
 
     def all(self, value: float) -> list[float]:
         """Return the values of all processes."""
-        found: list[Any] = [None] * self.size
-        self.dist.all_gather_object(found, value)
-        return found
+        gathered: list[Any] = [None] * self.size
+        self.dist.all_gather_object(gathered, value)
+        return gathered
 
     def reduction(self, nbytes: int) -> Call:
         """Return an all-reduce of f32."""
@@ -118,18 +120,18 @@ class Torch:
         """Return a training step of one rank; its buckets are of 25 MiB."""
         model = fw.build_model(self.torch, workload).train()
         nbytes = sum(p.numel() * p.element_size() for p in model.parameters())
-        whole = self.torch.nn.parallel.DistributedDataParallel(model) if parallel else model
-        step = fw.make_eager_step(self.torch, workload, whole)
+        parallel_model = self.torch.nn.parallel.DistributedDataParallel(model) if parallel else model
+        step = fw.make_eager_step(self.torch, workload, parallel_model)
         x, y = fw.convert_inputs(self.torch, workload)
         return (lambda: step(x, y)), in_buckets(nbytes, 1 << 20, 25 << 20)
 
 
 def in_buckets(nbytes: int, first: int, others: int) -> list[int]:
     """Return bytes in pieces of ``others`` behind a first one."""
-    found = [min(first, nbytes)]
-    while (rest := nbytes - sum(found)) > 0:
-        found.append(min(others, rest))
-    return found
+    sizes = [min(first, nbytes)]
+    while (rest := nbytes - sum(sizes)) > 0:
+        sizes.append(min(others, rest))
+    return sizes
 
 
 PEERS: dict[str, Callable[[Path], Any]] = {OWN: Graphc, GLOO: Torch}
@@ -150,12 +152,12 @@ def timed(peer: Any, call: Call, seconds: float, alone: bool = False) -> float:
 
 
 def _fastest(call: Call, count: int) -> float:
-    found = []
+    times = []
     for _ in range(count):
         begin = time.perf_counter()
         call()
-        found.append(time.perf_counter() - begin)
-    return min(found)
+        times.append(time.perf_counter() - begin)
+    return min(times)
 
 
 def measure_reductions(peer: Any, order: dict[str, Any]) -> dict[str, Any]:
@@ -200,7 +202,7 @@ def measure_training(peer: Any, order: dict[str, Any]) -> dict[str, Any]:
             rounds[name].append(timed(peer, call, seconds, alone))
         if unheard is not None and peer.rank == 0:
             plans += [recorded_step(unheard) for _ in range(max(1, min(RECORDED, int(seconds / rounds["silent"][-1]))))]
-    plan = min(plans, key=lambda found: found["seconds"]) if plans else None
+    plan = min(plans, key=lambda candidate: candidate["seconds"]) if plans else None
     return {"samples": len(workload.draw_inputs()[0]), "buckets": sizes, "seconds": rounds, "plan": plan}
 
 

@@ -36,11 +36,11 @@ class Run:
         self.loop = LOOPS[key](self.framework, self._wrapper(name))
         for module, arrays in zip(self.loop.modules, weights, strict=False):
             module.load_state_dict({path: self.framework.tensor(array) for path, array in arrays.items()})
-        self.call: Callable[..., Any] = self.loop.part
+        self.call: Callable[..., Any] = self.loop.micro_step
         if name in (OWN, NARROW):
-            self.call = graphc.compile(self.loop.part, **({"precision": "bf16"} if name == NARROW else {}))
+            self.call = graphc.compile(self.loop.micro_step, **({"precision": "bf16"} if name == NARROW else {}))
         if name == AUTOCAST:
-            self.call = self.framework.autocast("cpu", dtype=self.framework.bfloat16)(self.loop.part)
+            self.call = self.framework.autocast("cpu", dtype=self.framework.bfloat16)(self.loop.micro_step)
         self.batches = self._repeat(key)
 
     def _wrapper(self, name: str) -> Callable[[Any], Any]:
@@ -49,19 +49,19 @@ class Run:
         return partial(self.framework.compile, dynamic=False) if name == INDUCTOR else lambda module: module
 
     def _repeat(self, key: str) -> Iterator[tuple[Any, ...]]:
-        found = [tuple(map(self.framework.tensor, batch)) for batch in batches_of(LOOPS[key])]
+        batches = [tuple(map(self.framework.tensor, batch)) for batch in batches_of(LOOPS[key])]
         while True:
-            yield from found
+            yield from batches
 
     def weights(self) -> list[dict[str, np.ndarray]]:
         """Copies of the weights of its models, by path."""
         return [{path: np.array(v.detach().numpy()) for path, v in m.state_dict().items()} for m in self.loop.modules]
 
     def step(self) -> np.ndarray:
-        """Return one update; the loss of its last part."""
-        parts = self.loop.parts
-        for index in range(parts):
-            loss = self.call(*next(self.batches), *([index == parts - 1] if parts > 1 else []))
+        """Make one update; return the loss of its last micro-batch."""
+        count = self.loop.micro_batches
+        for index in range(count):
+            loss = self.call(*next(self.batches), *([index == count - 1] if count > 1 else []))
         self.loop.rest()
         return np.array(loss.detach().numpy())
 
@@ -69,7 +69,7 @@ class Run:
 def batches_of(loop: type[Loop]) -> list[Batch]:
     """Return the batches of a loop, the same ones each time."""
     random = np.random.default_rng(0)
-    return [loop.batch(random) for _ in range(BATCHES * loop.parts)]
+    return [loop.batch(random) for _ in range(BATCHES * loop.micro_batches)]
 
 
 def run(key: str, names: Sequence[str], rounds: int, seconds: float) -> Result:
@@ -87,9 +87,11 @@ def run(key: str, names: Sequence[str], rounds: int, seconds: float) -> Result:
         return running.step
 
     measure(result, {name: partial(make, name) for name in names}, rounds, seconds)
-    losses = {name: [np.array(found)] for name, found in result.facts["losses"].items()}
+    losses = {name: [np.array(values)] for name, values in result.facts["losses"].items()}
     reference = EAGER if EAGER in losses else next(iter(losses), "")
-    result.errors = {name: difference(found, losses[reference]) for name, found in losses.items() if name != reference}
+    result.errors = {
+        name: difference(values, losses[reference]) for name, values in losses.items() if name != reference
+    }
     return result
 
 

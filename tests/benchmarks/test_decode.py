@@ -30,30 +30,30 @@ def test_narrow_weights_are_measured_against_whole_ones():
 @SHAPES
 @pytest.mark.parametrize("frozen", [False, True])
 @pytest.mark.parametrize("named", [False, True])
-@pytest.mark.parametrize("place", [0, 9, 15])
+@pytest.mark.parametrize("position", [0, 9, 15])
 def test_what_is_compiled_computes_what_the_model_computes_and_fills_its_caches(
-    place: int, shape: Shape, named: bool, frozen: bool
+    position: int, shape: Shape, named: bool, frozen: bool
 ):
-    setting = Setting(shape, place, named, frozen)
+    setting = Setting(shape, position, named, frozen)
     inputs = [graphc.tensor(a) for a in setting.inputs]
     caches = [cache for layer in setting.model.layers for cache in (layer.keys, layer.values)]
     with graphc.no_grad():
         expected = setting.model(*inputs).numpy().copy()
-        rows = [cache.numpy()[:, :, place].copy() for cache in caches]
+        rows = [cache.numpy()[:, :, position].copy() for cache in caches]
         for cache in caches:
-            cache[:, :, place] = 0.0
+            cache[:, :, position] = 0.0
         found = setting.own("f32")().numpy()
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
     for row, cache in zip(rows, caches, strict=True):
-        np.testing.assert_allclose(cache.numpy()[:, :, place], row, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(cache.numpy()[:, :, position], row, rtol=1e-4, atol=1e-5)
 
 
 @SHAPES
-@pytest.mark.parametrize("place", [0, 15])
-def test_peers_agree_at_the_first_place_and_at_the_last(place: int, shape: Shape):
+@pytest.mark.parametrize("position", [0, 15])
+def test_peers_agree_at_the_first_place_and_at_the_last(position: int, shape: Shape):
     pytest.importorskip("torch")
     peers = [peer for peer in decode.PEERS if find_library(peer)]
-    found = decode.run_setting(Setting(shape, place), (), peers, 1, 0.001)
+    found = decode.run_setting(Setting(shape, position), (), peers, 1, 0.001)
     assert not found.problems and set(found.errors) == set(peers)
     assert max(found.errors.values()) < 1e-5
 

@@ -64,11 +64,14 @@ def test_what_is_not_likely_enough_is_never_drawn():
 def test_one_program_writes_the_new_tokens_and_reads_what_is_used():
     gc.manual_seed(0)
     generator = Generator(Decoder(32, 2, 1)).eval()
-    dims = {"tokens": (gc.Dim("rows", 1, 8, hint=1), gc.Dim("count", 1, 64, hint=1)), "place": gc.Dim("place", 0, 448)}
+    dims = {
+        "tokens": (gc.Dim("rows", 1, 8, hint=1), gc.Dim("count", 1, 64, hint=1)),
+        "position": gc.Dim("position", 0, 448),
+    }
     graph = gc.trace(generator, gc.zeros(1, 2, dtype=gc.int64), 128, *settings(), dims=dims)
     assert not graph.assumptions
-    for rows, count, place in ((1, 1, 300), (8, 64, 64), (3, 17, 0)):
-        program = lower_graph(bind(optimize(graph), {"rows": rows, "count": count, "place": place}))
+    for rows, count, position in ((1, 1, 300), (8, 64, 64), (3, 17, 0)):
+        program = lower_graph(bind(optimize(graph), {"rows": rows, "count": count, "position": position}))
         caches = {s.name: s for s in program.storages if s.cls == "state" and s.shape[0] == ROWS}
         assert len(caches) == 2
         for name in caches:
@@ -79,7 +82,7 @@ def test_one_program_writes_the_new_tokens_and_reads_what_is_used():
         gc.manual_seed(1)
         with gc.no_grad():
             sizes = ((8, 64, 0), (8, 13, 64), (8, 1, 77), (8, 1, 78), (1, 7, 0), (3, 1, 7))
-            drawn = [model(gc.zeros(r, n, dtype=gc.int64), place, *settings()) for r, n, place in sizes]
+            drawn = [model(gc.zeros(r, n, dtype=gc.int64), position, *settings()) for r, n, position in sizes]
         found.append([token.numpy().tolist() for token in drawn])
     assert found[0] == found[1] and len(compiled.variants) == 1
 

@@ -210,7 +210,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     cpus = [name for name, target in named_targets().items() if target.gpu is None]
     parser.add_argument("--target", choices=cpus, required=True)
-    parser.add_argument("--count", type=int, help="samples; all without")
+    parser.add_argument("--count", type=int, help="number of samples to draw (default: all)")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
     target = target_named(options.target)

@@ -112,9 +112,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         prog="python -m tools.codegen.register_blocks", description=(__doc__ or "").partition("\n")[0]
     )
     parser.add_argument("--target", choices=("host", *named_targets()), default="host")
-    parser.add_argument("--size", type=_size, default=(256, 256, 256), metavar="MxNxK", help="256x256x256 by default")
-    parser.add_argument("--most", type=int, default=12, help="how many blocks, the best by estimate first (12)")
-    parser.add_argument("--json", action="store_true", help="the table as JSON")
+    parser.add_argument(
+        "--size",
+        type=_size,
+        default=(256, 256, 256),
+        metavar="MxNxK",
+        help="sizes of the product (default: 256x256x256)",
+    )
+    parser.add_argument("--most", type=int, default=12, help="number of blocks, the best by estimate first (12)")
+    parser.add_argument("--json", action="store_true", help="print the table as JSON")
     options = parser.parse_args(argv)
     try:
         table = rows(options.size, target_named(options.target), options.most)

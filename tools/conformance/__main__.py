@@ -54,16 +54,24 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tools.conformance", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--suite", action="append", choices=list(SUITES), help="which table; may be repeated")
-    parser.add_argument("--column", action="append", help="what is compared; may be repeated")
-    parser.add_argument("--only", default="", metavar="NAMES", help="subjects, with commas between; all without")
-    parser.add_argument("--samples", type=int, default=SAMPLES, help=f"of each operator or layer; {SAMPLES} without")
-    parser.add_argument("--all", action="store_true", help="all samples of each subject")
-    parser.add_argument("--seed", type=int, default=0, help="of the choice of samples")
-    parser.add_argument("--json", action="store_true", help="write what became of each subject to stdout")
-    parser.add_argument("--results", type=Path, metavar="FILE", help="write the same to a file")
-    parser.add_argument("--read", type=Path, action="append", metavar="FILE", help="take such files for a run")
-    parser.add_argument("--write", type=Path, metavar="PAGE", help="write the page of tables")
+    parser.add_argument("--suite", action="append", choices=list(SUITES), help="judge this table; may be repeated")
+    parser.add_argument("--column", action="append", help="judge this column, a kind of comparison; may be repeated")
+    parser.add_argument("--only", default="", metavar="NAMES", help="subjects, separated by commas (default: all)")
+    parser.add_argument(
+        "--samples", type=int, default=SAMPLES, help=f"number of samples of each operator or layer (default: {SAMPLES})"
+    )
+    parser.add_argument("--all", action="store_true", help="run all samples of each subject")
+    parser.add_argument("--seed", type=int, default=0, help="seed for drawing samples")
+    parser.add_argument("--json", action="store_true", help="print the outcome of each subject as JSON")
+    parser.add_argument("--results", type=Path, metavar="FILE", help="write the same JSON to a file")
+    parser.add_argument(
+        "--read",
+        type=Path,
+        action="append",
+        metavar="FILE",
+        help="read the outcomes from such files instead of running",
+    )
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="write the page of tables to a file")
     return parser.parse_args(argv)
 
 

@@ -371,7 +371,7 @@ def format_found(outcomes: Sequence[Found]) -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; return 1 where a fault was not noticed."""
     parser = argparse.ArgumentParser("python -m tools.cuda.faults", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--only", default="", help="faults whose names have this in them")
+    parser.add_argument("--only", default="", help="plant only faults whose name contains this")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(argv)
     faults = [f for f in FAULTS if options.only in f.name]

@@ -117,10 +117,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         "python -m tools.cuda.kernel_table", description=(__doc__ or "").partition("\n")[0]
     )
-    parser.add_argument("cases", nargs="*", metavar="WORKLOAD", help="default: all")
-    parser.add_argument("--arch", action="append", choices=ARCHITECTURES, help="again for several (all)")
-    parser.add_argument("--quick", action="store_true", help=f"only {', '.join(QUICK)}")
-    parser.add_argument("--json", action="store_true", help="the rows as JSON")
+    parser.add_argument("cases", nargs="*", metavar="WORKLOAD", help="workloads to compile (default: all)")
+    parser.add_argument(
+        "--arch", action="append", choices=ARCHITECTURES, help="target architecture; repeat for several (default: all)"
+    )
+    parser.add_argument("--quick", action="store_true", help=f"compile only {', '.join(QUICK)}")
+    parser.add_argument("--json", action="store_true", help="print the rows as JSON")
     options = parser.parse_args(argv)
     names = options.cases or (QUICK if options.quick else tuple(WORKLOADS))
     unknown = [name for name in names if name not in WORKLOADS]

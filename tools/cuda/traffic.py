@@ -129,7 +129,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tools.cuda.traffic", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(CASES))
-    parser.add_argument("--json", action="store_true", help="one list of rows")
+    parser.add_argument("--json", action="store_true", help="print the rows as a JSON list")
     options = parser.parse_args(arguments)
     unknown = set(options.cases) - CASES.keys()
     if unknown:

@@ -252,8 +252,10 @@ def main() -> int:
     parser.add_argument("--times", type=int, default=50)
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--kinds", default=",".join(KINDS), help="some of eager,compiled")
-    parser.add_argument("--json", action="store_true", help="figures as JSON on stdout")
+    parser.add_argument(
+        "--kinds", default=",".join(KINDS), help="kinds of training, separated by commas: eager,compiled"
+    )
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     options = parser.parse_args()
     start_time = time.monotonic()
     outcome = run(options.times, options.ranks, options.seed, options.kinds.split(","))

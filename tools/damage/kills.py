@@ -306,7 +306,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--kinds", default=",".join(KINDS), help="some of compile,export,train")
+    parser.add_argument(
+        "--kinds", default=",".join(KINDS), help="kinds of work, separated by commas: compile,export,train"
+    )
     options = parser.parse_args()
     kinds = options.kinds.split(",")
     start_time = time.monotonic()

@@ -468,8 +468,8 @@ def run_entries(count: int, seed: int) -> list[tuple[str, Outcome]]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=10_000, help="damaged model files")
-    parser.add_argument("--cache", type=int, default=0, metavar="N", help="damaged entries of the cache as well")
+    parser.add_argument("--count", type=int, default=10_000, help="number of damaged model files")
+    parser.add_argument("--cache", type=int, default=0, metavar="N", help="number of damaged cache entries")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     bad = False

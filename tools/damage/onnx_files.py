@@ -463,7 +463,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true", help="outcomes by file")
+    parser.add_argument("--json", action="store_true", help="print the outcome of each file as JSON")
     options = parser.parse_args()
     outcomes = run(options.count, options.seed)
     if options.json:

@@ -79,9 +79,9 @@ class Training:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--every", type=int, default=1, help="steps between two checkpoints")
-    parser.add_argument("--compiled", action="store_true", help="steps are native code; else eager mode")
-    parser.add_argument("--resume", action="store_true", help="go on from the checkpoint that is there")
+    parser.add_argument("--every", type=int, default=1, help="number of steps between two checkpoints")
+    parser.add_argument("--compiled", action="store_true", help="run compiled steps instead of eager mode")
+    parser.add_argument("--resume", action="store_true", help="continue from the checkpoint in the folder, if any")
     options = parser.parse_args()
     distributed.init()
     training = Training(options.compiled)

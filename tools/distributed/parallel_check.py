@@ -135,11 +135,11 @@ def launch(ranks: int, arguments: list[str]) -> int:
 def main(argv: list[str] | None = None) -> int:
     """Run the check for each number of processes; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--ranks", default="2,3,4", help="numbers of processes")
+    parser.add_argument("--ranks", default="2,3,4", help="numbers of processes, separated by commas")
     parser.add_argument("--steps", type=int, default=100)
-    parser.add_argument("--micro", default="1,2", help="micro-batches of a step")
+    parser.add_argument("--micro", default="1,2", help="number of micro-batches per step")
     parser.add_argument("--modes", default=",".join(MODES))
-    parser.add_argument("--worker", action="store_true", help="one of the processes that a launcher has started")
+    parser.add_argument("--worker", action="store_true", help="run as one of a launcher's processes")
     args = parser.parse_args(argv)
     if not args.worker:
         worker_options = ["--steps", str(args.steps), "--micro", args.micro, "--modes", args.modes]

@@ -123,7 +123,7 @@ def compare(name: str, against: str = "onnxruntime", seed: int = 0) -> Row:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", default="", help="models whose name contains this text")
+    parser.add_argument("--only", default="", help="run only models whose name contains this text")
     parser.add_argument("--against", default="onnxruntime", choices=EVALUATORS)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true")

@@ -214,10 +214,12 @@ def by_operator(outcomes: dict[str, Outcome]) -> dict[str, tuple[int, int, float
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", default="", help="tests whose name contains this text")
-    parser.add_argument("--backends", default="graphc", help="of graphc, reference, onnxruntime, with commas")
-    parser.add_argument("--operators", action="store_true", help="a row for each operator")
-    parser.add_argument("--json", action="store_true", help="outcomes by test")
+    parser.add_argument("--only", default="", help="run only tests whose name contains this text")
+    parser.add_argument(
+        "--backends", default="graphc", help="backends, separated by commas: graphc,reference,onnxruntime"
+    )
+    parser.add_argument("--operators", action="store_true", help="print a row for each operator")
+    parser.add_argument("--json", action="store_true", help="print the outcome of each test as JSON")
     options = parser.parse_args()
     every = {name: run(name, options.only, sys.stderr.isatty()) for name in options.backends.split(",")}
     if options.json:

@@ -27,18 +27,23 @@ SHOWN = 40
 def arguments() -> argparse.ArgumentParser:
     """Return the options of the command."""
     parser = argparse.ArgumentParser("python -m tools.nets.cuda", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--device", default="cuda-emu", help="cuda-emu (the default), cuda, cuda:1")
+    parser.add_argument("--device", default="cuda-emu", help="device: cuda-emu (default), cuda, cuda:1")
     parser.add_argument(
-        "--kind", action="append", choices=(*KINDS, WORKLOADS_KIND), help=f"again for several ({', '.join(KINDS)})"
+        "--kind",
+        action="append",
+        choices=(*KINDS, WORKLOADS_KIND),
+        help=f"kind of cases; repeat for several (default: {', '.join(KINDS)})",
     )
-    parser.add_argument("--count", type=int, help="so many cases of each kind, drawn by the seed (all)")
+    parser.add_argument("--count", type=int, help="number of cases of each kind, drawn by the seed (default: all)")
     parser.add_argument(
-        "--seed", type=int, default=0, help=f"seed s has the random graphs from {RANDOM_GRAPHS} s on (0)"
+        "--seed", type=int, default=0, help=f"seed; seed s draws the random graphs from number {RANDOM_GRAPHS} s on (0)"
     )
-    parser.add_argument("--seconds", type=float, help="no case is begun after so many")
-    parser.add_argument("--batch", type=int, default=400, help="cases that are compiled together (400)")
-    parser.add_argument("--case", action="append", default=[], help="the name of a case; again for several")
-    parser.add_argument("--json", action="store_true", help="counts and bad cases as JSON")
+    parser.add_argument("--seconds", type=float, help="start no further case after this time")
+    parser.add_argument("--batch", type=int, default=400, help="number of cases to compile together (400)")
+    parser.add_argument(
+        "--case", action="append", default=[], help="run only the case of this name; repeat for several"
+    )
+    parser.add_argument("--json", action="store_true", help="print counts and bad cases as JSON")
     return parser
 
 

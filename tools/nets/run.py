@@ -124,11 +124,13 @@ def summary(net: Net, results: Results) -> dict[str, Any]:
 def main(net: Net, argv: Sequence[str] | None = None) -> int:
     """Return the command of a net; 0 when no case is bad, 1 otherwise."""
     parser = argparse.ArgumentParser(prog=f"python -m tools.nets.{net.name}", description=net.doc)
-    parser.add_argument("--seconds", type=float, default=60.0, help="how long to search (60)")
-    parser.add_argument("--seed", type=int, default=0, help="which cases, and in which order (0)")
-    parser.add_argument("--results", type=Path, help="file of JSON lines: cases in it are not run again")
-    parser.add_argument("--only", default="*", help="a pattern for the names of cases, such as '*/freeze'")
-    parser.add_argument("--json", action="store_true", help="the summary as JSON")
+    parser.add_argument("--seconds", type=float, default=60.0, help="seconds to search (60)")
+    parser.add_argument("--seed", type=int, default=0, help="seed for the cases and their order (0)")
+    parser.add_argument(
+        "--results", type=Path, help="file of JSON lines with earlier outcomes, whose cases are skipped"
+    )
+    parser.add_argument("--only", default="*", help="run only cases whose name matches a pattern such as '*/freeze'")
+    parser.add_argument("--json", action="store_true", help="print the summary as JSON")
     options = parser.parse_args(argv)
     results = Results(options.results)
     selected: Iterator[str] = (case for case in net.cases(options.seed) if fnmatch(case, options.only))

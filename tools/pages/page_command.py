@@ -21,8 +21,8 @@ def run_all(build: Callable[[], Mapping[Path, str]], command: str, doc: str | No
     """Run the command of several pages: ``build`` returns their texts by path."""
     parser = argparse.ArgumentParser(description=(doc or "").partition("\n")[0])
     mode = parser.add_mutually_exclusive_group()
-    mode.add_argument("--write", action="store_true", help="store what is generated")
-    mode.add_argument("--check", action="store_true", help="exit 1 when what is stored differs")
+    mode.add_argument("--write", action="store_true", help="store the pages")
+    mode.add_argument("--check", action="store_true", help="exit 1 if a stored page differs")
     options = parser.parse_args(argv)
     old = []
     for target, text in build().items():

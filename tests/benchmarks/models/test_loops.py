@@ -29,7 +29,7 @@ def test_losses_of_one_call_and_of_an_ordinary_loop_are_eagers(key: str) -> None
     weights = plain.weights()
     eager = training_row.Run(key, "graphc loop", weights)
     whole = training_row.Run(key, "graphc", weights)
-    plain.call = plain.loop.part
+    plain.call = plain.loop.micro_step
     for _ in range(3):
         expected = plain.step()
         np.testing.assert_allclose(eager.step(), expected, rtol=1e-4)

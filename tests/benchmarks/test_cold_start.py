@@ -19,8 +19,8 @@ def test_own_programs_start_and_print_with_the_files_that_are_written(tmp_path: 
 
 
 def test_the_table_compares_with_the_load_of_a_file():
-    found = {"net": {"graphc.load": cold_start.Start([1.0, 3.0, 2.0], [1.0]), "other": cold_start.Start([4.0], [3.0])}}
-    assert cold_start.format_table(found).splitlines()[2:] == [
+    starts = {"net": {"graphc.load": cold_start.Start([1.0, 3.0, 2.0], [1.0]), "other": cold_start.Start([4.0], [3.0])}}
+    assert cold_start.format_table(starts).splitlines()[2:] == [
         "| net | graphc.load | 2.000 | 1.000 | 1.00 |",
         "| net | other | 4.000 | 3.000 | 2.00 |",
     ]

@@ -26,9 +26,9 @@ def test_products_do_two_operations_for_each_multiply_add():
 
 
 def test_a_product_of_the_library_counts_by_its_sizes():
-    found = device_program("mlp_b64", workload_graph(WORKLOADS["mlp_b64"]))
-    sheet = sheet_of(found)
-    assert found.products, "a large product is the library's"
+    program = device_program("mlp_b64", workload_graph(WORKLOADS["mlp_b64"]))
+    sheet = sheet_of(program)
+    assert program.products, "a large product is the library's"
     assert sheet.total("flops") == pytest.approx(2 * 64 * (1024 * 4096 + 4096 * 4096 + 4096 * 1000), rel=0.02)
 
 

@@ -19,11 +19,11 @@ SHAPES = pytest.mark.parametrize("shape", [SMALL, TABLE], ids=["gated", "gpt2"])
 
 
 def test_narrow_weights_are_measured_against_whole_ones():
-    found = decode.run_setting(Setting(SMALL, 9), ["bf16", "int8"], (), 2, 0.001)
+    result = decode.run_setting(Setting(SMALL, 9), ["bf16", "int8"], (), 2, 0.001)
     own = ["f32", "bf16", "int8"]
-    assert not found.problems and list(found.rounds_ms) == [*own, *(decode.READ + p for p in own)]
-    assert 0 < found.errors["bf16"] < found.errors["int8"] < 0.05
-    assert all(len(times) == 2 for times in found.rounds_ms.values())
+    assert not result.problems and list(result.rounds_ms) == [*own, *(decode.READ + p for p in own)]
+    assert 0 < result.errors["bf16"] < result.errors["int8"] < 0.05
+    assert all(len(times) == 2 for times in result.rounds_ms.values())
 
 
 @pytest.mark.sampled(50)
@@ -42,8 +42,8 @@ def test_what_is_compiled_computes_what_the_model_computes_and_fills_its_caches(
         rows = [cache.numpy()[:, :, position].copy() for cache in caches]
         for cache in caches:
             cache[:, :, position] = 0.0
-        found = setting.own("f32")().numpy()
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+        logits = setting.own("f32")().numpy()
+    np.testing.assert_allclose(logits, expected, rtol=1e-4, atol=1e-5)
     for row, cache in zip(rows, caches, strict=True):
         np.testing.assert_allclose(cache.numpy()[:, :, position], row, rtol=1e-4, atol=1e-5)
 
@@ -53,9 +53,9 @@ def test_what_is_compiled_computes_what_the_model_computes_and_fills_its_caches(
 def test_peers_agree_at_the_first_place_and_at_the_last(position: int, shape: Shape):
     pytest.importorskip("torch")
     peers = [peer for peer in decode.PEERS if find_library(peer)]
-    found = decode.run_setting(Setting(shape, position), (), peers, 1, 0.001)
-    assert not found.problems and set(found.errors) == set(peers)
-    assert max(found.errors.values()) < 1e-5
+    result = decode.run_setting(Setting(shape, position), (), peers, 1, 0.001)
+    assert not result.problems and set(result.errors) == set(peers)
+    assert max(result.errors.values()) < 1e-5
 
 
 @pytest.mark.parametrize("name", decode.NARROW_PEERS)
@@ -63,8 +63,8 @@ def test_peers_have_narrow_weights(name: str):
     """Check that narrow weights differ from full ones, but not by much."""
     for library in ("torch", "onnx", "onnxruntime", "openvino"):
         pytest.importorskip(library)
-    found = decode.run_setting(Setting(SMALL, 9), (), [name], 1, 0.001)
-    assert not found.problems and 1e-4 < found.errors[name] < (0.2 if name.endswith("int4") else 0.02)
+    result = decode.run_setting(Setting(SMALL, 9), (), [name], 1, 0.001)
+    assert not result.problems and 1e-4 < result.errors[name] < (0.2 if name.endswith("int4") else 0.02)
 
 
 def test_the_bytes_of_a_token():
@@ -78,15 +78,15 @@ def test_the_bytes_of_a_token():
 
 def test_peers_that_keep_nothing_get_back_what_they_return():
     setting = Setting(SMALL, 9)
-    given: list[np.ndarray] = []
+    inputs: list[np.ndarray] = []
 
     def run(arrays):
-        given[:] = arrays[2:]
+        inputs[:] = arrays[2:]
         return [np.zeros(3), *(np.full((1, 4, 1, 16), k) for k in range(4))]
 
     setting.keep(run)()
-    assert [set(cache[:, :, 9].ravel()) for cache in given] == [{0}, {1}, {2}, {3}]
-    assert all(np.array_equal(c[:, :, :9], s[:, :, :9]) for c, s in zip(given, setting.caches(), strict=True))
+    assert [set(cache[:, :, 9].ravel()) for cache in inputs] == [{0}, {1}, {2}, {3}]
+    assert all(np.array_equal(c[:, :, :9], s[:, :, :9]) for c, s in zip(inputs, setting.caches(), strict=True))
 
 
 def test_the_table_has_what_is_missing_below_it():
@@ -108,12 +108,12 @@ def test_the_command_prints_json(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     monkeypatch.setattr("benchmarks.harness.sweep.pin", lambda cores: None)
     options = ["--precision", "int4", "--position", "3", "--peers", "", "--rounds", "1", "--seconds", "0.001", "--json"]
     assert decode.main([*options, "--places", "20", "--freeze"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["places"] == 20
+    report = json.loads(capsys.readouterr().out)
+    assert report["places"] == 20
     assert (
-        found["position"] == 3
-        and set(found["ms"]) == {"f32", "int4", "read f32", "read int4"}
-        and found["width"] == SMALL.width
+        report["position"] == 3
+        and set(report["ms"]) == {"f32", "int4", "read f32", "read int4"}
+        and report["width"] == SMALL.width
     )
 
 

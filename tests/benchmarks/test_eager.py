@@ -17,8 +17,8 @@ def test_there_are_two_hundred_calls_and_twelve_loops():
 
 
 def _arrays(value):
-    parts = value if isinstance(value, (tuple, list)) else [value]
-    return [np.asarray(part.detach().numpy(), np.float64) for part in parts]
+    tensors = value if isinstance(value, (tuple, list)) else [value]
+    return [np.asarray(tensor.detach().numpy(), np.float64) for tensor in tensors]
 
 
 @pytest.mark.torch
@@ -38,9 +38,9 @@ def test_rows_and_their_summary():
         {"kind": "call", "name": "b", "graphc": 30.0, "torch": 6.0},
         {"kind": "loop", "name": "c", "graphc": 10.0, "torch": 20.0},
     ]
-    found = eager.summary(rows)
-    assert found["call"] == {"rows": 2, "median": 4.95, "worst": 5.0, "which": "b", "beyond": 1}
-    assert found["loop"]["median"] == 0.5 and found["loop"]["beyond"] == 0
+    figures = eager.summary(rows)
+    assert figures["call"] == {"rows": 2, "median": 4.95, "worst": 5.0, "which": "b", "beyond": 1}
+    assert figures["loop"]["median"] == 0.5 and figures["loop"]["beyond"] == 0
     assert "ratio   5.00 !" in eager.line(rows[1]) and "!" not in eager.line(rows[0])
 
 

@@ -11,9 +11,9 @@ from benchmarks import hooks
 @pytest.mark.parametrize("compiled", [False, True])
 def test_hooks_are_called_and_change_nothing(compiled):
     call, called = hooks.make(compiled, True, modules=4)
-    found = [call(), call()]
+    results = [call(), call()]
     assert called == [8]
-    np.testing.assert_allclose(found, hooks.make(compiled, False, modules=4)[0](), rtol=1e-6)
+    np.testing.assert_allclose(results, hooks.make(compiled, False, modules=4)[0](), rtol=1e-6)
 
 
 def test_figures_of_both(capsys, monkeypatch):

@@ -38,7 +38,7 @@ def row(name: str = "x", own: float = 1.0, inductor: float = 2.0, error: float =
 
 
 def test_the_lists_are_as_long_as_they_should_be():
-    sizes = [len(part) for part in (hub_models.TORCHVISION, hub_models.TIMM, hub_models.TRANSFORMERS)]
+    sizes = [len(models) for models in (hub_models.TORCHVISION, hub_models.TIMM, hub_models.TRANSFORMERS)]
     assert sizes == [14, 40, 20] and len(hub_models.MODELS) == 74
     assert {key.partition("/")[0] for key in hub_models.MODELS} == set(hub.COLLECTIONS)
 
@@ -46,11 +46,11 @@ def test_the_lists_are_as_long_as_they_should_be():
 def test_a_row_holds_errors_nodes_first_calls_and_times(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(hub_models.MODELS, "timm/small", Model("small", "timm", small, side=8))
     monkeypatch.setattr(hub_models, "load_collection", lambda name: None)
-    found = hub_row.run("timm/small", ["eager"], 2, 0.001)
-    assert not found.problems and found.errors["graphc"] < 1e-5
-    assert found.facts["graphs"] == 1 and found.facts["nodes"] == {"graphc": 4, "torch": 0}
-    assert found.facts["first_s"]["graphc"] > 0
-    assert len(found.rounds_ms["graphc"]) == len(found.rounds_ms["eager"]) == 2
+    result = hub_row.run("timm/small", ["eager"], 2, 0.001)
+    assert not result.problems and result.errors["graphc"] < 1e-5
+    assert result.facts["graphs"] == 1 and result.facts["nodes"] == {"graphc": 4, "torch": 0}
+    assert result.facts["first_s"]["graphc"] > 0
+    assert len(result.rounds_ms["graphc"]) == len(result.rounds_ms["eager"]) == 2
 
 
 def test_what_pytorch_computes_is_counted_whoever_gave_it_back():
@@ -64,8 +64,8 @@ def test_the_share_is_that_of_operators_which_are_no_parts_of_others():
     def event(name: str, microseconds: float, parent: Any = None) -> Any:
         return argparse.Namespace(name=name, cpu_time_total=microseconds, cpu_parent=parent)
 
-    whole, view = event("aten::linear", 300.0), event("aten::view", 50.0)
-    events = [whole, event("aten::addmm", 250.0, whole), view, event("aten::relu", 100.0, view), event("call", 900.0)]
+    outer, view = event("aten::linear", 300.0), event("aten::view", 50.0)
+    events = [outer, event("aten::addmm", 250.0, outer), view, event("aten::relu", 100.0, view), event("call", 900.0)]
     assert hub_row.part_of(events, 1e-3) == (2, pytest.approx(0.4))
     assert hub_row.part_of(events, 1e-4) == (2, 1.0)
 
@@ -96,7 +96,7 @@ def test_constant_parameters_are_drawn_anew():
 
 
 @pytest.mark.parametrize(
-    ("made", "wanted"),
+    ("result", "expected"),
     [
         (row(), True),
         (row(error=1e-3), False),
@@ -108,8 +108,8 @@ def test_constant_parameters_are_drawn_anew():
         (Result("x", {}, problems={"graphc": "no"}), False),
     ],
 )
-def test_what_agrees(made: Result, wanted: bool):
-    assert hub.agrees(made) is wanted
+def test_what_agrees(result: Result, expected: bool):
+    assert hub.agrees(result) is expected
 
 
 def test_the_summary_names_who_is_behind():
@@ -146,18 +146,18 @@ def test_results_are_kept_and_not_measured_again(monkeypatch: pytest.MonkeyPatch
         return row(key)
 
     monkeypatch.setattr(hub, "run_model", run_model)
-    kept = options(results=tmp_path / "rows.jsonl")
-    assert [r.name for r in hub.run_all(["a", "b"], kept)] == ["a", "b"]
-    found = hub.run_all(["b", "c"], kept)
-    assert measured == ["a", "b", "c"] and [r.name for r in found] == ["b", "c"] and found[0] == row("b")
-    assert len(kept.results.read_text().splitlines()) == 3
+    stored = options(results=tmp_path / "rows.jsonl")
+    assert [r.name for r in hub.run_all(["a", "b"], stored)] == ["a", "b"]
+    results = hub.run_all(["b", "c"], stored)
+    assert measured == ["a", "b", "c"] and [r.name for r in results] == ["b", "c"] and results[0] == row("b")
+    assert len(stored.results.read_text().splitlines()) == 3
 
 
 def test_models_are_chosen_by_collection_and_text(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     monkeypatch.setattr("benchmarks.harness.sweep.pin", lambda threads: [0])
-    found = hub.parse(["--collection", "timm", "--only", "swin"], hub_models.MODELS)
-    assert found.keys == ["timm/swin_tiny_patch4_window7_224"] and found.peers == ["eager", "inductor"]
-    assert hub.parse(["--agreement"], hub_models.MODELS).rounds == 0 and found.weights == "live"
+    chosen = hub.parse(["--collection", "timm", "--only", "swin"], hub_models.MODELS)
+    assert chosen.keys == ["timm/swin_tiny_patch4_window7_224"] and chosen.peers == ["eager", "inductor"]
+    assert hub.parse(["--agreement"], hub_models.MODELS).rounds == 0 and chosen.weights == "live"
     with pytest.raises(SystemExit):
         hub.parse(["--only", "nothing"], hub_models.MODELS)
 
@@ -167,5 +167,5 @@ def test_json_holds_what_was_derived(monkeypatch: pytest.MonkeyPatch, capsys: py
     monkeypatch.setattr(hub, "restart_on_one_thread", lambda module: None)
     monkeypatch.setattr(hub, "run_model", lambda key, _: row(key))
     assert hub.main(["--only", "alexnet", "--json"]) == 0
-    (found,) = json.loads(capsys.readouterr().out)
-    assert found["agrees"] and found["ratios"] == {"eager": 3.0, "inductor": 2.0} and found["first_ratio"] == 0.25
+    (printed,) = json.loads(capsys.readouterr().out)
+    assert printed["agrees"] and printed["ratios"] == {"eager": 3.0, "inductor": 2.0} and printed["first_ratio"] == 0.25

@@ -33,34 +33,34 @@ def measured(monkeypatch: pytest.MonkeyPatch, forward: Any) -> Result:
 
 
 def test_a_file_gives_in_another_process_what_the_model_gives(monkeypatch: pytest.MonkeyPatch):
-    found = measured(monkeypatch, lambda y, flag: {"a": y.relu(), "b": y + flag})
-    assert hub_pt2.agrees(found) and found.facts["mb"] > 0 and found.facts["compile_s"] > 0
-    assert 0 <= found.errors["compiled"] < 1e-5
+    result = measured(monkeypatch, lambda y, flag: {"a": y.relu(), "b": y + flag})
+    assert hub_pt2.agrees(result) and result.facts["mb"] > 0 and result.facts["compile_s"] > 0
+    assert 0 <= result.errors["compiled"] < 1e-5
 
 
 def test_another_result_is_found(monkeypatch: pytest.MonkeyPatch):
     write = hub_pt2_row.write
 
-    def spoiled(place: Any, module: Any, args: Any, kwargs: Any) -> None:
-        write(place, module, args, kwargs)
+    def spoiled(folder: Any, module: Any, args: Any, kwargs: Any) -> None:
+        write(folder, module, args, kwargs)
         with torch.no_grad():
             module.inner.bias += 0.01
-        torch.export.save(torch.export.export(module, args, kwargs), place / hub_pt2_row.FILE)
+        torch.export.save(torch.export.export(module, args, kwargs), folder / hub_pt2_row.FILE)
 
     monkeypatch.setattr(hub_pt2_row, "write", spoiled)
-    found = measured(monkeypatch, lambda y, flag: y)
-    assert min(found.errors.values()) > 1e-3 and not hub_pt2.agrees(found)
+    result = measured(monkeypatch, lambda y, flag: y)
+    assert min(result.errors.values()) > 1e-3 and not hub_pt2.agrees(result)
 
 
 def test_what_graphc_does_not_read_is_a_problem_of_its_own(monkeypatch: pytest.MonkeyPatch):
-    found = measured(monkeypatch, lambda y, flag: torch.special.bessel_y0(y))
-    assert "UnsupportedError" in found.problems["graphc"] and hub_pt2.is_exportable(found)
-    assert not hub_pt2.agrees(found)
+    result = measured(monkeypatch, lambda y, flag: torch.special.bessel_y0(y))
+    assert "UnsupportedError" in result.problems["graphc"] and hub_pt2.is_exportable(result)
+    assert not hub_pt2.agrees(result)
 
 
 def test_what_pytorch_does_not_export_is_none_of_graphc(monkeypatch: pytest.MonkeyPatch):
-    found = measured(monkeypatch, lambda y, flag: y if y.sum() > 0 else -y)
-    assert list(found.problems) == [hub_pt2.EXPORT] and not hub_pt2.is_exportable(found)
+    result = measured(monkeypatch, lambda y, flag: y if y.sum() > 0 else -y)
+    assert list(result.problems) == [hub_pt2.EXPORT] and not hub_pt2.is_exportable(result)
 
 
 def test_the_table_counts_what_can_be_exported():

@@ -17,8 +17,8 @@ if torch:
 
 
 def small(library: Any) -> Any:
-    parts = [torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.ReLU(), torch.nn.Dropout(0.5)]
-    return torch.nn.Sequential(*parts, torch.nn.Flatten(), torch.nn.Linear(144, 3))
+    layers = [torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.ReLU(), torch.nn.Dropout(0.5)]
+    return torch.nn.Sequential(*layers, torch.nn.Flatten(), torch.nn.Linear(144, 3))
 
 
 @pytest.fixture
@@ -38,10 +38,10 @@ def test_there_are_twelve_models():
 
 
 def test_a_model_that_is_trained_agrees_and_has_times(only_small: None):
-    found = hub_training_row.run("timm/small", ["eager"], 2, 0.001)
-    assert not found.problems and hub_training.agrees(found)
-    assert len(found.facts["f32_distances"]) == 2 and found.errors["graphc"] < 1e-5
-    assert len(found.rounds_ms["graphc"]) == len(found.rounds_ms["eager"]) == 2
+    result = hub_training_row.run("timm/small", ["eager"], 2, 0.001)
+    assert not result.problems and hub_training.agrees(result)
+    assert len(result.facts["f32_distances"]) == 2 and result.errors["graphc"] < 1e-5
+    assert len(result.rounds_ms["graphc"]) == len(result.rounds_ms["eager"]) == 2
 
 
 def test_gradients_that_are_off_are_found(only_small: None, monkeypatch: pytest.MonkeyPatch):
@@ -51,9 +51,9 @@ def test_gradients_that_are_off_are_found(only_small: None, monkeypatch: pytest.
         return module
 
     monkeypatch.setattr(hub_training_row, "compiled", compiled)
-    found = hub_training_row.run("timm/small", ["eager"], 0, 0.001)
-    assert found.facts["f64_losses"] > 1e-10 and min(found.facts["f32_distances"]) > 3
-    assert not hub_training.agrees(found)
+    result = hub_training_row.run("timm/small", ["eager"], 0, 0.001)
+    assert result.facts["f64_losses"] > 1e-10 and min(result.facts["f32_distances"]) > 3
+    assert not hub_training.agrees(result)
 
 
 def test_losses_that_are_no_numbers_are_found(only_small: None, monkeypatch: pytest.MonkeyPatch):
@@ -85,7 +85,7 @@ def test_nothing_is_dropped():
 
 
 @pytest.mark.parametrize(
-    ("made", "wanted"),
+    ("result", "expected"),
     [
         (row(), True),
         (row(f64_losses=1e-9), False),
@@ -96,8 +96,8 @@ def test_nothing_is_dropped():
         (Result("x", {}, problems={"graphc": "no"}), False),
     ],
 )
-def test_what_agrees(made: Result, wanted: bool):
-    assert hub_training.agrees(made) is wanted
+def test_what_agrees(result: Result, expected: bool):
+    assert hub_training.agrees(result) is expected
 
 
 def test_the_table_marks_who_does_not_agree():

@@ -26,14 +26,14 @@ MEASURED = "Measured by ``python -m benchmarks.machine``."
 def documented() -> dict[str, str]:
     """Return the docstring of each cost, by record and field."""
     topics = {type(getattr(DEFAULT, topic)).__name__: topic for topic in vars(DEFAULT)}
-    found = {}
+    texts = {}
     for record in ast.parse(inspect.getsource(costs)).body:
         if isinstance(record, ast.ClassDef) and record.name in topics:
             for stmt, after in zip(record.body, record.body[1:], strict=False):
                 if isinstance(stmt, ast.AnnAssign) and isinstance(stmt.target, ast.Name):
                     assert isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
-                    found[f"{topics[record.name]}.{stmt.target.id}"] = " ".join(str(after.value.value).split())
-    return found
+                    texts[f"{topics[record.name]}.{stmt.target.id}"] = " ".join(str(after.value.value).split())
+    return texts
 
 
 def test_costs_say_that_they_are_measured_and_only_those():
@@ -42,10 +42,10 @@ def test_costs_say_that_they_are_measured_and_only_those():
 
 def test_every_row_is_a_cost_with_a_number():
     target = target_named("avx2")
-    known = names_of_costs(target)
-    assert sorted(known) == sorted(documented())
+    names = names_of_costs(target)
+    assert sorted(names) == sorted(documented())
     for name in FIELDS:
-        assert name in known and in_use(target, name) >= 0
+        assert name in names and in_use(target, name) >= 0
 
 
 def test_one_cost_is_measured_and_the_others_are_listed(capsys: pytest.CaptureFixture[str]):
@@ -59,10 +59,10 @@ def test_one_cost_is_measured_and_the_others_are_listed(capsys: pytest.CaptureFi
 
 def test_json(capsys: pytest.CaptureFixture[str]):
     assert main(["--only", "speeds.l1", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    (row,) = found["rows"]
-    assert row["name"] == "speeds.l1" and row["measured"] > 0.1 and found["ghz"] > 0.1
-    assert "fusion.cheap" in found["not measured"]
+    report = json.loads(capsys.readouterr().out)
+    (row,) = report["rows"]
+    assert row["name"] == "speeds.l1" and row["measured"] > 0.1 and report["ghz"] > 0.1
+    assert "fusion.cheap" in report["not measured"]
 
 
 @pytest.mark.parametrize("option", ["read", "copy"])
@@ -130,9 +130,9 @@ def run(text: str, source: np.ndarray, goal: np.ndarray, rounds: int, nbytes: in
 
 
 def test_a_copy_copies_and_a_read_reads_everything():
-    found = Measurements(host_target())
+    measurements = Measurements(host_target())
     nbytes = 1 << 16
-    source, goal = found.source[:nbytes], found.goal[:nbytes]
+    source, goal = measurements.source[:nbytes], measurements.goal[:nbytes]
     source[:] = np.arange(nbytes) % 251
     for past in (False, True):
         goal[:] = 0

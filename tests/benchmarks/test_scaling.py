@@ -48,17 +48,17 @@ def measurements() -> dict:
 
 
 def test_the_model_is_fitted_to_the_fewest_ranks_and_compared_with_all() -> None:
-    found = checked(measurements())
-    assert found.ranks == 2 and found.local.bandwidth == pytest.approx(1e9)
-    assert set(found.reductions) == {2, 4}
-    assert max(abs(e) for one in found.reductions.values() for e in one.values()) < 1e-9
-    (step,) = found.steps
+    checks = checked(measurements())
+    assert checks.ranks == 2 and checks.local.bandwidth == pytest.approx(1e9)
+    assert set(checks.reductions) == {2, 4}
+    assert max(abs(e) for one in checks.reductions.values() for e in one.values()) < 1e-9
+    (step,) = checks.steps
     assert step.predicted == pytest.approx(step.measured) == pytest.approx(step.fitted)
 
 
 def test_ranks_that_share_cores_share_their_link() -> None:
-    found = checked({**measurements(), "cores": 2})
-    assert found.reductions[4][1 << 20] == pytest.approx(1.0), "twice the time of ranks with a core each"
+    checks = checked({**measurements(), "cores": 2})
+    assert checks.reductions[4][1 << 20] == pytest.approx(1.0), "twice the time of ranks with a core each"
 
 
 def test_plans_are_at_the_speed_of_one_rank() -> None:
@@ -74,23 +74,23 @@ def test_efficiency_is_the_rate_of_a_rank_over_that_of_one_alone() -> None:
 
 
 def test_known_figures_are_put_on_paper(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    known = tmp_path / "known.json"
-    known.write_text(json.dumps({"measured": measurements()}))
-    assert scaling.main(["--from", str(known), "--paper", "8,4096", "--speed", "1,10"]) == 0
+    figures_file = tmp_path / "known.json"
+    figures_file.write_text(json.dumps({"measured": measurements()}))
+    assert scaling.main(["--from", str(figures_file), "--paper", "8,4096", "--speed", "1,10"]) == 0
     text = capsys.readouterr().out
     assert "| 4096 |" in text and "compute 10 times as fast" in text and "1 GB/s and 10 µs" in text
-    assert scaling.main(["--from", str(known), "--paper", "8", "--local-bandwidth", "2", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert [one["network"]["local"]["bandwidth"] for one in found["paper"]] == [2e9, 2e9]
-    assert [row["kind"] for row in found["paper"][0]["cases"]["net"]] == ["plain", "ZeRO-1"]
+    assert scaling.main(["--from", str(figures_file), "--paper", "8", "--local-bandwidth", "2", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert [one["network"]["local"]["bandwidth"] for one in report["paper"]] == [2e9, 2e9]
+    assert [row["kind"] for row in report["paper"][0]["cases"]["net"]] == ["plain", "ZeRO-1"]
 
 
 @pytest.mark.parametrize(
-    "given", [["--overlap", "2"], ["--bandwidth", "0"], ["--ranks", "0"], ["--cases", "what"], ["--speed", "0"]]
+    "arguments", [["--overlap", "2"], ["--bandwidth", "0"], ["--ranks", "0"], ["--cases", "what"], ["--speed", "0"]]
 )
-def test_options_that_mean_nothing(given: list[str]) -> None:
+def test_options_that_mean_nothing(arguments: list[str]) -> None:
     with pytest.raises(SystemExit):
-        scaling.parse(["--from", "x", *given])
+        scaling.parse(["--from", "x", *arguments])
 
 
 def test_a_silent_group_takes_one_process_for_several() -> None:
@@ -109,20 +109,31 @@ needs_mpi = pytest.mark.skipif(
 
 @needs_mpi
 def test_two_ranks_are_measured_and_modelled(capsys: pytest.CaptureFixture[str]) -> None:
-    given = ["--cases", "policy_b256", "--peers", "graphc", "--rounds", "1", "--seconds", "0.01", "--bytes", "65536"]
-    assert scaling.main([*given, "--json", "--paper", "8", "--limit", "120"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    reductions, training = found["measured"]["rows"]
+    arguments = [
+        "--cases",
+        "policy_b256",
+        "--peers",
+        "graphc",
+        "--rounds",
+        "1",
+        "--seconds",
+        "0.01",
+        "--bytes",
+        "65536",
+    ]
+    assert scaling.main([*arguments, "--json", "--paper", "8", "--limit", "120"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    reductions, training = report["measured"]["rows"]
     assert set(map(int, reductions["seconds"])) == {4096, 16384, 65536}
     assert training["samples"] == 256 and training["buckets"] == [22808]
     assert [b["nbytes"] for b in training["plan"]["buckets"]] == [22808]
     assert all(min(rounds) > 0 for rounds in training["seconds"].values())
-    (step,) = found["checks"]["steps"]
-    assert step["predicted"] >= min(training["seconds"]["alone"]) and found["paper"][0]["cases"]["policy_b256"]
+    (step,) = report["checks"]["steps"]
+    assert step["predicted"] >= min(training["seconds"]["alone"]) and report["paper"][0]["cases"]["policy_b256"]
 
 
 @needs_mpi
 def test_ranks_that_fail_say_why(tmp_path: Path) -> None:
     order = {"mode": "training", "peer": "graphc", "case": "no such case", "rounds": 1, "seconds": 0.01}
-    found = scaling.run_ranks(order, 1, make_environment(1, tmp_path), 60)
-    assert "no such case" in found["problem"]
+    answer = scaling.run_ranks(order, 1, make_environment(1, tmp_path), 60)
+    assert "no such case" in answer["problem"]

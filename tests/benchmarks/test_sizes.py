@@ -28,17 +28,17 @@ def test_sizes_lie_in_their_ranges_and_are_multiples():
 
 
 def test_a_stream_is_measured_and_printed():
-    found = sizes.run_stream(SMALL, (), 5)
-    assert set(found) == {"graphc"} and len(found["graphc"]["rounds_s"]) == 3
-    assert found["graphc"]["first_stream_s"] >= found["graphc"]["first_call_s"] > 0
-    assert "| small | graphc |" in sizes.format_streams({"small": found}, ())
+    result = sizes.run_stream(SMALL, (), 5)
+    assert set(result) == {"graphc"} and len(result["graphc"]["rounds_s"]) == 3
+    assert result["graphc"]["first_stream_s"] >= result["graphc"]["first_call_s"] > 0
+    assert "| small | graphc |" in sizes.format_streams({"small": result}, ())
 
 
 def test_peers_agree():
     pytest.importorskip("torch")
     peers = [peer for peer in sizes.PEERS[1:] if find_library(peer)]
-    found = sizes.run_stream(SMALL, peers, 3)
-    assert all("problem" not in row and row["error"] < 1e-5 for row in found.values()), found
+    result = sizes.run_stream(SMALL, peers, 3)
+    assert all("problem" not in row and row["error"] < 1e-5 for row in result.values()), result
 
 
 def test_one_program_is_compared_with_that_of_each_size():
@@ -57,14 +57,14 @@ def test_the_first_call_is_that_of_the_expected_sizes():
 
 
 def test_memory_is_looked_at_after_few_calls_and_after_all():
-    found = sizes.run_memory(SMALL, 15)
-    assert found["count"] == 15 and found["few_mb"] > 0 and found["all_mb"] - found["few_mb"] < 20
-    assert sizes.format_memory({"small": found}).count("| small | 15 |") == 1
+    figures = sizes.run_memory(SMALL, 15)
+    assert figures["count"] == 15 and figures["few_mb"] > 0 and figures["all_mb"] - figures["few_mb"] < 20
+    assert sizes.format_memory({"small": figures}).count("| small | 15 |") == 1
 
 
 def test_calls_of_the_same_size_and_of_others_are_measured():
-    found = sizes.run_calls(1)
-    assert len(found) == 3 and all(us > 0 for row in found.values() for us in row.values())
+    figures = sizes.run_calls(1)
+    assert len(figures) == 3 and all(us > 0 for row in figures.values() for us in row.values())
     text = sizes.format_calls({"compiled": {"same_us": 1.0, "other_us": 2.0}})
     assert "| compiled | 1.00 | 2.00 |" in text
 
@@ -85,8 +85,8 @@ def test_the_sizes_of_a_comparison_are_named(capsys: pytest.CaptureFixture[str],
     monkeypatch.setattr("benchmarks.harness.sweep.pin", lambda cores: None)
     options = ["--only", "small", "--fixed", "--sizes", "7", "3", "--rounds", "1", "--seconds", "0.001", "--json"]
     assert sizes.main(options) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert [row["sizes"] for row in found.pop("small")] == [{"batch": 7}, {"batch": 3}] and not found
+    report = json.loads(capsys.readouterr().out)
+    assert [row["sizes"] for row in report.pop("small")] == [{"batch": 7}, {"batch": 3}] and not report
     assert CASES["unet"].read("64x176") == {"high": 64, "wide": 176}
 
 

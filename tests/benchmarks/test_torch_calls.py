@@ -23,5 +23,5 @@ def test_the_report_says_what_is_more_than_the_base():
 def test_what_is_prepared_of_weights_is_counted_once():
     torch._dynamo.reset()
     model, x = torch.nn.Linear(256, 256).eval(), torch.randn(4, 256)
-    own, made = torch_calls.memory(model, x)
-    assert own == 4 * 256 * 257 and 4 * 256 * 256 <= made <= 1.1 * own
+    own, prepared = torch_calls.memory(model, x)
+    assert own == 4 * 256 * 257 and 4 * 256 * 256 <= prepared <= 1.1 * own

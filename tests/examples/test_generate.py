@@ -50,10 +50,10 @@ def test_what_is_not_likely_enough_is_never_drawn():
     shares = logits.softmax(-1).sort(-1, descending=True).values.cumsum(-1).numpy()
 
     def drawn(**changed: Any) -> np.ndarray:
-        given = settings(**changed)
+        choice = settings(**changed)
         with gc.no_grad():
-            found = np.stack([generator(tokens, 0, *given).numpy()[:, 0] for _ in range(60)], axis=1)
-        return np.array([[list(row).index(t) for t in ts] for row, ts in zip(order, found, strict=True)])
+            draws = np.stack([generator(tokens, 0, *choice).numpy()[:, 0] for _ in range(60)], axis=1)
+        return np.array([[list(row).index(t) for t in ts] for row, ts in zip(order, draws, strict=True)])
 
     assert (drawn(top_k=1) == 0).all() and (drawn(temperature=1e-4) == 0).all()
     assert drawn(top_k=5).max() == 4 and drawn().max() > 50
@@ -77,14 +77,14 @@ def test_one_program_writes_the_new_tokens_and_reads_what_is_used():
         for name in caches:
             assert stored(program, name) == rows * 2 * count * 16
 
-    compiled, found = gc.compile(generator, dims=dims), []
+    compiled, results = gc.compile(generator, dims=dims), []
     for model in (generator, compiled):
         gc.manual_seed(1)
         with gc.no_grad():
             sizes = ((8, 64, 0), (8, 13, 64), (8, 1, 77), (8, 1, 78), (1, 7, 0), (3, 1, 7))
             drawn = [model(gc.zeros(r, n, dtype=gc.int64), position, *settings()) for r, n, position in sizes]
-        found.append([token.numpy().tolist() for token in drawn])
-    assert found[0] == found[1] and len(compiled.variants) == 1
+        results.append([token.numpy().tolist() for token in drawn])
+    assert results[0] == results[1] and len(compiled.variants) == 1
 
 
 @pytest.mark.parametrize("arguments", [["--prompt", "a" * 500], ["--prompt", ""], ["--tokens", "1"]])

@@ -92,13 +92,13 @@ def test_the_reason_stands_above_a_group():
 
 
 def test_every_exclusion_has_a_reason():
-    found = exclusions(array_api.EXCLUSIONS.read_text(encoding="utf-8"))
-    assert found and all(reason.endswith(".") for reason in found.values())
+    reasons = exclusions(array_api.EXCLUSIONS.read_text(encoding="utf-8"))
+    assert reasons and all(reason.endswith(".") for reason in reasons.values())
 
 
 def test_a_star_stands_for_anything_and_nothing_else_does():
-    found = [Outcome("a[x(1) -> 2]", "failed", ""), Outcome("ab", "failed", ""), Outcome("b", "skipped", "")]
-    kinds = [o.kind for o in judged(found, ["a[x*2]", "b"])]
+    outcomes = [Outcome("a[x(1) -> 2]", "failed", ""), Outcome("ab", "failed", ""), Outcome("b", "skipped", "")]
+    kinds = [o.kind for o in judged(outcomes, ["a[x*2]", "b"])]
     assert kinds == ["excluded", "failed", "skipped"]
     assert judged([Outcome("a.b", "passed", "")], ["a*"])[0].kind == "excluded, passed"
     assert judged([Outcome("axb", "failed", "")], ["a.b"])[0].kind == "failed"

@@ -11,13 +11,13 @@ CHEAP = ["policy_b1", "net_b64", "train_policy_b256", "custom_optimizer", "mlp",
 
 
 def test_forms_of_a_model_and_steps_are_graphs():
-    found = dict(cases.graphs(CHEAP))
+    graphs = dict(cases.graphs(CHEAP))
     forms = ("traced", "watched", "frozen", "forward", "backward")
     expected = [f"{name}/{form}" for name in ("policy_b1", "net_b64") for form in forms]
-    assert list(found) == [*expected, *(f"{name}/step" for name in CHEAP[2:])]
-    for graph in found.values():
+    assert list(graphs) == [*expected, *(f"{name}/step" for name in CHEAP[2:])]
+    for graph in graphs.values():
         verify_graph(graph)
-    classes = {form: {v.node.attrs["cls"] for v in found[f"policy_b1/{form}"].inputs} for form in forms}
+    classes = {form: {v.node.attrs["cls"] for v in graphs[f"policy_b1/{form}"].inputs} for form in forms}
     assert classes["traced"] == {"input", "param"}
     assert classes["watched"] == {"input", "weight"}
     assert classes["frozen"] == {"input"}

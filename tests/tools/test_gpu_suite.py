@@ -18,7 +18,7 @@ def part(name: str, text: str, share: float = 1.0) -> Part:
 
 
 def test_every_part_survives_the_failure_of_others():
-    parts = [
+    suite_parts = [
         part("raises", "raise SystemExit('no')"),
         part("dies", "import os; os.abort()"),
         part("good", "print('{\"cases\": 3}')"),
@@ -26,18 +26,18 @@ def test_every_part_survives_the_failure_of_others():
         Part("no program", 1.0, lambda plan, seconds: Command(["/nowhere/at-all"]), lambda data: ""),
     ]
     written = []
-    report = run_suite(PLAN, parts, lambda found: written.append(json.dumps(found)))
-    status = {name: found["status"] for name, found in report["parts"].items()}
+    report = run_suite(PLAN, suite_parts, lambda partial_report: written.append(json.dumps(partial_report)))
+    status = {name: partial_report["status"] for name, partial_report in report["parts"].items()}
     assert status == {"raises": FAILED, "dies": FAILED, "good": PASSED, "absent": ABSENT, "no program": FAILED}
     assert report["parts"]["good"]["data"] == {"cases": 3}
-    assert len(written) == len(parts)
-    assert "not installed" in table(report, parts)
+    assert len(written) == len(suite_parts)
+    assert "not installed" in table(report, suite_parts)
 
 
 def test_a_part_that_hangs_is_ended_with_its_children(monkeypatch: pytest.MonkeyPatch):
     text = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import time; time.sleep(600)'])"
-    found = gpu_suite.run_part(part("hangs", text), PLAN, 1.0)
-    assert found["status"] == LATE
+    result = gpu_suite.run_part(part("hangs", text), PLAN, 1.0)
+    assert result["status"] == LATE
 
 
 def test_the_data_of_a_part_is_the_object_that_its_output_ends_with():

@@ -73,6 +73,6 @@ def test_the_status_and_the_records_say_which_release_fails(
     assert llvmlite_versions.main(["--versions", "0.49"]) == 0
     assert capsys.readouterr().out == "| 0.49.0 | 20.1.8 | passes: 1 failed |\n"
     assert llvmlite_versions.main(["--versions", "0.48,0.49", "--json"]) == 1
-    told = capsys.readouterr()
-    assert [record["passed"] for record in json.loads(told.out)] == [False, True]
-    assert "2 of 2: llvmlite 0.49: installing and testing" in told.err
+    output = capsys.readouterr()
+    assert [record["passed"] for record in json.loads(output.out)] == [False, True]
+    assert "2 of 2: llvmlite 0.49: installing and testing" in output.err

@@ -37,15 +37,15 @@ def test_packages_stand_in_the_order_of_their_floors_and_behind_their_parent(tmp
     for folder in ["", "low", "top", "top/alone", "top/part", "top/part/deep", "top/part/extra", "another"]:
         (tmp_path / "pkg" / folder).mkdir(parents=True, exist_ok=True)
         (tmp_path / "pkg" / folder / "__init__.py").write_text("")
-    found = [line for line in code_map.build_map(tmp_path, "pkg", floors).splitlines() if line.startswith("## pkg/")]
+    headings = [line for line in code_map.build_map(tmp_path, "pkg", floors).splitlines() if line.startswith("## pkg/")]
     names = ["", "low/", "top/", "top/part/", "top/part/deep/", "top/part/extra/", "top/alone/", "another/"]
-    assert found == [f"## pkg/{name}" for name in names]
+    assert headings == [f"## pkg/{name}" for name in names]
 
 
 def test_what_to_read_first_stands_at_the_head_and_exists():
     text = code_map.build_map()
-    places = [text.index(f"]({'../' + path}): {what}") for path, what in code_map.READING]
-    assert places == sorted(places) and places[-1] < text.index("## graphc/")
+    offsets = [text.index(f"]({'../' + path}): {what}") for path, what in code_map.READING]
+    assert offsets == sorted(offsets) and offsets[-1] < text.index("## graphc/")
     assert [path for path, _ in code_map.READING if not (code_map.ROOT / path).is_file()] == []
 
 

@@ -157,8 +157,8 @@ def test_the_share_is_of_those_that_make_a_difference():
     def result(number: int, status: str) -> mutants.Result:
         return mutants.Result(number, "a.py", 1, "swap", "x -> y", status, 4)
 
-    found = [result(0, "equivalent"), result(1, "killed"), result(2, "killed"), result(3, "alive")]
-    lines = mutants.summary(found).splitlines()
+    results = [result(0, "equivalent"), result(1, "killed"), result(2, "killed"), result(3, "alive")]
+    lines = mutants.summary(results).splitlines()
     assert lines == [
         "3: a.py:1 swap: x -> y: alive after 4 groups",
         "4 mutants: 1 equivalent; 2 of 3 killed (66.7%)",

@@ -9,10 +9,10 @@ from tools.mutations import find_mutations, is_python
 
 def changes(source: str) -> set[tuple[str, str]]:
     """Return kind and changed source of all changes, of which each is Python."""
-    found = {(m.kind, m.apply(source)) for m in find_mutations(source)}
-    assert all(is_python(text) for _, text in found)
-    assert all(text != source for _, text in found)
-    return found
+    texts = {(m.kind, m.apply(source)) for m in find_mutations(source)}
+    assert all(is_python(text) for _, text in texts)
+    assert all(text != source for _, text in texts)
+    return texts
 
 
 @pytest.mark.parametrize(
@@ -45,12 +45,12 @@ def test_kinds_of_changes(source: str, expected: set[tuple[str, str]]):
 
 def test_statements_of_functions():
     source = "def f(x: int = A) -> None:\n    while x:\n        x += y\n        break\n    return x\n"
-    found = changes(source)
-    assert ("dropped", source.replace("x += y", "pass")) in found
-    assert ("dropped", source.replace("break", "pass")) in found
-    assert ("condition", source.replace("while x", "while False")) in found
-    assert ("returned", source.replace("return x", "return None")) in found
-    assert len(found) == 4
+    texts = changes(source)
+    assert ("dropped", source.replace("x += y", "pass")) in texts
+    assert ("dropped", source.replace("break", "pass")) in texts
+    assert ("condition", source.replace("while x", "while False")) in texts
+    assert ("returned", source.replace("return x", "return None")) in texts
+    assert len(texts) == 4
 
 
 def test_texts_annotations_and_errors_are_left_alone():

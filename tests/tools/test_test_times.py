@@ -70,11 +70,11 @@ def test_the_plugin_records_seconds_outcomes_and_reasons(workers: tuple[str, ...
     command = [sys.executable, "-m", "pytest", "-q", "--rootdir", str(tmp_path), f"--times={times}", *workers]
     done = subprocess.run([*command, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    found = read_times(times)
-    assert found.tests["test_it.py::test_works"][1:] == ["passed", "", False]
-    assert 0.3 <= found.tests["test_it.py::test_works"][0] < 10
-    assert found.tests["test_it.py::test_skips"][1:] == ["skipped", "it rains", True]
-    assert len(found.collecting) == max(1, 2 * bool(workers)) and min(found.collecting) > 0
+    recorded = read_times(times)
+    assert recorded.tests["test_it.py::test_works"][1:] == ["passed", "", False]
+    assert 0.3 <= recorded.tests["test_it.py::test_works"][0] < 10
+    assert recorded.tests["test_it.py::test_skips"][1:] == ["skipped", "it rains", True]
+    assert len(recorded.collecting) == max(1, 2 * bool(workers)) and min(recorded.collecting) > 0
 
 
 def test_a_sample_is_a_fixed_share_of_the_tests():

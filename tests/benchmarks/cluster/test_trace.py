@@ -21,13 +21,13 @@ def test_computing_is_what_is_between_waits() -> None:
 
 
 def test_all_ranks_are_on_one_clock() -> None:
-    found = chrome_trace("net", [RANK, {**RANK, "begin": 10.5}])
-    assert json.loads(json.dumps(found)) == found
-    events = [e for e in found["traceEvents"] if e["ph"] == "X"]
+    trace = chrome_trace("net", [RANK, {**RANK, "begin": 10.5}])
+    assert json.loads(json.dumps(trace)) == trace
+    events = [e for e in trace["traceEvents"] if e["ph"] == "X"]
     assert {(e["pid"], e["tid"]) for e in events} == {(0, 0), (0, 1), (1, 0), (1, 1)}
     reductions = [(e["pid"], e["ts"], e["dur"]) for e in events if e["tid"] == REDUCTIONS]
     assert reductions == [(0, 2.5e6, 2.5e6), (1, 3.0e6, 2.5e6)]
-    names = [e["args"]["name"] for e in found["traceEvents"] if e["name"] == "process_name"]
+    names = [e["args"]["name"] for e in trace["traceEvents"] if e["name"] == "process_name"]
     assert names == ["rank 0: net", "rank 1: net"]
 
 

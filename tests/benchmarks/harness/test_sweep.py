@@ -34,8 +34,8 @@ def test_layers_agree_with_their_sizes(name: str):
     pytest.importorskip("torch")
     result = conv.run_case(layer, ["torch"], 1, 0.001)
     assert not result.problems and result.errors["graphc"] < 1e-4
-    (found,) = arrays_of(conv.own(layer)()())
-    assert found.shape == (layer.batch, layer.filters, layer.out_side, layer.out_side)
+    (array,) = arrays_of(conv.own(layer)()())
+    assert array.shape == (layer.batch, layer.filters, layer.out_side, layer.out_side)
 
 
 @pytest.mark.parametrize("name", SMALL_KERNELS)
@@ -78,8 +78,8 @@ def test_what_is_not_finite_is_a_difference_unless_both_have_it(odd: float):
 
 
 def test_arrays_of_nested_results_are_found():
-    found = arrays_of({"a": (np.ones(2), None), "b": [np.zeros(3)]})
-    assert [a.tolist() for a in found] == [[1.0, 1.0], [0.0, 0.0, 0.0]]
+    arrays = arrays_of({"a": (np.ones(2), None), "b": [np.zeros(3)]})
+    assert [a.tolist() for a in arrays] == [[1.0, 1.0], [0.0, 0.0, 0.0]]
 
 
 def test_floors():
@@ -90,15 +90,15 @@ def test_floors():
 def test_json(capsys: pytest.CaptureFixture[str]):
     options = argparse.Namespace(json=True, rounds=1, peers=["a"])
     report(options, [Result("x", {"n": 1}, {"graphc": [1.0], "a": [3.0]})], ("n",))
-    found = json.loads(capsys.readouterr().out)
-    assert found["rows"][0]["ratio"] == 3.0 and found["machine"]["peak_flops"] > 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["rows"][0]["ratio"] == 3.0 and printed["machine"]["peak_flops"] > 0
 
 
 def test_narrow_weights_are_measured_with_their_errors():
-    found = precision.run_case(WORKLOADS["lstm_b1_t64"], ["bf16", "int8"], 1, 0.001)
-    assert not found.problems and set(found.rounds_ms) == {"graphc", "bf16", "int8"}
-    facts = found.facts
+    result = precision.run_case(WORKLOADS["lstm_b1_t64"], ["bf16", "int8"], 1, 0.001)
+    assert not result.problems and set(result.rounds_ms) == {"graphc", "bf16", "int8"}
+    facts = result.facts
     assert facts["graphc"]["error"] == 0 < facts["bf16"]["error"] < 0.01 and 0 < facts["int8"]["error"] < 0.02
     assert facts["graphc"]["MB"] > 1.9 * facts["bf16"]["MB"] > 3.4 * facts["int8"]["MB"] / 1.9
-    row = precision.format_row(found, ["bf16", "int8"])
+    row = precision.format_row(result, ["bf16", "int8"])
     assert row.startswith("| lstm_b1_t64 | ") and row.count("x, ") == 2

@@ -28,15 +28,15 @@ def test_losses_of_one_call_and_of_an_ordinary_loop_are_eagers(key: str) -> None
     plain = training_row.Run(key, "graphc")
     weights = plain.weights()
     eager = training_row.Run(key, "graphc loop", weights)
-    whole = training_row.Run(key, "graphc", weights)
+    compiled = training_row.Run(key, "graphc", weights)
     plain.call = plain.loop.micro_step
     for _ in range(3):
         expected = plain.step()
         np.testing.assert_allclose(eager.step(), expected, rtol=1e-4)
-        np.testing.assert_allclose(whole.step(), expected, rtol=1e-4)
-    for found, wanted in zip(whole.weights(), plain.weights(), strict=True):
-        for path, array in wanted.items():
-            np.testing.assert_allclose(found[path], array, rtol=1e-2, atol=1e-4, err_msg=path)
+        np.testing.assert_allclose(compiled.step(), expected, rtol=1e-4)
+    for actual, reference in zip(compiled.weights(), plain.weights(), strict=True):
+        for path, array in reference.items():
+            np.testing.assert_allclose(actual[path], array, rtol=1e-2, atol=1e-4, err_msg=path)
 
 
 def test_weights_change() -> None:

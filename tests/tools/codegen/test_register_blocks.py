@@ -12,14 +12,14 @@ from tools.codegen import register_blocks
 
 @pytest.mark.parametrize(("target", "lanes"), [("neon", 4), ("avx512", 16)])
 def test_each_block_is_predicted_and_counted(target: str, lanes: int):
-    found = register_blocks.rows((64, 96, 50), target_named(target), 2)
-    assert len(found) == 2
-    for row in found:
+    blocks = register_blocks.rows((64, 96, 50), target_named(target), 2)
+    assert len(blocks) == 2
+    for row in blocks:
         rows, vectors = map(int, row.block.split()[0].split("x"))
         assert row.multiply_adds == rows * vectors
         assert 0.5 <= row.cycles < 64 * 96 * 50 / lanes
         assert row.loads + row.others > 0
-    assert found[0].stack == 0, "the sums of the best one by estimate fit into registers"
+    assert blocks[0].stack == 0, "the sums of the best one by estimate fit into registers"
 
 
 def test_the_command_prints_json(capsys: pytest.CaptureFixture[str]):

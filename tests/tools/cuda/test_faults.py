@@ -23,6 +23,6 @@ def test_what_faults_are_planted_in_is_right_without_them():
 def test_every_fault_is_noticed():
     assert len(FAULTS) >= 20
     assert len({fault.name for fault in FAULTS}) == len(FAULTS)
-    found = run_faults()
-    assert [(f.fault, f.subject, f.by, f.said) for f in found if f.by not in CAUGHT] == []
-    assert {f.by for f in found} >= {"emulator", "numbers"}
+    outcomes = run_faults()
+    assert [(f.fault, f.subject, f.by, f.said) for f in outcomes if f.by not in CAUGHT] == []
+    assert {f.by for f in outcomes} >= {"emulator", "numbers"}

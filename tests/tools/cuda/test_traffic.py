@@ -10,7 +10,7 @@ from tools.cuda import traffic
 
 
 @pytest.fixture(scope="module")
-def found():
+def table():
     """The rows of each case."""
     rows: dict[str, list[traffic.Row]] = {}
     for row in traffic.rows():
@@ -20,19 +20,19 @@ def found():
 
 
 @pytest.mark.parametrize("case", ["bias_gelu", "odd_rows", "softmax_64", "softmax_1000", "softmax_8192", "layer_norm"])
-def test_rows_are_read_and_written_in_whole_sectors(found, case):
-    for row in found[case]:
+def test_rows_are_read_and_written_in_whole_sectors(table, case):
+    for row in table[case]:
         assert row.load >= 0.95 and row.store >= 0.95, row
 
 
 @pytest.mark.parametrize("case", ["row_sums", "column_sums", "one_sum"])
-def test_what_is_summed_is_read_in_whole_sectors(found, case):
-    assert found[case][0].load >= 0.95
+def test_what_is_summed_is_read_in_whole_sectors(table, case):
+    assert table[case][0].load >= 0.95
 
 
 @pytest.mark.parametrize("case", ["bias_gelu", "softmax_64", "softmax_1000", "layer_norm", "row_sums", "max_pool"])
-def test_there_are_blocks_for_many_multiprocessors(found, case):
-    assert found[case][0].blocks >= 32
+def test_there_are_blocks_for_many_multiprocessors(table, case):
+    assert table[case][0].blocks >= 32
 
 
 def test_the_command_prints_rows(capsys):

@@ -17,9 +17,9 @@ from tools.damage.kill_ranks import Outcome, Target
 @pytest.mark.slow
 @needs_mpi
 def test_a_training_that_was_killed_and_resumed_has_the_same_bits():
-    found = kill_ranks.run(2, 2, 5, ["eager"])
-    assert found.problems == []
-    assert (found.kills, found.clean_ends, found.equal_resumes) == (2, 2, 2)
+    outcome = kill_ranks.run(2, 2, 5, ["eager"])
+    assert outcome.problems == []
+    assert (outcome.kills, outcome.clean_ends, outcome.equal_resumes) == (2, 2, 2)
 
 
 class Fake(Target):
@@ -34,8 +34,8 @@ class Fake(Target):
 
 def ended(tmp_path: Path, code: str, monkeypatch: pytest.MonkeyPatch) -> tuple[str, Outcome]:
     monkeypatch.setattr(kill_ranks, "END_SECONDS", 2.0)
-    made, target = Outcome(), Fake("eager", tmp_path, 2)
-    return kill_ranks._ended(target.put(code), [], tmp_path / "killed", made), made
+    outcome, target = Outcome(), Fake("eager", tmp_path, 2)
+    return kill_ranks._ended(target.put(code), [], tmp_path / "killed", outcome), outcome
 
 
 @pytest.mark.parametrize(
@@ -78,9 +78,9 @@ def test_a_process_that_has_ended_is_not_killed(tmp_path: Path):
 def test_processes_are_found_by_the_one_that_began_them(tmp_path: Path):
     code = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import time; time.sleep(60)'])"
     process = Fake("eager", tmp_path, 2).put(code)
-    found: list[int] = []
-    while not found:
-        found = [number for number, line in kill_ranks.descendants(process.pid) if b"sleep(60)" in line]
-    kill_ranks.os.kill(found[0], kill_ranks.signal.SIGKILL)
+    pids: list[int] = []
+    while not pids:
+        pids = [number for number, line in kill_ranks.descendants(process.pid) if b"sleep(60)" in line]
+    kill_ranks.os.kill(pids[0], kill_ranks.signal.SIGKILL)
     process.wait(30)
-    assert not any(map(kill_ranks._is_alive, found))
+    assert not any(map(kill_ranks._is_alive, pids))

@@ -14,19 +14,19 @@ from tools.damage.kills import Exporting, Kind, kill_once
 
 @pytest.mark.parametrize("kind", list(kills.KINDS))
 def test_a_sample_of_kills_leaves_nothing_bad(kind: str):
-    found, ends, _ = kills.run(6, 3, [kind])
-    assert found == {kind: []} and (ends >= 3 if kind == "train" else ends == 0)
+    problems, ends, _ = kills.run(6, 3, [kind])
+    assert problems == {kind: []} and (ends >= 3 if kind == "train" else ends == 0)
 
 
 def test_what_is_left_behind_is_found(tmp_path: Path):
-    made = Exporting(tmp_path / "work")
-    assert finish(made.begin, tmp_path / "log") == "" and list(made.problems()) == []
-    (made.folder / ".net.gcm.0123.tmp").write_bytes(b"half")
-    assert list(made.problems()) == [".net.gcm.0123.tmp is left behind"] and made.swept == 1
-    (made.folder / ".net.gcm.0123.tmp").rename(made.folder / ".net.gcm.0123.linked")
-    assert list(made.problems()) == [] and made.swept == 2
-    (made.folder / "net.gcm").write_bytes(b"half")
-    assert list(made.problems()) == ["the file is neither of the two"]
+    exporting = Exporting(tmp_path / "work")
+    assert finish(exporting.begin, tmp_path / "log") == "" and list(exporting.problems()) == []
+    (exporting.folder / ".net.gcm.0123.tmp").write_bytes(b"half")
+    assert list(exporting.problems()) == [".net.gcm.0123.tmp is left behind"] and exporting.swept == 1
+    (exporting.folder / ".net.gcm.0123.tmp").rename(exporting.folder / ".net.gcm.0123.linked")
+    assert list(exporting.problems()) == [] and exporting.swept == 2
+    (exporting.folder / "net.gcm").write_bytes(b"half")
+    assert list(exporting.problems()) == ["the file is neither of the two"]
 
 
 class Quick(Kind):

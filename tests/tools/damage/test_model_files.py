@@ -18,30 +18,30 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
     return [path.read_bytes() for path in sorted(folder.glob("*.gcm"))]
 
 
-def bad(found: list[tuple[str, Outcome]]) -> list[tuple[int, str, Outcome]]:
-    return [(i, name, o) for i, (name, o) in enumerate(found) if o.kind not in (REFUSED, ANOTHER)]
+def bad(outcomes: list[tuple[str, Outcome]]) -> list[tuple[int, str, Outcome]]:
+    return [(i, name, o) for i, (name, o) in enumerate(outcomes) if o.kind not in (REFUSED, ANOTHER)]
 
 
 def test_a_sample_of_files_is_refused(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(os, "environ", dict(os.environ))
-    found = model_files.run_files(150, seed=5)
-    assert bad(found) == [] and len(found) == 150
-    assert {name for name, outcome in found if outcome.kind == ANOTHER} <= model_files.FORGED
+    outcomes = model_files.run_files(150, seed=5)
+    assert bad(outcomes) == [] and len(outcomes) == 150
+    assert {name for name, outcome in outcomes if outcome.kind == ANOTHER} <= model_files.FORGED
 
 
 def test_a_sample_of_entries_is_never_used(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(os, "environ", dict(os.environ))
-    found = model_files.run_entries(12, seed=5)
-    assert bad(found) == [] and all(outcome.kind == REFUSED for _, outcome in found)
+    outcomes = model_files.run_entries(12, seed=5)
+    assert bad(outcomes) == [] and all(outcome.kind == REFUSED for _, outcome in outcomes)
 
 
 def test_cases_are_the_same_each_time_and_differ_from_the_files(files: list[bytes]):
-    seen = set()
+    digests = set()
     for number in range(120):
         name, data = make_case(number, 1, files)
         assert (name, data) == make_case(number, 1, files) and data not in files
-        seen.add(name)
-    assert seen == set(DAMAGES)
+        digests.add(name)
+    assert digests == set(DAMAGES)
 
 
 def test_a_crash_is_seen_and_the_rest_is_read(tmp_path: Path, files: list[bytes]):
@@ -50,8 +50,8 @@ def test_a_crash_is_seen_and_the_rest_is_read(tmp_path: Path, files: list[bytes]
             os.abort()
         return Outcome(REFUSED)
 
-    found = model_files.run(8, 0, files, tmp_path / "net.gcm", make_case, judged)
-    assert [outcome.kind for _, outcome in found] == [REFUSED] * 3 + [CRASHED] + [REFUSED] * 4
+    outcomes = model_files.run(8, 0, files, tmp_path / "net.gcm", make_case, judged)
+    assert [outcome.kind for _, outcome in outcomes] == [REFUSED] * 3 + [CRASHED] + [REFUSED] * 4
 
 
 def test_a_file_that_is_whole_is_accepted(tmp_path: Path, files: list[bytes]):

@@ -13,9 +13,9 @@ from tools.damage.onnx_files import FAILED, READ, SECRET, Watch, judge, make_cas
 
 
 def test_a_sample_is_read_or_is_a_typed_error():
-    found = onnx_files.run(120, seed=7)
-    assert [(name, outcome.text) for name, outcome in found if outcome.kind == FAILED] == []
-    assert any(outcome.kind == READ for _, outcome in found)
+    outcomes = onnx_files.run(120, seed=7)
+    assert [(name, outcome.text) for name, outcome in outcomes if outcome.kind == FAILED] == []
+    assert any(outcome.kind == READ for _, outcome in outcomes)
 
 
 def test_cases_are_the_same_each_time(tmp_path: Path):

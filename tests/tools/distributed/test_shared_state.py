@@ -8,9 +8,9 @@ from tools.distributed import shared_state
 
 
 def test_parts_are_all_together():
-    whole = shared_state.state_bytes(1, 16, 4)[0]
-    parts = shared_state.state_bytes(2, 16, 4)
-    assert 0.45 * whole < max(parts) < 0.55 * whole and abs(sum(parts) - whole) < 0.01 * whole
+    total = shared_state.state_bytes(1, 16, 4)[0]
+    shards = shared_state.state_bytes(2, 16, 4)
+    assert 0.45 * total < max(shards) < 0.55 * total and abs(sum(shards) - total) < 0.01 * total
 
 
 def test_the_command_prints_bytes(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):

@@ -33,8 +33,8 @@ def test_indices_of_other_elements_are_found(case: str, monkeypatch: pytest.Monk
 
     def off(name: str) -> Any:
         def call(*args: Any, **named: Any) -> Any:
-            values, places = rule(name)(*args, **named)
-            return values, graphc.zeros_like(places)
+            values, indices = rule(name)(*args, **named)
+            return values, graphc.zeros_like(indices)
 
         return call if name.startswith(("aten.sort", "aten.topk", "aten.kthvalue")) else rule(name)
 
@@ -73,11 +73,11 @@ def test_factors_may_have_other_signs_but_make_the_same_matrix(
 
 
 @pytest.mark.parametrize(
-    ("found", "expected", "same"),
+    ("result", "expected", "same"),
     [(1.5, 1.5, True), (float("nan"), float("nan"), True), (float("nan"), 1.5, False), (1, 1.0, False)],
 )
-def test_numbers_are_compared(found: Any, expected: Any, same: bool):
-    assert (aten.difference(found, expected) == "") is same
+def test_numbers_are_compared(result: Any, expected: Any, same: bool):
+    assert (aten.difference(result, expected) == "") is same
 
 
 def test_a_rule_that_raises_is_found(monkeypatch: pytest.MonkeyPatch):

@@ -19,7 +19,7 @@ def test_programs(case):
 
 
 def test_programs_hold_all_constructs():
-    found = set()
+    constructs = set()
     for number in range(30):
         gc.manual_seed(0)
         model = control.Model(number, "call").double()
@@ -28,22 +28,22 @@ def test_programs_hold_all_constructs():
                 graph = gc.trace(model, gc.rand(3, 4, dtype=gc.float64), gc.tensor(1))
         except gc.errors.TraceError:
             continue
-        found |= {word for word in ("cond(", "while_loop(", "scan(", "random_bits(") if word in str(graph)}
-    assert len(found) == 4
+        constructs |= {word for word in ("cond(", "while_loop(", "scan(", "random_bits(") if word in str(graph)}
+    assert len(constructs) == 4
 
 
 def test_a_wrong_number_is_seen(monkeypatch):
     run = control.run
 
-    def wrong(number, way, compiled):
-        found = run(number, way, compiled)
-        return [*found[:-1], found[-1] + 1e-6 * compiled]
+    def wrong(number, mode, compiled):
+        results = run(number, mode, compiled)
+        return [*results[:-1], results[-1] + 1e-6 * compiled]
 
     monkeypatch.setattr(control, "run", wrong)
     assert control.judge("loop:7000001").kind == DIFFERENT
 
 
 def test_an_untyped_error_is_seen(monkeypatch):
-    way = control.RUNS["loop"]
-    monkeypatch.setitem(control.RUNS, "loop", lambda model, compiled: 1 / 0 if compiled else way(model, False))
+    loop = control.RUNS["loop"]
+    monkeypatch.setitem(control.RUNS, "loop", lambda model, compiled: 1 / 0 if compiled else loop(model, False))
     assert control.judge("loop:7000001").kind == FAILED

@@ -52,12 +52,12 @@ def test_distances_are_counted_in_roundings_of_the_largest_element():
 
 
 def test_an_outcome_names_the_element_that_differs_of_complex_numbers_the_part_too():
-    wanted = [[np.zeros((2, 3), np.float32)]]
-    found = [[np.float32([[0, 0, 0], [0, 0, 5]])]]
-    outcome = compare("case", found, wanted, 1.0)
+    reference = [[np.zeros((2, 3), np.float32)]]
+    results = [[np.float32([[0, 0, 0], [0, 0, 5]])]]
+    outcome = compare("case", results, reference, 1.0)
     assert outcome.kind == DIFFERENT and "element [1, 2]" in outcome.detail
-    assert compare("case", wanted, wanted, 1.0).kind == EQUAL
-    assert compare("case", [[np.zeros(2)]], wanted, 1.0).kind == DIFFERENT
+    assert compare("case", reference, reference, 1.0).kind == EQUAL
+    assert compare("case", [[np.zeros(2)]], reference, 1.0).kind == DIFFERENT
     turned = compare("case", [[np.complex64([0, 2j])]], [[np.complex64([0, 1j])]], 1.0)
     assert "element [1, 1]" in turned.detail and turned.worst == 1
 

@@ -43,10 +43,10 @@ def test_cases_go_on_for_ever_and_depend_on_the_seed():
 @pytest.mark.parametrize("layout", operands.LAYOUTS)
 def test_layouts_hold_the_values_at_other_strides(layout: str):
     array = np.arange(12.0).reshape(3, 4)
-    found = operands.laid_out(array, layout)
+    array_ = operands.laid_out(array, layout)
     expected = np.broadcast_to(array[:1], array.shape) if layout == "expanded" else array
-    assert np.array_equal(found, expected) and not np.shares_memory(found, array)
-    assert (found.strides == array.strides) == (layout == "dense")
+    assert np.array_equal(array_, expected) and not np.shares_memory(array_, array)
+    assert (array_.strides == array.strides) == (layout == "dense")
 
 
 def test_operands_hold_all_that_is_easily_forgotten():
@@ -88,13 +88,13 @@ def test_a_wrong_kernel_is_seen(monkeypatch: pytest.MonkeyPatch):
     assert functions.judge(case).kind == EQUAL
     compiled = gc.compile(lambda x: [gc.sin(x) + 0.01])
     monkeypatch.setattr(gc, "compile", lambda function: compiled)
-    found = functions.judge(case)
-    assert found.kind == DIFFERENT and found.detail.startswith("compiled: result 0")
+    outcome = functions.judge(case)
+    assert outcome.kind == DIFFERENT and outcome.detail.startswith("compiled: result 0")
 
 
 def test_a_seeded_sample_agrees():
-    found = {case: functions.judge(case) for case in itertools.islice(functions.cases(20261122), 60)}
-    assert not {case: outcome for case, outcome in found.items() if outcome.kind in BAD}
+    outcomes = {case: functions.judge(case) for case in itertools.islice(functions.cases(20261122), 60)}
+    assert not {case: outcome for case, outcome in outcomes.items() if outcome.kind in BAD}
 
 
 def test_further_nan_of_products_with_zeros_are_no_finding_and_lost_ones_are():

@@ -32,10 +32,10 @@ MODULE_CHANGES = (
 
 
 def test_there_are_many_changes_and_each_case_has_one_name():
-    found = mutations.cases(3)
-    assert len(CHANGES) > 800 and len(set(found)) == len(found)
-    assert sorted(found) == sorted(mutations.cases(4)) and found != mutations.cases(4)
-    assert {case.split("/")[2] for case in found} == set(modes.MODES)
+    names = mutations.cases(3)
+    assert len(CHANGES) > 800 and len(set(names)) == len(names)
+    assert sorted(names) == sorted(mutations.cases(4)) and names != mutations.cases(4)
+    assert {case.split("/")[2] for case in names} == set(modes.MODES)
 
 
 def test_a_run_tries_every_change_once_before_it_tries_one_twice():
@@ -106,8 +106,8 @@ def test_stale_numbers_are_seen_and_errors_are_told_apart(make, kind: str, detai
     def doubled(scene):
         scene.layer.weight.data = scene.layer.weight.data * 2
 
-    found = modes.judge("lean", doubled, modes.CallMode("gradients", make))
-    assert found.kind == kind and found.detail.startswith(detail)
+    outcome = modes.judge("lean", doubled, modes.CallMode("gradients", make))
+    assert outcome.kind == kind and outcome.detail.startswith(detail)
     assert modes.judge("lean", lambda scene: None, modes.CallMode("gradients", make)).kind == (
         EQUAL if kind == DIFFERENT else kind
     )
@@ -135,6 +135,6 @@ def test_what_is_missing_has_another_type_or_differs_is_a_difference():
 @pytest.mark.slow
 def test_a_seeded_sample_is_equal_or_refused():
     with own_cache(True):
-        found = {case: mutations.judge_case(case) for case in mutations.cases(20261122)[:40]}
-    assert not {case: outcome for case, outcome in found.items() if outcome.kind in BAD}
-    assert sum(outcome.kind == EQUAL for outcome in found.values()) > 30
+        outcomes = {case: mutations.judge_case(case) for case in mutations.cases(20261122)[:40]}
+    assert not {case: outcome for case, outcome in outcomes.items() if outcome.kind in BAD}
+    assert sum(outcome.kind == EQUAL for outcome in outcomes.values()) > 30

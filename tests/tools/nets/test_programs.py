@@ -100,12 +100,12 @@ def test_nan_of_products_with_zeros_are_no_finding_where_eager_mode_makes_them_t
         ("v0 = F.conv2d(a0, a1, None, 2)", "v1 = v0 / t.arange(3.0)"),
         ("v1",),
     )
-    found = compare.recorded(program, graphc, "compiled")
+    record = compare.recorded(program, graphc, "compiled")
     with pytest.raises(compare.Mismatch):
-        compare.differ(found, compare.recorded(program, torch, "compiled"), "float32")
+        compare.differ(record, compare.recorded(program, torch, "compiled"), "float32")
     assert compare.compare(program, "compiled").outcome == "equal"
     assert compare.compare(program, "eager").outcome == "equal"
-    lost = {label: None if a is None else np.nan_to_num(a) for label, a in found.items()}
+    lost = {label: None if a is None else np.nan_to_num(a) for label, a in record.items()}
     assert not compare.is_spread(program, "compiled", lost, compare.recorded(program, torch, "compiled"))
 
 
@@ -126,9 +126,9 @@ KNOWN = [
 @pytest.mark.parametrize(("name", "array", "expression"), KNOWN, ids=[k[0] for k in KNOWN])
 def test_known_conventions_are_no_findings(name: str, array: np.ndarray, expression: str):
     program = Program("specials", (Input("a0", array, "dense", True),), (), (f"v0 = {expression}",), ("v0",))
-    found, expected = (compare.recorded(program, library, "eager") for library in (graphc, torch))
+    record, expected = (compare.recorded(program, library, "eager") for library in (graphc, torch))
     with pytest.raises(compare.Mismatch):
-        compare.differ(found, expected, "float32", True)
+        compare.differ(record, expected, "float32", True)
     assert compare.compare(program, "eager").outcome == compare.compare(program, "compiled").outcome == "equal"
-    wrong = {label: a if label.startswith("flag") or a is None else np.full_like(a, 123) for label, a in found.items()}
+    wrong = {label: a if label.startswith("flag") or a is None else np.full_like(a, 123) for label, a in record.items()}
     assert not compare.is_convention(program, "eager", wrong)

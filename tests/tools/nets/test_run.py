@@ -33,8 +33,8 @@ def test_a_run_resumes_from_its_file_and_reports_all_of_it(tmp_path, capsys):
     assert main(_net(judged, {"n0-1"}), ["--results", str(path), "--only", "*-[01]"]) == 1
     assert main(_net(judged), ["--results", str(path), "--json"]) == 1
     assert sorted(judged) == [f"n0-{i}" for i in range(6)]
-    found = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert found["outcomes"] == {"different": 1, "equal": 5} and list(found["bad"]) == ["n0-1"]
+    report = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert report["outcomes"] == {"different": 1, "equal": 5} and list(report["bad"]) == ["n0-1"]
 
 
 def test_a_case_that_ended_the_process_is_bad_and_one_that_was_interrupted_runs_again(tmp_path):

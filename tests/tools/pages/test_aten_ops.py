@@ -17,12 +17,12 @@ def test_the_page_is_up_to_date():
 def test_every_line_of_the_table_is_on_the_page():
     text = aten_ops.build_page().partition("## Without a rule")[0]
     rows = [[c.strip() for c in line.split("|")[1:4]] for line in text.splitlines() if line.startswith("| `")]
-    found: set[str] = set()
+    listed: set[str] = set()
     for name, overloads, _ in rows:
         plain = name.strip("`")
         names = [o.strip("` ") for o in overloads.split(",")]
-        found |= {f"{plain}.{o or 'default'}" if plain.startswith("aten.") else plain for o in names}
-    assert found == set(TABLE)
+        listed |= {f"{plain}.{o or 'default'}" if plain.startswith("aten.") else plain for o in names}
+    assert listed == set(TABLE)
 
 
 def test_a_line_says_what_computes_it():

@@ -21,7 +21,7 @@ from benchmarks.workloads import WORKLOADS
 
 
 def pick(choices: Sequence[str]):
-    """Return a parser of comma-separated names out of `known`."""
+    """Return a parser of comma-separated names out of `choices`."""
 
     def parse(text: str) -> list[str]:
         names = [name.strip() for name in text.split(",") if name.strip()]

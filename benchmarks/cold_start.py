@@ -84,7 +84,7 @@ def write_files(name: str, folder: Path, programs: Sequence[str]) -> None:
 
 
 def start(arguments: Sequence[str], folder: Path) -> tuple[float, float]:
-    """Wall and CPU seconds of the interpreter with these arguments. RuntimeError where it fails."""
+    """Return wall and CPU seconds of the interpreter with these arguments; raise RuntimeError where it fails."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "GRAPHC_CACHE_DIR": str(folder / "cache")}
     environment |= {"PYTHONPYCACHEPREFIX": str(folder / "bytecode")}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)

@@ -80,7 +80,7 @@ def measure(name: str) -> dict[str, float]:
 
 
 def run_apart(name: str, cache: str) -> dict[str, float]:
-    """``measure`` in a process of its own with a cache folder; modules come from compiled bytecode, as for users."""
+    """Run ``measure`` in a child process with a cache folder; modules come from compiled bytecode, as for users."""
     environment = os.environ | {"GRAPHC_CACHE": "on", "GRAPHC_CACHE_DIR": cache, "PYTHONDONTWRITEBYTECODE": ""}
     command = [sys.executable, "-m", "benchmarks.compile_time", "--measure", name]
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
@@ -129,8 +129,8 @@ def graph_times(nodes: int) -> dict[str, float]:
 
 
 def stack_time(kind: str, layers: int) -> float:
-    """CPU seconds of the first call of that many small layers, each with ReLU: without gradients, as a forward pass
-    whose backward pass is compiled with it, or as a training step with Adam."""
+    """Return CPU seconds of the first call of ``count`` small layers, each with ReLU: without gradients, as a forward
+    pass whose backward pass is compiled with it, or as a training step with Adam."""
     graphc.manual_seed(0)
     net = nn.Sequential(*(m for _ in range(layers) for m in (nn.Linear(8, 8), nn.ReLU())))
     x = graphc.rand(4, 8)
@@ -144,7 +144,7 @@ def stack_time(kind: str, layers: int) -> float:
 
 
 def print_layers() -> None:
-    """The table of stacked layers, without the disk cache."""
+    """Print the table of stacked layers, without the disk cache."""
     os.environ["GRAPHC_CACHE"] = "off"
     stack_time("training step", 1)  # loads the modules
     rows = [["layers", *(f"{kind} s" for kind in STACKS)]]
@@ -153,7 +153,7 @@ def print_layers() -> None:
 
 
 def print_models(names: Sequence[str]) -> None:
-    """The table of models."""
+    """Print the table of models."""
     rows = [["model", "cold s", "warm s", "cold cpu", "warm cpu", *STAGES, "rest"]]
     for name in names:
         with tempfile.TemporaryDirectory() as cache:
@@ -165,7 +165,7 @@ def print_models(names: Sequence[str]) -> None:
 
 
 def print_nodes() -> None:
-    """The table of graph sizes."""
+    """Print the table of graph sizes."""
     graph_times(100)
     results = {nodes: graph_times(nodes) for nodes in NODES}
     names = list(results[NODES[0]])

@@ -52,7 +52,7 @@ class Layer:
 
     @property
     def name(self) -> str:
-        """``resnet 1x64x56 3x3 64``."""
+        """Return a name such as ``resnet 1x64x56 3x3 64``."""
         marks = (("s", self.stride), ("d", self.dilation), ("g", self.groups))
         extra = "".join(f" {mark}{value}" for mark, value in marks if value > 1) + (" t" if self.transposed else "")
         return (
@@ -76,7 +76,7 @@ class Layer:
 
     @property
     def nbytes(self) -> int:
-        """Image, weights and result, each once."""
+        """Return the bytes of image, weights and result, each once."""
         weights = self.kernel**2 * self.channels * self.filters // self.groups + self.filters
         return 4 * (self.batch * (self.channels * self.side**2 + self.filters * self.out_side**2) + weights)
 
@@ -87,7 +87,7 @@ class Layer:
         return kind(self.channels, self.filters, self.kernel, **options)
 
     def weights(self) -> tuple[np.ndarray, np.ndarray]:
-        """Weight and bias as both frameworks and ONNX lay them out."""
+        """Return weight and bias in the layout of both frameworks and ONNX."""
         first, second = (self.channels, self.filters) if self.transposed else (self.filters, self.channels)
         scale = (self.kernel**2 * self.channels / self.groups) ** -0.5
         shape = (first, second // self.groups, self.kernel, self.kernel)
@@ -138,7 +138,7 @@ CASES = {layer.name: layer for layer in (*_RESNET, *_MOBILE, *_UNET, *_OTHERS)}
 
 
 def own(layer: Layer) -> Callable[[], Call]:
-    """graphc, as a loaded model."""
+    """Return graphc's contender, as a loaded model."""
 
     def make() -> Call:
         module = layer.module(graphc.nn).eval()
@@ -151,7 +151,7 @@ def own(layer: Layer) -> Callable[[], Call]:
 
 
 def torch_eager(layer: Layer) -> Call:
-    """torch, in inference mode."""
+    """Return torch's contender, in inference mode."""
     torch = torch_on_one_thread()
     if torch is None:
         raise ImportError("torch is not installed")
@@ -168,7 +168,7 @@ def torch_eager(layer: Layer) -> Call:
 
 
 def onnx_session(layer: Layer) -> Call:
-    """onnxruntime on a model of one node."""
+    """Return onnxruntime's contender, on a model of one node."""
     onnxruntime, onnx = find_library("onnxruntime"), find_library("onnx")
     if onnxruntime is None or onnx is None:
         raise ImportError("onnx or onnxruntime is not installed")

@@ -113,7 +113,7 @@ def _add(line: Line, program: DeviceProgram, call: Call, ceilings: Ceilings, tf3
 
 
 def operations_of(kernel: Kernel) -> int:
-    """Arithmetic on floats in one run, each statement once for each iteration of all loops around it."""
+    """Count floating-point operations in one run, each statement once for each iteration of all loops around it."""
     total = 0
     for stmt, loops in walk(kernel.body):
         weight = int(isinstance(stmt, Update) or (isinstance(stmt, Store) and bool(stmt.combine)))

@@ -84,7 +84,7 @@ class Setting:
         return model
 
     def own(self, precision: str) -> Call:
-        """graphc, as ``graphc.compile`` runs it."""
+        """Return graphc's contender, as ``graphc.compile`` runs it."""
         narrow = None if precision == WHOLE else precision
         compiled = graphc.compile(self.model, precision=narrow, freeze=self.frozen)
         inputs: list[Any] = [graphc.tensor(a) for a in self.inputs]
@@ -101,7 +101,7 @@ class Setting:
         return call
 
     def torch_model(self) -> tuple[ModuleType, Any]:
-        """torch, and its model."""
+        """Return torch, and its model."""
         torch = torch_on_one_thread()
         if torch is None:
             raise ImportError("torch is not installed")
@@ -110,7 +110,7 @@ class Setting:
         return torch, model
 
     def torch_eager(self) -> Call:
-        """torch, in inference mode."""
+        """Return torch's contender, in inference mode."""
         torch, model = self.torch_model()
         inputs = [torch.from_numpy(a) for a in self.inputs]
 
@@ -150,7 +150,7 @@ class Setting:
         return call
 
     def onnx_session(self, model: bytes = b"") -> Call:
-        """onnxruntime, with the caches in numpy's arrays."""
+        """Return onnxruntime's contender, with the caches in numpy's arrays."""
         onnxruntime = find_library("onnxruntime")
         if onnxruntime is None:
             raise ImportError("onnxruntime is not installed")
@@ -159,7 +159,7 @@ class Setting:
         return self.keep(lambda arrays: session.run(None, dict(zip(names, arrays, strict=True))))
 
     def openvino_request(self) -> Call:
-        """openvino, in float32, inputs and outputs shared with numpy."""
+        """Return openvino's contender, in float32, with inputs and outputs shared with numpy."""
         return self._openvino(self.onnx)
 
     def _openvino(self, model: bytes, precision: str = "f32") -> Call:

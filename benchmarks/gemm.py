@@ -84,7 +84,7 @@ CASES = {p.name: p for p in (*_POWERS, *_ODD, *_FEW_ROWS, *_SKINNY, *_MODELS, *_
 
 
 def own(product: Product) -> Callable[[], Call]:
-    """graphc, as a loaded program with an array for the result."""
+    """Return graphc's contender, as a loaded program with an array for the result."""
 
     def make() -> Call:
         a, b = product.draw()
@@ -102,7 +102,7 @@ def own(product: Product) -> Callable[[], Call]:
 
 
 def peer(product: Product, name: str) -> Callable[[], Call]:
-    """numpy or torch, with an array for the result."""
+    """Return the contender of numpy or torch, with an array for the result."""
 
     def make() -> Call:
         a, b = product.draw()

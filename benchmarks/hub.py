@@ -57,7 +57,7 @@ def speed(result: Result, peer: str) -> float | None:
 
 
 def first_ratio(result: Result) -> float | None:
-    """graphc's first call over Inductor's."""
+    """Return the ratio of graphc's first call to Inductor's."""
     first = result.facts.get("first_s", {})
     return first[OWN] / first[INDUCTOR] if OWN in first and INDUCTOR in first else None
 

@@ -46,7 +46,7 @@ def format_rows(results: Sequence[Result]) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Exports, reads and runs the models; the status is 1 where one that can be exported does not agree."""
+    """Export, read and run the models; return 1 where a model that can be exported does not agree."""
     restart_on_one_thread("benchmarks.hub_pt2")
     models = find_library("benchmarks.models.hub")
     if models is None:

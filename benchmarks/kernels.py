@@ -44,7 +44,7 @@ class Kernel:
 
     name: str
     build: Callable[[ModuleType], Callable[..., Any]]
-    """Takes a framework; returns a function of tensors or a module."""
+    """Function of a framework that returns a function of tensors or a module."""
     draw: Callable[[], list[np.ndarray]]
     moved: int
     """Bytes that must be read and written, each once."""
@@ -121,7 +121,7 @@ def _embedding_sum(framework: ModuleType) -> Callable[..., Any]:
 
 
 def _adam(framework: ModuleType) -> Callable[..., Any]:
-    """Adam's update as a module with its state in buffers."""
+    """Return Adam's update as a module with its state in buffers."""
 
     class Adam(framework.nn.Module):
         def __init__(self):
@@ -139,7 +139,7 @@ def _adam(framework: ModuleType) -> Callable[..., Any]:
 
 
 def _torch_adam(torch: ModuleType) -> Callable[..., Any]:
-    """torch's own fused update."""
+    """Return torch's own fused update."""
     parameter = torch.nn.Parameter(torch.zeros(PARAMETERS))
     optimizer = torch.optim.Adam([parameter], lr=0.001, fused=True)
 
@@ -241,7 +241,8 @@ CASES = {kernel.name: kernel for kernel in _LIST}
 
 
 def own(kernel: Kernel, result: Result) -> Callable[[], Call]:
-    """graphc, as compiled code on tensors; adds the time of the kernels by themselves to the result's facts."""
+    """Return graphc's contender, as compiled code on tensors; add the time of the kernels alone to the result's
+    facts."""
 
     def make() -> Call:
         tensors = [graphc.tensor(a) for a in kernel.draw()]
@@ -278,7 +279,7 @@ def _time_kernels(kernel: Kernel, graph: Any, function: Any, result: Result) -> 
 
 
 def torch_call(kernel: Kernel, compiled: bool) -> Call:
-    """torch, eager or compiled."""
+    """Return torch's contender, eager or compiled."""
     torch = torch_on_one_thread()
     if torch is None:
         raise ImportError("torch is not installed")
@@ -298,7 +299,7 @@ def torch_call(kernel: Kernel, compiled: bool) -> Call:
 
 
 def onnx_call(kernel: Kernel) -> Call:
-    """onnxruntime on a model of one node."""
+    """Return onnxruntime's contender, on a model of one node."""
     onnxruntime, onnx = find_library("onnxruntime"), find_library("onnx")
     if onnxruntime is None or onnx is None:
         raise ImportError("onnx or onnxruntime is not installed")

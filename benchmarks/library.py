@@ -169,7 +169,7 @@ def _linear(*sizes: int) -> Callable[[], nn.Module]:
 
 
 def _words() -> nn.Module:
-    """Depthwise and pointwise convolutions, as models that listen for words have."""
+    """Return depthwise and pointwise convolutions, as in models for keyword spotting."""
     layers: list[nn.Module] = [nn.Conv2d(1, 16, 3, stride=2, padding=1), nn.ReLU()]
     for _ in range(2):
         layers += [nn.Conv2d(16, 16, 3, padding=1, groups=16), nn.ReLU(), nn.Conv2d(16, 16, 1), nn.ReLU()]

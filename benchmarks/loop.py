@@ -19,7 +19,7 @@ Step = Callable[[], float]
 
 
 def perceptron(lib: Any) -> tuple[Any, list[np.ndarray], Any, Any]:
-    """784-128-10, batch 64, Adam."""
+    """Return a perceptron 784-128-10, batch 64, Adam."""
     nn = lib.nn
     model = nn.Sequential(nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 10))
     return model, [_numbers(64, 784), _labels(10, 64)], nn.functional.cross_entropy, lib.optim.Adam
@@ -81,7 +81,7 @@ def variational(lib: Any) -> tuple[Any, list[np.ndarray], Any, Any]:
 
 
 def autoencoder(lib: Any) -> tuple[Any, list[np.ndarray], Any, Any]:
-    """784-256-32-256-784, batch 64, RMSprop."""
+    """Return an autoencoder 784-256-32-256-784, batch 64, RMSprop."""
     nn = lib.nn
     inner = [nn.Linear(784, 256), nn.Tanh(), nn.Linear(256, 32), nn.Tanh(), nn.Linear(32, 256), nn.Tanh()]
     x = _numbers(64, 784)

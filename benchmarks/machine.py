@@ -92,7 +92,7 @@ class Measurements:
         return self.target.vector_bytes / self.read_speed(nbytes) * self.ghz
 
     def page_read_cycles(self, nbytes: int) -> float:
-        """The same where each vector lies on another page than the one before."""
+        """Return the cycles of a read where each vector lies on another page than the previous one."""
         page = self.target.page_bytes
         text = probes.emit_read(self.target, page, page)
         return self._round_ns(text, nbytes) / (nbytes // page) * self.ghz
@@ -348,7 +348,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _print_speeds(rows: Sequence[dict[str, float]], as_json: bool) -> None:
-    """Bytes in a nanosecond by size, as JSON or in Markdown."""
+    """Print bytes per nanosecond by size, as JSON or in Markdown."""
     if as_json:
         print(json.dumps(rows, indent=1))
         return

@@ -26,7 +26,7 @@ WARM_SECONDS = 0.15
 
 
 def model(width: int) -> nn.Module:
-    """LAYERS linear layers with a tanh behind each."""
+    """Return LAYERS linear layers, each followed by a tanh."""
     gc.manual_seed(0)
     return nn.Sequential(*[layer for _ in range(LAYERS) for layer in (nn.Linear(width, width), nn.Tanh())])
 

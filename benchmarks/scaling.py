@@ -103,7 +103,8 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def write_trace(options: argparse.Namespace) -> None:
-    """A step of the first case on the first number of ranks, as a Chrome trace, or a picture for a name in ``.svg``."""
+    """Write a step of the first case on the first number of ranks, as a Chrome trace, or as a picture for a name in
+    ``.svg``."""
     with tempfile.TemporaryDirectory(prefix="graphc-scaling-caches-") as caches:
         order = {"mode": "trace", "peer": OWN, "case": options.cases[0]}
         answer = run_ranks(order, options.ranks[0], make_environment(1, Path(caches)), options.limit)
@@ -116,12 +117,12 @@ def write_trace(options: argparse.Namespace) -> None:
 
 
 def counts(text: str) -> list[int]:
-    """Whole numbers with commas between them."""
+    """Parse integers separated by commas."""
     return [int(n) for n in text.split(",")]
 
 
 def numbers(text: str) -> list[float]:
-    """Return numbers with commas between them."""
+    """Parse numbers separated by commas."""
     return [float(n) for n in text.split(",")]
 
 
@@ -196,7 +197,7 @@ def assumed(options: argparse.Namespace, local: Link) -> list[Assumed]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measures, computes and prints; the status is 1 where something could not be measured."""
+    """Measure, compute and print; return 1 where something could not be measured."""
     options = parse(argv)
     if options.trace:
         write_trace(options)

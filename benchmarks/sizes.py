@@ -49,7 +49,7 @@ _STEADY = 3
 _FEW = 10
 """Calls after which memory is looked at for the first time."""
 _CALLS = 2_000
-"""In a row, of a model so small that its kernels cost next to nothing."""
+"""Consecutive calls of a model so small that its kernels cost next to nothing."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ class Setting:
         return tuple(dims[s] if isinstance(s, str) else s for s in self.case.shape)
 
     def for_all(self) -> Any:
-        """graphc, one program for all sizes."""
+        """Return graphc's contender, one program for all sizes."""
         return graphc.compile(self.model, dims=[self.spec()])
 
     def own(self) -> Run:
@@ -150,7 +150,7 @@ class Setting:
 
     @cached_property
     def torch_model(self) -> tuple[ModuleType, Any]:
-        """torch, and its model."""
+        """Return torch, and its model."""
         torch = torch_on_one_thread()
         if torch is None:
             raise ImportError("torch is not installed")
@@ -159,7 +159,7 @@ class Setting:
         return torch, model
 
     def torch(self) -> Run:
-        """torch.compile for sizes that differ."""
+        """Return torch.compile's contender, with dynamic sizes."""
         torch, model = self.torch_model
         torch._dynamo.reset()
         compiled = torch.compile(model, dynamic=True)

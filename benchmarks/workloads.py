@@ -35,7 +35,7 @@ class Workload:
 
     name: str
     build: Callable[[ModuleType], Any]
-    """Takes a framework's ``nn`` and returns the module."""
+    """Function of a framework's ``nn`` that returns the module."""
     inputs: tuple[Spec, ...]
     target: Spec | None = None
     """Class indices of the training loss; None for inference."""
@@ -48,7 +48,7 @@ class Workload:
 
     @property
     def train(self) -> bool:
-        """True when a call is a training step."""
+        """Return True when a call is a training step."""
         return self.target is not None
 
     def draw_inputs(self) -> list[Array]:

@@ -35,7 +35,7 @@ def losses(output, action, worth):
 
 
 def move(state: np.ndarray, action: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Places and speeds after a push, and the rewards: less the farther a ball is from the middle."""
+    """Return positions and speeds after a push, and the rewards: less the farther a ball is from the middle."""
     speed = 0.9 * state[:, 1] + PUSHES[action]
     position = np.clip(state[:, 0] + speed, -2, 2)
     return np.stack([position, speed], 1), -np.abs(position)

@@ -90,7 +90,7 @@ def report(old: Digests, digests: Iterator[tuple[str, str]], first: bool) -> int
 
 
 def names_of(choices: Sequence[str]):
-    """A parser of comma-separated names out of ``known``."""
+    """Return a parser of comma-separated names out of ``choices``."""
 
     def parse(text: str) -> list[str]:
         names = [name for name in text.split(",") if name]

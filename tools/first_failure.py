@@ -15,7 +15,7 @@ def pytest_runtest_logreport(report: Any) -> None:
 
 
 def pytest_collectreport(report: Any) -> None:
-    """A file was read."""
+    """Record the file if it could not be collected."""
     _note(report)
 
 

@@ -195,7 +195,8 @@ def _named_ops(module: Module) -> Iterator[Place]:
 
 
 def _asks_for_name(node: ast.Compare) -> bool:
-    """``node.op.name == "conv"``, ``node.op is CONV`` and the like do: an op is asked for by its name."""
+    """Return whether an expression identifies an op by name, such as ``node.op.name == "conv"`` or ``node.op is
+    CONV``."""
     sides = (node.left, *node.comparators)
     asks = any(isinstance(s, ast.Attribute) and s.attr == "name" and "op" in ast.unparse(s.value) for s in sides)
     literals = (c.value for s in sides for c in ast.walk(s) if isinstance(c, ast.Constant))

@@ -77,7 +77,7 @@ class Mutant:
 
 
 def choose(root: Path, paths: Sequence[str], seed: int, count: int) -> list[Mutant]:
-    """``count`` changes of the sources below ``paths``, the same ones for the same seed and sources."""
+    """Choose ``count`` changes of the sources below ``paths``, the same ones for the same seed and sources."""
     files = sorted(file for path in paths for file in (root / path).rglob("*.py"))
     sources = {file.relative_to(root).as_posix(): file.read_text(encoding="utf-8") for file in files}
     candidates = [(name, mutation) for name, source in sources.items() for mutation in find_mutations(source)]
@@ -184,7 +184,7 @@ class Copy:
 
 
 def judge(copy: Copy, mutant: Mutant, base: Path, previous: Result | None, groups: int) -> Result:
-    """Judge a mutant by the groups that have not run according to ``known``."""
+    """Judge a mutant by the groups that have not run according to ``previous``."""
     with copy.changed(mutant) as source:
         first = previous.groups if previous else 0
         if previous is None:

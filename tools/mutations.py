@@ -35,7 +35,7 @@ class Mutation:
         return source[: self.start] + self.text + source[self.stop :]
 
     def describe(self, source: str) -> str:
-        """``old -> new`` on one line."""
+        """Return ``old -> new`` on one line."""
         old = " ".join(source[self.start : self.stop].split())
         return f"{old} -> {' '.join(self.text.split())}"
 

@@ -23,7 +23,7 @@ class ProgressBar:
         self._done, self._note, self._told = 0, "", time.monotonic()
 
     def step(self, count: int = 1) -> None:
-        """So many more are done."""
+        """Count ``count`` more as done."""
         self._done += count
         if self._bar is not None:
             self._bar.update(count)

@@ -64,7 +64,7 @@ class Training:
 
     @property
     def bound(self) -> float:
-        """compute / (compute + reduction), with the time of one rank alone."""
+        """Return compute / (compute + reduction), with the time of one rank alone."""
         return self.alone / (self.alone + self.reduction)
 
     @property
@@ -91,9 +91,9 @@ class StepCheck:
     ranks: int
     measured: float
     predicted: float
-    """From the times of all-reduces as they were measured."""
+    """Prediction from the measured times of all-reduces."""
     fitted: float
-    """From the line through those times on the fewest ranks."""
+    """Prediction from the line through those times on the fewest ranks."""
 
 
 @dataclass(frozen=True)

@@ -80,7 +80,7 @@ class _Run:
         return self.free
 
     def wait(self, at: float, end: float) -> None:
-        """At that point of the step the result is asked for."""
+        """Wait for the result at that point of the step."""
         self.delay = max(self.delay, end - at)
 
 
@@ -155,7 +155,7 @@ class Assumed:
 
 
 def slower(plan: Plan, factor: float) -> Plan:
-    """The same plan on a rank that takes ``factor`` times as long to compute."""
+    """Return the same plan on a rank that takes ``factor`` times as long to compute."""
     buckets = tuple(BucketTimes(b.nbytes, b.ready * factor, b.needed * factor) for b in plan.buckets)
     return replace(plan, seconds=plan.seconds * factor, buckets=buckets)
 

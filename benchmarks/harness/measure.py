@@ -91,7 +91,7 @@ def prepare_reference(workload: str, folder: Path, onnx: bool, environment: Mapp
 
 
 def set_up(process: WorkerProcess, workload: str, folder: Path, reference: Array) -> Figures:
-    """Have one peer build the workload and compare its numbers."""
+    """Let one peer build the workload, and compare its numbers."""
     answer = process.ask({"cmd": "setup", "workload": workload, "folder": str(folder)})
     problem = answer.get("error") or answer.get("not_provided")
     if problem:

@@ -79,7 +79,7 @@ def _total(operation: str, kind: str) -> list[str]:
 
 
 def emit_clock(target: Target) -> str:
-    """2 * STEPS operations on integers in a round, each of which takes a cycle and waits for the one before."""
+    """Emit rounds of 2 * STEPS integer operations, each of which takes a cycle and waits for the previous one."""
     steps = []
     for k in range(STEPS):
         steps += [f"  %x{k} = xor i64 %y{k}, %m", f"  %y{k + 1} = add i64 %x{k}, %m"]
@@ -96,7 +96,7 @@ def emit_clock(target: Target) -> str:
 
 
 def emit_chain(target: Target) -> str:
-    """STEPS multiply-adds of vectors in a round, each of which waits for the one before."""
+    """Emit rounds of STEPS multiply-adds of vectors, each of which waits for the previous one."""
     vector = _vector(target)
     function = f"{vector} @llvm.{'fma' if target.fma else 'fmuladd'}.v{target.vector_bytes // 4}f32"
     steps = [f"  %a{k + 1} = call {function}({vector} %a{k}, {vector} %f, {vector} %f)" for k in range(STEPS)]

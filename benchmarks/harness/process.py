@@ -96,7 +96,7 @@ class WorkerProcess:
         limit_s: float,
         tree: Path = ROOT,
     ):
-        """``tree`` is the folder whose packages the process imports."""
+        """Start the process with the packages of the folder ``tree``."""
         self.module = module
         self.limit_s = limit_s
         self._log = log.open("wb")
@@ -119,7 +119,7 @@ class WorkerProcess:
 
     @property
     def alive(self) -> bool:
-        """False once the process has ended."""
+        """Return False once the process has ended."""
         return self._process.poll() is None
 
     def close(self) -> None:

@@ -74,7 +74,7 @@ def find_library(name: str) -> ModuleType | None:
 
 
 def torch_on_one_thread() -> ModuleType | None:
-    """torch with one thread, or None."""
+    """Return torch, limited to one thread, or None."""
     torch = find_library("torch")
     if torch is not None:
         torch.set_num_threads(1)

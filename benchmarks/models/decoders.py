@@ -53,7 +53,7 @@ def make_layer(nn: ModuleType, shape: Shape) -> Any:
                 self.register_buffer(name, empty)
 
         def split(self, x):
-            """The token's queries, keys and values, ``[1, heads, 1, size]`` each."""
+            """Return the token's queries, keys and values, ``[1, heads, 1, size]`` each."""
             heads = self.heads(self.norm1(x)).view(1, 1, 3, shape.heads, width // shape.heads)
             return heads.permute(2, 0, 3, 1, 4)
 
@@ -67,7 +67,7 @@ def make_layer(nn: ModuleType, shape: Shape) -> Any:
 
 
 def build_decoder(nn: ModuleType, shape: Shape) -> Any:
-    """Learned places, attention to keys and values in buffers, perceptrons of four times the width."""
+    """Return a decoder with learned positions, keys and values in buffers, and perceptrons of four times the width."""
     F, package, width = nn.functional, package_of(nn), shape.width
     gated = shape.gated
 

@@ -48,7 +48,7 @@ def values(lib: Any) -> Loop:
 
 
 def actor(lib: Any) -> Loop:
-    """Policy and value of a state of eight numbers, batch 64, with an entropy bonus; Adam."""
+    """Return policy and value of a state of eight numbers, batch 64, with an entropy bonus; Adam."""
     nn = lib.nn
 
     class Actor(nn.Module):

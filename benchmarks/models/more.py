@@ -10,7 +10,7 @@ from benchmarks.models import standard
 
 
 def build_mobilenet(nn: ModuleType) -> Any:
-    """MobileNetV2: inverted residuals of 1x1, depthwise 3x3 and 1x1 convolutions."""
+    """Return MobileNetV2: inverted residuals of 1x1, depthwise 3x3 and 1x1 convolutions."""
     F = nn.functional
 
     def unit(channels: int, filters: int, kernel: int, stride: int = 1, groups: int = 1) -> Any:

@@ -91,7 +91,7 @@ def _bottleneck(nn: ModuleType, channels: int, width: int, stride: int) -> Any:
 
 
 def build_resnet50(nn: ModuleType) -> Any:
-    """ResNet-50 with the stride in the 3x3 convolution."""
+    """Return ResNet-50 with the stride in the 3x3 convolution."""
     F = nn.functional
 
     class ResNet50(nn.Module):
@@ -116,7 +116,7 @@ def build_resnet50(nn: ModuleType) -> Any:
 
 
 def _transformer_block(nn: ModuleType, width: int, heads: int, inner: int, causal: bool) -> Any:
-    """Attention and a two-layer perceptron; normalised before each when `causal` (GPT), after each otherwise (BERT)."""
+    """Return attention and a two-layer perceptron; norms before each when `causal` (GPT), else after each (BERT)."""
     F = nn.functional
 
     class TransformerBlock(nn.Module):
@@ -217,7 +217,7 @@ def build_pointwise(nn: ModuleType) -> Any:
 
 
 def build_rownorm(nn: ModuleType) -> Any:
-    """Layer normalisation and softmax over rows of 1024."""
+    """Return layer normalisation and softmax over rows of 1024."""
     F = nn.functional
 
     class RowNorm(nn.Module):

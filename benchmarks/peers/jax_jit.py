@@ -28,7 +28,7 @@ jax.config.update("jax_cpu_enable_async_dispatch", False)
 
 
 def linear(params: Params, name: str, x: jax.Array) -> jax.Array:
-    """x W + b."""
+    """Return x W + b."""
     return x @ params[f"{name}.weight"] + params[f"{name}.bias"]
 
 
@@ -68,7 +68,7 @@ def net(params: Params, x: jax.Array, key: jax.Array | None) -> jax.Array:
 
 
 def normalise(params: Params, name: str, x: jax.Array) -> jax.Array:
-    """Layer normalisation of the last axis."""
+    """Normalise over the last axis."""
     centred = x - x.mean(-1, keepdims=True)
     scale = lax.rsqrt((centred * centred).mean(-1, keepdims=True) + 1e-5)
     return centred * scale * params[f"{name}.weight"] + params[f"{name}.bias"]

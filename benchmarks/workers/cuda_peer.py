@@ -64,7 +64,7 @@ def input_sets(workload: Workload) -> list[list[Array]]:
 
 
 def prepare_graphc(workload: Workload, folder: Path, device: str) -> Peer:
-    """graphc through its public names."""
+    """Prepare graphc through its public names."""
     graphc = import_module("graphc")
     machine = device_named(device)
     model = fw.build_model(graphc, workload, folder).to(device)
@@ -109,7 +109,7 @@ def _graphc_steps(
 
 
 def prepare_torch(workload: Workload, folder: Path, device: str, compiled: bool) -> Peer:
-    """PyTorch eager, or with ``torch.compile(mode="max-autotune")``, which replays CUDA graphs."""
+    """Prepare PyTorch, eager or with ``torch.compile(mode="max-autotune")``, which replays CUDA graphs."""
     torch = import_module("torch")
     if not torch.cuda.is_available():
         raise NotProvidedError("torch sees no GPU")

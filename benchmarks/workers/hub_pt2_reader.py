@@ -17,7 +17,7 @@ from benchmarks.harness.sweep import arrays_of, difference  # noqa: E402
 
 
 def read(folder: Path) -> tuple[list[Any], dict[str, Any], list[np.ndarray]]:
-    """Positional and named arguments of the call, and PyTorch's results."""
+    """Return positional and named arguments of the call, and PyTorch's results."""
     names = json.loads((folder / "names.json").read_text(encoding="utf-8"))
     with np.load(folder / "arrays.npz") as arrays:
         count = names["positional"] + len(names["named"])

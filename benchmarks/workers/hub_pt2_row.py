@@ -20,7 +20,7 @@ from benchmarks.workers import hub_row
 from benchmarks.workers.peer import first_line
 
 FILE, ARRAYS, NAMES = "model.pt2", "arrays.npz", "names.json"
-"""In the folder that both processes know: the model, arguments and results, and which arguments are named how."""
+"""Files in the folder that both processes share: the model, arguments and results, and the names of arguments."""
 
 
 def run(key: str, peers: Sequence[str], rounds: int, seconds: float, weights: str = "live") -> Result:
@@ -43,7 +43,7 @@ def run(key: str, peers: Sequence[str], rounds: int, seconds: float, weights: st
 
 
 def write(folder: Path, module: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
-    """The exported model, the arrays of a call, and its results in PyTorch's eager mode."""
+    """Write the exported model, the arrays of a call, and its results in PyTorch's eager mode."""
     with torch.no_grad():
         program = torch.export.export(module, tuple(args), kwargs)
         torch.export.save(program, folder / FILE)

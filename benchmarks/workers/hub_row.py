@@ -55,13 +55,13 @@ class Contenders:
     """The ways to call a model with one set of arguments."""
 
     def __init__(self, key: str, weights: str):
-        """``weights`` is the option of graphc's backend."""
+        """Load the model; ``weights`` is the option of graphc's backend."""
         self.weights = weights
         self.module, self.args, self.kwargs = MODELS[key].build()
         self.result = Result(key, {"first_s": {}, "weights": weights})
 
     def eager(self) -> Call:
-        """PyTorch without a compiler."""
+        """Return PyTorch's contender, without a compiler."""
         return lambda: self.module(*self.args, **self.kwargs)
 
     def compiled(self, name: str) -> Call:
@@ -131,7 +131,7 @@ def _is_part(event: Any) -> bool:
 
 
 def double(values: Any) -> Any:
-    """Nested arguments with every tensor of floating point in f64."""
+    """Return nested arguments with every floating-point tensor in f64."""
 
     def convert(value: Any) -> Any:
         return value.double() if isinstance(value, torch.Tensor) and value.is_floating_point() else value

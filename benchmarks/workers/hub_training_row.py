@@ -18,7 +18,7 @@ from benchmarks.workers import hub_row
 
 Batch = tuple[tuple[Any, ...], dict[str, Any]]
 IMAGES = 4
-"""In a batch."""
+"""Images in a batch."""
 STEPS, SEEDS = 10, 5
 """Steps of a training, and from how many beginnings it is taken in f32."""
 momentum = functools.partial(torch.optim.SGD, lr=0.01, momentum=0.9)
@@ -45,14 +45,15 @@ def without_dropout(module: Any) -> Any:
 
 
 def loss_of(result: Any) -> Any:
-    """Cross entropy of a result's first tensor, whose last dimension are the classes; the right ones are 0, 1, 2 ..."""
+    """Return the cross entropy of a result's first tensor with classes in its last dimension; the labels are 0, 1, 2
+    ..."""
     scores = next(leaf for leaf in torch.utils._pytree.tree_leaves(result) if isinstance(leaf, torch.Tensor))
     scores = scores.flatten(0, -2)
     return torch.nn.functional.cross_entropy(scores, torch.arange(len(scores)) % scores.shape[-1])
 
 
 def step(call: Callable[..., Any], optimizer: Any, batch: Batch) -> Any:
-    """Forward and backward pass and an update; the loss before it."""
+    """Run the forward and backward pass and an update; return the loss before it."""
     args, kwargs = batch
     optimizer.zero_grad()
     loss = loss_of(call(*args, **kwargs))

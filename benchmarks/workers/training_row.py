@@ -54,7 +54,7 @@ class Run:
             yield from batches
 
     def weights(self) -> list[dict[str, np.ndarray]]:
-        """Copies of the weights of its models, by path."""
+        """Return copies of the models' weights, by path."""
         return [{path: np.array(v.detach().numpy()) for path, v in m.state_dict().items()} for m in self.loop.modules]
 
     def step(self) -> np.ndarray:

@@ -190,7 +190,7 @@ def compare(cases: Sequence[Case], results: bytes) -> list[str]:
 
 
 def agree(result: np.ndarray, expected: np.ndarray) -> bool:
-    """Equal; floats up to a few roundings of the largest one."""
+    """Return whether the arrays are equal; floats up to a few roundings of the largest one."""
     tolerance = TOLERANCE.get(str(expected.dtype))
     if tolerance is None:
         return np.array_equal(result, expected)

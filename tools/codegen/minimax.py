@@ -54,7 +54,7 @@ def rounded(value: Real, bits: int) -> Real:
 
 
 def _grid(fit: Fit) -> list[Real]:
-    """Chebyshev points of the interval: dense at both ends, never on them."""
+    """Return the Chebyshev points of the interval: dense at both ends, never on them."""
     middle, half = (mp.mpf(fit.low) + fit.high) / 2, (mp.mpf(fit.high) - fit.low) / 2
     return [middle - half * mp.cos(mp.pi * (2 * i + 1) / (2 * GRID)) for i in range(GRID)]
 
@@ -116,7 +116,7 @@ def remez(fit: Fit, fixed: Sequence[Real]) -> tuple[list[Real], Real]:
 
 
 def solve(fit: Fit) -> tuple[list[float], float]:
-    """Rounded coefficients, lowest power first, and the largest weighted error with them.
+    """Return the rounded coefficients, lowest power first, and the largest weighted error with them.
 
     In f64 only the first three are rounded one after the other: rounding the others costs less than evaluating them.
     """
@@ -164,7 +164,7 @@ def _erf_weight(a: Real) -> Real:
 
 
 def _erfc_scaled(centre: float) -> Callable[[Real], Real]:
-    """(a + k) e^(a a) erfc(a) in t = (a - k) / (a + k)."""
+    """Return (a + k) e^(a a) erfc(a) in t = (a - k) / (a + k)."""
 
     def function(t: Real) -> Real:
         a = centre * (1 + t) / (1 - t)

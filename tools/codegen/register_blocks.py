@@ -36,7 +36,7 @@ class Row:
     cycles: float
     """Predicted, for each multiply-add of a vector."""
     multiply_adds: int
-    """In one iteration of the innermost loop."""
+    """Multiply-adds in one iteration of the innermost loop."""
     loads: int
     others: int
     stack: int

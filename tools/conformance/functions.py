@@ -20,7 +20,7 @@ EXCLUDED = {"cbrt": "PyTorch has no cube root"}
 
 
 def standing() -> dict[str, str]:
-    """``mapped``, ``missing`` or the reason why it is left out, for each function."""
+    """Return ``mapped``, ``missing`` or the reason for leaving it out, for each function."""
     names = sorted(p.stem.rpartition("-")[2] for p in _TABLES.glob("umath-validation-set-*.csv"))
     return {n: EXCLUDED.get(n, "mapped" if hasattr(gc, _NAMES.get(n, n)) else "missing") for n in names}
 

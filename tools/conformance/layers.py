@@ -28,7 +28,7 @@ _RANDOM = ("FractionalMaxPool2d", "FractionalMaxPool3d")
 
 
 def standing() -> dict[str, str]:
-    """``mapped``, ``missing`` or the reason why it is left out, for each layer."""
+    """Return ``mapped``, ``missing`` or the reason for leaving it out, for each layer."""
     states = {}
     for info in module_db:
         short = info.name.removeprefix("nn.")

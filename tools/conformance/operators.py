@@ -60,7 +60,7 @@ DIFFERENT: dict[str, dict[str, str]] = {}
 
 
 def standing() -> dict[str, str]:
-    """``mapped``, ``missing`` or the reason why it is left out, for each operator."""
+    """Return ``mapped``, ``missing`` or the reason for leaving it out, for each operator."""
     return {i.formatted_name: _standing(i) for i in op_db}
 
 
@@ -119,7 +119,7 @@ def _shown(sample: Any) -> str:
 
 
 def _expected(info: Any, sample: Any) -> Any:
-    """PyTorch's result; some samples are there to raise."""
+    """Return PyTorch's result; some samples are expected to raise."""
     torch.manual_seed(0)
     try:
         return info.op(sample.input, *sample.args, **sample.kwargs)
@@ -300,7 +300,8 @@ def _class_of(error: BaseException) -> type[BaseException]:
 
 
 def _with_named_elements(dim: Callable[[Any], int], only_places: bool = False) -> Callable[[Any, list[Any]], list[Any]]:
-    """For operators that may name any of equal elements: the elements in the place of indices."""
+    """Return a function of the results that reads the elements at the indices, for operators that may name any of equal
+    elements."""
 
     def replaced(sample: Any, results: list[Any]) -> list[Any]:
         indices = torch.as_tensor(np.ascontiguousarray(array_of(results[0 if only_places else 1])))

@@ -25,7 +25,7 @@ _ONLY_MATRICES = ("Muon",)
 
 
 def standing() -> dict[str, str]:
-    """``mapped``, ``missing`` or the reason why it is left out, for each optimizer."""
+    """Return ``mapped``, ``missing`` or the reason for leaving it out, for each optimizer."""
     names = [_class(i).__name__ for i in optim_db]
     return {n: EXCLUDED.get(n, "mapped" if hasattr(gc.optim, n) else "missing") for n in names}
 

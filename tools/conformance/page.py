@@ -37,7 +37,8 @@ def summary(results: dict[str, Any]) -> list[str]:
 
 
 def _totals(results: dict[str, Any]) -> Iterator[tuple[str, str, int, str, int, int, int]]:
-    """Table, column, subjects of which a sample was compared, most samples of each, passed, failed, left out."""
+    """Yield table, column, number of subjects with a compared sample, most samples of each, passed, failed, left
+    out."""
     for suite, column in dict.fromkeys((r["suite"], r["column"]) for r in results["rows"]):
         rows = [r for r in results["rows"] if (r["suite"], r["column"]) == (suite, column)]
         passed, failed = sum(r["passed"] for r in rows), sum(len(r["failed"]) for r in rows)

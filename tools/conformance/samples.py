@@ -144,7 +144,7 @@ def leaves(value: Any) -> Iterator[Any]:
 
 
 def wide(value: Any) -> Any:
-    """The same with f64 for f32."""
+    """Return the same value with f64 in place of f32."""
     if isinstance(value, torch.Tensor):
         return value.detach().double() if value.dtype == torch.float32 else value
     if value is torch.float32:

@@ -12,7 +12,7 @@ from tools.conformance.samples import NotMappedError
 from tools.nets.aten import alarm
 
 SECONDS = 60
-"""For one sample; longer is a failure."""
+"""Time limit for one sample; longer is a failure."""
 
 
 class Tally(NamedTuple):
@@ -36,7 +36,7 @@ class Suite(Protocol):
     """Comparison made by each column."""
 
     def standing(self) -> dict[str, str]:
-        """``mapped``, ``missing`` or the reason why it is left out, for each subject."""
+        """Return ``mapped``, ``missing`` or the reason for leaving it out, for each subject."""
         ...
 
     def rows(self, subject: str, column: str) -> Sequence[Row]:

@@ -86,7 +86,7 @@ def commit() -> dict[str, Any]:
 
 
 def cpu_name() -> str:
-    """As Linux gives it."""
+    """Return the processor's name from Linux."""
     lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
 

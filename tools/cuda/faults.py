@@ -141,7 +141,7 @@ def in_text(pattern: str, new: str | Callable[[re.Match[str]], str], count: int 
 
 
 def _loop(kind: str, extent: Callable[[int], int]) -> Callable[[Stmt, tuple[Loop, ...]], Sequence[Stmt] | None]:
-    """The same loop with another number of iterations."""
+    """Return a fault that changes the number of iterations of a loop."""
 
     def change(stmt: Stmt, loops: tuple[Loop, ...]) -> Sequence[Stmt] | None:
         if not isinstance(stmt, Loop) or stmt.kind != kind or stmt.axis.extent < 2:

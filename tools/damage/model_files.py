@@ -73,7 +73,7 @@ class Outcome(NamedTuple):
 
 
 Damage = Callable[[random.Random, bytes, Sequence[bytes]], bytes]
-"""From a file, and others, to a damaged one."""
+"""Function of a random generator, a file and others that returns a damaged file."""
 
 
 # ---- damage below the digests
@@ -364,7 +364,7 @@ _BELOW = ("flip", "cut", "append", "drop", "overwrite", "splice", "swap", "table
 
 
 def make_entry(folder: Path) -> None:
-    """An entry of the cache, and what its program gives."""
+    """Write an entry of the cache, and the results of its program."""
     os.environ |= {"GRAPHC_CACHE": "on", "GRAPHC_CACHE_DIR": str(folder / "cache")}
     arrays = load_compiled(compile_graph(parse_graph(GRAPH))).run([_x()])
     np.savez(folder / "expected.npz", *arrays)

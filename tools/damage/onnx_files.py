@@ -134,7 +134,7 @@ def _drop(chance: random.Random, path: Path) -> None:
 
 
 def _splice(chance: random.Random, path: Path) -> None:
-    """A piece of the file once more elsewhere, or between two halves of the file."""
+    """Copy a piece of the file elsewhere, or between two halves of the file."""
     data = path.read_bytes()
     begin, source = chance.randrange(len(data)), chance.randrange(len(data))
     path.write_bytes(data[:source] + data[begin : begin + chance.randrange(1, 300)] + data[source:])
@@ -308,7 +308,7 @@ _NUMBERS = ("0", "4", "-1", "36", "35", "1" * 30, "0x10", "1e2", "", "9223372036
 
 
 def _hostile(chance: random.Random, path: Path) -> None:
-    """Data beside the file in places where it is not to be."""
+    """Point the external data of tensors to forbidden locations."""
     folder = path.parent
     (folder / "data").write_bytes(bytes(48))
     (folder / "sub").mkdir(exist_ok=True)

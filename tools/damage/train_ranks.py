@@ -70,7 +70,7 @@ class Training:
                     sharded.save(self.state(), folder)
 
     def eager_step(self, samples: gc.Tensor, labels: gc.Tensor) -> None:
-        """Forward pass, backward pass, update."""
+        """Run the forward pass, the backward pass and the update."""
         self.optimizer.zero_grad()
         F.cross_entropy(self.model(samples), labels).backward()
         self.optimizer.step()

@@ -38,7 +38,7 @@ LAUNCH = [sys.executable, "-m", "tools.distributed.parallel_check"]
 
 
 def network(dtype: DType) -> nn.Module:
-    """The same weights whenever it is called."""
+    """Return the network, with the same weights in every call."""
     gc.manual_seed(3)
     layers = [nn.Conv2d(1, 4, 3, bias=False), nn.BatchNorm2d(4), nn.Tanh(), nn.Dropout2d(0.2), nn.Flatten()]
     net = nn.Sequential(*layers, nn.Linear(64, 12), nn.Tanh(), nn.Dropout(0.4), nn.Linear(12, 3))
@@ -60,7 +60,7 @@ def loss_of(output: Any, y: Any) -> Any:
 
 
 def train(mode: str, dtype: DType, steps: int, micro: int, note: Callable[[list[np.ndarray]], None]) -> None:
-    """Trains, and calls ``note(weights and buffers)`` behind each step."""
+    """Train, and call ``note(weights and buffers)`` after each step."""
     net = network(dtype)
     model = DistributedDataParallel(net, bucket_cap_mb=1e-3)
     optimizer = gc.optim.AdamW(model.parameters(), lr=1e-2)

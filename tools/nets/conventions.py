@@ -1,10 +1,10 @@
 """Conventions in which graphc knowingly differs from PyTorch, and PyTorch's functions rewritten to follow graphc's.
 
-- ``gelu(inf)`` is infinity; in vectors of f32 PyTorch has NaN, elsewhere infinity.
-- ``relu6`` and ``hardtanh`` have gradient 0 at NaN; PyTorch in vectors, too, but 1 in what is left over behind them.
-- The gradient of a product is the product of the other elements; PyTorch divides by the element, be it infinite or NaN.
-- The gradient of the largest or smallest of all elements is NaN where that is NaN; PyTorch's goes to the NaN in parts.
-- Attention does not look at what a mask of booleans hides; PyTorch adds -inf, so that infinities and NaN reach others.
+- ``gelu(inf)`` is infinity; in vectors of f32 PyTorch returns NaN, elsewhere infinity.
+- ``relu6`` and ``hardtanh`` have gradient 0 at NaN; so has PyTorch in full vectors, but 1 in the remainder.
+- The gradient of a product is the product of the other elements; PyTorch divides by the element, even infinity or NaN.
+- If the largest or smallest of all elements is NaN, so is its gradient; PyTorch distributes it over the NaN.
+- Attention ignores elements hidden by a boolean mask; PyTorch adds -inf, so that infinities and NaN reach others.
 """
 
 from __future__ import annotations

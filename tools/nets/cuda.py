@@ -105,7 +105,7 @@ def summarize(outcomes: Sequence[Outcome], requested: int, seconds: float) -> di
 
 
 def kind_of(name: str) -> str:
-    """``op value``, ``op first``, ``family step``, ``random``: rows of the summary."""
+    """Return the row of the summary: ``op value``, ``op first``, ``family step`` or ``random``."""
     words = name.split("/")
     if words[0] in ("op", "family"):
         return " ".join([words[0], *words[2:]])

@@ -29,7 +29,7 @@ ELEMENTS = 1024
 """Most elements of a tensor."""
 NODES = 10
 MILLISECONDS = 10_000
-"""For the solver of one model's constraints."""
+"""Time limit of the solver for one model's constraints."""
 LARGEST_INTEGER = 100.0
 """Bound of floats that are cast to integers: beyond the integers' range PyTorch's result is undefined."""
 
@@ -173,7 +173,7 @@ class _Writer:
         raise Unfit(f"function {name}")
 
     def _expect_castable(self, node: fx.Node) -> None:
-        """Casts of NaN and of large floats to integers are undefined."""
+        """Raise Unfit for casts of NaN and of large floats to integers, which are undefined."""
         if node.target != "to" or not any(str(a).startswith("torch.int") for a in (*node.args, *node.kwargs.values())):
             return
         operand = self.builder.values[self._text(node.args[0])].detach()

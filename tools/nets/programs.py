@@ -42,7 +42,7 @@ def judge_drawn(name: str, draw: Callable[[int, int], Any], judged: Callable[[An
 
 
 def judge(name: str) -> run.Outcome:
-    """Draws, checks and, if it fails, reduces the program of a name."""
+    """Draw the program of a name and check it; reduce it if it fails."""
     return judge_drawn(name, draw, lambda program, _: judged(program))
 
 

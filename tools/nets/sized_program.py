@@ -41,7 +41,7 @@ class SizedProgram:
     """A program whose arguments have named dimensions."""
 
     program: Program
-    """Its inputs hold the arrays of the first sizes."""
+    """Program with the arrays of the first sizes as inputs."""
     dims: tuple[tuple[str, Range], ...]
     shapes: tuple[tuple[Extent, ...], ...]
     """Shape of each input."""

@@ -310,7 +310,7 @@ def _events(scene: Scene, choice: random.Random) -> list[str]:
 
 
 def judge(case: str) -> Outcome:
-    """Eager against compiled, call by call."""
+    """Compare compiled code with eager mode, call by call."""
     mode, name = case.split(":")
     number = int(name)
     with np.errstate(all="ignore"):

@@ -73,7 +73,7 @@ def _row(entry: Entry) -> str:
 
 
 def operators(name: str) -> str:
-    """Return the operators that an op becomes, by its first sample that becomes any."""
+    """Return the operators that an op becomes, by its first exportable sample."""
     op = REGISTRY[name]
     assert op.samples is not None
     return next(filter(None, (_of_sample(op, sample) for sample in op.samples())), "")

@@ -93,7 +93,7 @@ class Played(NamedTuple):
 
 
 def play(kind: str, mutation: Mutation, mode: CallMode, compiled: bool, still: bool = False) -> Played:
-    """Calls, changes, calls again; with ``still`` all but the change."""
+    """Call, change, call again; with ``still`` do everything but the change."""
     record: Arrays = {}
     stage = ["before"]
     with staged(kind) as scene, references():
@@ -117,7 +117,7 @@ def still_of(mutation: Mutation) -> Mutation:
 
 
 def _play(scene: Scene, mutation: Mutation, mode: CallMode, compiled: bool, record: Arrays, stage: list[str]) -> None:
-    """``stage`` holds where the run is."""
+    """Run the protocol; ``stage`` holds its present stage, for errors."""
     change = mutation(scene) if inspect.isgeneratorfunction(mutation) else None
     if change is not None:
         next(change)
@@ -190,7 +190,7 @@ def _optimizer_state(scene: Scene, record: Arrays, prefix: str) -> None:
 
 
 def _export(scene: Scene, compiled: bool, record: Arrays) -> None:
-    """The first call after the change, of the exported model."""
+    """Call the exported model for the first time after the change."""
     args = (scene.next_input().detach(), *scene.extra)
     if not compiled:
         tensors_of("after 0 output", scene.model(*args), record)

@@ -123,7 +123,7 @@ def tensors_of(prefix: str, container: Any, record: Arrays) -> None:
 
 
 def state_of(prefix: str, model: Any, gradients: bool, record: Arrays) -> None:
-    """Parameters and buffers of the model, with gradients where they are asked for."""
+    """Record parameters and buffers of the model, with gradients on request."""
     for name, tensor in (*model.named_parameters(), *model.named_buffers()):
         record[f"{prefix} {name}"] = np.array(tensor.numpy(force=True))
         if gradients and tensor.grad is not None:

@@ -133,5 +133,5 @@ def make() -> Any:
 
 
 def other_bend(x: Any, strength: float = 0.5, *, more: float = 0.25) -> Any:
-    """Replacement for ``bend``."""
+    """Bend in another way; replaces ``bend``."""
     return x * strength - more

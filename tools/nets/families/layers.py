@@ -21,7 +21,7 @@ def each(b: Builder, dims: int, low: int, high: int) -> tuple[int, ...]:
 
 
 def convolution(b: Builder) -> None:
-    """A convolution or its transpose, as a function or a layer."""
+    """Apply a convolution or its transpose, as a function or a layer."""
     dims = b.pick((1, 2, 2, 2, 3))
     x = images(b, dims)
     channels = b.shape_of(x)[1]
@@ -50,7 +50,7 @@ def convolution(b: Builder) -> None:
 
 
 def pool(b: Builder) -> None:
-    """A pool of any kind."""
+    """Apply a pool of any kind."""
     dims = b.pick((1, 2, 2, 2, 3))
     x = images(b, dims)
     window = each(b, dims, 1, 4)
@@ -72,7 +72,7 @@ def pool(b: Builder) -> None:
 
 
 def norm(b: Builder) -> None:
-    """A normalization, as a layer or a function."""
+    """Apply a normalization, as a layer or a function."""
     dims = b.pick((0, 1, 2, 2, 3))
     x = images(b, dims)
     shape = b.shape_of(x)
@@ -110,7 +110,7 @@ def activation(b: Builder) -> None:
 
 
 def attention(b: Builder) -> None:
-    """Scaled dot products with masks, of which whole rows may be closed."""
+    """Apply scaled dot products with masks, which may hide whole rows."""
     batch, heads, queries, keys, width = (
         b.whole(1, 2),
         b.whole(1, 3),
@@ -143,7 +143,7 @@ def attention(b: Builder) -> None:
 
 
 def recurrent(b: Builder) -> None:
-    """A recurrent layer, a cell in a loop, or a recurrence written out."""
+    """Apply a recurrent layer, a cell in a loop, or a written-out recurrence."""
     width, hidden, steps, batch = b.whole(1, 5), b.whole(1, 6), b.whole(1, 6), b.whole(1, 3)
     kind = b.pick(("RNN", "LSTM", "GRU"))
     choice = b.whole(0, 3)
@@ -169,7 +169,7 @@ def recurrent(b: Builder) -> None:
 
 
 def product(b: Builder) -> None:
-    """Products of matrices and vectors of odd shapes."""
+    """Multiply matrices and vectors of odd shapes."""
     m, k, n = b.extent(33), b.extent(33), b.extent(33)
     lead = b.pick(((), (), (2,), (3, 1), (1,), (2, 2)))
     x = b.known(lambda v: v.dim() >= 2 and v.shape[-1] == k and v.is_floating_point(), lambda: b.input((*lead, m, k)))
@@ -214,7 +214,7 @@ def product(b: Builder) -> None:
 
 
 def loss(b: Builder) -> None:
-    """A loss, or the softmax before one."""
+    """Compute a loss, or the softmax before one."""
     rows, classes = b.whole(1, 7), b.pick((1, 2, 3, 5, 9, 17))
     shape = b.pick(((rows, classes), (rows, classes, 3)))
     x = b.input(shape)
@@ -271,7 +271,7 @@ def loss(b: Builder) -> None:
 
 
 def stack(b: Builder) -> None:
-    """Some layers one after the other."""
+    """Apply some layers one after the other."""
     if b.chance(0.5):
         x = images(b, 2, 3)
         channels = b.shape_of(x)[1]

@@ -8,7 +8,7 @@ from tools.nets.builder import INTEGERS, Builder, Unfit
 
 
 def view(b: Builder) -> None:
-    """A view of any variable, often of a view."""
+    """Take a view of any variable, often of a view."""
     x = b.some(least=b.pick((0, 1, 2)))
     b.let(f"{x}{b.pick(VIEWS)(b, x)}")
 
@@ -104,7 +104,7 @@ def slices(b: Builder, shape: tuple[int, ...]) -> str:
 
 
 def rearrange(b: Builder) -> None:
-    """A copy with elements in other places."""
+    """Copy a variable with its elements rearranged."""
     x = b.some(least=1)
     axis = b.axis(x)
     b.let(
@@ -135,7 +135,7 @@ def indices(b: Builder, extent: int, shape: tuple[int, ...], negative: bool = Tr
 
 
 def read(b: Builder) -> None:
-    """Elements by index tensors."""
+    """Read elements by index tensors."""
     x = b.some(least=1)
     shape, axis = b.shape_of(x), b.axis(x)
     choice = b.whole(0, 8)
@@ -179,7 +179,7 @@ def replaced(b: Builder, extent: int, count: int) -> tuple[str, bool]:
 
 
 def write(b: Builder) -> None:
-    """Elements replaced or added to at index tensors, as a new tensor."""
+    """Replace elements or add to them at index tensors, as a new tensor."""
     x = b.some(least=1)
     shape, axis = b.shape_of(x), b.axis(x)
     dtype, count = b.dtype_of(x), b.whole(1, 5)
@@ -273,7 +273,7 @@ def join(b: Builder) -> None:
 
 
 def resample(b: Builder) -> None:
-    """Padding, interpolation, and elements between places."""
+    """Pad, interpolate, and sample between elements."""
     x = b.real(b.pick((3, 4, 4)))
     rank = b.values[x].dim()
     choice = b.whole(0, 6)
@@ -351,7 +351,7 @@ def layout(b: Builder) -> None:
 
 
 def wide_integers(b: Builder) -> None:
-    """Integers up to their limits, which wrap around."""
+    """Compute with integers up to their limits, which wrap around."""
     x = b.some(INTEGERS) if b.chance(0.5) else b.input(b.shape(), b.pick(("i8", "u8", "i32", "i64")), "wide")
     y = b.like(x, b.dtype_of(x), b.pick(("", "wide")))
     choice = b.whole(0, 7)

@@ -13,7 +13,7 @@ def sizes_of(b: Builder, x: str) -> list[str]:
 
 
 def step(b: Builder) -> None:
-    """A statement that computes with a size."""
+    """Add a statement that computes with a size."""
     x = b.real(least=1, filled=False)
     rank = b.values[x].dim()
     axis = b.whole(0, rank - 1)
@@ -135,7 +135,7 @@ SIZED: tuple[Any, ...] = (_merged, _sliced, _sliced, _padded, _positions, _scale
 
 
 def image(b: Builder) -> None:
-    """A layer on images with a named batch or named sides."""
+    """Apply a layer to images with a named batch or named sides."""
     side, high = b.pick((6, 8, 9, 12)), b.pick((5, 8, 10, 16))
     channels = b.pick((1, 3, 4))
     x = b.known(
@@ -199,7 +199,7 @@ IMAGES: tuple[Any, ...] = (
 
 
 def sequence(b: Builder) -> None:
-    """A layer on sequences with a named batch and length."""
+    """Apply a layer to sequences with a named batch and length."""
     width = b.pick((4, 6, 8))
 
     def fits(v: Any) -> bool:

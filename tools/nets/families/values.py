@@ -18,7 +18,7 @@ OF_SPECIAL += " nan_to_num reciprocal expm1 log1p square signbit"
 
 
 def math(b: Builder) -> None:
-    """A function of each element."""
+    """Apply a function to each element."""
     x = b.real(filled=False)
     choice = b.whole(0, 6)
     if choice in (0, 1):
@@ -60,7 +60,7 @@ def math(b: Builder) -> None:
 
 
 def arithmetic(b: Builder) -> None:
-    """Sums, products and the like, with broadcasting."""
+    """Add, multiply and the like, with broadcasting."""
     x = b.real(filled=False)
     y = b.pick((b.like(x), b.like(x), "2", "0.5", "-3", "1e-3"))
     b.let(
@@ -80,7 +80,7 @@ def arithmetic(b: Builder) -> None:
 
 
 def choose(b: Builder) -> None:
-    """Values chosen by conditions."""
+    """Choose values by conditions."""
     x = b.real(filled=False)
     y = b.pick((b.like(x), "0.5", "0"))
     z = b.like(x)
@@ -107,7 +107,7 @@ def choose(b: Builder) -> None:
 
 
 def reduce(b: Builder) -> None:
-    """A reduction over some dimensions."""
+    """Reduce over some dimensions."""
     x = b.real(fresh=0.35) if b.chance(0.8) else b.some()
     axes = b.axes(x)
     named = axes or None  # PyTorch's gradients of variances over no named dimensions are none.
@@ -136,7 +136,7 @@ def reduce(b: Builder) -> None:
 
 
 def order(b: Builder) -> None:
-    """Sorting, selection, and running totals."""
+    """Sort, select, and compute running totals."""
     x = (
         b.input(b.shape(b.pick((1, 2, 3))), "", b.pick(("spread", "spread", "eighths")))
         if b.chance(0.6)
@@ -164,7 +164,7 @@ def order(b: Builder) -> None:
 
 
 def types(b: Builder) -> None:
-    """Operands of different element types, and casts."""
+    """Combine operands of different element types, and cast."""
     names = tuple(DTYPES)
     x = b.some()
     if b.values[x].is_floating_point() and not b.is_tame(b.values[x]):
@@ -200,7 +200,7 @@ def types(b: Builder) -> None:
 
 
 def scalars(b: Builder) -> None:
-    """Tensors of no dimension and of size one."""
+    """Compute with tensors of no dimension and of size one."""
     x = b.real(0) if b.chance(0.6) else b.input((1,) * b.whole(1, 3))
     y = b.input(b.pick(((), (1,), (1, 1), (3,))))
     b.let(
@@ -238,7 +238,7 @@ def scalars(b: Builder) -> None:
 
 
 def special(b: Builder) -> None:
-    """NaN, infinities, signed zeros and denormal numbers."""
+    """Compute with NaN, infinities, signed zeros and denormal numbers."""
     x = b.known(
         lambda v: v.is_floating_point() and v.numel() > 0,
         lambda: b.input(b.shape(b.pick((0, 1, 2))), "", "special"),

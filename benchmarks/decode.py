@@ -245,7 +245,7 @@ def report(options: argparse.Namespace, result: Result, facts: Mapping[str, int]
         return
     print(
         f"One core, milliseconds per token at position {options.position}, medians of {options.rounds} rounds; error: "
-        "the largest difference over the largest magnitude. Reading is that of the bytes that a precision needs.\n"
+        "the largest difference over the largest magnitude. A contender 'read' only reads the bytes of a precision.\n"
     )
     print(format_table(result))
 

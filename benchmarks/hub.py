@@ -83,7 +83,7 @@ def run_model(key: str, options: argparse.Namespace) -> Result:
             else:
                 problem = "" if process.returncode == 0 else _describe_end(process.returncode)
             finally:
-                # Compilers that it started go with it.
+                # Its compilers end with it.
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
                 process.wait()

@@ -283,7 +283,7 @@ def format_lines(title: str, ghz: float, lines: Sequence[Line], missing: Sequenc
         else:
             used = f"{line.in_use:.3g}"
         rows.append(f"| {line.name} | {used} | {cell} | {line.unit} | {line.source} |")
-    return "\n".join([*rows, "", "Not measured, of what is in use: facts of the target, and", *_wrapped(missing)])
+    return "\n".join([*rows, "", "Not measured, although in use: facts of the target, and", *_wrapped(missing)])
 
 
 def _wrapped(names: Sequence[str]) -> list[str]:
@@ -328,7 +328,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     names = [name for name in FIELDS if options.only in name]
     if not names:
-        parser.error(f"no cost that is measured has {options.only!r} in its name: {', '.join(FIELDS)}")
+        parser.error(f"no measured cost has {options.only!r} in its name: {', '.join(FIELDS)}")
     try:
         target = running_target(options.target)
     except CompileError as error:

@@ -238,7 +238,7 @@ def run_stream(case: Case, peers: Sequence[str], count: int) -> dict[str, Any]:
     reference: list[Array] | None = None
     for name in (*peers, OWN):
         try:
-            # To build a model is no part of its first call.
+            # The time to build a model does not count in its first call.
             _ = setting.torch_model if name == "torch" else setting.model
             if name in PEERS[1:]:
                 _ = setting.onnx
@@ -428,12 +428,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     named = [CASES[options.only]] if options.only in CASES else []
     cases = named or [case for name, case in CASES.items() if options.only in name]
     if not cases or (options.sizes and not options.fixed):
-        parser.error("nothing to measure" if not cases else "--sizes are those of --fixed")
+        parser.error("nothing to measure" if not cases else "--sizes needs --fixed")
     try:
         sizes = {case.name: [case.read(text) for text in options.sizes or ()] for case in cases}
     except ValueError as error:
         parser.error(f"--sizes: {error}")
-    os.environ["GRAPHC_CACHE"] = "off"  # what is compiled counts
+    os.environ["GRAPHC_CACHE"] = "off"  # only compiled code counts
     report(options, cases, sizes)
     return 0
 

@@ -136,7 +136,7 @@ def report(title: str, times: Mapping[str, float], base: str, unit: float, name:
 
 def main() -> None:
     """Run the command."""
-    parser = argparse.ArgumentParser(description="What a call through torch.compile costs.")
+    parser = argparse.ArgumentParser(description="Cost of a call through torch.compile.")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--inductor", action="store_true", help="time Inductor, too; needs a C++ compiler")

@@ -35,7 +35,9 @@ def read_mnist(folder: Path, subset: str) -> tuple[Images, Labels]:
     images = read_idx(find_file(folder, f"{subset}-images-idx3-ubyte"))
     labels = read_idx(find_file(folder, f"{subset}-labels-idx1-ubyte"))
     if images.shape != (len(labels), 28, 28) or labels.ndim != 1 or labels.max(initial=0) > 9:
-        raise ValueError(f"{folder}: {subset} images {images.shape} and labels {labels.shape} are no MNIST pair")
+        raise ValueError(
+            f"{folder}: {subset} images {images.shape} and labels {labels.shape} are not a pair of MNIST files"
+        )
     return normalise(images / np.float32(255)), labels.astype(np.int64)
 
 

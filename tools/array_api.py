@@ -62,7 +62,7 @@ def exclusions(text: str) -> dict[str, str]:
 def prepared(suite: Path, folder: Path) -> Path:
     """Return a copy of the suite for a run to write to; raise SystemExit for a folder that does not hold the suite."""
     if not (suite / _TYPES).exists():
-        raise SystemExit(f"{suite} is no checkout of data-apis/array-api-tests")
+        raise SystemExit(f"{suite} is not a checkout of data-apis/array-api-tests")
     copy = folder / "suite"
     shutil.copytree(suite, copy, ignore=shutil.ignore_patterns(".git", ".hypothesis", "__pycache__"))
     return copy
@@ -86,7 +86,7 @@ def run(suite: Path, examples: int, only: str | None) -> list[Outcome]:
         environment["ARRAY_API_TESTS_SKIP_DTYPES"] = ",".join(missing_types())
         subprocess.run(command, cwd=copy, env=environment, stdout=sys.__stderr__, check=False)
         if not report.exists():
-            raise SystemExit(f"{suite}: the suite has left no report; what pytest says stands above")
+            raise SystemExit(f"{suite}: the suite wrote no report; see pytest's output above")
         return list(outcomes(ElementTree.parse(report).iter("testcase")))
 
 

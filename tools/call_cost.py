@@ -120,7 +120,7 @@ def measure(tree: Path, names: Sequence[str], few: int, many: int) -> Costs:
         if done.returncode:
             raise RuntimeError(f"valgrind ended with status {done.returncode}:\n{done.stderr[-3000:]}")
         counts = read_counts(folder)
-    # Each case leaves three counts: what came before it, its few calls, its many calls.
+    # Each case leaves three counts: the code before it, its few calls, its many calls.
     pairs = zip(counts[1::3], counts[2::3], strict=False)
     return {name: (second - first) / (many - few) for name, (first, second) in zip(names, pairs, strict=False)}
 
@@ -157,7 +157,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         run_cases(options.cases, few, many, options.folder)
         return 0
     if shutil.which("valgrind") is None:
-        print("there is no valgrind on this machine; install it (apt-get install valgrind)", file=sys.stderr)
+        print("valgrind is not installed on this machine; install it: apt-get install valgrind", file=sys.stderr)
         return MISSING
     few, many = (QUICK_FEW, QUICK_MANY) if options.quick else (FEW, MANY)
     with tempfile.TemporaryDirectory(prefix="graphc-trees-") as folder_name:

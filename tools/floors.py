@@ -5,15 +5,15 @@ from __future__ import annotations
 FLOORS: dict[str, tuple[str, ...]] = {
     "base": (),
     "files": ("base",),
-    # What compiled code relies on, recorded by traces, looked at before calls.
+    # Facts that compiled code relies on: traces record them, calls check them.
     "guards": ("base",),
-    # Two intermediate representations, with what they share.
+    # Two intermediate representations, with their shared parts.
     "ir": ("base",),
     "ir.kernel": ("base", "ir"),
     "ir.graph": ("base", "ir"),
     "ops": ("base", "ir", "ir.kernel", "ir.graph"),
-    # What code is made for. The room of the machine stands low: facts and costs decide what is fused and how it lies in
-    # memory, too. Its package holds the back end, whose other rooms follow below.
+    # Targets. The machine's package stands low, since its facts and costs also decide fusion and memory layout. Its
+    # parent holds the back end, whose other packages follow below.
     "codegen": (),
     "codegen.machine": ("base",),
     # From a graph to kernels.
@@ -54,13 +54,13 @@ FLOORS: dict[str, tuple[str, ...]] = {
         *("base", "files", "ir.kernel", "codegen.machine", "codegen.schedule.expansion"),
         *("codegen.schedule.contraction", "codegen.schedule.threads"),
     ),
-    # What is proven of machine code, from its assembly and the object code that this is compared with.
+    # Properties proven of machine code, from its assembly and from the object code compared with it.
     "codegen.proof": ("base", "codegen.machine", "codegen.llvm"),
-    # Object formats: shared libraries, archives, and what they need of others.
+    # Object formats: shared libraries, archives, and their dependencies.
     "codegen.link": ("base", "codegen.machine"),
     # Functions through which Python and others call a program.
     "codegen.door": ("codegen.machine",),
-    # Loads and calls what was compiled; needs no compiler.
+    # Loads and calls compiled programs; needs no compiler.
     "runtime": ("base", "files", "guards"),
     "compiler": (
         *("base", "files", "guards", "ir", "ir.kernel", "ir.graph", "ops", "codegen.machine", "passes", "fusion"),
@@ -89,7 +89,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "data": ("base", "files", "tensors", "distributed"),
     "checkpoints": ("base", "files", "tape", "tensors", "distributed", "nn"),
     "monitor": ("base", "files", "ir", "ops", "tape", "tensors", "autograd", "tracing", "nn", "optim", "checkpoints"),
-    # Functions that are compiled when they are called, training steps, model files.
+    # Functions compiled on their first call, training steps, model files.
     "calls": (
         *("base", "files", "guards", "ir", "ir.graph", "ops", "codegen.machine", "passes", "runtime", "compiler"),
         *("tape", "tensors", "autograd", "tracing", "nn", "optim"),
@@ -102,7 +102,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         *("base", "files", "ir", "ir.graph", "ops", "codegen.machine", "passes", "runtime", "compiler", "tape"),
         *("tensors", "autograd", "tracing", "nn", "calls", "steps"),
     ),
-    # The same computation in two ways: what compiles knows nothing of it.
+    # The same computation in two ways; the compiler does not depend on it.
     "checks": (
         *("base", "files", "ir", "ir.kernel", "ir.graph", "ops", "codegen.machine", "passes", "compiler", "tape"),
         *("tensors", "tracing", "calls", "steps", "models"),
@@ -112,7 +112,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         *("base", "files", "ir.kernel", "ir.graph", "codegen.machine", "passes", "codegen.llvm", "codegen.link"),
         *("codegen.door", "runtime", "compiler", "calls", "models"),
     ),
-    # Models and tensors of other frameworks. A table says what each ATen operator is here, whoever wrote the graph.
+    # Models and tensors of other frameworks. One table maps ATen operators, for all sources of graphs.
     "interop": ("base", "tensors", "nn"),
     "interop.aten": ("base", "tape", "tensors", "autograd", "tracing", "control", "linalg", "nn", "checks", "interop"),
     "interop.pt2": ("base", "files", "tensors", "nn", "interop", "interop.aten"),
@@ -122,7 +122,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     ),
     "interop.onnx": ("base", "ops", "tape", "tensors", "autograd", "tracing", "control", "nn", "interop"),
     "interop.onnx_export": ("base", "files", "ir", "ir.graph", "ops", "tensors", "tracing", "nn", "calls", "models"),
-    # Pictures of graphs, and pages that show what became of a graph on its way to kernels.
+    # Pictures of graphs, and pages that show the stages from a graph to its kernels.
     "pages": (
         *("base", "files", "ir", "ir.kernel", "ir.graph", "codegen.machine", "passes", "compiler", "tape", "tensors"),
         *("autograd",),
@@ -138,7 +138,7 @@ LATE_EDGES: dict[tuple[str, str], str] = {
     ("base", "nn"): "the list of public names tells where each is defined",
     ("base", "tensors"): "the list of public names tells where each is defined",
     ("base", "optim"): "the list of public names tells where each is defined",
-    ("ops", "eager"): "an op that is applied outside of a trace is computed by the eager dispatcher",
+    ("ops", "eager"): "the eager dispatcher computes an op outside of a trace",
     ("compiler", "tracing"): "`graphc.compiler` hands on PyTorch's `torch.compiler` under its import path",
     ("compiler", "calls"): "`graphc.compiler` hands on PyTorch's `torch.compiler` under its import path",
     ("tensors", "control"): "methods of tensors that loop as long as a condition holds",

@@ -80,7 +80,7 @@ def check(version: str, folder: Path, tests: Sequence[str] = SUBSET) -> Outcome:
     venv.create(folder, with_pip=True, upgrade_deps=True)
     python = str(folder / "bin" / "python")
     pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    # NOTE: without dependencies, because the requirement of graphc need not admit the release that is tried.
+    # NOTE: without dependencies, because graphc's requirement may exclude the tested release.
     commands = (
         [*pip, str(ROOT), "--group", f"{ROOT}/pyproject.toml:test"],
         [*pip, "--no-deps", requirement(version)],

@@ -167,7 +167,7 @@ class Copy:
             ended = self.run(["pytest", *options, *(f"--deselect={test}" for test in deselected), *names], cpu_s, note)
             if ended.hung:
                 return "hang"
-            if ended.status in (0, 5):  # 5: there are no tests
+            if ended.status in (0, 5):  # 5: pytest collected no tests
                 return ""
             if not note.exists():
                 return "import" if ended.status > 0 else f"signal {-ended.status}"

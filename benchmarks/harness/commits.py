@@ -21,7 +21,7 @@ def resolve(commit: str, root: Path = ROOT) -> str:
     command = ["git", "-C", str(root), "rev-parse", "--verify", "--short", f"{commit}^{{commit}}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise ValueError(f"{commit!r} is no commit of {root}: {done.stderr.strip() or 'git failed'}")
+        raise ValueError(f"{commit!r} is not a commit of {root}: {done.stderr.strip() or 'git failed'}")
     return done.stdout.strip()
 
 

@@ -132,7 +132,7 @@ def measure(
     tell(f"{workload}: reference")
     try:
         written = prepare_reference(workload, folder, onnx, environment)
-    except RuntimeError as error:  # told in the table, so that the rows before it are not lost
+    except RuntimeError as error:  # reported in the table, so that earlier rows are not lost
         return Row(workload, {name: Figures(problem=str(error)) for name in processes})
     reference = np.load(folder / NUMBERS)
     figures: dict[str, Figures] = {}

@@ -30,7 +30,7 @@ def run(key: str, peers: Sequence[str], rounds: int, seconds: float, weights: st
         folder_path = Path(folder)
         try:
             write(folder_path, module, args, kwargs)
-        except Exception as error:  # what PyTorch cannot export is no file to be read
+        except Exception as error:  # there is no file to read if PyTorch cannot export the model
             return Result(key, {}, problems={EXPORT: first_line(error)})
         answer = subprocess.run(
             [sys.executable, "-m", "benchmarks.workers.hub_pt2_reader", folder], stdout=subprocess.PIPE, text=True

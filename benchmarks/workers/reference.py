@@ -26,7 +26,7 @@ def export_onnx(torch: ModuleType, workload: Workload, folder: Path) -> str | No
     inputs = tuple(fw.convert_inputs(torch, workload))
     try:
         torch.onnx.export(model, inputs, folder / fw.ONNX, dynamo=True, external_data=False, verbose=False)
-    except Exception as error:  # the exporter raises what its many layers raise
+    except Exception as error:  # the exporter's many layers can raise anything
         return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
     return None
 

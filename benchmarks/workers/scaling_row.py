@@ -72,7 +72,7 @@ class Graphc:
             step, _ = compiled_step(workload, True)
 
         def call() -> None:
-            with using(SILENT):  # buffers are those of rank 0 from call to call
+            with using(SILENT):  # each call synchronizes buffers from rank 0
                 step()
 
         return call

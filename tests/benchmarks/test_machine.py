@@ -93,7 +93,7 @@ def test_a_target_that_does_not_run_here_is_refused(capsys: pytest.CaptureFixtur
 def test_an_unknown_cost_is_refused(capsys: pytest.CaptureFixture[str]):
     with pytest.raises(SystemExit):
         main(["--only", "colour"])
-    assert "no cost that is measured has 'colour' in its name" in capsys.readouterr().err
+    assert "no measured cost has 'colour' in its name" in capsys.readouterr().err
 
 
 def texts(target: Target) -> dict[str, str]:

@@ -57,7 +57,7 @@ def test_a_missing_file_is_named(tmp_path: Path):
 
 def test_labels_that_are_no_digits_are_refused(tmp_path: Path):
     write_mnist(tmp_path, np.array([3, 10, 4, 1]))
-    with pytest.raises(ValueError, match="no MNIST pair"):
+    with pytest.raises(ValueError, match="not a pair of MNIST files"):
         digits.load(tmp_path)
 
 

@@ -269,7 +269,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         coefficients, error = solve(FITS[name])
         stored = tuple(coefficients) == STORED[name]
         same &= stored
-        print(f"{name}: error 2^{float(mp.log(error, 2)):.1f}, {'as stored' if stored else 'not what the code holds'}")
+        print(f"{name}: error 2^{float(mp.log(error, 2)):.1f}, {'as stored' if stored else 'differs from the code'}")
         print("   ", " ".join(hexadecimal(c) for c in coefficients))
     return 0 if same else 1
 

@@ -63,9 +63,9 @@ SIZED_BY_VALUES = frozenset(
 
 _INTERNAL = "a step of PyTorch's own gradients or compiler, without a documented name"
 _COPIES = "a variant that PyTorch's compiler makes of a view; users write the view and `clone`"
-_LDL = "LAPACK's packed factors of symmetric matrices that are not definite, without a gradient in PyTorch"
+_LDL = "LAPACK's packed factors of indefinite symmetric matrices, without a gradient in PyTorch"
 _MASKED = "`torch.masked`, a prototype"
-_NO_GRADIENT = "functions of `torch.special` that have no gradient in PyTorch"
+_NO_GRADIENT = "functions of `torch.special` without a gradient in PyTorch"
 _SPARSE = "sparse tensors"
 _LAYOUT = "strides in memory, which the compiler chooses"
 _REASONS = {

@@ -26,14 +26,14 @@ COLUMNS = {
     GRADIENT: "gradients, f64",
     COMPILED: "compiled results, f32",
     COMPILED_GRADIENT: "compiled gradients, f64",
-    ERRORS: "wrong calls raise what PyTorch raises",
+    ERRORS: "wrong calls raise the same error as in PyTorch",
     INTEGERS: "results of booleans and integers",
 }
 _OTHER_GRADIENTS: dict[str, tuple[Callable[[Any, Any], bool], str]] = {
     "as_strided": (lambda info, _: info.variant_test_name == "partial_views", "strides that reach beyond a view"),
     "as_strided_scatter": (
         lambda *_: True,
-        "gradients of as_strided_scatter, of which PyTorch's table itself says that they fail",
+        "gradients of as_strided_scatter, which fail according to PyTorch's own table",
     ),
     "nn.functional.embedding_bag": (
         lambda _, sample: sample.kwargs.get("scale_grad_by_freq", False),
@@ -275,7 +275,7 @@ def _allowed(info: Any, sample: Any, error_class: type[BaseException], call: Cal
     if _share_memory(_tensors(sample)):
         raise NotMappedError("tensors that share memory: copied, and results are there before they are written")
     if info.name.startswith("__") and not call.tensors:
-        raise NotMappedError("methods of tensors that are called with numbers alone")
+        raise NotMappedError("tensor methods called with numbers alone")
     if (
         error_class in (TypeError, AttributeError)
         and call.tensors

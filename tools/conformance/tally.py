@@ -65,7 +65,7 @@ def judge(suite: Any, subject: str, column: str, most: int | None = None, seed: 
             excluded[str(reason)] += 1
         except UnequalError as fault:
             failed.append(f"{number} {label}: {fault}")
-        # NOTE: whatever the call raises is what is looked for.
+        # NOTE: any exception of the call is a finding.
         except Exception as error:
             first = (str(error).splitlines() or [""])[0]
             failed.append(f"{number} {label}: {type(error).__name__}: {first}")

@@ -9,6 +9,6 @@ def reason_without(device: str) -> str:
     """Return why a device of this name cannot be used; empty where it can."""
     try:
         device_named(device).synchronize()
-    except Exception as error:  # a library that is half installed raises what it likes
+    except Exception as error:  # a half-installed library can raise anything
         return f"{type(error).__name__}: {error}"
     return ""

@@ -37,7 +37,7 @@ CAUGHT = ("verifier", "emulator", "numbers")
 """Checks that can notice a fault."""
 
 
-# ---- what faults are planted in
+# ---- programs with planted faults
 
 _SUBJECTS = Path(__file__).with_name("subjects.gc")
 """Their graphs."""

@@ -107,7 +107,7 @@ def judge(compiled: Compiled) -> Outcome:
         reference = expected(compiled.case)
         try:
             actual = compiled.run()
-        except Exception as error:  # what a device raises is an outcome
+        except Exception as error:  # any exception of a device is an outcome
             return _of_error(name, error)
     repeated = [results for results in reference for _ in range(REPEATS)]
     return compare(name, actual, repeated, compiled.case.growth)

@@ -27,7 +27,7 @@ def fork(action: Callable[[], None], log: Path) -> int:
         for stream in (1, 2):
             os.dup2(file, stream)
         sys.stdout = sys.stderr = open(file, "w", encoding="utf-8")  # noqa: SIM115  # until the process ends
-        if faulthandler.is_enabled():  # by pytest, which would print a crash that is meant among its dots
+        if faulthandler.is_enabled():  # pytest enables it, and would print an intended crash among its dots
             faulthandler.enable(sys.stderr)
         action()
         code = 0

@@ -181,8 +181,8 @@ class Target:
         members, which = kill_one(process, chance.uniform(0, self.start_s if early else self.rest_s), chance)
         ended = _ended(process, members, folder, outcome)
         if which is None or (ended == _ZERO and (folder / TRAINED).exists()):
-            # It was faster than the one that was measured.
-            assert ended == _ZERO, f"a training that nobody killed has failed: {_log(folder)}"
+            # It was faster than the measured training.
+            assert ended == _ZERO, f"an undisturbed training has failed: {_log(folder)}"
             self.start_s, self.rest_s = self.start_s * _FASTER, self.rest_s * _FASTER
             return False
         outcome.kills += 1
@@ -200,7 +200,7 @@ class Target:
         if problem := finish(self.kind, folder, self.ranks, "--resume"):
             return problem
         if (folder / TRAINED).read_bytes() != self.undisturbed:
-            return "what was trained has other bits"
+            return "the trained weights have other bits"
         if _is_unfinished(folder / CHECKPOINT):
             return f"something is left behind: {sorted(os.listdir(folder / CHECKPOINT))}"
         return ""
@@ -271,7 +271,7 @@ def _said(total: Outcome) -> str:
     lines = [
         f"{total.kills} kills ({ranks}), {total.clean_ends} clean ends, the longest after {total.longest_end_s:.2f} s",
         f"{total.equal_resumes} resumes with the same bits, {total.resumed} of them from a checkpoint",
-        f"{total.inside_checkpoints} kills left a checkpoint that was not finished",
+        f"{total.inside_checkpoints} kills left an unfinished checkpoint",
     ]
     return "\n".join([*lines, *total.problems])
 

@@ -230,10 +230,10 @@ class TrainingAgain(Kind):
                     yield str(error)
         trained = self.folder / "trained.gcm"
         if trained.exists() and trained.read_bytes() != (undisturbed / "trained.gcm").read_bytes():
-            yield "the trained file has other bits than one of a training that was not killed"
+            yield "the trained file has other bits than that of an undisturbed training"
         if (self.folder / "done").exists():
             if _measures(self.folder) != _measures(undisturbed):
-                yield "the measures are others than those of a training that was not killed"
+                yield "the metrics differ from those of an undisturbed training"
             self.ends += 1
             shutil.rmtree(self.folder)
             self.folder.mkdir()

@@ -121,7 +121,7 @@ def _swap(chance: random.Random, data: bytes, _: Sequence[bytes]) -> bytes:
     return _joined([e[0] for e in table], sections, digests=[e[3] for e in table])
 
 
-# ---- damage with digests that are right again
+# ---- damage with repaired digests
 
 
 def _parts(data: bytes) -> tuple[list[tuple[bytes, int, int, bytes]], list[bytes]]:
@@ -327,7 +327,7 @@ def judge(name: str, path: Path) -> Outcome:
         return Outcome(FAILED, f"{type(error).__name__}: {error}")
     if not forged:
         return Outcome(ACCEPTED, "it was loaded")
-    # NOTE: the graph of an entry is read with its first call, those of a derivative when gradients are asked for.
+    # NOTE: the first call reads the graph of an entry, a request for gradients those of its derivatives.
     outcome = _called(model)
     return outcome if report.good or outcome.kind == FAILED else Outcome(REFUSED, f"verify: {report.problem}"[:100])
 

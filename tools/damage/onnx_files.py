@@ -198,7 +198,7 @@ def _mutate(chance: random.Random, path: Path) -> None:
         field, value = chance.choice(fields)
         try:
             (_mutate_several if _is_repeated(field, value) else _mutate_one)(chance, holder, field, value, messages)
-        except (TypeError, ValueError):  # What protobuf does not take is no file.
+        except (TypeError, ValueError):  # A value that protobuf rejects makes no file.
             continue
     path.write_bytes(model.SerializePartialToString())
 
@@ -348,7 +348,7 @@ DAMAGES: dict[str, tuple[Damage, int]] = {
 """Damage functions by name, with the weight with which each is drawn."""
 
 
-# What is watched
+# Watching a read
 
 
 class Watch:
@@ -428,11 +428,11 @@ def _read_and_run(path: Any) -> Outcome:
     except Exception as error:
         return Outcome(FAILED, f"read: {type(error).__name__}: {error}")
     if _holds_secret(model):
-        return Outcome(FAILED, "a tensor holds what lies outside of the folder")
+        return Outcome(FAILED, "a tensor holds data from outside of the folder")
     try:
         with no_grad():
             model(*model.examples())
-    # NOTE: a graph that asks for a large tensor needs one, whoever runs it.
+    # NOTE: a graph with a large tensor needs that memory in any implementation.
     except (GraphcError, MemoryError) as error:
         return Outcome(REFUSED, f"run: {error}")
     except Exception as error:

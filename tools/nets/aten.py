@@ -140,7 +140,7 @@ def record(case: str) -> Recorder:
     recorder = Recorder()
     for number, sample in zip(range(SAMPLES), _samples(info, TYPES[kind], False), strict=False):
         backward = kind == "f32" and number < GRADIENTS and info.supports_autograd
-        # NOTE: some samples are there to raise; what ran until then is kept.
+        # NOTE: some samples are expected to raise; the calls before the error are recorded.
         with suppress(Exception), recorder:
             info.op(sample.input, *sample.args, **sample.kwargs)
         if backward:
@@ -171,7 +171,7 @@ def judge_call(name: str, args: Any, kwargs: Any, expected: Any) -> Outcome:
             results, expected = _REMADE[name](*results), _REMADE[name](*expected)
     except UnsupportedError as error:
         return Outcome(REFUSED, f"{name}: {error.what}")
-    except Exception as error:  # what a rule raises is what the net looks for
+    except Exception as error:  # any exception of a rule is a finding
         return Outcome(FAILED, f"{name}: {type(error).__name__}: {error} {_key(args)} {_key(kwargs)}")
     fault = difference(results, expected)
     return Outcome(DIFFERENT, f"{name}: {fault} {_key(args)} {_key(kwargs)}") if fault else Outcome(EQUAL)

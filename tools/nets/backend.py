@@ -53,7 +53,7 @@ def compared(program: Program, stage: str, options: dict[str, Any], dynamic: boo
         try:
             expected = recorded(program, torch, stage)
             recorded(program, torch, stage, wrap=lambda net: torch.compile(net, backend="aot_eager", dynamic=dynamic))
-        except Exception as error:  # a program that PyTorch refuses, or cannot compile itself, is none
+        except Exception as error:  # a program that PyTorch refuses, or cannot compile itself, does not count
             return run.Outcome("dropped", str(error))
         torch.compiler.reset()
         try:
@@ -61,7 +61,7 @@ def compared(program: Program, stage: str, options: dict[str, Any], dynamic: boo
             differ(result, expected, precision_of(program), program.family == "specials")
         except Mismatch as mismatch:
             return run.Outcome(run.DIFFERENT, f"{mismatch}\n{script(program, str(mismatch))}")
-        except Exception as error:  # what a compile or a call raises is what the net looks for
+        except Exception as error:  # any exception of a compile or a call is a finding
             return run.Outcome(run.FAILED, f"{type(error).__name__}: {error}\n{script(program, str(error))}")
     fallen = [str(w.message) for w in warned if issubclass(w.category, FallbackWarning)]
     return run.Outcome(run.EQUAL, fallen[0] if fallen else "")

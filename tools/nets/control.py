@@ -268,7 +268,7 @@ def _twice(model: Model, compiled: bool) -> Calls:
 
 
 def _trainer(model: Model) -> tuple[Any, Callable[[Any, Any], Any]]:
-    # Without momentum, since a gradient of zeros moves what none does not.
+    # Without momentum, since a gradient of zeros moves weights that a missing gradient leaves.
     optimizer = gc.optim.SGD(model.parameters(), lr=0.05)
 
     def train(x: Any, n: Any) -> Any:

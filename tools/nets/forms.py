@@ -345,7 +345,7 @@ NOT_CALLED = {
     "set_anomaly_enabled", "set_default_device", "set_default_tensor_type", "set_deterministic_debug_mode",
     "set_float32_matmul_precision", "set_flush_denormal", "set_num_interop_threads", "set_printoptions",
     "set_warn_always", "use_deterministic_algorithms",
-    # About memory, history, types and modes, not values. How operands lie in memory is no part of a signature.
+    # About memory, history, types and modes, not values. The memory layout of operands is not in a signature.
     "cuda", "is_contiguous", "stride",
     "backward", "data_ptr", "detach_", "get_default_dtype", "get_device", "is_inference", "is_shared", "is_tensor",
     "item", "numpy", "promote_types", "register_gradient_edge", "register_hook", "register_post_accumulate_grad_hook",

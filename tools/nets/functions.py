@@ -212,7 +212,7 @@ def _traced(call: Call, expected: Results) -> Outcome | None:
     if any(input_class(v) != "input" for v in graph.inputs):
         return None
     values = iter(evaluate(graph, [x.numpy() for x in inputs]))
-    # Numbers of Python are those of the trace, and are not in the graph.
+    # Numbers of Python come from the trace; the graph does not hold them.
     results = [
         next(values) if tensor else value for tensor, value in zip(expected.tensors, expected.values, strict=True)
     ]

@@ -212,7 +212,7 @@ def _read_and_run(path: Path) -> Outcome:
     try:
         with no_grad():
             model(*model.examples())
-    # NOTE: a graph that asks for a large tensor needs one, whoever runs it.
+    # NOTE: a graph with a large tensor needs that memory in any implementation.
     except (GraphcError, MemoryError) as error:
         return Outcome(REFUSED, f"run: {error}")
     except Exception as error:

@@ -63,7 +63,7 @@ class Results:
             try:
                 entry = json.loads(line)
             except ValueError:
-                continue  # the last line of a run that was killed while it wrote
+                continue  # the last line of a run that was killed while writing
             self.outcomes[entry["case"]] = Outcome(entry["outcome"], entry.get("detail", ""))
         for case, outcome in list(self.outcomes.items()):
             if outcome.kind == _RUNNING:

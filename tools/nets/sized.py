@@ -140,7 +140,7 @@ def compiled(program: SizedProgram) -> compare.Verdict:
             try:
                 expected = compare.values_and_gradients(plain, graphc, eager, eager, plain.tensors(graphc))
             except Exception:
-                continue  # what eager mode refuses at some size may be refused
+                continue  # compiled code may refuse a program that eager mode refuses at some size
             try:
                 record = compare.values_and_gradients(plain, graphc, net, call, plain.tensors(graphc))
             except Exception as error:

@@ -125,7 +125,7 @@ class SizedBuilder(Builder):
                 raise Unfit
             arrays.append(self.array(extents, dtype, self.kind_at(kind, world)))
             if arrays[-1].shape != tuple(extents):
-                raise Unfit("not so many different numbers")
+                raise Unfit("not enough different numbers")
         name = f"a{len(self.inputs)}"
         floating = dtype in ("f32", "f64")
         argument = Input(name, arrays[0], layout, floating and gradient and self.chance(0.9))
@@ -286,7 +286,7 @@ def _drawn(seed: str, family: str, training: bool) -> SizedProgram:
         try:
             builder.pick(steps)(builder)
         except (Unfit, NameError, ZeroDivisionError):
-            # Numbers that are no dimensions in this program, such as channels of layers.
+            # Numbers without a dimension in this program, such as channels of layers.
             if builder.chance(0.5):
                 builder.chosen |= {e: "" for e, name in builder.chosen.items() if name not in dims}
             continue

@@ -208,7 +208,7 @@ class Scene:
             for p, has_gradient in zip(params, state[f"has gradients {i}"], strict=True):
                 p.grad = p.grad if has_gradient else None
 
-    # ---- what is compared
+    # ---- comparison
 
     @staticmethod
     def tensors(nested: Any) -> list[Any]:

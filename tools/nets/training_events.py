@@ -165,7 +165,7 @@ def _data(scene: Any, choice: Any) -> None:
 def _keep(scene: Any, choice: Any) -> None:
     for name, param in scene.model.named_parameters():
         if scene.clears == "never" and not {"drop", "set"} & scene.flags:
-            # What is added to a gradient that the same call takes away, nobody else sees.
+            # An addition to a gradient that the same call clears is invisible outside.
             scene.kept.append((f"grad {name}", param.grad))
         scene.kept += [(f"slot {name}", t) for t in scene.optimizers[0].state.get(param, {}).values()]
 

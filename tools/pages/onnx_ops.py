@@ -50,7 +50,7 @@ def build_page() -> str:
         if family_rows:
             lines += [f"## {family.__name__.rpartition('.')[2].replace('_', ' ').capitalize()}", ""]
             lines += [(family.__doc__ or "").partition("\n")[0], "", _HEADER, *family_rows, ""]
-    lines += ["## Functions of graphc", "", "Operators that mean what a function of graphc does.", "", _HEADER]
+    lines += ["## Functions of graphc", "", "Operators with the meaning of a function of graphc.", "", _HEADER]
     lines += sorted(row for family_rows in rows.values() for row in family_rows)
     return "\n".join(lines).rstrip("\n") + "\n"
 

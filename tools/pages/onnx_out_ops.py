@@ -46,7 +46,7 @@ other call becomes the ops of its definition.
 OPS = """
 ## Ops
 
-What one op becomes, for a sample of its definition; the operators around it depend on types and attributes (casts for
+The operators of an op, for a sample of its definition; those around it depend on types and attributes (casts for
 whole numbers of 8 bits, say). Ops that only mean something to gradients or to checks are left out, and those that are
 composed of others are written as these.
 """

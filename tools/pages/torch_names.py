@@ -33,7 +33,7 @@ _LISTED = ("torch.nn", "torch.nn.functional", "torch.nn.init", "torch.optim")
 """Modules whose ``__all__`` leaves out documented names."""
 _OLD = "deprecated by PyTorch"
 _SPARSE = "tensors are dense"
-_QUANTIZED = "there are no quantized tensors; weights are stored narrow by `precision=`"
+_QUANTIZED = "no quantized tensors exist; `precision=` stores weights narrow"
 _COMPLEX = "`z.imag == 0`, `z.copy_(z.conj())`; conjugates and negatives are computed immediately"
 _NARROW = "`graphc.empty(n, dtype=graphc.int16)`; tensor classes exist for the types of old programs"
 _LIBRARY = "entry point of a library that PyTorch calls internally"
@@ -75,12 +75,12 @@ REASONS: tuple[tuple[str, str], ...] = (
     (r"(DataPipe|DFIter|DataChunk|datapipe|argument_validation|runtime_validation|non_deterministic)", _OLD),
     (r"utils\.checkpoint\.", "parts of PyTorch's implementation; `checkpoint` and `checkpoint_sequential` are there"),
     (r"\.(to_padded_tensor|dense_dim|sparse_dim)$", _SPARSE),
-    (r"\.(ipu|mtia|xpu)$", "there is no such device"),
+    (r"\.(ipu|mtia|xpu)$", "graphc has no such device"),
     (r"\.(index|module_load|record_stream|map2|unify\w*|get_device_module|is_storage|is_distributed)$", _COMPILER),
     (r"parametrize\.", "`cached` would keep values that compiled code computes where it needs them"),
     (r"rnn\.invert_permutation", _LIBRARY),
     (r"special\.", "orthogonal polynomials, Airy's function, and Bessel functions of the second kind"),
-    (r"distributions\.", "distributions, transforms and tables of transforms that are not there"),
+    (r"distributions\.", "distributions, transforms and tables of transforms that graphc lacks"),
     (r"optim\.swap_in", "parts of PyTorch's implementation"),
     (r"autograd\.(enforce|set_multithreading)", "gradients are computed by one thread"),
     (r"func\.replace_all_batch_norm", "`nn.BatchNorm2d(..., track_running_stats=False)`"),

@@ -44,7 +44,7 @@ def test_a_sharded_step_updates_a_part_and_gathers_behind() -> None:
     free = sharded(PLAN, lambda nbytes: 0.0, 4)
     assert free.seconds == pytest.approx(8 + 2 / 4), "a quarter of the update"
     step = sharded(PLAN, lambda nbytes: nbytes / 1000, 4)
-    # The last sum is there at 8.4; behind it the parts travel one after the other, and each has been updated by then.
+    # The last sum arrives at 8.4; then the shards travel one after the other, each already updated.
     assert step.spans[2][1:] == (pytest.approx(8.0), pytest.approx(8.4))
     assert step.seconds == pytest.approx(8.4 + 0.1 + 0.3 + 0.4)
     assert len(step.spans) == 6 and step.communication == pytest.approx(1.6)

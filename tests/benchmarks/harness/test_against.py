@@ -86,4 +86,4 @@ def test_an_unknown_commit_is_a_usage_error():
     command = [sys.executable, "-m", "benchmarks", "--against", "no_such_commit", "--workloads", "policy_b1"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 2
-    assert "'no_such_commit' is no commit" in done.stderr
+    assert "'no_such_commit' is not a commit" in done.stderr

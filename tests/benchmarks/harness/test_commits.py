@@ -47,6 +47,6 @@ def test_a_copy_is_what_lies_there_now(repository: Path, tmp_path: Path):
 
 
 def test_an_unknown_commit_is_an_error(repository: Path, tmp_path: Path):
-    with pytest.raises(ValueError, match="'nothing' is no commit"):
+    with pytest.raises(ValueError, match="'nothing' is not a commit"):
         commits.extract("nothing", tmp_path / "then", repository)
     assert not (tmp_path / "then").exists()

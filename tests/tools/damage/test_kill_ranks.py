@@ -55,7 +55,7 @@ def test_ends_that_are_not_clean_are_noticed(code: str, problem: str, tmp_path: 
     ("trained", "rest", "problem"),
     [
         (b"whole", "", ""),
-        (b"other", "", "what was trained has other bits"),
+        (b"other", "", "the trained weights have other bits"),
         (b"whole", "0123456789abcdef-0.npz", "something is left behind: ['0123456789abcdef-0.npz']"),
     ],
 )

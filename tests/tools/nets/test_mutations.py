@@ -21,7 +21,7 @@ READS = {
     "named_modules", "named_parameters", "parameters", "state_dict",
 }  # fmt: skip
 """Methods and attributes of Module that change nothing."""
-# Of half precision and other devices, which raise; of what is written to files; another name of add_module.
+# Methods of half precision and other devices, which raise; hooks of state files; another name of add_module.
 ELSEWHERE = {
     "bfloat16", "half", "cuda", "register_load_state_dict_post_hook", "register_load_state_dict_pre_hook",
     "register_state_dict_post_hook", "register_state_dict_pre_hook", "register_module",

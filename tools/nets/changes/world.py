@@ -133,7 +133,7 @@ def _replace_in(s: Scene, module: Any, name: str, value: Any) -> None:
     setattr(module, name, value)
 
 
-# ---- arguments that are no tensors
+# ---- arguments other than tensors
 
 
 class _Holder:

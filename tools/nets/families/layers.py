@@ -104,7 +104,7 @@ def activation(b: Builder) -> None:
     )
     names += " tanhshrink hardshrink softshrink sigmoid tanh"
     extra = (f"F.gelu({x}, approximate='tanh')", f"F.threshold({x}, 0.25, -1.0)", f"F.glu({x}, {b.whole(-2, 1)})")
-    # NOTE: PyTorch multiplies the gradient of hardsigmoid by a sixth in f32, also that of f64 tensors.
+    # NOTE: PyTorch multiplies the gradient of hardsigmoid by a sixth in f32, even for f64 tensors.
     exact = [n for n in names.split() if b.float == "f32" or n not in ("hardsigmoid", "hardswish")]
     b.let(b.pick(tuple(f"F.{n}({x})" for n in exact) + extra))
 

@@ -147,7 +147,7 @@ def order(b: Builder) -> None:
     if choice == 0:
         b.let(f"t.sort({x}, dim={axis}, descending={b.chance(0.5)}, stable=True)")
     elif choice == 1:
-        # Of equal elements any may be the one that is taken, and gets the gradient.
+        # Any of equal elements may be selected, and get the gradient.
         x = b.input(b.shape(b.pick((1, 2))), "", "spread")
         b.let(f"t.topk({x}, {b.whole(1, b.shape_of(x)[-1])}, largest={b.chance(0.5)})[0]")
     elif choice == 2:

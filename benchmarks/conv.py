@@ -35,7 +35,7 @@ PEERS = ("torch", "onnxruntime")
 
 
 @dataclass(frozen=True)
-class Layer:
+class ConvCase:
     """One convolution of square images with a bias."""
 
     title: str
@@ -99,9 +99,9 @@ class Layer:
 
 
 _RESNET = [
-    Layer("stem", 1, 3, 224, 64, 7, 2, 3),
+    ConvCase("stem", 1, 3, 224, 64, 7, 2, 3),
     *(
-        Layer("resnet", 1, *numbers)  # type: ignore[arg-type]
+        ConvCase("resnet", 1, *numbers)  # type: ignore[arg-type]
         for numbers in (
             (64, 56, 64, 1), (64, 56, 64, 3, 1, 1), (64, 56, 256, 1), (256, 56, 64, 1), (256, 56, 128, 1),
             (128, 56, 128, 3, 2, 1), (128, 28, 128, 3, 1, 1), (128, 28, 512, 1), (512, 28, 128, 1),
@@ -109,35 +109,39 @@ _RESNET = [
             (512, 7, 512, 3, 1, 1), (512, 7, 2048, 1), (2048, 7, 512, 1),
         )
     ),
-    Layer("resnet", 8, 64, 56, 64, 3, 1, 1),
-    Layer("resnet", 8, 256, 14, 256, 3, 1, 1),
+    ConvCase("resnet", 8, 64, 56, 64, 3, 1, 1),
+    ConvCase("resnet", 8, 256, 14, 256, 3, 1, 1),
 ]  # fmt: skip
 _MOBILE = [
-    Layer("mobile", 1, c, side, c, 3, s, 1, 1, c)
+    ConvCase("mobile", 1, c, side, c, 3, s, 1, 1, c)
     for c, side, s in ((32, 112, 1), (96, 112, 2), (144, 56, 1), (384, 14, 1), (960, 7, 1))
-] + [Layer("mobile", 1, 3, 224, 32, 3, 2, 1), Layer("mobile", 1, 144, 56, 24, 1), Layer("mobile", 1, 384, 14, 64, 1)]
+] + [
+    ConvCase("mobile", 1, 3, 224, 32, 3, 2, 1),
+    ConvCase("mobile", 1, 144, 56, 24, 1),
+    ConvCase("mobile", 1, 384, 14, 64, 1),
+]
 _UNET = [
-    Layer("unet", 1, 1, 128, 32, 3, 1, 1),
-    Layer("unet", 1, 32, 128, 32, 3, 1, 1),
-    Layer("unet", 1, 64, 64, 64, 3, 1, 1),
-    Layer("unet", 1, 64, 32, 32, 2, 2, transposed=True),
-    Layer("gan", 1, 128, 16, 64, 4, 2, 1, transposed=True),
+    ConvCase("unet", 1, 1, 128, 32, 3, 1, 1),
+    ConvCase("unet", 1, 32, 128, 32, 3, 1, 1),
+    ConvCase("unet", 1, 64, 64, 64, 3, 1, 1),
+    ConvCase("unet", 1, 64, 32, 32, 2, 2, transposed=True),
+    ConvCase("gan", 1, 128, 16, 64, 4, 2, 1, transposed=True),
 ]
 _OTHERS = [
-    Layer("dilated", 1, 64, 56, 64, 3, 1, 2, 2),
-    Layer("dilated", 1, 256, 28, 256, 3, 1, 4, 4),
-    Layer("grouped", 1, 128, 28, 128, 3, 1, 1, 1, 32),
-    Layer("grouped", 1, 240, 28, 240, 1, 1, 0, 1, 3),
-    Layer("odd", 1, 13, 31, 17, 5, 1, 2),
-    Layer("odd", 3, 7, 37, 11, 3, 2, 1),
-    Layer("odd", 1, 33, 29, 35, 3, 1, 0),
-    Layer("digits", 64, 1, 28, 10, 5),
-    Layer("digits", 64, 10, 12, 20, 5),
+    ConvCase("dilated", 1, 64, 56, 64, 3, 1, 2, 2),
+    ConvCase("dilated", 1, 256, 28, 256, 3, 1, 4, 4),
+    ConvCase("grouped", 1, 128, 28, 128, 3, 1, 1, 1, 32),
+    ConvCase("grouped", 1, 240, 28, 240, 1, 1, 0, 1, 3),
+    ConvCase("odd", 1, 13, 31, 17, 5, 1, 2),
+    ConvCase("odd", 3, 7, 37, 11, 3, 2, 1),
+    ConvCase("odd", 1, 33, 29, 35, 3, 1, 0),
+    ConvCase("digits", 64, 1, 28, 10, 5),
+    ConvCase("digits", 64, 10, 12, 20, 5),
 ]
 CASES = {layer.name: layer for layer in (*_RESNET, *_MOBILE, *_UNET, *_OTHERS)}
 
 
-def own(layer: Layer) -> Callable[[], Call]:
+def own(layer: ConvCase) -> Callable[[], Call]:
     """Return graphc's contender, as a loaded model."""
 
     def make() -> Call:
@@ -150,7 +154,7 @@ def own(layer: Layer) -> Callable[[], Call]:
     return make
 
 
-def torch_eager(layer: Layer) -> Call:
+def torch_eager(layer: ConvCase) -> Call:
     """Return torch's contender, in inference mode."""
     torch = torch_on_one_thread()
     if torch is None:
@@ -167,7 +171,7 @@ def torch_eager(layer: Layer) -> Call:
     return call
 
 
-def onnx_session(layer: Layer) -> Call:
+def onnx_session(layer: ConvCase) -> Call:
     """Return onnxruntime's contender, on a model of one node."""
     onnxruntime, onnx = find_library("onnxruntime"), find_library("onnx")
     if onnxruntime is None or onnx is None:
@@ -193,7 +197,7 @@ def onnx_session(layer: Layer) -> Call:
     return lambda: session.run(None, feeds)
 
 
-def run_case(layer: Layer, peers: Sequence[str], rounds: int, seconds: float) -> Result:
+def run_case(layer: ConvCase, peers: Sequence[str], rounds: int, seconds: float) -> Result:
     """Return one layer, measured."""
     result = Result(layer.name, {"flops": layer.flops, "bytes": layer.nbytes})
     contenders = {"torch": lambda: torch_eager(layer), "onnxruntime": lambda: onnx_session(layer)}

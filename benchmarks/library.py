@@ -185,7 +185,7 @@ NETS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
 }
 
 
-class Figures(NamedTuple):
+class LibraryFigures(NamedTuple):
     """Costs of one library for one net."""
 
     p50: float
@@ -231,7 +231,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _measure(name: str, options: argparse.Namespace) -> dict[str, Figures]:
+def _measure(name: str, options: argparse.Namespace) -> dict[str, LibraryFigures]:
     make, shape = NETS[name]
     graphc.manual_seed(0)
     model, x = make().eval(), graphc.zeros(*shape)
@@ -255,9 +255,9 @@ def _measure(name: str, options: argparse.Namespace) -> dict[str, Figures]:
     }
 
 
-def _figures(runs: Sequence[dict[str, Any]], built: Built) -> Figures:
+def _figures(runs: Sequence[dict[str, Any]], built: Built) -> LibraryFigures:
     p50, p999 = (float(np.median([run[key] for run in runs])) for key in ("p50", "p999"))
-    return Figures(p50, p999, built.code, runs[0].get("stack", 0), built.memory)
+    return LibraryFigures(p50, p999, built.code, runs[0].get("stack", 0), built.memory)
 
 
 def _run(program: Path | None, calls: int) -> dict[str, Any]:

@@ -31,7 +31,7 @@ CASES = ("resnet50_b1", "minilm_b1_t128", "train_gpt_b8_t128")
 
 
 @dataclass
-class Row:
+class KernelSum:
     """All calls of a kernel."""
 
     kernel: str
@@ -97,13 +97,15 @@ def _cache_speeds(target: Target) -> dict[str, float]:
     return {level: FIELDS[f"speeds.{level}"].measure(measurements) or 0.0 for level in ("l1", "l2", "llc")}
 
 
-def rows_of(profile: Profile, target: Target) -> list[Row]:
+def rows_of(profile: Profile, target: Target) -> list[KernelSum]:
     """Return one row per kernel, the longest first."""
-    rows: dict[str, Row] = {}
+    rows: dict[str, KernelSum] = {}
     roofline, lanes = measured_roofline(profile.machine, target), target.lanes(float32)
     for call in profile.calls:
         report = call.report
-        row = rows.setdefault(report.kernel, Row(report.kernel, report.kind, ", ".join(report.ops) or report.kind))
+        row = rows.setdefault(
+            report.kernel, KernelSum(report.kernel, report.kind, ", ".join(report.ops) or report.kind)
+        )
         row.add(call, roofline, lanes)
     return sorted(rows.values(), key=lambda r: -r.seconds)
 
@@ -124,7 +126,7 @@ def format_profile(name: str, profile: Profile, most: int, target: Target) -> st
     for row in rows[:most]:
         lines.append(_line(row.kernel, row, total, f"{row.kind}: {row.ops}"[:60]))
     if rows[most:]:
-        rest = Row("others", "", "")
+        rest = KernelSum("others", "", "")
         for row in rows[most:]:
             rest.calls += row.calls
             rest.seconds += row.seconds
@@ -135,7 +137,7 @@ def format_profile(name: str, profile: Profile, most: int, target: Target) -> st
     return "\n".join(lines)
 
 
-def _line(name: str, row: Row, total: float, what: str) -> str:
+def _line(name: str, row: KernelSum, total: float, what: str) -> str:
     spent = row.seconds or float("inf")
     cells = [name, str(row.calls), f"{1e3 * row.seconds:.3g}", f"{row.seconds / total:.1%}"]
     cells += [f"{row.flops / spent / 1e9:.0f}", f"{row.bytes / spent / 1e9:.1f}", f"{row.floor / spent:.0%}", what]

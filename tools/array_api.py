@@ -35,7 +35,7 @@ TYPES = (
 _TYPES = "array_api_tests/dtype_helpers.py"
 
 
-class Outcome(NamedTuple):
+class SuiteOutcome(NamedTuple):
     """Outcome of one test."""
 
     name: str
@@ -73,7 +73,7 @@ def missing_types() -> list[str]:
     return [name for name in TYPES if not hasattr(array_api, name)]
 
 
-def run(suite: Path, examples: int, only: str | None) -> list[Outcome]:
+def run(suite: Path, examples: int, only: str | None) -> list[SuiteOutcome]:
     """Return the outcomes of the tests of a suite, in order; raises SystemExit where it cannot be run."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -90,12 +90,12 @@ def run(suite: Path, examples: int, only: str | None) -> list[Outcome]:
         return list(outcomes(ElementTree.parse(report).iter("testcase")))
 
 
-def outcomes(cases: Iterable[ElementTree.Element]) -> Iterable[Outcome]:
+def outcomes(cases: Iterable[ElementTree.Element]) -> Iterable[SuiteOutcome]:
     """Yield the outcomes in a report of pytest (JUnit's XML)."""
     for case in cases:
         file = case.get("classname", "").split(".")
         inner = "::".join([*file[2:], case.get("name", "")])
-        yield Outcome(f"{file[1]}.py::{inner}" if len(file) > 1 else inner, *_kind(case))
+        yield SuiteOutcome(f"{file[1]}.py::{inner}" if len(file) > 1 else inner, *_kind(case))
 
 
 def _kind(case: ElementTree.Element) -> tuple[str, str]:
@@ -106,7 +106,7 @@ def _kind(case: ElementTree.Element) -> tuple[str, str]:
     return "passed", ""
 
 
-def judged(outcomes: Iterable[Outcome], expected: Iterable[str]) -> list[Outcome]:
+def judged(outcomes: Iterable[SuiteOutcome], expected: Iterable[str]) -> list[SuiteOutcome]:
     """Return the outcomes, with excluded tests marked as such; ``*`` in an exclusion matches any text."""
     patterns = [re.compile(".*".join(map(re.escape, name.split("*")))) for name in expected]
     renamed = {"failed": "excluded", "passed": "excluded, passed"}
@@ -116,7 +116,7 @@ def judged(outcomes: Iterable[Outcome], expected: Iterable[str]) -> list[Outcome
     ]
 
 
-def table(outcomes: Sequence[Outcome]) -> str:
+def table(outcomes: Sequence[SuiteOutcome]) -> str:
     """Return a table of how many tests of each file passed, failed and were left out."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for outcome in outcomes:

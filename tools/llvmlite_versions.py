@@ -36,7 +36,7 @@ _FAILED = 1
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ReleaseOutcome:
     """Result of the subset with one release of llvmlite."""
 
     version: str
@@ -74,7 +74,7 @@ def required() -> str:
     return next(text for text in project["dependencies"] if re.match(r"llvmlite\b", text))
 
 
-def check(version: str, folder: Path, tests: Sequence[str] = SUBSET) -> Outcome:
+def check(version: str, folder: Path, tests: Sequence[str] = SUBSET) -> ReleaseOutcome:
     """Install graphc with one release of llvmlite into a new environment in ``folder`` and run the tests there."""
     before = _children_seconds()
     venv.create(folder, with_pip=True, upgrade_deps=True)
@@ -94,13 +94,13 @@ def check(version: str, folder: Path, tests: Sequence[str] = SUBSET) -> Outcome:
         line = (done.stdout.strip().splitlines() or [""])[-1]
         if done.returncode:
             sys.stderr.write(done.stdout)
-            return Outcome(installed, llvm, False, line, _children_seconds() - before)
+            return ReleaseOutcome(installed, llvm, False, line, _children_seconds() - before)
         if command[-1] == _PROBE:
             installed, llvm = line.split()
-    return Outcome(installed, llvm, True, line, _children_seconds() - before)
+    return ReleaseOutcome(installed, llvm, True, line, _children_seconds() - before)
 
 
-def format_row(outcome: Outcome) -> str:
+def format_row(outcome: ReleaseOutcome) -> str:
     """Return a row for the table of docs/versions.md."""
     result = "passes" if outcome.passed else "fails"
     return f"| {outcome.version} | {outcome.llvm or '-'} | {result}: {outcome.summary} |"

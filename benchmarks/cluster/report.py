@@ -9,8 +9,7 @@ from typing import Any
 
 from benchmarks.cluster.bucket_plan import plan_of
 from benchmarks.cluster.networks import Cost, Link, Network, errors, fit, interpolated
-from benchmarks.cluster.step_model import Assumed, Plan, plain, scale, slower
-from benchmarks.cluster.step_model import Row as PaperRow
+from benchmarks.cluster.step_model import Assumed, PaperRow, Plan, plain, scale, slower
 from benchmarks.hub import table
 from benchmarks.workers.scaling_row import OWN
 

@@ -128,7 +128,7 @@ def bound(plan: Plan, communication: float) -> float:
 
 
 @dataclass(frozen=True)
-class Row:
+class PaperRow:
     """One number of ranks on paper."""
 
     ranks: int
@@ -160,7 +160,7 @@ def slower(plan: Plan, factor: float) -> Plan:
     return replace(plan, seconds=plan.seconds * factor, buckets=buckets)
 
 
-def scale(plan: Plan, assumed: Assumed) -> list[Row]:
+def scale(plan: Plan, assumed: Assumed) -> list[PaperRow]:
     """Return all numbers of ranks, plain and sharded: the better of ring and tree."""
     rows, plan = [], slower(plan, 1 / assumed.speed)
     for count in assumed.ranks:
@@ -168,7 +168,7 @@ def scale(plan: Plan, assumed: Assumed) -> list[Row]:
             candidates = {a: _one(plan, assumed, count, a, kind) for a in ALGORITHMS}
             best = min(candidates, key=lambda a: candidates[a].seconds)
             step = candidates[best]
-            row = Row(count, kind, best, step.seconds, step.efficiency(plan), step.exposed, step.communication)
+            row = PaperRow(count, kind, best, step.seconds, step.efficiency(plan), step.exposed, step.communication)
             rows.append(row)
     return rows
 

@@ -8,7 +8,7 @@ import pytest
 
 import graphc.array_api as xp
 from tools import array_api
-from tools.array_api import Outcome, exclusions, judged, missing_types, table
+from tools.array_api import SuiteOutcome, exclusions, judged, missing_types, table
 
 CONFTEST = """
 def pytest_addoption(parser):
@@ -97,15 +97,19 @@ def test_every_exclusion_has_a_reason():
 
 
 def test_a_star_stands_for_anything_and_nothing_else_does():
-    outcomes = [Outcome("a[x(1) -> 2]", "failed", ""), Outcome("ab", "failed", ""), Outcome("b", "skipped", "")]
+    outcomes = [
+        SuiteOutcome("a[x(1) -> 2]", "failed", ""),
+        SuiteOutcome("ab", "failed", ""),
+        SuiteOutcome("b", "skipped", ""),
+    ]
     kinds = [o.kind for o in judged(outcomes, ["a[x*2]", "b"])]
     assert kinds == ["excluded", "failed", "skipped"]
-    assert judged([Outcome("a.b", "passed", "")], ["a*"])[0].kind == "excluded, passed"
-    assert judged([Outcome("axb", "failed", "")], ["a.b"])[0].kind == "failed"
+    assert judged([SuiteOutcome("a.b", "passed", "")], ["a*"])[0].kind == "excluded, passed"
+    assert judged([SuiteOutcome("axb", "failed", "")], ["a.b"])[0].kind == "failed"
 
 
 def test_tests_are_counted_by_file():
-    lines = table([Outcome("a.py::x", "passed", ""), Outcome("b.py::y", "failed", "")]).splitlines()
+    lines = table([SuiteOutcome("a.py::x", "passed", ""), SuiteOutcome("b.py::y", "failed", "")]).splitlines()
     assert [line.split() for line in lines[1:]] == [["a.py", *"10000"], ["b.py", *"01000"], ["all", *"11000"]]
 
 

@@ -12,7 +12,7 @@ import llvmlite
 import pytest
 
 from tools import llvmlite_versions
-from tools.llvmlite_versions import ROOT, SUBSET, VERSIONS, Outcome
+from tools.llvmlite_versions import ROOT, SUBSET, VERSIONS, ReleaseOutcome
 
 PAGE = (ROOT / "docs" / "versions.md").read_text(encoding="utf-8")
 
@@ -66,8 +66,8 @@ def test_an_environment_is_made_probed_and_tested(tmp_path: Path, monkeypatch: p
 def test_the_status_and_the_records_say_which_release_fails(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
-    def check(version: str, folder: Path) -> Outcome:
-        return Outcome(f"{version}.0", "20.1.8", version != "0.48", "1 failed", 2.0)
+    def check(version: str, folder: Path) -> ReleaseOutcome:
+        return ReleaseOutcome(f"{version}.0", "20.1.8", version != "0.48", "1 failed", 2.0)
 
     monkeypatch.setattr(llvmlite_versions, "check", check)
     assert llvmlite_versions.main(["--versions", "0.49"]) == 0

@@ -29,7 +29,7 @@ _LOAD = re.compile(r"ld[pr]?\w*|v?mov[au]p[sd]|v?broadcasts[sd]")
 
 
 @dataclass(frozen=True)
-class Row:
+class BlockRow:
     """A register block."""
 
     block: str
@@ -62,7 +62,7 @@ def innermost_loops(lines: Sequence[str]) -> Iterator[list[str]]:
             yield list(lines[labels[words[-1]] + 1 : number])
 
 
-def rows(size: tuple[int, int, int], target: Target, most: int) -> list[Row]:
+def rows(size: tuple[int, int, int], target: Target, most: int) -> list[BlockRow]:
     """Return the ``most`` best blocks of a product of f32, by estimate. Raises ValueError where it has none."""
     m, n, k = size
     program = Stages(gc.trace(lambda a, b: a @ b, gc.ones(m, k), gc.ones(k, n)), target=target).lowered
@@ -77,7 +77,7 @@ def rows(size: tuple[int, int, int], target: Target, most: int) -> list[Row]:
     result = []
     for label in blocks.labels[:most]:
         assembly = Stages(lowered=program, target=target, tuned={blocks.key: label}).asm.splitlines()
-        result.append(Row(label, cycles[label] / vectors, **_counts(assembly)))
+        result.append(BlockRow(label, cycles[label] / vectors, **_counts(assembly)))
     return result
 
 

@@ -33,7 +33,7 @@ Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CaseOutcome:
     """Outcome of a case."""
 
     case: str
@@ -98,7 +98,7 @@ def expected(case: Case) -> list[Results]:
     return [run_program(program, case, i) for i in range(len(case.calls))]
 
 
-def judge(compiled: Compiled) -> Outcome:
+def judge(compiled: Compiled) -> CaseOutcome:
     """Run a compiled case and compare it with the CPU."""
     name = compiled.case.name
     if compiled.error is not None:
@@ -113,35 +113,35 @@ def judge(compiled: Compiled) -> Outcome:
     return compare(name, actual, repeated, compiled.case.growth)
 
 
-def judged(cases: Iterable[Compiled], tell: Tell = lambda _: None) -> Iterator[Outcome]:
+def judged(cases: Iterable[Compiled], tell: Tell = lambda _: None) -> Iterator[CaseOutcome]:
     """Yield the outcomes, one after the other."""
     for compiled in cases:
         tell(compiled.case.name)
         yield judge(compiled)
 
 
-def _of_error(name: str, error: Exception) -> Outcome:
+def _of_error(name: str, error: Exception) -> CaseOutcome:
     if isinstance(error, GraphcError) and type(error).__name__ == "UnsupportedError":
-        return Outcome(name, REFUSED, str(error), inf)
+        return CaseOutcome(name, REFUSED, str(error), inf)
     lines = "".join(traceback.format_exception(error)[-3:])
-    return Outcome(name, FAILED, f"{type(error).__name__}: {error}\n{lines}", inf)
+    return CaseOutcome(name, FAILED, f"{type(error).__name__}: {error}\n{lines}", inf)
 
 
-def compare(name: str, results: list[Results], reference: list[Results], growth: float) -> Outcome:
+def compare(name: str, results: list[Results], reference: list[Results], growth: float) -> CaseOutcome:
     """Return the outcome for results of all calls, and by how much they differ."""
     worst = 0.0
     for call, (these, those) in enumerate(zip(results, reference, strict=True)):
         if len(these) != len(those):
-            return Outcome(name, DIFFERENT, f"call {call}: {len(these)} results, not {len(those)}", inf)
+            return CaseOutcome(name, DIFFERENT, f"call {call}: {len(these)} results, not {len(those)}", inf)
         scale = max([largest(b) for b in those if b.dtype.kind in "fc"], default=0.0) or 1.0
         for number, (a, b) in enumerate(zip(these, those, strict=True)):
             if (a.dtype, a.shape) != (b.dtype, b.shape):
                 what = f"{a.dtype}{list(a.shape)}, not {b.dtype}{list(b.shape)}"
-                return Outcome(name, DIFFERENT, f"call {call}, result {number} is {what}", inf)
+                return CaseOutcome(name, DIFFERENT, f"call {call}, result {number} is {what}", inf)
             worst = max(worst, apart(a, b) / scale)
             if not distance_of(a, b) <= growth:
-                return Outcome(name, DIFFERENT, f"call {call}, result {number}: {_first(a, b)}", worst)
-    return Outcome(name, EQUAL, "", worst)
+                return CaseOutcome(name, DIFFERENT, f"call {call}, result {number}: {_first(a, b)}", worst)
+    return CaseOutcome(name, EQUAL, "", worst)
 
 
 def distance_of(result: np.ndarray, reference: np.ndarray) -> float:

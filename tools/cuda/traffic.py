@@ -66,7 +66,7 @@ CASES: dict[str, tuple[Callable[..., Any], Callable[[], Sequence[gc.Tensor]]]] =
 
 
 @dataclass(frozen=True)
-class Row:
+class LaunchRow:
     """A kernel of a case."""
 
     case: str
@@ -80,7 +80,7 @@ class Row:
     banks: float
 
 
-def rows(names: Iterable[str] = tuple(CASES)) -> Iterator[Row]:
+def rows(names: Iterable[str] = tuple(CASES)) -> Iterator[LaunchRow]:
     """Yield the kernels of these cases, in the order of their launches; kernels computed by the library are left
     out."""
     for name in names:
@@ -96,11 +96,11 @@ def rows(names: Iterable[str] = tuple(CASES)) -> Iterator[Row]:
                 yield row_of(name, launch.kernel, grid, launch.threads, counted[launch.symbol])
 
 
-def row_of(case: str, kernel: str, blocks: int, threads: int, traffic: Traffic) -> Row:
+def row_of(case: str, kernel: str, blocks: int, threads: int, traffic: Traffic) -> LaunchRow:
     """Return the figures of a launch from its counters; a ratio with denominator 0 is 1."""
     used_bytes = traffic.load_bytes + traffic.store_bytes
     requests = traffic.load_requests + traffic.store_requests
-    return Row(
+    return LaunchRow(
         case,
         kernel,
         blocks,
@@ -117,9 +117,9 @@ def _ratio(numerator: int, denominator: int) -> float:
     return round(numerator / denominator, 2) if denominator else 1.0
 
 
-def format_rows(rows: Sequence[Row]) -> str:
+def format_rows(rows: Sequence[LaunchRow]) -> str:
     """Return the table as Markdown."""
-    names = list(Row.__dataclass_fields__)
+    names = list(LaunchRow.__dataclass_fields__)
     lines = [names, ["---"] * len(names)]
     lines += [[str(value) for value in asdict(row).values()] for row in rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

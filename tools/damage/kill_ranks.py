@@ -43,7 +43,7 @@ KINDS: dict[str, tuple[str, ...]] = {"eager": (), "compiled": ("--compiled",)}
 
 
 @dataclass
-class Outcome:
+class KillTotals:
     """Totals over all kills."""
 
     kills: int = 0
@@ -170,7 +170,7 @@ class Target:
         self.start_s, self.rest_s = first - start_time, time.monotonic() - first
         self.undisturbed = (folder / TRAINED).read_bytes()
 
-    def kill_and_resume(self, chance: random.Random, outcome: Outcome) -> bool:
+    def kill_and_resume(self, chance: random.Random, outcome: KillTotals) -> bool:
         """Kill and resume one training; return whether it was still alive to be killed."""
         folder = self.home / "killed"
         shutil.rmtree(folder, ignore_errors=True)
@@ -206,7 +206,7 @@ class Target:
         return ""
 
 
-def _ended(process: subprocess.Popen[str], members: list[int], folder: Path, outcome: Outcome) -> str:
+def _ended(process: subprocess.Popen[str], members: list[int], folder: Path, outcome: KillTotals) -> str:
     """Wait for the other processes to end after a kill; return the problem, or an empty text."""
     start_time = time.monotonic()
     try:
@@ -233,9 +233,9 @@ def _is_unfinished(folder: Path) -> bool:
     return bool(set(os.listdir(folder)) - listed - {sharded.MANIFEST})
 
 
-def run(times: int, ranks: int, seed: int, kinds: list[str]) -> Outcome:
+def run(times: int, ranks: int, seed: int, kinds: list[str]) -> KillTotals:
     """Train each kind without a kill, then kill and resume ``times`` times, one kind after the other."""
-    chance, outcome = random.Random(seed), Outcome()
+    chance, outcome = random.Random(seed), KillTotals()
     with tempfile.TemporaryDirectory() as name, progress_bar(times, "kills") as bar:
         targets = [Target(kind, Path(name, kind), ranks) for kind in kinds]
         for target in targets:
@@ -266,7 +266,7 @@ def main() -> int:
     return int(bool(outcome.problems))
 
 
-def _said(total: Outcome) -> str:
+def _said(total: KillTotals) -> str:
     ranks: Any = ", ".join(f"{count} of rank {rank}" for rank, count in sorted(total.by_rank.items()))
     lines = [
         f"{total.kills} kills ({ranks}), {total.clean_ends} clean ends, the longest after {total.longest_end_s:.2f} s",

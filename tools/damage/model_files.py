@@ -65,7 +65,7 @@ graph @net(%x: f32[7,24]) -> (f32[7,7], f32[7]) {
 """
 
 
-class Outcome(NamedTuple):
+class FileOutcome(NamedTuple):
     """Outcome of a file."""
 
     kind: str
@@ -314,7 +314,7 @@ def make_case(number: int, seed: int, files: Sequence[bytes]) -> tuple[str, byte
             return name, damaged
 
 
-def judge(name: str, path: Path) -> Outcome:
+def judge(name: str, path: Path) -> FileOutcome:
     """Read a file, and call the entries of the model if there is one."""
     forged = name in FORGED
     try:
@@ -322,26 +322,26 @@ def judge(name: str, path: Path) -> Outcome:
             report = report_of(path)
             model = load(path, trust=not forged)
     except GraphcError as error:
-        return Outcome(REFUSED, str(error)[:100])
+        return FileOutcome(REFUSED, str(error)[:100])
     except Exception as error:
-        return Outcome(FAILED, f"{type(error).__name__}: {error}")
+        return FileOutcome(FAILED, f"{type(error).__name__}: {error}")
     if not forged:
-        return Outcome(ACCEPTED, "it was loaded")
+        return FileOutcome(ACCEPTED, "it was loaded")
     # NOTE: the first call reads the graph of an entry, a request for gradients those of its derivatives.
     outcome = _called(model)
-    return outcome if report.good or outcome.kind == FAILED else Outcome(REFUSED, f"verify: {report.problem}"[:100])
+    return outcome if report.good or outcome.kind == FAILED else FileOutcome(REFUSED, f"verify: {report.problem}"[:100])
 
 
-def _called(model: Any) -> Outcome:
+def _called(model: Any) -> FileOutcome:
     try:
         with _limited():
             for entry in model.entries.values():
                 entry.run([random_array(spec, i) for i, spec in enumerate(entry.inputs)])
     except (GraphcError, MemoryError) as error:
-        return Outcome(REFUSED, f"called: {error}"[:100])
+        return FileOutcome(REFUSED, f"called: {error}"[:100])
     except Exception as error:
-        return Outcome(FAILED, f"called: {type(error).__name__}: {error}")
-    return Outcome(ANOTHER)
+        return FileOutcome(FAILED, f"called: {type(error).__name__}: {error}")
+    return FileOutcome(ANOTHER)
 
 
 class _limited:
@@ -384,7 +384,7 @@ def make_entry_case(number: int, seed: int, files: Sequence[bytes]) -> tuple[str
             return name, damaged
 
 
-def judge_entry(name: str, path: Path) -> Outcome:
+def judge_entry(name: str, path: Path) -> FileOutcome:
     """Compile the program of a damaged entry: it must be built again, with one warning, and compute the same."""
     folder = path.parents[1]
     os.environ |= {"GRAPHC_CACHE": "on", "GRAPHC_CACHE_DIR": str(folder / "cache")}
@@ -395,28 +395,28 @@ def judge_entry(name: str, path: Path) -> Outcome:
             compiled = compile_graph(parse_graph(GRAPH))
             results = load_compiled(compiled).run([_x()])
     except Exception as error:
-        return Outcome(FAILED, f"{type(error).__name__}: {error}")
+        return FileOutcome(FAILED, f"{type(error).__name__}: {error}")
     if "cache" in compiled.stages.seconds:
-        return Outcome(ACCEPTED, "it was used")
+        return FileOutcome(ACCEPTED, "it was used")
     with np.load(folder / "expected.npz") as expected:
         if not all(np.array_equal(r, expected[f"arr_{i}"]) for i, r in enumerate(results)):
-            return Outcome(FAILED, "other numbers")
+            return FileOutcome(FAILED, "other numbers")
     if [w.category for w in said] != [RuntimeWarning]:
-        return Outcome(FAILED, f"{len(said)} warnings")
-    return Outcome(REFUSED)
+        return FileOutcome(FAILED, f"{len(said)} warnings")
+    return FileOutcome(REFUSED)
 
 
 # ---- processes
 
 Case = Callable[[int, int, Sequence[bytes]], tuple[str, bytes]]
-Judge = Callable[[str, Path], Outcome]
+Judge = Callable[[str, Path], FileOutcome]
 
 
 def run(
     count: int, seed: int, files: Sequence[bytes], path: Path, case: Case, judged: Judge
-) -> list[tuple[str, Outcome]]:
+) -> list[tuple[str, FileOutcome]]:
     """Return the damage and the outcome of each of ``count`` files, which are written to ``path``."""
-    outcomes: list[tuple[str, Outcome]] = []
+    outcomes: list[tuple[str, FileOutcome]] = []
     log, lines = path.with_suffix(".log"), path.with_suffix(".outcomes")
     with progress_bar(count, "files") as bar:
         while len(outcomes) < count:
@@ -425,10 +425,10 @@ def run(
             process = fork(lambda begin=begin, end=end: _judge_some(begin, end, seed, files, path, case, judged), log)
             _, status = os.waitpid(process, 0)
             results = lines.read_text().splitlines() if lines.exists() else []
-            outcomes += [(name, Outcome(*rest)) for name, *rest in map(json.loads, results)]
+            outcomes += [(name, FileOutcome(*rest)) for name, *rest in map(json.loads, results)]
             if len(outcomes) < end:
                 name = case(len(outcomes), seed, files)[0]
-                outcomes.append((name, Outcome(CRASHED, f"status {status}: {log.read_text()[-200:]}")))
+                outcomes.append((name, FileOutcome(CRASHED, f"status {status}: {log.read_text()[-200:]}")))
             bar.step(len(outcomes) - begin)
     return outcomes
 
@@ -442,7 +442,7 @@ def _judge_some(begin: int, end: int, seed: int, files: Sequence[bytes], path: P
             lines.flush()
 
 
-def run_files(count: int, seed: int) -> list[tuple[str, Outcome]]:
+def run_files(count: int, seed: int) -> list[tuple[str, FileOutcome]]:
     """Judge ``count`` damaged model files; return the damage and the outcome of each."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -454,7 +454,7 @@ def run_files(count: int, seed: int) -> list[tuple[str, Outcome]]:
         return run(count, seed, files, folder / "work" / "net.gcm", make_case, judge)
 
 
-def run_entries(count: int, seed: int) -> list[tuple[str, Outcome]]:
+def run_entries(count: int, seed: int) -> list[tuple[str, FileOutcome]]:
     """Judge ``count`` damaged cache entries; return the damage and the outcome of each."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -40,7 +40,7 @@ READ, REFUSED, FAILED = "read and run", "typed error", "FAILED"
 Damage = Callable[[random.Random, Path], None]
 
 
-class Outcome(NamedTuple):
+class OnnxOutcome(NamedTuple):
     """Outcome of a file."""
 
     kind: str
@@ -398,7 +398,7 @@ def make_case(number: int, seed: int, folder: Path) -> tuple[str, Path]:
     return name, path
 
 
-def judge(path: Path, watch: Watch) -> Outcome:
+def judge(path: Path, watch: Watch) -> OnnxOutcome:
     """Read a file and run its model with zeros."""
     begin = time.process_time()
     with _limited(), watch.looking() as paths:
@@ -406,8 +406,8 @@ def judge(path: Path, watch: Watch) -> Outcome:
     seconds = time.process_time() - begin
     outside = [name for name in paths if not _is_inside(name, path.parent)]
     if outside:
-        return Outcome(FAILED, f"opened {outside[0]}")
-    return Outcome(FAILED, f"it took {seconds:.1f} s") if seconds > MOST_SECONDS else outcome
+        return OnnxOutcome(FAILED, f"opened {outside[0]}")
+    return OnnxOutcome(FAILED, f"it took {seconds:.1f} s") if seconds > MOST_SECONDS else outcome
 
 
 def _is_inside(name: str, folder: Path) -> bool:
@@ -420,24 +420,24 @@ def _is_inside(name: str, folder: Path) -> bool:
     )
 
 
-def _read_and_run(path: Any) -> Outcome:
+def _read_and_run(path: Any) -> OnnxOutcome:
     try:
         model = gc.from_onnx(path)
     except GraphcError as error:
-        return Outcome(REFUSED, f"read: {error}")
+        return OnnxOutcome(REFUSED, f"read: {error}")
     except Exception as error:
-        return Outcome(FAILED, f"read: {type(error).__name__}: {error}")
+        return OnnxOutcome(FAILED, f"read: {type(error).__name__}: {error}")
     if _holds_secret(model):
-        return Outcome(FAILED, "a tensor holds data from outside of the folder")
+        return OnnxOutcome(FAILED, "a tensor holds data from outside of the folder")
     try:
         with no_grad():
             model(*model.examples())
     # NOTE: a graph with a large tensor needs that memory in any implementation.
     except (GraphcError, MemoryError) as error:
-        return Outcome(REFUSED, f"run: {error}")
+        return OnnxOutcome(REFUSED, f"run: {error}")
     except Exception as error:
-        return Outcome(FAILED, f"run: {type(error).__name__}: {error}")
-    return Outcome(READ, "")
+        return OnnxOutcome(FAILED, f"run: {type(error).__name__}: {error}")
+    return OnnxOutcome(READ, "")
 
 
 def _holds_secret(model: Any) -> bool:
@@ -446,7 +446,7 @@ def _holds_secret(model: Any) -> bool:
     return any(SECRET[:8] in a.tobytes() for a in (*tensors, *arrays) if a.nbytes >= 8)
 
 
-def run(count: int, seed: int) -> list[tuple[str, Outcome]]:
+def run(count: int, seed: int) -> list[tuple[str, OnnxOutcome]]:
     """Return the damage and the outcome of each file."""
     watch = Watch()
     for make in MODELS:

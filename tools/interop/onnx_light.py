@@ -32,7 +32,7 @@ FOLDER = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 TOLERANCE = 1e-4
 
 
-class Row(NamedTuple):
+class ModelRow(NamedTuple):
     """Outcome of one model."""
 
     name: str
@@ -105,7 +105,7 @@ def onnxruntime(model: Any, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
 EVALUATORS: dict[str, Callable[..., list[np.ndarray]]] = {"onnxruntime": onnxruntime, "reference": reference}
 
 
-def compare(name: str, against: str = "onnxruntime", seed: int = 0) -> Row:
+def compare(name: str, against: str = "onnxruntime", seed: int = 0) -> ModelRow:
     """Return a model's row."""
     model = load(name, seed)
     feeds = feeds_of(model, seed)
@@ -115,10 +115,10 @@ def compare(name: str, against: str = "onnxruntime", seed: int = 0) -> Row:
         results = compiled(*map(gc.from_numpy, feeds.values()))
         first = time.perf_counter() - start
     except gc.errors.GraphcError as error:
-        return Row(name, float("inf"), 0.0, str(error).splitlines()[0])
+        return ModelRow(name, float("inf"), 0.0, str(error).splitlines()[0])
     (expected,) = EVALUATORS[against](model, feeds)
     difference = float(np.abs(results.numpy() - expected).max() / np.abs(expected).max())
-    return Row(name, difference, first, "" if difference <= TOLERANCE else "differs")
+    return ModelRow(name, difference, first, "" if difference <= TOLERANCE else "differs")
 
 
 def main() -> int:

@@ -164,7 +164,7 @@ def units_between(expected: Any, result: Any) -> float:
 
 
 @dataclass
-class Outcome:
+class BackendOutcome:
     """Outcome of one test."""
 
     message: str
@@ -172,10 +172,10 @@ class Outcome:
     units: float
 
 
-def run(name: str = "graphc", only: str = "", progress: bool = False) -> dict[str, dict[str, Outcome]]:
+def run(name: str = "graphc", only: str = "", progress: bool = False) -> dict[str, dict[str, BackendOutcome]]:
     """Return the outcomes of all tests by group and name."""
     tests = _Recorded(backend_of(name), __name__)
-    outcomes: dict[str, dict[str, Outcome]] = {}
+    outcomes: dict[str, dict[str, BackendOutcome]] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for case in tests.test_cases.values():
@@ -186,19 +186,19 @@ def run(name: str = "graphc", only: str = "", progress: bool = False) -> dict[st
                 result = _Result()
                 case(test).run(result)
                 message = result.found.get(test.removesuffix("_cpu"), "no outcome")
-                outcome = Outcome(message, max(_Recorded.units, default=0.0))
+                outcome = BackendOutcome(message, max(_Recorded.units, default=0.0))
                 outcomes.setdefault(group, {})[test.removesuffix("_cpu")] = outcome
     return outcomes
 
 
-def counts(outcomes: dict[str, dict[str, Outcome]]) -> dict[str, tuple[int, int]]:
+def counts(outcomes: dict[str, dict[str, BackendOutcome]]) -> dict[str, tuple[int, int]]:
     """Return how many tests pass, and how many there are: of the core, of all operators, of converted models and
     others."""
     groups = {"core": {n: o for n, o in outcomes.get("Node", {}).items() if not KINDS.get(n)}, **outcomes}
     return {g: (sum(not o.message for o in tests.values()), len(tests)) for g, tests in groups.items()}
 
 
-def by_operator(outcomes: dict[str, Outcome]) -> dict[str, tuple[int, int, float]]:
+def by_operator(outcomes: dict[str, BackendOutcome]) -> dict[str, tuple[int, int, float]]:
     """Return how many tests pass, how many there are, and the largest error, by operator."""
     rows: dict[str, tuple[int, int, float]] = {}
     for name, outcome in outcomes.items():

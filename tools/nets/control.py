@@ -34,7 +34,7 @@ State = tuple[Any, Any]
 Part = Callable[[State], State]
 
 
-class Model(nn.Module):
+class BranchingModel(nn.Module):
     """A random program of parts that take and give a state."""
 
     def __init__(self, number: int, mode: str):
@@ -111,25 +111,25 @@ class Model(nn.Module):
         return self.choice.choice(tests)
 
 
-def _cond(m: Model, depth: int, writes: bool) -> Part:
+def _cond(m: BranchingModel, depth: int, writes: bool) -> Part:
     test, f, g = m.test(), m.sequence(depth, writes), m.sequence(depth, writes)
     # NOTE: a branch is called with its operands one by one.
     return lambda s: gc.cond(test(s), lambda x, n: f((x, n)), lambda x, n: g((x, n)), s)
 
 
-def _switch(m: Model, depth: int, writes: bool) -> Part:
+def _switch(m: BranchingModel, depth: int, writes: bool) -> Part:
     branches = [m.sequence(depth, writes) for _ in range(m.choice.randint(2, 4))]
     return lambda s: gc.switch(s[1] % 4, [lambda x, n, p=p: p((x, n)) for p in branches], s)
 
 
-def _while(m: Model, depth: int, writes: bool) -> Part:
+def _while(m: BranchingModel, depth: int, writes: bool) -> Part:
     body, test, most = m.sequence(depth), m.test(), m.choice.randint(0, 4)
     bound = m.choice.randint(0, 5) if m.bounded or m.choice.random() < 0.3 else None
     more = lambda s: (s[0] < most) & test(s[1])  # noqa: E731
     return lambda s: gc.while_loop(more, lambda t: (t[0] + 1, body(t[1])), (gc.tensor(0), s), max_steps=bound)[1]
 
 
-def _fori(m: Model, depth: int, writes: bool) -> Part:
+def _fori(m: BranchingModel, depth: int, writes: bool) -> Part:
     body, last = m.sequence(depth), m.choice.randint(0, 4)
     if m.choice.random() < 0.5:
         return lambda s: gc.fori_loop(0, last, lambda i, t: _moved(body(t), i), s)
@@ -141,7 +141,7 @@ def _moved(state: State, i: Any) -> State:
     return state[0] + i.to(f64) * 0.01, state[1]
 
 
-def _scan(m: Model, depth: int, writes: bool) -> Part:
+def _scan(m: BranchingModel, depth: int, writes: bool) -> Part:
     body, reverse = m.sequence(depth), m.choice.random() < 0.5
 
     def step(state: State, row: Any) -> tuple[State, Any]:
@@ -155,12 +155,12 @@ def _scan(m: Model, depth: int, writes: bool) -> Part:
     return run
 
 
-def _map(m: Model, depth: int, writes: bool) -> Part:
+def _map(m: BranchingModel, depth: int, writes: bool) -> Part:
     body = m.sequence(depth)
     return lambda s: (gc.map(lambda row: body((row.expand(3, 4), s[1]))[0].mean(0), s[0]), s[1])
 
 
-def _partial_sums(m: Model, depth: int, writes: bool) -> Part:
+def _partial_sums(m: BranchingModel, depth: int, writes: bool) -> Part:
     reverse = m.choice.random() < 0.5
     combine = lambda p, q: (p[0] * q[0], p[1] * q[0] + q[1])  # noqa: E731
 
@@ -172,7 +172,7 @@ def _partial_sums(m: Model, depth: int, writes: bool) -> Part:
     return run
 
 
-def _checkpoint(m: Model, depth: int, writes: bool) -> Part:
+def _checkpoint(m: BranchingModel, depth: int, writes: bool) -> Part:
     body = m.sequence(depth, writes)
     return lambda s: gc.checkpoint(body, s)
 
@@ -195,7 +195,7 @@ def inputs(number: int, mode: str) -> Iterator[tuple[Any, Any]]:
 def run(number: int, mode: str, compiled: bool) -> list[np.ndarray]:
     """Return the results of the calls, with gradients, buffers and the random state after each."""
     gc.manual_seed(number)
-    model = Model(number, mode).double()
+    model = BranchingModel(number, mode).double()
     gc.manual_seed(number + 1)
     call = RUNS[mode](model, compiled)
     results: list[np.ndarray] = []
@@ -209,7 +209,7 @@ def run(number: int, mode: str, compiled: bool) -> list[np.ndarray]:
 Calls = Callable[[Any, Any], list[np.ndarray]]
 
 
-def _call(model: Model, compiled: bool) -> Calls:
+def _call(model: BranchingModel, compiled: bool) -> Calls:
     function = gc.compile(model) if compiled else model
 
     def call(x: Any, n: Any) -> list[np.ndarray]:
@@ -219,7 +219,7 @@ def _call(model: Model, compiled: bool) -> Calls:
     return call
 
 
-def _batch(model: Model, compiled: bool) -> Calls:
+def _batch(model: BranchingModel, compiled: bool) -> Calls:
     # Each entry by itself in eager mode; buffers and random numbers are left out.
     def each(x: Any, n: Any) -> Any:
         return gc.stack([model(a, b) for a, b in zip(x, n, strict=True)])
@@ -233,13 +233,13 @@ def _batch(model: Model, compiled: bool) -> Calls:
     return call
 
 
-def _gradients(model: Model, x: Any) -> list[np.ndarray]:
+def _gradients(model: BranchingModel, x: Any) -> list[np.ndarray]:
     """Return the gradients. Compiled code returns zeros after an untaken branch, where eager mode has None."""
     tensors = [x, *model.parameters()]
     return [np.zeros(t.shape) if t.grad is None else t.grad.numpy().copy() for t in tensors]
 
 
-def _loop(model: Model, compiled: bool) -> Calls:
+def _loop(model: BranchingModel, compiled: bool) -> Calls:
     function = gc.compile(model) if compiled else model
 
     def call(x: Any, n: Any) -> list[np.ndarray]:
@@ -252,7 +252,7 @@ def _loop(model: Model, compiled: bool) -> Calls:
     return call
 
 
-def _twice(model: Model, compiled: bool) -> Calls:
+def _twice(model: BranchingModel, compiled: bool) -> Calls:
     function = gc.compile(model) if compiled else model
 
     def call(x: Any, n: Any) -> list[np.ndarray]:
@@ -267,7 +267,7 @@ def _twice(model: Model, compiled: bool) -> Calls:
     return call
 
 
-def _trainer(model: Model) -> tuple[Any, Callable[[Any, Any], Any]]:
+def _trainer(model: BranchingModel) -> tuple[Any, Callable[[Any, Any], Any]]:
     # Without momentum, since a gradient of zeros moves weights that a missing gradient leaves.
     optimizer = gc.optim.SGD(model.parameters(), lr=0.05)
 
@@ -282,13 +282,13 @@ def _trainer(model: Model) -> tuple[Any, Callable[[Any, Any], Any]]:
     return optimizer, train
 
 
-def _function(model: Model, compiled: bool) -> Calls:
+def _function(model: BranchingModel, compiled: bool) -> Calls:
     train = _trainer(model)[1]
     step = gc.compile(train) if compiled else train
     return lambda x, n: [step(x, n).detach().numpy()]
 
 
-def _step(model: Model, compiled: bool) -> Calls:
+def _step(model: BranchingModel, compiled: bool) -> Calls:
     optimizer, train = _trainer(model)
     step = gc.compile_step(model, lambda y: (y**2).mean(), optimizer) if compiled else None
 
@@ -299,7 +299,7 @@ def _step(model: Model, compiled: bool) -> Calls:
     return call
 
 
-RUNS: dict[str, Callable[[Model, bool], Calls]] = {
+RUNS: dict[str, Callable[[BranchingModel, bool], Calls]] = {
     "call": _call,
     "loop": _loop,
     "function": _function,

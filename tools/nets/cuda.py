@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tools.cuda.cases import KINDS, RANDOM_GRAPHS, WORKLOADS_KIND, Case, cases, named_cases
-from tools.cuda.runs import DIFFERENT, FAILED, Outcome, compile_all, judged
+from tools.cuda.runs import DIFFERENT, FAILED, CaseOutcome, compile_all, judged
 from tools.nets.run import own_cache
 from tools.progress import progress_bar
 
@@ -66,10 +66,10 @@ def chosen_cases(options: argparse.Namespace) -> list[Case]:
     return cases(options.kind or KINDS, options.seed, options.count)
 
 
-def compare_cases(selected: Sequence[Case], device: str, batch: int, seconds: float | None = None) -> list[Outcome]:
+def compare_cases(selected: Sequence[Case], device: str, batch: int, seconds: float | None = None) -> list[CaseOutcome]:
     """Return the outcomes of all cases that start in time."""
     end = None if seconds is None else time.monotonic() + seconds
-    outcomes: list[Outcome] = []
+    outcomes: list[CaseOutcome] = []
     with progress_bar(2 * len(selected), "cases") as bar:
         for first in range(0, len(selected), batch):
             if end is not None and time.monotonic() >= end:
@@ -81,7 +81,7 @@ def compare_cases(selected: Sequence[Case], device: str, batch: int, seconds: fl
     return outcomes
 
 
-def summarize(outcomes: Sequence[Outcome], requested: int, seconds: float) -> dict[str, Any]:
+def summarize(outcomes: Sequence[CaseOutcome], requested: int, seconds: float) -> dict[str, Any]:
     """Count by kind of case and outcome, the bad ones, and the largest difference of the good ones, in units of the
     largest element of the results of its call."""
     counts: dict[str, Counter[str]] = {}

@@ -22,7 +22,7 @@ from graphc.optim import lr_scheduler as schedules
 from graphc.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from tools.nets.run import DIFFERENT, EQUAL, FAILED, REFUSED, Net, Outcome, main
 from tools.nets.training_events import EVENTS
-from tools.nets.training_models import WIDTH, Model, f64
+from tools.nets.training_models import WIDTH, DrawnModel, f64
 
 WAYS = ("function", "model", "part", "native", "budget")
 """The training function compiled; a loop over the compiled model; over a model with a compiled layer, and native
@@ -70,7 +70,7 @@ class Scene:
     def __init__(self, number: int, mode: str):
         gc.manual_seed(number)
         self.choice = choice = random.Random(number + 1)
-        self.model = Model(number).double()
+        self.model = DrawnModel(number).double()
         self.way = mode
         self.batch, self.weight = 40 if mode == "budget" or number % 5 == 4 else 3, 1.0
         self.extra, self.has_extra = nn.Parameter(gc.ones(WIDTH, dtype=f64)), False

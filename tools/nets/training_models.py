@@ -29,7 +29,7 @@ class Cube(gc.autograd.Function):
         return grads[0] * 0.3 * x * x
 
 
-class Model(nn.Module):
+class DrawnModel(nn.Module):
     """A random sequence of parts that take and give f64[B,6]."""
 
     def __init__(self, number: int):
@@ -62,59 +62,59 @@ class Model(nn.Module):
         return {"out": x, "size": (x * x).sum(1)} if self.returns == "dict" else x
 
 
-def _linear(m: Model) -> Part:
+def _linear(m: DrawnModel) -> Part:
     layer = m.add(nn.Linear(WIDTH, WIDTH, bias=m.choice.random() < 0.8))
     act = m.choice.choice([gc.tanh, F.gelu, F.silu, gc.sigmoid])
     return lambda x: act(layer(x))
 
 
-def _shared(m: Model) -> Part:
+def _shared(m: DrawnModel) -> Part:
     turned = m.choice.random() < 0.5
     return lambda x: F.linear(x, m.shared.weight.t() if turned else m.shared.weight) * 0.5 + m.shared(x)
 
 
-def _scaled(m: Model) -> Part:
+def _scaled(m: DrawnModel) -> Part:
     return lambda x: x * m.scale + m.scale.sum() * 0.01
 
 
-def _batch_norm(m: Model) -> Part:
+def _batch_norm(m: DrawnModel) -> Part:
     layer, norm = m.add(nn.Linear(WIDTH, WIDTH, bias=False)), m.add(nn.BatchNorm1d(WIDTH))
     return lambda x: norm(layer(x) + x)
 
 
-def _layer_norm(m: Model) -> Part:
+def _layer_norm(m: DrawnModel) -> Part:
     norm = m.add(nn.LayerNorm(WIDTH, eps=0.1))
     return lambda x: norm(x * x + x)
 
 
-def _group_norm(m: Model) -> Part:
+def _group_norm(m: DrawnModel) -> Part:
     norm = m.add(nn.GroupNorm(2, WIDTH, eps=0.1))
     return lambda x: norm(x)
 
 
-def _dropout(m: Model) -> Part:
+def _dropout(m: DrawnModel) -> Part:
     return lambda x: m.drop(x)
 
 
-def _noise(m: Model) -> Part:
+def _noise(m: DrawnModel) -> Part:
     return lambda x: x + 0.1 * gc.randn_like(x) if m.training else x
 
 
-def _functional_dropout(m: Model) -> Part:
+def _functional_dropout(m: DrawnModel) -> Part:
     return lambda x: F.dropout(x, 0.25, training=m.training) + 0.1 * x
 
 
-def _convolution(m: Model) -> Part:
+def _convolution(m: DrawnModel) -> Part:
     layer = m.add(nn.Conv1d(1, 3, 3, padding=1))
     return lambda x: gc.tanh(layer(x.unsqueeze(1))).mean(1)
 
 
-def _recurrent(m: Model) -> Part:
+def _recurrent(m: DrawnModel) -> Part:
     layer = m.add(m.choice.choice([nn.LSTM, nn.GRU])(3, 3, batch_first=True))
     return lambda x: layer(x.reshape(-1, 2, 3))[0].reshape(-1, WIDTH) + 0.5 * x
 
 
-def _attention(m: Model) -> Part:
+def _attention(m: DrawnModel) -> Part:
     layer = m.add(nn.MultiheadAttention(2, 1, dropout=m.choice.choice([0.0, 0.2]), batch_first=True))
 
     def run(x: Any) -> Any:
@@ -124,17 +124,17 @@ def _attention(m: Model) -> Part:
     return run
 
 
-def _embedding(m: Model) -> Part:
+def _embedding(m: DrawnModel) -> Part:
     layer = m.add(nn.Embedding(4, WIDTH))
     return lambda x: x + layer((x.detach()[:, 0] * 3).to(gc.int64).abs() % 4)
 
 
-def _repeated(m: Model) -> Part:
+def _repeated(m: DrawnModel) -> Part:
     indices = gc.tensor([m.choice.randrange(WIDTH) for _ in range(WIDTH)])
     return lambda x: x[:, indices] * 0.7 + x * 0.3
 
 
-def _buffer(m: Model) -> Part:
+def _buffer(m: DrawnModel) -> Part:
     def run(x: Any) -> Any:
         with gc.no_grad():
             m.seen.mul_(0.5).add_(x.mean(0))
@@ -143,7 +143,7 @@ def _buffer(m: Model) -> Part:
     return run
 
 
-def _buffer_set(m: Model) -> Part:
+def _buffer_set(m: DrawnModel) -> Part:
     def run(x: Any) -> Any:
         m.seen_too = m.seen_too * 0.5 + x.detach().mean(0)
         return x + m.seen_too * 0.1
@@ -151,7 +151,7 @@ def _buffer_set(m: Model) -> Part:
     return run
 
 
-def _counter(m: Model) -> Part:
+def _counter(m: DrawnModel) -> Part:
     def run(x: Any) -> Any:
         m.count += 1
         return x * (1 + 0.01 * m.count)
@@ -159,7 +159,7 @@ def _counter(m: Model) -> Part:
     return run
 
 
-def _in_place(m: Model) -> Part:
+def _in_place(m: DrawnModel) -> Part:
     def run(x: Any) -> Any:
         y = x.clone()
         y[:, 1:3] *= 1.5
@@ -169,30 +169,30 @@ def _in_place(m: Model) -> Part:
     return run
 
 
-def _custom(m: Model) -> Part:
+def _custom(m: DrawnModel) -> Part:
     return lambda x: Cube.apply(gc.tanh(x)) + x
 
 
-def _checkpoint(m: Model) -> Part:
+def _checkpoint(m: DrawnModel) -> Part:
     layer = m.add(nn.Linear(WIDTH, WIDTH))
     return lambda x: gc.checkpoint(lambda t: gc.tanh(m.drop(layer(t))), x)
 
 
-def _cond(m: Model) -> Part:
+def _cond(m: DrawnModel) -> Part:
     layer = m.add(nn.Linear(WIDTH, WIDTH))
     return lambda x: gc.cond(x.sum() > 0, lambda t: gc.tanh(layer(t)), lambda t: layer(t) * 0.5, (x,))
 
 
-def _weight_norm(m: Model) -> Part:
+def _weight_norm(m: DrawnModel) -> Part:
     layer = m.add(nn.utils.parametrizations.weight_norm(nn.Linear(WIDTH, WIDTH)))
     return lambda x: gc.tanh(layer(x))
 
 
-def _penalty(m: Model) -> Part:
+def _penalty(m: DrawnModel) -> Part:
     return lambda x: x / (1 + m.shared.weight.norm())
 
 
-PARTS: dict[str, Callable[[Model], Part]] = {
+PARTS: dict[str, Callable[[DrawnModel], Part]] = {
     "linear": _linear,
     "shared": _shared,
     "scaled": _scaled,

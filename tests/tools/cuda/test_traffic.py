@@ -12,7 +12,7 @@ from tools.cuda import traffic
 @pytest.fixture(scope="module")
 def table():
     """The rows of each case."""
-    rows: dict[str, list[traffic.Row]] = {}
+    rows: dict[str, list[traffic.LaunchRow]] = {}
     for row in traffic.rows():
         rows.setdefault(row.case, []).append(row)
     assert set(rows) == set(traffic.CASES)

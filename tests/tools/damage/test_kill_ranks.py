@@ -11,7 +11,7 @@ import pytest
 
 from tests.distributed.processes import needs_mpi
 from tools.damage import kill_ranks
-from tools.damage.kill_ranks import Outcome, Target
+from tools.damage.kill_ranks import KillTotals, Target
 
 
 @pytest.mark.slow
@@ -32,9 +32,9 @@ class Fake(Target):
             return subprocess.Popen([sys.executable, "-c", code], stderr=log, text=True)
 
 
-def ended(tmp_path: Path, code: str, monkeypatch: pytest.MonkeyPatch) -> tuple[str, Outcome]:
+def ended(tmp_path: Path, code: str, monkeypatch: pytest.MonkeyPatch) -> tuple[str, KillTotals]:
     monkeypatch.setattr(kill_ranks, "END_SECONDS", 2.0)
-    outcome, target = Outcome(), Fake("eager", tmp_path, 2)
+    outcome, target = KillTotals(), Fake("eager", tmp_path, 2)
     return kill_ranks._ended(target.put(code), [], tmp_path / "killed", outcome), outcome
 
 

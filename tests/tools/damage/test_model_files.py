@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tools.damage import model_files
-from tools.damage.model_files import ANOTHER, CRASHED, DAMAGES, REFUSED, Outcome, make_case, make_files
+from tools.damage.model_files import ANOTHER, CRASHED, DAMAGES, REFUSED, FileOutcome, make_case, make_files
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +18,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
     return [path.read_bytes() for path in sorted(folder.glob("*.gcm"))]
 
 
-def bad(outcomes: list[tuple[str, Outcome]]) -> list[tuple[int, str, Outcome]]:
+def bad(outcomes: list[tuple[str, FileOutcome]]) -> list[tuple[int, str, FileOutcome]]:
     return [(i, name, o) for i, (name, o) in enumerate(outcomes) if o.kind not in (REFUSED, ANOTHER)]
 
 
@@ -45,10 +45,10 @@ def test_cases_are_the_same_each_time_and_differ_from_the_files(files: list[byte
 
 
 def test_a_crash_is_seen_and_the_rest_is_read(tmp_path: Path, files: list[bytes]):
-    def judged(name: str, path: Path) -> Outcome:
+    def judged(name: str, path: Path) -> FileOutcome:
         if path.read_bytes() == make_case(3, 0, files)[1]:
             os.abort()
-        return Outcome(REFUSED)
+        return FileOutcome(REFUSED)
 
     outcomes = model_files.run(8, 0, files, tmp_path / "net.gcm", make_case, judged)
     assert [outcome.kind for _, outcome in outcomes] == [REFUSED] * 3 + [CRASHED] + [REFUSED] * 4

@@ -22,7 +22,7 @@ def test_programs_hold_all_constructs():
     constructs = set()
     for number in range(30):
         gc.manual_seed(0)
-        model = control.Model(number, "call").double()
+        model = control.BranchingModel(number, "call").double()
         try:
             with gc.no_grad():
                 graph = gc.trace(model, gc.rand(3, 4, dtype=gc.float64), gc.tensor(1))

@@ -1,5 +1,4 @@
-"""Digests of everything that graphc compiles from known models: equal digests prove that a change of the code is
-neutral.
+"""Digests of everything that graphc compiles from known models, to prove a change of the code neutral.
 
 ``python -m tools.digests`` prints SHA-256 for every graph of ``tools.cases`` and each of ``--targets``: of the
 scheduled program and its LLVM text, both with numbered names, and of its object code. Named targets have fixed facts,

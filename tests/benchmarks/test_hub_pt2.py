@@ -1,5 +1,4 @@
-"""Public models as ``.pt2`` files: a row compares the results of another process, and names files that were not
-written."""
+"""Public models as ``.pt2`` files: a row compares the results of another process, and names missing files."""
 
 from __future__ import annotations
 

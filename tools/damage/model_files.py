@@ -1,12 +1,12 @@
-"""Damaged and forged model files and cache entries: ``python -m tools.damage.model_files --count 10000 [--cache
-2000]``.
+"""Damaged and forged model files and cache entries.
 
-A file is one of a few models (one entry, several that share weights, open sizes, native code, the first format). One
-kind of damage leaves digests unchanged: flips, cuts, bytes appended, dropped, overwritten or repeated, exchanged
-sections. The other kind repairs the digests: lengths and offsets in the table, digests of another file, names of
-sections, manifests and graphs with other contents. The first kind and wrong tables must be refused; a file with right
-digests must be refused or be a callable model. A damaged cache entry must never be used: the program is built again,
-with one warning. Child processes read the files, so that a crash is noticed.
+``python -m tools.damage.model_files --count 10000 [--cache 2000]``. A file is one of a few models (one entry, several
+that share weights, open sizes, native code, the first format). One kind of damage leaves digests unchanged: flips,
+cuts, bytes appended, dropped, overwritten or repeated, exchanged sections. The other kind repairs the digests: lengths
+and offsets in the table, digests of another file, names of sections, manifests and graphs with other contents. The
+first kind and wrong tables must be refused; a file with right digests must be refused or be a callable model. A damaged
+cache entry must never be used: the program is built again, with one warning. Child processes read the files, so that a
+crash is noticed.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""ONNX's backend tests with their stock runner: ``python -m tools.interop.onnx_tests [--only TEXT] [--backends
-NAMES]``.
+"""ONNX's backend tests with their stock runner.
 
-The runner comes with the ``onnx`` package (extra ``onnx``), and so do models, inputs and expected outputs. Other
-backends beside graphc are ``reference`` (ONNX's evaluator) and ``onnxruntime``. ``--operators`` prints a row for each
-operator, with the largest error in units of the precision of the results' type at their largest element.
+``python -m tools.interop.onnx_tests [--only TEXT] [--backends NAMES]``. The runner comes with the ``onnx`` package
+(extra ``onnx``), and so do models, inputs and expected outputs. Other backends beside graphc are ``reference`` (ONNX's
+evaluator) and ``onnxruntime``. ``--operators`` prints a row for each operator, with the largest error in units of the
+precision of the results' type at their largest element.
 """
 
 from __future__ import annotations

@@ -387,7 +387,8 @@ def document() -> str:
         f"| `{o.variable}` | {o.values} | {f'`{o.default}`' if o.default else 'unset'} | {o.doc} |" for o in OPTIONS
     ]
     head = ["# Options", "", "Options are environment variables, read when a compile or a command starts."]
-    note = "This page is generated from `base/config.py` by `python -m tools.pages.options --write`; a test compares the two."
+    command = "python -m tools.pages.options --write"
+    note = f"This page is generated from `base/config.py` by `{command}`; a test compares the two."
     table = ["| variable | values | default | meaning |", "|---|---|---|---|", *rows]
     return "\n".join([*head, note, "", *table]) + "\n"
 

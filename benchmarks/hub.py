@@ -235,7 +235,7 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
         "--results",
         type=Path,
         metavar="FILE",
-        help="file of JSON lines, one per model: add to the rows that it holds from runs with the same options",
+        help="file of JSON lines, one per model: keep its rows from runs with the same options, add missing ones",
     )
 
 

@@ -79,7 +79,7 @@ def test_a_part_is_run(suite, excluded, capsys):
 
 def test_a_suite_that_cannot_be_run_is_no_success(suite, excluded, tmp_path):
     excluded.write_text("", encoding="utf-8")
-    with pytest.raises(SystemExit, match="no checkout"):
+    with pytest.raises(SystemExit, match="not a checkout"):
         array_api.main(["--suite", str(tmp_path)])
     (suite / "conftest.py").write_text("raise ImportError\n", encoding="utf-8")
     with pytest.raises(SystemExit, match="no report"):

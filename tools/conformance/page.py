@@ -49,7 +49,7 @@ def _totals(results: dict[str, Any]) -> Iterator[tuple[str, str, int, str, int, 
 
 def page(results: dict[str, Any]) -> str:
     """Return the page docs/conformance.md of a run."""
-    first, *later = found["commits"]
+    first, *later = results["commits"]
     states = first + (f" (fixes since: {', '.join(later)})" if later else "")
     lines = [
         "# Conformance",
@@ -57,7 +57,7 @@ def page(results: dict[str, Any]) -> str:
         "This page compares graphc with PyTorch 2.13 by PyTorch's own test tables, and with numpy's tables of",
         "correctly rounded functions. `python -m tools.conformance --all --write docs/conformance.md` writes it.",
         "",
-        f"- Commit {states}; samples of seed {found['seed']}.",
+        f"- Commit {states}; samples of seed {results['seed']}.",
         "- The column *of each* limits the samples of each subject.",
         "- A column counts a subject only if it has a sample: a gradient, a wrong call, or such an element type.",
         "",

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import graphc
-from graphc.interop.onnx.registry import Entry
+from graphc.interop.onnx.registry import OperatorEntry
 from graphc.interop.onnx.table import FAMILIES, TABLE
 from graphc.nn import functional
 from tools.pages import page_command
@@ -55,7 +55,7 @@ def build_page() -> str:
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
-def computed_by(entry: Entry) -> str:
+def computed_by(entry: OperatorEntry) -> str:
     """Describe the implementation of an operator: a function of graphc or of Python, or a rule with its docstring."""
     function: Any = entry.rule
     module, name = str(getattr(function, "__module__", "")), str(getattr(function, "__qualname__", ""))

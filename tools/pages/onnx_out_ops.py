@@ -15,7 +15,7 @@ import numpy as np
 from graphc.base.dtypes import layout_of
 from graphc.interop.onnx_export import control, elementwise, products, shaping
 from graphc.interop.onnx_export.export import graph_record
-from graphc.interop.onnx_export.layers import Entry
+from graphc.interop.onnx_export.layers import LayerRule
 from graphc.interop.onnx_export.table import ENTRIES, RULES
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import Graph
@@ -62,7 +62,7 @@ def build_page() -> str:
     return text
 
 
-def _row(entry: Entry) -> str:
+def _row(entry: LayerRule) -> str:
     if entry.users:
         return f"| {entry.users} | {entry.operator} | {entry.since} | {entry.condition} |"
     module, name = entry.function.__module__, entry.function.__qualname__

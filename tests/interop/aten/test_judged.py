@@ -19,7 +19,7 @@ LISTS = ("SAMPLES", "MORE", "EAGER", "FIRST", "KINDS", "RANDOM", "BY_GRADIENTS",
 
 
 def recorded() -> set[str]:
-    """Return the calls that ``tools.nets.aten`` judges, as recorded by ``tools.aten_calls``."""
+    """Return the calls that ``tools.nets.aten`` judges, as recorded by ``tools.interop.aten_calls``."""
     lines = (HERE / "judged.txt").read_text(encoding="utf-8").splitlines()
     return {line for line in lines if not line.startswith("#")}
 

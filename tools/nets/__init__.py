@@ -1,1 +1,1 @@
-"""Nets: commands that search for wrong numbers for as long as they are given, each over one kind of program."""
+"""Nets: searches for wrong results until a time limit, each over one kind of random program."""

@@ -87,7 +87,7 @@ def run(folder: Path, *arguments: str) -> None:
         ("op.patch", 2, ("tests/ops/test_every_op.py", "-k", "cube"), USE_OP),
         ("graph_pass.patch", 3, ("tests/passes/test_doubles.py",), USE_GRAPH_PASS),
         ("program_pass.patch", 3, ("tests/codegen/schedule/test_unused_kernels.py",), USE_PROGRAM_PASS),
-        ("command.patch", 3, ("tests/cli/test_versions.py",), NOTHING),
+        ("command.patch", 3, ("tests/cli/commands/test_versions.py",), NOTHING),
     ],
 )
 def test_an_extension_touches_so_many_files_and_works(

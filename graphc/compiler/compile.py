@@ -37,6 +37,7 @@ from graphc.runtime.call import Executable
 SUFFIXES = {
     "traced": "gc",
     "optimized": "gc",
+    "fused": "gcp",
     "lowered": "gck",
     "scheduled": "gck",
     "llvm": "ll",

@@ -128,7 +128,7 @@ def explain(stages: Stages) -> Explanation:
     """Explain the decisions of these stages. A compilation of a lowered program has no fusion to explain."""
     program = stages.scheduled
     graph = stages.optimized if stages.has_graph else None
-    plan = fuse(graph, stages.target.costs.fusion) if graph is not None else FusionPlan((), frozenset())
+    plan = _plan_of(graph, stages)
     origin = _Origins(graph, plan)
     facts = {k.name: kernel_facts(k) for k in program.kernels}
     calls = tuple(_report(program, n, c, facts[c.kernel], origin) for n, c in enumerate(program.calls))
@@ -138,6 +138,13 @@ def explain(stages: Stages) -> Explanation:
     dims = tuple(print_dim(d).removeprefix("dim ") for d in dims_of_program(program).values())
     layouts, kept_values = dict(stages.layouts), () if graph is None else _held(graph)
     return Explanation(program.name, calls, unfused, layouts, memory_of(program), passes, dims, held=kept_values)
+
+
+def _plan_of(graph: Graph | None, stages: Stages) -> FusionPlan:
+    if graph is None:
+        return FusionPlan(Graph(stages.name), (), frozenset())
+    # A graph with complex values is lowered as another graph, on pairs of real numbers.
+    return stages.fused if stages.fused.graph is graph else fuse(graph, stages.target.costs.fusion)
 
 
 def _held(graph: Graph) -> tuple[str, ...]:

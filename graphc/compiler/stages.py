@@ -26,20 +26,22 @@ from graphc.codegen.schedule.steps import STEPS
 from graphc.codegen.schedule.threads.execution import Execution
 from graphc.compiler import cache
 from graphc.compiler.ready import target_spec
-from graphc.fusion.layout import possible_layouts
+from graphc.fusion.layout import LAYOUTS, possible_layouts
+from graphc.fusion.text import print_plan
+from graphc.fusion.vertical import FusionPlan
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.text import print_graph
 from graphc.ir.graph.verify import foreign_ops
 from graphc.ir.kernel.statements import Program
 from graphc.ir.kernel.text import print_program
 from graphc.ir.kernel.verify import verify_program
-from graphc.lowering.program import lower_graph, lower_layouts
+from graphc.lowering.program import lower_layouts, plan_graph
 from graphc.passes.base import Pass
 from graphc.passes.pipeline import PIPELINE, run_passes
 
-STAGES = ("traced", "optimized", "lowered", "scheduled", "llvm", "asm")
+STAGES = ("traced", "optimized", "fused", "lowered", "scheduled", "llvm", "asm")
 """Names of the printable stages, in order, for CPUs."""
-GPU_STAGES = ("traced", "optimized", "lowered", "scheduled", "cuda")
+GPU_STAGES = ("traced", "optimized", "fused", "lowered", "scheduled", "cuda")
 """Names of the printable stages, in order, for GPUs."""
 GRAPH_PASSES = tuple(dict.fromkeys(p.name for p in PIPELINE))
 """Names of the graph passes. The text of a graph is available after each: after the last of that name."""
@@ -134,6 +136,11 @@ class Stages:
         return result
 
     @cached_property
+    def fused(self) -> FusionPlan:
+        """The groups of nodes that become kernels. The time to choose them counts as part of ``lowered``."""
+        return plan_graph(self.optimized, self.target.costs.fusion)
+
+    @cached_property
     def lowered(self) -> Program:
         """Kernels as loop nests, independent of the machine."""
         return self._timed("lowered", self._lower, self.optimized)
@@ -144,8 +151,8 @@ class Stages:
         # The estimate is that of the CPU's schedule, so GPUs use the plain layout only.
         layouts = () if is_gpu(self.target) else possible_layouts(graph, costs)
         if len(layouts) <= 1:
-            return lower_graph(graph, costs=costs)
-        programs = dict(zip(layouts, lower_layouts(graph, layouts, costs), strict=True))
+            return lower_layouts(graph, LAYOUTS[:1], costs, self.fused)[0]
+        programs = dict(zip(layouts, lower_layouts(graph, layouts, costs, self.fused), strict=True))
         self.layouts = {layout: estimate(program, self._forms) for layout, program in programs.items()}
         return programs[min(layouts, key=self.layouts.__getitem__)]
 
@@ -241,6 +248,8 @@ class Stages:
         value = getattr(self, stage)
         if isinstance(value, Graph):
             return print_graph(value)
+        if isinstance(value, FusionPlan):
+            return print_plan(value)
         return print_program(value) if isinstance(value, Program) else value
 
     def _timed(self, stage: str, compute: Any, *arguments: Any) -> Any:

@@ -58,8 +58,9 @@ class Refusal:
 
 @dataclass(frozen=True)
 class FusionPlan:
-    """Groups in an executable order, and the values that must be stored."""
+    """Groups of a graph in an executable order, and the values that must be stored."""
 
+    graph: Graph
     groups: tuple[Group, ...]
     stored: frozenset[Value]
     """Every value that a group stores."""
@@ -100,7 +101,7 @@ class _Fuser(Partition):
             group.outputs = [r for n in own for r in n.results if self.is_stored(n)]
         ordered = self._checks_first(in_order(self, groups))
         stored = frozenset(v for g in ordered for v in g.outputs)
-        return FusionPlan(tuple(ordered), stored, tuple(self._refusals()), frozenset(self.laid_out))
+        return FusionPlan(self.graph, tuple(ordered), stored, tuple(self._refusals()), frozenset(self.laid_out))
 
     def _checks_first(self, ordered: list[Group]) -> list[Group]:
         """Move groups with checks, and the groups that these depend on, to the front; the order is otherwise kept."""

@@ -41,15 +41,21 @@ def lower_graph(graph: Graph, layout: str = LAYOUTS[0], costs: FusionCosts = DEF
     return lower_layouts(graph, (layout,), costs)[0]
 
 
-def lower_layouts(graph: Graph, layouts: Sequence[str], costs: FusionCosts = DEFAULT.fusion) -> list[Program]:
-    """Return one program per layout; fusion runs only once."""
-    if has_complex(graph):
-        programs = lower_layouts(on_real_memory(graph), layouts, costs)
-        return [on_complex_memory(program, graph) for program in programs]
-    plan = fuse(graph, costs)
-    images = image_values(graph) if any(x != LAYOUTS[0] for x in layouts) else set()
+def plan_graph(graph: Graph, costs: FusionCosts = DEFAULT.fusion) -> FusionPlan:
+    """Return the fusion plan from which a graph is lowered. A graph with complex values gets one on real memory."""
+    return fuse(on_real_memory(graph) if has_complex(graph) else graph, costs)
+
+
+def lower_layouts(
+    graph: Graph, layouts: Sequence[str], costs: FusionCosts = DEFAULT.fusion, plan: FusionPlan | None = None
+) -> list[Program]:
+    """Return one program per layout. All share one plan: ``plan``, or that of ``plan_graph``."""
+    plan = plan or plan_graph(graph, costs)
+    images = image_values(plan.graph) if any(x != LAYOUTS[0] for x in layouts) else set()
     lowered_groups: _LoweredGroups = {}
-    return [_ProgramBuilder(graph, plan, images, layout, lowered_groups, costs).build() for layout in layouts]
+    builders = [_ProgramBuilder(plan.graph, plan, images, layout, lowered_groups, costs) for layout in layouts]
+    programs = [builder.build() for builder in builders]
+    return programs if plan.graph is graph else [on_complex_memory(program, graph) for program in programs]
 
 
 _LoweredGroups = dict[Hashable, tuple[Kernel, tuple[int, ...]]]

@@ -83,7 +83,7 @@ def test_passes_tell_what_they_did():
 
 
 def test_wrong_uses_are_refused():
-    with pytest.raises(ArgumentError, match="no stage 'fast'\n  try    one of traced"):
+    with pytest.raises(ArgumentError, match="no stage 'fast'\n  try    use one of traced"):
         Stages(mlp()).text("fast")
     with pytest.raises(ArgumentError, match="starts from a graph or from a lowered program"):
         Stages()

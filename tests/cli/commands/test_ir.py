@@ -14,6 +14,7 @@ from tests.compiler.graphs import lookup
 MARKS = {
     "traced": "graph @Net(",
     "optimized": "graph @Net(",
+    "fused": "plan {",
     "lowered": "kernel @k0",
     "scheduled": "kernel @k0",
     "llvm": "define void @graphc_entry",

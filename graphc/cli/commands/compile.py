@@ -85,7 +85,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         type=machine_names,
         default="host",
         metavar="NAME[,NAME...]",
-        help="machines that the object code is for; loading the file chooses the best one that runs: "
+        help="target machines of the object code; loading the file chooses the best one that runs: "
         f"{', '.join(named_targets())} (default: host)",
     )
     parser.add_argument(

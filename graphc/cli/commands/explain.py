@@ -76,7 +76,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--realtime",
         action="store_true",
-        help="prove from the machine code that a call allocates no memory, takes no lock and makes no system call, and "
+        help="prove from the machine code: a call allocates no memory, takes no lock and makes no system call, and "
         "print its stack, arena and code size and its largest instruction count; exit code 6 if the proof fails",
     )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")

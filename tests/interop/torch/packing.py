@@ -26,6 +26,6 @@ def _is_packed(size: int) -> bool:
     program: Any = pytest.importorskip("graphc.interop.torch.program")
     x, w, b = torch.zeros(2, size), torch.nn.Parameter(torch.zeros(size, size)), torch.zeros(size)
     with torch.no_grad():
-        run = program.Program(PRODUCT, [x, w, b], [torch.addmm(b, x, w)], {1, 2}, "live")
+        run = program.TorchProgram(PRODUCT, [x, w, b], [torch.addmm(b, x, w)], {1, 2}, "live")
         run([x, w, b])
     return bool(run._weights.prepared_arrays())

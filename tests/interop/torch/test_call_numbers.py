@@ -28,13 +28,13 @@ def afresh():
 def made(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The native programs that are made from now on."""
     results: list[Any] = []
-    make = program.Program.__init__
+    make = program.TorchProgram.__init__
 
     def noted(self: Any, *args: Any) -> None:
         results.append(self)
         make(self, *args)
 
-    monkeypatch.setattr(program.Program, "__init__", noted)
+    monkeypatch.setattr(program.TorchProgram, "__init__", noted)
     return results
 
 

@@ -58,7 +58,7 @@ def test_the_warning_names_operator_line_and_share():
         (said,) = check(Scaled(), torch.randn(4, 8))
     assert said.startswith("PyTorch computes 1 of 8 operators (12.5 %) of a graph, graphc 7 in 2 programs")
     assert "aten.special_erfcx.default: not among the operators that graphc computes" in said
-    assert f"test_fallback.py:{line_of('erfcx')}: found = torch.special.erfcx" in said
+    assert f"test_fallback.py:{line_of('erfcx')}: result = torch.special.erfcx" in said
     assert "explain(model, ...)" in said and "'fallback'" not in said
 
 
@@ -169,11 +169,11 @@ def test_a_rule_that_raises_in_the_trace(error: Exception, monkeypatch: pytest.M
 def test_an_error_that_is_none_of_one_operator_leaves_the_part_to_pytorch(monkeypatch: pytest.MonkeyPatch):
     backend: Any = pytest.importorskip("graphc.interop.torch.backend")
 
-    class Fails(backend.Program):
+    class Fails(backend.TorchProgram):
         def __init__(self, *_: Any, **__: Any):
             raise RuntimeError("out of registers")
 
-    monkeypatch.setattr(backend, "Program", Fails)
+    monkeypatch.setattr(backend, "TorchProgram", Fails)
     (said,) = check(lambda x: x.sin() + 1, torch.randn(3))
     assert "graphc none" in said and "RuntimeError: out of registers" in said
 

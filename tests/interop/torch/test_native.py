@@ -31,7 +31,7 @@ if native.library() is None or native.tensor_caller() is None:
 
 def tripled(example: Any) -> Any:
     """A program that has been called so often on tensors like this that further such calls are native."""
-    run = program.Program(TRIPLE, [example], [None, example], (), "live")
+    run = program.TorchProgram(TRIPLE, [example], [None, example], (), "live")
     for _ in range(CALLS):
         run([example])
     return run
@@ -39,7 +39,7 @@ def tripled(example: Any) -> Any:
 
 def product(watch: str, *weights: Any) -> Any:
     x = torch.randn(2, weights[0].shape[0])
-    run = program.Program(PRODUCT, [x, *weights], [x @ weights[0]], {1, 2}, watch)
+    run = program.TorchProgram(PRODUCT, [x, *weights], [x @ weights[0]], {1, 2}, watch)
     for _ in range(CALLS):
         run([x, *weights])
     return run
@@ -192,13 +192,13 @@ def test_changes_that_another_program_has_found_are_seen():
 def calls_through_python(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The programs that were called through Python since."""
     calls: list[Any] = []
-    usual: Callable[..., Any] = program.Program._called
+    usual: Callable[..., Any] = program.TorchProgram._called
 
     def called(self: Any, args: list[Any]) -> Any:
         calls.append(self)
         return usual(self, args)
 
-    monkeypatch.setattr(program.Program, "_called", called)
+    monkeypatch.setattr(program.TorchProgram, "_called", called)
     return calls
 
 
@@ -240,7 +240,7 @@ def test_when_there_are_many_others_wait_for_their_turn(monkeypatch: pytest.Monk
     monkeypatch.setattr(native, "MOST", 2)
     monkeypatch.setattr(native, "CALLS_BEFORE_EVICTION", 9)
     x, python_calls = torch.ones(1, 2), calls_through_python(monkeypatch)
-    run = program.Program(TRIPLE, [x], [None, x], (), "live")
+    run = program.TorchProgram(TRIPLE, [x], [None, x], (), "live")
     for n in range(4):
         python_calls.clear()
         argument = torch.ones(9).as_strided((1, 2), (n + 2, 1))
@@ -252,7 +252,7 @@ def test_when_there_are_many_others_wait_for_their_turn(monkeypatch: pytest.Monk
 def test_numbers_and_arguments_are_given_back():
     graph = AtenGraph("main", ["x", "n"], TRIPLE.steps, [Ref("y"), Ref("x"), Ref("y"), Ref("n"), 7])
     x = torch.ones(2)
-    run = program.Program(graph, [x, 5], [x, x, x, 5, None], (), "live")
+    run = program.TorchProgram(graph, [x, 5], [x, x, x, 5, None], (), "live")
     for _ in range(CALLS):
         run([x, 5])
     result = run._last.call([x, 5])
@@ -318,7 +318,7 @@ def test_programs_use_as_many_threads_as_pytorch_whatever_others_used(monkeypatc
 def test_an_index_out_of_range_is_an_error_of_a_native_call():
     graph = AtenGraph("main", ["w", "i"], [Step("y", "aten.embedding.default", (Ref("w"), Ref("i")))], [Ref("y")])
     w, i = torch.randn(4, 3), torch.tensor([1, 3])
-    run = program.Program(graph, [w, i], [w[i]], (), "live")
+    run = program.TorchProgram(graph, [w, i], [w[i]], (), "live")
     for _ in range(CALLS):
         run([w, i])
     assert is_native(run, w, i)

@@ -20,7 +20,7 @@ TRIPLE = AtenGraph("main", ["x"], [Step("y", "aten.mul.Tensor", (Ref("x"), 3))],
 
 
 def tripled(example: Any) -> Any:
-    run = program.Program(TRIPLE, [example], [None, example], (), "live")
+    run = program.TorchProgram(TRIPLE, [example], [None, example], (), "live")
     return lambda x: run([x])[1]
 
 
@@ -54,13 +54,13 @@ def test_an_argument_that_lies_in_another_order_than_the_example_is_copied():
 
 def test_a_program_does_not_depend_on_the_line_that_compiles_it():
     x = torch.ones(2, 3).t()
-    first = program.Program(TRIPLE, [x], [None, x], (), "live")
-    second = program.Program(TRIPLE, [x], [None, x], (), "live")
+    first = program.TorchProgram(TRIPLE, [x], [None, x], (), "live")
+    second = program.TorchProgram(TRIPLE, [x], [None, x], (), "live")
     assert text.print_graph(first.graph) == text.print_graph(second.graph), "or the cache would not find it"
 
 
 def test_the_list_of_arguments_is_emptied_and_results_are_new_each_time():
-    run = program.Program(TRIPLE, [torch.zeros(2)], [None, torch.zeros(2)], (), "live")
+    run = program.TorchProgram(TRIPLE, [torch.zeros(2)], [None, torch.zeros(2)], (), "live")
     given = [torch.ones(2)]
     nothing, first = run(given)
     second = run([torch.zeros(2)])[1]
@@ -70,7 +70,7 @@ def test_the_list_of_arguments_is_emptied_and_results_are_new_each_time():
 def test_arguments_are_given_back_themselves_and_what_stands_twice_is_made_once():
     graph = AtenGraph("main", ["x", "n"], TRIPLE.steps, [Ref("y"), Ref("x"), Ref("y"), Ref("n"), 7])
     x = torch.ones(2)
-    run = program.Program(graph, [x, 5], [x, x, x, 5, None], (), "live")
+    run = program.TorchProgram(graph, [x, 5], [x, x, x, 5, None], (), "live")
     first, same, again, five, seven = run([x, 5])
     assert same is x and again is first and (five, seven) == (5, 7)
 
@@ -85,16 +85,16 @@ def test_shapes_and_element_types_are_checked():
 
 def test_results_have_the_element_type_and_sizes_that_pytorch_gives_them():
     x = torch.ones(2)
-    run = program.Program(TRIPLE, [x], [None, x.double()], (), "live")
+    run = program.TorchProgram(TRIPLE, [x], [None, x.double()], (), "live")
     assert run([x])[1].dtype is torch.float64
     with pytest.raises(CompileError, match="PyTorch computes"):
-        program.Program(TRIPLE, [x], [None, torch.ones(3)], (), "live")
+        program.TorchProgram(TRIPLE, [x], [None, torch.ones(3)], (), "live")
 
 
 def test_an_index_out_of_range_is_an_error_of_the_call():
     graph = AtenGraph("main", ["w", "i"], [Step("y", "aten.embedding.default", (Ref("w"), Ref("i")))], [Ref("y")])
     w, i = torch.randn(4, 3), torch.tensor([1, 3])
-    run = program.Program(graph, [w, i], [w[i]], (), "live")
+    run = program.TorchProgram(graph, [w, i], [w[i]], (), "live")
     assert torch.equal(run([w, i])[0], w[i])
     with pytest.raises(IndexRangeError):
         run([w, torch.tensor([1, 4])])

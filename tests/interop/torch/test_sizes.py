@@ -16,7 +16,7 @@ def test_symbols_are_dimensions_with_their_ranges_and_expressions_are_computed_o
     dim = torch.export.Dim("batch", min=2, max=64)
     program = torch.export.export(torch.nn.Flatten(0), (torch.ones(4, 3),), dynamic_shapes={"input": {0: dim}})
     shapes = [n.meta["val"].shape for n in program.graph.nodes if n.op != "output"]
-    found = sizes.Sizes()
+    found = sizes.GraphSizes()
     batch, three = found.shape(shapes[0])
     assert is_size(batch) and three == 3
     (flat,) = found.shape(shapes[-1])

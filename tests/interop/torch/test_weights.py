@@ -26,7 +26,7 @@ def packed_weights() -> None:
 def product(watch: str, w: Any, b: Any) -> Any:
     """A program of a product whose matrix is packed, while its bias is read where it lies."""
     x = X[:, : len(w)]
-    return program.Program(PRODUCT, [x, w, b], [torch.addmm(b, x, w)], {1, 2}, watch)
+    return program.TorchProgram(PRODUCT, [x, w, b], [torch.addmm(b, x, w)], {1, 2}, watch)
 
 
 def weight() -> Any:

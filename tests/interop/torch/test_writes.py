@@ -26,13 +26,13 @@ def afresh():
 def within(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Count the arguments that programs created from now on write in place."""
     results: list[int] = []
-    make = program.Program.__init__
+    make = program.TorchProgram.__init__
 
     def noted(self: Any, *args: Any) -> None:
         make(self, *args)
         results.append(len(self._written))
 
-    monkeypatch.setattr(program.Program, "__init__", noted)
+    monkeypatch.setattr(program.TorchProgram, "__init__", noted)
     return results
 
 

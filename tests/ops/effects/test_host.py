@@ -52,7 +52,7 @@ def test_interpreted_graphs_call_what_they_are_given():
         (result,) = evaluate(graph_of_two_calls(), [np.ones((2, 3), np.float32)])
     np.testing.assert_array_equal(result, np.full((2, 3), 3, np.float32))
     assert seen == [0, 1]
-    with pytest.raises(ArgumentError, match="calls the Python function double, which is not a part of it"):
+    with pytest.raises(ArgumentError, match="calls the Python function double, which it does not contain"):
         evaluate(graph_of_two_calls(), [np.ones((2, 3), np.float32)])
 
 

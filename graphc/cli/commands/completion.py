@@ -15,7 +15,7 @@ from typing import Any
 from graphc.cli import console
 
 EXAMPLES = ("graphc completion bash", "graphc completion zsh", "graphc completion fish")
-TABLE = Path(__file__).with_name("arguments.json")
+TABLE = Path(__file__).parents[1] / "arguments.json"
 """Every command with its arguments. ``tools/pages/cli.py`` reads them from the parsers, since loading all parsers would
 delay the start of a shell."""
 Commands = Mapping[str, Any]

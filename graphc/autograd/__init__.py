@@ -1,4 +1,4 @@
-"""Automatic differentiation: the backward pass, grad modes, custom functions and gradient checks."""
+"""Automatic differentiation: the backward pass, forward mode, grad modes and custom functions."""
 
 from __future__ import annotations
 

@@ -142,8 +142,8 @@ OPTIONS = (
         "GRAPHC_DUMP",
         "a folder",
         "",
-        "Write the stages of every compile to a new folder in this one: traced.gc, optimized.gc, lowered.gck, "
-        "scheduled.gck, llvm.ll, asm.s, and .npz files with large constants.",
+        "Write the stages of every compile to a new folder in this one: traced.gc, optimized.gc, fused.gcp, "
+        "lowered.gck, scheduled.gck, llvm.ll, asm.s (or cuda.cu), and .npz files with large constants.",
         str,
     ),
     Option(

@@ -17,13 +17,13 @@ from graphc.base.mutation_epoch import EPOCH
 from graphc.calls.bindings import Modules
 from graphc.calls.bound_program import not_native
 from graphc.calls.graph_module import as_callable
-from graphc.calls.guards import Recompiles
 from graphc.calls.machine import HOST, machine_named, machine_of
 from graphc.calls.memory import Budget
 from graphc.calls.number_places import MOST_ANSWERS, DynamicNumbers, DynamicValues, Fresh
 from graphc.calls.outside import Outside
 from graphc.calls.plan import Plan
 from graphc.calls.program_table import ProgramTable, trim
+from graphc.calls.recompile_reasons import Recompiles
 from graphc.calls.recompile_warning import RecompileCount, argument_names
 from graphc.calls.sized_traces import DimsOfCalls, SizedCall, SizedTrace, SizedTraces, keys_of, program_for
 from graphc.calls.torch_arguments import without_torch_arguments

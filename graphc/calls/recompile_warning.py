@@ -9,7 +9,7 @@ from typing import Any
 
 from graphc.base import config
 from graphc.base.errors import RecompileWarning
-from graphc.calls.guards import Key
+from graphc.calls.recompile_reasons import Key
 from graphc.tensors.structure import Branch, Leaf, Open, Structure, numbers
 
 SHOWN = 8

@@ -1,1 +1,1 @@
-"""Eager mode: compute ops at once, record them, and differentiate them in reverse and forward mode."""
+"""Eager mode: the dispatcher that computes ops at once and records them for gradients."""

@@ -1,4 +1,4 @@
-"""PyTorch's import path for function transforms: derivatives, and modules as functions of parameters."""
+"""Function transforms under PyTorch's import path: derivatives, Jacobians, gradient checks, vectorized functions."""
 
 from graphc.autograd.transforms import grad, grad_and_value, jvp, linearize, vjp
 from graphc.control.vmap import vmap

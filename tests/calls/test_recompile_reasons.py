@@ -11,7 +11,7 @@ import pytest
 import graphc as gc
 from graphc import nn
 from graphc.calls.bindings import MOST_REWRITES
-from graphc.calls.guards import structure_differences
+from graphc.calls.recompile_reasons import structure_differences
 from graphc.nn import functional as F
 from graphc.tensors.structure import flatten
 

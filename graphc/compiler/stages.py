@@ -26,7 +26,7 @@ from graphc.codegen.schedule.steps import STEPS
 from graphc.codegen.schedule.threads.execution import Execution
 from graphc.compiler import cache
 from graphc.compiler.ready import target_spec
-from graphc.fusion.layout import LAYOUTS, possible_layouts
+from graphc.fusion.layout import possible_layouts
 from graphc.fusion.text import print_plan
 from graphc.fusion.vertical import FusionPlan
 from graphc.ir.graph.graph import Graph
@@ -35,7 +35,7 @@ from graphc.ir.graph.verify import foreign_ops
 from graphc.ir.kernel.statements import Program
 from graphc.ir.kernel.text import print_program
 from graphc.ir.kernel.verify import verify_program
-from graphc.lowering.program import lower_layouts, plan_graph
+from graphc.lowering.program import lower_graph, lower_layouts, plan_graph
 from graphc.passes.base import Pass
 from graphc.passes.pipeline import PIPELINE, run_passes
 
@@ -151,7 +151,7 @@ class Stages:
         # The estimate is that of the CPU's schedule, so GPUs use the plain layout only.
         layouts = () if is_gpu(self.target) else possible_layouts(graph, costs)
         if len(layouts) <= 1:
-            return lower_layouts(graph, LAYOUTS[:1], costs, self.fused)[0]
+            return lower_graph(graph, costs=costs, plan=self.fused)
         programs = dict(zip(layouts, lower_layouts(graph, layouts, costs, self.fused), strict=True))
         self.layouts = {layout: estimate(program, self._forms) for layout, program in programs.items()}
         return programs[min(layouts, key=self.layouts.__getitem__)]

@@ -31,14 +31,16 @@ from graphc.passes.shared_kernels import share_kernels
 from graphc.passes.updates import lying, stored_content, unmoved
 
 
-def lower_graph(graph: Graph, layout: str = LAYOUTS[0], costs: FusionCosts = DEFAULT.fusion) -> Program:
+def lower_graph(
+    graph: Graph, layout: str = LAYOUTS[0], costs: FusionCosts = DEFAULT.fusion, plan: FusionPlan | None = None
+) -> Program:
     """Lower a graph to a program of kernels over storages.
 
     Needs: an optimized, decomposed graph. Does: fuses; makes one kernel per group, with equal kernels shared; adds
     copies for outputs and written states that no kernel writes. Image temporaries are stored in ``layout`` (see
     fusion.layout); ``costs`` decide about fusion and row caches. Leaves: a Program without memory plan.
     """
-    return lower_layouts(graph, (layout,), costs)[0]
+    return lower_layouts(graph, (layout,), costs, plan)[0]
 
 
 def plan_graph(graph: Graph, costs: FusionCosts = DEFAULT.fusion) -> FusionPlan:

@@ -57,5 +57,5 @@ def test_kinds_are_letters_and_types():
     assert kinds_of("integral") == ({"i", "u"}, set())
     assert kinds_of(("bool", gc.int8)) == ({"b"}, {gc.int8})
     assert all(kinds_of(name)[0] == set(letters) for name, letters in KINDS.items())
-    with pytest.raises(DTypeError, match="no kind 'float'"):
+    with pytest.raises(DTypeError, match="unknown kind 'float'"):
         kinds_of("float")

@@ -45,6 +45,6 @@ def test_names_of_other_runners_lead_to_options_that_there_are():
     known = set()
     for name in ("run", "bench"):
         parser = Parser()
-        import_module(f"graphc.cli.{name}").add_to(parser)
+        import_module(f"graphc.cli.commands.{name}").add_to(parser)
         known |= {option for action in parser._actions for option in action.option_strings}
     assert set(ELSEWHERE.values()) <= known

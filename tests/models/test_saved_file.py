@@ -39,9 +39,9 @@ def test_the_content_of_a_file_decides(tmp_path: Path):
         ({"map_location": {"cuda:0": "cuda:1"}}, "loaded tensors are in host memory"),
         ({"map_location": lambda memory, place: 3}, "loaded tensors are in host memory"),
         ({"trust": True}, "is not a model file, which these options need"),
-        ({"trust": "cpu"}, r"trust is a bool, got 'cpu'\n  try    map_location='cpu'"),
-        ({"target": "avx2"}, "is no model file"),
-        ({"device": "cuda-emu"}, "is no model file"),
+        ({"trust": "cpu"}, r"trust is a bool, got 'cpu'\n  try    pass map_location='cpu'"),
+        ({"target": "avx2"}, "is not a model file"),
+        ({"device": "cuda-emu"}, "is not a model file"),
     ],
 )
 def test_what_there_is_not_is_refused(tmp_path: Path, options: dict[str, Any], message: str):

@@ -46,7 +46,7 @@ def test_wrong_arguments(tmp_path: Path):
     for depth in (0, "deep"):
         with pytest.raises(ArgumentError, match="depth is a whole number"):
             picture(graph, depth=depth)  # type: ignore[arg-type]  # pyright: ignore
-    with pytest.raises(ArgumentError, match="module is the Module that is drawn, got int"):
+    with pytest.raises(ArgumentError, match="module must be the Module of the picture, got int"):
         picture(graph, module=3)
     assert not os.listdir(tmp_path)
 
@@ -60,7 +60,7 @@ def test_graphs_of_compiled_functions_and_steps():
     for target, said in ((compiled, "function.variants[0].traced.graph"), (step, "step.graphs[0]")):
         with pytest.raises(ArgumentError) as caught:
             picture(target)
-        assert caught.value.remedy == f"picture({said}, path, module=model)"
+        assert caught.value.remedy == f"call picture({said}, path, module=model)"
     assert "weight" in picture(compiled.variants[0].traced.graph, module=compiled)
     assert "weight" in picture(step.graphs[0], module=model)
 

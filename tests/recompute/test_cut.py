@@ -36,7 +36,7 @@ def _training(layers=6, size=64):
 
 
 @pytest.fixture
-def found():
+def result():
     lifetimes = Lifetimes(_training())
     until = lifetimes.place[lifetimes.graph.outputs[0].node]
     return Recomputation(lifetimes, until, host_target().roofline)

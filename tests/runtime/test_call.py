@@ -192,7 +192,7 @@ def test_wrong_inputs_are_named(program: Executable, x, w, s):
     assert text == (
         "input 'x' has shape [7], axpy takes [6]\n"
         "  where  axpy(x: f32[6]) -> (y: f32[6])\n"
-        "  try    an array of that shape, or compile the model for this one"
+        "  try    pass an array of that shape, or compile the model for this one"
     )
     assert "shape [6,1]" in message(ShapeError, program, [x[:, None]], bound).replace(", ", ",")
     text = message(DTypeError, program, [x.astype(np.float64)], bound)

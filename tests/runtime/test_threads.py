@@ -212,5 +212,5 @@ def test_another_library_is_followed_unless_a_number_was_chosen(monkeypatch: pyt
 def test_operations_run_one_after_the_other():
     threads.set_num_interop_threads(4)
     assert threads.get_num_interop_threads() == 1
-    with pytest.raises(ArgumentError, match="0 is no number"):
+    with pytest.raises(ArgumentError, match="0 is not a number of threads"):
         threads.set_num_interop_threads(0)

@@ -22,7 +22,7 @@ def test_stretches_of_long_sums() -> None:
     verify_program(after)
     assert [(k.name, k.threads > 0) for k in after.kernels] == [("k0_parts", True), ("k0", False)]
     assert [s.cls for s in after.storages] == ["input", "input", "output", "temp"]
-    assert found.changed and "stretches" in found.reasons[0]
+    assert found.changed and "segments" in found.reasons[0]
     random = np.random.default_rng(3)
     given = [random.normal(size=s).astype(np.float32) for s in shapes]
     (a,), (b,) = run_program(program, given), run_program(after, given)

@@ -59,7 +59,7 @@ def test_a_histogram_of_equal_elements():
 
 
 def test_unknown_kinds():
-    with pytest.raises(AttributeValueError, match="no statistics 'median'"):
+    with pytest.raises(AttributeValueError, match="unknown statistic 'median'"):
         statistics(gc.ones(3), kinds="mean median")
 
 

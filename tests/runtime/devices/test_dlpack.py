@@ -36,7 +36,7 @@ def test_memory_lives_as_long_as_it_is_shared():
     theirs = np.from_dlpack(from_host(device, np.arange(5)))
     assert device.memory_stats().allocated >= 40 and theirs.tolist() == [0, 1, 2, 3, 4]
     del theirs
-    assert not dlpack._given
+    assert not dlpack._exported
 
 
 def test_kinds_of_devices():

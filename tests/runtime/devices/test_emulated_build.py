@@ -69,7 +69,7 @@ def test_a_folder_that_others_can_write_to_is_not_used(tmp_path):
 
 
 def test_libraries_are_kept_where_somebody_wants_them(tmp_path, monkeypatch):
-    monkeypatch.setattr(emulated_build, "_wanted", [])
+    monkeypatch.setattr(emulated_build, "_chosen_folders", [])
     emulated_build.keep_in(tmp_path / "kept")
     assert emulated_build._folder.__wrapped__() == tmp_path / "kept"
     (tmp_path / "kept").chmod(0o777)

@@ -255,7 +255,7 @@ def test_arrays_are_no_tensors():
         with pytest.raises(ArgumentError, match=r"numpy\.ndarray is no tensor\n  from .*\n  try    pass a tensor"):
             module(np.ones((1, 1, 2, 2), np.float32))
     with pytest.raises(
-        ArgumentError, match=r"Linear, argument 0: list is no tensor\n  from   inner, .*\n  try    graphc"
+        ArgumentError, match=r"Linear, argument 0: list is no tensor\n  from   inner, .*\n  try    pass a tensor"
     ):
         Outer()([1.0, 2.0, 3.0])
     with pytest.raises(AttributeError, match="no attribute 'other'") as caught:

@@ -68,12 +68,12 @@ class CheckedProgram(TorchProgram):
         arguments = self._graph_arguments(args)
         fault = reduce.fault_of(self.graph, arguments)
         if fault is not None:
-            return f"{reduce.report(self.graph, arguments, fault)} shows it", Location()
+            return f"{reduce.report(self.graph, arguments, fault)} reproduces it", Location()
         search = _FaultSearch(self._module)
         with torch.no_grad():
             search.run(*args)
         if search.path is not None:
-            return f"{search.path} shows it", search.location
+            return f"{search.path} reproduces it", search.location
         path = reduce.written(self.graph, arguments, "the results are not PyTorch's")
         return f"no operator by itself differs, the graph is {path}", Location()
 

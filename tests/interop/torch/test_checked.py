@@ -44,7 +44,7 @@ def calls(count: int = 2, call: Any = model, **options: Any) -> list[str]:
 
 def shown(text: str) -> int:
     """Runs the program that a warning names."""
-    path = re.search(r"(\S+\.py) shows it", text)
+    path = re.search(r"(\S+\.py) reproduces it", text)
     assert path is not None, text
     with pytest.raises(SystemExit) as ended:
         runpy.run_path(path[1], run_name="__main__")
@@ -68,7 +68,7 @@ def test_a_fault_of_a_pass_is_shown_and_pytorch_takes_over(monkeypatch: pytest.M
     monkeypatch.setattr(stages, "run_passes", wrong)
     (text,) = calls()
     assert "graphc's results differ from PyTorch's: " in text and "PyTorch computes this graph from now on" in text
-    path = Path(text.partition("; ")[2].split(" shows it")[0])
+    path = Path(text.partition("; ")[2].split(" reproduces it")[0])
     assert "maximum" in path.read_text() and "exp(" not in path.read_text()
     assert shown(text) == 1
     monkeypatch.undo()
@@ -79,7 +79,7 @@ def test_a_fault_of_a_rule_is_shown_with_the_line(monkeypatch: pytest.MonkeyPatc
     right = registry.TABLE["aten.sin.default"]
     monkeypatch.setitem(registry.TABLE, "aten.sin.default", lambda x: right(x) * 2)
     (text,) = calls()
-    assert "aten_sin_default.py shows it" in text and "return torch.maximum(x.sin()" in text
+    assert "aten_sin_default.py reproduces it" in text and "return torch.maximum(x.sin()" in text
     assert shown(text) == 1
 
 

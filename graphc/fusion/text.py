@@ -21,17 +21,16 @@ _REFUSAL = re.compile(r"not (%\S+) in (%\S+): (\w+)")
 
 
 def print_plan(plan: FusionPlan) -> str:
-    """Return the text of a plan: the graph, then one line per group: its kind, its domain, reduced axes, the nodes by
+    r"""Return the text of a plan: the graph, then one line per group: its kind, its domain, reduced axes, the nodes by
     their first results, and the stored values. ``offset`` names views whose operands are computed at their place, and
     ``not %value in %reader: REASON`` says why a value is stored instead of computed in its reader.
 
     Example:
         >>> import graphc as gc
         >>> from graphc.compiler.stages import Stages
-        >>> print(Stages(gc.trace(lambda x: (x * 2).sum(), gc.zeros(3))).text("fused").partition("plan")[2].strip())
-        {
-          row [3] axes [0]: %mul %sum -> %sum
-        }
+        >>> text = Stages(gc.trace(lambda x: (x * 2).sum(), gc.zeros(3))).text("fused")
+        >>> text.partition("plan {")[2].strip("\n }")
+        'row [3] axes [0]: %mul %sum -> %sum'
     """
     lines = [print_graph(plan.graph).rstrip("\n"), "", _HEAD]
     lines += [f"  {_print_group(group)}" for group in plan.groups]

@@ -202,7 +202,7 @@ def test_every_stage_of_a_gpu_has_a_text(tmp_path, monkeypatch):
     stages = compiled.stages
     assert stages.names == GPU_STAGES
     assert 'extern "C" __global__' in stages.text("cuda")
-    assert {f.suffix for f in next(tmp_path.iterdir()).iterdir()} == {".gc", ".gck", ".cu"}
+    assert {f.suffix for f in next(tmp_path.iterdir()).iterdir()} == {".gc", ".gcp", ".gck", ".cu"}
     for name in GPU_PASSES:
         assert stages.text(name)
     with pytest.raises(ArgumentError, match="llvm"):

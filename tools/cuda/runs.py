@@ -161,7 +161,10 @@ def distance_of(result: np.ndarray, reference: np.ndarray) -> float:
 
 
 def _parts(array: np.ndarray) -> np.ndarray:
-    """Return the real and imaginary parts of complex numbers in an additional dimension; other arrays unchanged."""
+    """Return the real and imaginary parts of complex numbers in an additional dimension, packed elements (pairs of
+    bf16, quads of int8) as unsigned integers, and other arrays unchanged."""
+    if array.dtype.kind == "V":
+        return np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}")
     return np.stack([np.real(array), np.imag(array)], -1) if array.dtype.kind == "c" else array
 
 

@@ -80,7 +80,7 @@ def _nest(c: LowerContext, a: OperandRef, complete: bool) -> None:
             same = nest.index(i, int32).eq(nest.index(j, int32))
             w.store(i, j + n, nest.select(same, nest.const(1, a.dtype), 0))
         with nest.loop(min(m, n), "serial") as k:
-            _reflect(w, k, m, w.columns - 1)
+            _reflect(w, k, m, n + m)
         with nest.loops((m, inner)) as (i, j):
             c.store((*at, i, j), w.load(j, i + n))
         with nest.loops((m, n)) as (i, j):

@@ -13,7 +13,7 @@ COMPUTE, REDUCTIONS = 0, 1
 
 
 def chrome_trace(name: str, ranks: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return the events of a step that all ranks have recorded (scaling_plan.recorded_step) on one clock, in
+    """Return the events of a step that all ranks have recorded (bucket_plan.recorded_step) on one clock, in
     microseconds from the first beginning. The format: Trace Event Format, Google, events of phase X (complete) and M
     (metadata)."""
     zero = min(rank["begin"] for rank in ranks)

@@ -28,8 +28,8 @@ class RecompileCount:
         self._keys: list[Key] = []
 
     def note(self, key: tuple[Any, ...], stacklevel: int) -> None:
-        """Count a program for ``key``, the fields of guards.Key. ``stacklevel`` locates the call of the function, seen
-        from the caller.
+        """Count a program for ``key``, the fields of calls.recompile_reasons.Key. ``stacklevel`` locates the call of
+        the function, seen from the caller.
         """
         most = config.read().warn_programs
         if self._has_warned or most <= 0:

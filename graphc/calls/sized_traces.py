@@ -51,8 +51,8 @@ class SizedCall(NamedTuple):
         return SizedCall(patterns, sizes, bound, [tuple([at(n, values) for n in s]) for s in patterns.shapes])
 
     def key(self, key: tuple[Any, ...], program: bool = False) -> tuple[Any, ...]:
-        """Return the key of a call (see guards.Key) with patterns instead of shapes. With ``program``, substitute
-        common sizes.
+        """Return the key of a call (see calls.recompile_reasons.Key) with patterns instead of shapes. With ``program``,
+        substitute common sizes.
         """
         shape, leaves, *rest = key
         shapes = self.shapes if program else self.patterns.shapes

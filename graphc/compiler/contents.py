@@ -1,6 +1,6 @@
 """Detection of changed arrays by their contents, so that writes of any kind are noticed.
 
-Contents are compared by universal hashes (see codegen.native.contents), which reads all bytes. Where the system reports
+Contents are compared by universal hashes (see codegen.door.contents), which reads all bytes. Where the system reports
 written pages (see runtime.written_pages), large contents that stayed unchanged for some looks are read again only after
 some of their pages were written.
 """

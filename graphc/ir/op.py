@@ -61,12 +61,12 @@ class Trait(Flag):
     LOOP = auto()
     """Applies the graph in its attribute ``body`` ``length`` times, backwards with ``reverse``. The first ``carries``
     operands are the carries of the first step, and the first results those of the last one; each step takes a slice of
-    the next ``sequences`` operands; all steps share the others. See ops.loop."""
+    the next ``sequences`` operands; all steps share the others. See ops.flow.loop."""
     BRANCH = auto()
     """Applies one of the graphs in its attributes ``then`` and ``otherwise`` to the operands after the first, which is
-    the condition. See ops.branch."""
+    the condition. See ops.flow.branch."""
     WHILE = auto()
-    """Applies the graph in its attribute ``body`` as long as the graph in ``test`` returns true. See ops.while_loop."""
+    """Applies the graph in its attribute ``body`` while the graph in ``test`` returns true. See ops.flow.while_loop."""
     RECOMPUTED = auto()
     """The result may be modified before a backward pass; its rules then get it recomputed from the operands."""
     WAITS = auto()

@@ -8,7 +8,7 @@ from math import prod
 from graphc.base.dtypes import DType
 
 Dim = int
-"""A dimension: an int, or a ``Size`` of named dimensions, whose value may differ in each call (base.size)."""
+"""A dimension: an int, or a ``Size`` of named dimensions, whose value may differ in each call (base.sizes.size)."""
 
 
 @dataclass(frozen=True)

@@ -350,7 +350,7 @@ def load(
 def make_model(
     stored: Artifact, machine: str, trust: bool = False, trainable: bool = False, weights: Any = None
 ) -> LoadedModel:
-    """Return a callable model of a file's content. ``machine`` names the place where it runs (see compiled.machine)."""
+    """Return a callable model of a file's content. ``machine`` names the place where it runs (see calls.machine)."""
     if trainable and all(e.spec.derivative is None for e in stored.entries):
         raise GradientError(
             f"the file of {stored.manifest.name} holds no derivative, so its parameters get no gradients",

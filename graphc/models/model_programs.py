@@ -65,7 +65,7 @@ class Programs:
     """Makes the programs of a model's entries."""
 
     def __init__(self, stored: Artifact, state: ModelState, machine: str, trust: bool):
-        """``machine`` names where programs run (see compiled.machine). ``trust`` allows code from the file."""
+        """``machine`` names where programs run (see calls.machine). ``trust`` allows code from the file."""
         self.stored, self.state = stored, state
         self.machine = machine
         self._trust = trust and not is_device(machine)

@@ -68,7 +68,7 @@ class ProgramsBySizes:
     """Programs of a model, each for one size of every dimension. The least recently used are dropped."""
 
     def __init__(self, spec: EntrySpec, graph: Graph, state: ModelState, machine: str):
-        """``graph`` is the graph of the file. ``machine`` names the place where programs run (see compiled.machine)."""
+        """``graph`` is the graph of the file. ``machine`` names the place where programs run (see calls.machine)."""
         self.spec = spec
         self.seconds: dict[str, float] = {}
         """Seconds of each stage of the last compilation."""

@@ -46,7 +46,7 @@ PRECISIONS = {
 - ``int4_dot``: the same, with rows of the other operand quantized to int8.
 """
 NIBBLES = ("int4", "int4_dot")
-"""Precisions that store words of 4-bit codes (see ops.nibble_product)."""
+"""Precisions that store words of 4-bit codes (see ops.contraction.nibble_product)."""
 SMALLEST = 4096
 """Elements of the smallest weight that is stored narrow."""
 SCALE = ".scale"

@@ -22,7 +22,7 @@ class MergeScans:
     """Merge scans over the same operands whose carries are equal.
 
     Needs: any valid graph. Does: joins a scan and the second run of its step that provides intermediate values for the
-    gradient (see ops.loop). Leaves: one scan whose step returns the results of both.
+    gradient (see ops.flow.loop). Leaves: one scan whose step returns the results of both.
 
         %a, %b = scan(%c, %x) {body: new, y}
         %d, %e = scan(%c, %x) {body: new, z}   ->   %a, %b, %e = scan(%c, %x) {body: new, y, z}

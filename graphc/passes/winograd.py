@@ -33,7 +33,7 @@ _TILES, _KERNEL = (2, 4), 3
 
 @dataclass(frozen=True)
 class Winograd:
-    """Compute convolutions with 4 multiplications where the direct sum takes 9, by the transforms of ops.winograd.
+    """Compute convolutions with 4 multiplications instead of 9, by the transforms of ops.contraction.winograd.
 
     Needs: canonical form with padding in nodes of its own, after constant folding. Does: turns a 3x3 convolution with
     stride and groups of 1 into transform, product, transform where the estimate is lower; constant weights are

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import re
+import tokenize
+from collections.abc import Iterator
 from functools import reduce
 from importlib import import_module
 from importlib.util import find_spec
@@ -80,6 +83,36 @@ def test_paths_and_links_lead_somewhere(page: str):
 @pytest.mark.parametrize("page", OF_CODE)
 def test_modules_and_what_they_hold_are_there(page: str):
     assert missing_names(read(page)) == []
+
+
+def texts_of(source: str) -> Iterator[str]:
+    """Yield the comments and the triple-quoted strings of a Python file."""
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        is_text = token.type == tokenize.STRING and token.string.startswith(('"""', 'r"""'))
+        if is_text or token.type == tokenize.COMMENT:
+            yield token.string
+
+
+def stale_names(source: str) -> list[str]:
+    """Dotted names in comments and docstrings that start with a package of graphc and are no module or member of one.
+    Packages of which examples have variables of the same name are left out."""
+    packages = {path.parent.name for path in (ROOT / "graphc").glob("*/__init__.py")} - {"data", "nn", "signal"}
+    names = re.compile(rf"(?<![\w./\"'])(?:{'|'.join(sorted(packages))})(?:\.\w+)+(?![\w(])")
+    return [name for text in texts_of(source) for name in names.findall(text) if not resolves(name)]
+
+
+@pytest.mark.parametrize("folder", ["graphc", "tools", "benchmarks"])
+def test_comments_and_docstrings_name_what_is_there(folder: str):
+    paths = sorted((ROOT / folder).rglob("*.py"))
+    stale = {path.relative_to(ROOT).as_posix(): stale_names(path.read_text(encoding="utf-8")) for path in paths}
+    assert {path: names for path, names in stale.items() if names} == {}
+
+
+def test_stale_names_in_comments_and_docstrings_are_found():
+    assert stale_names('"""See ops.loop and ``calls.function.compile``."""\nx = 1  # as guards.Key\n') == [
+        "ops.loop",
+        "guards.Key",
+    ]
 
 
 def test_what_is_not_there_is_noticed():

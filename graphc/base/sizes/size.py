@@ -55,8 +55,8 @@ class Size:
 
     Two sizes are equal if their normal forms are, hence for all values of their dimensions. Other comparisons are
     answered if the ranges of the dimensions decide them. Otherwise a trace answers them for the hints and records an
-    assumption (base.assumptions); outside of a trace they raise UndecidedSize. ``isinstance`` sees an int. C code that
-    would read the number calls ``__index__``, and so assumes or raises too.
+    assumption (base.sizes.assumptions); outside of a trace they raise UndecidedSize. ``isinstance`` sees an int. C code
+    that would read the number calls ``__index__``, and so assumes or raises too.
     """
 
     __slots__ = ("_hash", "terms")

@@ -23,4 +23,4 @@ class Asker(Protocol):
 
 
 asker: ContextVar[Asker | None] = ContextVar("graphc_size_questions", default=None)
-"""The current resolver; see base.assumptions."""
+"""The current resolver; see base.sizes.assumptions."""

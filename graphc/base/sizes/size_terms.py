@@ -56,7 +56,7 @@ class Quotient:
     """Atom of sizes: ``floor(operand / divisor)`` that could not be simplified; equal quotients have the same form."""
 
     operand: Any
-    """Size (see base.size) or int."""
+    """Size (see base.sizes.size) or int."""
     divisor: Any
     """Size or int."""
 

@@ -6,7 +6,7 @@ from typing import Any
 
 
 def text_of(terms: Any) -> str:
-    """Return the text of the terms of a size (see base.size)."""
+    """Return the text of the terms of a size (see base.sizes.size)."""
     return " + ".join(_term_text(monomial, coefficient) for monomial, coefficient in terms).replace("+ -", "- ")
 
 

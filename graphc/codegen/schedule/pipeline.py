@@ -51,7 +51,7 @@ PIPELINE: tuple[ProgramPass, ...] = (
     # Threads poll at barriers.
     Polls(),
 )
-"""Passes of ``schedule``, from first to last; ``nests`` runs ``steps.STEPS`` on every kernel."""
+"""Passes of ``schedule``, from first to last; ``nests`` runs ``codegen.schedule.steps.STEPS`` on every kernel."""
 
 
 def passes_until(name: str) -> tuple[ProgramPass, ...]:

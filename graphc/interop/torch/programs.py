@@ -38,8 +38,8 @@ def programs_of(examples: Sequence[Any], names: Sequence[str], make: Make) -> Ca
 class Programs:
     """Programs of a graph with named dimensions.
 
-    No guard of Dynamo checks the assumptions of a trace about sizes (see base.assumptions). Each call therefore selects
-    a program whose assumptions hold for its sizes. Sizes have a program of their own where no general program can be
+    No guard of Dynamo checks the assumptions of a trace about sizes (see base.sizes.assumptions). Each call therefore
+    selects a program whose assumptions hold for its sizes. Sizes have a program of their own where no general program can be
     made, and where they lie outside the range of a dimension (negative numbers).
     """
 

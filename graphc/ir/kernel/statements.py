@@ -213,7 +213,7 @@ class Kernel:
     host: int = -1
     """Number of the Python function that a call of the kernel runs; -1 for a nest. The body of such a kernel is empty:
     the function reads the ``in`` buffers and fills the ``out`` ones; the first of either kind is a token (see
-    ops.host)."""
+    ops.effects.host)."""
 
     def buffer(self, name: str) -> Buffer:
         """Return the buffer of that name."""

@@ -39,8 +39,8 @@ class Programs:
     """Programs of a graph with named dimensions.
 
     No guard of Dynamo checks the assumptions of a trace about sizes (see base.sizes.assumptions). Each call therefore
-    selects a program whose assumptions hold for its sizes. Sizes have a program of their own where no general program can be
-    made, and where they lie outside the range of a dimension (negative numbers).
+    selects a program whose assumptions hold for its sizes. Sizes have a program of their own where no general program
+    can be made, and where they lie outside the range of a dimension (negative numbers).
     """
 
     def __init__(self, patterns: ShapePatterns, make: Make):

@@ -66,22 +66,15 @@ def _unary(function: Any) -> Any:
     return method
 
 
-def _two(function: Any) -> Any:
-    def method(self: Any, other: Any) -> Any:
-        return function(self, other)
-
-    method.__doc__ = function.__doc__
-    return method
-
-
-def _two_named(function: Any, op: str, name: str) -> Any:
-    """Return ``_two(function)`` for an op whose name differs from the method's, which errors use."""
+def _two(function: Any, op: str = "", name: str = "") -> Any:
+    """Return a method of two operands. Errors say ``name`` for the op ``op``, where the two differ."""
 
     def method(self: Any, other: Any) -> Any:
         try:
             return function(self, other)
         except GraphcError as error:
-            name_in_error(error, op, name)
+            if name:
+                name_in_error(error, op, name)
             raise
 
     method.__doc__ = function.__doc__
@@ -195,15 +188,15 @@ class Arithmetic(Elementary, Ordering, Algebra):
     add = _scaled(ew.add, "Add ``alpha * other``.")
     sub = subtract = _scaled(ew.sub, "Subtract ``alpha * other``.")
     mul = multiply = _two(ew.mul)
-    floor_divide = _two_named(ew.floor_div, "floor_div", "floor_divide")
-    remainder = _two_named(ew.mod, "mod", "remainder")
+    floor_divide = _two(ew.floor_div, "floor_div", "floor_divide")
+    remainder = _two(ew.mod, "mod", "remainder")
     maximum = _two(ew.maximum)
     minimum = _two(ew.minimum)
     eq, ne = _two(ew.eq), _two(ew.ne)
     lt, le, gt, ge = _two(ew.lt), _two(ew.le), _two(ew.gt), _two(ew.ge)
     logical_and, logical_or, logical_xor = _two(ew.logical_and), _two(ew.logical_or), _two(ew.logical_xor)
     bitwise_and, bitwise_or, bitwise_xor = (
-        _two_named(getattr(ew, f"bit_{n}"), f"bit_{n}", f"bitwise_{n}") for n in ("and", "or", "xor")
+        _two(getattr(ew, f"bit_{n}"), f"bit_{n}", f"bitwise_{n}") for n in ("and", "or", "xor")
     )
     logical_not, bitwise_not = _unary(ew.logical_not), _unary(ew.bit_not)
     neg, abs, reciprocal = _unary(ew.neg), _unary(ew.abs), _unary(ew.reciprocal)

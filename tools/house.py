@@ -33,7 +33,7 @@ assert registry.FAMILIES, "the names of all ops"
 
 SEE_OPS = (
     *("passes", "fusion", "lowering", "compiler", "eager", "tracing", "calls", "pages"),
-    *("tape", "cli", "ir/graph"),
+    *("tape", "cli", "ir/graph", "steps", "models", "checks", "recompute", "control", "guards"),
 )
 """Packages that see graphs: they must treat an op by its definition, not by its name. In all other packages, words that
 are names of ops mean methods of tensors or operations of kernels."""
@@ -52,11 +52,11 @@ REWRITES = (
 )
 """Modules of passes with rewrite rules and their conditions: such a rule turns one pattern of ops into another, so it
 names them."""
-CHOOSE = ("fusion", "codegen/schedule")
+CHOOSE = ("fusion", "recompute", "codegen/schedule")
 """Packages that choose between ways to compile by prices and thresholds."""
 FORMULAS = "codegen/schedule/expansion"
 """Numbers of formulas choose nothing."""
-COMPILE = ("ir", "passes", "fusion", "lowering", "codegen", "compiler")
+COMPILE = ("ir", "passes", "fusion", "lowering", "codegen", "compiler", "recompute", "checks")
 """Packages that compile."""
 RETIRED = {
     **dict.fromkeys(("team", "teams", "meet", "meets", "meetings"), "thread plan, barrier"),

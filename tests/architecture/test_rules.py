@@ -59,6 +59,7 @@ def test_upward_imports_are_found(path: str, line: str, floor: str):
         ("graphc/nn/functional/linear.py", "from graphc.nn import module"),
         ("graphc/__main__.py", "from graphc.cli.main import main"),
         ("graphc/func.py", "from graphc.autograd.transforms import grad"),
+        ("graphc/view.py", "from graphc.pages.model_page import page"),
     ],
 )
 def test_downward_imports_pass(path: str, line: str):

@@ -18,6 +18,11 @@ X, T = (graphc.from_numpy(RNG.uniform(0.2, 0.9, (3, 4))) for _ in range(2))
 STEP = 1e-6
 
 
+def test_the_known_path_has_what_users_name():
+    assert graphc.autograd.forward_ad is forward_ad
+    assert set(forward_ad.__all__) == {"UnpackedDualTensor", "dual_level", "make_dual", "unpack_dual"}
+
+
 def pushed(function, x, t):
     with forward_ad.dual_level():
         return forward_ad.unpack_dual(function(forward_ad.make_dual(x, t))).tangent

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import graphc
-from graphc.autograd import Function, Variable, gradcheck, gradgradcheck, once_differentiable
+from graphc.autograd import Function, Variable, function, gradcheck, gradgradcheck, once_differentiable
 from graphc.errors import ArgumentError, GradientError
 
 
@@ -355,6 +355,11 @@ def test_a_gradient_of_the_broadcast_shape_is_summed():
     x = graphc.ones(2, 1, requires_grad=True)
     Spread.apply(x).sum().backward()
     assert x.grad.tolist() == [[12], [12]]
+
+
+def test_the_known_path_has_what_users_name():
+    assert graphc.autograd.function is function
+    assert set(function.__all__) == {"Function", "once_differentiable"}
 
 
 def test_every_tensor_is_a_variable():

@@ -57,6 +57,10 @@ def test_foreign_types_are_refused_with_the_known_names(value: object):
     assert caught.value.remedy == f"use one of {names}"
 
 
+def test_names_lead_to_types():
+    assert dtypes.BY_NAME["f32"] is dtypes.float32
+
+
 def test_promotion_is_symmetric_and_keeps_equal_types():
     for a, b in itertools.product(EVERY, repeat=2):
         assert promote(a, b) is promote(b, a)

@@ -93,7 +93,7 @@ def test_a_model_without_one_program_for_all_sizes_is_refused(tmp_path: Path, mo
 
     monkeypatch.setattr(entries, "Stages", Failing)
     batch = graphc.Dim("batch", max=8)
-    with pytest.raises(CompileError, match=r"one program for all sizes of batch, and(.|\n)*it depends"):
+    with pytest.raises(CompileError, match=r"one program for all sizes of batch, and \S+ has none: it depends"):
         build_library(policy(), graphc.rand(1, 17), path=tmp_path / "net.so", dims=[(batch,)])
 
 

@@ -42,7 +42,7 @@ def test_a_file_made_by_hand(tmp_path: Path):
         ({"count": 7}, "ends inside of storage '0' of 7 elements"),
         ({"count": 1 << 60}, "ends inside of storage"),
         ({"count": -1}, "ends inside of storage"),
-        ({"count": 5}, "elements of"),
+        ({"count": 5}, "storage '0' has 20 bytes, but 6 elements of 4 bytes"),
         ({"data": b""}, "ends inside of storage"),
         ({"keys": ()}, "not those of its tensors"),
         ({"keys": ("0", "1")}, "not those of its tensors"),

@@ -295,7 +295,7 @@ def test_a_plan_that_is_damaged_is_not_taken(disk: cache.Cache, section: str):
     disk.store(key(1), entry())
     parts = {"key": key(1).encode(), **cache._sections(on_device()), section: b"\xff"}
     container.write_sections(disk.path(key(1)), {name: [part] for name, part in parts.items()})
-    with pytest.warns(RuntimeWarning, match="does not work"):
+    with pytest.warns(RuntimeWarning, match="the cache of compiled programs does not work"):
         assert disk.load(key(1), TARGET) is None
     assert not disk.path(key(1)).exists()
 

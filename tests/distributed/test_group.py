@@ -37,7 +37,8 @@ def test_a_process_without_a_launcher_is_one_by_itself():
 
 @pytest.mark.parametrize("timeout", [0, -1.0, math.nan])
 def test_a_timeout_that_is_no_number_of_seconds_is_refused(timeout: float):
-    with pytest.raises(ArgumentError, match=r"must be a positive number of seconds, got .*\n  try    pass timeout=600"):
+    message = rf"init: timeout must be a positive number of seconds, got {timeout!r}\n  try    pass timeout=600"
+    with pytest.raises(ArgumentError, match=message):
         distributed.init(timeout=timeout)
 
 

@@ -125,6 +125,7 @@ def test_what_is_not_there_is_noticed():
     ]
     assert missing_names("`ops.movement.shape` `graphc.ops.movement.shape.pad` `ops.movement.shape.pad(x)` `a.b`") == []
     assert missing_names("`ops.shapes` `ops.shape.pads`") == ["ops.shapes", "ops.shape.pads"]
+    assert missing_names("`ops.shapes` `ops.movement.shape.pads`") == ["ops.shapes", "ops.movement.shape.pads"]
 
 
 def test_rules_name_what_is_there():
@@ -133,6 +134,12 @@ def test_rules_name_what_is_there():
     assert [path for path in named if not (ROOT / path).exists()] == []
 
 
+def links_of(*pages: str) -> set[str]:
+    return {link for page in pages for link in _LINK.findall(read(f"docs/{page}.md"))}
+
+
 def test_every_page_is_linked_from_the_first_one():
-    linked = {link for page in ("index", "cli", "architecture") for link in _LINK.findall(read(f"docs/{page}.md"))}
-    assert {page.removeprefix("docs/") for page in PAGES if page.startswith("docs/")} - linked == {"index.md"}
+    pages = {page.removeprefix("docs/") for page in PAGES if page.startswith("docs/")}
+    inside = {page for page in pages if page.startswith("inside/")}
+    assert pages - inside - links_of("index", "cli") == {"index.md"}
+    assert inside - links_of("architecture") == set()

@@ -132,12 +132,12 @@ OTHERS = [
             {"entries": (dataclasses.replace(ENCODE, golden=(SampleSpec((), ("1",)),)),)},
             "has not its number of inputs and outputs",
         ),
-        ({"entries": (dataclasses.replace(ENCODE, writes=("w",)),)}, "that are not marked as free"),
+        ({"entries": (dataclasses.replace(ENCODE, writes=("w",)),)}, "writes tensors that are not marked as free"),
         ({"tensors": (*TENSORS, TENSORS[0])}, "two tensors have the same name"),
         *(({"entries": (ENCODE, other, *PARTS)}, "'decode' is inconsistent: the") for other in OTHERS),
         (
             {"entries": (ENCODE, DECODE, PARTS[0], dataclasses.replace(PARTS[1], inputs=(X, REST, Y)))},
-            "has other inputs",
+            "the backward entry has other inputs than residuals, inputs and gradients",
         ),
         (
             {"entries": (ENCODE, DECODE, PARTS[0], dataclasses.replace(PARTS[1], outputs=(Y,)))},

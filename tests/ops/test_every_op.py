@@ -137,8 +137,9 @@ def assert_agree(got: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -> N
 def test_every_family_is_registered():
     folder = Path(graphc.ops.registry.__file__).parent
     files = [path for path in folder.rglob("*.py") if path.stem != "define_op"]
-    defining = {path.stem for path in files if re.search(r"(=|return) define\(", path.read_text("utf-8"))}
-    assert defining == {family.__name__.rpartition(".")[2] for family in graphc.ops.registry.FAMILIES}
+    defining = [path for path in files if re.search(r"(=|return) define\(", path.read_text("utf-8"))]
+    names = {path.relative_to(folder).with_suffix("").as_posix().replace("/", ".") for path in defining}
+    assert names == {family.__name__.removeprefix("graphc.ops.") for family in graphc.ops.registry.FAMILIES}
 
 
 @pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)

@@ -50,7 +50,18 @@ def test_compiled_training_agrees_with_eager_training():
         np.testing.assert_allclose(p.detach().numpy(), q.detach().numpy(), rtol=1e-3, atol=1e-5)
 
 
-@pytest.mark.parametrize("options", [{"beta2_decay": 0.1}, {"d": 0.5}, {"eps": (-1.0, 1.0)}, {"lr": -1.0}])
-def test_wrong_options(options: dict):
-    with pytest.raises(AttributeValueError, match="must be"):
+RANGES = "must be at most 0, d .* at least 1, eps .* at least 0"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"beta2_decay": 0.1}, RANGES),
+        ({"d": 0.5}, RANGES),
+        ({"eps": (-1.0, 1.0)}, RANGES),
+        ({"lr": -1.0}, "lr must be 0 or more, got -1"),
+    ],
+)
+def test_wrong_options(options: dict, message: str):
+    with pytest.raises(AttributeValueError, match=message):
         Adafactor(parameters(), **options)

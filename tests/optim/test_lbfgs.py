@@ -105,5 +105,5 @@ def test_wrong_uses():
         graphc.compile_step(net, nn.functional.mse_loss, optimizer)(graphc.ones(1, 2), graphc.ones(1, 1))
     with pytest.raises(AttributeValueError, match="single group"):
         LBFGS([{"params": [net.weight]}, {"params": [net.bias]}])
-    with pytest.raises(AttributeValueError, match="must be None or 'strong_wolfe'"):
+    with pytest.raises(AttributeValueError, match="must be None or 'strong_wolfe', got 'wolfe'"):
         LBFGS(net.parameters(), line_search_fn="wolfe")

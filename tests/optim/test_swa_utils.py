@@ -86,7 +86,7 @@ def test_wrong_uses():
     one = swa_utils.get_swa_avg_fn()
     with pytest.raises(ArgumentError, match="only one of avg_fn and multi_avg_fn"):
         swa_utils.AveragedModel(net, avg_fn=one, multi_avg_fn=swa_utils.get_swa_multi_avg_fn())
-    with pytest.raises(AttributeValueError, match="decay must be between"):
+    with pytest.raises(AttributeValueError, match="decay must be between 0 and 1, got 2"):
         swa_utils.get_ema_avg_fn(2)
     optimizer = graphc.optim.SGD(net.parameters(), lr=0.1)
     for options in ({"anneal_strategy": "square"}, {"anneal_epochs": -1}, {"swa_lr": [0.1, 0.2]}):

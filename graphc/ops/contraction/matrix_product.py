@@ -285,7 +285,12 @@ i8_quads = define(
         plain(np.array([[np.nan, np.inf, 0.5, -0.5]], np.float32), np.ones((1, 1), np.float32)),
     ],
     error_samples=(
-        ErrorSample((TensorType(float32, (2, 6)), TensorType(float32, (2, 1))), "cannot make quads", {}, ShapeError),
+        ErrorSample(
+            (TensorType(float32, (2, 6)), TensorType(float32, (2, 1))),
+            "cannot make quads of f32[2,6] with factors f32[2,1]",
+            {},
+            ShapeError,
+        ),
         ErrorSample((TensorType(float32, (2, 8)), TensorType(float64, (2, 1))), "f64 (operand 1)", {}, DTypeError),
     ),
 )

@@ -19,7 +19,7 @@ def test_every_field_is_replaced_by_its_offset():
     assert text == emit_tensor_call(LAYOUT, host_target())
     moved = emit_tensor_call({**LAYOUT, "View.strides": 1234}, host_target())
     assert moved != text and moved.count("i64 1234") == 1
-    with pytest.raises(KeyError, match=r"Argument\.address"):
+    with pytest.raises(KeyError, match=r"TensorArgument\.address"):
         emit_tensor_call({k: v for k, v in LAYOUT.items() if k != "TensorArgument.address"}, host_target())
 
 

@@ -77,6 +77,14 @@ def test_tensors_that_a_call_does_not_use_stay_tensors():
     assert call["ignored"] is unused and isinstance(call["x"], Value)
 
 
+def test_arguments_that_are_none_stay_none():
+    (call,) = calls(lambda x: F.instance_norm(x, running_mean=None), gc.ones(1, 2, 4), watched=[F.instance_norm])
+    assert call["running_mean"] is None
+    attention = F.scaled_dot_product_attention
+    (call,) = calls(lambda x: attention(x, x, x, None), gc.ones(2, 3), watched=[attention])
+    assert call["attn_mask"] is None
+
+
 def test_what_is_written_in_place_has_the_value_of_before():
     def function(x: Any) -> Any:
         y = x + 1

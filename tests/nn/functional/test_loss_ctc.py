@@ -86,9 +86,9 @@ def test_wrong_uses():
         (
             (logs, targets, [6, 6], [3, 3, 3]),
             ShapeError,
-            "input_lengths must have one number for each of 3",
+            "input_lengths must have one number for each of 3 sequences, got 2",
         ),
-        ((logs, targets[:2], [6, 6, 6], [3, 3, 3]), ShapeError, r"targets \[2, 3\] do not fit a batch of 3"),
+        ((logs, targets[:2], [6, 6, 6], [3, 3, 3]), ShapeError, r"targets \[2, 3\] do not fit a batch of 3 sequences"),
         ((logs, targets.reshape(-1), [6, 6, 6], [3, 3, 1]), ShapeError, r"targets \[9\] do not fit lengths"),
         ((logs, targets, [6, 6, 6], [3, 3, 3], 5), AttributeValueError, "blank 5 is not one of the 5 classes"),
         ((logs[0, 0], targets, [6], [3]), ShapeError, r"are not \[time, batch, classes\]"),

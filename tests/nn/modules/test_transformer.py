@@ -95,7 +95,11 @@ def test_any_function_is_an_activation():
 
 @pytest.mark.parametrize(
     ("source", "target", "text"),
-    [((5, 2, 3), (3, 2, 4), "do not fit 4"), ((5, 2, 4), (3, 4), "do not fit 4"), ((5, 1, 4), (3, 2, 4), "1 and 2")],
+    [
+        ((5, 2, 3), (3, 2, 4), "do not fit 4"),
+        ((5, 2, 4), (3, 4), "do not fit 4"),
+        ((5, 1, 4), (3, 2, 4), "source and target differ in batch size: 1 and 2"),
+    ],
 )
 def test_what_does_not_fit(source: tuple[int, ...], target: tuple[int, ...], text: str):
     with pytest.raises(ShapeError, match=text):

@@ -61,7 +61,9 @@ def test_sequences_come_back():
 
 def test_wrong_uses():
     x = graphc.ones(3, 2, 1)
-    with pytest.raises(AttributeValueError, match=r"\[1, 3\] are not sorted.*\n  try    pass enforce_sorted"):
+    with pytest.raises(
+        AttributeValueError, match=r"\[1, 3\] are not sorted, longest first\n  try    pass enforce_sorted"
+    ):
         rnn.pack_padded_sequence(x, [1, 3])
     with pytest.raises(ShapeError, match="length 4 exceeds the 3 steps of the input"):
         rnn.pack_padded_sequence(x, [4, 1])

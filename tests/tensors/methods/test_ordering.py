@@ -87,7 +87,7 @@ def test_quantile(how: str, dim: int | None):
 
 
 @pytest.mark.parametrize(
-    ("q", "how", "text"), [(1.5, "linear", "between 0 and 1"), (0.5, "cubic", "interpolation 'cubic'")]
+    ("q", "how", "text"), [(1.5, "linear", "between 0 and 1"), (0.5, "cubic", "unknown interpolation 'cubic'")]
 )
 def test_quantile_refuses(q: float, how: str, text: str):
     with pytest.raises(AttributeValueError, match=text):

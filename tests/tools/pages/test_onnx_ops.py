@@ -28,7 +28,8 @@ def test_every_entry_of_the_table_is_on_the_page():
 def test_a_line_says_what_computes_it():
     text = onnx_ops.build_page()
     assert "| `Sigmoid` |  | `graphc.sigmoid` |" in text
-    assert "| `Reshape` | 5 | `shapes.reshape`: Change the shape. A size of 0 keeps the operand's size" in text
+    reshape = "`shapes.reshape`: Change the shape. A size of 0 keeps the operand's size of that dimension"
+    assert f"| `Reshape` | 5 | {reshape}, unless ``allowzero``. |\n" in text
     assert "<locals>" not in text
 
 

@@ -128,7 +128,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         *("autograd",),
     ),
     "cli": (
-        *("base", "files", "ir.kernel", "ir.graph", "codegen.machine", "passes", "codegen.cuda", "runtime"),
+        *("base", "files", "ir.kernel", "ir.graph", "codegen.machine", "passes", "fusion", "codegen.cuda", "runtime"),
         *("compiler", "tensors", "tracing", "nn", "data", "checkpoints", "calls", "models", "checks", "pages"),
     ),
 }
@@ -138,6 +138,7 @@ LATE_EDGES: dict[tuple[str, str], str] = {
     ("base", "nn"): "the list of public names tells where each is defined",
     ("base", "tensors"): "the list of public names tells where each is defined",
     ("base", "optim"): "the list of public names tells where each is defined",
+    ("ir.graph", "ops"): "the text of a graph names ops, so parsing it needs their definitions",
     ("ops", "eager"): "the eager dispatcher computes an op outside of a trace",
     ("compiler", "tracing"): "`graphc.compiler` hands on PyTorch's `torch.compiler` under its import path",
     ("compiler", "calls"): "`graphc.compiler` hands on PyTorch's `torch.compiler` under its import path",

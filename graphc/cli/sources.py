@@ -1,4 +1,4 @@
-"""SOURCE arguments: read a target, a model file, or the text of a graph or program, to be compiled."""
+"""SOURCE arguments: read a target, a model file, or the text of a graph, fusion plan or program, to be compiled."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from graphc.compiler.freeze import freeze
 from graphc.compiler.stages import Stages
 from graphc.files.manifest import TensorSpec
 from graphc.files.numpy_file import read_npz
+from graphc.fusion.text import parse_plan
+from graphc.fusion.vertical import FusionPlan
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import settle
 from graphc.ir.graph.parse import parse_graph
@@ -31,12 +33,12 @@ from graphc.nn.module import Module
 from graphc.passes.base import Pass
 from graphc.passes.pipeline import PIPELINE, Arranged, optimize
 
-SUFFIXES = (".gcm", ".gc", ".gck")
+SUFFIXES = (".gcm", ".gc", ".gcp", ".gck")
 
 
 @dataclass(frozen=True)
 class Source:
-    """A traced graph with the arrays of its params and states, or a lowered program."""
+    """A graph with the arrays of its params and states, or a lowered program."""
 
     graph: Graph | None
     program: Program | None = None
@@ -50,6 +52,8 @@ class Source:
     """Paths of weights that some entry writes, so that loading the model file does not make them constants."""
     module: Any = None
     """The traced Module, or None if the target is a function or a file."""
+    plan: FusionPlan | None = None
+    """The graph's fusion plan, if the file has one."""
 
     def stages(self, machine: Target | None = None, frozen: bool = False) -> Stages:
         """Return the compiler stages for a machine; ``frozen`` turns weights that no entry writes into constants."""
@@ -57,7 +61,8 @@ class Source:
             return Stages(lowered=self.program, target=machine)
         constants = {path: array for path, array in self.weights.items() if path not in self.free}
         graph = freeze(self.graph, constants) if frozen else self.graph
-        return Stages(graph, target=machine, passes=self.pipeline)
+        plan = self.plan if graph is self.graph else None
+        return Stages(graph, target=machine, passes=self.pipeline, plan=plan)
 
 
 def file_options(path: str, entry: str | None = None) -> argparse.Namespace:
@@ -107,13 +112,13 @@ def _extended(source: Source, passes: Arranged, machine: Target | None) -> Sourc
         costs = (machine or host_target()).costs
         with targets.compiling():
             graph = optimize(graph, passes.first, costs)
-    return replace(source, graph=graph, pipeline=passes.pipeline)
+    return replace(source, graph=graph, plan=None, pipeline=passes.pipeline)
 
 
 def _from_file(path: Path, entry: str | None = None) -> Source:
     if path.suffix not in SUFFIXES:
         raise console.UsageError(
-            f"{str(path)!r} is neither a target nor a .gcm, .pt2, .onnx, .gc or .gck file", remedy=targets.FORMS
+            f"{str(path)!r} is neither a target nor a .gcm, .pt2, .onnx, .gc, .gcp or .gck file", remedy=targets.FORMS
         )
     if not path.is_file():
         raise FileNotFoundError(2, "no such file", str(path))
@@ -129,6 +134,9 @@ def _from_file(path: Path, entry: str | None = None) -> Source:
     with targets.compiling():
         if path.suffix == ".gc":
             return Source(parse_graph(text, data))
+        if path.suffix == ".gcp":
+            plan = parse_plan(text, data)
+            return Source(plan.graph, plan=plan)
         return Source(None, parse_program(text, data))
 
 

@@ -24,6 +24,7 @@ from graphc.compiler.refusals import Refusals, checks_of
 from graphc.compiler.stages import Stages
 from graphc.files.container import align
 from graphc.files.manifest import INTERRUPTIBLE_NS, BufferSpec, Manifest
+from graphc.fusion.vertical import FusionPlan
 from graphc.ir.graph import text
 from graphc.ir.graph.graph import Graph
 from graphc.ir.kernel import text as kernel_text
@@ -45,7 +46,7 @@ SUFFIXES = {
     "cuda": "cu",
 }
 """Stages that GRAPHC_DUMP writes, with the suffixes of their files. Each target has some of them."""
-_GRAPHS = ("traced", "optimized")
+_ABOVE_PROGRAMS = ("traced", "optimized", "fused")
 
 
 @dataclass(frozen=True)
@@ -208,7 +209,7 @@ def dump(stages: Stages, folder: Path) -> list[Path]:
     if stages.prepacking is not None:
         files += dump(stages.prepacking, folder / "weights")
     for stage in stages.names:
-        if not stages.has_graph and stage in _GRAPHS:
+        if not stages.has_graph and stage in _ABOVE_PROGRAMS:
             continue
         suffix = SUFFIXES[stage]
         path = folder / f"{stage}.{suffix}"
@@ -216,8 +217,8 @@ def dump(stages: Stages, folder: Path) -> list[Path]:
         files.append(path)
         value = getattr(stages, stage)
         data = {}
-        if isinstance(value, Graph):
-            data = text.collect_data(value)
+        if isinstance(value, (Graph, FusionPlan)):
+            data = text.collect_data(value if isinstance(value, Graph) else value.graph)
         elif isinstance(value, Program):
             data = kernel_text.collect_data(value)
         if data:

@@ -80,8 +80,12 @@ class Stages:
         target: Target | None = None,
         tuned: Mapping[str, str] | None = None,
         passes: Sequence[Pass] = PIPELINE,
+        plan: FusionPlan | None = None,
     ):
-        """``passes`` are the graph passes. For ``tuned`` see ``schedule.base.Context``; None reads the disk cache."""
+        """``passes`` are the graph passes; a fusion ``plan`` of ``traced`` replaces passes and fusion.
+
+        For ``tuned`` see ``schedule.base.Context``; None reads the disk cache.
+        """
         if (traced is None) == (lowered is None):
             raise ArgumentError("a compile starts from a graph or from a lowered program")
         _note_unknown(config.read().print_after, passes)
@@ -103,6 +107,8 @@ class Stages:
         self._passes = passes
         if lowered is not None:
             self.__dict__["lowered"] = lowered
+        if plan is not None:
+            self.__dict__.update(optimized=plan.graph, fused=plan)
 
     @property
     def name(self) -> str:

@@ -14,6 +14,7 @@ import pytest
 from graphc.base.dtypes import float32
 from graphc.codegen.machine.target import host_target, target_named
 from graphc.compiler.compile import SUFFIXES, compile_graph, compile_stages, describe, key_parts, load_compiled
+from graphc.compiler.freeze import watch
 from graphc.compiler.stages import STAGES, Stages
 from graphc.errors import CompileError
 from graphc.files.manifest import INTERRUPTIBLE_NS
@@ -110,6 +111,17 @@ def test_code_for_another_machine_is_not_loaded():
     assert compiled.manifest.target.triple.startswith("aarch64")
     with pytest.raises(CompileError, match=r"mlp does not run here: it was built for aarch64"):
         load_compiled(compiled)
+
+
+def test_dump_writes_prepacking_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("GRAPHC_DUMP", str(tmp_path))
+    graph = Graph("product")
+    x = graph.add_input(TensorType(float32, (64, 512)), "x")
+    w = graph.add_input(TensorType(float32, (512, 512)), "w", "param", "w")
+    with use(GraphDispatcher(graph)):
+        graph.set_outputs([matmul(x, w)])
+    compile_graph(watch(graph, {"w"}))
+    assert (tmp_path / "0.product" / "weights" / "lowered.gck").is_file()
 
 
 def test_dump_writes_every_stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

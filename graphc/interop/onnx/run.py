@@ -18,8 +18,9 @@ from graphc.interop.onnx.values import MOST_KNOWN, Value, settled
 from graphc.interop.onnx.widths import narrowed
 from graphc.tensors.tensor import Tensor
 
-_FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
-"""Exceptions of rules for inputs and attributes outside the operator's domain, in addition to graphc's errors."""
+_FAULTS = (ArithmeticError, LookupError, TypeError, ValueError)
+"""Exceptions of rules for inputs and attributes outside the operator's domain, in addition to graphc's errors.
+AttributeError and AssertionError are bugs of a rule."""
 
 
 class Runner:

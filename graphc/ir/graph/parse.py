@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from graphc.base.dtypes import float64
 from graphc.base.errors import GraphcError
+from graphc.base.locks import section
 from graphc.ir.graph.graph import CONSTANT, Graph, Value
 from graphc.ir.graph.text import parse_location
 from graphc.ir.lexer import Cursor, Token
@@ -31,6 +33,8 @@ def parse_graph(text: str, data: Mapping[str, np.ndarray] | None = None) -> Grap
         >>> gc.compile(parse_graph(text))(gc.ones(3))
         tensor([2., 2., 2.])
     """
+    with section():
+        import_module("graphc.ops.registry")  # defines all ops
     cursor = Cursor(text, "//", data)
     cursor.declare_dims()
     graph = _Parser(cursor).graph()

@@ -40,7 +40,7 @@ def test_the_traced_text_names_modules_and_lines(models: Path, graphc: Graphc):
 
 def test_texts_go_in_again(models: Path, graphc: Graphc):
     asm = graphc("ir", f"{models}:Net", "--input", "x:f32[2,6]", "--stage", "asm").out
-    for stage, suffix in (("traced", "gc"), ("lowered", "gck")):
+    for stage, suffix in (("traced", "gc"), ("fused", "gcp"), ("lowered", "gck")):
         text = graphc("ir", f"{models}:Net", "--input", "x:f32[2,6]", "--stage", stage).out
         path = models.with_name(f"net.{suffix}")
         path.write_text(text)
@@ -52,7 +52,7 @@ def test_constants_are_read_from_beside_the_text(tmp_path: Path, graphc: Graphc,
     compile_graph(lookup())
     (folder,) = tmp_path.iterdir()
     monkeypatch.delenv("GRAPHC_DUMP")
-    for name in ("traced.gc", "lowered.gck"):
+    for name in ("traced.gc", "fused.gcp", "lowered.gck"):
         assert graphc("ir", folder / name, "--stage", "llvm").code == console.OK
     (folder / "traced.npz").unlink()
     done = graphc("ir", folder / "traced.gc")
@@ -77,6 +77,7 @@ def test_frozen_weights_are_constants(net: Path, graphc: Graphc):
         ("models.py", "", console.USAGE, "neither a target nor"),
         ("bad.gcm", "bad", console.DAMAGED, "not a graphc model file"),
         ("bad.gc", "graph @g( {", console.COMPILE, "error: "),
+        ("bad.gcp", "graph @g( {", console.COMPILE, "error: "),
         ("bad.gck", "kernel", console.COMPILE, "error: "),
     ],
 )

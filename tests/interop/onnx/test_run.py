@@ -1,5 +1,7 @@
 """Graphs that run node by node."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -86,3 +88,17 @@ def test_graphs_inside_read_values_from_around_them() -> None:
 def test_an_operator_remembers_from_call_to_call() -> None:
     module = module_of("() => (float y) { y = RandomUniform<shape=[3], seed=1.0>() }")
     assert module().tolist() != module().tolist()
+
+
+def test_a_fault_in_a_rule_is_not_blamed_on_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = module_of("(float[2, 3] x) => (float y) { y = Neg(x) }")
+
+    def rule(x: gc.Tensor) -> gc.Tensor:
+        return x.negated_by_mistake()
+
+    runner = Runner(module.graph)
+    ((node, entry),) = runner._steps
+    assert entry is not None
+    runner._steps[0] = (node, replace(entry, rule=rule))
+    with pytest.raises(AttributeError, match="negated_by_mistake"):
+        runner.run({}, [Value.of(gc.tensor(X.tolist()))])

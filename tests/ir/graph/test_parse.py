@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -182,3 +185,9 @@ def test_a_graph_has_one_dimension_of_a_name():
         graph.add_input(TensorType(float32, (Dim("n", 1, high),)), f"x{i}")
     with pytest.raises(VerifyError, match="two dimensions are named n"):
         verify_graph(graph)
+
+
+def test_a_fresh_process_knows_all_ops():
+    code = f"from graphc.ir.graph.parse import parse_graph; print(len(parse_graph({MLP!r}).outputs))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    assert done.stdout == "2\n"

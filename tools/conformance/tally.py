@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from tools.conformance.samples import NotMappedError
-from tools.nets.aten import alarm
+from tools.damage.forked import alarm
 
 SECONDS = 60
 """Time limit for one sample; longer is a failure."""

@@ -39,7 +39,7 @@ from graphc.files.numpy_file import write_npz
 from graphc.ir.graph.parse import parse_graph
 from graphc.nn.functional import cross_entropy
 from graphc.steps.step import compile_step
-from tools.damage.forked import MOST_SECONDS, finish, fork
+from tools.damage.forked import MOST_SECONDS, end, finish, fork
 from tools.progress import progress_bar
 
 VARIANTS = 6
@@ -254,8 +254,7 @@ def kill_once(kind: Kind, delay: float, log: Path) -> str:
     """Start a process and kill it; return its output if it ended by itself."""
     process = fork(kind.act, log)
     time.sleep(delay)
-    os.kill(process, signal.SIGKILL)
-    _, status = os.waitpid(process, 0)
+    status = end(process)
     return "" if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL else log.read_text()[-500:]
 
 

@@ -1,4 +1,4 @@
-"""Damaged and hostile ``.onnx`` files: ``python -m tools.damage.onnx_files --count 1000 [--seed N] [--json]``.
+"""The net of damaged and hostile ``.onnx`` files: ``python -m tools.damage.onnx_files --count 1000 [--seed N]``.
 
 Reading each file must succeed or raise a typed error, in bounded time and memory, without opening a file outside of its
 folder. A case damages the bytes of one of a few models (flips, cuts, repetitions, spliced fields), its structure
@@ -8,20 +8,16 @@ that can be read is run once with zeros. Needs the ``onnx`` package.
 
 from __future__ import annotations
 
-import argparse
-import collections
 import copy
-import json
 import os
 import random
-import resource
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import onnx
@@ -29,23 +25,14 @@ from google.protobuf.descriptor import FieldDescriptor
 from onnx import helper, numpy_helper
 
 import graphc as gc
-from graphc.base.errors import GraphcError
-from graphc.tape.grad_mode import no_grad
+from tools.damage import corruption
+from tools.damage.corruption import cases_of, read_and_run
+from tools.nets.run import FAILED, Net, Outcome, main
 
 MOST_MEMORY = 1 << 31
 """Bytes of address space that reading and running a file may add."""
-MOST_SECONDS = 5.0
 SECRET = b"nobody is to read this, and it is long enough for any tensor of the models here" * 4
-READ, REFUSED, FAILED = "read and run", "typed error", "FAILED"
 Damage = Callable[[random.Random, Path], None]
-
-
-class OnnxOutcome(NamedTuple):
-    """Outcome of a file."""
-
-    kind: str
-    """READ, REFUSED or FAILED."""
-    text: str
 
 
 # Models
@@ -115,29 +102,8 @@ MODELS: tuple[Callable[[], Any], ...] = (_model, _model, _branches)
 # Damage to bytes
 
 
-def _flip(chance: random.Random, path: Path) -> None:
-    damaged = bytearray(path.read_bytes())
-    for _ in range(chance.choice((1, 1, 2, 8, 64))):
-        damaged[chance.randrange(len(damaged))] = chance.randrange(256)
-    path.write_bytes(damaged)
-
-
-def _cut(chance: random.Random, path: Path) -> None:
-    data = path.read_bytes()
-    path.write_bytes(data[: chance.randrange(len(data))])
-
-
-def _drop(chance: random.Random, path: Path) -> None:
-    data = path.read_bytes()
-    begin = chance.randrange(len(data))
-    path.write_bytes(data[:begin] + data[begin + chance.randrange(1, 100) :])
-
-
-def _splice(chance: random.Random, path: Path) -> None:
-    """Copy a piece of the file elsewhere, or between two halves of the file."""
-    data = path.read_bytes()
-    begin, source = chance.randrange(len(data)), chance.randrange(len(data))
-    path.write_bytes(data[:source] + data[begin : begin + chance.randrange(1, 300)] + data[source:])
+def _of_bytes(damage: corruption.Damage) -> Damage:
+    return lambda chance, path: path.write_bytes(damage(chance, path.read_bytes(), ())) and None
 
 
 # Damage to structure
@@ -337,13 +303,10 @@ def _hostile(chance: random.Random, path: Path) -> None:
 
 
 DAMAGES: dict[str, tuple[Damage, int]] = {
-    "mutate": (_mutate, 8),
-    "flip": (_flip, 3),
-    "cut": (_cut, 1),
-    "drop": (_drop, 1),
-    "splice": (_splice, 2),
-    "bomb": (_bomb, 2),
-    "hostile": (_hostile, 3),
+    **{name: (_of_bytes(damage), weight) for name, (damage, weight) in corruption.BYTES.items()},
+    "mutate": (_mutate, 18),
+    "bomb": (_bomb, 5),
+    "hostile": (_hostile, 7),
 }
 """Damage functions by name, with the weight with which each is drawn."""
 
@@ -372,42 +335,37 @@ class Watch:
             self.opened = None
 
 
-@contextmanager
-def _limited() -> Iterator[None]:
-    """Limit the process to MOST_MEMORY beyond its present size."""
-    before = resource.getrlimit(resource.RLIMIT_AS)
-    pages = int(Path("/proc/self/statm").read_text().split()[0])
-    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + MOST_MEMORY, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_AS, before)
+@cache
+def watch() -> Watch:
+    """Return the recorder of this process; hooks stay for as long as it lives."""
+    for make in MODELS:  # modules that load on first use
+        _run(gc.from_onnx(make()))
+    return Watch()
 
 
-def make_case(number: int, seed: int, folder: Path) -> tuple[str, Path]:
-    """Write a damaged file into its own folder within ``folder``; return the damage and the path."""
-    chance = random.Random(seed * 1_000_000 + number)
-    inside = folder / "model"
-    inside.mkdir()
+def write_case(case: str, folder: Path) -> Path:
+    """Write the damaged file of a case into its own folder within ``folder``; return its path."""
+    chance = random.Random(case)
+    path = folder / "model" / "net.onnx"
+    path.parent.mkdir()
     (folder / "secret").write_bytes(SECRET)
-    path = inside / "net.onnx"
     path.write_bytes(chance.choice(MODELS)().SerializeToString())
-    names = [name for name, (_, share) in DAMAGES.items() for _ in range(share)]
-    name = chance.choice(names)
-    DAMAGES[name][0](chance, path)
-    return name, path
+    DAMAGES[case.partition("/")[0]][0](chance, path)
+    return path
 
 
-def judge(path: Path, watch: Watch) -> OnnxOutcome:
-    """Read a file and run its model with zeros."""
-    begin = time.process_time()
-    with _limited(), watch.looking() as paths:
-        outcome = _read_and_run(path)
-    seconds = time.process_time() - begin
+def judge(case: str) -> Outcome:
+    """Read the file of a case and run its model with zeros."""
+    with tempfile.TemporaryDirectory() as folder:
+        return judge_file(write_case(case, Path(folder)))
+
+
+def judge_file(path: Path) -> Outcome:
+    """Read a file and run its model with zeros, and watch what it opens."""
+    with watch().looking() as paths:
+        outcome = read_and_run(partial(gc.from_onnx, path), _run, MOST_MEMORY)
     outside = [name for name in paths if not _is_inside(name, path.parent)]
-    if outside:
-        return OnnxOutcome(FAILED, f"opened {outside[0]}")
-    return OnnxOutcome(FAILED, f"it took {seconds:.1f} s") if seconds > MOST_SECONDS else outcome
+    return Outcome(FAILED, f"opened {outside[0]}") if outside else outcome
 
 
 def _is_inside(name: str, folder: Path) -> bool:
@@ -420,24 +378,11 @@ def _is_inside(name: str, folder: Path) -> bool:
     )
 
 
-def _read_and_run(path: Any) -> OnnxOutcome:
-    try:
-        model = gc.from_onnx(path)
-    except GraphcError as error:
-        return OnnxOutcome(REFUSED, f"read: {error}")
-    except Exception as error:
-        return OnnxOutcome(FAILED, f"read: {type(error).__name__}: {error}")
+def _run(model: Any) -> str | None:
     if _holds_secret(model):
-        return OnnxOutcome(FAILED, "a tensor holds data from outside of the folder")
-    try:
-        with no_grad():
-            model(*model.examples())
-    # NOTE: a graph with a large tensor needs that memory in any implementation.
-    except (GraphcError, MemoryError) as error:
-        return OnnxOutcome(REFUSED, f"run: {error}")
-    except Exception as error:
-        return OnnxOutcome(FAILED, f"run: {type(error).__name__}: {error}")
-    return OnnxOutcome(READ, "")
+        return "a tensor holds data from outside of the folder"
+    model(*model.examples())
+    return None
 
 
 def _holds_secret(model: Any) -> bool:
@@ -446,37 +391,13 @@ def _holds_secret(model: Any) -> bool:
     return any(SECRET[:8] in a.tobytes() for a in (*tensors, *arrays) if a.nbytes >= 8)
 
 
-def run(count: int, seed: int) -> list[tuple[str, OnnxOutcome]]:
-    """Return the damage and the outcome of each file."""
-    watch = Watch()
-    for make in MODELS:
-        _read_and_run(make())
-    outcomes = []
-    for number in range(count):
-        with tempfile.TemporaryDirectory() as folder:
-            name, path = make_case(number, seed, Path(folder))
-            outcomes.append((f"{name}/{number}", judge(path, watch)))
-    return outcomes
+def cases(seed: int) -> Iterator[str]:
+    """Yield ``damage/number`` without end."""
+    watch()  # before processes are forked
+    return cases_of(DAMAGES, seed)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true", help="print the outcome of each file as JSON")
-    options = parser.parse_args()
-    outcomes = run(options.count, options.seed)
-    if options.json:
-        print(json.dumps({name: outcome._asdict() for name, outcome in outcomes}, indent=1))
-    for name, outcome in outcomes:
-        if outcome.kind == FAILED and not options.json:
-            print(f"{name}: {outcome.text[:300]}")
-    kinds = collections.Counter((name.partition("/")[0], outcome.kind) for name, outcome in outcomes)
-    if not options.json:
-        for (damage, kind), number in sorted(kinds.items()):
-            print(f"{damage:8} {kind:12} {number}")
-    return int(any(outcome.kind == FAILED for _, outcome in outcomes))
-
+NET = Net("damage.onnx_files", (__doc__ or "").partition(":")[0], cases, judge, isolated=True, groups=True)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(NET, count=1000))

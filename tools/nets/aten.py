@@ -7,12 +7,11 @@ of an ATen operator that happens on the way is repeated with the rule of the tab
 from __future__ import annotations
 
 import random
-import signal
 import sys
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import graphc
 from graphc.errors import UnsupportedError
 from graphc.interop.aten.table import find
+from tools.damage.forked import alarm
 from tools.nets.run import DIFFERENT, EQUAL, FAILED, REFUSED, Net, Outcome, main
 
 SAMPLES, GRADIENTS, CALLS = 8, 3, 4
@@ -216,22 +216,6 @@ def difference(result: Any, expected: Any) -> str:
     if np.allclose(result.numpy(), theirs, rtol=2e-4, atol=1e-4, equal_nan=True):
         return ""
     return f"{result.numpy().ravel()[:4]}, not {theirs.ravel()[:4]}"
-
-
-@contextmanager
-def alarm(seconds: int) -> Iterator[None]:
-    """Raise TimeoutError in a body that takes longer."""
-
-    def late(*_: Any) -> None:
-        raise TimeoutError(f"longer than {seconds} s")
-
-    before = signal.signal(signal.SIGALRM, late)
-    signal.alarm(seconds)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
 
 
 def cases(seed: int) -> Iterator[str]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import random
 import sys
 import warnings
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -76,11 +75,5 @@ def _compiled(program: Program, stage: str, options: dict[str, Any], dynamic: bo
 
 NET = run.Net("backend", (__doc__ or "").partition("\n")[0], cases_of(FAMILIES), judge)
 
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; return the exit status."""
-    return run.main(NET, argv)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run.main(NET))

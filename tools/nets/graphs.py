@@ -10,7 +10,7 @@ import inspect
 import operator
 import random
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -194,11 +194,5 @@ class _Writer:
 
 NET = run.Net("graphs", (__doc__ or "").partition("\n")[0], cases, judge)
 
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; return the exit status."""
-    return run.main(NET, argv)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run.main(NET))

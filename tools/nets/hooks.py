@@ -1,23 +1,23 @@
 """Random sequences of adding hooks, removing them and calling the model: eager and compiled code see the same events.
 
-``python -m tools.nets.hooks --sequences 1000`` exits 1 where a list of events differs, with the seed and the first
-difference. ``--seed`` is the first seed; sequence ``n`` is the same whatever else runs.
+``python -m tools.nets.hooks --count 1000``; a case is a number, the seed of its sequence.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
+import itertools
 import random
 import sys
-from collections.abc import Sequence
 from typing import Any
 
 import graphc as gc
 from graphc import nn
 from graphc.nn.modules.module import register_module_forward_hook
+from tools.nets.run import DIFFERENT, EQUAL, Net, Outcome, main
 
 Event = tuple[Any, ...]
+STEPS = 12
+"""Actions of a sequence."""
 ACTIONS = ("add", "add", "remove", "call", "call", "call without gradients", "mode")
 KINDS = (
     "pre",
@@ -91,68 +91,40 @@ class Sequences:
 
     def _add(self, module: nn.Module, kind: str, step: int, first: bool) -> Any:
         log = self.log
-        if kind == "pre":
-            return module.register_forward_pre_hook(lambda m, a: log.append((kind, step, _number(a[0]))), prepend=first)
-        if kind == "pre with kwargs":
-            return module.register_forward_pre_hook(
-                lambda m, a, k: log.append((kind, step, len(k), _number(a[0]))), with_kwargs=True, prepend=first
-            )
-        if kind == "forward with kwargs":
-            return module.register_forward_hook(
-                lambda m, a, k, o: log.append((kind, step, len(k), _number(o))), with_kwargs=True, prepend=first
-            )
         if kind == "once":
             handle = module.register_forward_hook(lambda m, a, o: (log.append((kind, step)), handle.remove())[1])
             return handle
         if kind == "replace":
             return module.register_forward_hook(lambda m, a, o: o * 1.25, prepend=first)
-        return self._add_other(module, kind, step, first)
-
-    def _add_other(self, module: nn.Module, kind: str, step: int, first: bool) -> Any:
-        log = self.log
-        if kind == "pre backward":
-            return module.register_full_backward_pre_hook(
-                lambda m, g: log.append((kind, step, _number(g[0]))), prepend=first
-            )
-        if kind == "backward":
-            return module.register_full_backward_hook(
-                lambda m, i, o: log.append((kind, step, _number(i[0]), _number(o[0]))), prepend=first
-            )
         if kind == "all":
             return register_module_forward_hook(lambda m, a, o: log.append((kind, step, type(m).__name__, _number(o))))
-        return module.register_forward_hook(
-            lambda m, a, o: log.append((kind, step, _number(a[0]), _number(o))), prepend=first
-        )
+
+        def note(m: Any, *given: Any) -> None:
+            """Log the numbers of tensors, of the first of several, and the number of keyword arguments."""
+            values = [len(g) if isinstance(g, dict) else _number(g[0] if isinstance(g, tuple) else g) for g in given]
+            log.append((kind, step, *values))
+
+        register = {
+            "pre": module.register_forward_pre_hook,
+            "forward": module.register_forward_hook,
+            "pre backward": module.register_full_backward_pre_hook,
+            "backward": module.register_full_backward_hook,
+        }[kind.removesuffix(" with kwargs")]
+        return register(note, prepend=first, **({"with_kwargs": True} if kind.endswith("kwargs") else {}))
 
 
-def difference(seed: int, steps: int) -> tuple[int, str | None]:
-    """Return the number of events in a sequence, and the first difference between compiled code and eager mode."""
-    expected, compiled = Sequences(seed, False).run(steps), Sequences(seed, True).run(steps)
+def judge(case: str) -> Outcome:
+    """Compare the events of a sequence in compiled code with those in eager mode."""
+    expected, compiled = Sequences(int(case), False).run(STEPS), Sequences(int(case), True).run(STEPS)
     for index, (right, got) in enumerate(zip(expected, compiled, strict=False)):
         if right != got:
-            return len(expected), f"event {index}: eager {right}, compiled {got}"
+            return Outcome(DIFFERENT, f"event {index}: eager {right}, compiled {got}")
     if len(expected) != len(compiled):
-        return len(expected), f"{len(expected)} events in eager mode, {len(compiled)} compiled"
-    return len(expected), None
+        return Outcome(DIFFERENT, f"{len(expected)} events in eager mode, {len(compiled)} compiled")
+    return Outcome(EQUAL)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the sequences; 1 where one differs."""
-    parser = argparse.ArgumentParser(prog="python -m tools.nets.hooks", description=__doc__)
-    parser.add_argument("--sequences", type=int, default=100)
-    parser.add_argument("--steps", type=int, default=12)
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args(arguments)
-    events, differing = 0, 0
-    for seed in range(options.seed, options.seed + options.sequences):
-        count, where = difference(seed, options.steps)
-        events += count
-        if where is not None:
-            differing += 1
-            print(f"seed {seed}: {where}", file=sys.stderr)
-    print(json.dumps({"sequences": options.sequences, "events": events, "differing": differing}))
-    return 1 if differing else 0
-
+NET = Net("hooks", __doc__ or "", lambda seed: map(str, itertools.count(1_000_000 * seed)), judge)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(NET))

@@ -11,7 +11,7 @@ import sys
 from tools.nets.changes import hooks, layers, module, optim, tensor, world
 from tools.nets.changes.modes import MODES, judge
 from tools.nets.changes.table import CHANGES
-from tools.nets.run import Net, Outcome, main
+from tools.nets.run import BAD, Net, Outcome, main
 
 TABLES = (module, hooks, world, tensor, optim, layers)
 """The modules whose import fills the table of changes."""
@@ -30,9 +30,10 @@ def cases(seed: int) -> list[str]:
 
 
 def judge_case(case: str) -> Outcome:
-    """Play a case eagerly and compiled."""
+    """Play a case eagerly and compiled; a bad outcome holds the statements of the change."""
     name, kind, mode = case.split("/")
-    return judge(kind, CHANGES[name].mutation, MODES[mode])
+    outcome = judge(kind, CHANGES[name].mutation, MODES[mode])
+    return outcome._replace(detail=f"{outcome.detail}\n{CHANGES[name].text}") if outcome.kind in BAD else outcome
 
 
 NET = Net("mutations", "Changes between calls: compiled code equals eager mode, or raises.", cases, judge_case, True)

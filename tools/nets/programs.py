@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
@@ -58,11 +58,5 @@ def judged(program: Program) -> run.Outcome:
 
 NET = run.Net("programs", (__doc__ or "").partition("\n")[0], cases_of(FAMILIES), judge)
 
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; return the exit status."""
-    return run.main(NET, argv)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run.main(NET))

@@ -267,11 +267,5 @@ def _is_unsure(plain: Program, mode: str, actual: compare.Record, expected: comp
 
 NET = run.Net("sized", (__doc__ or "").partition("\n")[0], cases_of(FAMILIES_OF_SIZES), judge)
 
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; return the exit status."""
-    return run.main(NET, argv)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run.main(NET))

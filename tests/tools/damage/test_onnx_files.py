@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -9,33 +10,35 @@ import pytest
 
 pytest.importorskip("onnx")
 from tools.damage import onnx_files
-from tools.damage.onnx_files import FAILED, READ, SECRET, Watch, judge, make_case
+from tools.damage.onnx_files import NET, SECRET, judge_file, write_case
+from tools.nets.run import BAD, EQUAL, FAILED
 
 
 def test_a_sample_is_read_or_is_a_typed_error():
-    outcomes = onnx_files.run(120, seed=7)
-    assert [(name, outcome.text) for name, outcome in outcomes if outcome.kind == FAILED] == []
-    assert any(outcome.kind == READ for _, outcome in outcomes)
+    outcomes = [onnx_files.judge(case) for case in islice(NET.cases(7), 120)]
+    assert [outcome.detail for outcome in outcomes if outcome.kind in BAD] == []
+    assert any(outcome.kind == EQUAL for outcome in outcomes)
 
 
 def test_cases_are_the_same_each_time(tmp_path: Path):
     files = []
     for folder in (tmp_path / "a", tmp_path / "b"):
         folder.mkdir()
-        files.append(make_case(3, 5, folder)[1].read_bytes())
+        files.append(write_case("mutate/3", folder).read_bytes())
     assert files[0] == files[1]
 
 
 def test_what_is_opened_outside_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    _, path = make_case(0, 0, tmp_path)
-    monkeypatch.setattr(onnx_files, "_read_and_run", lambda p: open(p.parent.parent / "secret").close())
-    outcome = judge(path, Watch())
-    assert outcome.kind == FAILED and "secret" in outcome.text
+    path = write_case("flip/0", tmp_path)
+    onnx_files.watch()
+    monkeypatch.setattr(onnx_files.gc, "from_onnx", lambda p: open(p.parent.parent / "secret").close())
+    outcome = judge_file(path)
+    assert outcome.kind == FAILED and "secret" in outcome.detail
 
 
 def test_tensors_that_hold_what_lies_outside_are_noticed():
     model = onnx_files.gc.from_onnx(onnx_files.MODELS[0]())
-    assert not onnx_files._holds_secret(model)
-    with onnx_files.no_grad():
+    assert onnx_files._run(model) is None
+    with onnx_files.gc.no_grad():
         model.get_parameter("fc.bias").copy_(onnx_files.gc.from_numpy(np.frombuffer(SECRET[:12], np.float32)))
-    assert onnx_files._holds_secret(model)
+    assert onnx_files._run(model) == "a tensor holds data from outside of the folder"

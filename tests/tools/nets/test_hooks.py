@@ -5,16 +5,17 @@ from __future__ import annotations
 import pytest
 
 from tools.nets import hooks
+from tools.nets.run import DIFFERENT, EQUAL
 
 
 @pytest.mark.sampled(30)
 @pytest.mark.parametrize("seed", range(0, 100, 10))
-def test_sequences(seed, capsys):
-    assert hooks.main(["--sequences", "10", "--steps", "6", "--seed", str(seed)]) == 0
-    assert '"sequences": 10' in capsys.readouterr().out
+def test_sequences(seed, monkeypatch):
+    monkeypatch.setattr(hooks, "STEPS", 6)
+    assert {hooks.judge(str(number)) for number in range(seed, seed + 10)} == {(EQUAL, "")}
 
 
-def test_a_lost_event_is_told(monkeypatch, capsys):
+def test_a_lost_event_is_told(monkeypatch):
     act = hooks.Sequences._act
 
     def losing(self, action, step):
@@ -23,5 +24,5 @@ def test_a_lost_event_is_told(monkeypatch, capsys):
             del self.log[0]
 
     monkeypatch.setattr(hooks.Sequences, "_act", losing)
-    assert hooks.main(["--sequences", "1", "--seed", "2"]) == 1
-    assert "seed 2: event 0" in capsys.readouterr().err
+    outcome = hooks.judge("2")
+    assert outcome.kind == DIFFERENT and outcome.detail.startswith("event 0")

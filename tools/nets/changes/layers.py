@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import graphc as gc
 from graphc import nn
-from tools.nets.changes.scene import Scene
-from tools.nets.changes.table import add
+from tools.nets.changes.table import changes
 
 LAYERS: dict[str, Callable[[], Any]] = {
     "Linear": lambda: nn.Linear(4, 4),
@@ -36,75 +35,58 @@ LAYERS: dict[str, Callable[[], Any]] = {
     "Threshold": lambda: nn.Threshold(0.1, 0.5),
     "Hardsigmoid": lambda: nn.Hardsigmoid(),
     "SiLU": lambda: nn.SiLU(),
-    "Bilinear": lambda: _Twice(nn.Bilinear(4, 4, 4)),
+    "Bilinear": lambda: _Around(nn.Bilinear(4, 4, 4), lambda layer, x: layer(x, x)),
     "Flatten": lambda: nn.Flatten(),
-    "Embedding": lambda: _Looked(nn.Embedding(6, 4)),
-    "EmbeddingBag": lambda: _Looked(nn.EmbeddingBag(6, 4)),
-    "Conv1d": lambda: _Channels(nn.Conv1d(2, 2, 1)),
-    "ConvTranspose1d": lambda: _Channels(nn.ConvTranspose1d(2, 2, 1)),
-    "AvgPool1d": lambda: _Channels(nn.AvgPool1d(1)),
-    "MaxPool1d": lambda: _Channels(nn.MaxPool1d(1)),
-    "LPPool1d": lambda: _Channels(nn.LPPool1d(2.0, 1)),
-    "AdaptiveAvgPool1d": lambda: _Channels(nn.AdaptiveAvgPool1d(2)),
-    "InstanceNorm1d": lambda: _Channels(nn.InstanceNorm1d(2, affine=True, track_running_stats=True)),
-    "LocalResponseNorm": lambda: _Channels(nn.LocalResponseNorm(2)),
-    "ConstantPad1d": lambda: _Cut(nn.ConstantPad1d((0, 1), 0.5)),
-    "ZeroPad1d": lambda: _Cut(nn.ZeroPad1d((0, 1))),
-    "Upsample": lambda: _Channels(nn.Upsample(scale_factor=2.0, mode="nearest"), 2),
-    "GRU": lambda: _First(nn.GRU(4, 4)),
-    "LSTM": lambda: _First(nn.LSTM(4, 4)),
-    "RNN": lambda: _First(nn.RNN(4, 4)),
-    "MultiheadAttention": lambda: _Attention(nn.MultiheadAttention(4, 2)),
+    "Embedding": lambda: _Around(nn.Embedding(6, 4), _looked_up),
+    "EmbeddingBag": lambda: _Around(nn.EmbeddingBag(6, 4), _looked_up),
+    "Conv1d": lambda: _Around(nn.Conv1d(2, 2, 1), _in_channels),
+    "ConvTranspose1d": lambda: _Around(nn.ConvTranspose1d(2, 2, 1), _in_channels),
+    "AvgPool1d": lambda: _Around(nn.AvgPool1d(1), _in_channels),
+    "MaxPool1d": lambda: _Around(nn.MaxPool1d(1), _in_channels),
+    "LPPool1d": lambda: _Around(nn.LPPool1d(2.0, 1), _in_channels),
+    "AdaptiveAvgPool1d": lambda: _Around(nn.AdaptiveAvgPool1d(2), _in_channels),
+    "InstanceNorm1d": lambda: _Around(nn.InstanceNorm1d(2, affine=True, track_running_stats=True), _in_channels),
+    "LocalResponseNorm": lambda: _Around(nn.LocalResponseNorm(2), _in_channels),
+    "ConstantPad1d": lambda: _Around(nn.ConstantPad1d((0, 1), 0.5), _cut),
+    "ZeroPad1d": lambda: _Around(nn.ZeroPad1d((0, 1)), _cut),
+    "Upsample": lambda: _Around(nn.Upsample(scale_factor=2.0, mode="nearest"), _in_channels),
+    "GRU": lambda: _Around(nn.GRU(4, 4), _first),
+    "LSTM": lambda: _Around(nn.LSTM(4, 4), _first),
+    "RNN": lambda: _Around(nn.RNN(4, 4), _first),
+    "MultiheadAttention": lambda: _Around(nn.MultiheadAttention(4, 2), lambda layer, x: layer(x, x, x)[0]),
     "TransformerEncoderLayer": lambda: nn.TransformerEncoderLayer(4, 2, 4),
-    "CosineSimilarity": lambda: _Distance(nn.CosineSimilarity()),
-    "PairwiseDistance": lambda: _Distance(nn.PairwiseDistance()),
+    "CosineSimilarity": lambda: _Around(nn.CosineSimilarity(), lambda layer, x: x * layer(x, x.flip(1)).mean()),
+    "PairwiseDistance": lambda: _Around(nn.PairwiseDistance(), lambda layer, x: x * layer(x, x.flip(1)).mean()),
 }
 """Layers with attributes, as a module on rows of four numbers that gives such rows."""
 
 
 class _Around(nn.Module):
-    def __init__(self, layer: Any, times: int = 1):
+    """A layer, and how it is applied to rows of four numbers."""
+
+    def __init__(self, layer: Any, apply: Callable[[Any, Any], Any]):
         super().__init__()
-        self.layer = layer
-        self.times = times
+        self.layer, self.rows = layer, apply
 
-
-class _Twice(_Around):
     def forward(self, x: Any) -> Any:
-        return self.layer(x, x)
+        return self.rows(self.layer, x)
 
 
-class _Looked(_Around):
-    def forward(self, x: Any) -> Any:
-        rows = (x.detach().abs() * 3).long().clamp(0, 5)[:, :2]
-        result = self.layer(rows)
-        return x + (result.sum(1) if result.ndim == 3 else result)
+def _looked_up(layer: Any, x: Any) -> Any:
+    result = layer((x.detach().abs() * 3).long().clamp(0, 5)[:, :2])
+    return x + (result.sum(1) if result.ndim == 3 else result)
 
 
-class _Channels(_Around):
-    def forward(self, x: Any) -> Any:
-        y = self.layer(x.reshape(-1, 2, 2)).flatten(1)
-        return x * y.mean(1, keepdim=True)
+def _in_channels(layer: Any, x: Any) -> Any:
+    return x * layer(x.reshape(-1, 2, 2)).flatten(1).mean(1, keepdim=True)
 
 
-class _Cut(_Around):
-    def forward(self, x: Any) -> Any:
-        return self.layer(x[:, None, :3]).flatten(1)[:, :4]
+def _cut(layer: Any, x: Any) -> Any:
+    return layer(x[:, None, :3]).flatten(1)[:, :4]
 
 
-class _First(_Around):
-    def forward(self, x: Any) -> Any:
-        return self.layer(x[:, None])[0].flatten(1)[:, :4] + x
-
-
-class _Attention(_Around):
-    def forward(self, x: Any) -> Any:
-        return self.layer(x, x, x)[0]
-
-
-class _Distance(_Around):
-    def forward(self, x: Any) -> Any:
-        return x * self.layer(x, x.flip(1)).mean()
+def _first(layer: Any, x: Any) -> Any:
+    return layer(x[:, None])[0].flatten(1)[:, :4] + x
 
 
 def attributes_of(layer: Any) -> dict[str, Any]:
@@ -133,18 +115,19 @@ def other(value: Any) -> Any:
     return TEXTS.get(value, value)
 
 
-def _layer_changes(name: str, make: Callable[[], Any], attribute: str, value: Any) -> None:
-    def changed(s: Scene) -> Iterator[None]:
-        around = make()
-        s.model.body.append(around)
-        s.model.train()
-        yield
-        setattr(getattr(around, "layer", around), attribute, other(value))
-
-    add(f"{name}.{attribute}", changed, ("lean",), ("compile", "inference", "freeze", "child", "step", "export"))
-
-
 for _name, _make in LAYERS.items():
     gc.manual_seed(0)
     for _attribute, _value in attributes_of(_make()).items():
-        _layer_changes(_name, _make, _attribute, _value)
+        changes(
+            f"""
+{_name}.{_attribute}:
+    around = make()
+    s.model.body.append(around)
+    s.model.train()
+    yield
+    getattr(around, "layer", around).{_attribute} = {other(_value)!r}
+""",
+            {"make": _make},
+            ("lean",),
+            ("compile", "inference", "freeze", "child", "step", "export"),
+        )

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import copy
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
-import graphc as gc
 from graphc import nn, optim
 from graphc.optim import lr_scheduler
-from tools.nets.changes.scene import LEARNING_RATE, Scene
-from tools.nets.changes.table import OPTIMIZER_MODES, add, change
+from tools.nets.changes.scene import LEARNING_RATE
+from tools.nets.changes.table import OPTIMIZER_MODES, changes
 
 NO_UPDATE_RULE = {"LBFGS"}
 """Optimizers whose step needs a closure."""
@@ -28,8 +26,9 @@ def optimizers() -> dict[str, type[Any]]:
     }
 
 
-def _maker(name: str, **numbers: Any) -> Callable[[Any], Any]:
-    kind = optimizers()[name]
+def maker(name: str) -> Callable[[Any], Any]:
+    """Return a function that makes an optimizer of that name for a model."""
+    kind, numbers = optimizers()[name], {"lr": LEARNING_RATE, "momentum": 0.9} if name == "SGD" else {}
 
     def make(model: Any) -> Any:
         chosen = [p for p in model.parameters() if p.ndim == 2 or name not in ONLY_MATRICES]
@@ -40,11 +39,8 @@ def _maker(name: str, **numbers: Any) -> Callable[[Any], Any]:
 
 def numbers_of(name: str) -> dict[str, Any]:
     """Return the numbers and flags of an optimizer's groups, as they are by default."""
-    group = _maker(name, **_FIRST.get(name, {}))(nn.Linear(2, 2)).param_groups[0]
+    group = maker(name)(nn.Linear(2, 2)).param_groups[0]
     return {key: value for key, value in group.items() if key != "params"}
-
-
-_FIRST: dict[str, dict[str, Any]] = {"SGD": {"lr": LEARNING_RATE, "momentum": 0.9}}
 
 
 def other(value: Any) -> Any:
@@ -58,269 +54,156 @@ def other(value: Any) -> Any:
     return value
 
 
-def _number_changes(name: str, key: str, value: Any) -> None:
-    def changed(s: Scene) -> Iterator[None]:
-        s.make_optimizer = _maker(name, **_FIRST.get(name, {}))
-        yield
-        s.optimizer.param_groups[0][key] = other(value)
-
-    add(f"{name}.{key}", changed, ("lean",), OPTIMIZER_MODES)
-
-
-def _general_changes(name: str) -> None:
-    def stepped(s: Scene) -> Iterator[None]:
-        s.make_optimizer = _maker(name, **_FIRST.get(name, {}))
-        yield
-
-    def state_cleared(s: Scene) -> Iterator[None]:
-        s.make_optimizer = _maker(name, **_FIRST.get(name, {}))
-        yield
-        s.optimizer.state.clear()
-
-    def state_loaded(s: Scene) -> Iterator[None]:
-        s.make_optimizer = _maker(name, **_FIRST.get(name, {}))
-        yield
-        state = copy.deepcopy(s.optimizer.state_dict())
-        state["param_groups"][0]["lr"] = 0.02
-        s.optimizer.load_state_dict(state)
-
-    def state_of_the_start_loaded(s: Scene) -> Iterator[None]:
-        s.make_optimizer = _maker(name, **_FIRST.get(name, {}))
-        s.prepare()
-        state = copy.deepcopy(s.optimizer.state_dict())
-        yield
-        s.optimizer.load_state_dict(state)
-
-    def state_written(s: Scene) -> Iterator[None]:
-        s.make_optimizer = _maker(name, **_FIRST.get(name, {}))
-        yield
-        for entries in s.optimizer.state.values():
-            for value in entries.values():
-                if isinstance(value, gc.Tensor) and value.ndim:
-                    value.mul_(0.5)
-
-    for function in (stepped, state_cleared, state_loaded, state_of_the_start_loaded, state_written):
-        add(f"{name}.{function.__name__}", function, ("lean",), OPTIMIZER_MODES)
-
-
+_STATE = """
+{name}.stepped:
+    s.make_optimizer = maker("{name}")
+    yield
+{name}.state_cleared: s.make_optimizer = maker("{name}") => s.optimizer.state.clear()
+{name}.state_loaded:
+    s.make_optimizer = maker("{name}")
+    yield
+    state = copy.deepcopy(s.optimizer.state_dict())
+    state["param_groups"][0]["lr"] = 0.02
+    s.optimizer.load_state_dict(state)
+{name}.state_of_the_start_loaded:
+    s.make_optimizer = maker("{name}")
+    s.prepare()
+    state = copy.deepcopy(s.optimizer.state_dict())
+    yield
+    s.optimizer.load_state_dict(state)
+{name}.state_written:
+    s.make_optimizer = maker("{name}")
+    yield
+    for value in [v for entries in s.optimizer.state.values() for v in entries.values()]:
+        if isinstance(value, gc.Tensor) and value.ndim:
+            value.mul_(0.5)
+"""
 for _name in optimizers():
+    _entries = _STATE.format(name=_name)
     for _key, _value in numbers_of(_name).items():
-        _number_changes(_name, _key, _value)
-    _general_changes(_name)
+        _change = f"s.optimizer.param_groups[0][{_key!r}] = {other(_value)!r}"
+        _entries += f"{_name}.{_key}: s.make_optimizer = maker({_name!r}) => {_change}\n"
+    changes(_entries, {"maker": maker}, ("lean",), OPTIMIZER_MODES)
 
-
-# ---- groups
-
-
-@change(modes=OPTIMIZER_MODES)
-def group_added(s: Scene) -> Iterator[None]:
+changes(
+    """
+group_added:
     s.make_optimizer = lambda model: optim.SGD(model.body.parameters(), lr=LEARNING_RATE)
     yield
     s.optimizer.add_param_group({"params": list(s.model.head.parameters()), "lr": 0.5})
-
-
-@change(modes=OPTIMIZER_MODES)
-def parameter_taken_out_of_a_group(s: Scene) -> None:
-    s.optimizer.param_groups[0]["params"].pop()
-
-
-@change(modes=OPTIMIZER_MODES)
-def parameter_of_a_group_replaced(s: Scene) -> None:
+parameter_taken_out_of_a_group: s.optimizer.param_groups[0]["params"].pop()
+parameter_of_a_group_replaced:
     old = s.model.head.weight
     s.model.head.weight = nn.Parameter(gc.full((3, 4), 0.25))
     params = s.optimizer.param_groups[0]["params"]
     params[[p is old for p in params].index(True)] = s.model.head.weight
-
-
-@change(modes=OPTIMIZER_MODES)
-def parameter_replaced_in_the_model_only(s: Scene) -> None:
-    s.model.head.weight = nn.Parameter(gc.full((3, 4), 0.25))
-
-
-@change(modes=OPTIMIZER_MODES)
-def groups_exchanged(s: Scene) -> Iterator[None]:
+parameter_replaced_in_the_model_only: s.model.head.weight = nn.Parameter(gc.full((3, 4), 0.25))
+groups_exchanged:
     s.make_optimizer = lambda m: optim.SGD(
         [{"params": m.body.parameters(), "lr": 0.1}, {"params": m.head.parameters(), "lr": 0.01}], lr=0.1
     )
     yield
     a, b = s.optimizer.param_groups
     a["lr"], b["lr"] = b["lr"], a["lr"]
-
-
-@change(modes=OPTIMIZER_MODES)
-def group_deleted(s: Scene) -> Iterator[None]:
+group_deleted:
     s.make_optimizer = lambda m: optim.SGD(
         [{"params": m.body.parameters(), "lr": 0.1}, {"params": m.head.parameters(), "lr": 0.01}], lr=0.1
     )
     yield
     del s.optimizer.param_groups[1]
-
-
-@change(modes=OPTIMIZER_MODES)
-def group_replaced(s: Scene) -> None:
-    s.optimizer.param_groups[0] = {**s.optimizer.param_groups[0], "lr": 0.5}
-
-
-@change(modes=OPTIMIZER_MODES)
-def rate_of_all_groups(s: Scene) -> None:
+group_replaced: s.optimizer.param_groups[0] = {**s.optimizer.param_groups[0], "lr": 0.5}
+rate_of_all_groups:
     for group in s.optimizer.param_groups:
         group["lr"] *= 0.1
-
-
-@change(modes=OPTIMIZER_MODES)
-def rate_zero(s: Scene) -> None:
-    s.optimizer.param_groups[0]["lr"] = 0.0
-
-
-@change(modes=OPTIMIZER_MODES)
-def rate_from_zero(s: Scene) -> Iterator[None]:
+rate_zero: s.optimizer.param_groups[0]["lr"] = 0.0
+rate_from_zero:
     s.make_optimizer = lambda model: optim.SGD(model.parameters(), lr=0.0)
     yield
     s.optimizer.param_groups[0]["lr"] = 0.1
-
-
-@change(modes=OPTIMIZER_MODES)
-def rate_is_a_tensor(s: Scene) -> Iterator[None]:
-    rate: Any = gc.tensor(0.1)
+rate_is_a_tensor:
+    rate = gc.tensor(0.1)
     s.make_optimizer = lambda model: optim.SGD(model.parameters(), lr=rate)
     yield
     rate.fill_(0.5)
-
-
-@change(modes=OPTIMIZER_MODES)
-def rate_becomes_a_tensor(s: Scene) -> None:
-    s.optimizer.param_groups[0]["lr"] = gc.tensor(0.5)
-
-
-@change(modes=OPTIMIZER_MODES)
-def momentum_on(s: Scene) -> Iterator[None]:
+rate_becomes_a_tensor: s.optimizer.param_groups[0]["lr"] = gc.tensor(0.5)
+momentum_on:
     s.make_optimizer = lambda model: optim.SGD(model.parameters(), lr=LEARNING_RATE)
     yield
     s.optimizer.param_groups[0]["momentum"] = 0.9
-
-
-@change(modes=OPTIMIZER_MODES)
-def nesterov_on(s: Scene) -> None:
-    s.optimizer.param_groups[0]["nesterov"] = True
-
-
-@change(modes=OPTIMIZER_MODES)
-def parameter_frozen_in_training(s: Scene) -> None:
-    s.layer.weight.requires_grad_(False)
-
-
-@change(modes=OPTIMIZER_MODES)
-def parameter_unfrozen_in_training(s: Scene) -> Iterator[None]:
-    s.layer.weight.requires_grad_(False)
-    yield
-    s.layer.weight.requires_grad_(True)
-
-
-@change(modes=OPTIMIZER_MODES)
-def state_of_one_parameter_deleted(s: Scene) -> None:
-    s.optimizer.state.pop(s.layer.weight, None)
-
-
-@change(modes=OPTIMIZER_MODES)
-def state_of_one_parameter_replaced(s: Scene) -> Iterator[None]:
+nesterov_on: s.optimizer.param_groups[0]["nesterov"] = True
+parameter_frozen_in_training: s.layer.weight.requires_grad_(False)
+parameter_unfrozen_in_training: s.layer.weight.requires_grad_(False) => s.layer.weight.requires_grad_(True)
+state_of_one_parameter_deleted: s.optimizer.state.pop(s.layer.weight, None)
+state_of_one_parameter_replaced:
     s.make_optimizer = lambda model: optim.Adam(model.parameters(), lr=LEARNING_RATE)
     yield
     s.optimizer.state[s.layer.weight]["exp_avg"] = gc.full((4, 4), 0.1)
-
-
-@change(modes=OPTIMIZER_MODES)
-def eager_step_between(s: Scene) -> None:
+eager_step_between:
     s.model(s.next_input()).sum().backward()
     s.optimizer.step()
     s.model.zero_grad()
-
-
-@change(modes=OPTIMIZER_MODES)
-def update_rule_of_the_class_replaced(s: Scene) -> Iterator[None]:
+update_rule_of_the_class_replaced:
     class Own(optim.SGD):
         pass
-
     s.make_optimizer = lambda model: Own(model.parameters(), lr=LEARNING_RATE)
     yield
     rule = optim.SGD.update
     Own.update = lambda self, param, grad, state, hyper: rule(self, param, grad * 2, state, hyper)
-
-
-def _step_hook(name: str, register: Callable[[Any, Callable[..., Any]], Any]) -> None:
-    def changed(s: Scene) -> None:
-        weight = s.model.head.weight
-
-        def hook(optimizer: Any, args: Any, kwargs: Any) -> None:
-            with gc.no_grad():
-                weight.mul_(0.5)
-
-        register(s.optimizer, hook)
-
-    add(name, changed, modes=OPTIMIZER_MODES)
-
-
-_step_hook("step_pre_hook", lambda optimizer, hook: optimizer.register_step_pre_hook(hook))
-_step_hook("step_post_hook", lambda optimizer, hook: optimizer.register_step_post_hook(hook))
-
+step_pre_hook:
+    weight = s.model.head.weight
+    def hook(optimizer, args, kwargs):
+        with gc.no_grad():
+            weight.mul_(0.5)
+    s.optimizer.register_step_pre_hook(hook)
+step_post_hook:
+    weight = s.model.head.weight
+    def hook(optimizer, args, kwargs):
+        with gc.no_grad():
+            weight.mul_(0.5)
+    s.optimizer.register_step_post_hook(hook)
+""",
+    modes=OPTIMIZER_MODES,
+)
 
 # ---- losses
 
-
-@change(modes=("step",))
-def loss_module_reduction(s: Scene) -> Iterator[None]:
-    s.loss = nn.MSELoss()
-    yield
-    s.loss.reduction = "sum"
-
-
-@change(modes=("step",))
-def loss_closure_number(s: Scene) -> Iterator[None]:
+changes(
+    """
+loss_module_reduction: s.loss = nn.MSELoss() => s.loss.reduction = "sum"
+loss_closure_number:
     scale = {"by": 1.0}
     s.loss = lambda output, target: ((output - target) ** 2).mean() * scale["by"]
     yield
     scale["by"] = 3.0
-
-
-@change(modes=("step",))
-def loss_closure_tensor_written(s: Scene) -> Iterator[None]:
+loss_closure_tensor_written:
     weights = gc.tensor([1.0, 2.0, 3.0])
     s.loss = lambda output, target: ((output - target) ** 2 * weights).mean()
     yield
     weights.mul_(2)
-
-
-@change(modes=("step",))
-def loss_closure_tensor_replaced(s: Scene) -> Iterator[None]:
+loss_closure_tensor_replaced:
     weights = gc.tensor([1.0, 2.0, 3.0])
     s.loss = lambda output, target: ((output - target) ** 2 * weights).mean()
     yield
     weights = gc.tensor([3.0, 2.0, 1.0])
-
-
-@change(modes=("step",))
-def loss_module_weight_replaced(s: Scene) -> Iterator[None]:
+loss_module_weight_replaced:
     class Weighted(nn.Module):
-        def __init__(self) -> None:
+        def __init__(self):
             super().__init__()
             self.register_buffer("weights", gc.tensor([1.0, 2.0, 3.0]))
-
-        def forward(self, output: Any, target: Any) -> Any:
+        def forward(self, output, target):
             return ((output - target) ** 2 * self.weights).mean()
-
     s.loss = Weighted()
     yield
     s.loss.weights = gc.tensor([3.0, 0.0, 1.0])
-
-
-@change(modes=("step",))
-def loss_defaults_replaced(s: Scene) -> Iterator[None]:
-    def loss(output: Any, target: Any, scale: float = 1.0) -> Any:
+loss_defaults_replaced:
+    def loss(output, target, scale: float = 1.0):
         return ((output - target) ** 2).mean() * scale
-
     s.loss = loss
     yield
     loss.__defaults__ = (3.0,)
-
+""",
+    modes=("step",),
+)
 
 # ---- schedules
 
@@ -366,56 +249,43 @@ def schedules() -> list[str]:
     return sorted(set(exported) - NO_SCHEDULES)
 
 
-def _schedule_changes(name: str, make: Callable[[Any], Any]) -> None:
-    def stepped(s: Scene) -> Iterator[None]:
-        s.prepare()
-        s.scheduler = make(s.optimizer)
-        yield
-
-    def begun(s: Scene) -> None:
-        s.scheduler = make(s.optimizer)
-
-    def ended(s: Scene) -> Iterator[None]:
-        s.prepare()
-        s.scheduler = make(s.optimizer)
-        yield
-        s.scheduler = None
-
-    for function in (stepped, begun, ended):
-        add(f"{name}.{function.__name__}", function, ("lean",), OPTIMIZER_MODES)
-
-
+_SCHEDULE = """
+{name}.stepped:
+    s.prepare()
+    s.scheduler = make(s.optimizer)
+    yield
+{name}.begun: s.scheduler = make(s.optimizer)
+{name}.ended:
+    s.prepare()
+    s.scheduler = make(s.optimizer)
+    yield
+    s.scheduler = None
+"""
 for _name, _make in SCHEDULES.items():
-    _schedule_changes(_name, _make)
-
-
-@change("lean", modes=OPTIMIZER_MODES)
-def schedule_gamma(s: Scene) -> Iterator[None]:
+    changes(_SCHEDULE.format(name=_name), {"make": _make}, ("lean",), OPTIMIZER_MODES)
+changes(
+    """
+schedule_gamma:
     s.prepare()
     s.scheduler = lr_scheduler.StepLR(s.optimizer, 1, 0.5)
     yield
     s.scheduler.gamma = 0.1
-
-
-@change("lean", modes=OPTIMIZER_MODES)
-def schedule_base_rates(s: Scene) -> Iterator[None]:
+schedule_base_rates:
     s.prepare()
     s.scheduler = lr_scheduler.LambdaLR(s.optimizer, lambda epoch: 0.9**epoch)
     yield
     s.scheduler.base_lrs = [0.5]
-
-
-@change("lean", modes=OPTIMIZER_MODES)
-def schedule_state_loaded(s: Scene) -> Iterator[None]:
+schedule_state_loaded:
     s.prepare()
     s.scheduler = lr_scheduler.ExponentialLR(s.optimizer, 0.5)
     state = s.scheduler.state_dict()
     yield
     s.scheduler.load_state_dict(state)
-
-
-@change("lean", modes=OPTIMIZER_MODES)
-def schedule_of_momentum(s: Scene) -> Iterator[None]:
+schedule_of_momentum:
     s.prepare()
     s.scheduler = lr_scheduler.CyclicLR(s.optimizer, 0.01, 0.1, 2, cycle_momentum=True)
     yield
+""",
+    kinds=("lean",),
+    modes=OPTIMIZER_MODES,
+)

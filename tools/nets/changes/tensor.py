@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterator
+import re
 from typing import Any
 
-import numpy as np
-
 import graphc as gc
-from graphc import nn
-from tools.nets.changes.scene import Scene
-from tools.nets.changes.table import MODEL_MODES, add, change
+from tools.nets.changes.table import MODEL_MODES, changes
 
 _SAME = gc.tensor([[0.5, 0.25, 0.75, 0.5]] * 4)
 _ROWS = gc.tensor([0, 2])
@@ -80,17 +75,15 @@ OF_ROWS = {
     "xlogy_": (_SAME[0],),
 }
 """The same for tensors of four elements."""
-Find = Callable[[Scene], Any]
-"""Returns the tensor of a scene to write to."""
-PLACES: dict[str, Find] = {
-    "weight": lambda s: s.layer.weight,
-    "bias": lambda s: s.layer.bias,
-    "buffer": lambda s: s.body.shift,
-    "global": lambda s: s.world.TABLE,
-    "attribute": lambda s: s.body.memory,
-    "running_mean": lambda s: s.body.norm.running_mean,
-    "item": lambda s: s.body.rows[0],
-    "integers": lambda s: s.world.LOOKUP,
+PLACES = {
+    "weight": "s.layer.weight",
+    "bias": "s.layer.bias",
+    "buffer": "s.body.shift",
+    "global": "s.world.TABLE",
+    "attribute": "s.body.memory",
+    "running_mean": "s.body.norm.running_mean",
+    "item": "s.body.rows[0]",
+    "integers": "s.world.LOOKUP",
 }
 """Tensors of a scene that a case writes to, by name."""
 
@@ -114,184 +107,111 @@ def call(tensor: Any, name: str, matrix: bool) -> None:
         method(same.long() if tensor.dtype is gc.int64 else same)
 
 
+def _kinds(target: str) -> tuple[str, ...]:
+    return ("lean", "rich") if target in ("weight", "bias") else ("rich",)
+
+
 def _writing(name: str, target: str) -> None:
-    def written(s: Scene) -> Iterator[None]:
-        tensor = PLACES[target](s)
-        with gc.no_grad():
-            if target != "integers":
-                tensor.mul_(0.5).add_(gc.tensor([0.25, -0.3, 0.2, -0.1]))
-        yield
-        with gc.no_grad():
-            call(PLACES[target](s), name, target == "weight")
-
-    kinds = ("lean", "rich") if target in ("weight", "bias") else ("rich",)
-    add(f"{target}.{name}", written, kinds, modes=_WRITE_MODES if target == "weight" else _OTHER_WRITE_MODES)
+    place = PLACES[target]
+    prepared = "pass" if target == "integers" else f"{place}.mul_(0.5).add_(gc.tensor([0.25, -0.3, 0.2, -0.1]))"
+    entry = f"{target}.{name}:\n    with gc.no_grad():\n        {prepared}\n    yield\n"
+    entry += f"    with gc.no_grad():\n        call({place}, {name!r}, {target == 'weight'})\n"
+    modes = ("compile", "inference", "freeze", "step", *(("child", "export") if target == "weight" else ()))
+    changes(entry, {"call": call}, _kinds(target), modes)
 
 
-_WRITE_MODES = ("compile", "inference", "freeze", "child", "step", "export")
-_OTHER_WRITE_MODES = ("compile", "inference", "freeze", "step")
 _OTHERS = ("bias", "buffer", "global", "attribute", "running_mean", "item")
 _OF_MATRICES = {
     "addbmm_", "addmm_", "addr_", "fill_diagonal_", "renorm_", "swapaxes_", "swapdims_", "t_", "transpose_", "tril_",
     "triu_",
 }  # fmt: skip
-_OF_INTEGERS = {n for n in in_place_methods() if n.startswith("bitwise_")}
 _UNFIT = {"baddbmm_"}
 """Methods of tensors of three dimensions; no parameter here has three."""
 for _number, _name in enumerate(sorted(set(in_place_methods()) - _UNFIT)):
-    if _name in _OF_INTEGERS:
+    if _name.startswith("bitwise_"):
         _writing(_name, "integers")
         continue
     _writing(_name, "weight")
     if _name not in _OF_MATRICES:
         _writing(_name, _OTHERS[_number % len(_OTHERS)])
 
-
-def _by_numpy(s: Scene, of: Find) -> None:
-    of(s).numpy(force=True)[...] = 3.0
-
-
-def _by_numpy_given_out_before(s: Scene, of: Find) -> Iterator[None]:
-    array = of(s).numpy(force=True)
-    yield
-    array[...] = 3.0
-
-
-def _by_numpy_twice(s: Scene, of: Find) -> Iterator[None]:
-    array = of(s).numpy(force=True)
+UNSEEN = """
+T_written_by_numpy: T.numpy(force=True)[...] = 3.0
+T_written_by_numpy_given_out_before: array = T.numpy(force=True) => array[...] = 3.0
+T_written_by_numpy_twice:
+    array = T.numpy(force=True)
     array[...] = 0.75
     yield
     array[...] = 3.0
-
-
-def _by_asarray(s: Scene, of: Find) -> None:
-    np.asarray(of(s).detach())[...] = 3.0
-
-
-def _by_dlpack(s: Scene, of: Find) -> Iterator[None]:
-    array = np.from_dlpack(of(s).detach())
+T_written_by_asarray: np.asarray(T.detach())[...] = 3.0
+T_written_by_dlpack:
+    array = np.from_dlpack(T.detach())
     yield
     if array.flags.writeable:
         array[...] = 3.0
     else:
-        of(s).detach().fill_(3.0)
-
-
-def _by_data(s: Scene, of: Find) -> None:
-    of(s).data = of(s).data * 2
-
-
-def _by_data_in_place(s: Scene, of: Find) -> None:
-    of(s).data.mul_(2)
-
-
-def _by_data_of_an_array(s: Scene, of: Find) -> None:
-    of(s).data = gc.from_numpy(np.full(of(s).shape, 3.0, np.float32))
-
-
-def _by_the_array_behind_data(s: Scene, of: Find) -> Iterator[None]:
-    array = np.full(of(s).shape, 0.75, np.float32)
-    of(s).data = gc.from_numpy(array)
+        T.detach().fill_(3.0)
+T_written_by_the_array_behind_data:
+    array = np.full(T.shape, 0.75, np.float32)
+    T.data = gc.from_numpy(array)
     yield
     array[...] = 3.0
-
-
-def _by_detached(s: Scene, of: Find) -> None:
-    of(s).detach().mul_(2)
-
-
-def _by_a_view(s: Scene, of: Find) -> None:
-    with gc.no_grad():
-        of(s).view(-1)[::2] += 0.5
-
-
-def _by_a_view_of_before(s: Scene, of: Find) -> Iterator[None]:
-    view = of(s).detach()[1:]
-    yield
-    view.fill_(3.0)
-
-
-def _by_setitem(s: Scene, of: Find) -> None:
-    with gc.no_grad():
-        of(s)[1] = 3.0
-
-
-def _by_augmented_setitem(s: Scene, of: Find) -> None:
-    with gc.no_grad():
-        of(s)[1:3] *= 2
-
-
-def _by_inference_mode(s: Scene, of: Find) -> None:
-    with gc.inference_mode():
-        of(s).mul_(2)
-
-
-def _by_out(s: Scene, of: Find) -> None:
-    with gc.no_grad():
-        of(s).copy_(gc.full(of(s).shape, 3.0))
-
-
-UNSEEN = {
-    "_by_numpy", "_by_numpy_given_out_before", "_by_numpy_twice", "_by_asarray", "_by_dlpack",
-    "_by_the_array_behind_data",
-}  # fmt: skip
+"""
 """Writes to parameters and buffers that a frozen function does not see, as its documentation says."""
+SEEN = """
+T_written_by_data: T.data = T.data * 2
+T_written_by_data_in_place: T.data.mul_(2)
+T_written_by_data_of_an_array: T.data = gc.from_numpy(np.full(T.shape, 3.0, np.float32))
+T_written_by_detached: T.detach().mul_(2)
+T_written_by_a_view:
+    with gc.no_grad():
+        T.view(-1)[::2] += 0.5
+T_written_by_a_view_of_before: view = T.detach()[1:] => view.fill_(3.0)
+T_written_by_setitem:
+    with gc.no_grad():
+        T[1] = 3.0
+T_written_by_augmented_setitem:
+    with gc.no_grad():
+        T[1:3] *= 2
+T_written_by_inference_mode:
+    with gc.inference_mode():
+        T.mul_(2)
+T_written_by_out:
+    with gc.no_grad():
+        T.copy_(gc.full(T.shape, 3.0))
+"""
 _MEMBERS = {"weight", "bias", "buffer", "running_mean"}
+_NOT_FROZEN = [mode for mode in MODEL_MODES if mode != "freeze"]
+for _target, _place in PLACES.items():
+    if _target != "integers":
+        for _text, _modes in ((UNSEEN, _NOT_FROZEN if _target in _MEMBERS else MODEL_MODES), (SEEN, MODEL_MODES)):
+            _named = _text.replace("T_written", f"{_target}_written")
+            changes(re.sub(r"\bT\b", _place, _named), kinds=_kinds(_target), modes=sorted(_modes))
 
-
-def _of_place(target: str, kinds: tuple[str, ...]) -> None:
-    """Add the modes to write to a tensor without a method of its own."""
-    for name, function in list(globals().items()):
-        if name.startswith("_by_"):
-            modes = set(MODEL_MODES) - ({"freeze"} if name in UNSEEN and target in _MEMBERS else set())
-            add(f"{target}_written{name}", _bound(function, PLACES[target]), kinds, sorted(modes))
-
-
-def _bound(function: Callable[[Scene, Find], Any], of: Find) -> Callable[[Scene], Any]:
-    if inspect.isgeneratorfunction(function):
-
-        def prepared(s: Scene) -> Iterator[None]:
-            yield from function(s, of)
-
-        return prepared
-    return lambda s: function(s, of)
-
-
-for _target in [p for p in PLACES if p != "integers"]:
-    _of_place(_target, ("lean", "rich") if _target in ("weight", "bias") else ("rich",))
-
-
-@change(modes=[mode for mode in MODEL_MODES if mode != "freeze"])
-def weight_of_an_array_that_is_written(s: Scene) -> Iterator[None]:
+changes(
+    """
+weight_of_an_array_that_is_written:
     array = np.full((4, 4), 0.5, np.float32)
     s.layer.weight = nn.Parameter(gc.from_numpy(array))
     yield
     array[...] = 3.0
-
-
-@change()
-def gradient_of_a_weight_written(s: Scene) -> None:
+""",
+    modes=_NOT_FROZEN,
+)
+changes("""
+gradient_of_a_weight_written:
     if s.layer.weight.grad is not None:
         s.layer.weight.grad.fill_(3.0)
-
-
-@change()
-def gradient_of_a_weight_assigned(s: Scene) -> None:
-    s.layer.weight.grad = gc.ones(4, 4)
-
-
-@change()
-def attribute_of_a_parameter(s: Scene) -> Iterator[None]:
+gradient_of_a_weight_assigned: s.layer.weight.grad = gc.ones(4, 4)
+attribute_of_a_parameter:
     layer = s.layer
     layer.weight.importance = 2.0
     layer.forward = lambda x: x @ layer.weight * layer.weight.importance
     yield
     layer.weight.importance = 3.0
-
-
-@change()
-def weight_written_with_gradients(s: Scene) -> None:
+weight_written_with_gradients:
     s.layer.weight.detach().requires_grad_().mul(2).detach_()
     with gc.enable_grad():
         factor = gc.tensor(2.0)
         s.layer.weight.data = (s.layer.weight * factor).detach()
+""")

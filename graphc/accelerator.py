@@ -11,13 +11,5 @@ from graphc.calls.gpus import (
     synchronize,
 )
 
-__all__ = [
-    "current_accelerator",
-    "current_device_index",
-    "current_stream",
-    "device_count",
-    "empty_cache",
-    "is_available",
-    "set_device_index",
-    "synchronize",
-]
+__all__ = ["current_accelerator", "current_device_index", "current_stream", "device_count", "empty_cache"]
+__all__ += ["is_available", "set_device_index", "synchronize"]

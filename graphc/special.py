@@ -1,26 +1,8 @@
 """Special functions under the names of ``torch.special``, aliases of tensor methods among them."""
 
-from __future__ import annotations
-
+from graphc.base.lazy import collect
 from graphc.tensors import functions as _functions
-from graphc.tensors.special_functions import (
-    bessel_j0,
-    bessel_j1,
-    entr,
-    erfcx,
-    gammainc,
-    gammaincc,
-    i0,
-    i0e,
-    i1,
-    i1e,
-    log_ndtr,
-    ndtr,
-    ndtri,
-    polygamma,
-    xlog1py,
-    zeta,
-)
+from graphc.tensors.special_functions import *
 
 digamma = psi = _functions.digamma
 erf, erfc, erfinv = _functions.erf, _functions.erfc, _functions.erfinv
@@ -32,41 +14,4 @@ logit, round, sinc, xlogy = _functions.logit, _functions.round, _functions.sinc,
 multigammaln = _functions.mvlgamma
 modified_bessel_i0, modified_bessel_i1 = i0, i1
 
-__all__ = [
-    "bessel_j0",
-    "bessel_j1",
-    "digamma",
-    "entr",
-    "erf",
-    "erfc",
-    "erfcx",
-    "erfinv",
-    "exp2",
-    "expit",
-    "expm1",
-    "gammainc",
-    "gammaincc",
-    "gammaln",
-    "i0",
-    "i0e",
-    "i1",
-    "i1e",
-    "log1p",
-    "log_ndtr",
-    "log_softmax",
-    "logit",
-    "logsumexp",
-    "modified_bessel_i0",
-    "modified_bessel_i1",
-    "multigammaln",
-    "ndtr",
-    "ndtri",
-    "polygamma",
-    "psi",
-    "round",
-    "sinc",
-    "softmax",
-    "xlog1py",
-    "xlogy",
-    "zeta",
-]
+collect(__name__)

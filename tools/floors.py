@@ -168,6 +168,7 @@ FRONT_DOOR = frozenset(
         "fft",
         "front",
         "hooks",
+        "names",
         "public",
         "random",
     }

@@ -180,21 +180,5 @@ def _need_matrix(name: str, x: Any) -> Any:
     return x
 
 
-__all__ = [
-    "arange",
-    "asarray",
-    "empty",
-    "empty_like",
-    "eye",
-    "from_dlpack",
-    "full",
-    "full_like",
-    "linspace",
-    "meshgrid",
-    "ones",
-    "ones_like",
-    "tril",
-    "triu",
-    "zeros",
-    "zeros_like",
-]
+__all__ = ["arange", "asarray", "empty", "empty_like", "eye", "from_dlpack", "full", "full_like", "linspace"]
+__all__ += ["meshgrid", "ones", "ones_like", "tril", "triu", "zeros", "zeros_like"]

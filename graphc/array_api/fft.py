@@ -55,19 +55,5 @@ rfftn, irfftn = _along_several("rfftn", fourier.rfftn), _along_several("irfftn",
 fftshift, ifftshift = _shift("fftshift", fourier.fftshift), _shift("ifftshift", fourier.ifftshift)
 fftfreq, rfftfreq = _frequencies("fftfreq", fourier.fftfreq), _frequencies("rfftfreq", fourier.rfftfreq)
 
-__all__ = [
-    "fft",
-    "fftfreq",
-    "fftn",
-    "fftshift",
-    "hfft",
-    "ifft",
-    "ifftn",
-    "ifftshift",
-    "ihfft",
-    "irfft",
-    "irfftn",
-    "rfft",
-    "rfftfreq",
-    "rfftn",
-]
+__all__ = ["fft", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifftn", "ifftshift", "ihfft", "irfft", "irfftn"]
+__all__ += ["rfft", "rfftfreq", "rfftn"]

@@ -174,19 +174,5 @@ def isin(x1: Tensor | int, x2: Tensor | int, /, *, invert: bool = False) -> Tens
     return elements.isin(candidates, invert=invert)
 
 
-__all__ = [
-    "argmax",
-    "argmin",
-    "argsort",
-    "isin",
-    "nonzero",
-    "searchsorted",
-    "sort",
-    "take",
-    "take_along_axis",
-    "unique_all",
-    "unique_counts",
-    "unique_inverse",
-    "unique_values",
-    "where",
-]
+__all__ = ["argmax", "argmin", "argsort", "isin", "nonzero", "searchsorted", "sort", "take", "take_along_axis"]
+__all__ += ["unique_all", "unique_counts", "unique_inverse", "unique_values", "where"]

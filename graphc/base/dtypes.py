@@ -14,6 +14,9 @@ from graphc.base.public import call
 from graphc.base.sizes.size import is_size
 from graphc.base.sizes.symbolic import is_symbolic
 
+__all__ = ["bfloat16", "bool_", "complex64", "complex128", "float16", "float32", "float64", "int16", "int32", "int64"]
+__all__ += ["int8", "uint8", "uint16", "uint32", "uint64"]
+
 
 @dataclass(frozen=True, eq=False)
 class DType:

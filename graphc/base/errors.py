@@ -2,38 +2,11 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "ArgumentError",
-    "ArtifactError",
-    "AttributeValueError",
-    "CompileError",
-    "ConditionError",
-    "DTypeError",
-    "DeviceError",
-    "DistributedError",
-    "FallbackWarning",
-    "GradientError",
-    "GraphcError",
-    "HookError",
-    "IndexRangeError",
-    "MemberError",
-    "MemberNameError",
-    "MemoryLimitError",
-    "NonFiniteError",
-    "ParseError",
-    "PassError",
-    "RealtimeError",
-    "RecompileWarning",
-    "ShapeError",
-    "StateDictError",
-    "StoppedError",
-    "TargetError",
-    "TraceError",
-    "UnsupportedError",
-    "ValueNeededError",
-    "VerifyError",
-    "WorkerError",
-]
+__all__ = ["ArgumentError", "ArtifactError", "AttributeValueError", "CompileError", "ConditionError", "DTypeError"]
+__all__ += ["DeviceError", "DistributedError", "FallbackWarning", "GradientError", "GraphcError", "HookError"]
+__all__ += ["IndexRangeError", "MemberError", "MemberNameError", "MemoryLimitError", "NonFiniteError", "ParseError"]
+__all__ += ["PassError", "RealtimeError", "RecompileWarning", "ShapeError", "StateDictError", "StoppedError"]
+__all__ += ["TargetError", "TraceError", "UnsupportedError", "ValueNeededError", "VerifyError", "WorkerError"]
 
 
 class GraphcError(Exception):

@@ -5,39 +5,48 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
+from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from graphc.base.absent import PACKAGE, missing
 from graphc.base.locks import section
+
+if TYPE_CHECKING:
+    from importlib.abc import InspectLoader
 
 
 def exports(
     package: str,
     namespace: dict[str, Any],
-    names: Mapping[str, str],
+    names: Mapping[str, str] | str,
     front: str = "",
     *,
     alone: Collection[str] = (),
-    hidden: Collection[str] = (),
+    hidden: Collection[str] | None = None,
 ) -> Callable[[str], Any]:
     """Return the ``__getattr__`` of a package and collect loaded names in ``namespace``.
 
-    ``names`` maps each name to ``module`` (the name is a submodule) or to ``module:attribute``. All public names of the
-    module ``front`` belong to the package too; it is loaded before any other name except those in ``alone``.
-    ``__all__`` lists all names except the ``hidden`` ones.
+    ``names`` maps each name to ``module`` (the name is a submodule) or to ``module:attribute``, or is the module whose
+    import statements say so (``imported_by``). All public names of the module ``front`` belong to the package too; it
+    is loaded before any other name except those in ``alone``. With ``hidden``, ``__all__`` lists all names but these.
     """
     pending = [front] if front else []
 
     def load(name: str) -> Any:
+        nonlocal names
+        if isinstance(names, str):
+            names = imported_by(names)
         if pending and name not in alone:
             with section():
                 members = vars(import_module(pending[0]))
             namespace.update({n: v for n, v in members.items() if not n.startswith("_") and n not in names})
-            namespace["__all__"] = sorted({*members["__all__"], *names} - {*hidden})
+            namespace["__all__"] = sorted({*members["__all__"], *names} - {*(hidden or ())})
             pending.clear()
         if name in namespace:
             return namespace[name]
+        if name == "__all__" and hidden is not None:
+            return sorted({*names} - {*hidden})
         target = names.get(name)
         if target is None:
             replacements = PACKAGE if "." not in package else {}
@@ -51,8 +60,35 @@ def exports(
     return load
 
 
-def known_as(path: str, source: str, **private: str) -> None:
-    """Register ``path`` as an import path of PyTorch: a module with the public names of the module ``source``.
+def imported_by(module: str) -> dict[str, str]:
+    """Return the targets of a module's import statements, as ``exports`` takes them, by name. Nothing is imported.
+
+    The module consists of statements ``from a import b``, which type checkers and editors understand.
+    """
+    package = module.rpartition(".")[0]
+
+    class Unloaded:
+        def __init__(self, name: str, *_: Any):
+            self._name = name
+
+        def __getattr__(self, name: str) -> str:
+            return f"{self._name}{'.' if self._name == package else ':'}{name}"
+
+    spec = PathFinder.find_spec(module, sys.modules[package].__path__)
+    names: dict[str, Any] = {"__builtins__": {"__import__": Unloaded}}
+    exec(cast("InspectLoader", cast(ModuleSpec, spec).loader).get_code(module) or "", names)
+    return {name: target for name, target in names.items() if isinstance(target, str) and not name.startswith("__")}
+
+
+def collect(package: str, *also: str) -> None:
+    """List what a package has imported with ``*``, and its submodules ``also``, as its ``__all__``."""
+    namespace = vars(sys.modules[package])
+    imported = {n for n, v in namespace.items() if not n.startswith("_") and not isinstance(v, ModuleType)}
+    namespace["__all__"] = sorted(imported - {"collect", "known_as"} | {*also})
+
+
+def known_as(path: str, source: str, **private: str) -> ModuleType:
+    """Register and return ``path``, an import path of PyTorch: a module with the public names of the module ``source``.
 
     The module may have a file of its own. ``private`` adds names (``_ConvNd="module:attribute"``), which are resolved
     on first use. The package of ``path`` calls this while it is loaded, so that ``import path`` works.
@@ -69,6 +105,7 @@ def known_as(path: str, source: str, **private: str) -> None:
 
     vars(module).setdefault("__getattr__", load)
     vars(sys.modules[package]).setdefault(name, module)
+    return module
 
 
 def deferred(target: str) -> Callable[..., Any]:

@@ -6,15 +6,8 @@ from typing import Any
 
 from graphc.base.errors import ArgumentError
 
-__all__ = [
-    "channels_last",
-    "channels_last_3d",
-    "contiguous_format",
-    "layout",
-    "memory_format",
-    "preserve_format",
-    "strided",
-]
+__all__ = ["channels_last", "channels_last_3d", "contiguous_format", "layout", "memory_format", "preserve_format"]
+__all__ += ["strided"]
 
 
 class _Name:

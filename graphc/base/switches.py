@@ -14,18 +14,9 @@ from typing import Any
 
 from graphc.base.errors import ArgumentError, AttributeValueError, MemberError
 
-__all__ = [
-    "are_deterministic_algorithms_enabled",
-    "get_deterministic_debug_mode",
-    "get_float32_matmul_precision",
-    "is_deterministic_algorithms_warn_only_enabled",
-    "is_warn_always_enabled",
-    "set_deterministic_debug_mode",
-    "set_float32_matmul_precision",
-    "set_flush_denormal",
-    "set_warn_always",
-    "use_deterministic_algorithms",
-]
+__all__ = ["are_deterministic_algorithms_enabled", "get_deterministic_debug_mode", "get_float32_matmul_precision"]
+__all__ += ["is_deterministic_algorithms_warn_only_enabled", "is_warn_always_enabled", "set_deterministic_debug_mode"]
+__all__ += ["set_float32_matmul_precision", "set_flush_denormal", "set_warn_always", "use_deterministic_algorithms"]
 _PRECISIONS = ("highest", "high", "medium")
 _DEBUG_MODES = ("default", "warn", "error")
 _set: dict[str, Any] = {"precision": "highest", "debug": 0, "warn_always": False}

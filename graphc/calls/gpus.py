@@ -15,6 +15,14 @@ from graphc.base.errors import ArgumentError, MemoryLimitError
 from graphc.runtime import devices
 from graphc.tensors.random import generator
 
+__all__ = ["Event", "OutOfMemoryError", "Stream", "current_device", "current_stream", "default_stream", "device_count"]
+__all__ += ["empty_cache", "get_device_capability", "get_device_name", "get_device_properties", "get_rng_state"]
+__all__ += ["get_rng_state_all", "init", "initial_seed", "ipc_collect", "is_available", "is_bf16_supported"]
+__all__ += ["is_current_stream_capturing", "is_initialized", "manual_seed", "manual_seed_all", "max_memory_allocated"]
+__all__ += ["max_memory_reserved", "mem_get_info", "memory_allocated", "memory_reserved", "reset_max_memory_allocated"]
+__all__ += ["reset_peak_memory_stats", "seed", "seed_all", "set_device", "set_rng_state", "set_rng_state_all", "stream"]
+__all__ += ["synchronize"]
+
 
 def is_available() -> bool:
     """Return whether a usable GPU exists."""

@@ -13,6 +13,8 @@ from graphc.tensors.creation import from_numpy, tensor
 from graphc.tensors.methods.shaping import stacked
 from graphc.tensors.tensor import Tensor
 
+__all__ = ["default_collate", "default_convert"]
+
 
 def default_collate(batch: Sequence[Any]) -> Any:
     """Join samples along a new first dimension.

@@ -12,6 +12,8 @@ import numpy as np
 from graphc.base.dtypes import DType, dtype_of
 from graphc.base.errors import ArgumentError, ArtifactError
 
+__all__ = ["Table", "read_csv"]
+
 
 class Table(NamedTuple):
     """Numbers in rows and columns."""

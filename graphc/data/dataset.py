@@ -16,6 +16,9 @@ from graphc.tensors.creation import as_tensor, randperm
 from graphc.tensors.random.generator import Generator
 from graphc.tensors.tensor import Tensor
 
+__all__ = ["ChainDataset", "ConcatDataset", "Dataset", "IterableDataset", "MapDataset", "StackDataset", "Subset"]
+__all__ += ["TensorDataset", "random_split"]
+
 
 class Dataset:
     """Samples by index: subclasses define ``__getitem__`` and ``__len__``. Worker threads may read them concurrently.

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+__all__ = ["WorkerInfo", "get_worker_info"]
+
 END = object()
 """Marker instead of a batch at the end of a stream."""
 

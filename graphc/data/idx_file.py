@@ -19,6 +19,8 @@ from graphc.files.archive import LARGEST_RATIO, fill
 from graphc.files.container import MAX_BYTES
 from graphc.tensors.creation import from_numpy
 
+__all__ = ["MNIST", "read_idx"]
+
 _TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 _GZIP = b"\x1f\x8b"
 _SPLITS = {True: "train", False: "t10k"}

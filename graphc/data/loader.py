@@ -22,6 +22,8 @@ from graphc.data.processes import Task, Workers
 from graphc.data.sampler import BatchSampler, RandomSampler, SequentialSampler, generator_of
 from graphc.tensors.random.generator import Generator
 
+__all__ = ["DataLoader"]
+
 THREAD = "thread"
 """Value of ``multiprocessing_context`` for worker threads."""
 

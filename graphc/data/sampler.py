@@ -14,6 +14,9 @@ from graphc.distributed.group import group
 from graphc.tensors.creation import randperm
 from graphc.tensors.random.generator import Generator, default_generator
 
+__all__ = ["BatchSampler", "DistributedSampler", "RandomSampler", "Sampler", "SequentialSampler", "SubsetRandomSampler"]
+__all__ += ["WeightedRandomSampler"]
+
 
 class Sampler:
     """Iterable of sample indices. Subclasses define ``__iter__``, and ``__len__`` if it is known."""

@@ -15,6 +15,10 @@ from graphc.tensors.placement import is_on_device
 from graphc.tensors.tensor import Tensor
 from graphc.tracing.host import opaque
 
+__all__ = ["ReduceOp", "all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_to_all"]
+__all__ += ["all_to_all_single", "broadcast", "broadcast_object_list", "reduce_scatter", "reduce_scatter_tensor"]
+__all__ += ["reduced"]
+
 
 class ReduceOp:
     """Reductions by PyTorch's names."""

@@ -21,6 +21,9 @@ from graphc.distributed.communicator import OPS, Alone, Communicator
 from graphc.distributed.guard import Guard
 from graphc.runtime import threads
 
+__all__ = ["Group", "barrier", "destroy_process_group", "get_rank", "get_world_size", "group", "init"]
+__all__ += ["init_process_group", "is_available", "is_initialized", "is_mpi_available", "rank", "size", "using"]
+
 BACKENDS = ("auto", "mpi", "nccl", "local")
 _LAUNCH = "mpiexec -n COUNT python script.py"
 
@@ -194,6 +197,9 @@ def rank() -> int:
 def size() -> int:
     """Return the number of processes."""
     return group().size
+
+
+get_rank, get_world_size = rank, size
 
 
 def barrier() -> None:

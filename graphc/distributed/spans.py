@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
+__all__ = ["timeline"]
+
 START, REDUCE, WAIT = "start", "reduce", "wait"
 """Kinds of spans: a bucket is queued, a thread reduces it, the computing thread waits for the result."""
 _spans: list[Span] | None = None

@@ -1,109 +1,17 @@
 """Probability distributions with gradients, in eager mode and in compiled code."""
 
-from graphc.distributions import constraints, transforms
-from graphc.distributions.composed import (
-    Independent,
-    LogNormal,
-    MixtureSameFamily,
-    RelaxedBernoulli,
-    RelaxedOneHotCategorical,
-    TransformedDistribution,
-)
-from graphc.distributions.constraint_transforms import biject_to, transform_to
-from graphc.distributions.discrete import (
-    Bernoulli,
-    Binomial,
-    Categorical,
-    Geometric,
-    Multinomial,
-    OneHotCategorical,
-    OneHotCategoricalStraightThrough,
-    Poisson,
-)
-from graphc.distributions.distribution import Distribution, ExponentialFamily
-from graphc.distributions.gamma_family import Beta, Chi2, Dirichlet, Gamma, StudentT
-from graphc.distributions.kl import kl_divergence, register_kl
-from graphc.distributions.location_scale import (
-    Cauchy,
-    Exponential,
-    Gumbel,
-    HalfCauchy,
-    HalfNormal,
-    Laplace,
-    Normal,
-    Uniform,
-)
-from graphc.distributions.multivariate_normal import MultivariateNormal
-from graphc.distributions.powers import InverseGamma, Pareto, Weibull
-from graphc.distributions.transforms import (
-    AbsTransform,
-    AffineTransform,
-    ComposeTransform,
-    ExpTransform,
-    IndependentTransform,
-    LowerCholeskyTransform,
-    PowerTransform,
-    SigmoidTransform,
-    SoftmaxTransform,
-    SoftplusTransform,
-    StickBreakingTransform,
-    TanhTransform,
-    Transform,
-    identity_transform,
-)
+from graphc.base.lazy import collect
+from graphc.distributions.composed import *
+from graphc.distributions.constraint_transforms import *
+from graphc.distributions.discrete import *
+from graphc.distributions.distribution import *
+from graphc.distributions.gamma_family import *
+from graphc.distributions.kl import *
+from graphc.distributions.location_scale import *
+from graphc.distributions.multivariate_normal import *
+from graphc.distributions.powers import *
+from graphc.distributions.transforms import *
 
-__all__ = [
-    "AbsTransform",
-    "AffineTransform",
-    "Bernoulli",
-    "Beta",
-    "Binomial",
-    "Categorical",
-    "Cauchy",
-    "Chi2",
-    "ComposeTransform",
-    "Dirichlet",
-    "Distribution",
-    "ExpTransform",
-    "Exponential",
-    "ExponentialFamily",
-    "Gamma",
-    "Geometric",
-    "Gumbel",
-    "HalfCauchy",
-    "HalfNormal",
-    "Independent",
-    "IndependentTransform",
-    "InverseGamma",
-    "Laplace",
-    "LogNormal",
-    "LowerCholeskyTransform",
-    "MixtureSameFamily",
-    "Multinomial",
-    "MultivariateNormal",
-    "Normal",
-    "OneHotCategorical",
-    "OneHotCategoricalStraightThrough",
-    "Pareto",
-    "Poisson",
-    "PowerTransform",
-    "RelaxedBernoulli",
-    "RelaxedOneHotCategorical",
-    "SigmoidTransform",
-    "SoftmaxTransform",
-    "SoftplusTransform",
-    "StickBreakingTransform",
-    "StudentT",
-    "TanhTransform",
-    "Transform",
-    "TransformedDistribution",
-    "Uniform",
-    "Weibull",
-    "biject_to",
-    "constraints",
-    "identity_transform",
-    "kl_divergence",
-    "register_kl",
-    "transform_to",
-    "transforms",
-]
+from . import constraints, transforms
+
+collect(__name__, "constraints", "transforms")

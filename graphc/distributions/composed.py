@@ -25,6 +25,9 @@ from graphc.tensors import composite
 from graphc.tensors.random import sampling
 from graphc.tensors.tensor import Tensor
 
+__all__ = ["Independent", "LogNormal", "MixtureSameFamily", "RelaxedBernoulli", "RelaxedOneHotCategorical"]
+__all__ += ["TransformedDistribution"]
+
 
 class Independent(Distribution):
     """A distribution whose last ``reinterpreted_batch_ndims`` batch dimensions are part of one event."""

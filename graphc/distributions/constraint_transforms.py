@@ -20,6 +20,8 @@ from graphc.distributions.transforms import (
     identity_transform,
 )
 
+__all__ = ["biject_to", "transform_to"]
+
 
 def biject_to(constraint: Constraint) -> Transform:
     """Return a bijective transform from real numbers to the values of a constraint, with a Jacobian determinant.

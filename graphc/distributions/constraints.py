@@ -198,30 +198,7 @@ def is_dependent(constraint: Any) -> bool:
     return isinstance(constraint, _Dependent)
 
 
-__all__ = [
-    "Constraint",
-    "boolean",
-    "dependent",
-    "greater_than",
-    "greater_than_eq",
-    "half_open_interval",
-    "independent",
-    "integer_interval",
-    "interval",
-    "is_dependent",
-    "less_than",
-    "lower_cholesky",
-    "lower_triangular",
-    "multinomial",
-    "nonnegative",
-    "nonnegative_integer",
-    "one_hot",
-    "positive",
-    "positive_definite",
-    "positive_integer",
-    "real",
-    "real_vector",
-    "simplex",
-    "symmetric",
-    "unit_interval",
-]
+__all__ = ["Constraint", "boolean", "dependent", "greater_than", "greater_than_eq", "half_open_interval", "independent"]
+__all__ += ["integer_interval", "interval", "is_dependent", "less_than", "lower_cholesky", "lower_triangular"]
+__all__ += ["multinomial", "nonnegative", "nonnegative_integer", "one_hot", "positive", "positive_definite"]
+__all__ += ["positive_integer", "real", "real_vector", "simplex", "symmetric", "unit_interval"]

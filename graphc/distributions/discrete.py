@@ -24,6 +24,9 @@ from graphc.tensors.limits import finfo
 from graphc.tensors.random import sampling
 from graphc.tensors.tensor import Tensor
 
+__all__ = ["Bernoulli", "Binomial", "Categorical", "Geometric", "Multinomial", "OneHotCategorical"]
+__all__ += ["OneHotCategoricalStraightThrough", "Poisson"]
+
 
 class _Chances(Distribution):
     """Base of distributions with ``probs`` or ``logits``, whichever was passed."""

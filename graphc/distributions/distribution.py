@@ -18,6 +18,8 @@ from graphc.tensors.creation import get_default_dtype, tensor
 from graphc.tensors.limits import finfo
 from graphc.tensors.tensor import Tensor
 
+__all__ = ["Distribution", "ExponentialFamily"]
+
 Size = tuple[int, ...]
 
 

@@ -22,6 +22,8 @@ from graphc.tensors.methods import shaping
 from graphc.tensors.random import sampling
 from graphc.tensors.tensor import Tensor
 
+__all__ = ["Beta", "Chi2", "Dirichlet", "Gamma", "StudentT"]
+
 
 def _log_gammas(concentration: Tensor, shape: tuple[int, ...]) -> Any:
     """Sample the logarithms of gamma variates of scale 1, with gradients; in f32 for f16 and bf16."""

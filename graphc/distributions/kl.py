@@ -18,6 +18,8 @@ from graphc.ops.pointwise import elementwise as ew
 from graphc.tensors import composite
 from graphc.tensors.tensor import Tensor
 
+__all__ = ["kl_divergence", "register_kl"]
+
 Rule = Callable[[Any, Any], Tensor]
 _RULES: dict[tuple[type, type], Rule] = {}
 

@@ -19,6 +19,8 @@ from graphc.tensors.creation import full_like, zeros_like
 from graphc.tensors.random import sampling
 from graphc.tensors.tensor import Tensor
 
+__all__ = ["Cauchy", "Exponential", "Gumbel", "HalfCauchy", "HalfNormal", "Laplace", "Normal", "Uniform"]
+
 
 class _LocationScale(Distribution):
     """Base of ``loc + scale * z`` with a standard variable z, which subclasses draw."""

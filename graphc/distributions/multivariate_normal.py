@@ -14,6 +14,8 @@ from graphc.linalg.systems import cholesky, inv, solve_triangular
 from graphc.tensors.random import sampling
 from graphc.tensors.tensor import Tensor
 
+__all__ = ["MultivariateNormal"]
+
 
 class MultivariateNormal(Distribution):
     """Vectors of mean ``loc`` [..., n] and covariance [..., n, n].

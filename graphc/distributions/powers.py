@@ -16,6 +16,8 @@ from graphc.ops.pointwise import elementwise as ew
 from graphc.tensors.creation import ones_like
 from graphc.tensors.tensor import Tensor
 
+__all__ = ["InverseGamma", "Pareto", "Weibull"]
+
 
 class _Named(TransformedDistribution):
     """Base of transformed distributions with their own parameters, which ``repr`` shows."""

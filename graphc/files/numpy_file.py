@@ -16,6 +16,8 @@ from graphc.base.errors import ArgumentError, ArtifactError
 from graphc.files.archive import Archive
 from graphc.files.container import MAX_BYTES, replacing
 
+__all__ = ["read_npy", "read_npz"]
+
 _KINDS = "?biufc"
 _MAGIC = b"\x93NUMPY"
 _LONGEST_HEADER = 1 << 14

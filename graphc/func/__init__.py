@@ -5,16 +5,5 @@ from graphc.control.vmap import vmap
 from graphc.func.jacobian import hessian, jacfwd, jacrev
 from graphc.nn.utils.stateless import functional_call, stack_module_state
 
-__all__ = [
-    "functional_call",
-    "grad",
-    "grad_and_value",
-    "hessian",
-    "jacfwd",
-    "jacrev",
-    "jvp",
-    "linearize",
-    "stack_module_state",
-    "vjp",
-    "vmap",
-]
+__all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize"]
+__all__ += ["stack_module_state", "vjp", "vmap"]

@@ -10,6 +10,8 @@ from graphc.ops.movement import shape
 from graphc.ops.pointwise import elementwise as ew
 from graphc.tensors.tensor_base import need_tensor
 
+__all__ = ["LinAlgError"]
+
 LinAlgError = ConditionError
 """Error, in eager and compiled code, for matrices without an inverse or a factor."""
 

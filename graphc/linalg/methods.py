@@ -109,27 +109,6 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
     return multi_dot(matrices) if len(matrices) > 1 else next(iter(matrices))
 
 
-__all__ = [
-    "chain_matmul",
-    "cholesky",
-    "cholesky_inverse",
-    "cholesky_solve",
-    "det",
-    "geqrf",
-    "inverse",
-    "logdet",
-    "lu",
-    "lu_solve",
-    "lu_unpack",
-    "matrix_exp",
-    "matrix_power",
-    "orgqr",
-    "ormqr",
-    "pca_lowrank",
-    "pinverse",
-    "qr",
-    "slogdet",
-    "svd",
-    "svd_lowrank",
-    "triangular_solve",
-]
+__all__ = ["chain_matmul", "cholesky", "cholesky_inverse", "cholesky_solve", "det", "geqrf", "inverse", "logdet", "lu"]
+__all__ += ["lu_solve", "lu_unpack", "matrix_exp", "matrix_power", "orgqr", "ormqr", "pca_lowrank", "pinverse", "qr"]
+__all__ += ["slogdet", "svd", "svd_lowrank", "triangular_solve"]

@@ -17,6 +17,8 @@ from graphc.tensors import composite
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import need_tensor
 
+__all__ = ["cond", "matrix_norm", "norm", "vector_norm"]
+
 _ORDERS = "'fro', 'nuc', inf, -inf, 1, -1, 2, -2"
 
 

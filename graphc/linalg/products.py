@@ -24,6 +24,9 @@ from graphc.tensors.free_functions import cat, where
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import need_tensor
 
+__all__ = ["cross", "diagonal", "matmul", "matrix_exp", "matrix_power", "multi_dot", "tensorinv", "tensorsolve"]
+__all__ += ["vander", "vecdot"]
+
 # ---- vectors
 
 

@@ -22,6 +22,8 @@ from graphc.tensors import composite
 from graphc.tensors.free_functions import stack
 from graphc.tensors.tensor import Tensor
 
+__all__ = ["householder_product"]
+
 
 def _reflected(A: Tensor, tau: Tensor, X: Any, adjoint: bool) -> Any:
     """Multiply the product of all reflections, or its adjoint, by X [..., m, n]."""

@@ -22,6 +22,8 @@ from graphc.tensors import composite
 from graphc.tensors.free_functions import cat
 from graphc.tensors.tensor import Tensor
 
+__all__ = ["eig", "eigh", "eigvals", "eigvalsh", "lstsq", "matrix_rank", "pinv", "qr", "svd", "svdvals"]
+
 # ---- orthogonal factors
 
 

@@ -30,6 +30,9 @@ from graphc.ops.selection.index import iota
 from graphc.tensors import composite
 from graphc.tensors.tensor import Tensor
 
+__all__ = ["cholesky", "cholesky_ex", "det", "inv", "inv_ex", "lu", "lu_factor", "lu_factor_ex", "lu_solve", "slogdet"]
+__all__ += ["solve", "solve_ex", "solve_triangular"]
+
 # ---- Cholesky
 
 

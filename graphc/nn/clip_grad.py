@@ -19,6 +19,9 @@ from graphc.tensors.native import NativeLoop, native_loop
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
 
+__all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
+__all__ += ["parameters_to_vector", "vector_to_parameters"]
+
 
 def _with_gradient(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
     candidates = [parameters] if isinstance(parameters, Tensor) else list(parameters)
@@ -82,6 +85,10 @@ def clip_grad_norm_(
         norm = _finite(native_norm) if error_if_nonfinite else native_norm
     _scale(with_grad, max_norm, norm, loop)
     return norm
+
+
+clip_grad_norm = clip_grad_norm_
+"""The old name of ``clip_grad_norm_``."""
 
 
 def clip_grads_with_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, total_norm: Tensor) -> None:

@@ -27,6 +27,8 @@ from graphc.tensors.placement import placement
 from graphc.tensors.tensor import Tensor
 from graphc.tracing.trace import runs_as_python
 
+__all__ = ["Module"]
+
 compile_module = deferred("graphc.calls.function:compile")
 
 _HOOK_TABLES = (

@@ -12,6 +12,8 @@ from graphc.base.errors import ArgumentError
 from graphc.tensors.repeated import PLAIN
 from graphc.tensors.tensor import Tensor
 
+__all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter"]
+
 
 class Parameter(Tensor):
     """Tensor to train: a module that has it as an attribute lists it in ``parameters()``.

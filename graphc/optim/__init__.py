@@ -17,25 +17,8 @@ from graphc.optim.rmsprop import RMSprop
 from graphc.optim.rprop import Rprop
 from graphc.optim.sgd import SGD
 
-__all__ = [
-    "ASGD",
-    "LBFGS",
-    "SGD",
-    "Adadelta",
-    "Adafactor",
-    "Adagrad",
-    "Adam",
-    "AdamW",
-    "Adamax",
-    "Muon",
-    "NAdam",
-    "Optimizer",
-    "RAdam",
-    "RMSprop",
-    "Rprop",
-    "lr_scheduler",
-    "swa_utils",
-]
+__all__ = ["ASGD", "LBFGS", "SGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "Muon", "NAdam"]
+__all__ += ["Optimizer", "RAdam", "RMSprop", "Rprop", "lr_scheduler", "swa_utils"]
 
 known_as(f"{__name__}.adamw", __name__)
 known_as(f"{__name__}.lr_scheduler", f"{__name__}.schedule", _LRScheduler=f"{__name__}.schedule:LRScheduler")

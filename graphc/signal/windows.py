@@ -117,16 +117,5 @@ def nuttall(M: int, *, sym: bool = True, **options: Any) -> Tensor:
     return general_cosine(M, a=_NUTTALL, sym=sym, **options)
 
 
-__all__ = [
-    "bartlett",
-    "blackman",
-    "cosine",
-    "exponential",
-    "gaussian",
-    "general_cosine",
-    "general_hamming",
-    "hamming",
-    "hann",
-    "kaiser",
-    "nuttall",
-]
+__all__ = ["bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine", "general_hamming", "hamming"]
+__all__ += ["hann", "kaiser", "nuttall"]

@@ -75,17 +75,5 @@ is_conj = _method("is_conj", "Return False, see ``Tensor.is_conj``.")
 angle = _method("angle", "Return the angle in radians, see ``Tensor.angle``.")
 adjoint = _method("adjoint", "Transpose the last two dimensions, and conjugate complex numbers.")
 
-__all__ = [
-    "adjoint",
-    "angle",
-    "conj",
-    "conj_physical",
-    "imag",
-    "is_conj",
-    "polar",
-    "real",
-    "resolve_conj",
-    "resolve_neg",
-    "view_as_complex",
-    "view_as_real",
-]
+__all__ = ["adjoint", "angle", "conj", "conj_physical", "imag", "is_conj", "polar", "real", "resolve_conj"]
+__all__ += ["resolve_neg", "view_as_complex", "view_as_real"]

@@ -562,38 +562,9 @@ def normal(
     return _placed(draws, requires_grad, device)
 
 
-__all__ = [
-    "arange",
-    "as_tensor",
-    "bernoulli",
-    "empty",
-    "empty_like",
-    "eye",
-    "from_dlpack",
-    "from_numpy",
-    "full",
-    "full_like",
-    "get_default_device",
-    "get_default_dtype",
-    "linspace",
-    "logspace",
-    "normal",
-    "ones",
-    "ones_like",
-    "poisson",
-    "rand",
-    "rand_like",
-    "randint",
-    "randint_like",
-    "randn",
-    "randn_like",
-    "randperm",
-    "set_default_device",
-    "set_default_dtype",
-    "set_default_tensor_type",
-    "tensor",
-    "zeros",
-    "zeros_like",
-]
+__all__ = ["arange", "as_tensor", "bernoulli", "empty", "empty_like", "eye", "from_dlpack", "from_numpy", "full"]
+__all__ += ["full_like", "get_default_device", "get_default_dtype", "linspace", "logspace", "normal", "ones"]
+__all__ += ["ones_like", "poisson", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm"]
+__all__ += ["set_default_device", "set_default_dtype", "set_default_tensor_type", "tensor", "zeros", "zeros_like"]
 
 globals().update({_name: with_hints(globals()[_name]) for _name in __all__ if "default" not in _name})

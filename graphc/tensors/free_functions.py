@@ -304,48 +304,12 @@ def can_cast(from_: Any, to: Any) -> bool:
     return rank[dtype_of(from_).kind] <= rank[dtype_of(to).kind]
 
 
-__all__ = [
-    "assert_true",
-    "atleast_1d",
-    "atleast_2d",
-    "atleast_3d",
-    "block_diag",
-    "broadcast_shapes",
-    "broadcast_tensors",
-    "bucketize",
-    "can_cast",
-    "cartesian_prod",
-    "cat",
-    "cdist",
-    "column_stack",
-    "combinations",
-    "concat",
-    "concatenate",
-    "dstack",
-    "einsum",
-    "hstack",
-    "is_floating_point",
-    "is_nonzero",
-    "matmul",
-    "meshgrid",
-    "multinomial",
-    "numel",
-    "polygamma",
-    "result_type",
-    "row_stack",
-    "searchsorted",
-    "stack",
-    "std_mean",
-    "tensordot",
-    "tril_indices",
-    "triu_indices",
-    "typename",
-    "unravel_index",
-    "vander",
-    "var_mean",
-    "vstack",
-    "where",
-]
+__all__ = ["assert_true", "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes"]
+__all__ += ["broadcast_tensors", "bucketize", "can_cast", "cartesian_prod", "cat", "cdist", "column_stack"]
+__all__ += ["combinations", "concat", "concatenate", "dstack", "einsum", "hstack", "is_floating_point", "is_nonzero"]
+__all__ += ["matmul", "meshgrid", "multinomial", "numel", "polygamma", "result_type", "row_stack", "searchsorted"]
+__all__ += ["stack", "std_mean", "tensordot", "tril_indices", "triu_indices", "typename", "unravel_index", "vander"]
+__all__ += ["var_mean", "vstack", "where"]
 
 _WITHOUT = ("assert_true", "broadcast_shapes", "can_cast", "is_floating_point", "is_nonzero", "numel", "typename")
 """Functions that return no tensors."""

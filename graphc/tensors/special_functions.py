@@ -26,6 +26,9 @@ from graphc.tensors.tensor_base import TensorBase, need_tensor
 if TYPE_CHECKING:
     from graphc.tensors.tensor import Tensor
 
+__all__ = ["bessel_j0", "bessel_j1", "entr", "erfcx", "gammainc", "gammaincc", "i0", "i0e", "i1", "i1e", "log_ndtr"]
+__all__ += ["ndtr", "ndtri", "polygamma", "xlog1py", "zeta"]
+
 
 def _in_f64(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compute a function in f64 for floating-point tensors (others become f32) and numbers beside them."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -100,17 +102,35 @@ print(sorted(set(graphc.__all__) - set(dir(graphc))) + [n for n in graphc.__all_
     assert run(code) == "[]"
 
 
-def test_names_that_graphc_loads_later_are_imported_for_type_checkers():
-    tree = ast.parse(Path(graphc.__file__).read_text(encoding="utf-8"))
-    (checked,) = (n for n in tree.body if isinstance(n, ast.If) and ast.unparse(n.test) == "TYPE_CHECKING")
-    seen = {
-        a.asname or a.name: f"graphc.{a.name}" if n.module == "graphc" else f"{n.module}:{a.name}"
-        for n in checked.body
-        if isinstance(n, ast.ImportFrom) and n.module != "graphc.front"
-        for a in n.names
-    }
-    assert seen == graphc._LATER
-    assert len(graphc.__all__) == len(set(graphc.__all__))
+def test_import_statements_are_read_and_not_run():
+    code = """
+import sys, graphc
+from graphc.base.lazy import imported_by
+names = imported_by("graphc.names")
+print(names["nn"], names["OutOfMemoryError"], "numpy" in sys.modules, "graphc.names" in sys.modules)
+"""
+    assert run(code) == "graphc.nn graphc.errors:MemoryLimitError False False"
+
+
+OTHERS = {"linalg.methods", "nn.clip_grad", "nn.functional.reordered", "nn.modules.module"}
+"""Modules with names of other packages."""
+PACKAGES = ["array_api", "data", "distributed", "distributions", "linalg", "nn", "nn.functional", "nn.utils"]
+
+
+@pytest.mark.parametrize("package", [*PACKAGES, "nn.modules"])
+def test_packages_collect_the_names_that_their_modules_state(package: str):
+    collected = import_module(f"graphc.{package}")
+    folder = Path(collected.__file__ or "").parent
+    apart = {f"{package}.{n}" for n in collected.__all__ if isinstance(getattr(collected, n), ModuleType)} | OTHERS
+    modules = [path for path in folder.glob("[!_]*.py") if f"{package}.{path.stem}" not in apart]
+    lost = {path.stem: {*stated_by(path)} - {*collected.__all__} for path in modules}
+    assert not any(lost.values()), f"write `from graphc.{package}.MODULE import *` into the package"
+
+
+def stated_by(path: Path) -> list[str]:
+    """Return the names in ``__all__`` of a file, as far as they are literals."""
+    lists = [n.value for n in ast.parse(path.read_text(encoding="utf-8")).body if "__all__" in ast.unparse(n)[:9]]
+    return [c.value for value in lists for c in ast.walk(value) if isinstance(c, ast.Constant)]
 
 
 def test_what_stands_alone_is_loaded_without_the_front():

@@ -16,6 +16,10 @@ from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
 
+__all__ = ["celu", "elu", "gelu", "glu", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "log_softmax"]
+__all__ += ["logsigmoid", "mish", "normalize", "prelu", "relu", "relu6", "selu", "sigmoid", "silu", "softmax"]
+__all__ += ["softmin", "softplus", "softsign", "tanh"]
+
 SELU_ALPHA = 1.6732632423543772
 SELU_SCALE = 1.0507009873554805
 """Fixed point of mean 0 and variance 1 (Klambauer et al. 2017, "Self-Normalizing Neural Networks", section 2)."""

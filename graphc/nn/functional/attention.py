@@ -18,6 +18,8 @@ from graphc.tensors.mixed import product
 from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor
 
+__all__ = ["scaled_dot_product_attention"]
+
 _MIN_ROWS, _MAX_SEGMENTS = 256, 8
 """Minimum rows of a segment of causal attention, and the maximum number of segments."""
 

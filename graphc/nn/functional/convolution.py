@@ -10,6 +10,8 @@ from graphc.tensors.mixed import product
 from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor
 
+__all__ = ["conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d"]
+
 
 @product
 @compiled_when_repeated

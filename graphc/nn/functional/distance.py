@@ -11,6 +11,8 @@ from graphc.tensors.mixed import in_f32
 from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor
 
+__all__ = ["cosine_similarity", "pairwise_distance", "pdist"]
+
 
 @in_f32
 @compiled_when_repeated

@@ -8,6 +8,8 @@ from graphc.tensors.random import sampling
 from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor
 
+__all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout"]
+
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Zero each element with probability ``p`` and scale the others by ``1 / (1 - p)``; only in training."""

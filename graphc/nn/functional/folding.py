@@ -15,6 +15,8 @@ from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
 
+__all__ = ["fold", "unfold"]
+
 
 def _positions(
     name: str, sizes: Ints, kernel_size: Any, dilation: Any, padding: Any, stride: Any

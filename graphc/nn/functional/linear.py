@@ -9,6 +9,8 @@ from graphc.tensors.mixed import product
 from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor
 
+__all__ = ["bilinear", "linear"]
+
 
 @product
 @compiled_when_repeated

@@ -23,6 +23,9 @@ from graphc.tensors.native import native_after_compiled
 from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor
 
+__all__ = ["binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "gaussian_nll_loss", "kl_div"]
+__all__ += ["nll_loss"]
+
 REDUCTIONS = ("mean", "sum", "none")
 
 

@@ -20,6 +20,8 @@ from graphc.tensors.placement import beside
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
 
+__all__ = ["ctc_loss"]
+
 scan = deferred("graphc.control.scan:scan")
 
 _LOG_ZERO = -1e30

@@ -15,6 +15,8 @@ from graphc.ops.pointwise import elementwise as ew
 from graphc.tensors.free_functions import cat
 from graphc.tensors.tensor import Tensor
 
+__all__ = ["linear_cross_entropy"]
+
 # Imported on first call, because it imports graphs and with them networkx.
 _checkpoint = deferred("graphc.control.checkpoint:checkpoint")
 

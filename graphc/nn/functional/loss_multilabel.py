@@ -17,6 +17,9 @@ from graphc.tensors.mixed import loss
 from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor
 
+__all__ = ["multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss"]
+__all__ += ["triplet_margin_with_distance_loss"]
+
 
 def _rows(name: str, input: Tensor, target: Tensor, labels: int) -> tuple[Tensor, Tensor]:
     """Return input [batch, classes] and target with ``labels`` more dimensions than the batch."""

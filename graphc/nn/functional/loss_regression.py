@@ -15,6 +15,9 @@ from graphc.tensors.native import native_after_compiled
 from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor
 
+__all__ = ["cosine_embedding_loss", "hinge_embedding_loss", "huber_loss", "l1_loss", "margin_ranking_loss", "mse_loss"]
+__all__ += ["poisson_nll_loss", "smooth_l1_loss", "soft_margin_loss", "triplet_margin_loss"]
+
 
 def _difference(name: str, input: Tensor, target: Tensor) -> Tensor:
     if tuple(input.shape) != tuple(target.shape):

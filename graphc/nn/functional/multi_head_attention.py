@@ -16,6 +16,8 @@ from graphc.ops.pointwise import elementwise as ew
 from graphc.tensors import composite
 from graphc.tensors.tensor import Tensor
 
+__all__ = ["multi_head_attention_forward"]
+
 
 def as_added(mask: Tensor, like: Tensor) -> Tensor:
     """Convert a mask to additive form: a bool mask becomes minus infinity where it is True."""

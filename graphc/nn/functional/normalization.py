@@ -18,6 +18,8 @@ from graphc.tensors.mixed import in_f32
 from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor
 
+__all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "rms_norm"]
+
 
 def batch_norm(
     input: Tensor,

@@ -26,6 +26,9 @@ from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
 
+__all__ = ["adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_max_pool1d", "adaptive_max_pool2d", "avg_pool1d"]
+__all__ += ["avg_pool2d", "lp_pool1d", "lp_pool2d", "max_pool1d", "max_pool2d"]
+
 
 @compiled_when_repeated
 def max_pool1d(

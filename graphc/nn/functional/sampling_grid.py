@@ -23,6 +23,8 @@ from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
 
+__all__ = ["affine_grid", "grid_sample"]
+
 
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool = False) -> Tensor:
     """Return the points [batch, height, width, 2] of the maps ``theta`` [batch, 2, 3] for images of ``size``.

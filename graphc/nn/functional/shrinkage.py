@@ -12,6 +12,9 @@ from graphc.tensors import composite
 from graphc.tensors.random import sampling
 from graphc.tensors.tensor import Tensor
 
+__all__ = ["celu_", "elu_", "gumbel_softmax", "hardshrink", "hardtanh_", "leaky_relu_", "relu_", "rrelu", "rrelu_"]
+__all__ += ["selu_", "softshrink", "tanhshrink", "threshold", "threshold_"]
+
 
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """Return x, but 0 from ``-lambd`` to ``lambd``."""

@@ -19,6 +19,8 @@ from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
 
+__all__ = ["embedding", "embedding_bag", "one_hot"]
+
 
 @compiled_when_repeated
 def embedding(

@@ -23,6 +23,9 @@ from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
 
+__all__ = ["channel_shuffle", "interpolate", "pad", "pixel_shuffle", "pixel_unshuffle", "upsample", "upsample_bilinear"]
+__all__ += ["upsample_nearest"]
+
 
 @compiled_when_repeated
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:

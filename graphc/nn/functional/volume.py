@@ -28,6 +28,9 @@ from graphc.tensors.mixed import product
 from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor
 
+__all__ = ["adaptive_avg_pool3d", "adaptive_max_pool3d", "avg_pool3d", "conv3d", "conv_transpose3d", "lp_pool3d"]
+__all__ += ["max_pool3d"]
+
 
 @product
 @compiled_when_repeated

@@ -10,6 +10,10 @@ from graphc.nn.functional.pooling import adaptive_max_pool1d, adaptive_max_pool2
 from graphc.nn.functional.unpooling import fractional_max_pool2d, fractional_max_pool3d
 from graphc.nn.functional.volume import adaptive_max_pool3d, max_pool3d
 
+__all__ = ["adaptive_max_pool1d_with_indices", "adaptive_max_pool2d_with_indices", "adaptive_max_pool3d_with_indices"]
+__all__ += ["fractional_max_pool2d_with_indices", "fractional_max_pool3d_with_indices", "max_pool1d_with_indices"]
+__all__ += ["max_pool2d_with_indices", "max_pool3d_with_indices"]
+
 
 def _indexed(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)

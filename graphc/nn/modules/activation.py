@@ -11,6 +11,10 @@ from graphc.nn.module import Module
 from graphc.nn.parameter import Parameter, empty_parameter
 from graphc.tensors.tensor import Tensor
 
+__all__ = ["CELU", "ELU", "GELU", "GLU", "SELU", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU", "LogSigmoid"]
+__all__ += ["LogSoftmax", "Mish", "PReLU", "ReLU", "ReLU6", "SiLU", "Sigmoid", "Softmax", "Softmax2d", "Softmin"]
+__all__ += ["Softplus", "Softsign", "Tanh"]
+
 
 class _InPlace(Module):
     """Base of activations whose only option is ``inplace``."""

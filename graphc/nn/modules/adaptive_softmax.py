@@ -15,6 +15,8 @@ from graphc.tensors import composite
 from graphc.tensors.indexing import require
 from graphc.tensors.tensor import Tensor
 
+__all__ = ["AdaptiveLogSoftmaxWithLoss"]
+
 
 class AdaptiveLogSoftmaxOutput(NamedTuple):
     """Output of ``AdaptiveLogSoftmaxWithLoss``."""

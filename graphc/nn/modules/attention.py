@@ -19,6 +19,8 @@ from graphc.nn.modules.linear import Linear
 from graphc.nn.parameter import Parameter, empty_parameter
 from graphc.tensors.tensor import Tensor
 
+__all__ = ["MultiheadAttention"]
+
 
 class MultiheadAttention(Module):
     """Attention with ``num_heads`` heads on projections of query, key and value (Vaswani et al. 2017).

@@ -11,6 +11,8 @@ from typing import Any, Self
 from graphc.base.errors import ArgumentError, AttributeValueError, IndexRangeError
 from graphc.nn.module import Module, no_module
 
+__all__ = ["ModuleDict", "ModuleList", "Sequential"]
+
 
 def normalized_index(index: Any, count: int) -> int:
     """Count ``index`` from the front; raise IndexRangeError outside of ``count`` entries."""

@@ -15,6 +15,8 @@ from graphc.nn.module import Module
 from graphc.nn.parameter import Parameter, empty_parameter
 from graphc.tensors.tensor import Tensor
 
+__all__ = ["Conv1d", "Conv2d", "ConvTranspose1d", "ConvTranspose2d"]
+
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 

@@ -6,6 +6,8 @@ from graphc.nn import functional as F
 from graphc.nn.module import Module
 from graphc.tensors.tensor import Tensor
 
+__all__ = ["CosineSimilarity", "PairwiseDistance"]
+
 
 class CosineSimilarity(Module):
     """Cosine of the angle between vectors along ``dim``."""

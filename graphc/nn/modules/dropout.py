@@ -7,6 +7,8 @@ from graphc.nn import functional as F
 from graphc.nn.module import Module
 from graphc.tensors.tensor import Tensor
 
+__all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout"]
+
 
 class _Dropout(Module):
     """Base of dropout layers."""

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from graphc.nn.module import Module
 from graphc.tensors.tensor import Tensor
 
+__all__ = ["Flatten", "Unflatten"]
+
 
 class Flatten(Module):
     """Joins the dimensions ``start_dim`` to ``end_dim`` into one.

@@ -8,6 +8,8 @@ from graphc.nn import functional as F
 from graphc.nn.module import Module
 from graphc.tensors.tensor import Tensor
 
+__all__ = ["Fold", "Unfold"]
+
 
 class Unfold(Module):
     """Arranges every window of [batch, channels, height, width] as a column."""

@@ -29,6 +29,10 @@ from graphc.tape.grad_mode import no_grad
 from graphc.tensors.tensor import Tensor
 from graphc.tracing.trace import is_tracing
 
+__all__ = ["LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d", "LazyConv1d", "LazyConv2d", "LazyConv3d"]
+__all__ += ["LazyConvTranspose1d", "LazyConvTranspose2d", "LazyConvTranspose3d", "LazyInstanceNorm1d"]
+__all__ += ["LazyInstanceNorm2d", "LazyInstanceNorm3d", "LazyLinear"]
+
 
 class _Lazy(Module):
     """A layer without sizes; its first call, or loading a state dictionary, gives its tensors their shapes.

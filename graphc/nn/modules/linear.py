@@ -11,6 +11,8 @@ from graphc.nn.module import Module
 from graphc.nn.parameter import Parameter, empty_parameter
 from graphc.tensors.tensor import Tensor
 
+__all__ = ["Bilinear", "Identity", "Linear"]
+
 
 class Identity(Module):
     """Returns its input; accepts and ignores any arguments."""

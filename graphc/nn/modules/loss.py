@@ -13,6 +13,10 @@ from graphc.nn.module import Module
 from graphc.nn.modules.linear import Linear
 from graphc.tensors.tensor import Tensor
 
+__all__ = ["BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "GaussianNLLLoss"]
+__all__ += ["HingeEmbeddingLoss", "HuberLoss", "KLDivLoss", "L1Loss", "LinearCrossEntropyLoss"]
+__all__ += ["LinearCrossEntropyOptions", "MSELoss", "MarginRankingLoss", "NLLLoss", "SmoothL1Loss", "TripletMarginLoss"]
+
 
 class _Loss(Module):
     """Base of losses with a reduction."""

@@ -8,6 +8,9 @@ from graphc.nn import functional as F
 from graphc.nn.modules.loss import _Loss, _WeightedLoss
 from graphc.tensors.tensor import Tensor
 
+__all__ = ["MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss", "PoissonNLLLoss", "SoftMarginLoss"]
+__all__ += ["TripletMarginWithDistanceLoss"]
+
 
 class PoissonNLLLoss(_Loss):
     """Negative log likelihood of a Poisson distribution."""

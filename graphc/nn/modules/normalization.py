@@ -16,6 +16,9 @@ from graphc.nn.parameter import Parameter, empty_parameter, filled
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors.tensor import Tensor
 
+__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "GroupNorm", "InstanceNorm1d", "InstanceNorm2d"]
+__all__ += ["InstanceNorm3d", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
+
 
 class _BatchNorm(Module):
     """Normalisation of channels: by batch statistics in training, by running statistics in evaluation."""

@@ -11,6 +11,8 @@ from graphc.nn.modules.container import normalized_index
 from graphc.nn.parameter import Parameter
 from graphc.tensors.tensor import Tensor
 
+__all__ = ["ParameterDict", "ParameterList"]
+
 
 def _as_member(value: Any) -> Any:
     """Turn tensors into parameters; return anything else unchanged."""

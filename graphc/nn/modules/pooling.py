@@ -9,6 +9,9 @@ from graphc.nn.functional.spatial import IntOrInts
 from graphc.nn.module import Module
 from graphc.tensors.tensor import Tensor
 
+__all__ = ["AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "AvgPool1d", "AvgPool2d"]
+__all__ += ["LPPool1d", "LPPool2d", "MaxPool1d", "MaxPool2d"]
+
 
 class _MaxPool(Module):
     """Base of maximum pooling of any number of dimensions."""

@@ -17,6 +17,8 @@ from graphc.ops.movement.shape import concat
 from graphc.tensors.creation import from_numpy
 from graphc.tensors.tensor import Tensor
 
+__all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNBase", "RNNCell", "RNNCellBase"]
+
 
 def _draw(module: Module, hidden_size: int) -> None:
     bound = 1.0 / math.sqrt(hidden_size) if hidden_size > 0 else 0.0

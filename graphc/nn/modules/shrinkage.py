@@ -6,6 +6,8 @@ from graphc.nn import functional as F
 from graphc.nn.module import Module
 from graphc.tensors.tensor import Tensor
 
+__all__ = ["Hardshrink", "RReLU", "Softshrink", "Tanhshrink", "Threshold"]
+
 
 class Hardshrink(Module):
     """``0 if -lambd <= x <= lambd else x``.

@@ -13,6 +13,8 @@ from graphc.nn.parameter import Parameter, empty_parameter
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors.tensor import Tensor
 
+__all__ = ["Embedding", "EmbeddingBag"]
+
 
 def _reset(table: Any) -> None:
     init.normal_(table.weight)

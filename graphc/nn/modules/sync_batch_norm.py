@@ -10,6 +10,8 @@ from graphc.nn.module import Module
 from graphc.nn.modules.normalization import _BatchNorm, _InstanceNorm
 from graphc.tensors.tensor import Tensor
 
+__all__ = ["SyncBatchNorm"]
+
 _group = deferred("graphc.distributed.group:group")
 _check_group = deferred("graphc.distributed.group:check_group")
 _gather = deferred("graphc.distributed.collectives:all_gather")

@@ -22,6 +22,9 @@ from graphc.ops.pointwise import elementwise as ew
 from graphc.ops.selection import index
 from graphc.tensors.tensor import Tensor
 
+__all__ = ["Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder"]
+__all__ += ["TransformerEncoderLayer"]
+
 Activation = str | Callable[[Tensor], Tensor]
 
 

@@ -10,6 +10,8 @@ from graphc.nn.functional.spatial import IntOrInts, per_dimension
 from graphc.nn.module import Module
 from graphc.tensors.tensor import Tensor
 
+__all__ = ["FractionalMaxPool2d", "FractionalMaxPool3d", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d"]
+
 
 class _MaxUnpool(Module):
     """Base of unpooling of any number of dimensions."""

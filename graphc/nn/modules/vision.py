@@ -9,6 +9,11 @@ from graphc.nn.functional.spatial import IntOrInts, per_dimension
 from graphc.nn.module import Module
 from graphc.tensors.tensor import Tensor
 
+__all__ = ["ChannelShuffle", "CircularPad1d", "CircularPad2d", "CircularPad3d", "ConstantPad1d", "ConstantPad2d"]
+__all__ += ["ConstantPad3d", "PixelShuffle", "PixelUnshuffle", "ReflectionPad1d", "ReflectionPad2d", "ReflectionPad3d"]
+__all__ += ["ReplicationPad1d", "ReplicationPad2d", "ReplicationPad3d", "Upsample", "UpsamplingBilinear2d"]
+__all__ += ["UpsamplingNearest2d", "ZeroPad1d", "ZeroPad2d", "ZeroPad3d"]
+
 
 class _Pad(Module):
     """Base of padding of the last ``rank`` dimensions.

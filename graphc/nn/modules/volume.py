@@ -9,6 +9,8 @@ from graphc.nn.modules.convolution import _Conv, _ConvTranspose
 from graphc.nn.modules.pooling import _Adaptive, _AdaptiveMax, _DividedAvgPool, _LPPool, _MaxPool
 from graphc.tensors.tensor import Tensor
 
+__all__ = ["AdaptiveAvgPool3d", "AdaptiveMaxPool3d", "AvgPool3d", "Conv3d", "ConvTranspose3d", "LPPool3d", "MaxPool3d"]
+
 
 class Conv3d(_Conv):
     """Convolution of [batch, in_channels, depth, height, width]; weight [out, in_channels / groups, *kernel]."""

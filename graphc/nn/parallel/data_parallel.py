@@ -15,6 +15,8 @@ from graphc.ops.movement.shape import concat
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import edge_of, front
 
+__all__ = ["DataParallel"]
+
 
 def data_parallel(
     module: Module,

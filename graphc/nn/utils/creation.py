@@ -8,6 +8,8 @@ from typing import Any
 from graphc.base.memory_format import check_format
 from graphc.nn.module import Module
 
+__all__ = ["convert_conv2d_weight_memory_format", "convert_conv3d_weight_memory_format", "skip_init"]
+
 
 def skip_init(module_cls: Callable[..., Module], *args: Any, **kwargs: Any) -> Module:
     """Construct the module as usual: the caller accepts any initial values, including the constructor's."""

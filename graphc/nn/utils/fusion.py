@@ -10,6 +10,8 @@ from graphc.nn.module import Module
 from graphc.nn.parameter import Parameter
 from graphc.tensors.tensor import Tensor
 
+__all__ = ["fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights"]
+
 
 def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
     """Copy ``conv`` with new weights to compute ``bn(conv(x))``; both must be in evaluation mode."""

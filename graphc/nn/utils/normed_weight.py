@@ -20,6 +20,8 @@ from graphc.nn.utils.parametrizations import (
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors.tensor import Tensor
 
+__all__ = ["remove_spectral_norm", "remove_weight_norm", "spectral_norm", "weight_norm"]
+
 
 class _Normed:
     """Rule of a weight computed from its norm and direction."""

@@ -21,15 +21,8 @@ from graphc.ops.movement.shape import concat
 from graphc.tensors.creation import from_numpy
 from graphc.tensors.tensor import Tensor
 
-__all__ = [
-    "PackedSequence",
-    "pack_padded_sequence",
-    "pack_sequence",
-    "pad_packed_sequence",
-    "pad_sequence",
-    "unpack_sequence",
-    "unpad_sequence",
-]
+__all__ = ["PackedSequence", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence", "pad_sequence"]
+__all__ += ["unpack_sequence", "unpad_sequence"]
 
 
 def pad_sequence(

@@ -24,6 +24,9 @@ from graphc.tensors import creation
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import need_tensor
 
+__all__ = ["fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn"]
+__all__ += ["ifftshift", "ihfft", "ihfft2", "ihfftn", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn"]
+
 Dims = int | Sequence[int] | None
 _NORMS = ("backward", "forward", "ortho")
 

@@ -32,11 +32,11 @@ from graphc.codegen.machine.cuda.facts import is_gpu
 from graphc.codegen.machine.target import Target, target_named, without_tiles
 from graphc.compiler.linking import builtins_for
 from graphc.compiler.realtime import RealtimeReport, prove_modules
+from graphc.files import model_content
 from graphc.files.container import replacing
 from graphc.files.model_content import Artifact
 from graphc.files.object_archive import split_objects
 from graphc.models.model_export import content_of, wanted_entries
-from graphc.models.model_read import read_model
 from graphc.passes.base import Pass
 from graphc.passes.pipeline import Arranged, arrange
 from graphc.passes.precision import check_precision
@@ -208,7 +208,7 @@ def _content(
             f"{os.fspath(model)} holds a graph with its types and weights",
             remedy="leave out examples, dims, passes and precision",
         )
-    return read_model(model)
+    return model_content.load(model)
 
 
 def _write(built: Built, machine: Target, path: Path, kinds: Sequence[str], realtime: bool) -> Library:

@@ -9,9 +9,8 @@ import numpy as np
 
 from graphc.base.errors import ArgumentError
 from graphc.compiler.freeze import freeze
-from graphc.files.first_format import ENTRY
 from graphc.files.model_content import Artifact
-from graphc.files.model_manifest import EntrySpec
+from graphc.files.model_manifest import ENTRY, EntrySpec
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import settle
 from graphc.models.model_graph import read_graph

@@ -11,10 +11,10 @@ import numpy as np
 
 from graphc.calls.machine import HOST, machine_named
 from graphc.checks.check import allowed_difference, difference
+from graphc.files import model_content
 from graphc.files.model_content import Artifact, Code, Sample
 from graphc.models.model_file import LoadedModel, make_model
 from graphc.models.model_programs import why_not_native
-from graphc.models.model_read import read_model
 
 COMPILED = "compiled"
 """Name of the code compiled here."""
@@ -89,7 +89,7 @@ def selftest(
         True
     """
     machine = machine_named(target, None)
-    stored = read_model(path)
+    stored = model_content.load(path)
     cases = []
     if any(entry.golden for entry in stored.entries):
         cases += _run(make_model(stored, machine), stored, COMPILED, rtol, atol)

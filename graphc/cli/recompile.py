@@ -20,7 +20,6 @@ from graphc.ir.graph.interpret import settle
 from graphc.ir.graph.parse import parse_graph
 from graphc.models.formats import GCM, format_of
 from graphc.models.model_export import machines_of, save_graph, with_code
-from graphc.models.model_read import read_model
 
 GRAPH = ".gc"
 _OF_TARGETS = ("input", "precision", "passes", "train", "opset", "golden", "device", "no_strict", "weights_entry")
@@ -51,7 +50,7 @@ def write(options: argparse.Namespace, machines: list[str]) -> ModelManifest:
     with targets.compiling():
         machine_targets = machines_of(machines, strict_order=False, native=True) if options.native else []
         if not options.target.endswith(GRAPH):
-            return model_content.save(options.output, with_code(read_model(options.target), machine_targets))
+            return model_content.save(options.output, with_code(model_content.load(options.target), machine_targets))
         graph = _graph(Path(options.target))
         weights = _weights(graph, options.weights)
         codes = [compile_graph(freeze(settle(graph), weights), target=target) for target in machine_targets]

@@ -17,6 +17,7 @@ from graphc.cli.entry import check_entry
 from graphc.codegen.machine.target import Target, host_target
 from graphc.compiler.freeze import freeze
 from graphc.compiler.stages import Stages
+from graphc.files import model_content
 from graphc.files.manifest import TensorSpec
 from graphc.files.numpy_file import read_npz
 from graphc.fusion.text import parse_plan
@@ -27,7 +28,6 @@ from graphc.ir.graph.parse import parse_graph
 from graphc.ir.kernel.parse import parse_program
 from graphc.ir.kernel.statements import Program
 from graphc.models.model_graph import read_graph
-from graphc.models.model_read import read_model
 from graphc.models.model_trace import snapshot
 from graphc.nn.module import Module
 from graphc.passes.base import Pass
@@ -123,7 +123,7 @@ def _from_file(path: Path, entry: str | None = None) -> Source:
     if not path.is_file():
         raise FileNotFoundError(2, "no such file", str(path))
     if path.suffix == ".gcm":
-        stored = read_model(path)
+        stored = model_content.load(path)
         if entry is not None:
             check_entry(entry, [e.spec.name for e in stored.entries])
         free = frozenset(t.name for t in stored.manifest.weights if t.free)

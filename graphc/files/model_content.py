@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphc.base.dtypes import BY_NAME, layout_of
-from graphc.base.errors import ArtifactError
-from graphc.files import first_format
+from graphc.base.errors import ArgumentError, ArtifactError
 from graphc.files.container import MAX_BYTES, align, read_with_digest, write_sections
 from graphc.files.manifest import MAX_ENTRIES, Manifest, from_json, require, to_json
 from graphc.files.model_manifest import (
@@ -71,8 +70,6 @@ class Artifact:
     """Params and states by qualified name; read-only if read from a file."""
     digest: bytes = b""
     """Digest of the file that it was read from."""
-    is_old: bool = False
-    """Whether the file has the first format, which does not say what the graph writes."""
 
     @property
     def first(self) -> StoredEntry:
@@ -118,11 +115,29 @@ def load(path: str | os.PathLike[str], mapped: bool | None = False) -> Artifact:
     """
     sections, digest = read_with_digest(path, mapped)
     try:
-        artifact = _first_model(sections) if first_format.is_old(sections) else _model(sections)
-        return replace(artifact, digest=digest)
+        return replace(_model(sections), digest=digest)
     except ArtifactError as error:
         error.what = f"{os.fspath(path)}: {error.what}"
         raise
+
+
+def entry_name(stored: Artifact, name: str | None) -> str:
+    """Return the name of an entry; of the first one for None. Raise ArgumentError where it does not exist."""
+    names = [spec.name for spec in stored.manifest.public]
+    if name is not None and name not in names:
+        raise ArgumentError(f"the model has no entry {name!r}", remedy=f"use one of {', '.join(names)}")
+    return names[0] if name is None else name
+
+
+def check_weights(stored: Artifact, expected: Sequence[tuple[str, str, tuple[int, ...]]]) -> None:
+    """Raise ArtifactError unless the file holds weights of these paths and types."""
+    stored_types = {t.name: (t.dtype, t.shape) for t in stored.manifest.weights}
+    for path, dtype, shape in expected:
+        if stored_types.get(path) != (dtype, shape):
+            problem = (
+                "is missing" if path not in stored_types else f"is {stored_types[path][0]}{list(stored_types[path][1])}"
+            )
+            raise ArtifactError(f"weight {path!r} {problem}, the graph takes {dtype}{list(shape)}")
 
 
 # ---- to sections
@@ -207,7 +222,12 @@ def _arranged(
 
 def _model(sections: Mapping[str, np.ndarray]) -> Artifact:
     require("manifest" in sections, f"the file has the sections {', '.join(sections)}")
-    manifest: ModelManifest = _manifest(ModelManifest, sections["manifest"])
+    if "graph" in sections:
+        raise ArtifactError(
+            "the file has the format of graphc 0.1.0, which this graphc does not read",
+            remedy="convert it with graphc 0.2.0, the last version that reads it: graphc compile OLD.gcm -o NEW.gcm",
+        )
+    manifest = _manifest(sections["manifest"])
     check_sections(sections, dict(_limits(manifest)))
     tensors = read_tensors(manifest.tensors, sections, TENSOR_SECTIONS)
     entries = []
@@ -222,9 +242,9 @@ def _model(sections: Mapping[str, np.ndarray]) -> Artifact:
     return Artifact(manifest, tuple(entries), tensors["weights"])
 
 
-def _manifest(cls: type, section: np.ndarray) -> Any:
+def _manifest(section: np.ndarray) -> ModelManifest:
     require(section.size <= MAX_MANIFEST, f"the manifest has {section.size} bytes, at most {MAX_MANIFEST}")
-    manifest = from_json(cls, section.tobytes())
+    manifest = from_json(ModelManifest, section.tobytes())
     if manifest.ir_version != IR_VERSION:
         raise ArtifactError(
             f"the graph has IR version {manifest.ir_version}, this graphc reads version {IR_VERSION}",
@@ -289,20 +309,3 @@ def _code(spec: CodeSpec, sections: Mapping[str, np.ndarray]) -> Code:
     constants = sections[f"constants.{spec.constants}"]
     require(constants.size == spec.program.constants, "the constant block has the wrong size")
     return Code(spec.program, sections[f"object.{spec.object}"].tobytes(), constants)
-
-
-def _first_model(sections: Mapping[str, np.ndarray]) -> Artifact:
-    """Convert a file of the first format."""
-    old: first_format.FirstManifest = _manifest(first_format.FirstManifest, sections["manifest"])
-    native = old.native is not None
-    require(native == ("object" in sections), "the manifest and the sections disagree about native code")
-    sizes = {"manifest": MAX_MANIFEST, "graph": MAX_TEXT, "data": MAX_BYTES, "weights": MAX_BYTES}
-    check_sections(sections, sizes | ({"constants": MAX_BYTES, "object": MAX_BYTES} if native else {}))
-    tensors = read_tensors(old.records, sections, ("weights", "data"))
-    natives = ()
-    if old.native is not None:
-        require(sections["constants"].size == old.native.constants, "the constant block has the wrong size")
-        natives = (Code(old.native, sections["object"].tobytes(), sections["constants"]),)
-    spec = old.entry(tuple(tensors["weights"]))
-    entry = StoredEntry(spec, read_text(sections["graph"]), tensors["data"], natives)
-    return replace(assemble([entry], tensors["weights"], old.versions), is_old=True)

@@ -29,6 +29,8 @@ MAX_PARTS = 1024
 """Largest number of entries, or of native codes or samples of an entry."""
 TENSOR_SECTIONS = ("weights", "data", "golden")
 """Sections of tensors: params and states, constants of graphs, inputs and outputs of sample calls."""
+ENTRY = "forward"
+"""Name of the only entry of a model that names none."""
 FORWARD, BACKWARD = "forward", "backward"
 """Names of the entries of a derivative, after the name of its entry and a dot."""
 

@@ -18,9 +18,8 @@ from graphc.compiler import cache
 from graphc.compiler.compile import CompiledGraph, compile_graph
 from graphc.compiler.freeze import freeze, freeze_narrow, written_states
 from graphc.files import model_content
-from graphc.files.first_format import ENTRY
 from graphc.files.model_content import Artifact, Code, Sample, StoredEntry
-from graphc.files.model_manifest import ModelManifest
+from graphc.files.model_manifest import ENTRY, ModelManifest
 from graphc.files.structure import Structure
 from graphc.ir.graph.graph import Graph, input_class, input_path
 from graphc.ir.graph.interpret import assumed, settle

@@ -15,11 +15,11 @@ from graphc.base.locks import Lock
 from graphc.base.sizes.size import at
 from graphc.calls.machine import HOST, is_device, machine_named, strict_name
 from graphc.calls.plan import Plan, plan_of
+from graphc.files import model_content
 from graphc.files.manifest import TensorSpec, signature
-from graphc.files.model_content import Artifact, StoredEntry
+from graphc.files.model_content import Artifact, StoredEntry, entry_name
 from graphc.models.model_call import ModelCall
 from graphc.models.model_programs import Programs
-from graphc.models.model_read import entry_name, read_model
 from graphc.models.model_state import ModelState
 from graphc.models.sized_model import ProgramsBySizes, SizesOfModel
 
@@ -337,7 +337,7 @@ def load(
     file; GradientError for ``trainable`` without a derivative; OSError when it cannot be read; CompileError.
     """
     machine = machine_named(target, device, strict_order)
-    stored = read_model(path, map)
+    stored = model_content.load(path, map)
     if not is_device(machine) and any(n.manifest.target.strict_order for e in stored.entries for n in e.natives):
         machine = strict_name(machine)
     try:

@@ -2,35 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import graphc.ops.registry  # noqa: F401  (fills REGISTRY)
 from graphc.base.errors import ArtifactError, GraphcError
 from graphc.base.sizes.assumptions import holding
 from graphc.base.sizes.named_dims import chosen_sizes
 from graphc.base.sizes.size import bounds
 from graphc.compiler.freeze import written_states
-from graphc.files import model_content
 from graphc.files.container import MAX_BYTES
-from graphc.files.model_content import Artifact
+from graphc.files.model_content import Artifact, check_weights
 from graphc.files.model_manifest import EntrySpec
 from graphc.ir.graph.graph import Graph, input_class, input_path
 from graphc.ir.graph.parse import parse_graph
 from graphc.ir.graph.verify import verify_graph
 from graphc.ir.op import REGISTRY
-from graphc.models.model_read import check_weights
 from graphc.models.model_trace import tensor_spec
-
-
-def completed(stored: Artifact) -> Artifact:
-    """Complete a file of the first format with the uses and writes of weights in its graph. Raise ArtifactError."""
-    graph = read_graph(stored)
-    own = [v for v in graph.inputs if input_class(v) != "input"]
-    spec = replace(stored.first.spec, uses=tuple(map(input_path, own)), writes=_writes(graph))
-    params = [input_path(v) for v in own if input_class(v) == "param"]
-    entry = replace(stored.first, spec=spec)
-    result = model_content.assemble([entry], stored.weights, stored.manifest.versions, params=params)
-    return replace(result, digest=stored.digest)
 
 
 def read_graph(stored: Artifact, name: str | None = None) -> Graph:
@@ -71,7 +56,7 @@ def _compare(stored: Artifact, spec: EntrySpec, graph: Graph) -> None:
     outputs = [(v.dtype.name, v.shape) for v in graph.outputs]
     if inputs != spec.inputs or outputs != [(s.dtype, s.shape) for s in spec.outputs]:
         raise ArtifactError("the graph has other inputs or outputs than the manifest")
-    if not stored.is_old and (tuple(map(input_path, own)), _writes(graph)) != (spec.uses, spec.writes):
+    if (tuple(map(input_path, own)), _writes(graph)) != (spec.uses, spec.writes):
         raise ArtifactError("the graph takes or writes other params and states than the manifest says")
 
 

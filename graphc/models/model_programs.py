@@ -19,8 +19,7 @@ from graphc.calls.machine import HOST, compile_on, is_device, load_on, strict_na
 from graphc.compiler import cache
 from graphc.compiler.ready import find_or_build, load_ready, prepare_threads, running_target, target_spec
 from graphc.files.manifest import PREPACKED
-from graphc.files.model_content import Artifact, Code, StoredEntry
-from graphc.models.model_read import check_weights
+from graphc.files.model_content import Artifact, Code, StoredEntry, check_weights
 from graphc.models.model_state import ModelState
 from graphc.models.sized_model import ProgramsBySizes, for_all_sizes
 from graphc.runtime.call import Executable

@@ -9,14 +9,14 @@ import pytest
 import graphc
 from graphc.base.errors import ArgumentError
 from graphc.c_library.sources import RUN, changing, sources_of
-from graphc.models.model_read import read_model
+from graphc.files import model_content
 from tests.c_library.nets import NETS, Bag
 
 
 def test_the_only_entry_is_called_run(tmp_path: Path):
     net = NETS["decoder"]
     graphc.export(net.model(), *net.calls[0], path=tmp_path / "net.gcm")
-    stored = read_model(tmp_path / "net.gcm")
+    stored = model_content.load(tmp_path / "net.gcm")
     (source,) = sources_of(stored)
     assert source.name == RUN and source.spec.inputs[0].name == "token"
     assert changing(stored, [source]) == {"keys", "values", "count"}
@@ -27,7 +27,7 @@ def test_the_only_entry_is_called_run(tmp_path: Path):
 def test_entries_are_chosen_by_name(tmp_path: Path):
     model, index = Bag(), graphc.zeros(2, 4, dtype=graphc.int64)
     graphc.export({"a": graphc.Entry(model, index), "b": graphc.Entry(model, index)}, path=tmp_path / "net.gcm")
-    stored = read_model(tmp_path / "net.gcm")
+    stored = model_content.load(tmp_path / "net.gcm")
     assert [s.name for s in sources_of(stored)] == ["a", "b"]
     assert [s.name for s in sources_of(stored, ["b", "b"])] == ["b"]
     with pytest.raises(ArgumentError, match="no entry 'c'"):

@@ -45,6 +45,10 @@ def test_there_are_files_of_the_first_version_and_of_this_one():
 
 @pytest.mark.parametrize(("name", "atol"), [("model.gcm", 1e-6), ("model_int8.gcm", 0.05)])
 def test_model_files_load_and_give_the_same(folder: Path, expected: dict[str, np.ndarray], name: str, atol: float):
+    if folder.name == "0.1.0":
+        with pytest.raises(ArtifactError, match=r"format of graphc 0\.1\.0"):
+            gc.load(folder / name)
+        return
     np.testing.assert_allclose(gc.load(folder / name)(expected["x"]), expected["y"], rtol=1e-5, atol=atol)
 
 

@@ -69,7 +69,7 @@ def assert_equal_arrays(result: dict[str, np.ndarray], expected: dict[str, np.nd
 
 def test_a_model_comes_back(file: Path):
     loaded = model_content.load(file)
-    assert loaded.manifest == model().manifest and not loaded.is_old
+    assert loaded.manifest == model().manifest
     assert_equal_arrays(loaded.weights, WEIGHTS)
     assert loaded.first.text == TEXT and loaded.entry("count").text == SECOND.text
     assert_equal_arrays(loaded.first.data, dict(sorted(DATA.items())))
@@ -82,6 +82,13 @@ def test_a_model_comes_back(file: Path):
     for array in (*loaded.weights.values(), *loaded.first.data.values()):
         assert not array.flags.writeable
         assert array.ctypes.data % 64 == 0 or not array.size
+
+
+def test_files_of_the_first_format_name_the_version_that_converts_them(tmp_path: Path):
+    container.write_sections(tmp_path / "a.gcm", {"manifest": [b"{}"], "graph": [b"graph"], "weights": []})
+    with pytest.raises(ArtifactError, match=r"a\.gcm: the file has the format of graphc 0.1.0") as caught:
+        model_content.load(tmp_path / "a.gcm")
+    assert "graphc 0.2.0" in (caught.value.remedy or "")
 
 
 def test_the_manifest_says_which_tensors_are_parameters_and_which_change():

@@ -11,13 +11,9 @@ import pytest
 from graphc.errors import ArtifactError
 from graphc.files import model_content as artifact
 from graphc.files.model_content import Artifact
-from graphc.ir.graph.graph import input_class, input_path
 from graphc.ir.graph.parse import parse_graph
 from graphc.models.model_export import save_graph
 from graphc.models.model_file import load
-from graphc.models.model_graph import read_graph
-from graphc.models.model_read import read_model
-from tests.compatibility.make import FILES
 from tests.compiler.graphs import counter
 from tests.models.model_files import changed, refused, stored_model
 
@@ -74,13 +70,3 @@ def test_a_manifest_that_hides_what_a_graph_writes_is_refused(tmp_path: Path):
     whole = artifact.load(tmp_path / "c.gcm")
     wrong = changed(whole, spec=dataclasses.replace(whole.first.spec, writes=()))
     refused(tmp_path, wrong, "takes or writes other params and states")
-
-
-def test_files_of_the_first_format_say_what_their_graph_says():
-    stored = read_model(FILES / "0.1.0" / "model.gcm")
-    graph = read_graph(stored)
-    paths = [input_path(v) for v in graph.inputs if input_class(v) != "input"]
-    assert stored.first.spec.uses == tuple(paths) and not stored.is_old
-    assert {t.name for t in stored.manifest.weights if t.is_param} == {
-        input_path(v) for v in graph.inputs if input_class(v) == "param"
-    }

@@ -28,8 +28,8 @@ from graphc.cli.trainer.named_arrays import NamedArrays
 from graphc.cli.trainer.order import Order
 from graphc.cli.trainer.source import FORMS, open_data
 from graphc.cli.trainer.trained_file import save_trained
+from graphc.files import model_content
 from graphc.models.model_file import LoadedModel, make_model
-from graphc.models.model_read import read_model
 
 EXAMPLES = (
     "graphc train net.gcm --data train.npz --epochs 5 --shuffle -o trained.gcm",
@@ -162,7 +162,7 @@ def _setting(text: str) -> tuple[str, float]:
 def run(options: argparse.Namespace) -> int:
     """Run the command; return INTERRUPTED after Ctrl-C, WRONG if the loss is not finite."""
     _check(options)
-    stored = read_model(options.model)
+    stored = model_content.load(options.model)
     with targets.compiling():
         model = make_model(stored, "host", options.trust)
     step = EntryStep(model, entry_to_train(model, options.entry))

@@ -11,7 +11,6 @@ from graphc import nn
 from graphc.checks.self_test import selftest
 from graphc.cli.trainer.trained_file import save_trained
 from graphc.files import model_content
-from graphc.models.model_read import read_model
 
 
 def make(path: Path) -> None:
@@ -26,7 +25,7 @@ def make(path: Path) -> None:
 
 def test_weights_change_and_all_else_stays(tmp_path: Path):
     make(tmp_path / "a.gcm")
-    stored = read_model(tmp_path / "a.gcm")
+    stored = model_content.load(tmp_path / "a.gcm")
     state = {"weight": np.full((2, 3), 0.5, np.float32)}
     save_trained(stored, state, tmp_path / "b.gcm")
     found = model_content.load(tmp_path / "b.gcm")
@@ -40,7 +39,9 @@ def test_weights_change_and_all_else_stays(tmp_path: Path):
 
 def test_sample_calls_and_native_code_are_of_the_new_weights(tmp_path: Path):
     make(tmp_path / "a.gcm")
-    save_trained(read_model(tmp_path / "a.gcm"), {"weight": np.full((2, 3), 0.5, np.float32)}, tmp_path / "b.gcm")
+    save_trained(
+        model_content.load(tmp_path / "a.gcm"), {"weight": np.full((2, 3), 0.5, np.float32)}, tmp_path / "b.gcm"
+    )
     report = selftest(tmp_path / "b.gcm", trust=True)
     assert report.good and {c.entry for c in report.cases} == {"infer", "train_step", "twice"}
     assert all(c.calls == 2 for c in report.cases)
@@ -48,6 +49,6 @@ def test_sample_calls_and_native_code_are_of_the_new_weights(tmp_path: Path):
 
 def test_the_same_weights_give_the_same_bytes(tmp_path: Path):
     make(tmp_path / "a.gcm")
-    stored = read_model(tmp_path / "a.gcm")
+    stored = model_content.load(tmp_path / "a.gcm")
     save_trained(stored, dict(stored.weights), tmp_path / "b.gcm")
     assert (tmp_path / "b.gcm").read_bytes() == (tmp_path / "a.gcm").read_bytes()

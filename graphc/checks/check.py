@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import inf, prod
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from graphc.base.dtypes import layout_of, numbers
+from graphc.base.difference import EQUAL, Difference, combined, difference, largest, tolerance_for
 from graphc.base.errors import ArgumentError
 from graphc.codegen.machine.target import Target, host_target
 from graphc.compiler.compile import compile_stages, load_compiled
@@ -26,13 +26,9 @@ from graphc.ir.op import Trait
 
 KERNEL_LIMIT = 20_000_000
 """Limit on statements for the kernel interpreter; larger programs are skipped."""
-TOLERANCE = {"f64": (1e-9, 1e-11), "f32": (1e-4, 1e-5), "f16": (4e-3, 1e-6), "bf16": (3e-2, 1e-6)}
-"""Default (relative, absolute) tolerances; about four ulps for narrow floats, none for integers."""
-
 ROUNDED = {"bf16_dot": 4e-3, "int8_dot": 2e-2, "int4_dot": 2e-2}
-"""Relative and absolute tolerance where every stage rounds factors of products: sums with other last bits may round to
-neighbouring quantized values.
-"""
+"""Relative tolerance, and absolute one as a fraction of the largest output, where every stage rounds factors of
+products: sums with other last bits may round to neighbouring quantized values."""
 
 Results = tuple[list[np.ndarray], dict[str, np.ndarray]]
 """Outputs, and the new content of each written param and state by path."""
@@ -43,21 +39,35 @@ class StageReport:
     """Comparison of one stage with the traced graph."""
 
     stage: str
-    max_absolute: float
-    max_relative: float
-    """Largest difference divided by the magnitude of the expected element (not counting those near zero)."""
-    good: bool
+    difference: Difference = EQUAL
+    """The differences of all outputs and written states as one."""
     bad: str = ""
     """For a wrong stage: the first node with another value, and the user's line."""
     skipped: str = ""
     """Reason why the stage was not compared, or empty."""
+
+    @property
+    def max_absolute(self) -> float:
+        """The largest difference of an element."""
+        return self.difference.absolute
+
+    @property
+    def max_relative(self) -> float:
+        """The largest difference relative to the expected element."""
+        return self.difference.relative
+
+    @property
+    def good(self) -> bool:
+        """Whether no element differs by more than the tolerance; true for skipped stages."""
+        return self.difference.is_within
 
     def __str__(self) -> str:
         if self.skipped:
             return f"{self.stage:10} skipped: {self.skipped}"
         state = "ok " if self.good else "BAD"
         text = f"{self.stage:10} {state} max absolute {self.max_absolute:.3g}, max relative {self.max_relative:.3g}"
-        return text + "".join(f"\n  {line}" for line in self.bad.splitlines())
+        lines = [] if self.good else [str(self.difference), *self.bad.splitlines()]
+        return "\n  ".join([f"{text}, {self.difference.ratio:.3g} of the tolerance", *lines])
 
 
 @dataclass(frozen=True)
@@ -69,16 +79,24 @@ class PrecisionReport:
     """Number of narrow weights."""
     saved: int
     """Bytes saved by narrow storage."""
-    max_absolute: float
-    """The largest difference of an output from that with full weights."""
-    max_relative: float
-    """The same relative to the largest magnitude of that output."""
+    difference: Difference
+    """The differences of all outputs from those with full weights, as one."""
+    of_largest: float
+    """The largest absolute difference of an output, as a fraction of its largest magnitude."""
+
+    @property
+    def max_absolute(self) -> float:
+        """The largest difference of an element."""
+        return self.difference.absolute
+
+    @property
+    def max_relative(self) -> float:
+        """The largest difference relative to the element with full weights."""
+        return self.difference.relative
 
     def __str__(self) -> str:
         size = f"{self.weights} weights, {self.saved:,} bytes less"
-        return (
-            f"{self.precision:10} {size}: max absolute {self.max_absolute:.3g}, {self.max_relative:.3g} of the largest"
-        )
+        return f"{self.precision:10} {size}: max absolute {self.max_absolute:.3g}, {self.of_largest:.3g} of the largest"
 
 
 @dataclass(frozen=True)
@@ -148,13 +166,16 @@ def check_narrow(
     """
     narrowed = freeze_narrow(graph, state, precision, costs=host_target().costs)
     expected, narrow_outputs = (_outputs(g, state, inputs) for g in (graph, narrowed.graph))
-    allowed = ROUNDED.get(precision)
-    rtol, atol = (allowed if override is None else override for override in (rtol, atol))
+    if precision in ROUNDED:
+        rtol = ROUNDED[precision] if rtol is None else rtol
+        atol = ROUNDED[precision] * max(1.0, *map(largest, narrow_outputs)) if atol is None else atol
     report = check_graph(narrowed.graph, graph_arguments(narrowed.graph, state, inputs), rtol=rtol, atol=atol)
-    absolute = [difference(a, b)[0] for a, b in zip(narrow_outputs, expected, strict=True)]
-    relative = [a / (_scale(b) or 1.0) for a, b in zip(absolute, expected, strict=True)]
-    worst = (max(errors, default=0.0) for errors in (absolute, relative))
-    return replace(report, precision=PrecisionReport(precision, narrowed.count, narrowed.saved, *worst))
+    differences = [
+        difference(f"output {i}", *pair) for i, pair in enumerate(zip(narrow_outputs, expected, strict=True))
+    ]
+    shares = [d.absolute / (largest(array) or 1.0) for d, array in zip(differences, expected, strict=True)]
+    errors = combined(differences), max(shares, default=0.0)
+    return replace(report, precision=PrecisionReport(precision, narrowed.count, narrowed.saved, *errors))
 
 
 def _outputs(graph: Graph, state: Mapping[str, np.ndarray], inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -178,7 +199,7 @@ class _Checker:
             cost = statements(self.program_at(stages, stage))
             if cost > KERNEL_LIMIT:
                 reason = f"about {cost:,} statements, at most {KERNEL_LIMIT:,} are interpreted"
-                reports.append(StageReport(stage, 0.0, 0.0, True, skipped=reason))
+                reports.append(StageReport(stage, skipped=reason))
                 continue
             reports.append(self.compare(stage, self.run_kernels(stages, stage), self.probe(self.run_kernels, stage)))
         native = self.compare("native", self.run_native(stages, ""), self.probe(self.run_native, ""))
@@ -208,18 +229,17 @@ class _Checker:
 
     # ---- comparing
 
-    def close(self, actual: np.ndarray, expected: np.ndarray) -> bool:
-        """Return whether no element differs by more than the tolerance."""
-        return actual.shape == expected.shape and bool(are_close(actual, expected, self.rtol, self.atol).all())
+    def difference(self, name: str, actual: np.ndarray, expected: np.ndarray) -> Difference:
+        """Return the difference of two arrays, with the tolerance of this check."""
+        tolerance = tolerance_for(actual, expected, self.rtol, self.atol)
+        return difference(name, actual, expected, tolerance, same_dtype=True)
 
     def compare(self, stage: str, results: Results, name_bad: Callable[[], str]) -> StageReport:
         """Return the report of one stage. If it differs, call ``name_bad`` to locate the fault."""
-        pairs = list(zip(results[0], self.expected[0], strict=True))
-        pairs += [(results[1][path], array) for path, array in self.expected[1].items()]
-        differences = [difference(*pair) for pair in pairs]
-        good = all(self.close(*pair) for pair in pairs)
-        absolute, relative = (max((d[i] for d in differences), default=0.0) for i in range(2))
-        return StageReport(stage, absolute, relative, good, "" if good else name_bad())
+        pairs = [(f"output {i}", *pair) for i, pair in enumerate(zip(results[0], self.expected[0], strict=True))]
+        pairs += [(path, results[1][path], array) for path, array in self.expected[1].items()]
+        total = combined(self.difference(*pair) for pair in pairs)
+        return StageReport(stage, total, "" if total.is_within else name_bad())
 
     # ---- finding the first bad node
 
@@ -232,8 +252,12 @@ class _Checker:
         for node in self.stages.optimized.nodes():
             for value in node.results:
                 before = traced_values.get(value.name)
-                if before and before[0].type == value.type and not self.close(optimized.values[value], before[1]):
-                    return _describe(node)
+                if before is None or before[0].type != value.type:
+                    continue
+                if not self.difference(
+                    value.name, np.asarray(optimized.values[value]), np.asarray(before[1])
+                ).is_within:
+                    return described(node)
         return "no node with an unchanged name differs"
 
     def probe(self, run: Callable[[Stages, str], Results], stage: str) -> Callable[[], str]:
@@ -248,8 +272,8 @@ class _Checker:
             values.run(self.stages.optimized, self.arguments)
             arrays = run(Stages(graph, target=self.stages.target), stage)[0]
             for value, array in zip(every.computed, arrays, strict=True):
-                if not self.close(array, np.asarray(values.values[value])):
-                    return _describe(value.node)
+                if not self.difference(value.name, array, np.asarray(values.values[value])).is_within:
+                    return described(value.node)
             return "every node by itself is right: the fault is in their fusion"
 
         return find
@@ -276,56 +300,12 @@ def _changed(graph: Graph, arguments: Sequence[np.ndarray]) -> dict[str, np.ndar
     return {input_path(v): a for v, a in zip(graph.inputs, arguments, strict=True) if input_class(v) != "input"}
 
 
-def _describe(node: Node) -> str:
+def described(node: Node | None) -> str:
+    """Return a node as text, and the user's line."""
+    if node is None:
+        return ""
     origin = node.location.describe()
     return f"where  {print_node(node)}" + (f"\nfrom   {origin}" if origin else "")
-
-
-def _scale(array: np.ndarray) -> float:
-    if array.dtype.kind not in "fc":
-        return 0.0
-    return float(np.abs(array[np.isfinite(array)]).max(initial=0.0))
-
-
-def are_close(
-    actual: np.ndarray, expected: np.ndarray, rtol: float | None = None, atol: float | None = None
-) -> np.ndarray:
-    """Return a mask of the elements within the tolerance, TOLERANCE by default.
-
-    The absolute tolerance scales with the largest element beyond 1.
-    """
-    relative, absolute = TOLERANCE.get(_real_name(expected), (0.0, 0.0))
-    rtol, atol = relative if rtol is None else rtol, absolute if atol is None else atol
-    actual, expected = numbers(actual), numbers(expected)
-    return np.isclose(actual, expected, rtol=rtol, atol=atol * max(1.0, _scale(expected)), equal_nan=True)
-
-
-def allowed_difference(expected: np.ndarray, rtol: float | None = None, atol: float | None = None) -> np.ndarray:
-    """Return the tolerance of each element; see ``are_close``."""
-    relative, absolute = TOLERANCE.get(_real_name(expected), (0.0, 0.0))
-    rtol, atol = relative if rtol is None else rtol, absolute if atol is None else atol
-    expected = numbers(expected)
-    return rtol * np.abs(expected).astype(np.float64) + atol * max(1.0, _scale(expected))
-
-
-def _real_name(array: np.ndarray) -> str:
-    """Return the name of the element type; for complex numbers, of their components."""
-    return layout_of(array.dtype).real.name
-
-
-def difference(actual: np.ndarray, expected: np.ndarray) -> tuple[float, float]:
-    """Return the (largest absolute, largest relative) difference of two arrays; infinite where only one is NaN."""
-    if actual.shape != expected.shape:
-        return inf, inf
-    actual, expected = numbers(actual), numbers(expected)
-    wide = np.complex128 if "c" in (actual.dtype.kind, expected.dtype.kind) else np.float64
-    a, b = actual.astype(wide), expected.astype(wide)
-    with np.errstate(all="ignore"):
-        distances = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b))
-        distances = np.where(np.isnan(distances), inf, distances)
-        floor = max(1e-6 * _scale(b), np.finfo(np.float64).tiny)
-        relative = np.where(distances == 0, 0.0, distances / np.maximum(np.abs(b), floor))
-    return float(distances.max(initial=0.0)), float(np.where(np.isnan(relative), inf, relative).max(initial=0.0))
 
 
 def statements(program: Program) -> int:

@@ -12,10 +12,11 @@ import numpy as np
 from graphc.base.errors import ArgumentError, GraphcError
 from graphc.calls.bound_program import bound_values
 from graphc.calls.function import Compiled
+from graphc.checks.check import described
 from graphc.checks.check_case import GRADIENT, write_case, wrong_by
 from graphc.checks.gradient_rules import gradient_fault, may_compare
 from graphc.checks.pass_check import CheckedGraph, Fault, PassLine, PassReport, Reference, check_part, joined
-from graphc.checks.pass_faults import described, last_node, made_small, place_of
+from graphc.checks.pass_faults import last_node, made_small, place_of
 from graphc.compiler.freeze import graph_arguments
 from graphc.compiler.pass_points import Point, evaluated
 from graphc.compiler.progress import CompilationProgress, shown
@@ -171,7 +172,7 @@ def _rules(
         note = "bodies of loops and branches are not computed in f64"
         return PassReport((PassLine("gradients", point, 0, note=note, compared=False),)), []
     what = gradient_fault(graph, arguments, differentiated, chosen)
-    line = PassLine("gradients", point, 0, 0.0, not what, what)
+    line = PassLine("gradients", point, 0, good=not what, note=what)
     if not what:
         return PassReport((line,)), []
     fault = made_small("gradients", point, graph, arguments, wrong_by(point))

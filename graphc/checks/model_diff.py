@@ -8,39 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.dtypes import numbers
+from graphc.base.difference import Difference, Tolerance, difference
 from graphc.files.model_content import Artifact
 from graphc.files.model_manifest import EntrySpec
 from graphc.ir.graph.diff import diff_graphs
 from graphc.models.model_graph import read_graph
-
-
-@dataclass(frozen=True)
-class Tolerance:
-    """Tolerance for numbers: ``absolute + relative * |b|``. It applies to floats and complex numbers only."""
-
-    absolute: float = 0.0
-    relative: float = 0.0
-
-
-@dataclass
-class ArrayDifference:
-    """Two unequal arrays."""
-
-    name: str
-    problem: str = ""
-    """Reason why their values cannot be compared: another type, another shape, or missing."""
-    absolute: float = 0.0
-    """The largest difference of two elements."""
-    relative: float = 0.0
-    """The largest difference relative to the second element."""
-    count: int = 0
-    """Number of unequal elements."""
-    size: int = 0
-    place: tuple[int, ...] = ()
-    """Index of the largest difference."""
-    within: bool = False
-    """Whether all differences are within the tolerance."""
 
 
 @dataclass
@@ -52,14 +24,14 @@ class EntryDifference:
     """Reason why it cannot be compared: missing, or with other inputs."""
     graph: str = ""
     """A unified diff of the graphs."""
-    outputs: list[ArrayDifference] = field(default_factory=list)
+    outputs: list[Difference] = field(default_factory=list)
 
 
 @dataclass
 class ModelDifference:
     """The differences between two models."""
 
-    weights: list[ArrayDifference] = field(default_factory=list)
+    weights: list[Difference] = field(default_factory=list)
     entries: list[EntryDifference] = field(default_factory=list)
     compared: dict[str, int] = field(default_factory=dict)
     """Numbers of compared ``graphs``, ``weights`` and ``outputs``."""
@@ -68,50 +40,22 @@ class ModelDifference:
     def equal(self) -> bool:
         """Whether nothing differs by more than the tolerance."""
         arrays = [*self.weights, *(o for e in self.entries for o in e.outputs)]
-        return all(a.within for a in arrays) and not any(e.problem or e.graph for e in self.entries)
+        return all(a.is_within for a in arrays) and not any(e.problem or e.graph for e in self.entries)
 
 
-def compare_arrays(name: str, a: np.ndarray, b: np.ndarray, tolerance: Tolerance) -> ArrayDifference | None:
-    """Return the differences of two arrays, or None where their bits, or their numbers and NaN, are the same."""
-    if a.dtype != b.dtype or a.shape != b.shape:
-        first_type, second_type = (f"{x.dtype.name}{list(x.shape)}" for x in (a, b))
-        return ArrayDifference(name, f"{first_type} and {second_type}")
-    if a.tobytes() == b.tobytes():
-        return None
-    a, b = numbers(a), numbers(b)
-    both_nan = np.isnan(a) & np.isnan(b) if a.dtype.kind in "fc" else np.zeros(a.shape, bool)
-    unequal = (a != b) & ~both_nan
-    if not unequal.any():
-        return None
-    exact = a.dtype.kind not in "fc"
-    kind: Any = object if a.dtype.kind in "iu" else complex if a.dtype.kind == "c" else float
-    wide = a.astype(kind), b.astype(kind)
-    with np.errstate(all="ignore"):
-        far = np.where(unequal, np.abs(wide[0] - wide[1]), 0).astype(float)
-        far = np.where(np.isnan(far), np.inf, far)
-        size = np.abs(wide[1]).astype(float)
-        share = np.where(unequal, far / size, 0)
-        share = np.where(np.isnan(share), np.inf, share)
-        limit = tolerance.absolute + tolerance.relative * size
-    index = tuple(int(i) for i in np.unravel_index(int(far.argmax()), far.shape))
-    within = not exact and bool(((far <= limit) & np.isfinite(far))[unequal].all())
-    return ArrayDifference(
-        name, "", float(far.max()), float(share.max()), int(unequal.sum()), int(a.size), index, within
-    )
+def compare_named(a: Mapping[str, np.ndarray], b: Mapping[str, np.ndarray], tolerance: Tolerance) -> list[Difference]:
+    """Return the differences of arrays by name, in the order of the first model and then of the second.
 
-
-def compare_named(
-    a: Mapping[str, np.ndarray], b: Mapping[str, np.ndarray], tolerance: Tolerance
-) -> list[ArrayDifference]:
-    """Return the differences of arrays by name, in the order of the first model and then of the second."""
+    The second model is the reference. Equal arrays are omitted.
+    """
     differences = []
     for name in [*a, *(n for n in b if n not in a)]:
         if name in a and name in b:
-            difference = compare_arrays(name, a[name], b[name], tolerance)
+            change = difference(name, a[name], b[name], tolerance, same_dtype=True)
         else:
-            difference = ArrayDifference(name, f"only in the {'first' if name in a else 'second'}")
-        if difference is not None:
-            differences.append(difference)
+            change = Difference(name, problem=f"only in the {'first' if name in a else 'second'}", is_equal=False)
+        if change.count or change.problem:
+            differences.append(change)
     return differences
 
 
@@ -119,16 +63,16 @@ def compare_models(
     a: Artifact, b: Artifact, *, tolerance: Tolerance, graphs: bool = True, weights: bool = True
 ) -> ModelDifference:
     """Return the differences of two files' contents. ``compare_outputs`` compares outputs. Raise ArtifactError."""
-    difference = ModelDifference()
+    report = ModelDifference()
     if weights:
-        difference.weights = compare_named(a.weights, b.weights, tolerance)
-        difference.compared["weights"] = len({*a.weights, *b.weights})
+        report.weights = compare_named(a.weights, b.weights, tolerance)
+        report.compared["weights"] = len({*a.weights, *b.weights})
     names = [e.spec.name for e in a.entries]
     for name in [*names, *(e.spec.name for e in b.entries if e.spec.name not in names)]:
-        difference.entries.append(_compare_entry(name, a, b, graphs))
+        report.entries.append(_compare_entry(name, a, b, graphs))
     if graphs:
-        difference.compared["graphs"] = sum(not e.problem for e in difference.entries)
-    return difference
+        report.compared["graphs"] = sum(not e.problem for e in report.entries)
+    return report
 
 
 def _compare_entry(name: str, a: Artifact, b: Artifact, graphs: bool) -> EntryDifference:
@@ -146,7 +90,7 @@ def why_other_calls(a: EntrySpec, b: EntrySpec) -> str:
 
 def compare_outputs(
     specs: tuple[EntrySpec, EntrySpec], first: Sequence[Any], second: Sequence[Any], tolerance: Tolerance
-) -> list[ArrayDifference]:
+) -> list[Difference]:
     """Return the differences of two entries' outputs for the same inputs."""
     named = [
         {spec.name: np.asarray(array) for spec, array in zip(s.outputs, arrays, strict=True)}

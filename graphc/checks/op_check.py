@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from graphc.base.difference import EXACT, difference
 from graphc.base.dtypes import DType
 from graphc.base.errors import ArgumentError, DTypeError, GraphcError, VerifyError
-from graphc.checks.check import check_graph, difference
+from graphc.checks.check import check_graph
 from graphc.checks.op_derivatives import array_type, check_derivatives
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import Graph, Value
@@ -182,10 +183,9 @@ def _expect(result: np.ndarray, expected: np.ndarray, statement: str) -> None:
         raise VerifyError(
             f"{statement} does not hold: it says {show(expected.shape)}, the result is {show(result.shape)}"
         )
-    if not np.array_equal(result, expected, equal_nan=result.dtype.kind == "f"):
-        raise VerifyError(
-            f"{statement} does not hold: the result differs by up to {difference(result, expected)[0]:.3g}"
-        )
+    other = difference("the result", result, expected, EXACT)
+    if not other.is_within:
+        raise VerifyError(f"{statement} does not hold: the result differs by up to {other.absolute:.3g}")
 
 
 def is_differentiable(op: OpDef, sample: Sample) -> bool:

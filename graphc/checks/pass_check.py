@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from graphc.checks.check import are_close, difference, statements
+from graphc.base.difference import EQUAL, Difference, Tolerance, are_close, combined, difference
+from graphc.checks.check import statements
 from graphc.codegen.machine.target import Target, host_target
 from graphc.compiler.pass_points import (
     GRAPH,
@@ -75,12 +76,17 @@ class PassLine:
     point: Point
     changed: int
     """Number of changed nodes, kernels or calls, as reported by the pass."""
-    difference: float = 0.0
-    """The largest absolute difference from the graph in f64."""
+    from_graph: Difference = EQUAL
+    """The difference from the graph in f64, of all outputs and states as one."""
     good: bool = True
     note: str = ""
     """Reason why it was not compared, a note that it only inherits a difference, or its error."""
     compared: bool = True
+
+    @property
+    def difference(self) -> float:
+        """The largest absolute difference from the graph in f64."""
+        return self.from_graph.absolute
 
     @property
     def is_idle(self) -> bool:
@@ -130,6 +136,7 @@ class PassReport:
                 "difference": x.difference if x.compared else None,
                 "good": x.good,
                 "note": x.note,
+                **x.from_graph.as_json(),
             }
             for x in self.lines
         ]
@@ -164,24 +171,29 @@ class Reference:
         outputs = wide.run(graph, list(arguments))
         self.wide: Results = [np.array(o) for o in outputs], dict(wide.state)
 
-    def difference(self, results: Results) -> float:
-        """Return the largest absolute difference from the graph in f64."""
-        pairs = [*zip(results[0], self.wide[0], strict=True), *((results[1][p], a) for p, a in self.wide[1].items())]
-        return max((difference(a, b)[0] for a, b in pairs), default=0.0)
+    def difference(self, results: Results) -> Difference:
+        """Return the difference from the graph in f64, of all outputs and states as one."""
+        pairs = _pairs(results, self.wide)
+        return combined(difference(name, a, b) for name, a, b in pairs)
 
     def wrong(self, results: Results) -> str:
         """Describe the first output or state with an error beyond rounding; empty where all are right.
 
         Values other than floats must match bit for bit.
         """
-        names = [f"output {i}" for i in range(len(self.results[0]))]
-        for name, *arrays in zip(names, results[0], self.results[0], self.wide[0], strict=True):
-            if not is_allowed(*arrays):
-                return f"{name} differs by {difference(arrays[0], arrays[1])[0]:.3g}"
-        for path, narrow in self.results[1].items():
-            if not is_allowed(results[1][path], narrow, self.wide[1][path]):
-                return f"the new {path!r} differs by {difference(results[1][path], narrow)[0]:.3g}"
+        pairs = zip(_pairs(results, self.results), _pairs(results, self.wide), strict=True)
+        for (name, actual, narrow), (_, _, wide) in pairs:
+            if not is_allowed(actual, narrow, wide):
+                return f"{name} differs by {difference(name, actual, narrow).absolute:.3g}"
         return ""
+
+
+def _pairs(results: Results, expected: Results) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """Yield the name of each output and state, with both arrays."""
+    for i, pair in enumerate(zip(results[0], expected[0], strict=True)):
+        yield f"output {i}", *pair
+    for path, array in expected[1].items():
+        yield f"the new {path!r}", results[1][path], array
 
 
 def is_allowed(actual: np.ndarray, narrow: np.ndarray, wide: np.ndarray) -> bool:
@@ -198,10 +210,8 @@ def is_allowed(actual: np.ndarray, narrow: np.ndarray, wide: np.ndarray) -> bool
     if near.all():
         return True
     finite = np.isfinite(narrow) & np.isfinite(wide)
-    own = float(np.abs(narrow[finite].astype(np.float64) - wide[finite]).max(initial=0.0))
-    with np.errstate(all="ignore"):
-        distances = np.abs(actual.astype(np.float64) - wide)
-    return bool((near | (distances <= ROUNDINGS * own)).all())
+    own = difference("", narrow[finite], wide[finite]).absolute
+    return bool((near | are_close(actual, wide, Tolerance(0.0, ROUNDINGS * own))).all())
 
 
 @dataclass(frozen=True)
@@ -231,7 +241,7 @@ class _PassChecker:
         self.lines: list[PassLine] = []
         self.first: tuple[Point, Graph, str] | None = None
         """The first wrong point, the graph before its pass, and a description."""
-        self._last: tuple[str, float, str] = ("", 0.0, "")
+        self._last: tuple[str, Difference, str] = ("", EQUAL, "")
         """Text, difference and fault of the last comparison."""
 
     def run(self) -> None:
@@ -297,7 +307,8 @@ class _PassChecker:
 
     def _failed(self, point: Point, before: Graph, what: str) -> None:
         self.first = self.first or (point, before, what)
-        self.lines.append(PassLine(self.part.name, point, 0, inf, False, what))
+        failed = Difference(problem=what, absolute=inf, relative=inf, ratio=inf)
+        self.lines.append(PassLine(self.part.name, point, 0, failed, False, what))
 
 
 def graph_key(graph: Graph) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from graphc.checks.check import described
 from graphc.checks.pass_check import Fault, Reference, is_allowed
 from graphc.checks.reduce import reduced
 from graphc.checks.smaller_shapes import with_smaller_shapes
@@ -26,7 +27,6 @@ from graphc.compiler.pass_points import (
 from graphc.compiler.stages import Stages
 from graphc.ir.graph.graph import Graph, Node
 from graphc.ir.graph.interpret import Evaluator, Reemitter, solved_sizes
-from graphc.ir.graph.text import print_node
 from graphc.ir.kernel.statements import Program
 from graphc.ir.op import Trait
 from graphc.passes.base import Pass
@@ -196,11 +196,3 @@ def _kernels(point: Point, graph: Graph, target: Target) -> list[str]:
 def last_node(graph: Graph) -> Node | None:
     """Return the node that computes the first output."""
     return next((v.node for v in graph.outputs), None) or next(reversed(list(graph.nodes())), None)
-
-
-def described(node: Node | None) -> str:
-    """Return a node as text, and the user's line."""
-    if node is None:
-        return ""
-    origin = node.location.describe()
-    return f"where  {print_node(node)}" + (f"\nfrom   {origin}" if origin else "")

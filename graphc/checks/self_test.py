@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from math import inf
 
 import numpy as np
 
+from graphc.base.difference import EQUAL, Difference, combined, difference, tolerance_for
 from graphc.calls.machine import HOST, machine_named
-from graphc.checks.check import allowed_difference, difference
 from graphc.files import model_content
 from graphc.files.model_content import Artifact, Code, Sample
 from graphc.models.model_file import LoadedModel, make_model
@@ -29,19 +28,30 @@ class SelfTestCase:
     """``compiled``, or the processor and triple of code in the file."""
     calls: int
     """Number of sample calls run."""
-    error: float = 0.0
-    """The largest difference of an output relative to the tolerance: 1 is the limit."""
-    absolute: float = 0.0
-    """The largest difference."""
-    relative: float = 0.0
-    """The largest difference relative to the expected value."""
+    difference: Difference = EQUAL
+    """The differences of all outputs of all calls as one."""
     skipped: str = ""
     """Reason why the code was not run."""
 
     @property
+    def error(self) -> float:
+        """The largest difference of an output relative to the tolerance: 1 is the limit."""
+        return self.difference.ratio
+
+    @property
+    def absolute(self) -> float:
+        """The largest difference."""
+        return self.difference.absolute
+
+    @property
+    def relative(self) -> float:
+        """The largest difference relative to the expected element."""
+        return self.difference.relative
+
+    @property
     def good(self) -> bool:
         """Whether no output differs by more than the tolerance; true for skipped code."""
-        return self.error <= 1.0
+        return self.difference.is_within
 
     def __str__(self) -> str:
         if self.skipped:
@@ -80,7 +90,7 @@ def selftest(
     that runs here. Each call starts with the states of the file.
 
     Tolerances are as for ``check``: 1e-4 of an element and 1e-5 of the largest one for f32, 1e-9 and 1e-11 for f64,
-    none for integers; ``rtol`` and ``atol`` override them. Raise what ``load`` raises.
+    none for integers; ``rtol`` and ``atol`` replace them. Raise what ``load`` raises.
 
     Example:
         >>> import graphc as gc
@@ -130,32 +140,16 @@ def _run(
     for entry in stored.entries:
         if not entry.golden:
             continue
-        differences = [_differences(model, entry.spec.name, sample, rtol, atol) for sample in entry.golden]
-        error, absolute, relative = (max(column) for column in zip(*differences, strict=True))
-        yield SelfTestCase(entry.spec.name, code, len(differences), error, absolute, relative)
+        calls = [_difference(model, entry.spec.name, sample, rtol, atol) for sample in entry.golden]
+        yield SelfTestCase(entry.spec.name, code, len(calls), combined(calls))
 
 
-def _differences(
-    model: LoadedModel, entry: str, sample: Sample, rtol: float | None, atol: float | None
-) -> tuple[float, float, float]:
-    """Return the largest difference of an output of a call: relative to the tolerance, absolute, and relative."""
+def _difference(model: LoadedModel, entry: str, sample: Sample, rtol: float | None, atol: float | None) -> Difference:
+    """Return the differences of all outputs of a call from the stored ones."""
     model.reset_state()
-    outputs = model.entry(entry).run(sample.inputs)
-    differences: list[tuple[float, float, float]] = [(0.0, 0.0, 0.0)]
-    for output, expected in zip(outputs, sample.outputs, strict=True):
-        differences.append(
-            (_units(np.asarray(output), expected, rtol, atol), *difference(np.asarray(output), expected))
-        )
-    error, absolute, relative = (max(column) for column in zip(*differences, strict=True))
-    return error, absolute, relative
-
-
-def _units(output: np.ndarray, expected: np.ndarray, rtol: float | None, atol: float | None) -> float:
-    if output.shape != expected.shape:
-        return inf
-    allowed: Sequence[float] | np.ndarray = allowed_difference(expected, rtol, atol)
-    a, b = output.astype(np.float64), expected.astype(np.float64)
-    with np.errstate(all="ignore"):
-        same = (output == expected) | (np.isnan(a) & np.isnan(b))  # of whole numbers, f64 does not hold all
-        units = np.where(same, 0.0, np.abs(a - b) / allowed)
-    return float(np.where(np.isnan(units), inf, units).max(initial=0.0))
+    outputs = map(np.asarray, model.entry(entry).run(sample.inputs))
+    names = [spec.name for spec in model.entry(entry).outputs]
+    return combined(
+        difference(name, output, expected, tolerance_for(output, expected, rtol, atol))
+        for name, output, expected in zip(names, outputs, sample.outputs, strict=True)
+    )

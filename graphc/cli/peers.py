@@ -8,12 +8,14 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib import metadata
+from math import inf
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from graphc.base.difference import Difference, combined, difference
 from graphc.base.errors import ArtifactError
 from graphc.calls.graph_module import GraphModule
 from graphc.cli import exported, sources, targets
@@ -159,16 +161,11 @@ _LIBRARIES: dict[str, Callable[[Case], Peer]] = {
 }
 
 
-def largest_difference(actual: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> float | None:
-    """Return the largest difference of two lists of outputs, relative to the largest number.
-
-    None if their shapes differ.
-    """
-    if [x.shape for x in actual] != [np.shape(x) for x in others]:
-        return None
-    shares = [0.0]
-    for a, b in zip(actual, others, strict=True):
-        a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
-        if a.size:
-            shares.append(float(np.abs(a - b).max() / max(np.abs(b).max(), np.finfo(np.float32).tiny)))
-    return max(shares)
+def output_difference(actual: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> Difference:
+    """Return the difference of all outputs from those of a peer, as one; outputs are named by their index."""
+    if len(actual) != len(others):
+        return Difference(
+            "outputs", problem=f"{len(actual)} instead of {len(others)}", absolute=inf, relative=inf, ratio=inf
+        )
+    pairs = zip(actual, others, strict=True)
+    return combined(difference(str(i), np.asarray(a), np.asarray(b)) for i, (a, b) in enumerate(pairs))

@@ -8,10 +8,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from graphc.base.difference import Difference
 from graphc.base.errors import ArgumentError, ShapeError
-from graphc.monitor.contents import Contents, compared, contents_of
+from graphc.monitor.contents import (
+    HEAD,
+    Contents,
+    check_tolerance,
+    compared,
+    contents_of,
+    fields,
+    row,
+    scaled_difference,
+)
 from graphc.monitor.debug import debug
-from graphc.monitor.difference import Difference, check_tolerance, difference
 from graphc.monitor.holders import MODULE, STATE, Holder, holders_of
 from graphc.monitor.packing import Packer, Unpacker
 from graphc.nn.compiled_hooks import observer
@@ -52,19 +61,18 @@ class Comparison:
         return self.first is None and not self.missing
 
     def __str__(self) -> str:
-        head = f"{'layer':40} {'shape':18} {'absolute':>10} {'relative':>10}"
         first = self.first
         end = "all layers agree" if first is None else f"the first that differs: {first.path or '(model)'}"
         missing = [f"in one of the two only: {', '.join(self.missing)}"] if self.missing else []
         unseen = [f"not seen, inside of loops or branches: {', '.join(self.unseen)}"] if self.unseen else []
-        return "\n".join([head, *map(str, self.layers), *map(str, self.values), *missing, *unseen, end])
+        return "\n".join([HEAD, *map(row, [*self.layers, *self.values]), *missing, *unseen, end])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as numbers and strings, for JSON."""
         first = None if self.first is None else self.first.path
         differences = {"layers": self.layers, "values": self.values}
         lists = {"missing": self.missing, "unseen": self.unseen}
-        return {**{k: [d._asdict() for d in v] for k, v in differences.items()}, **lists, "first": first}
+        return {**{k: [fields(d) for d in v] for k, v in differences.items()}, **lists, "first": first}
 
 
 def compare(
@@ -80,8 +88,8 @@ def compare(
         model: a Module, function or training step.
         other: the compiled ``model``, or another model whose modules have the same paths.
         args: arguments of the call.
-        tolerance: largest allowed difference, divided by the largest element (default: 1e-4 for f32, 1e-10 for f64, 0
-            for integers).
+        tolerance: largest allowed difference, divided by the largest element of ``model``'s value (default: 1e-4 for
+            f32, 1e-9 for f64, 0 for integers).
         backward: also compare the gradients of parameters and inputs, for a sum of the outputs with fixed random
             weights.
         kwargs: keyword arguments of the call.
@@ -257,7 +265,7 @@ def _layer(
     path = key[0] + (f" call {key[1] + 1}" if key[1] else "") + (f" output {key[2]}" if key[2] else "")
     if a.shape != b.shape:
         raise ShapeError(f"compare: {path or 'the model'} returns {list(a.shape)} and {list(b.shape)}")
-    return difference(path, kind, a, b, tolerance)
+    return scaled_difference(path, b, a, tolerance, module=kind)
 
 
 def _values(

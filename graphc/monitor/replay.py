@@ -6,10 +6,10 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from graphc.base.difference import Difference
 from graphc.base.errors import ArgumentError
-from graphc.monitor.contents import compared
+from graphc.monitor.contents import check_tolerance, compared, fields
 from graphc.monitor.debug import debug
-from graphc.monitor.difference import Difference, check_tolerance
 from graphc.monitor.holders import Holder, holders_of, matched
 from graphc.monitor.recording import Recording, after_call, fits, read, set_random_state, unpacked, versions
 from graphc.monitor.stops import Stop
@@ -91,7 +91,7 @@ class Replay:
         return {
             "name": self.name,
             "equal": self.is_equal,
-            "values": [v._asdict() for v in self.values],
+            "values": [fields(v) for v in self.values],
             "op": None if self.op is None else self.op._asdict(),
             "recorded_error": self.recorded_error,
             "error": _text(self.error),

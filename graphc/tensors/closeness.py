@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from graphc.base.dtypes import numbers
+from graphc.base.difference import EXACT, Tolerance, difference
 from graphc.base.errors import AttributeValueError
 from graphc.tensors.creation import as_tensor
 from graphc.tensors.placement import on_host
 from graphc.tensors.tensor import Tensor
 
-_TOLERANCES = {"f64": (1e-7, 1e-7), "f32": (1.3e-6, 1e-5), "f16": (1e-3, 1e-5), "bf16": (1.6e-2, 1e-5)} | {
-    "c64": (1.3e-6, 1e-5),
-    "c128": (1e-7, 1e-7),
+TORCH_TOLERANCES = {
+    **dict.fromkeys(("f64", "c128"), Tolerance(1e-7, 1e-7)),
+    **dict.fromkeys(("f32", "c64"), Tolerance(1.3e-6, 1e-5)),
+    "f16": Tolerance(1e-3, 1e-5),
+    "bf16": Tolerance(1.6e-2, 1e-5),
 }
 """Relative and absolute tolerance by element type, as in PyTorch; other types are compared exactly."""
 
@@ -46,7 +46,7 @@ def assert_close(
     if (rtol is None) != (atol is None):
         raise AttributeValueError("assert_close: rtol and atol must be passed together", remedy="pass both or neither")
     checks = {"dtype": check_dtype, "device": check_device, "stride": check_stride}
-    tolerances = None if rtol is None or atol is None else (rtol, atol)
+    tolerances = None if rtol is None or atol is None else Tolerance(rtol, atol)
     problem = _problem(actual, expected, tolerances, equal_nan, checks)
     if problem:
         raise AssertionError(problem if msg is None else msg if isinstance(msg, str) else msg(problem))
@@ -81,19 +81,9 @@ def _difference(a: Tensor, e: Tensor, tolerances: Any, equal_nan: bool, checks: 
             return f"the {name}s differ: {mine!r} and {other!r}"
     if checks["stride"] and a.stride() != e.stride():
         return f"the strides differ: {a.stride()} and {e.stride()}"
-    rtol, atol = tolerances or map(max, *(_TOLERANCES.get(t.dtype.name, (0.0, 0.0)) for t in (a, e)))
-    wide = np.complex128 if "c" in a.dtype.kind + e.dtype.kind else np.float64
-    x, y = (numbers(on_host(t.detach()._data)) for t in (a, e))
-    if not (a.dtype.is_integer and e.dtype.is_integer):
-        x, y = x.astype(wide), y.astype(wide)
-    with np.errstate(all="ignore"):
-        good = np.isclose(x, y, rtol, atol, equal_nan) if rtol or atol or x.dtype == wide else x == y
-        off = np.abs(x.astype(wide) - y.astype(wide))
-    if good.all():
-        return ""
-    worst = np.unravel_index(np.argmax(np.where(good, -1, np.nan_to_num(off, nan=np.inf, posinf=np.inf))), x.shape)
-    index = [int(i) for i in worst]
-    return (
-        f"{np.count_nonzero(~good)} of {good.size} elements differ by more than {atol:g} + {rtol:g} times their size, "
-        f"the worst at {index}: {x[worst]} and {y[worst]}"
-    )
+    usual = [TORCH_TOLERANCES.get(t.dtype.name, EXACT) for t in (a, e)]
+    tolerance = tolerances or Tolerance(*map(max, *usual))
+    x, y = (on_host(t.detach()._data) for t in (a, e))
+    comparison = difference("", x, y, tolerance, equal_nan=equal_nan)
+    allowed = f"; allowed are {tolerance.atol:g} + {tolerance.rtol:g} times the expected size"
+    return "" if comparison.is_within else f"{comparison}{allowed}"

@@ -40,7 +40,7 @@ def test_a_reference_names_what_differs():
     given = arguments(graph)
     reference = Reference(graph, given)
     outputs, states = reference.results
-    assert reference.wrong((outputs, states)) == "" and reference.difference((outputs, states)) < 1e-4
+    assert reference.wrong((outputs, states)) == "" and reference.difference((outputs, states)).absolute < 1e-4
     assert reference.wrong(([outputs[0], outputs[1] + ONE], states)).startswith("output 1 differs by 1")
 
 

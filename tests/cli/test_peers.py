@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import warnings
+from math import inf
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 from graphc.base.errors import ArtifactError
 from graphc.cli import peers
 from graphc.cli.console import UsageError
-from graphc.cli.peers import Case, largest_difference, open_peer, stored_figures
+from graphc.cli.peers import Case, open_peer, output_difference, stored_figures
 from graphc.models.model_file import load
 
 X = np.random.default_rng(0).standard_normal((2, 6)).astype(np.float32)
@@ -83,7 +84,8 @@ def test_figures_of_an_earlier_run(tmp_path: Path):
             stored_figures(str(path), sizes)
 
 
-def test_the_largest_difference_is_a_share_of_the_largest_number():
-    assert largest_difference([np.array([1.0, 4.0])], [np.array([1.5, 5.0])]) == pytest.approx(0.2)
-    assert largest_difference([np.zeros(2)], [np.zeros(3)]) is None
-    assert largest_difference([np.zeros(0)], [np.zeros(0)]) == 0
+def test_outputs_are_compared_with_those_of_a_peer():
+    result = output_difference([np.array([1.0, 4.0]), np.zeros(1)], [np.array([1.5, 5.0]), np.zeros(1)])
+    assert (result.absolute, result.name, result.position) == (1.0, "0", (1,))
+    assert output_difference([np.zeros(2)], [np.zeros(3)]).absolute == inf == output_difference([], [np.zeros(1)]).ratio
+    assert output_difference([np.zeros(0)], [np.zeros(0)]).absolute == 0

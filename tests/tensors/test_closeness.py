@@ -23,7 +23,7 @@ def test_rounding_is_no_difference():
 @pytest.mark.parametrize(
     ("actual", "expected", "message"),
     [
-        (ONES, graphc.tensor([1.0, 1.0, 1.1]), r"1 of 3 elements .* the worst at \[2\]"),
+        (ONES, graphc.tensor([1.0, 1.0, 1.1]), r"1 of 3 elements .* the worst is \[2\] = 1, expected 1.1"),
         (ONES, graphc.ones(2), r"shapes differ: \[3\] and \[2\]"),
         (ONES, ONES.double(), "dtypes differ: graphc.float32 and graphc.float64"),
         ([ONES, ONES], [ONES, -ONES], "item 1: 3 of 3 elements"),
@@ -31,7 +31,7 @@ def test_rounding_is_no_difference():
         ({"a": 1}, {"b": 1}, r"keys differ: \['a'\] and \['b'\]"),
         (graphc.tensor([2**53, 0]), graphc.tensor([2**53 + 1, 0]), "1 of 2 elements"),
         (np.float64("nan"), np.float64("nan"), "1 of 1"),
-        (graphc.tensor(1.0).bfloat16(), graphc.tensor(1.5).bfloat16(), "1.0 and 1.5"),
+        (graphc.tensor(1.0).bfloat16(), graphc.tensor(1.5).bfloat16(), "the worst is it = 1, expected 1.5"),
     ],
 )
 def test_what_differs_is_said(actual, expected, message):

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphc.cli import arguments, assertions, breakdown, console, exported, inputs, peers, targets
+from graphc.cli import arguments, assertions, breakdown, comparison, console, exported, inputs, peers, targets
 from graphc.cli.arrays import read_inputs
 from graphc.cli.assertions import Assertion, assertion
 from graphc.cli.entry import add_entry, entry_of
@@ -52,7 +52,8 @@ _PEER = (
     Field("ratio.median", "number", "its p50 divided by the model's: median of the rounds"),
     Field("ratio.low", "number or null", "10th percentile of the rounds; null for figures of a file"),
     Field("ratio.high", "number or null", "90th percentile of the rounds; null for figures of a file"),
-    Field("difference", "number or null", "largest difference of outputs, relative to the largest number"),
+    Field("difference", "number or null", "largest difference of an output; null for figures of a file"),
+    *(f._replace(path=f"outputs.{f.path}", optional=True) for f in comparison.JSON),
 )
 JSON = (
     Field("model", "string", "name of the model", optional=True),
@@ -253,10 +254,10 @@ def _peer_facts(own: Samples, samples: Samples, peer: peers.Peer, results: Seque
     """Return the JSON fields of a peer."""
     ratios = np.array(samples.medians) / np.array(own.medians)
     low, median, high = (float(np.quantile(ratios, share)) for share in (0.1, 0.5, 0.9))
-    difference = peers.largest_difference(results, peer.outputs())
+    difference = peers.output_difference(results, peer.outputs())
     ratio = {"median": median, "low": low, "high": high}
     facts = {"name": peer.name, "version": peer.version, "call": _figures(samples)}
-    return {**facts, "ratio": ratio, "difference": difference}
+    return {**facts, "ratio": ratio, "difference": difference.absolute, "outputs": difference.as_json()}
 
 
 def _caller(model: LoadedModel, arrays: list[Any], device: str | None) -> Callable[[], Any]:
@@ -322,5 +323,5 @@ def _peer_row(peer: Mapping[str, Any], name: str) -> list[str]:
     ratio, difference = peer["ratio"], peer["difference"]
     spread = "measured before" if ratio["low"] is None else f"{ratio['low']:.2f} .. {ratio['high']:.2f}"
     label = " ".join(text for text in (peer["name"], peer["version"], name) if text)
-    largest = "-" if difference is None else f"{difference:.1e}"
+    largest = "-" if difference is None else f"{difference:.1e} ({peer['outputs']['ratio']:.1g} of allowed)"
     return [label, *_cells(peer["call"]), f"{ratio['median']:.2f}", spread, largest]

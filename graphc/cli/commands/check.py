@@ -10,11 +10,11 @@ import numpy as np
 from graphc.checks.check_case import CheckCase, is_case, load_case
 from graphc.checks.check_parts import check_model_passes, checked_part
 from graphc.checks.pass_check import CheckedGraph, PassReport
-from graphc.cli import console, exported, sources, targets
+from graphc.cli import comparison, console, exported, sources, targets
 from graphc.cli.arrays import random_array
 from graphc.cli.commands import compile
 from graphc.cli.entry import add_entry
-from graphc.cli.fields import Field
+from graphc.cli.fields import Field, below
 from graphc.files.manifest import TensorSpec
 from graphc.ir.graph.graph import Graph, input_class, input_path
 from graphc.passes.base import Pass
@@ -32,6 +32,7 @@ JSON = (
     Field("passes[].changed", "integer", "number of changes it made"),
     Field("passes[].difference", "number or null", "largest difference of results; null if none were compared"),
     Field("passes[].good", "boolean", "whether the difference is within bounds"),
+    *below("passes[]", comparison.JSON),
     Field("passes[].note", "string", "remark, such as why nothing was compared"),
     Field("faults[]", "any", "a wrong pass: where, what, and the file that reproduces it", optional=True),
     Field("kind", "string", "rerun of a file: graph or program", optional=True),

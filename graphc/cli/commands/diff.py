@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from graphc.checks.model_diff import (
-    ArrayDifference,
-    EntryDifference,
-    ModelDifference,
-    Tolerance,
-    compare_models,
-    compare_outputs,
-    why_other_calls,
-)
-from graphc.cli import arguments, console, exported, targets
+from graphc.base.difference import Difference, Tolerance
+from graphc.checks.model_diff import EntryDifference, ModelDifference, compare_models, compare_outputs, why_other_calls
+from graphc.cli import arguments, comparison, console, exported, targets
 from graphc.cli.arrays import random_array
-from graphc.cli.fields import Field
+from graphc.cli.fields import Field, below
 from graphc.files import model_content
 from graphc.files.model_content import Artifact
 
@@ -35,14 +27,8 @@ PARTS = ("graph", "weights", "outputs")
 def _array_fields(path: str, meaning: str) -> tuple[Field, ...]:
     return (
         Field(f"{path}[]", "object", meaning, optional=True),
-        Field(f"{path}[].name", "string", "its name"),
-        Field(f"{path}[].problem", "string", "why values cannot be compared; empty if they were"),
-        Field(f"{path}[].absolute", "number", "largest difference of two elements"),
-        Field(f"{path}[].relative", "number", "largest difference as a fraction of the second element"),
-        Field(f"{path}[].count", "integer", "number of unequal elements"),
-        Field(f"{path}[].size", "integer", "number of elements"),
-        Field(f"{path}[].place[]", "integer", "index of the largest difference", optional=True),
-        Field(f"{path}[].within", "boolean", "whether all are within the tolerance"),
+        *below(f"{path}[]", comparison.JSON),
+        Field(f"{path}[].place[]", "integer", "the same as ``position``", optional=True),
     )
 
 
@@ -91,17 +77,30 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the command; return WRONG if something differs."""
     chosen = [aspect for aspect in PARTS if getattr(options, aspect)] or list(PARTS)
-    tolerance = Tolerance(options.atol, options.rtol)
+    tolerance = Tolerance(options.rtol, options.atol)
     texts = options.first, options.second
     stored = tuple(_stored(text) for text in texts)
-    comparison = compare_models(*stored, tolerance=tolerance, graphs="graph" in chosen, weights="weights" in chosen)
+    report = compare_models(*stored, tolerance=tolerance, graphs="graph" in chosen, weights="weights" in chosen)
     if "outputs" in chosen:
-        _add_outputs(comparison, texts, stored, tolerance, options.seed)
+        _add_outputs(report, texts, stored, tolerance, options.seed)
     if options.json:
-        console.emit_json({"equal": comparison.equal, **asdict(comparison)})
+        console.emit_json(_as_json(report))
     else:
-        console.emit(_text(comparison, chosen))
-    return console.OK if comparison.equal else console.WRONG
+        console.emit(_text(report, chosen))
+    return console.OK if report.equal else console.WRONG
+
+
+def _as_json(report: ModelDifference) -> dict[str, Any]:
+    entries = [
+        {"name": e.name, "problem": e.problem, "graph": e.graph, "outputs": [_fields(o) for o in e.outputs]}
+        for e in report.entries
+    ]
+    weights = [_fields(w) for w in report.weights]
+    return {"equal": report.equal, "weights": weights, "entries": entries, "compared": report.compared}
+
+
+def _fields(difference: Difference) -> dict[str, Any]:
+    return {**difference.as_json(), "place": list(difference.position or ())}
 
 
 def _stored(text: str) -> Artifact:
@@ -112,13 +111,13 @@ def _stored(text: str) -> Artifact:
 
 
 def _add_outputs(
-    comparison: ModelDifference, texts: tuple[str, str], stored: tuple[Any, ...], tolerance: Tolerance, seed: int
+    report: ModelDifference, texts: tuple[str, str], stored: tuple[Any, ...], tolerance: Tolerance, seed: int
 ) -> None:
     """Compare the outputs of both models for the same random inputs; each entry starts from the states in its file."""
     count = 0
     with targets.compiling():
         models = [exported.load_model(text, False, "host") for text in texts]
-    for entry in comparison.entries:
+    for entry in report.entries:
         if entry.problem or "." in entry.name:
             continue
         specs = tuple(model.entry(entry.name).spec for model in stored)
@@ -132,24 +131,24 @@ def _add_outputs(
             results.append([np.array(a) for a in model.entry(entry.name).run(inputs)])
         entry.outputs = compare_outputs(specs, results[0], results[1], tolerance)
         count += len(results[0])
-    comparison.compared["outputs"] = count
+    report.compared["outputs"] = count
 
 
-def _text(comparison: ModelDifference, chosen: list[str]) -> str:
+def _text(report: ModelDifference, chosen: list[str]) -> str:
     lines = []
     if "weights" in chosen:
-        lines.append(_summary("weights", comparison.compared["weights"], comparison.weights))
-        lines += [f"  {_array_text(w)}" for w in comparison.weights]
-    for entry in comparison.entries:
+        lines.append(_summary("weights", report.compared["weights"], report.weights))
+        lines += [f"  {w}" for w in report.weights]
+    for entry in report.entries:
         lines += _entry_lines(entry, chosen)
-    lines.append("equal" if comparison.equal else "different")
+    lines.append("equal" if report.equal else "different")
     return "\n".join(lines)
 
 
-def _summary(kind: str, count: int, differences: list[ArrayDifference]) -> str:
+def _summary(kind: str, count: int, differences: list[Difference]) -> str:
     if not differences:
         return f"{kind}: {count} equal"
-    within = sum(d.within for d in differences)
+    within = sum(d.is_within for d in differences)
     return f"{kind}: {count - len(differences)} of {count} equal" + (
         f", {within} within the tolerance" if within else ""
     )
@@ -164,16 +163,5 @@ def _entry_lines(entry: EntryDifference, chosen: list[str]) -> list[str]:
         lines += [f"  {line}" for line in entry.graph.splitlines()]
     if "outputs" in chosen and "." not in entry.name:
         lines.append(f"entry {entry.name}: outputs {'differ' if entry.outputs else 'equal'}")
-        lines += [f"  {_array_text(o)}" for o in entry.outputs]
+        lines += [f"  {o}" for o in entry.outputs]
     return lines
-
-
-def _array_text(difference: ArrayDifference) -> str:
-    if difference.problem:
-        return f"{difference.name}: {difference.problem}"
-    index = "".join(f"[{i}]" for i in difference.place)
-    verdict = "within the tolerance" if difference.within else "different"
-    return (
-        f"{difference.name}: {verdict}: {difference.count} of {difference.size} elements differ, by at most "
-        f"{difference.absolute:.3g} (relative {difference.relative:.3g}) at {index or 'its only element'}"
-    )

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from graphc.base.dtypes import numbers
+from graphc.base.difference import Difference, difference, tolerance_for
+from graphc.base.dtypes import elements, named, numbers
 from graphc.base.lazy import deferred
 from graphc.cli import arguments, comparison, console, inputs, taps
 from graphc.cli.arrays import read_array
 from graphc.cli.batches import Folder, count_of, run_chunks
-from graphc.cli.comparison import OutputComparison, compare_arrays
 from graphc.cli.entry import add_entry, entry_of
-from graphc.cli.fields import Field, spec_fields
+from graphc.cli.fields import Field, below, spec_fields
 from graphc.cli.loading import load_model
 from graphc.cli.progress import Progress
 from graphc.files.container import replacing
@@ -37,8 +37,6 @@ SHOWN = 16
 """Largest number of elements of an output that is printed in full."""
 ROWS = 8
 """Largest number of rows whose best classes are printed."""
-ATOL, RTOL = 1e-5, 1e-4
-"""Tolerance for expected outputs: ``ATOL + RTOL * |expected|``."""
 
 EXAMPLES = (
     "graphc run net.gcm --input x=@digit.npy --print-top 3",
@@ -56,7 +54,13 @@ JSON = (
     Field("outputs[].top[][].probability", "number", "its probability", optional=True),
     Field("outputs[].top[][].score", "number", "its score, if the scores are not probabilities", optional=True),
     Field("files[]", "string", "the files of a folder, in the order of rows", optional=True),
-    *comparison.JSON,
+    *below("expected[]", comparison.JSON, optional=True),
+    Field("expected[].good", "boolean", "the same as ``within``", optional=True),
+    Field("expected[].worst.index", "array or null", "the same as ``position``", optional=True),
+    Field("expected[].worst.index[]", "integer", "its index in one dimension", optional=True),
+    Field("expected[].worst.value", "any", "the same as ``actual``", optional=True),
+    Field("expected[].worst.expected", "any", "the same as ``expected``", optional=True),
+    Field("expected[].shape", "string", "the same as ``problem``, if there is one", optional=True),
     *taps.JSON,
 )
 
@@ -94,13 +98,12 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         metavar="[NAME=]FILE",
         help="compare one output with an .npy file, or those named in an .npz file; exit code 6 if one differs",
     )
-    for name, default, kind in (("atol", ATOL, "absolute"), ("rtol", RTOL, "relative")):
+    for name, kind, default in (("atol", "absolute", "1e-5 of the largest element"), ("rtol", "relative", "1e-4")):
         parser.add_argument(
             f"--{name}",
             type=arguments.tolerance,
-            default=default,
             metavar="N",
-            help=f"{kind} tolerance of --expect (default: {default:g})",
+            help=f"{kind} tolerance of --expect (default: by element type, for f32 {default})",
         )
     parser.add_argument("--weights", metavar="FILE", help="use the weights of another file instead of the model's own")
     parser.add_argument(
@@ -123,7 +126,7 @@ class Outcome(NamedTuple):
     """The outputs; bf16 ones as float32."""
     files: tuple[Path, ...] = ()
     """The files of a folder, one for each row."""
-    expected: tuple[OutputComparison, ...] = ()
+    expected: tuple[Difference, ...] = ()
     taps: tuple[taps.Tap, ...] = ()
 
 
@@ -135,7 +138,10 @@ def run(options: argparse.Namespace) -> int:
     expected = dict(_expected(options.expect, [spec.name for spec in model.outputs]))
     outcome = _run(options, model, values)
     by_name = {spec.name: array for spec, array in zip(model.outputs, outcome.results, strict=True)}
-    compared = [compare_arrays(n, by_name[n], array, options.atol, options.rtol) for n, array in expected.items()]
+    types = {spec.name: named(spec.dtype) for spec in model.outputs}
+    compared = [
+        _compared(options, name, elements(by_name[name], types[name]), array) for name, array in expected.items()
+    ]
     outcome = outcome._replace(expected=tuple(compared))
     for path, chosen in files.items():
         _write(path, {model.outputs[i].name: outcome.results[i] for i in chosen})
@@ -143,7 +149,7 @@ def run(options: argparse.Namespace) -> int:
         console.emit_json(_as_json(model, outcome, files, options.print_top))
     else:
         _print(model, outcome, files, options.print_top)
-    return console.OK if all(c.good for c in compared) else console.WRONG
+    return console.OK if all(c.is_within for c in compared) else console.WRONG
 
 
 def _run(options: argparse.Namespace, model: LoadedModel, values: list[Any]) -> Outcome:
@@ -158,6 +164,17 @@ def _run(options: argparse.Namespace, model: LoadedModel, values: list[Any]) -> 
     with Progress("running", count_of(folders), "files") as progress:
         chunks = list(run_chunks(model.run, values, inputs.scaling_of(options), names, progress.tell))
     return Outcome([numbers(np.concatenate(pieces)) for pieces in zip(*chunks, strict=True)], folders[0].files)
+
+
+def _compared(options: argparse.Namespace, name: str, actual: np.ndarray, expected: np.ndarray) -> Difference:
+    return difference(name, actual, expected, tolerance_for(actual, expected, options.rtol, options.atol))
+
+
+def _expected_json(difference: Difference) -> dict[str, Any]:
+    fields = difference.as_json()
+    worst = {"index": fields["position"], "value": fields["actual"], "expected": fields["expected"]}
+    shape = {"shape": difference.problem} if difference.problem else {}
+    return {**fields, "good": difference.is_within, "worst": worst, **shape}
 
 
 def _taps(options: argparse.Namespace, values: list[Any]) -> tuple[taps.Tap, ...]:
@@ -295,9 +312,10 @@ def _as_json(model: LoadedModel, outcome: Outcome, output_files: dict[Path, list
             entry["top"] = [[{"class": label, kind: score} for label, score in row] for row in rows]
         outputs.append(entry)
     facts: dict[str, Any] = {"model": model.name, "outputs": outputs}
-    for name, reports in (("expected", outcome.expected), ("taps", outcome.taps)):
-        if reports:
-            facts[name] = [report.as_json() for report in reports]
+    if outcome.expected:
+        facts["expected"] = [_expected_json(difference) for difference in outcome.expected]
+    if outcome.taps:
+        facts["taps"] = [tap.as_json() for tap in outcome.taps]
     if outcome.files:
         facts["files"] = [str(path) for path in outcome.files]
     return facts

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from graphc.checks.self_test import SelfTestCase, selftest
-from graphc.cli import arguments, console, targets
-from graphc.cli.fields import Field
+from graphc.cli import arguments, comparison, console, targets
+from graphc.cli.fields import Field, below
 
 EXAMPLES = (
     "graphc selftest net.gcm",
@@ -22,9 +22,8 @@ JSON = (
     Field("cases[].good", "boolean", "whether every output is within the tolerance; true if the code was not run"),
     Field("cases[].skipped", "string", "why the code was not run; empty if it was"),
     Field("cases[].calls", "integer", "sample calls that were run"),
-    Field("cases[].error", "number", "the largest difference as a multiple of the tolerance"),
-    Field("cases[].absolute", "number", "the largest difference"),
-    Field("cases[].relative", "number", "the largest difference as a fraction of the expected value"),
+    Field("cases[].error", "number", "the largest difference as a multiple of the tolerance, like ``ratio``"),
+    *below("cases[]", comparison.JSON),
 )
 
 
@@ -67,6 +66,5 @@ def _facts(case: SelfTestCase) -> dict[str, object]:
         "skipped": case.skipped,
         "calls": case.calls,
         "error": case.error,
-        "absolute": case.absolute,
-        "relative": case.relative,
+        **case.difference.as_json(),
     }

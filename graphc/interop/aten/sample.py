@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.checks.check import are_close
+from graphc.base.difference import difference
 from graphc.interop.aten.graph import AtenGraph, Ref, Step, refs
 from graphc.interop.aten.run import Runner
 from graphc.tape.grad_mode import no_grad
@@ -18,14 +18,8 @@ from graphc.tensors.tensor import Tensor
 
 def differing(actual: Any, expected: np.ndarray) -> str:
     """Describe how an array differs from the expected one. Empty where it is within tolerance."""
-    actual = np.asarray(actual)
-    if (actual.shape, actual.dtype) != (expected.shape, expected.dtype):
-        return f"{actual.dtype}{list(actual.shape)} instead of {expected.dtype}{list(expected.shape)}"
-    close = are_close(actual, expected)
-    if close.all():
-        return ""
-    at = tuple(map(int, np.argwhere(~close)[0]))
-    return f"{np.count_nonzero(~close)} of {close.size} elements differ, {actual[at]} instead of {expected[at]} at {at}"
+    comparison = difference("", np.asarray(actual), expected, same_dtype=True)
+    return "" if comparison.is_within else str(comparison)
 
 
 def fault_of(step: Step, values: Mapping[str, np.ndarray], expected: Sequence[np.ndarray | None]) -> str:

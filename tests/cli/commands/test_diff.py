@@ -38,8 +38,8 @@ def test_what_differs_is_named(tmp_path: Path, graphc: Graphc):
     a, b = pair(tmp_path)
     done = graphc("diff", a, b)
     assert done.code == console.WRONG
-    assert "weights: 1 of 2 equal\n  0.bias: different: 1 of 2 elements differ, by at most 0.001 " in done.out
-    assert "graphs equal" in done.out and "outputs differ\n  output: different" in done.out
+    assert "weights: 1 of 2 equal\n  0.bias: 1 of 2 elements differ, 1 beyond the tolerance, by at most" in done.out
+    assert "graphs equal" in done.out and "outputs differ\n  output: 4 of 8 elements differ" in done.out
     assert done.out.endswith("different\n")
     assert graphc("diff", a, b, "--graph").code == console.OK
     near = graphc("diff", a, b, "--atol", "0.01")

@@ -32,7 +32,7 @@ def test_a_rule_that_is_wrong_is_written_and_shown(monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(registry.TABLE, STEP.target, lambda *args, **named: right(*args, **named) + 1)
     expected = [X.astype(np.float64).sum(1)]
     what = sample.fault_of(STEP, {"x": X}, expected)
-    assert what.startswith("result 0: 2 of 2 elements differ") and what.endswith("at (0,)")
+    assert what.startswith("result 0: 2 of 2 elements differ") and what.endswith("expected -1.80000003")
     path = sample.written(STEP, {"x": X}, expected, what)
     assert replayed(path) == 1 and capsys.readouterr().out.strip() == what
     monkeypatch.setitem(registry.TABLE, STEP.target, right)

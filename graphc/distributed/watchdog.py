@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from graphc.base.errors import DistributedError
-from graphc.base.location import line_of_thread
+from graphc.base.location import UNKNOWN, line_of_thread
 from graphc.distributed.watched import CollectiveCall, WatchedCommunicator, format_ranks
 
 _POLL_INTERVAL = 1.0
@@ -170,8 +170,10 @@ def _call(status: Status | None, channel: int) -> list[Any] | None:
 
 
 def _user_line(call: CollectiveCall, main: int) -> str:
-    """Return the user's line that waits: in the main thread of the script, which may differ from the call's thread."""
-    return (line_of_thread(call.thread) if call.thread == main else line_of_thread(main)).describe()
+    """Return the user's line that waits: in the thread of the call, or in the main thread where a thread of graphc
+    calls for it."""
+    line = line_of_thread(call.thread)
+    return (line_of_thread(main) if line == UNKNOWN else line).describe()
 
 
 def _activity(status: Status | None, channel: int) -> str:

@@ -20,6 +20,7 @@ from graphc.tensors.methods.arithmetic import product
 from graphc.tensors.out import with_hints
 from graphc.tensors.random import sampling
 from graphc.tensors.tensor import Tensor
+from graphc.tensors.tensor_base import need_tensor
 
 
 def matmul(input: Tensor, other: Tensor) -> Tensor:
@@ -94,6 +95,7 @@ def assert_true(condition: Tensor, message: str = "") -> None:
 
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     """Expand the tensors to their common shape."""
+    need_tensor("broadcast_tensors", *tensors)
     extents = common_shape(*(t.shape for t in tensors))
     return tuple(t.expand(*extents) for t in tensors)
 
@@ -112,6 +114,7 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     vectors = list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else list(tensors)
     if not vectors:
         raise ArgumentError("meshgrid takes at least one vector", remedy="call graphc.meshgrid(x, y)")
+    need_tensor("meshgrid", *vectors)
     if indexing not in ("ij", "xy"):
         raise ArgumentError(f"meshgrid: indexing must be 'ij' or 'xy', got {indexing!r}")
     swap = indexing == "xy" and len(vectors) > 1

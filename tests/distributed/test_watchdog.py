@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 import time
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ import pytest
 from graphc.distributed import watchdog
 from graphc.distributed.communicator import Alone
 from graphc.distributed.watchdog import Watchdog
-from graphc.distributed.watched import WatchedCommunicator
+from graphc.distributed.watched import CollectiveCall, WatchedCommunicator
 
 
 class Stuck(Alone):
@@ -86,6 +87,23 @@ def test_the_message_says_who_is_in_it_and_what_the_others_do(answers: dict[int,
         found = first(said)
     assert "rank 0: collective 1, all_reduce of f32[2] (sum), has waited for" in found
     assert text in found
+
+
+def test_the_message_names_the_line_of_the_thread_that_waits():
+    code, line = inspect.getsourcelines(Stuck.all_reduce)
+    with watch({1: None}) as (_, said, _):
+        assert f"test_watchdog.py:{line + len(code) - 1}" in first(said)
+
+
+def test_the_message_names_the_line_of_the_script_where_a_thread_has_none():
+    ended = threading.Event()
+    thread = threading.Thread(target=ended.wait)  # All of its lines are Python's own.
+    thread.start()
+    call = CollectiveCall(1, "barrier", "", None, None, "", 0.0, thread.ident or 0)
+    line = watchdog._user_line(call, threading.get_ident())
+    ended.set()
+    thread.join()
+    assert "test_watchdog.py" in line
 
 
 def test_a_collective_that_ends_in_time_is_no_matter():

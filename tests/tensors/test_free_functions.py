@@ -59,6 +59,12 @@ def test_meshgrid(indexing: str, sizes: tuple[int, ...]):
             np.testing.assert_array_equal(x.numpy(), y)
 
 
+@pytest.mark.parametrize("name", ["block_diag", "cartesian_prod", "combinations", "broadcast_tensors", "meshgrid"])
+def test_numbers_are_no_tensors(name: str):
+    with pytest.raises(ArgumentError, match=rf"{name}: float is no tensor\n  try    pass a tensor"):
+        getattr(graphc, name)(3.0)
+
+
 def test_meshgrid_refuses_other_orders():
     with pytest.raises(ArgumentError, match="'ij' or 'xy'"):
         graphc.meshgrid(graphc.zeros(2), indexing="yx")

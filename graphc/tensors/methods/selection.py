@@ -384,6 +384,7 @@ def _rows(name: str, tensors: Sequence[Any], rank: int) -> list[Any]:
 def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
     """Return the combinations of ``r`` elements of a vector, one per row, in order; ``with_replacement`` repeats
     elements."""
+    need_tensor("combinations", input)
     if len(input.shape) != 1 or r < 0:
         raise ArgumentError(f"combinations takes a vector and r >= 0, got {list(input.shape)} and {r}")
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
@@ -476,6 +477,7 @@ def column_stack(tensors: Sequence[Any]) -> Any:
 
 def block_diag(*tensors: Any) -> Any:
     """Return the matrix with the given ones along its diagonal and zeros elsewhere."""
+    need_tensor("block_diag", *tensors)
     blocks = [at_least(t, 2) for t in tensors]
     width = sum(b.shape[1] for b in blocks)
     rows, offset = [], 0
@@ -488,6 +490,7 @@ def block_diag(*tensors: Any) -> Any:
 
 def cartesian_prod(*tensors: Any) -> Any:
     """Return all combinations of one element of each vector, as rows."""
+    need_tensor("cartesian_prod", *tensors)
     if len(tensors) == 1:
         return tensors[0]
     count = len(tensors)

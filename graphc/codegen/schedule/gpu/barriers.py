@@ -54,7 +54,7 @@ class _Barriers:
             before = [Barrier(self.over)]
             self._clear()
         inside = self.body(loop.body)
-        if written & (read | written) and (read & written or len(written) > 0):
+        if written:
             inside = (*inside, Barrier(self.over))
             self._clear()
         self.read |= read

@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.autocast_state import suspended
+from graphc.base.autocast_state import current as autocast
+from graphc.base.dtypes import float32, float64
 from graphc.base.errors import ArgumentError, DeviceError, GradientError, GraphcError, ShapeError
 from graphc.ops.autodiff import complex_loss
+from graphc.ops.dispatch import active
 from graphc.ops.movement.shape import concat, filled, reshape, zeros_like
 from graphc.ops.pointwise import elementwise as ew
-from graphc.tape.grad_mode import enable_grad, is_anomaly_check_nan_enabled, is_anomaly_enabled, no_grad
+from graphc.tape.grad_mode import anomaly, is_anomaly_check_nan_enabled, reset_recording, set_recording
 from graphc.tape.node import AccumulateGrad, Edge, Node, run_hooks
 from graphc.tensors.placement import beside, is_elsewhere, is_on_device, on_host, place_of
 from graphc.tensors.tensor import Tensor
@@ -27,8 +29,9 @@ def _roots(outputs: Sequence[Any], gradients: Sequence[Any]) -> list[tuple[Edge,
     if len(outputs) != len(gradients):
         raise ArgumentError(f"{len(outputs)} outputs need as many gradients, got {len(gradients)}")
     roots = []
+    is_eager = active() is None
     for i, (tensor, gradient) in enumerate(zip(outputs, gradients, strict=True)):
-        output = refresh(front().local(tensor))
+        output = refresh(tensor if is_eager else front().local(tensor))
         if not output._requires_grad:
             raise GradientError(
                 f"output {i} does not require gradients and was not made by an operation on a tensor that does",
@@ -40,6 +43,9 @@ def _roots(outputs: Sequence[Any], gradients: Sequence[Any]) -> list[tuple[Edge,
 
 def _root_gradient(i: int, output: Any, gradient: Any) -> Any:
     if gradient is None:
+        data = output._data
+        if data.__class__ is np.ndarray and data.dtype in _PLAIN and not data.shape and active() is None:
+            return Tensor._wrap(np.array(1, data.dtype))
         if output.dtype.is_complex:
             raise complex_loss(output)
         if output.numel() != 1:
@@ -61,6 +67,7 @@ def _root_gradient(i: int, output: Any, gradient: Any) -> Any:
     return gradient if gradient.dtype is output.dtype else ew.cast(gradient, dtype=output.dtype)
 
 
+_PLAIN = frozenset((float32.numpy, float64.numpy))
 _running: ContextVar[_Pass | None] = ContextVar("graphc_backward_pass", default=None)
 
 
@@ -111,27 +118,36 @@ class _Pass:
     def _run(self, roots: list[tuple[Edge, Any]]) -> None:
         self.roots = [edge[0] for edge, _ in roots]
         useful = None if self.targets is None else _useful(self.targets, _reachable(self.roots, self.oldest))
-        for edge, gradient in roots:
-            self.send(edge, gradient)
-        while self.heap:
-            node = heapq.heappop(self.heap)[1]
-            grads = self._arrive(node, self.pending.pop(node))
-            if isinstance(node, AccumulateGrad):
-                if self.accumulate and (self.targets is None or (id(node), 0) in self.targets):
-                    _accumulate(node.variable, grads[0], self.create)
+        self._send([edge for edge, _ in roots], [gradient for _, gradient in roots], None)
+        targets, heap, pending = self.targets, self.heap, self.pending
+        while heap:
+            node = heapq.heappop(heap)[1]
+            grads = pending.pop(node)
+            leaf = node.variable if isinstance(node, AccumulateGrad) else None
+            hooks = node.tensor_hooks if leaf is None else leaf._hooks
+            if hooks or node.pre_hooks or node.retained or targets is not None:
+                grads = self._arrive(node, grads)
+            if leaf is not None:
+                if self.accumulate and (targets is None or (id(node), 0) in targets):
+                    _accumulate(leaf, grads[0], self.create)
                     if node.post_hooks:
                         run_hooks(node.post_hooks, (), tuple(grads))
             elif useful is None or any(edge is not None and edge[0] in useful for edge in node.edges):
                 self._step(node, grads, useful)
 
-    def send(self, edge: Edge, gradient: Any) -> None:
-        """Add to the gradient of one output of a node."""
-        node, index = edge
-        grads = self.pending.get(node)
-        if grads is None:
-            grads = self.pending[node] = [None] * node.count
-            heapq.heappush(self.heap, (-node.sequence, node))
-        grads[index] = gradient if grads[index] is None else ew.add(grads[index], gradient)
+    def _send(self, edges: Sequence[Edge | None], gradients: Sequence[Any], useful: set[Node] | None) -> None:
+        """Add gradients to those of the outputs of nodes to which edges lead."""
+        pending = self.pending
+        for edge, gradient in zip(edges, gradients, strict=True):
+            if edge is None or gradient is None or not (useful is None or edge[0] in useful):
+                continue
+            node, index = edge
+            grads = pending.get(node)
+            if grads is None:
+                grads = pending[node] = [None] * node.count
+                heapq.heappush(self.heap, (-node.sequence, node))
+            previous = grads[index]
+            grads[index] = gradient if previous is None else ew.add(previous, gradient)
 
     def _arrive(self, node: Node, grads: list[Any]) -> list[Any]:
         """Run the hooks of tensors and of the node, and store retained and requested gradients."""
@@ -171,7 +187,7 @@ class _Pass:
         return gradient
 
     def _step(self, node: Node, grads: list[Any], useful: set[Node] | None) -> None:
-        if is_anomaly_enabled():
+        if anomaly()[0]:
             gradients = _checked_run(node, grads)
         elif node.chooses:
             needed = [edge is not None and (useful is None or edge[0] in useful) for edge in node.edges]
@@ -181,9 +197,7 @@ class _Pass:
         if node.post_hooks:
             _mark_shared(gradients)
             gradients = run_hooks(node.post_hooks, tuple(gradients), tuple(grads))
-        for edge, gradient in zip(node.edges, gradients, strict=True):
-            if edge is not None and gradient is not None and (useful is None or edge[0] in useful):
-                self.send(edge, gradient)
+        self._send(node.edges, gradients, useful)
         if not self.keep:
             node.release()
 
@@ -252,11 +266,13 @@ def is_running() -> bool:
 
 def _accumulate(leaf: Any, gradient: Any, create: bool) -> None:
     """Add to the gradient of a leaf, which owns the gradient's memory exclusively."""
-    leaf = front().leaf(leaf)
+    if active() is not None:
+        leaf = front().leaf(leaf)
     if gradient.dtype is not leaf.dtype:
         gradient = ew.cast(gradient, dtype=leaf.dtype)
-    if is_elsewhere(gradient._data, place_of(leaf._data)):
-        gradient = front().moved(gradient, place_of(leaf._data))
+    if not gradient._data.__class__ is leaf._data.__class__ is np.ndarray:
+        place = place_of(leaf._data)
+        gradient = front().moved(gradient, place) if is_elsewhere(gradient._data, place) else gradient
     if gradient._fresh and leaf._grad is None and not create:
         gradient._fresh = False
         leaf._grad = gradient
@@ -304,8 +320,19 @@ def _tensors(value: Any) -> list[Any]:
     return [value] if isinstance(value, Tensor) else list(value)
 
 
-def _mode(create_graph: bool) -> Any:
-    return enable_grad() if create_graph else no_grad()
+class _Modes:
+    """Context of a pass: recording on or off, and autocast off, because the types follow from the forward pass."""
+
+    def __init__(self, create_graph: bool):
+        self._records = bool(create_graph)
+
+    def __enter__(self) -> None:
+        self._recording = set_recording(self._records)
+        self._autocast = autocast.set(None)
+
+    def __exit__(self, *exception: object) -> None:
+        autocast.reset(self._autocast)
+        reset_recording(self._recording)
 
 
 def backward(
@@ -325,7 +352,7 @@ def backward(
         if not targets:
             raise GradientError("inputs must not be empty")
         _check_inputs(targets)
-    with _mode(create_graph), suspended():
+    with _Modes(create_graph):
         roots = _roots(outputs, gradients)
         edges = None if targets is None else [edge_of(t) for t in targets]
         run = _Pass(edges, keep, create_graph, accumulate=True)
@@ -377,7 +404,7 @@ def grad(
     _check_inputs(targets)
     keep = create_graph if retain_graph is None else retain_graph
     unused = (allow_unused or materialize_grads, materialize_grads)
-    with _mode(create_graph), suspended():
+    with _Modes(create_graph):
         if not is_grads_batched:
             return _gradients(results, targets, weights, keep, create_graph, *unused)
         rows = _rows(weights)

@@ -28,6 +28,15 @@ class Deferred:
         raise NotImplementedError
 
 
+def modified(whose: str, dtype: DType, shape: Sequence[int], version: int, saved: int) -> GradientError:
+    """Return the error for a tensor at another version than the one saved for the backward pass."""
+    return GradientError(
+        f"a tensor needed for the gradient was modified by an in-place operation: {whose}, "
+        f"{dtype.name}{list(shape)}, is at version {version}, not {saved} as expected",
+        remedy="use the operation that returns a new tensor instead of the in-place one, or clone() first",
+    )
+
+
 class Snapshot:
     """A saved operand or result: its data, its version at that time, and its edge in the graph."""
 
@@ -70,12 +79,7 @@ class Snapshot:
         if self.data is None:
             raise freed()
         if self.is_stale():
-            raise GradientError(
-                f"a tensor needed for the gradient was modified by an in-place operation: {self.whose}, "
-                f"{self.dtype.name}{list(self.shape)}, is at version {(self.counter or [0])[0]}, not {self.version} as "
-                "expected",
-                remedy="use the operation that returns a new tensor instead of the in-place one, or clone() first",
-            )
+            raise modified(self.whose, self.dtype, self.shape, (self.counter or [0])[0], self.version)
         return self.data if self.unpack is None else self._unpacked(self.unpack)
 
     def _unpacked(self, unpack: Callable[[Any], Any]) -> Any:

@@ -1,13 +1,14 @@
-"""The backward pass of a compiled function: its program, and the autograd node that calls it."""
+"""The backward pass of a compiled function: its program, the autograd node that calls it, and the recorder of calls."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from graphc.autograd.record import Snapshot
+from graphc.autograd.record import Snapshot, modified
+from graphc.base.dtypes import DType
 from graphc.base.errors import GradientError
 from graphc.base.host_function import HostFunction
 from graphc.calls.bindings import Binding
@@ -22,11 +23,15 @@ from graphc.calls.derivative import (
     record,
 )
 from graphc.calls.device_binding import DeviceBinding
+from graphc.guards.facts import Fact
 from graphc.runtime.host_calls import serving
 from graphc.tape.grad_mode import is_grad_enabled
-from graphc.tape.node import AccumulateGrad, Edge, Node, freed
+from graphc.tape.node import AccumulateGrad, Edge, Node, freed, next_sequence
+from graphc.tape.saved import saving
 from graphc.tape.tangents import USED
+from graphc.tensors.journal import USED as JOURNAL
 from graphc.tensors.tensor import Tensor
+from graphc.tensors.tensor_base import BY_NUMPY, edges_of, refresh
 
 
 class Backward:
@@ -59,18 +64,21 @@ class Backward:
         ``again`` holds arrays of inputs and params. ``sizes`` are the named sizes that no argument determines.
         ``on_device`` has a flag for each source on the device of the program.
         """
-        plain, bound = again[: self._plain], again[self._plain :]
+        plain, bound = again[: self._plain], tuple(again[self._plain :])
         arguments = [*residuals, *plain, *gradients]
-        if not isinstance(self._binding, DeviceBinding):
-            return [_fresh(a) for a in self._calls.run(arguments, tuple(bound), sizes)]
-        gradients_found = self._calls.run(arguments, tuple(map(self._binding.copy_of, bound)), sizes)
-        return [_fresh(a if d else a.get()) for a, d in zip(gradients_found, on_device, strict=True)]
-
-
-def _fresh(array: Any) -> Tensor:
-    tensor = Tensor._wrap(array)
-    tensor._fresh = True
-    return tensor
+        if isinstance(self._binding, DeviceBinding):
+            arrays = self._calls.run(arguments, tuple(map(self._binding.copy_of, bound)), sizes)
+            arrays = [a if d else a.get() for a, d in zip(arrays, on_device, strict=True)]
+        else:
+            arrays = self._calls.run(arguments, bound, sizes)
+        results = []
+        for array in arrays:
+            result = object.__new__(Tensor)
+            dtype = array.dtype
+            result._data, result.dtype = array, BY_NUMPY[dtype] if isinstance(dtype, np.dtype) else dtype
+            result._counter, result._fresh = [0], True
+            results.append(result)
+        return results
 
 
 class RecordedCall:
@@ -86,6 +94,15 @@ class RecordedCall:
         self.versions = [0 if c is None else c[0] for c in counters]
         self.tangents: Mapping[int, Any] = {}
         """Tangents of the tensors, by index."""
+
+    def unchanged(self, numbers: Sequence[int], name: str) -> list[Any]:
+        """Return some of the arrays. Raise GradientError where one was written to since."""
+        arrays, counters, versions = self.arrays, self.counters, self.versions
+        for i in numbers:
+            if counters[i][0] != versions[i]:
+                whose = f"an argument of the compiled {name}"
+                raise modified(whose, BY_NUMPY[arrays[i].dtype], arrays[i].shape, counters[i][0], versions[i])
+        return [arrays[i] for i in numbers]
 
     def operand(self, number: int, edge: Edge | None, name: str) -> DerivativeOperand:
         """Return one of the tensors as an operand. Raise GradientError where it was written to since."""
@@ -156,11 +173,11 @@ class CompiledNode(Node):
         backward: Backward,
         edges: tuple[Edge | None, ...],
         residuals: list[Any],
-        again: list[Any],
+        again: Sequence[Snapshot] | Sequence[int],
         types: list[Any],
         sizes: Mapping[str, int] | None,
     ):
-        super().__init__()
+        self.sequence = next_sequence()
         self.sizes = sizes
         """Named sizes that the inputs of the backward program do not determine."""
         self.types = types
@@ -174,7 +191,7 @@ class CompiledNode(Node):
         self.host: tuple[Sequence[HostFunction], dict[Any, Any]] = ((), {})
         """Python functions that the program calls, and their state from the forward pass."""
         self.again = again
-        """Snapshots of inputs and parameters that the backward program reads."""
+        """Inputs and parameters that the backward program reads: snapshots, or indices of arrays of ``call``."""
 
     def name(self) -> str:
         """Return the function's name in the style of autograd nodes."""
@@ -208,9 +225,16 @@ class CompiledNode(Node):
             for array, (shape, dtype), is_needed in zip(arrays, self.types, self.backward.differentiable, strict=True)
             if is_needed
         ]
-        again = [s.check() for s in self.again]
-        assert self.residuals is not None
-        residuals = [r.check() if isinstance(r, Snapshot) else r for r in self.residuals]
+        again: Sequence[Any] = self.again
+        if again and again[0].__class__ is int:
+            assert self.call is not None
+            again = self.call.unchanged(again, self.backward.name)
+        elif again:
+            again = [s.check() for s in again]
+        residuals = self.residuals
+        assert residuals is not None
+        if residuals and residuals[0].__class__ is Snapshot:
+            residuals = [r.check() for r in residuals]
         run = self.backward.run
         if self.host[0]:
             run = serving(run, *self.host)
@@ -228,6 +252,101 @@ class CompiledNode(Node):
     def release(self) -> None:
         """Free the residuals of the forward program."""
         self.residuals = None
-        self.again = []
+        self.again = ()
         self.call = None
-        self.host = ((), {})
+        self.host = _NO_HOST
+
+
+_NO_HOST: tuple[Sequence[HostFunction], dict[Any, Any]] = ((), {})
+
+
+class Recorder:
+    """Run a program natively and record its calls on the autograd tape: the short way of calls with gradients.
+
+    It serves one mutation epoch, in which no tensor outside of the arguments is replaced.
+    """
+
+    def __init__(
+        self,
+        epoch: int,
+        always: Sequence[Fact],
+        call: Callable[..., Any],
+        leaves: Sequence[Any],
+        binding: Binding,
+        backward: Backward,
+        sources: Sequence[int],
+        again: Sequence[int],
+        early: Sequence[int],
+        result_of: Callable[[list[Any]], Any] | None,
+        types: Sequence[tuple[tuple[int, ...], DType]],
+    ):
+        """``always`` are facts to check at each call. ``call`` is the native callable with the present arrays of
+        ``binding``. ``leaves`` are the arguments of the call before.
+
+        ``sources`` and ``again`` are indices of arguments, then of tensors of the binding: what gets a gradient, and
+        what the backward program reads. ``early`` are tensors of the binding that the program writes to and second
+        derivatives read. ``result_of`` builds the structure of several results of these ``types``.
+        """
+        self.epoch = epoch
+        self._always = always
+        self._call, self._binding, self._backward = call, binding, backward
+        self._needs = [t._requires_grad for t in leaves]
+        self._tensors = binding.tensors()
+        self._arrays = binding.arrays()
+        self._counters = [None if i in binding.written else t._counter for i, t in enumerate(self._tensors)]
+        self._sources, self._again, self._early = tuple(sources), tuple(again), tuple(early)
+        self._result_of = result_of
+        self._dtypes = [dtype for _, dtype in types]
+        self._types = [(shape, dtype.numpy) for shape, dtype in types]
+
+    def run(self, args: tuple[Any, ...]) -> Any | None:
+        """Return the result of a call; None, with nothing changed, where the call must take the long way."""
+        if saving.get() is not None or not all([fact.holds() for fact in self._always]):
+            return None
+        counters = self._counters_of(args)
+        if counters is None:
+            return None
+        arrays = [t._data for t in args]
+        if JOURNAL[0]:
+            self._binding.announce_writes()
+        bound = list(self._arrays)
+        for i in self._early:
+            bound[i] = bound[i].copy()
+        outputs = self._call(*arrays)
+        return None if outputs is None else self._recorded(args, (*arrays, *bound), counters, outputs)
+
+    def _counters_of(self, args: tuple[Any, ...]) -> list[list[int]] | None:
+        """Return the version counters of the arguments; None where they differ in kind from those of the call
+        before.
+        """
+        needs, counters = self._needs, []
+        if len(args) != len(needs) or (len(args) > 1 and len(set(map(id, args))) < len(args)):
+            return None
+        for tensor, need in zip(args, needs):  # noqa: B905 (as many)
+            if tensor.__class__ is not Tensor or tensor._counter is None:
+                return None
+            if tensor._view is not None:
+                refresh(tensor)
+            if tensor._requires_grad is not need:
+                return None
+            counters.append(tensor._counter)
+        return counters
+
+    def _recorded(self, args: tuple[Any, ...], arrays: Sequence[Any], counters: list[Any], outputs: Any) -> Any:
+        if outputs.__class__ is not list:
+            outputs = [outputs]
+        if self._binding.written:
+            self._binding.note_writes()
+        tensors = (*args, *self._tensors)
+        edges = edges_of([tensors[i] for i in self._sources])
+        dtypes, differentiable = self._dtypes, self._backward.differentiable
+        node = CompiledNode(self._backward, edges, outputs[len(dtypes) :], self._again, self._types, None)
+        node.call = RecordedCall(arrays, [*counters, *self._counters], None)
+        results = []
+        for i, dtype in enumerate(dtypes):
+            result = object.__new__(Tensor)
+            result._data, result.dtype, result._counter = outputs[i], dtype, [0]
+            if differentiable[i]:
+                result._node, result._index, result._requires_grad = node, i, True
+            results.append(result)
+        return results[0] if self._result_of is None else self._result_of(results)

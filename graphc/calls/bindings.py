@@ -265,6 +265,11 @@ class Binding:
             self._seen = epoch
         return True
 
+    @property
+    def is_loose(self) -> bool:
+        """Whether a tensor can be replaced without a step of the mutation epoch."""
+        return bool(self._loose)
+
     def why(self) -> list[str]:
         """Return what changed."""
         return broken(self.slots)

@@ -14,6 +14,7 @@ from graphc.base.errors import ArgumentError, GraphcError
 from graphc.base.foreign import no_foreign_module
 from graphc.base.locks import Lock
 from graphc.base.mutation_epoch import EPOCH
+from graphc.calls.backward import Recorder
 from graphc.calls.bindings import Modules
 from graphc.calls.bound_program import not_native
 from graphc.calls.graph_module import as_callable
@@ -31,11 +32,12 @@ from graphc.calls.user_passes import passed
 from graphc.calls.variant import Variant, Weights
 from graphc.compiler.memory_report import MemoryReport
 from graphc.ops import dispatch
+from graphc.ops.dispatch import active
 from graphc.passes.base import Pass
 from graphc.passes.pipeline import arrange
 from graphc.passes.precision import check_precision
 from graphc.tape.grad_mode import enable_grad, is_grad_enabled
-from graphc.tape.tangents import only
+from graphc.tape.tangents import USED, levels, only
 from graphc.tensors.random.generator import UNCERTAIN, drawn
 from graphc.tensors.structure import Structure, check_static, flatten, shape_of
 from graphc.tensors.tensor import Tensor
@@ -137,6 +139,8 @@ class Compiled:
         self._traces = SizedTraces()
         self._numbers = DynamicNumbers()
         self._shortcut = _NO_SHORTCUT
+        self._recorder: Recorder | None = None
+        """The short way of calls with gradients."""
         self._draws = False
         """Whether a variant draws random numbers and was called inside another module's call."""
         self._lock = Lock()
@@ -148,9 +152,10 @@ class Compiled:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the variant for the signature of the arguments. Trace and build it at the first such call."""
+        if active() is not None or kwargs or is_autocast_enabled() or (USED[0] and levels.get()):
+            return self._find_and_run(args, kwargs)
         epoch, inputs, grad_enabled, call, dtype, counters, versions, numbers = self._shortcut
-        current = epoch == EPOCH[0] and counters == versions and not kwargs
-        if current and is_grad_enabled() is grad_enabled and not (runs_as_python() or is_autocast_enabled()):
+        if epoch == EPOCH[0] and counters == versions and is_grad_enabled() is grad_enabled:
             arrays = (
                 _native_arguments(args, grad_enabled)
                 if numbers
@@ -167,6 +172,11 @@ class Compiled:
                     result = object.__new__(Tensor)
                     result._data, result.dtype, result._counter = array, dtype, [0]
                     return result
+        recorder = self._recorder
+        if recorder is not None and recorder.epoch == EPOCH[0] and is_grad_enabled():
+            result = recorder.run(args)
+            if result is not None:
+                return result
         return self._find_and_run(args, kwargs)
 
     def _find_and_run(self, args: tuple[Any, ...], kwargs: dict[str, Any], only_find: bool = False) -> Any:
@@ -204,13 +214,20 @@ class Compiled:
         result = variant.run([*leaves, *numbers] if numbers else leaves, call and call.sizes)
         if variant.drawn and (scope := module_path.scope()):
             scope.memory.update({generator: dict(counts) for generator, counts in variant.drawn.items()})
-        if leaves is args and not is_autocast_enabled() and (call := variant.shortcut()):
-            numbers, versions = not isinstance(structure, int), variant.versions()
-            self._shortcut = _Shortcut(epoch, len(args), grad_enabled, call, result.dtype, *versions, numbers)
+        if leaves is args and not is_autocast_enabled():
+            self._shorten(variant, epoch, leaves, result, not isinstance(structure, int))
         if new_match is not None:
             trim()
             self._count.note(key, 3)
         return result
+
+    def _shorten(self, variant: Variant, epoch: int, leaves: Sequence[Tensor], result: Any, numbers: bool) -> None:
+        """Prepare the short way of calls like this one."""
+        if variant.sources:
+            self._recorder = variant.recorder(epoch, leaves)
+        elif call := variant.shortcut():
+            versions = variant.versions()
+            self._shortcut = _Shortcut(epoch, len(leaves), is_grad_enabled(), call, result.dtype, *versions, numbers)
 
     def _run_with_tangents(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a call whose tensors may carry tangents: by programs where they can propagate tangents, else in Python.
@@ -251,8 +268,8 @@ class Compiled:
         return args, kwargs, args if plain else leaves, structure
 
     def _forget(self) -> None:
-        """Drop the shortcut: its program may have left the table."""
-        self._shortcut = _NO_SHORTCUT
+        """Drop the shortcuts: their programs may have left the table."""
+        self._shortcut, self._recorder = _NO_SHORTCUT, None
 
     def _find_variant(self, key: Any, dynamic: DynamicValues, call: SizedCall | None) -> _Match | None:
         """Return the variant for a call, its key, and the call's dynamic numbers as tensors, or None.

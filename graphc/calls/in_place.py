@@ -16,7 +16,7 @@ from graphc.ir.types import TensorType
 from graphc.ops.define import as_type
 from graphc.ops.dispatch import GraphDispatcher, use
 from graphc.ops.effects.state import state_write
-from graphc.runtime.arena import address_of
+from graphc.runtime.arena import address_of, addresses_of
 
 Type = tuple[DType, tuple[int, ...]]
 _DENSE = 0x501
@@ -25,14 +25,12 @@ _DENSE = 0x501
 
 def addresses(tensors: Sequence[Any]) -> list[int] | None:
     """Return the addresses of dense, writeable host tensors that share no memory; None for others."""
-    starts = []
-    for tensor in tensors:
-        data = tensor._data
+    arrays = [t._data for t in tensors]
+    for tensor, data in zip(tensors, arrays, strict=True):
         if data.__class__ is not np.ndarray or tensor._view is not None or data.flags.num & _DENSE != _DENSE:
             return None
-        starts.append(address_of(data))
-    spans = [(start, start + t._data.nbytes) for start, t in zip(starts, tensors, strict=True)]
-    return starts if _are_apart(spans) else None
+    starts = addresses_of(arrays)
+    return starts if _are_apart([(start, start + a.nbytes) for start, a in zip(starts, arrays, strict=True)]) else None
 
 
 def can_be_written(arrays: Sequence[np.ndarray]) -> bool:

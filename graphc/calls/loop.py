@@ -113,47 +113,15 @@ class CompiledLoop:
 
     # ---- gradients
 
-    def total_norm(self, tensors: Sequence[Any], norm_type: float) -> Any | None:
-        """Return the norm of all elements together; None where no program can compute it."""
-        pointers = self._pointers(tensors)
+    def together(self, tensors: Sequence[Any]) -> _Group | None:
+        """Return tensors of f32 and f64 as a group; None for tensors that no program can take."""
+        pointers = None if _takes_tangents() else addresses(tensors)
         if pointers is None:
             return None
+        types = [(t.dtype, t._data.shape) for t in tensors]
+        return _Group(self, tensors, types, pointers) if _TYPES.issuperset([dtype for dtype, _ in types]) else None
 
-        types = _types(tensors)
-        key = ("norm", float(norm_type), *types)
-        program = self._program(key, lambda: Norm("total_norm", types, lambda values: norm_of(values, norm_type)))
-        return Tensor._wrap(program.run(tensors, pointers))
-
-    def scale(self, tensors: Sequence[Any], factor: Any) -> bool:
-        """Multiply tensors in place by a number. Return False where no program can."""
-        return self._change("scale", tensors, factor, float64 if factor.dtype == np.float64 else float32, ew.mul)
-
-    def clamp(self, tensors: Sequence[Any], limit: float) -> bool:
-        """Clamp all elements in place to ``-limit``..``limit``. Return False where no program can."""
-        wide = any([t.dtype is float64 for t in tensors])
-        return self._change("clamp", tensors, limit, float64 if wide else float32, _clamped)
-
-    def _change(
-        self, name: str, tensors: Sequence[Any], number: Any, dtype: DType, change: Callable[[Any, Any], Any]
-    ) -> bool:
-        pointers = self._pointers(tensors)
-        if pointers is None:
-            return False
-        types = _types(tensors)
-        program = self._program((name, dtype, *types), lambda: InPlace(name, types, dtype, change))
-        program.run(tensors, pointers, number)
-        return True
-
-    def _pointers(self, tensors: Sequence[Any]) -> list[int] | None:
-        if (
-            not tensors
-            or _takes_tangents()
-            or any([t.dtype is not float32 and t.dtype is not float64 for t in tensors])
-        ):
-            return None
-        return addresses(tensors)
-
-    def _program(self, key: Any, make: Callable[[], _T]) -> _T:
+    def program(self, key: Any, make: Callable[[], _T]) -> _T:
         program = self._programs.get(key)
         if program is None:
             with self._lock:
@@ -168,8 +136,38 @@ def _takes_tangents() -> bool:
     return USED[0] and bool(levels.get())
 
 
-def _types(tensors: Sequence[Any]) -> list[tuple[DType, tuple[int, ...]]]:
-    return [(t.dtype, t._data.shape) for t in tensors]
+_TYPES = frozenset((float32, float64))
+
+
+class _Group:
+    """Implementation of tensors.native.TensorGroup."""
+
+    def __init__(self, loop: CompiledLoop, tensors: Sequence[Any], types: Sequence[Any], pointers: Sequence[int]):
+        self._loop, self._tensors, self._types, self._pointers = loop, tensors, types, pointers
+
+    def norm(self, norm_type: float) -> Any:
+        """Return the norm of all elements together."""
+        types = self._types
+
+        def make() -> Norm:
+            return Norm("total_norm", types, lambda values: norm_of(values, norm_type))
+
+        program = self._loop.program(("norm", float(norm_type), *types), make)
+        return Tensor._wrap(program.run(self._tensors, self._pointers))
+
+    def scale(self, factor: Any) -> None:
+        """Multiply in place by a number."""
+        self._change("scale", factor, float64 if factor.dtype == np.float64 else float32, ew.mul)
+
+    def clamp(self, limit: float) -> None:
+        """Clamp in place to ``-limit``..``limit``."""
+        wide = any([dtype is float64 for dtype, _ in self._types])
+        self._change("clamp", limit, float64 if wide else float32, _clamped)
+
+    def _change(self, name: str, number: Any, dtype: DType, change: Callable[[Any, Any], Any]) -> None:
+        types = self._types
+        program = self._loop.program((name, dtype, *types), lambda: InPlace(name, types, dtype, change))
+        program.run(self._tensors, self._pointers, number)
 
 
 def _clamped(x: Any, limit: Any) -> Any:

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphc.autograd.record import Snapshot
+from graphc.base.dtypes import dtype_of
 from graphc.base.errors import GradientError, TraceError
 from graphc.base.sizes.size import hint
-from graphc.calls.backward import Backward, CompiledNode, Higher, RecordedCall
+from graphc.calls.backward import Backward, CompiledNode, Higher, RecordedCall, Recorder
 from graphc.calls.bindings import (
     Binding,
     Frozen,
@@ -50,9 +51,9 @@ from graphc.tape.saved import saving
 from graphc.tensors.placement import is_on_device, on_host
 from graphc.tensors.structure import Leaf, given_for, shape_of, unflatten
 from graphc.tensors.tensor import Tensor
-from graphc.tensors.tensor_base import edge_of, is_counted
+from graphc.tensors.tensor_base import edges_of, is_counted
 from graphc.tracing.host import lead_to
-from graphc.tracing.identity import check_apart
+from graphc.tracing.identity import check_apart, repeats
 from graphc.tracing.trace import Traced
 
 LARGEST_COPY = 1 << 20
@@ -307,19 +308,43 @@ class Variant:
         """Return the native callable where a call needs nothing else: one result, no history, nothing to count or
         compare.
         """
-        if not isinstance(self.calls, BoundProgram):
+        if not isinstance(self.calls, BoundProgram) or not self._is_determined or not self.account.is_certain:
             return None
-        if not self.calls.single or self.sources or self.binding.written or self._effects or self.drawn:
-            return None
-        if self.training is not None or self.traced.host:
-            return None
-        if self._made or not self.account.is_certain or self.assumptions.found:
-            return None
-        if len(self.traced.inputs) > 1 and (self.traced.written or self.traced.attributes.compares_identity):
+        if not self.calls.single or self.sources or self.binding.written:
             return None
         if isinstance(self.binding, PrepackedBinding) and self.binding.versions() is None:
             return None
         return self.calls.native() if self.numbers.is_empty else self._with_numbers(self.calls.native())
+
+    @property
+    def _is_determined(self) -> bool:
+        """Whether a call depends only on epochs, watched words, facts that are always checked, and arguments, and does
+        nothing but return results.
+        """
+        if self._effects or self.drawn or self.training is not None or self.traced.host:
+            return False
+        if self._made or not self.account.is_watched or self.assumptions.found:
+            return False
+        return len(self.traced.inputs) <= 1 or not (self.traced.written or self.traced.attributes.compares_identity)
+
+    def recorder(self, epoch: int, leaves: Sequence[Any]) -> Recorder | None:
+        """Return the short way of calls with gradients that are like the one before, on ``leaves``; None where a call
+        needs more than a native call and a node.
+        """
+        if not self.sources or not isinstance(self.calls, BoundProgram) or not self._is_determined:
+            return None
+        if self.traced.written or self.program.manifest.dims or not self.numbers.is_empty or repeats(leaves):
+            return None
+        again = (*self.kept_plain, *self.kept_bound)
+        tensors = self.binding.tensors()
+        if self.binding.is_loose or any([tensors[i - len(leaves)]._counter is None for i in self.kept_bound]):
+            return None
+        structure = self.structure
+        result_of = None if self.single else lambda results: unflatten(structure, results)
+        types = [(shape, dtype_of(dtype)) for shape, dtype in self.output_types]
+        call, always = self.calls.native(), self.account.always
+        parts = self.binding, self.backward, self.sources, again, self._early
+        return Recorder(epoch, always, call, leaves, *parts, result_of, types)
 
     @property
     def is_more_than_a_function(self) -> bool:
@@ -397,7 +422,7 @@ class Variant:
     def _edges(self, leaves: Sequence[Any]) -> tuple[Edge, ...]:
         """Return the autograd edges that receive the gradients of a call."""
         everything = (*leaves, *self.binding.tensors())
-        return tuple(edge_of(everything[i]) for i in self.sources)
+        return edges_of([everything[i] for i in self.sources])
 
     def _record(
         self,

@@ -360,6 +360,11 @@ class Account:
         self.watched += (fact,)
 
     @property
+    def is_watched(self) -> bool:
+        """Return whether the mutation epoch and the words together report every change of facts outside ``always``."""
+        return self._is_complete
+
+    @property
     def is_certain(self) -> bool:
         """Return whether the mutation epoch and the words together report every change."""
         return self._is_complete and not self.always

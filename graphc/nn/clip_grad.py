@@ -15,17 +15,20 @@ from graphc.ops.pointwise import elementwise as ew
 from graphc.ops.pointwise import math as mathematics
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors import composite
-from graphc.tensors.native import NativeLoop, native_loop
+from graphc.tensors.native import TensorGroup, native_loop
 from graphc.tensors.tensor import Tensor
-from graphc.tensors.tensor_base import front
+from graphc.tensors.tensor_base import front, grads_of
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
 __all__ += ["parameters_to_vector", "vector_to_parameters"]
 
 
-def _with_gradient(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
-    candidates = [parameters] if isinstance(parameters, Tensor) else list(parameters)
-    return [p for p in candidates if p.grad is not None]
+def _gradients(parameters: Tensor | Iterable[Tensor]) -> tuple[list[Any], TensorGroup | None]:
+    """Return the gradients of parameters, and the same as a group where native code may change them."""
+    tensors = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+    gradients = [gradient for gradient in grads_of(tensors) if gradient is not None]
+    loop = native_loop(tensors) if gradients else None
+    return gradients, None if loop is None else loop.together(gradients)
 
 
 def get_total_norm(
@@ -75,15 +78,13 @@ def clip_grad_norm_(
         >>> weight.grad
         tensor([0.6000, 0.8000])
     """
-    with_grad = _with_gradient(parameters)
-    loop = native_loop(with_grad)
-    native_norm = None if loop is None else loop.total_norm([p.grad for p in with_grad], norm_type)
-    if native_norm is None:
+    gradients, group = _gradients(parameters)
+    if group is None:
         with no_grad():
-            norm = get_total_norm([p.grad for p in with_grad], norm_type, error_if_nonfinite)
+            norm = get_total_norm(gradients, norm_type, error_if_nonfinite)
     else:
-        norm = _finite(native_norm) if error_if_nonfinite else native_norm
-    _scale(with_grad, max_norm, norm, loop)
+        norm = _finite(group.norm(norm_type)) if error_if_nonfinite else group.norm(norm_type)
+    _scale(gradients, group, max_norm, norm)
     return norm
 
 
@@ -93,18 +94,17 @@ clip_grad_norm = clip_grad_norm_
 
 def clip_grads_with_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, total_norm: Tensor) -> None:
     """Scale all gradients in place, treating ``total_norm`` as their joint norm and ``max_norm`` as its limit."""
-    with_grad = _with_gradient(parameters)
-    _scale(with_grad, max_norm, total_norm, native_loop(with_grad))
+    _scale(*_gradients(parameters), max_norm, total_norm)
 
 
-def _scale(parameters: list[Any], max_norm: Any, norm: Any, loop: NativeLoop | None) -> None:
-    gradients = [p.grad for p in parameters]
-    if loop is not None and type(max_norm) in (int, float) and norm._data.__class__ is np.ndarray:
+def _scale(gradients: list[Any], group: TensorGroup | None, max_norm: Any, norm: Any) -> None:
+    if group is not None and type(max_norm) in (int, float) and norm._data.__class__ is np.ndarray:
         with np.errstate(all="ignore"):
             scalar = norm._data.dtype.type
             factor = np.minimum(scalar(max_norm) / (norm._data + scalar(1e-6)), scalar(1))
-        if factor == 1 or loop.scale(gradients, factor):
-            return
+        if factor != 1:
+            group.scale(factor)
+        return
     with no_grad():
         factor = ew.minimum(ew.div(max_norm, ew.add(norm, 1e-6)), 1.0)
         for gradient in gradients:
@@ -113,10 +113,9 @@ def _scale(parameters: list[Any], max_norm: Any, norm: Any, loop: NativeLoop | N
 
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
     """Clamp every element of every gradient, in place, to ``-clip_value``..``clip_value``."""
-    with_grad = _with_gradient(parameters)
-    gradients = [p.grad for p in with_grad]
-    loop = native_loop(with_grad)
-    if loop is not None and type(clip_value) in (int, float) and loop.clamp(gradients, clip_value):
+    gradients, group = _gradients(parameters)
+    if group is not None and type(clip_value) in (int, float):
+        group.clamp(clip_value)
         return
     with no_grad():
         for gradient in gradients:

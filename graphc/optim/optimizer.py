@@ -12,8 +12,9 @@ import numpy as np
 from graphc.base.errors import ArgumentError, AttributeValueError, StateDictError, TraceError
 from graphc.base.public import reduced
 from graphc.base.switches import are_deterministic_algorithms_enabled
+from graphc.ops.dispatch import active
 from graphc.optim.traced_step import step_in_trace
-from graphc.tape.grad_mode import enable_grad, no_grad
+from graphc.tape.grad_mode import enable_grad, no_grad, reset_recording, set_recording
 from graphc.tape.hooks import RemovableHandle
 from graphc.tensors.complex_numbers import view_as_complex, view_as_real
 from graphc.tensors.native import native_loop
@@ -209,12 +210,15 @@ class Optimizer:
         compiled code has computed gradients, or ``native`` is set, the step traces ``update`` and runs as one native
         call. In a compiled function the update becomes part of its code.
         """
-        if is_tracing():
+        if active() is not None and is_tracing():
             return step_in_trace(self, closure)
         for hook in list(self._step_pre_hooks.values()):
             hook(self, (closure,), {})
-        with no_grad():
+        recording = set_recording(False)
+        try:
             loss = self._run(closure)
+        finally:
+            reset_recording(recording)
         self.step_count += 1
         for hook in list(self._step_post_hooks.values()):
             hook(self, (closure,), {})
@@ -261,9 +265,12 @@ class Optimizer:
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Remove the gradients of all parameters, or set them to zero."""
+        is_eager = active() is None
         for group in self.param_groups:
             for param in group["params"]:
-                if set_to_none:
+                if set_to_none and is_eager:
+                    param._grad = None
+                elif set_to_none:
                     param.grad = None
                 elif param.grad is not None:
                     param.grad = param.grad.detach()

@@ -120,16 +120,14 @@ class GivenNumbers:
 
     def arrays(self) -> list[np.ndarray]:
         """Return each number as an array without dimensions."""
-        values = [_now(number) for number in self._numbers]
+        values = []
+        for weak, group, name, _ in self._numbers:
+            optimizer: Any = weak()
+            values.append(optimizer.number(optimizer.param_groups[group], name))
         if not (self._last_values and all(map(is_, values, self._last_values))):
             self._arrays = [_array(value, number.dtype) for value, number in zip(values, self._numbers, strict=True)]
             self._last_values = values if all([type(value) is float for value in values]) else []
         return self._arrays
-
-
-def _now(number: GroupNumber) -> Any:
-    optimizer: Any = number.optimizer()
-    return optimizer.number(optimizer.param_groups[number.group], number.name)
 
 
 def _array(value: Any, dtype: np.dtype) -> np.ndarray:

@@ -44,6 +44,13 @@ address_of: Callable[[np.ndarray], int] = _fast_address if DATA_OFFSET > 0 else 
 """Address of the first element of an array."""
 
 
+def addresses_of(arrays: Sequence[np.ndarray]) -> list[int]:
+    """Return ``address_of`` each array, in one call."""
+    if DATA_OFFSET > 0:
+        return [_word(id(a) + DATA_OFFSET).value for a in arrays]
+    return [address_of(a) for a in arrays]
+
+
 def empty(shape: tuple[int, ...], dtype: np.dtype, nbytes: int) -> np.ndarray:
     """Return an uninitialised dense array of ``nbytes`` bytes, 64-byte aligned when it is large."""
     if nbytes < ALIGN_FROM:

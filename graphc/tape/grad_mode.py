@@ -21,6 +21,11 @@ is_grad_enabled: Callable[[], bool] = _enabled.get
 is_inference_mode_enabled: Callable[[], bool] = _inference.get
 """Return whether inference_mode is active."""
 
+set_recording, reset_recording = _enabled.set, _enabled.reset
+"""Switch the recording of operations, and restore what it was: for code in which a context manager takes too long."""
+anomaly: Callable[[], tuple[bool, bool]] = _anomaly.get
+"""Return whether anomalies are detected, and whether NaN counts as one."""
+
 
 class _Mode:
     """Context manager, also usable as a decorator of functions and generator functions."""
@@ -205,9 +210,9 @@ class set_detect_anomaly:
 
 def is_anomaly_enabled() -> bool:
     """Return whether ``detect_anomaly`` is active."""
-    return _anomaly.get()[0]
+    return anomaly()[0]
 
 
 def is_anomaly_check_nan_enabled() -> bool:
     """Return whether a NaN in a gradient counts as an anomaly."""
-    return _anomaly.get()[1]
+    return anomaly()[1]

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any, Protocol, TypeVar
 
 from graphc.ir.op import Trait
-from graphc.tape.grad_mode import is_anomaly_enabled
+from graphc.tape.grad_mode import anomaly
 from graphc.tape.node import Node
 from graphc.tensors.tensor_base import TensorBase, front
 
@@ -24,20 +24,28 @@ class NativeLoop(Protocol):
         """Run a step of an optimizer for these parameters, whose gradients are known."""
         ...
 
-    def total_norm(self, tensors: Sequence[Any], norm_type: float) -> Any | None:
-        """Return the norm of all elements together."""
-        ...
-
-    def scale(self, tensors: Sequence[Any], factor: Any) -> bool:
-        """Multiply tensors in place by a tensor without dimensions."""
+    def together(self, tensors: Sequence[Any]) -> TensorGroup | None:
+        """Return dense tensors of memory of their own as a group; None for others."""
         ...
 
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any | None:
         """Return the result of a function without side effects, from compiled code."""
         ...
 
-    def clamp(self, tensors: Sequence[Any], limit: float) -> bool:
-        """Limit all elements in place to ``-limit``..``limit``."""
+
+class TensorGroup(Protocol):
+    """Native work on all elements of some tensors."""
+
+    def norm(self, norm_type: float) -> Any:
+        """Return the norm of all elements together, as a tensor."""
+        ...
+
+    def scale(self, factor: Any) -> None:
+        """Multiply in place by a NumPy number."""
+        ...
+
+    def clamp(self, limit: float) -> None:
+        """Limit in place to ``-limit``..``limit``."""
         ...
 
 
@@ -56,9 +64,7 @@ def native_loop(params: Sequence[Any], wish: bool | None = None) -> NativeLoop |
     It is None in a trace and with GRAPHC_EAGER=reference. Otherwise ``wish`` decides; without a wish, native work
     starts as soon as compiled code has computed a gradient of one of the parameters.
     """
-    if wish is False or front().mode != "auto":
-        return None
-    if wish is None and not any([p._in_compiled for p in params]):
+    if wish is False or (wish is None and not any([p._in_compiled for p in params])) or front().mode != "auto":
         return None
     if not _loops:
         import_module(_IMPLEMENTATION)
@@ -73,7 +79,7 @@ def native_after_compiled(function: _F) -> _F:
     @functools.wraps(function)
     def called(input: Any, *args: Any, **kwargs: Any) -> Any:
         if isinstance(input, TensorBase) and input._node is not None and _is_compiled(input._node):
-            loop = None if is_anomaly_enabled() else native_loop((), True)
+            loop = None if anomaly()[0] else native_loop((), True)
             result = None if loop is None else loop.call(function, (input, *args), kwargs)
             if result is not None:
                 return result

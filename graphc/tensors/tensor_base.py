@@ -399,6 +399,24 @@ def edge_of(tensor: TensorBase) -> Edge:
     return (accumulator, 0)
 
 
+def edges_of(tensors: Sequence[TensorBase]) -> tuple[Edge, ...]:
+    """Return ``edge_of`` of each tensor, without a call for those whose node exists."""
+    edges: list[Edge] = []
+    for tensor in tensors:
+        node, index = tensor._node, tensor._index
+        if node is None:
+            node, index = (None if tensor._accumulator is None else tensor._accumulator()), 0
+        edges.append(edge_of(tensor) if node is None else (node, index))
+    return tuple(edges)
+
+
+def grads_of(tensors: Sequence[Any]) -> list[Any]:
+    """Return ``grad`` of each tensor."""
+    if dispatch.active() is not None:
+        return [t.grad for t in tensors]
+    return [t._grad if t._node is None else t.grad for t in tensors]
+
+
 def refresh(tensor: Any) -> Any:
     """Return ``tensor``; a view whose base was written to first takes over the base's new history."""
     view = tensor._view

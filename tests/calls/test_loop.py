@@ -39,13 +39,13 @@ def both(change, **options):
 def runs(monkeypatch):
     """Names of the programs that are run."""
     results = []
-    program = loop.CompiledLoop._program
+    program = loop.CompiledLoop.program
 
     def counted(self, key, make):
         results.append(key[0])
         return program(self, key, make)
 
-    monkeypatch.setattr(loop.CompiledLoop, "_program", counted)
+    monkeypatch.setattr(loop.CompiledLoop, "program", counted)
     return results
 
 

@@ -6,7 +6,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from typing import Any
 
@@ -29,47 +29,6 @@ class Option:
     """Meaning, as docs/options.md prints it."""
     parse: Callable[[str], Any]
     """Convert a text to the value of the option; raises ValueError or KeyError."""
-
-
-@dataclass(frozen=True)
-class Options:
-    """Parsed values of all options, one field per ``Option``, which documents it."""
-
-    verify: str
-    dump: str
-    """Folder; empty: no dumps."""
-    print_after: tuple[str, ...]
-    """Names of passes; ``all``: every pass."""
-    threads: int
-    """0: the number of available cores."""
-    compile_threads: int
-    """0: the number of available cores."""
-    spin_us: int
-    eager: str
-    check_indices: bool
-    winograd: bool
-    max_isa: str
-    """Empty: no limit."""
-    cache: bool
-    cache_dir: str
-    cache_size: int
-    """In bytes."""
-    tf32: bool
-    emulator: tuple[str, ...]
-    logs: str
-    """Empty: no log."""
-    progress: bool
-    programs: int
-    """0 counts as 1."""
-    program_memory: int
-    """In bytes; 0: half of the machine's memory."""
-    warn_programs: int
-    """0: never."""
-    explain_recompiles: bool
-    debug: bool
-    distributed_timeout: float
-    """In seconds."""
-    distributed_check: bool
 
 
 def _one_of(*allowed: str) -> Callable[[str], str]:
@@ -128,221 +87,194 @@ def _flag(text: str) -> bool:
     return {"1": True, "0": False, "": False}[text]
 
 
-OPTIONS = (
-    Option(
-        "verify",
-        "GRAPHC_VERIFY",
+def _option(values: str, default: str, doc: str, parse: Callable[[str], Any]) -> Any:
+    """Return a field of ``Options``; see ``Option`` for the arguments."""
+    return field(metadata={"values": values, "default": default, "doc": doc, "parse": parse})
+
+
+@dataclass(frozen=True)
+class Options:
+    """Parsed values of all options."""
+
+    verify: str = _option(
         "`off`, `stage`, `pass`",
         "stage",
         "When to verify the IR: never, after each stage (traced, optimized, lowered), or after every pass.",
         _one_of("off", "stage", "pass"),
-    ),
-    Option(
-        "dump",
-        "GRAPHC_DUMP",
+    )
+    dump: str = _option(
         "a folder",
         "",
         "Write the stages of every compile to a new folder in this one: traced.gc, optimized.gc, fused.gcp, "
         "lowered.gck, scheduled.gck, llvm.ll, asm.s (or cuda.cu), and .npz files with large constants.",
         str,
-    ),
-    Option(
-        "print_after",
-        "GRAPHC_PRINT_AFTER",
+    )
+    """Folder; empty: no dumps."""
+    print_after: tuple[str, ...] = _option(
         "names of passes separated by commas, or `all`",
         "",
         "Print the graph, program or nest to stderr after these passes.",
         _names,
-    ),
-    Option(
-        "eager",
-        "GRAPHC_EAGER",
+    )
+    """Names of passes; ``all``: every pass."""
+    eager: str = _option(
         "`auto`, `reference`",
         "auto",
         "How eager mode computes ops. `reference`: always with the op's numpy reference, against which all other "
         "implementations are tested. `auto`: functions of more than one numpy call are compiled once they were "
         "called 24 times with the same shapes. Read when graphc is imported.",
         _one_of("auto", "reference"),
-    ),
-    Option(
-        "check_indices",
-        "GRAPHC_CHECK_INDICES",
+    )
+    check_indices: bool = _option(
         "`on`, `off`",
         "on",
         "Whether compiled code checks the indices and labels that it is passed before it writes to parameters and "
         "states, and raises if one is out of range. If off, an index is clamped to the nearest element, and such a "
         "label is ignored. Read when a program is compiled.",
         _on_off,
-    ),
-    Option(
-        "winograd",
-        "GRAPHC_WINOGRAD",
+    )
+    winograd: bool = _option(
         "`on`, `off`",
         "on",
         "Whether 3x3 convolutions may use Winograd's algorithm: 2.25 to 4 times fewer "
         "multiplications, rounding errors about twice as large.",
         _on_off,
-    ),
-    Option(
-        "threads",
-        "GRAPHC_THREADS",
+    )
+    threads: int = _option(
         "`1` to `256`",
         "",
         "Maximum number of threads for a call of a compiled function; unset: the cores available to this process.",
         _within(1, 256),
-    ),
-    Option(
-        "compile_threads",
-        "GRAPHC_COMPILE_THREADS",
+    )
+    """0: the number of available cores."""
+    compile_threads: int = _option(
         "`1` to `256`",
         "",
         "Number of threads that generate object code in parallel; unset: the cores available to this process. The code "
         "does not depend on it.",
         _within(1, 256),
-    ),
-    Option(
-        "spin_us",
-        "GRAPHC_SPIN_US",
+    )
+    """0: the number of available cores."""
+    spin_us: int = _option(
         "`0` to `1000000`",
         "1000",
         "Microseconds for which an idle worker thread spins before it sleeps. Waking it then takes about 60.",
         _within(0, 1_000_000),
-    ),
-    Option(
-        "max_isa",
-        "GRAPHC_MAX_ISA",
+    )
+    max_isa: str = _option(
         "`sse2`, `avx2`, `avx512`",
         "",
         "Hide the processor's instructions beyond this level of x86-64, as if the machine did not have them, to test "
         "how graphc compiles and computes on an older machine. Read once, when graphc first detects the processor.",
         _one_of("", "sse2", "avx2", "avx512"),
-    ),
-    Option(
-        "cache",
-        "GRAPHC_CACHE",
+    )
+    """Empty: no limit."""
+    cache: bool = _option(
         "`on`, `off`",
         "on",
         "Whether compiled programs are cached on disk. The cache is not used while "
         "GRAPHC_DUMP, GRAPHC_PRINT_AFTER or GRAPHC_VERIFY=pass ask for each step of a compile.",
         _on_off,
-    ),
-    Option(
-        "cache_dir",
-        "GRAPHC_CACHE_DIR",
+    )
+    cache_dir: str = _option(
         "a folder",
         "~/.cache/graphc",
         "Folder of the cache. It must belong to the user, and no other user may have write permission.",
         str,
-    ),
-    Option(
-        "cache_size",
-        "GRAPHC_CACHE_SIZE",
+    )
+    cache_size: int = _option(
         "bytes, or a number with `K`, `M`, `G` or `T`",
         "1G",
         "Maximum size of the cache; the least recently used programs are deleted first.",
         _size,
-    ),
-    Option(
-        "programs",
-        "GRAPHC_PROGRAMS",
+    )
+    """In bytes."""
+    programs: int = _option(
         "`1` to `1000000`",
         "128",
         "Maximum number of programs in memory per compiled function or training step, one per signature. The least "
         "recently used one is dropped, and loaded again from the cache on disk when it is called.",
         _within(1, 1_000_000),
-    ),
-    Option(
-        "program_memory",
-        "GRAPHC_PROGRAM_MEMORY",
+    )
+    """0 counts as 1."""
+    program_memory: int = _option(
         "bytes, or a number with `K`, `M`, `G` or `T`",
         "",
         "Maximum memory of the programs of all compiled functions: code, constants, prepacked weights, "
         "their own scratch memory, outputs that are reused. Beyond it the least recently used programs are dropped, "
         "but never the last one that a function has used. Unset: half of the machine's memory.",
         lambda text: _size(text) if text else 0,
-    ),
-    Option(
-        "warn_programs",
-        "GRAPHC_WARN_PROGRAMS",
+    )
+    """In bytes; 0: half of the machine's memory."""
+    warn_programs: int = _option(
         "`0` to `1000000`",
         "8",
         "Number of programs of one compiled function or training step after which a RecompileWarning names the sizes "
         "and numbers that vary; `0`: never.",
         _within(0, 1_000_000),
-    ),
-    Option(
-        "tf32",
-        "GRAPHC_TF32",
+    )
+    """0: never."""
+    tf32: bool = _option(
         "`on`, `off`",
         "off",
         "Whether the matrix products of GPU libraries may round f32 operands to tf32, which has 10 bits of fraction: "
         "up to ten times as fast, with errors up to 0.1% of each product. Sums stay f32. Read "
         "when a program is compiled.",
         _on_off,
-    ),
-    Option(
-        "emulator",
-        "GRAPHC_EMULATOR",
+    )
+    emulator: tuple[str, ...] = _option(
         "`orders`, `races`, or both separated by a comma",
         "",
         "Further checks of the device `cuda-emu`, which always detects accesses out of bounds and barriers that some "
         "threads miss. `orders`: run the threads of each kernel in four orders and compare the results; `races`: "
         "detect accesses that may happen at the same time. Read when the device is opened.",
         _some_of("orders", "races"),
-    ),
-    Option(
-        "logs",
-        "GRAPHC_LOGS",
+    )
+    logs: str = _option(
         "`info`, `debug`",
         "",
         "Write a log of compiles (stages, sizes, times) to stderr.",
         _one_of("", "info", "debug"),
-    ),
-    Option(
-        "progress",
-        "GRAPHC_PROGRESS",
+    )
+    """Empty: no log."""
+    progress: bool = _option(
         "`on`, `off`",
         "on",
         "Whether a compile that takes longer than a second shows its progress on stderr, if that is a terminal.",
         _on_off,
-    ),
-    Option(
-        "explain_recompiles",
-        "GRAPHC_EXPLAIN_RECOMPILES",
+    )
+    explain_recompiles: bool = _option(
         "`0`, `1`",
         "0",
         "When a function or step is recompiled, report on stderr which guard failed: shape, element "
         "type, static argument, training flag, grad mode, parameter.",
         _flag,
-    ),
-    Option(
-        "debug",
-        "GRAPHC_DEBUG",
+    )
+    debug: bool = _option(
         "`0`, `1`",
         "0",
         "Show Python tracebacks in addition to the messages of the command line.",
         _flag,
-    ),
-    Option(
-        "distributed_timeout",
-        "GRAPHC_DISTRIBUTED_TIMEOUT",
+    )
+    distributed_timeout: float = _option(
         "seconds",
         "600",
         "Time after which a collective that some processes do not reach ends all of them, with a message that says "
         "what each process does. `distributed.init(timeout=)` overrides it. Read by `init`.",
         _seconds,
-    ),
-    Option(
-        "distributed_check",
-        "GRAPHC_DISTRIBUTED_CHECK",
+    )
+    """In seconds."""
+    distributed_check: bool = _option(
         "`0`, `1`",
         "0",
         "Compare the calls of all processes before each collective: if collectives or shapes differ, all processes "
         "raise an error that says which process calls what, and where. Each collective takes about twice as long. "
         "Read by `init`.",
         _flag,
-    ),
-)
+    )
+
+
+OPTIONS = tuple(Option(f.name, f"GRAPHC_{f.name.upper()}", **f.metadata) for f in fields(Options))
 
 
 def read(environment: Mapping[str, str] | None = None) -> Options:
@@ -391,6 +323,3 @@ def document() -> str:
     note = f"This page is generated from `base/config.py` by `{command}`; a test compares the two."
     table = ["| variable | values | default | meaning |", "|---|---|---|---|", *rows]
     return "\n".join([*head, note, "", *table]) + "\n"
-
-
-assert {o.field for o in OPTIONS} == {f.name for f in fields(Options)}

@@ -12,6 +12,7 @@ from graphc.optim.optimizer import (
     Optimizer,
     State,
     decayed_gradient,
+    settings_of,
     step_counter,
     zeros_like,
 )
@@ -32,9 +33,7 @@ class Adadelta(Optimizer):
         maximize: bool = False,
         **options: Unpack[ImplementationOptions],
     ):
-        super().__init__(
-            params, {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}, options
-        )
+        super().__init__(params, settings_of(locals()), options)
 
     def check_group(self, group: Group) -> None:
         """Check the options; ``rho`` must be in 0..1."""

@@ -10,7 +10,16 @@ import numpy as np
 from graphc.base.errors import AttributeValueError
 from graphc.ops.pointwise import elementwise as ew
 from graphc.ops.pointwise import math as mathematics
-from graphc.optim.optimizer import Group, ImplementationOptions, Optimizer, State, is_zero, step_counter, zeros_like
+from graphc.optim.optimizer import (
+    Group,
+    ImplementationOptions,
+    Optimizer,
+    State,
+    is_zero,
+    settings_of,
+    step_counter,
+    zeros_like,
+)
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
 
@@ -35,15 +44,7 @@ class Adafactor(Optimizer):
         maximize: bool = False,
         **options: Unpack[ImplementationOptions],
     ):
-        defaults = {
-            "lr": lr,
-            "beta2_decay": beta2_decay,
-            "eps": tuple(eps),
-            "d": d,
-            "weight_decay": weight_decay,
-            "maximize": maximize,
-        }
-        super().__init__(params, defaults, options)
+        super().__init__(params, settings_of(locals()) | {"eps": tuple(eps)}, options)
 
     def check_group(self, group: Group) -> None:
         """Check the limits of the options."""

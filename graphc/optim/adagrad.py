@@ -11,6 +11,7 @@ from graphc.optim.optimizer import (
     Optimizer,
     State,
     decayed_gradient,
+    settings_of,
     step_counter,
     zeros_like,
 )
@@ -32,15 +33,7 @@ class Adagrad(Optimizer):
         maximize: bool = False,
         **options: Unpack[ImplementationOptions],
     ):
-        defaults = {
-            "lr": lr,
-            "lr_decay": lr_decay,
-            "weight_decay": weight_decay,
-            "initial_accumulator_value": initial_accumulator_value,
-            "eps": eps,
-            "maximize": maximize,
-        }
-        super().__init__(params, defaults, options)
+        super().__init__(params, settings_of(locals()), options)
 
     def init_state(self, param: Tensor) -> State:
         """Return the initial state: ``step`` and ``sum``."""

@@ -7,7 +7,15 @@ from typing import Any, Unpack
 from graphc.ops.pointwise import elementwise as ew
 from graphc.ops.pointwise import math as mathematics
 from graphc.optim.moments import Moments, bias_correction, inverse_root
-from graphc.optim.optimizer import Group, ImplementationOptions, State, decayed_gradient, step_counter, zeros_like
+from graphc.optim.optimizer import (
+    Group,
+    ImplementationOptions,
+    State,
+    decayed_gradient,
+    settings_of,
+    step_counter,
+    zeros_like,
+)
 from graphc.tensors.tensor import Tensor
 
 
@@ -40,16 +48,7 @@ class Adam(Moments):
         decoupled_weight_decay: bool = False,
         **options: Unpack[ImplementationOptions],
     ):
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "amsgrad": amsgrad,
-            "maximize": maximize,
-            "decoupled_weight_decay": decoupled_weight_decay,
-        }
-        super().__init__(params, defaults, options)
+        super().__init__(params, settings_of(locals()), options)
 
     def init_state(self, param: Tensor) -> State:
         """Return the initial state: ``step``, ``exp_avg``, ``exp_avg_sq``, and ``max_exp_avg_sq`` with amsgrad."""

@@ -6,7 +6,15 @@ from typing import Any, Unpack
 
 from graphc.ops.pointwise import elementwise as ew
 from graphc.optim.moments import Moments, bias_correction
-from graphc.optim.optimizer import Group, ImplementationOptions, State, decayed_gradient, step_counter, zeros_like
+from graphc.optim.optimizer import (
+    Group,
+    ImplementationOptions,
+    State,
+    decayed_gradient,
+    settings_of,
+    step_counter,
+    zeros_like,
+)
 from graphc.tensors.tensor import Tensor
 
 
@@ -24,9 +32,7 @@ class Adamax(Moments):
         maximize: bool = False,
         **options: Unpack[ImplementationOptions],
     ):
-        super().__init__(
-            params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}, options
-        )
+        super().__init__(params, settings_of(locals()), options)
 
     def init_state(self, param: Tensor) -> State:
         """Return the initial state: ``step``, ``exp_avg`` and ``exp_inf``."""

@@ -9,7 +9,15 @@ import numpy as np
 from graphc.base.dtypes import elements
 from graphc.ops.pointwise import elementwise as ew
 from graphc.ops.pointwise import math as mathematics
-from graphc.optim.optimizer import Group, ImplementationOptions, Optimizer, State, decayed_gradient, step_counter
+from graphc.optim.optimizer import (
+    Group,
+    ImplementationOptions,
+    Optimizer,
+    State,
+    decayed_gradient,
+    settings_of,
+    step_counter,
+)
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
 
@@ -29,15 +37,7 @@ class ASGD(Optimizer):
         maximize: bool = False,
         **options: Unpack[ImplementationOptions],
     ):
-        defaults = {
-            "lr": lr,
-            "lambd": lambd,
-            "alpha": alpha,
-            "t0": t0,
-            "weight_decay": weight_decay,
-            "maximize": maximize,
-        }
-        super().__init__(params, defaults, options)
+        super().__init__(params, settings_of(locals()), options)
 
     def init_state(self, param: Tensor) -> State:
         """Return the initial state: ``step``, the rate ``eta``, the weight ``mu`` of the next parameter in the mean,

@@ -10,7 +10,7 @@ import numpy as np
 
 from graphc.base.errors import ArgumentError, AttributeValueError
 from graphc.optim.line_search import Point, strong_wolfe
-from graphc.optim.optimizer import Group, Optimizer, State
+from graphc.optim.optimizer import Group, Optimizer, State, settings_of
 from graphc.tape.grad_mode import enable_grad
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
@@ -54,16 +54,9 @@ class LBFGS(Optimizer):
         history_size: int = 100,
         line_search_fn: str | None = None,
     ):
-        defaults = {
-            "lr": lr,
-            "max_iter": max_iter,
-            "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
-            "tolerance_grad": tolerance_grad,
-            "tolerance_change": tolerance_change,
-            "history_size": history_size,
-            "line_search_fn": line_search_fn,
-        }
-        super().__init__(params, defaults)
+        super().__init__(
+            params, settings_of(locals()) | {"max_eval": max_iter * 5 // 4 if max_eval is None else max_eval}
+        )
 
     def check_group(self, group: Group) -> None:
         """Check the options, that there is a single group, and the name of the line search."""

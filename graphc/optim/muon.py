@@ -8,7 +8,7 @@ from typing import Any
 from graphc.base.errors import AttributeValueError, ShapeError
 from graphc.ops.pointwise import elementwise as ew
 from graphc.ops.pointwise import math as mathematics
-from graphc.optim.optimizer import Group, Optimizer, State, is_zero, zeros_like
+from graphc.optim.optimizer import Group, Optimizer, State, is_zero, settings_of, zeros_like
 from graphc.tensors.tensor import Tensor
 
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)
@@ -36,17 +36,7 @@ class Muon(Optimizer):
         ns_steps: int = 5,
         adjust_lr_fn: str | None = None,
     ):
-        defaults = {
-            "lr": lr,
-            "weight_decay": weight_decay,
-            "momentum": momentum,
-            "nesterov": nesterov,
-            "ns_coefficients": tuple(ns_coefficients),
-            "eps": eps,
-            "ns_steps": ns_steps,
-            "adjust_lr_fn": adjust_lr_fn,
-        }
-        super().__init__(params, defaults)
+        super().__init__(params, settings_of(locals()) | {"ns_coefficients": tuple(ns_coefficients)})
 
     def check_group(self, group: Group) -> None:
         """Check that all parameters are matrices, and the options."""

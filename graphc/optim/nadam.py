@@ -9,7 +9,7 @@ import numpy as np
 
 from graphc.ops.pointwise import math as mathematics
 from graphc.optim.moments import Moments, bias_correction, decayed
-from graphc.optim.optimizer import Group, ImplementationOptions, State
+from graphc.optim.optimizer import Group, ImplementationOptions, State, settings_of
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
 
@@ -30,16 +30,7 @@ class NAdam(Moments):
         maximize: bool = False,
         **options: Unpack[ImplementationOptions],
     ):
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "momentum_decay": momentum_decay,
-            "decoupled_weight_decay": decoupled_weight_decay,
-            "maximize": maximize,
-        }
-        super().__init__(params, defaults, options)
+        super().__init__(params, settings_of(locals()), options)
 
     def init_state(self, param: Tensor) -> State:
         """Return the initial state: ``step``, ``exp_avg``, ``exp_avg_sq``, and ``mu_product``, the product of all

@@ -45,6 +45,11 @@ class ImplementationOptions(TypedDict, total=False):
     """Let gradients flow through the step; not supported."""
 
 
+def settings_of(arguments: dict[str, Any]) -> Group:
+    """Return the settings among the arguments of an optimizer's ``__init__``, which passes its ``locals()``."""
+    return {n: value for n, value in arguments.items() if n not in ("self", "params", "options", "__class__")}
+
+
 class Optimizer:
     """Base of optimizers. A subclass defines ``init_state`` and ``update``.
 

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 from graphc.ops.pointwise import elementwise as ew
 from graphc.ops.pointwise import math as mathematics
 from graphc.optim.moments import Moments, bias_correction, decayed
-from graphc.optim.optimizer import Group, ImplementationOptions, State
+from graphc.optim.optimizer import Group, ImplementationOptions, State, settings_of
 from graphc.tensors.tensor import Tensor
 
 
@@ -27,15 +27,7 @@ class RAdam(Moments):
         maximize: bool = False,
         **options: Unpack[ImplementationOptions],
     ):
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "decoupled_weight_decay": decoupled_weight_decay,
-            "maximize": maximize,
-        }
-        super().__init__(params, defaults, options)
+        super().__init__(params, settings_of(locals()), options)
 
     def update(self, param: Tensor, grad: Tensor, state: State, hyper: Group) -> tuple[Tensor, State]:
         """Compute a step (Liu et al. 2020, algorithm 2)."""

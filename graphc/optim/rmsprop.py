@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import Any, Unpack
 
 from graphc.ops.pointwise import math as mathematics
-from graphc.optim.optimizer import Group, ImplementationOptions, Optimizer, State, decayed_gradient, is_zero, zeros_like
+from graphc.optim.optimizer import (
+    Group,
+    ImplementationOptions,
+    Optimizer,
+    State,
+    decayed_gradient,
+    is_zero,
+    settings_of,
+    zeros_like,
+)
 from graphc.tensors.tensor import Tensor
 
 
@@ -38,16 +47,7 @@ class RMSprop(Optimizer):
         maximize: bool = False,
         **options: Unpack[ImplementationOptions],
     ):
-        defaults = {
-            "lr": lr,
-            "alpha": alpha,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "momentum": momentum,
-            "centered": centered,
-            "maximize": maximize,
-        }
-        super().__init__(params, defaults, options)
+        super().__init__(params, settings_of(locals()), options)
 
     def init_state(self, param: Tensor) -> State:
         """Return the initial state: ``square_avg``, ``momentum_buffer`` with momentum, ``grad_avg`` if centered."""

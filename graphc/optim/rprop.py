@@ -6,7 +6,7 @@ from typing import Any, Unpack
 
 from graphc.base.errors import AttributeValueError
 from graphc.ops.pointwise import elementwise as ew
-from graphc.optim.optimizer import Group, ImplementationOptions, Optimizer, State, step_counter, zeros_like
+from graphc.optim.optimizer import Group, ImplementationOptions, Optimizer, State, settings_of, step_counter, zeros_like
 from graphc.tensors import composite
 from graphc.tensors.tensor import Tensor
 
@@ -25,7 +25,7 @@ class Rprop(Optimizer):
         maximize: bool = False,
         **options: Unpack[ImplementationOptions],
     ):
-        super().__init__(params, {"lr": lr, "etas": etas, "step_sizes": step_sizes, "maximize": maximize}, options)
+        super().__init__(params, settings_of(locals()), options)
 
     def check_group(self, group: Group) -> None:
         """Check the options; the first of ``etas`` must be below 1, the second above."""

@@ -13,6 +13,7 @@ from graphc.optim.optimizer import (
     State,
     decayed_gradient,
     is_zero,
+    settings_of,
     step_counter,
     zeros_like,
 )
@@ -49,18 +50,7 @@ class SGD(Optimizer):
         maximize: bool = False,
         **options: Unpack[ImplementationOptions],
     ):
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "momentum": momentum,
-                "dampening": dampening,
-                "weight_decay": weight_decay,
-                "nesterov": nesterov,
-                "maximize": maximize,
-            },
-            options,
-        )
+        super().__init__(params, settings_of(locals()), options)
 
     def check_group(self, group: Group) -> None:
         """Check the options; Nesterov's variant needs momentum and no dampening."""

@@ -172,14 +172,6 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
         model.train(training)
 
 
-def _linear(t: float) -> float:
-    return t
-
-
-def _cosine(t: float) -> float:
-    return (1.0 - math.cos(math.pi * t)) / 2.0
-
-
 class SWALR(LRScheduler):
     """Move the rate of each group to ``swa_lr`` within ``anneal_epochs`` steps, along a cosine or a line."""
 
@@ -207,7 +199,7 @@ class SWALR(LRScheduler):
     def _fraction(self, step: int) -> float:
         """Return the weight of ``swa_lr`` after some steps."""
         t = max(0.0, min(1.0, step / max(1, self.anneal_epochs)))
-        return _cosine(t) if self._strategy == "cos" else _linear(t)
+        return (1.0 - math.cos(math.pi * t)) / 2.0 if self._strategy == "cos" else t
 
     def get_lr(self) -> list[float]:
         """Return the rates after one more step."""

@@ -173,7 +173,7 @@ def _alone(monomial: Any) -> Dimension | None:
 
 def _direction(size: Any) -> int:
     """Return 1 if a size of one dimension never falls as it grows, -1 if it never rises, 0 if unknown."""
-    signs = {_sign(factor) * _of_monomial(monomial) for monomial, factor in terms(size) if monomial}
+    signs = {(1 if factor > 0 else -1) * _of_monomial(monomial) for monomial, factor in terms(size) if monomial}
     return signs.pop() if len(signs) == 1 else 0
 
 
@@ -184,7 +184,3 @@ def _of_monomial(monomial: Any) -> int:
     if others or power != 1 or not isinstance(atom, Quotient) or is_size(atom.divisor):
         return 0
     return _direction(atom.operand)
-
-
-def _sign(number: int) -> int:
-    return 1 if number > 0 else -1

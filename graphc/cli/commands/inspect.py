@@ -13,7 +13,7 @@ from graphc.cli import console, exported
 from graphc.cli.commands.compile import MODEL, describe
 from graphc.cli.fields import Field
 from graphc.files import model_content
-from graphc.files.model_content import Artifact, Code
+from graphc.files.model_content import Code
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.verify import sub_graphs
 from graphc.models.model_graph import read_graph
@@ -85,7 +85,7 @@ def collect(path: Path) -> dict[str, Any]:
                 "dtype": t.dtype,
                 "shape": list(t.shape),
                 "bytes": t.nbytes,
-                "sha256": _digest(stored, t.name),
+                "sha256": hashlib.sha256(stored.weights[t.name].tobytes()).hexdigest(),
             }
             for t in weights
         ],
@@ -95,10 +95,6 @@ def collect(path: Path) -> dict[str, Any]:
         "native": next(iter(natives), None),
         "natives": natives,
     }
-
-
-def _digest(stored: Artifact, name: str) -> str:
-    return hashlib.sha256(stored.weights[name].tobytes()).hexdigest()
 
 
 def _native(code: Code) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from graphc.base.sizes.size import Size, bounds, is_size
@@ -44,7 +44,7 @@ class SizeWriter:
 
     def _sum(self, size: Size) -> str:
         total = ""
-        for monomial, coefficient in _positive_first(size):
+        for monomial, coefficient in sorted(size.terms, key=lambda term: term[1] < 0):
             if not total:
                 total = self._product(monomial, coefficient)
                 continue
@@ -93,7 +93,3 @@ class SizeWriter:
             return register
         self.declare(_MAX, f"declare i64 @{_MAX}(i64, i64)")
         return self.line(f"call i64 @{_MAX}(i64 {register}, i64 1)")
-
-
-def _positive_first(size: Size) -> Iterable[tuple[Monomial, int]]:
-    return sorted(size.terms, key=lambda term: term[1] < 0)

@@ -135,7 +135,7 @@ def _grad_weight_reference(
     x: np.ndarray, g: np.ndarray, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints, groups: int
 ) -> np.ndarray:
     slide = Sliding(kernel, stride, padding, dilation)
-    rows = _rows(_crop(x, g.shape[2:], slide), Sliding(kernel, stride, _zeros(slide), dilation), groups)
+    rows = _rows(_crop(x, g.shape[2:], slide), Sliding(kernel, stride, ((0, 0),) * slide.rank, dilation), groups)
     product = np.matmul(_gradient_rows(g, groups).swapaxes(1, 2), rows)
     return product.reshape(g.shape[1], x.shape[1] // groups, *kernel)
 
@@ -145,10 +145,6 @@ def _crop(x: np.ndarray, counts: Ints, slide: Sliding) -> np.ndarray:
     padded = slide.pad(x, 0)
     spans = zip(counts, slide.stride, slide.extent, strict=True)
     return padded[(..., *(slice(0, (n - 1) * s + e) for n, s, e in spans))]
-
-
-def _zeros(slide: Sliding) -> Pairs:
-    return ((0, 0),) * slide.rank
 
 
 # ---- gradients

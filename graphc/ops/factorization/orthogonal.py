@@ -10,7 +10,6 @@ from graphc.base.dtypes import float32, int32, int64
 from graphc.base.errors import DTypeError, GradientError, ShapeError
 from graphc.ir.kernel.index import Index
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
-from graphc.ir.kernel.nest import Scalar
 from graphc.ir.op import Attr, ErrorSample, Sample, Trait
 from graphc.ir.types import TensorType
 from graphc.ops.batch import leading
@@ -84,11 +83,7 @@ def _nest(c: LowerContext, a: OperandRef, complete: bool) -> None:
         with nest.loops((m, inner)) as (i, j):
             c.store((*at, i, j), w.load(j, i + n))
         with nest.loops((m, n)) as (i, j):
-            c.store((*at, i, j + inner), _upper(w, i, j))
-
-
-def _upper(w: Work, i: Index, j: Index) -> Scalar:
-    return w.nest.select(after(w.nest, i, j), 0, w.load(i, j))
+            c.store((*at, i, j + inner), w.nest.select(after(w.nest, i, j), 0, w.load(i, j)))
 
 
 def _gradient(g: Any, result: Any, a: Any, complete: bool) -> Any:

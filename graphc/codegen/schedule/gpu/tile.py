@@ -72,7 +72,7 @@ def choose_tile(
     candidates = [
         (t, segments)
         for t in tiles
-        for segments in _powers(most)
+        for segments in [1 << i for i in range(most.bit_length())]
         if segments == 1 or batch * _blocks(t, rows, columns) < costs.processors
     ]
     return min(candidates, key=lambda candidate: _cycles(*candidate, rows, columns, batch, terms, costs))
@@ -80,10 +80,6 @@ def choose_tile(
 
 def _blocks(tile: Tile, rows: int, columns: int) -> int:
     return -(-rows // tile.rows) * -(-columns // tile.columns)
-
-
-def _powers(most: int) -> list[int]:
-    return [1 << i for i in range(most.bit_length())]
 
 
 def _cycles(tile: Tile, segments: int, rows: int, columns: int, batch: int, terms: int, costs: TileCosts) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from graphc.base.sizes.size import hint
 from graphc.codegen.machine.target import Target
 from graphc.ir.kernel.index import Axis, Index
-from graphc.ir.kernel.statements import Buffer, Call, Kernel, Load, Program, Store, walk
+from graphc.ir.kernel.statements import Buffer, Kernel, Load, Program, Store, walk
 
 
 def non_temporal_buffers(program: Program, target: Target) -> dict[str, frozenset[str]]:
@@ -24,7 +24,7 @@ def non_temporal_buffers(program: Program, target: Target) -> dict[str, frozense
         buffers = frozenset(
             b.name
             for i, b in enumerate(kernel.arguments)
-            if all(_is_whole(c) and c.args[i] in uncached for c in calls)
+            if all(not c.loops and not c.offsets and c.args[i] in uncached for c in calls)
             and _bytes(b) * costs.non_temporal_part >= least
             and _is_written_once(kernel, b.name, target)
         )
@@ -51,10 +51,6 @@ def _vast(program: Program, target: Target) -> set[str]:
     least = target.costs.memory.vast * target.costs.memory.non_temporal_bytes
     large = [s for s in program.storages if hint(s.nbytes) >= least and not s.alias]
     return {s.name for s in large if s.cls in ("output", "temp")} - shared
-
-
-def _is_whole(call: Call) -> bool:
-    return not call.loops and not call.offsets
 
 
 def _is_written_once(kernel: Kernel, buffer: str, target: Target) -> bool:

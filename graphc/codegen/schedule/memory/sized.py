@@ -7,7 +7,7 @@ from operator import add, attrgetter, mul, sub
 from typing import Any, NamedTuple
 
 from graphc.base.sizes.named_dims import dimensions
-from graphc.base.sizes.size import Dimension, Monomial, Size, always, at, bounds, hint, terms
+from graphc.base.sizes.size import Dimension, Size, always, at, bounds, hint, terms
 from graphc.codegen.machine.costs import MemoryCosts
 from graphc.codegen.schedule.memory.liveness import Interval
 
@@ -30,7 +30,7 @@ class Placement:
 
     def __init__(self, sizes: Mapping[str, Any], work: int = MemoryCosts().arena_proofs):
         monomials = list(dict.fromkeys(m for size in sizes.values() for m, _ in terms(size)))
-        self._monomials = [_monomial_size(monomial) for monomial in monomials]
+        self._monomials = [Size(((monomial, 1),)) if monomial else 1 for monomial in monomials]
         self._expected = [hint(size) for size in self._monomials]
         self._examples = [[at(x, values) for x in self._monomials] for values in _examples(self._monomials)]
         self._sizes = {name: tuple(dict(terms(size)).get(m, 0) for m in monomials) for name, size in sizes.items()}
@@ -145,10 +145,6 @@ def _neighbours(intervals: Sequence[Interval]) -> dict[str, list[str]]:
 
 def _plus(a: Vector, b: Vector) -> Vector:
     return tuple(map(add, a, b))
-
-
-def _monomial_size(monomial: Monomial) -> Any:
-    return Size(((monomial, 1),)) if monomial else 1
 
 
 def bound_of(sizes: Sequence[Any]) -> Any:

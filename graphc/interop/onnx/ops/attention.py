@@ -144,7 +144,7 @@ def attention(
         k, v = cat([past_key, k], 2), cat([past_value, v], 2)
     elif nonpad_kv_seqlen is not None:
         offset = nonpad_kv_seqlen.reshape(-1, 1, 1, 1) - q.shape[2]
-    right = _narrower(right_window_size, 0) if is_causal else right_window_size
+    right = 0 if is_causal else right_window_size
     keep, causal = None, False
     if type(offset) is int and offset == 0 and left_window_size < 0 and right == 0:
         causal = True
@@ -165,10 +165,6 @@ def attention(
     result, intermediate = attend(q, k, v, scoring)
     result = heads_together(result) if flat else result
     return (result, k, v, intermediate)[: call.outputs] if call.outputs > 1 else result
-
-
-def _narrower(bound: int, other: int) -> int:
-    return other if bound < 0 else min(bound, other)
 
 
 def _requested(call: Any, mode: int, precision: int | None, q: Tensor) -> tuple[int | None, Any]:

@@ -51,7 +51,7 @@ def converted(x: Value, element: Element, saturate: bool = True, mode: str = "up
         raise UnsupportedError(f"graphc cannot cast {x.element.name} to {element.name}")
     if x.is_known and x.array.dtype == object:
         return Value(element, None, settled(_converted_sizes(x.array, element)))
-    if x.is_known and x.array.dtype.kind in "biuf" and not _is_foreign(element):
+    if x.is_known and x.array.dtype.kind in "biuf" and not (rounds(element) and element is not FLOAT16):
         return Value(element, None, x.array.astype(element.numpy))
     return Value(element, as_element(x.tensor, x.element, element, saturate, mode))
 
@@ -62,10 +62,6 @@ def _converted_sizes(array: np.ndarray, element: Element) -> np.ndarray:
     for index, value in np.ndenumerate(array):
         converted[index] = as_real_size(value) if element.is_floating_point else whole_part(value)
     return converted if element is not BOOL else converted != 0
-
-
-def _is_foreign(element: Element) -> bool:
-    return rounds(element) and element is not FLOAT16
 
 
 def as_element(x: Tensor, source: Element, element: Element, saturate: bool = True, mode: str = "up") -> Tensor:

@@ -63,14 +63,10 @@ def range_(start: Value, limit: Value, delta: Value, *, stash_type: int = 1) -> 
     if not any(map(is_size, (first, end, step))):
         count = max(math.ceil((end - first) / step), 0) if isinstance(step, float) else max(-((first - end) // step), 0)
         if count <= MOST_KNOWN:
-            numbers = first + step * np.arange(count, dtype=_wide(element))
+            numbers = first + step * np.arange(count, dtype=element.numpy if element.numpy.kind in "fi" else np.float32)
             return Value(element, None, numbers.astype(element.numpy))
         end = end if count else first
     return Value(element, creation.arange(first, end, step, dtype=_carrier(element)))
-
-
-def _wide(element: Element) -> Any:
-    return element.numpy if element.numpy.kind in "fi" else np.float32
 
 
 @op("OneHot", host="depth")

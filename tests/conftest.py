@@ -12,6 +12,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from unittest import mock
 
 import pytest
@@ -49,7 +50,7 @@ def pytest_configure(config: pytest.Config) -> None:
         emulated_build.keep_in(Path(config.cache.mkdir("emulated")))  # type: ignore[union-attr]
 
 
-_COMPARES = re.compile(r"""^from tests\.\S*compare import|importorskip\("torch"\)""", re.MULTILINE)
+_COMPARES = re.compile(r"""^from tests\.\S*(compare|against_torch) import|importorskip\("torch"\)""", re.MULTILINE)
 
 
 @pytest.fixture(autouse=True)
@@ -69,6 +70,12 @@ def pytorch_as_it_starts(request: pytest.FixtureRequest) -> None:
         torch.set_printoptions(profile="default", sci_mode=None)
 
 
+@pytest.fixture(scope="session")
+def torch() -> ModuleType:
+    """Return PyTorch; skip the test where it is not installed."""
+    return pytest.importorskip("torch")
+
+
 @functools.cache
 def _compares(path: Path) -> bool:
     return bool(_COMPARES.search(path.read_text(encoding="utf-8")))
@@ -81,9 +88,9 @@ def in_sample(test: str, percent: float, seed: int) -> bool:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep the sample, and mark the tests of files that compare with PyTorch: ``pytest -m torch`` runs what was skipped
-    without it. And those with a ``device``: ``pytest -m cuda`` runs on a GPU what ``pytest -m emulated`` runs without
-    one."""
+    """Keep the sample, and mark the tests that compare with PyTorch, or are in a file whose helpers do: ``pytest -m
+    torch`` runs what was skipped without it. And those with a ``device``: ``pytest -m cuda`` runs on a GPU what
+    ``pytest -m emulated`` runs without one."""
     for item in items:
         sampled = item.get_closest_marker("sampled")
         if sampled is not None and not in_sample(item.nodeid, sampled.args[0], 0):
@@ -94,7 +101,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if in_sample(item.nodeid, percent, seed)]
     for item in items:
-        if _compares(item.path):
+        if _compares(item.path) or "torch" in getattr(item, "fixturenames", ()):
             item.add_marker("torch")
         params = getattr(getattr(item, "callspec", None), "params", {})
         for device in {params.get("device"), params.get("device_of_module")} & _MARKS.keys():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 import graphc as gc
 from graphc import special
@@ -12,9 +11,7 @@ from graphc.tensors import special_functions
 OTHERS = [*({*special.__all__} - {*vars(special_functions), "xlogy"}), "polygamma"]
 
 
-@pytest.mark.torch
-def test_every_other_name_is_that_of_pytorch():
-    torch = pytest.importorskip("torch")
+def test_every_other_name_is_that_of_pytorch(torch):
     x = np.random.default_rng(0).uniform(0.1, 0.9, (3, 4))
     for name in OTHERS:
         dim = {"softmax": (-1,), "log_softmax": (-1,), "logsumexp": (-1,), "multigammaln": (2,)}.get(name, ())

@@ -232,9 +232,7 @@ def test_a_leaf_without_gradients_is_left_alone():
     assert w.grad is None
 
 
-@pytest.mark.torch
-def test_a_network_in_plain_tensors_agrees_with_pytorch():
-    torch = pytest.importorskip("torch")
+def test_a_network_in_plain_tensors_agrees_with_pytorch(torch):
     rng = np.random.default_rng(0)
     arrays = [rng.standard_normal(s).astype(np.float32) for s in ((8, 5), (5, 7), (7,), (7, 3))]
 

@@ -68,10 +68,8 @@ def test_promotion_is_symmetric_and_keeps_equal_types():
         assert promote(a, a) is a
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize(("a", "b"), [*itertools.combinations_with_replacement(EVERY, 2)], ids=str)
-def test_promotion_as_torch(a: DType, b: DType):
-    torch = pytest.importorskip("torch")
+def test_promotion_as_torch(torch, a: DType, b: DType):
     try:
         expected = torch.promote_types(getattr(torch, a.long_name), getattr(torch, b.long_name))
     except RuntimeError:
@@ -80,11 +78,9 @@ def test_promotion_as_torch(a: DType, b: DType):
     assert f"torch.{promote(a, b).long_name}" == str(expected)
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("dtype", EVERY, ids=str)
 @pytest.mark.parametrize("scalar", [True, 2, 2.5, 2.5j])
-def test_scalars_beside_tensors_as_torch(dtype: DType, scalar: bool | int | float):
-    torch = pytest.importorskip("torch")
+def test_scalars_beside_tensors_as_torch(torch, dtype: DType, scalar: bool | int | float):
     expected = torch.result_type(torch.ones(2, dtype=getattr(torch, dtype.long_name)), scalar)
     if expected is torch.complex32:  # of which graphc has none
         expected = torch.complex64

@@ -51,9 +51,7 @@ def test_third_derivatives():
     both(smooth, run)
 
 
-@pytest.mark.torch
-def test_third_derivatives_and_products_with_hessians_as_torch():
-    torch = pytest.importorskip("torch")
+def test_third_derivatives_and_products_with_hessians_as_torch(torch):
     values = np.linspace(-1, 1, 5)
 
     def run(lib, function):

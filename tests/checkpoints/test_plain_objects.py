@@ -91,10 +91,8 @@ def test_wrong_calls(data: bytes, message: str):
         load(b"\x80\x02" + data)
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("new", [True, False], ids=["archive", "legacy"])
-def test_a_checkpoint_of_a_training_script(tmp_path: Path, new: bool):
-    torch = pytest.importorskip("torch")
+def test_a_checkpoint_of_a_training_script(torch, tmp_path: Path, new: bool):
     model = torch.nn.Linear(2, 3)
     saved = {
         "model": model.state_dict(),

@@ -182,9 +182,7 @@ def test_a_file_without_a_state_dictionary(tmp_path: Path):
         gc.load_state(tmp_path / "a.pt")
 
 
-@pytest.mark.torch
-def test_files_of_pytorch(tmp_path: Path):
-    torch = pytest.importorskip("torch")
+def test_files_of_pytorch(torch, tmp_path: Path):
     base = torch.arange(24.0).reshape(4, 6)
     tensors = {
         "base": base,
@@ -212,9 +210,7 @@ def test_files_of_pytorch(tmp_path: Path):
     assert result["model"]["part"][0, 0].item() == -1
 
 
-@pytest.mark.torch
-def test_state_dictionaries_of_pytorch(tmp_path: Path):
-    torch = pytest.importorskip("torch")
+def test_state_dictionaries_of_pytorch(torch, tmp_path: Path):
     theirs = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4))
     theirs(torch.randn(8, 3))
     ours = gc.nn.Sequential(gc.nn.Linear(3, 4), gc.nn.BatchNorm1d(4))
@@ -226,9 +222,7 @@ def test_state_dictionaries_of_pytorch(tmp_path: Path):
     np.testing.assert_allclose(mine, theirs.eval()(torch.tensor(x)).detach().numpy(), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.torch
-def test_what_pytorch_would_unpickle_is_refused(tmp_path: Path):
-    torch = pytest.importorskip("torch")
+def test_what_pytorch_would_unpickle_is_refused(torch, tmp_path: Path):
     torch.save(torch.nn.Linear(2, 2), tmp_path / "a.pt")
     with pytest.raises(ArtifactError, match=r"torch\.nn\.modules\.linear\.Linear, which is refused"):
         load_pt(tmp_path / "a.pt")
@@ -237,9 +231,7 @@ def test_what_pytorch_would_unpickle_is_refused(tmp_path: Path):
         load_pt(tmp_path / "a.pt")
 
 
-@pytest.mark.torch
-def test_parameters_gradients_and_expanded_tensors_come_back(tmp_path: Path):
-    torch = pytest.importorskip("torch")
+def test_parameters_gradients_and_expanded_tensors_come_back(torch, tmp_path: Path):
     row = torch.arange(3.0)
     saved = {"p": torch.nn.Parameter(row.clone()), "g": row.clone().requires_grad_(), "rows": row.expand(1000, 3)}
     torch.save({**saved, "frozen": torch.nn.Parameter(row.clone(), requires_grad=False)}, tmp_path / "a.pt")
@@ -250,9 +242,7 @@ def test_parameters_gradients_and_expanded_tensors_come_back(tmp_path: Path):
     assert result["rows"].shape == (1000, 3) and result["rows"][999].tolist() == [0, 1, 2]
 
 
-@pytest.mark.torch
-def test_counters_and_devices_of_checkpoints_are_read(tmp_path: Path):
-    torch = pytest.importorskip("torch")
+def test_counters_and_devices_of_checkpoints_are_read(torch, tmp_path: Path):
     saved = {"milestones": Counter([3, 3, 5]), "device": torch.device("cuda", 1), "size": torch.Size([2])}
     torch.save(saved, tmp_path / "a.pt")
     assert load_pt(tmp_path / "a.pt") == {"milestones": Counter([3, 3, 5]), "device": "cuda:1", "size": (2,)}

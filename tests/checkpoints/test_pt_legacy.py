@@ -84,9 +84,7 @@ def test_every_truncation_is_refused(tmp_path: Path):
             load_pt(tmp_path / "a.pt")
 
 
-@pytest.mark.torch
-def test_files_of_pytorch(tmp_path: Path):
-    torch = pytest.importorskip("torch")
+def test_files_of_pytorch(torch, tmp_path: Path):
     base = torch.arange(24.0).reshape(4, 6)
     tensors = {"base": base, "part": base[1:3, ::2], "half": base.half(), "brain": base.bfloat16(), "bool": base > 3}
     tree = {"model": tensors, "list": [1, 2.5, None, True, "x"], "p": torch.nn.Parameter(base.t().clone()), 3: ()}

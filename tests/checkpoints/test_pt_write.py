@@ -124,10 +124,8 @@ def test_a_run_continues_from_its_checkpoint(tmp_path: Path):
         np.testing.assert_array_equal(again.state_dict()[name].numpy(), tensor.numpy())
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("mmap", [False, True])
-def test_pytorch_reads_what_graphc_writes(tmp_path: Path, mmap: bool):
-    torch = pytest.importorskip("torch")
+def test_pytorch_reads_what_graphc_writes(torch, tmp_path: Path, mmap: bool):
     model, optimizer = trained(2)
     base = gc.randn(4, 6)
     plain = [1, 2.5, None, True, "ü\ud800", (), -1, 1 << 40, -(1 << 90), {3: {}, None: [[]]}]
@@ -158,10 +156,8 @@ def test_pytorch_reads_what_graphc_writes(tmp_path: Path, mmap: bool):
         np.testing.assert_allclose(mine.numpy(), other.numpy(), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("new", [True, False], ids=["archive", "legacy"])
-def test_graphc_reads_what_pytorch_writes_of_it_again(tmp_path: Path, new: bool):
-    torch = pytest.importorskip("torch")
+def test_graphc_reads_what_pytorch_writes_of_it_again(torch, tmp_path: Path, new: bool):
     model, optimizer = trained(2)
     base = gc.randn(4, 6)
     tree = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "views": (base, base[::2, 1:].t())}

@@ -126,9 +126,7 @@ def test_the_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.Monkey
         load_safetensors(tmp_path / "a")
 
 
-@pytest.mark.torch
-def test_exchange_with_pytorch(tmp_path: Path):
-    torch = pytest.importorskip("torch")
+def test_exchange_with_pytorch(torch, tmp_path: Path):
     theirs = pytest.importorskip("safetensors.torch")
 
     tensors = {"a": torch.arange(6.0).reshape(2, 3), "b": torch.tensor([1.5, -2.25], dtype=torch.bfloat16)}

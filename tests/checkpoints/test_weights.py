@@ -84,11 +84,9 @@ def test_half_precision_is_exact(tmp_path: Path):
         np.testing.assert_array_equal(tensor.numpy(), arrays[name])
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("form", ["archive", "legacy", "safetensors", "index"])
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
-def test_files_of_pytorch(tmp_path: Path, form: str, dtype: str):
-    torch = pytest.importorskip("torch")
+def test_files_of_pytorch(torch, tmp_path: Path, form: str, dtype: str):
     theirs = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4)).to(getattr(torch, dtype))
     state, path = theirs.state_dict(), tmp_path / "file"
     if form == "safetensors":

@@ -35,9 +35,7 @@ def test_libraries_compute_what_the_file_does(net: Path, name: str):
         call()
 
 
-@pytest.mark.torch
-def test_torch_runs_the_file_it_has_exported(tmp_path: Path):
-    torch = pytest.importorskip("torch")
+def test_torch_runs_the_file_it_has_exported(torch, tmp_path: Path):
     net = torch.nn.Linear(6, 4)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

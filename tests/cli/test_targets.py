@@ -162,9 +162,7 @@ def test_weights_of_other_libraries(models: Path, tmp_path: Path):
     np.testing.assert_array_equal(other.fc.weight.detach().numpy(), net.fc.weight.detach().numpy())
 
 
-@pytest.mark.torch
-def test_weights_of_pytorch(models: Path, tmp_path: Path):
-    torch = pytest.importorskip("torch")
+def test_weights_of_pytorch(torch, models: Path, tmp_path: Path):
     theirs = torch.nn.ModuleDict({"fc": torch.nn.Linear(6, 4)})
     torch.save({"model": theirs.state_dict(), "epoch": 3}, tmp_path / "w.pt")
     net = targets.resolve(f"{models}:Net")

@@ -9,8 +9,6 @@ import graphc
 from graphc.errors import GraphcError, MemoryLimitError
 from tests.conformance.compare import Case, agree, cases, check, normal, truth, whole
 
-pytestmark = pytest.mark.torch
-
 X, COUNTS, CUBE = normal(3, 4), whole(9, 3, 4), normal(2, 3, 4)
 NEW = {"zeros_like": (), "ones_like": (), "full_like": (2.0,), "new_zeros": ((2,),), "new_full": ((2,), 3.0)}
 DRAWN = {"rand_like": (), "randn_like": (), "randint_like": (5,), "new_empty": ((2,),), "empty_like": ()}
@@ -133,8 +131,7 @@ def test_places_of_a_split_may_be_a_tensor():
 
 
 @pytest.mark.parametrize("shapes", [((5, 1), 5), (5, (5, 1)), (3,), ((),), ((2, 1), (3,))])
-def test_a_number_is_a_shape_of_one_dimension(shapes):
-    torch = pytest.importorskip("torch")
+def test_a_number_is_a_shape_of_one_dimension(torch, shapes):
     assert graphc.broadcast_shapes(*shapes) == tuple(torch.broadcast_shapes(*shapes))
 
 
@@ -246,8 +243,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_wrong_calls_say_what_is_right(name):
-    torch = pytest.importorskip("torch")
+def test_wrong_calls_say_what_is_right(torch, name):
     with pytest.raises(Exception):  # noqa: B017  # of any class
         WRONG[name](torch, torch.from_numpy(X.copy()).requires_grad_(), torch.from_numpy(FLAGS))
     x, mask = graphc.tensor(X).requires_grad_(), graphc.tensor(FLAGS)

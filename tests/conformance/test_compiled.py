@@ -13,8 +13,6 @@ from graphc.errors import TraceError
 from tests.conformance import test_calls, test_edges, test_elementwise, test_functional, test_reductions, test_shaping
 from tests.conformance.compare import leaves, normal, operands
 
-pytestmark = pytest.mark.torch
-
 NEEDS_VALUES = {
     "unique",
     "bincount",

@@ -144,8 +144,7 @@ def results(
 @pytest.mark.sampled(50)
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
 @pytest.mark.parametrize("name", CASES)
-def test_values_and_gradients_are_those_of_pytorch(name: str, compiled: bool):
-    torch = pytest.importorskip("torch")
+def test_values_and_gradients_are_those_of_pytorch(torch, name: str, compiled: bool):
     expression, arrays = CASES[name]
 
     def ours(*operands: Any) -> Any:

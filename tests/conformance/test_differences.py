@@ -30,10 +30,9 @@ both = pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compile
 
 @both
 @pytest.mark.parametrize("name", ["gelu", "silu", "mish", "hardswish"])
-def test_an_infinite_gradient_goes_through_each_factor_of_a_product(name: str, compiled: bool):
+def test_an_infinite_gradient_goes_through_each_factor_of_a_product(torch, name: str, compiled: bool):
     """``x f(x)`` has the gradients ``g f(x)`` and ``g x f'(x)``, and the second one is infinity times 0 at 0; PyTorch
     multiplies their sum."""
-    torch = pytest.importorskip("torch")
     result = gradient(graphc, lambda x: graphc.log2(getattr(F, name)(x)), [0.0, 1.0], compiled)
     theirs = gradient(torch, lambda x: torch.log2(getattr(torch.nn.functional, name)(x)), [0.0, 1.0])
     assert np.isnan(result[0]) and np.isinf(theirs[0])
@@ -44,10 +43,9 @@ def test_an_infinite_gradient_goes_through_each_factor_of_a_product(name: str, c
 @pytest.mark.parametrize("correction", [0, 1])
 @pytest.mark.parametrize("name", ["var", "std"])
 def test_a_variance_over_no_named_dimensions_has_the_gradient_of_that_over_all(
-    name: str, correction: int, compiled: bool
+    torch, name: str, correction: int, compiled: bool
 ):
     """``dim=()`` stands for all dimensions; PyTorch's gradient counts one element there."""
-    torch = pytest.importorskip("torch")
     points = [1.0, 2.0, 4.0]
     of_all = gradient(graphc, lambda x: getattr(graphc, name)(x, correction=correction), points)
     result = gradient(graphc, lambda x: getattr(graphc, name)(x, dim=(), correction=correction), points, compiled)
@@ -64,9 +62,8 @@ AT_NAN = {"hardswish": NAN, "elu": NAN, "selu": NAN, "celu": NAN, "hardshrink": 
 
 @both
 @pytest.mark.parametrize("name", AT_NAN)
-def test_activations_have_one_gradient_at_nan_wherever_it_stands(name: str, compiled: bool):
+def test_activations_have_one_gradient_at_nan_wherever_it_stands(torch, name: str, compiled: bool):
     """PyTorch has two, by whether an element is one of eight side by side or of the rest of a tensor."""
-    torch = pytest.importorskip("torch")
     result = gradient(graphc, getattr(F, name), np.full(33, NAN), compiled)
     np.testing.assert_array_equal(result, np.full(33, AT_NAN[name]))
     theirs = gradient(torch, getattr(torch.nn.functional, name), np.full(33, NAN))
@@ -75,9 +72,8 @@ def test_activations_have_one_gradient_at_nan_wherever_it_stands(name: str, comp
 
 @both
 @pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
-def test_a_dimension_that_keeps_its_size_is_not_resampled(mode: str, compiled: bool):
+def test_a_dimension_that_keeps_its_size_is_not_resampled(torch, mode: str, compiled: bool):
     """PyTorch multiplies the neighbours there by weights of 0, and infinity becomes NaN."""
-    torch = pytest.importorskip("torch")
     image = np.array([[[[1.0, -INF, 2.0, 3.0, 5.0, 4.0, 1.0]]]])
 
     def resized(x: Any) -> Any:
@@ -101,8 +97,7 @@ CONVENTIONS: dict[str, tuple[Callable[..., Any], float, float, float]] = {
 
 @both
 @pytest.mark.parametrize("name", CONVENTIONS)
-def test_gradients_where_functions_have_none(name: str, compiled: bool):
-    torch = pytest.importorskip("torch")
+def test_gradients_where_functions_have_none(torch, name: str, compiled: bool):
     function, point, ours, theirs = CONVENTIONS[name]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -124,9 +119,8 @@ RUNNING: dict[str, tuple[Callable[..., Any], list[float], list[float], list[floa
 
 @both
 @pytest.mark.parametrize("name", RUNNING)
-def test_gradients_of_running_results_that_are_not_finite(name: str, compiled: bool):
+def test_gradients_of_running_results_that_are_not_finite(torch, name: str, compiled: bool):
     """PyTorch divides by the element and subtracts the result, where there is a product and a weight of 1."""
-    torch = pytest.importorskip("torch")
     function, points, ours, theirs = RUNNING[name]
     np.testing.assert_array_equal(gradient(graphc, function, points, compiled), ours)
     np.testing.assert_array_equal(gradient(torch, function, points), theirs)
@@ -134,9 +128,8 @@ def test_gradients_of_running_results_that_are_not_finite(name: str, compiled: b
 
 @both
 @pytest.mark.parametrize(("share", "place"), [(0.0, 0), (1.0, 2)])
-def test_a_quantile_at_an_element_is_that_element(share: float, place: int, compiled: bool):
+def test_a_quantile_at_an_element_is_that_element(torch, share: float, place: int, compiled: bool):
     """PyTorch adds 0 times the distance of the element to itself, which is NaN at infinities."""
-    torch = pytest.importorskip("torch")
     points = np.array([-INF, 1.0, INF])
 
     def quantile(x: Any) -> Any:
@@ -148,9 +141,8 @@ def test_a_quantile_at_an_element_is_that_element(share: float, place: int, comp
 
 
 @both
-def test_the_most_frequent_element_is_a_number_if_there_is_one(compiled: bool):
+def test_the_most_frequent_element_is_a_number_if_there_is_one(torch, compiled: bool):
     """NaN equals nothing, itself included. PyTorch sorts by a comparison that has no order with NaN."""
-    torch = pytest.importorskip("torch")
     points = np.array([NAN, NAN, 1.0])
 
     def mode(x: Any) -> Any:

@@ -7,8 +7,6 @@ import pytest
 
 from tests.conformance.compare import Case, agree, cases, check, normal, whole
 
-pytestmark = pytest.mark.torch
-
 
 def broken(*shape: int) -> np.ndarray:
     """Numbers some of which are infinite or not a number."""

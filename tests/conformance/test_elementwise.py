@@ -7,8 +7,6 @@ import pytest
 
 from tests.conformance.compare import Case, cases, check, normal, positive, spread, truth, whole
 
-pytestmark = pytest.mark.torch
-
 UNARY = "abs neg exp expm1 sin cos tanh erf sigmoid relu square sinh cosh exp2 erfc asinh deg2rad rad2deg sinc sgn atan"
 UNARY += " negative absolute positive nan_to_num logcumsumexp0"
 OF_POSITIVE = "log log1p log2 log10 sqrt rsqrt reciprocal logit atanh tan asin acos erfinv lgamma digamma"

@@ -7,8 +7,6 @@ import pytest
 
 from tests.conformance.compare import cases, check_error, normal, truth, whole
 
-pytestmark = pytest.mark.torch
-
 
 def _used_after_unsqueeze(t, x):
     y = x * 1

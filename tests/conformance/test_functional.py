@@ -7,8 +7,6 @@ import pytest
 
 from tests.conformance.compare import Case, cases, check, normal, positive, spread, truth, whole
 
-pytestmark = pytest.mark.torch
-
 X = normal(3, 6)
 SEQUENCE, IMAGE, ODD = normal(2, 4, 7), normal(2, 4, 6, 5), normal(1, 3, 7, 9)
 SIGNS = np.where(truth(4), 1.0, -1.0)

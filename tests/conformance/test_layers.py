@@ -24,8 +24,6 @@ from tests.conformance.compare import (
     whole,
 )
 
-pytestmark = pytest.mark.torch
-
 
 class Layer(NamedTuple):
     """A layer's constructor for the library ``t``, and the operands of its calls."""
@@ -238,8 +236,7 @@ def _pair(torch, layer):
 
 
 @pytest.mark.parametrize("layer", [pytest.param(c, id=c.name) for c in LAYERS])
-def test_layers(layer):
-    torch = pytest.importorskip("torch")
+def test_layers(torch, layer):
     # PyTorch differentiates its fused attention only once.
     plain = torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH)
     with warnings.catch_warnings(), plain:
@@ -290,8 +287,7 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("name", SAME_TEXT.split())
-def test_layers_have_the_same_members(name):
-    torch = pytest.importorskip("torch")
+def test_layers_have_the_same_members(torch, name):
     ours, theirs = (getattr(t.nn, name)(*TEXTS.get(name, ())) for t in (graphc, torch))
     assert repr(ours).split("(")[0] == repr(theirs).split("(")[0]
     assert [n for n, _ in ours.named_parameters()] == [n for n, _ in theirs.named_parameters()]
@@ -301,8 +297,7 @@ def test_layers_have_the_same_members(name):
 
 
 @pytest.mark.parametrize("name", ["Linear", "Conv2d", "ConvTranspose2d", "LSTM", "Embedding"])
-def test_initial_values_have_the_same_spread(name):
-    torch = pytest.importorskip("torch")
+def test_initial_values_have_the_same_spread(torch, name):
     graphc.manual_seed(0)
     torch.manual_seed(0)
     sizes = {"Linear": (100, 90), "Conv2d": (20, 30, 5), "ConvTranspose2d": (20, 30, 5), "LSTM": (40, 50)}

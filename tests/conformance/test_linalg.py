@@ -9,7 +9,6 @@ import pytest
 
 import graphc
 
-pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
 
 _RANDOM = np.random.default_rng(0)

@@ -20,7 +20,6 @@ from graphc.nn import functional
 from tests.conformance.compare import equal, gradients, leaves, strided
 
 torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.torch
 
 SHAPES = ((), (1,), (0,), (3,), (2, 3), (3, 1), (0, 3), (2, 1, 3), (2, 0, 3))
 FLOATS = ("float64", "float32")

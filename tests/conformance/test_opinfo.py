@@ -23,8 +23,6 @@ optimizers: Any = pytest.importorskip("tools.conformance.optimizers")
 functions: Any = pytest.importorskip("tools.conformance.functions")
 names: Any = pytest.importorskip("tools.conformance.names")
 
-pytestmark = pytest.mark.torch
-
 SEED = 1
 SAMPLES = {"forward": (40, 4), "gradient": (25, 3), "compiled": (10, 2), "compiled gradient": (6, 1)}
 SAMPLES |= {"errors": (20, 4), "integers": (12, 4)}

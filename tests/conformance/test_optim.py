@@ -10,7 +10,6 @@ import pytest
 import graphc
 from tests.conformance.compare import normal
 
-pytestmark = pytest.mark.torch
 SHAPES = [(3, 4), (5,), (), (2, 0)]
 COMPILED_SHAPES = [(3, 4), (5,)]
 
@@ -69,8 +68,7 @@ def compare(ours, theirs, tolerance):
 
 
 @pytest.mark.parametrize(("name", "options"), OPTIMIZERS, ids=lambda v: v if isinstance(v, str) else "-".join(v))
-def test_twenty_steps(name, options):
-    torch = pytest.importorskip("torch")
+def test_twenty_steps(torch, name, options):
     parameter_lists = [parameters(library) for library in (graphc, torch)]
     optimizers = [getattr(m.optim, name)(p, **options) for m, p in zip((graphc, torch), parameter_lists, strict=True)]
     for step in range(20):
@@ -86,8 +84,7 @@ def test_twenty_steps(name, options):
 
 
 @pytest.mark.parametrize("name", sorted({name for name, _ in OPTIMIZERS}))
-def test_groups_and_saved_state(name):
-    torch = pytest.importorskip("torch")
+def test_groups_and_saved_state(torch, name):
     parameter_lists, optimizers = [], []
     for library in (graphc, torch):
         params = parameters(library, SHAPES[:3])
@@ -109,8 +106,7 @@ def test_groups_and_saved_state(name):
 
 
 @pytest.mark.parametrize("name", sorted({name for name, _ in OPTIMIZERS}))
-def test_a_closure_and_real_gradients(name):
-    torch = pytest.importorskip("torch")
+def test_a_closure_and_real_gradients(torch, name):
     parameter_lists = [parameters(library, COMPILED_SHAPES) for library in (graphc, torch)]
     for params, library in zip(parameter_lists, (graphc, torch), strict=True):
         optimizer = getattr(library.optim, name)(params, lr=0.01)
@@ -127,8 +123,7 @@ def test_a_closure_and_real_gradients(name):
 
 
 @pytest.mark.parametrize("name", sorted({name for name, _ in OPTIMIZERS}))
-def test_wrong_options(name):
-    torch = pytest.importorskip("torch")
+def test_wrong_options(torch, name):
     for library in (graphc, torch):
         make = getattr(library.optim, name)
         with pytest.raises(ValueError):
@@ -186,8 +181,7 @@ def rates(library, optimizer, step, count=30, metrics=None):
 
 @pytest.mark.parametrize(("name", "options"), SCHEDULES, ids=lambda v: v if isinstance(v, str) else "-".join(v))
 @pytest.mark.parametrize("optimizer", ["SGD", "Adam"])
-def test_thirty_steps(name, options, optimizer):
-    torch = pytest.importorskip("torch")
+def test_thirty_steps(torch, name, options, optimizer):
     histories = []
     for library in (graphc, torch):
         scheduled_optimizer, schedule = scheduled(library, name, options, optimizer)
@@ -222,8 +216,7 @@ def _chained(library, scheduled_optimizer):
 
 
 @pytest.mark.parametrize("build", [_lambda, _multiplicative, _warm_up, _chained])
-def test_schedules_of_functions_and_of_others(build):
-    torch = pytest.importorskip("torch")
+def test_schedules_of_functions_and_of_others(torch, build):
     histories = []
     for library in (graphc, torch):
         scheduled_optimizer, _ = scheduled(library, "ConstantLR", {"factor": 1.0})
@@ -243,8 +236,7 @@ def test_schedules_of_functions_and_of_others(build):
     ],
     ids=["min", "max", "limits"],
 )
-def test_plateau(options):
-    torch = pytest.importorskip("torch")
+def test_plateau(torch, options):
     metrics = np.round(np.abs(normal(30)), 1).tolist()
     histories = []
     for library in (graphc, torch):
@@ -265,8 +257,7 @@ def test_schedules_continue_from_saved_state(name, options):
     )
 
 
-def test_a_schedule_before_the_optimizer_warns():
-    torch = pytest.importorskip("torch")
+def test_a_schedule_before_the_optimizer_warns(torch):
     for library in (graphc, torch):
         scheduled_optimizer, schedule = scheduled(library, "StepLR", {"step_size": 2})
         with pytest.warns(UserWarning):

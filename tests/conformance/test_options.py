@@ -8,8 +8,6 @@ import pytest
 import graphc
 from tests.conformance.compare import Case, cases, check, check_error, normal, positive, spread, whole
 
-pytestmark = pytest.mark.torch
-
 ROWS, SORTED = spread(3, 5), np.sort(spread(3, 4), -1)
 COUNTS, SHARES = whole(4, 6, low=1), positive(6)
 IMAGE, POINTS = normal(2, 3, 5, 4), normal(2, 3, 2, 2) * 0.7

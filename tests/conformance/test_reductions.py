@@ -7,8 +7,6 @@ import pytest
 
 from tests.conformance.compare import Case, cases, check, normal, positive, spread, truth, whole
 
-pytestmark = pytest.mark.torch
-
 X, CUBE = spread(3, 5), spread(2, 3, 4)
 DIMS = [None, 0, -1, (0, 2), (-1, 0), [1]]
 NANS = np.array([[1.0, np.nan, 2.0], [np.nan, np.nan, np.nan], [3.0, -1.0, 0.5]])

@@ -7,8 +7,6 @@ import pytest
 
 from tests.conformance.compare import cases, check, normal, positive, spread, truth, whole
 
-pytestmark = pytest.mark.torch
-
 X, CUBE = normal(3, 5), normal(2, 3, 4)
 I24, B34 = whole(3, 2, 4), truth(3, 4)
 

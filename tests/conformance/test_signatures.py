@@ -15,7 +15,6 @@ from graphc.nn import functional, init, utils
 from graphc.optim import lr_scheduler, swa_utils
 
 torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.torch
 
 PAIRS: list[tuple[ModuleType, Any]] = [
     (nn, torch.nn),

@@ -76,24 +76,21 @@ def written(library: Any, function: Callable[..., Any]) -> Callable[..., Any]:
 
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
 @pytest.mark.parametrize("name", OF_OPERANDS)
-def test_results_that_no_gradient_reads_may_be_written_to(name: str, compiled: bool):
-    torch = pytest.importorskip("torch")
+def test_results_that_no_gradient_reads_may_be_written_to(torch, name: str, compiled: bool):
     ours = written(graphc, OF_OPERANDS[name])
     found = gradients(graphc, graphc.compile(ours) if compiled else ours)
     np.testing.assert_allclose(found, gradients(torch, written(torch, OF_OPERANDS[name])), rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", OF_RESULTS)
-def test_results_that_a_gradient_reads_may_not(name: str):
-    torch = pytest.importorskip("torch")
+def test_results_that_a_gradient_reads_may_not(torch, name: str):
     with pytest.raises(GradientError, match="modified by an in-place operation: a result"):
         gradients(graphc, written(graphc, lambda t, x, y: getattr(t, name)(x)))
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         gradients(torch, written(torch, lambda t, x, y: getattr(t, name)(x)))
 
 
-def test_a_quotient_that_is_computed_again_has_higher_derivatives():
-    torch = pytest.importorskip("torch")
+def test_a_quotient_that_is_computed_again_has_higher_derivatives(torch):
     found = []
     for library in (graphc, torch):
         a, b = (library.tensor(v, dtype=library.float64, requires_grad=True) for v in (LEFT, RIGHT))
@@ -109,9 +106,8 @@ def test_a_quotient_that_is_computed_again_has_higher_derivatives():
 @pytest.mark.parametrize("part", [False, True], ids=["whole", "part"])
 @pytest.mark.parametrize("name", IN_PLACE)
 def test_the_operand_of_an_operation_in_place_gets_the_gradient_at_what_was_there_before(
-    name: str, part: bool, compiled: bool
+    torch, name: str, part: bool, compiled: bool
 ):
-    torch = pytest.importorskip("torch")
 
     def function(x: Any, y: Any) -> Any:
         content = x.detach() * 2

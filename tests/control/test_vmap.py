@@ -231,9 +231,7 @@ def test_what_is_wrong_is_said():
         graphc.vmap(lambda x: x if x.sum() > 0 else -x)(x)
 
 
-@pytest.mark.torch
-def test_the_same_as_pytorch():
-    torch = pytest.importorskip("torch")
+def test_the_same_as_pytorch(torch):
 
     def run(library, functional):
         x, w, y = (library.from_numpy(a.copy()) for a in (X, W, Y))

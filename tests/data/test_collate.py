@@ -72,9 +72,7 @@ def test_single_samples_keep_their_form():
     assert sample["c"] == Pair(1.0, 2)
 
 
-@pytest.mark.torch
-def test_types_are_those_of_pytorch():
-    torch = pytest.importorskip("torch")
+def test_types_are_those_of_pytorch(torch):
     theirs = pytest.importorskip("torch.utils.data").default_collate
 
     batch = [(1, 0.5, True, "a", np.float32(2), {"k": [1, 2]}), (2, 1.5, False, "b", np.float32(3), {"k": [3, 4]})]

@@ -36,10 +36,8 @@ def single(array) -> gc.Tensor:
     return gc.tensor(array, dtype=gc.float32)
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("name", CASES)
-def test_moments_densities_and_shapes_are_those_of_pytorch(name: str):
-    torch = pytest.importorskip("torch")
+def test_moments_densities_and_shapes_are_those_of_pytorch(torch, name: str):
     theirs = importlib.import_module("torch.distributions")
     mine, other = CASES[name](D, gc.tensor), CASES[name](theirs, torch.tensor)
     torch.manual_seed(1)
@@ -59,10 +57,8 @@ def test_moments_densities_and_shapes_are_those_of_pytorch(name: str):
             agree("enumerate_support", mine.enumerate_support(expand), other.enumerate_support(expand))
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("name", CASES)
-def test_gradients_of_densities_are_those_of_pytorch(name: str):
-    torch = pytest.importorskip("torch")
+def test_gradients_of_densities_are_those_of_pytorch(torch, name: str):
     theirs = importlib.import_module("torch.distributions")
     made: tuple[list, list] = ([], [])
 

@@ -40,9 +40,7 @@ def test_moments_of_samples(make):
     np.testing.assert_allclose(drawn.var(0).numpy(), d.variance.numpy(), rtol=0.06)
 
 
-@pytest.mark.torch
-def test_gradients_of_samples_are_near_those_of_pytorch():
-    torch = pytest.importorskip("torch")
+def test_gradients_of_samples_are_near_those_of_pytorch(torch):
     concentration = np.logspace(-2, 4, 300)
     a = gc.tensor(concentration, requires_grad=True)
     gc.manual_seed(3)

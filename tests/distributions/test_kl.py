@@ -51,10 +51,8 @@ PAIRS = {
 }
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("name", PAIRS)
-def test_divergences_and_their_gradients_are_those_of_pytorch(name: str):
-    torch = pytest.importorskip("torch")
+def test_divergences_and_their_gradients_are_those_of_pytorch(torch, name: str):
     theirs = importlib.import_module("torch.distributions")
     made: tuple[list, list] = ([], [])
 

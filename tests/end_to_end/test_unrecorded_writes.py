@@ -128,8 +128,7 @@ def results(library: Any, function: Callable[..., Any], inside: bool, compiled: 
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
 @pytest.mark.parametrize("inside", [False, True], ids=["outside", "inside"])
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_gradients_go_to_what_was_there(name: str, inside: bool, compiled: bool):
-    torch = pytest.importorskip("torch")
+def test_gradients_go_to_what_was_there(torch, name: str, inside: bool, compiled: bool):
     expected = results(torch, PROGRAMS[name], inside, False)
     np.testing.assert_allclose(results(graphc, PROGRAMS[name], inside, compiled), expected, rtol=1e-12)
 
@@ -165,8 +164,7 @@ WRITES = {"clamp": clamp, "data": lambda library, w: w.data.mul_(2.0), "normaliz
 
 @pytest.mark.parametrize("way", ["eager", "compiled", "step"])
 @pytest.mark.parametrize("name", WRITES)
-def test_parameters_that_the_forward_pass_writes_are_trained(name: str, way: str):
-    torch = pytest.importorskip("torch")
+def test_parameters_that_the_forward_pass_writes_are_trained(torch, name: str, way: str):
     results = []
     for library in (torch, graphc):
         net = net_of(library, WRITES[name])

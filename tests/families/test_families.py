@@ -11,7 +11,6 @@ import pytest
 import graphc
 from tests.families import sequence_models, vision_models
 
-pytestmark = pytest.mark.torch
 TOLERANCE = 1e-4
 
 

@@ -60,9 +60,7 @@ def test_what_is_wrong_is_said():
         functional.jacobian(product, (x, 1.0))
 
 
-@pytest.mark.torch
-def test_the_same_as_pytorch():
-    torch = pytest.importorskip("torch")
+def test_the_same_as_pytorch(torch):
 
     def run(library, module):
         x, w = library.from_numpy(X.copy()), library.from_numpy(W.copy())

@@ -96,9 +96,7 @@ def test_nothing_has_a_jacobian_without_rows():
     assert graphc.jacrev(lambda x: x[:0])(tensors(X)[0]).shape == (0, 3)
 
 
-@pytest.mark.torch
-def test_the_same_as_pytorch():
-    torch = pytest.importorskip("torch")
+def test_the_same_as_pytorch(torch):
 
     def run(library, functions):
         x, w = library.from_numpy(X.copy()), library.from_numpy(W.copy())

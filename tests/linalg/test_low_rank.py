@@ -41,9 +41,7 @@ def test_principal_components_are_those_of_rows_without_their_mean():
     np.testing.assert_allclose(gc.pca_lowrank(x, 4, False).S.numpy(), linalg.svdvals(x)[..., :4].numpy(), atol=1e-9)
 
 
-@pytest.mark.torch
-def test_gradients_are_those_of_torch():
-    torch = pytest.importorskip("torch")
+def test_gradients_are_those_of_torch(torch):
     x = (LEFT @ RIGHT)[0]
     mine, theirs = gc.tensor(x, requires_grad=True), torch.tensor(x, requires_grad=True)
     for library, given in ((gc, mine), (torch, theirs)):

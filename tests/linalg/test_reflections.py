@@ -18,22 +18,18 @@ SOME_ZEROS = X * np.array([[1, 1, 0], [0, 1, 0], [0, 1, 0], [0, 0, 0], [0, 0, 0]
 MATRICES = [X, Z, X.swapaxes(1, 2), Z.swapaxes(1, 2), SOME_ZEROS, np.diag([1.0 + 2j, 3.0]), np.eye(3), X[..., :0]]
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("x", MATRICES)
-def test_factors_are_those_of_lapack(x: np.ndarray):
-    torch = pytest.importorskip("torch")
+def test_factors_are_those_of_lapack(torch, x: np.ndarray):
     expected = torch.geqrf(torch.tensor(x))
     for function in (reflections.geqrf, gc.compile(reflections.geqrf)):
         for result, right in zip(function(gc.tensor(x)), expected, strict=True):
             np.testing.assert_allclose(result.numpy(), right.numpy(), atol=1e-13, strict=True)
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("x", [X, Z])
 @pytest.mark.parametrize("left", [True, False])
 @pytest.mark.parametrize("transpose", [True, False])
-def test_whole_products_are_applied(x: np.ndarray, left: bool, transpose: bool):
-    torch = pytest.importorskip("torch")
+def test_whole_products_are_applied(torch, x: np.ndarray, left: bool, transpose: bool):
     other = RANDOM.normal(size=(2, 5, 4) if left else (2, 4, 5)).astype(x.dtype)
     given = [*torch.geqrf(torch.tensor(x)), torch.tensor(other)]
     mine = [gc.tensor(np.array(t.numpy(), order="C"), requires_grad=True) for t in given]

@@ -66,8 +66,7 @@ def test_a_compiled_function_takes_tensors_of_other_libraries():
         assert type(found) is graphc.Tensor and found.tolist() == [2, 2]
 
 
-def test_pytorchs_tensors_are_taken_without_a_copy_and_gradients_are_not_lost():
-    torch = pytest.importorskip("torch")
+def test_pytorchs_tensors_are_taken_without_a_copy_and_gradients_are_not_lost(torch):
     compiled = graphc.compile(lambda x: x.mul_(2))
     assert compiled(torch.ones(2)).tolist() == [2, 2]
     assert graphc.compile(lambda x, y: x + y)(torch.ones(2), graphc.ones(2)).tolist() == [2, 2]
@@ -77,8 +76,7 @@ def test_pytorchs_tensors_are_taken_without_a_copy_and_gradients_are_not_lost():
         compiled(torch.ones(2, dtype=torch.bfloat16))
 
 
-def test_operations_between_libraries_say_how():
-    torch = pytest.importorskip("torch")
+def test_operations_between_libraries_say_how(torch):
     ours, theirs = graphc.ones(2), torch.ones(2)
     for mixed in (lambda: ours + theirs, lambda: theirs + ours, lambda: torch.relu(ours), lambda: theirs @ ours):
         with pytest.raises(UnsupportedError, match=r"got a tensor of graphc[^$]*torch\.from_dlpack"):
@@ -89,8 +87,7 @@ def test_operations_between_libraries_say_how():
         torch.nn.Linear(2, 2)(ours)
 
 
-def test_models_of_pytorch_are_pointed_to_from_torch():
-    torch = pytest.importorskip("torch")
+def test_models_of_pytorch_are_pointed_to_from_torch(torch):
     model = torch.nn.Linear(2, 2)
     program = torch.export.export(model, (torch.ones(1, 2),))
     for take in (graphc.compile, graphc.trace, lambda m: graphc.export(m, graphc.ones(1, 2), path="x.gcm")):
@@ -99,8 +96,7 @@ def test_models_of_pytorch_are_pointed_to_from_torch():
                 take(target)
 
 
-def test_state_of_pytorch_goes_into_a_module_written_here():
-    torch = pytest.importorskip("torch")
+def test_state_of_pytorch_goes_into_a_module_written_here(torch):
     theirs, ours = torch.nn.LSTM(3, 4), graphc.nn.LSTM(3, 4)
     ours.load_state_dict(theirs.state_dict())
     with torch.no_grad():

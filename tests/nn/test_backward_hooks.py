@@ -173,9 +173,7 @@ def test_old_backward_hooks_of_all_modules_find_the_first_tensor():
     assert seen == [([1.0],)]
 
 
-@pytest.mark.torch
-def test_as_torch():
-    torch = pytest.importorskip("torch")
+def test_as_torch(torch):
 
     def run(lib, make, hook_of):
         net = lib.nn.Sequential(lib.nn.Linear(3, 4), lib.nn.ReLU(), lib.nn.Linear(4, 2))

@@ -34,11 +34,9 @@ def gradients(held: list[nn.Parameter]) -> list[np.ndarray]:
     return [p.grad.numpy().copy() for p in held if p.grad is not None]
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("max_norm", [0.5, 100.0])
 @pytest.mark.parametrize("norm_type", [1.0, 2.0, 3.0, math.inf])
-def test_norm_as_torch(max_norm: float, norm_type: float):
-    torch = pytest.importorskip("torch")
+def test_norm_as_torch(torch, max_norm: float, norm_type: float):
     ours = parameters()
     theirs = [torch.nn.Parameter(torch.tensor(p.detach().numpy())) for p in ours]
     for p, q in zip(ours, theirs, strict=True):

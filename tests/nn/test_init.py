@@ -18,7 +18,6 @@ def filled(fill: object, *shape: int, **options: object) -> np.ndarray:
     return tensor.numpy().astype(np.float64)
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize(
     ("name", "param"),
     [
@@ -28,8 +27,7 @@ def filled(fill: object, *shape: int, **options: object) -> np.ndarray:
         ("leaky_relu", 2),
     ],
 )
-def test_gain_as_torch(name: str, param: float | None):
-    torch = pytest.importorskip("torch")
+def test_gain_as_torch(torch, name: str, param: float | None):
     assert init.calculate_gain(name, param) == pytest.approx(torch.nn.init.calculate_gain(name, param))
 
 

@@ -176,9 +176,7 @@ def test_loading_hooks():
         m.load_state_dict({"0.w": graphc.ones(1, 1)})
 
 
-@pytest.mark.torch
-def test_state_goes_to_torch_and_back():
-    torch = pytest.importorskip("torch")
+def test_state_goes_to_torch_and_back(torch):
     ours = net()
     theirs = torch.nn.Sequential(OrderedDict(fc=torch.nn.Linear(2, 3), bn=torch.nn.BatchNorm1d(3)))
     theirs.load_state_dict({k: torch.tensor(v.numpy()) for k, v in ours.state_dict().items()})
@@ -189,8 +187,7 @@ def test_state_goes_to_torch_and_back():
     assert not report.missing_keys and not report.unexpected_keys
 
 
-def test_the_state_of_a_pytorch_module_is_loaded():
-    torch = pytest.importorskip("torch")
+def test_the_state_of_a_pytorch_module_is_loaded(torch):
     theirs, ours = torch.nn.BatchNorm1d(3), nn.BatchNorm1d(3)
     with torch.no_grad():
         theirs.weight.copy_(torch.tensor([1.0, 2.0, 3.0]))
@@ -208,8 +205,7 @@ def test_the_state_of_a_pytorch_module_is_loaded():
     ("dtype", "assign"),
     [(d, a) for d in ("float16", "bfloat16", "float64") for a in (False, True)] + [("int16", False)],
 )
-def test_the_state_of_a_pytorch_module_of_another_type_is_loaded_exactly(dtype: str, assign: bool):
-    torch = pytest.importorskip("torch")
+def test_the_state_of_a_pytorch_module_of_another_type_is_loaded_exactly(torch, dtype: str, assign: bool):
     theirs, ours = torch.nn.BatchNorm1d(3), nn.BatchNorm1d(3)
     values = torch.tensor([2.0, -3.0, 100.0]).to(getattr(torch, dtype))
     state = {**theirs.state_dict(), "weight": values, "running_var": values}

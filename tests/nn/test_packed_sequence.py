@@ -42,12 +42,10 @@ def test_conversions():
     assert packed.double().float().data.dtype is packed.to(graphc.float32).data.dtype is graphc.float32
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
 @pytest.mark.parametrize("options", [{}, {"num_layers": 2, "bidirectional": True}])
 @pytest.mark.parametrize("given", [False, True])
-def test_recurrent_layers_as_torch(kind: str, options: dict[str, Any], given: bool):
-    torch = pytest.importorskip("torch")
+def test_recurrent_layers_as_torch(torch, kind: str, options: dict[str, Any], given: bool):
     theirs = getattr(torch.nn, kind)(3, 4, **options).double()
     ours = getattr(nn, kind)(3, 4, **options).double()
     load(ours, theirs)

@@ -14,7 +14,6 @@ from graphc.optim import Adafactor
 from tests.optim.compare import parameters, steps_agree
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize(
     "options",
     [

@@ -7,7 +7,6 @@ import pytest
 from tests.optim.compare import steps_agree
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize(
     "options",
     [{}, {"lr_decay": 0.1}, {"weight_decay": 0.1, "initial_accumulator_value": 0.5}, {"maximize": True, "eps": 1e-3}],

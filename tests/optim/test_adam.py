@@ -20,20 +20,17 @@ OPTIONS = [
 ]
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("options", OPTIONS)
 @pytest.mark.parametrize("name", ["Adam", "AdamW"])
 def test_as_torch(name: str, options: dict):
     steps_agree(name, steps=8, **options)
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("name", ["Adam", "AdamW"])
 def test_in_single_precision_as_torch(name: str):
     steps_agree(name, dtype="float32", rtol=1e-5, lr=0.01, weight_decay=0.01)
 
 
-@pytest.mark.torch
 def test_changed_learning_rate_as_torch():
     def change(optimizer, step):
         optimizer.param_groups[0]["lr"] = 0.1 / (step + 1)

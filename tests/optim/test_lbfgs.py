@@ -43,7 +43,6 @@ def run(library: Any, steps: int, save: bool = False, **options: Any) -> tuple[l
     return [p.detach().numpy() for p in params], losses, optimizer
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize(
     "options",
     [
@@ -54,8 +53,7 @@ def run(library: Any, steps: int, save: bool = False, **options: Any) -> tuple[l
     ],
 )
 @pytest.mark.parametrize("save", [False, True])
-def test_as_torch(options: dict, save: bool):
-    torch = pytest.importorskip("torch")
+def test_as_torch(torch, options: dict, save: bool):
     ours, losses, mine = run(graphc, 3, save, **options)
     theirs, expected, other = run(torch, 3, save, **options)
     np.testing.assert_allclose(losses, expected, rtol=1e-5, atol=1e-10)

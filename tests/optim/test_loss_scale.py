@@ -78,9 +78,7 @@ def test_one_that_is_not_enabled_does_nothing():
     assert w.tolist() == [0.5, 0.5]
 
 
-@pytest.mark.torch
-def test_states_are_those_of_torch():
-    torch = pytest.importorskip("torch")
+def test_states_are_those_of_torch(torch):
     theirs = torch.amp.GradScaler("cpu", init_scale=512.0, growth_factor=3.0)
     theirs.scale(torch.ones(1))
     _, _, scaler = setting()

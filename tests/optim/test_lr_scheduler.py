@@ -57,10 +57,8 @@ SCHEDULES = [
 ]
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize(("name", "options"), SCHEDULES)
-def test_as_torch(name: str, options: dict):
-    torch = pytest.importorskip("torch")
+def test_as_torch(torch, name: str, options: dict):
     histories = []
     for lib in (graphc, torch):
         optimizer = optimizer_of(lib)
@@ -68,7 +66,6 @@ def test_as_torch(name: str, options: dict):
     np.testing.assert_allclose(histories[0], histories[1], rtol=1e-9, atol=1e-15)
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize(
     "options",
     [
@@ -80,8 +77,7 @@ def test_as_torch(name: str, options: dict):
     ],
 )
 @pytest.mark.parametrize(("name", "more"), [("SGD", {"momentum": 0.9}), ("Adam", {})])
-def test_one_cycle_as_torch(options: dict, name: str, more: dict):
-    torch = pytest.importorskip("torch")
+def test_one_cycle_as_torch(torch, options: dict, name: str, more: dict):
     histories = []
     for lib in (graphc, torch):
         optimizer = optimizer_of(lib, name, **more)
@@ -90,9 +86,7 @@ def test_one_cycle_as_torch(options: dict, name: str, more: dict):
     np.testing.assert_allclose(histories[0], histories[1], rtol=1e-9)
 
 
-@pytest.mark.torch
-def test_warm_up_then_cosine_as_torch():
-    torch = pytest.importorskip("torch")
+def test_warm_up_then_cosine_as_torch(torch):
     histories = []
     for lib in (graphc, torch):
         optimizer = optimizer_of(lib)
@@ -106,9 +100,7 @@ def test_warm_up_then_cosine_as_torch():
     np.testing.assert_allclose(histories[0], histories[1], rtol=1e-9, atol=1e-15)
 
 
-@pytest.mark.torch
-def test_chained_as_torch():
-    torch = pytest.importorskip("torch")
+def test_chained_as_torch(torch):
     histories = []
     for lib in (graphc, torch):
         optimizer = optimizer_of(lib)
@@ -118,7 +110,6 @@ def test_chained_as_torch():
     np.testing.assert_allclose(histories[0], histories[1], rtol=1e-9)
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize(
     "options",
     [
@@ -128,8 +119,7 @@ def test_chained_as_torch():
         {"patience": 1, "threshold": 0.3, "threshold_mode": "abs"},
     ],
 )
-def test_plateau_as_torch(options: dict):
-    torch = pytest.importorskip("torch")
+def test_plateau_as_torch(torch, options: dict):
     metrics = [1.0, 0.9, 0.95, 0.93, 0.92, 0.5, 0.6, 0.7, 0.8, 0.4, 0.39999, 0.41, 0.42, 0.43, 0.44]
     histories = []
     for lib in (graphc, torch):

@@ -33,12 +33,10 @@ def test_singular_values_come_near_one(shape: tuple[int, int]):
     np.testing.assert_allclose(found, (u * s) @ v, rtol=1e-8, atol=1e-10)
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize(
     "options", [{}, {"nesterov": False, "weight_decay": 0.0}, {"lr": 0.1, "adjust_lr_fn": "match_rms_adamw"}]
 )
-def test_as_torch(options: dict):
-    torch = pytest.importorskip("torch")
+def test_as_torch(torch, options: dict):
     ours = [nn.Parameter(graphc.tensor(v)) for v in values(0)]
     theirs = [torch.nn.Parameter(torch.tensor(v)) for v in values(0)]
     mine, other = Muon(ours, **options), torch.optim.Muon(theirs, **options)

@@ -206,9 +206,7 @@ def test_loading_what_does_not_fit_changes_nothing():
     assert optimizer.state[held[0]]["momentum_buffer"].numpy().any()
 
 
-@pytest.mark.torch
-def test_state_of_torch_is_taken():
-    torch = pytest.importorskip("torch")
+def test_state_of_torch_is_taken(torch):
     theirs = [torch.nn.Parameter(torch.tensor(v)) for v in values(0)]
     other = torch.optim.Adam(theirs, lr=0.01)
     for q, g in zip(theirs, values(1), strict=True):
@@ -227,7 +225,6 @@ def test_state_of_torch_is_taken():
         np.testing.assert_allclose(p.detach().numpy(), q.detach().numpy(), rtol=1e-10)
 
 
-@pytest.mark.torch
 def test_several_groups_as_torch():
     def change(optimizer, step):
         if step == 3:
@@ -300,14 +297,12 @@ def test_ways_to_compute_a_step_are_taken(name):
         cls(weight, fast=True)
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
 @pytest.mark.parametrize(
     ("name", "options"),
     [("SGD", {"momentum": 0.9, "weight_decay": 0.1}), ("Adam", {"amsgrad": True}), ("Rprop", {}), ("ASGD", {})],
 )
-def test_complex_parameters_are_updated_as_in_torch(name, options, compiled):
-    torch = pytest.importorskip("torch")
+def test_complex_parameters_are_updated_as_in_torch(torch, name, options, compiled):
     random = np.random.default_rng(0)
     weight, x = (random.standard_normal((*s, 2)).view(complex)[..., 0] for s in ((3, 2), (5, 3)))
 

@@ -10,7 +10,6 @@ from tests.optim.compare import parameters, steps_agree
 OPTIONS = [{}, {"momentum": 0.9}, {"centered": True}, {"momentum": 0.5, "centered": True, "weight_decay": 0.1}]
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("options", [*OPTIONS, {"alpha": 0.5, "eps": 1e-3, "maximize": True}])
 def test_as_torch(options: dict):
     steps_agree("RMSprop", **options)

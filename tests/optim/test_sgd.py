@@ -19,13 +19,11 @@ OPTIONS = [
 ]
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("options", OPTIONS)
 def test_as_torch(options: dict):
     steps_agree("SGD", lr=0.1, **options)
 
 
-@pytest.mark.torch
 def test_in_single_precision_as_torch():
     steps_agree("SGD", dtype="float32", rtol=1e-5, lr=0.1, momentum=0.9, weight_decay=0.01)
 

@@ -36,11 +36,9 @@ def averaged(library: Any, how: str, use_buffers: bool) -> dict[str, np.ndarray]
     return state | {"output": average(library.from_numpy(floats(4, 2))).detach().numpy()}
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("how", ["mean", "swa", "ema", "multi"])
 @pytest.mark.parametrize("use_buffers", [False, True])
-def test_as_torch(how: str, use_buffers: bool):
-    torch = pytest.importorskip("torch")
+def test_as_torch(torch, how: str, use_buffers: bool):
     ours, theirs = averaged(graphc, how, use_buffers), averaged(torch, how, use_buffers)
     assert list(ours) == list(theirs)
     for name, value in theirs.items():
@@ -52,11 +50,9 @@ def test_lists_are_averaged_as_single_tensors():
     assert all(np.array_equal(single[name], several[name]) for name in single)
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("strategy", ["cos", "linear"])
 @pytest.mark.parametrize("epochs", [0, 1, 5])
-def test_rates_as_torch(strategy: str, epochs: int):
-    torch = pytest.importorskip("torch")
+def test_rates_as_torch(torch, strategy: str, epochs: int):
     found = []
     for library in (graphc, torch):
         p = [library.nn.Parameter(library.ones(1)) for _ in range(2)]

@@ -11,11 +11,9 @@ from graphc.signal import windows
 OPTIONS = {"general_cosine": {"a": [0.3, 0.2, 0.5]}, "kaiser": {"beta": 5.0}, "gaussian": {"std": 2.0}}
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("name", windows.__all__)
 @pytest.mark.parametrize("sym", [True, False])
-def test_windows_are_those_of_torch(name: str, sym: bool):
-    torch = pytest.importorskip("torch")
+def test_windows_are_those_of_torch(torch, name: str, sym: bool):
     for length in (0, 1, 2, 7, 8):
         options = OPTIONS.get(name, {}) | {"sym": sym}
         found = getattr(windows, name)(length, dtype=graphc.float64, **options).numpy()
@@ -23,10 +21,8 @@ def test_windows_are_those_of_torch(name: str, sym: bool):
         np.testing.assert_allclose(found, wanted, atol=1e-14, strict=True)
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("length", [1, 6])
-def test_a_window_that_falls_from_another_point(length: int):
-    torch = pytest.importorskip("torch")
+def test_a_window_that_falls_from_another_point(torch, length: int):
     found = windows.exponential(length, center=2.0, tau=3.0, sym=False, dtype=graphc.float64)
     wanted = torch.signal.windows.exponential(length, center=2.0, tau=3.0, sym=False, dtype=torch.float64)
     np.testing.assert_allclose(found.numpy(), wanted.numpy())

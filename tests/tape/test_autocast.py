@@ -89,10 +89,8 @@ def test_a_compiled_step_follows_the_state():
     assert losses[-1] < losses[0] / 2
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
-def test_training_with_a_scaler_as_torch(dtype: str):
-    torch = pytest.importorskip("torch")
+def test_training_with_a_scaler_as_torch(torch, dtype: str):
     torch.manual_seed(0)
     theirs, ours = make(torch), make(gc)
     ours.load_state_dict({k: v.numpy() for k, v in theirs.state_dict().items()})

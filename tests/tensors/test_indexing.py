@@ -337,12 +337,10 @@ WRITES = {
 }
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
 @pytest.mark.parametrize("leaf", [False, True], ids=["constant", "with gradient"])
 @pytest.mark.parametrize("name", WRITES)
-def test_a_write_to_no_elements_counts_for_gradients(name: str, leaf: bool, compiled: bool):
-    torch = pytest.importorskip("torch")
+def test_a_write_to_no_elements_counts_for_gradients(torch, name: str, leaf: bool, compiled: bool):
     results = []
     for library in (torch, graphc):
         x, y = library.arange(5.0), library.ones(5, requires_grad=True)

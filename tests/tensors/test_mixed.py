@@ -35,11 +35,9 @@ CASES: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("dtype", HALVES, ids=str)
 @pytest.mark.parametrize("name", CASES)
-def test_numbers_and_gradients_as_torch(name: str, dtype: gc.dtype):
-    torch = pytest.importorskip("torch")
+def test_numbers_and_gradients_as_torch(torch, name: str, dtype: gc.dtype):
     ours = gc.tensor(X).to(dtype).requires_grad_()
     theirs = torch.tensor(X).to(getattr(torch, dtype.long_name)).requires_grad_()
     result, expected = CASES[name](F, ours), CASES[name](torch.nn.functional, theirs)

@@ -68,10 +68,8 @@ def test_zeta():
     np.testing.assert_array_equal(ends.numpy(), [np.inf, np.nan, np.inf, np.inf, np.nan])
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("name", CASES)
-def test_the_ends_are_those_of_pytorch(name: str):
-    torch = pytest.importorskip("torch")
+def test_the_ends_are_those_of_pytorch(torch, name: str):
     ends = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 0.5])
     want = getattr(torch.special, name)(torch.tensor(ends)).numpy()
     np.testing.assert_allclose(getattr(special, name)(gc.tensor(ends)).numpy(), want, 1e-12)
@@ -86,9 +84,7 @@ def test_gradients(name: str, low: float, high: float):
     assert gc.autograd.gradcheck(getattr(special, name), (x,))
 
 
-@pytest.mark.torch
-def test_two_arguments_are_those_of_pytorch():
-    torch = pytest.importorskip("torch")
+def test_two_arguments_are_those_of_pytorch(torch):
     a, x = RNG.uniform(0.1, 30, (40,)), RNG.uniform(0, 40, (40,))
     for name in ("gammainc", "gammaincc", "xlog1py", "xlogy", "zeta"):
         first = a + 1 if name == "zeta" else a

@@ -45,30 +45,24 @@ PLAIN = [
 ]
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize(("name", "options"), PLAIN)
 @pytest.mark.parametrize("scale", [1.0, 12.0])
-def test_as_torch(name: str, options: dict, scale: float):
-    torch = pytest.importorskip("torch")
+def test_as_torch(torch, name: str, options: dict, scale: float):
     x = floats(4, 6, 2) * scale
     agree(getattr(F, name), getattr(torch.nn.functional, name), x, rtol=1e-7, atol=1e-9, **options)
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize(
     "name", ["relu", "leaky_relu", "elu", "celu", "selu", "relu6", "hardtanh", "hardsigmoid", "hardswish", "softsign"]
 )
-def test_kinks_as_torch(name: str):
-    torch = pytest.importorskip("torch")
+def test_kinks_as_torch(torch, name: str):
     x = np.array([-3.0, -1.0, 0.0, 1.0, 3.0, 6.0])
     # PyTorch has the gradient of hardsigmoid as a 32-bit constant.
     agree(getattr(F, name), getattr(torch.nn.functional, name), x, rtol=1e-7)
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("weights", [1, 3])
-def test_prelu_as_torch(weights: int):
-    torch = pytest.importorskip("torch")
+def test_prelu_as_torch(torch, weights: int):
     agree(F.prelu, torch.nn.functional.prelu, floats(2, 3, 4), floats(weights, seed=1))
 
 

@@ -15,20 +15,16 @@ def qkv(lead: tuple[int, ...] = (2, 3), length: int = 4, source: int = 5, size: 
     return floats(*lead, length, size), floats(*lead, source, size, seed=1), floats(*lead, source, out, seed=2)
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("lead", [(), (2,), (2, 3)])
 @pytest.mark.parametrize("options", [{}, {"is_causal": True}, {"scale": 0.3}])
-def test_as_torch(lead: tuple[int, ...], options: dict):
-    torch = pytest.importorskip("torch")
+def test_as_torch(torch, lead: tuple[int, ...], options: dict):
     theirs = torch.nn.functional.scaled_dot_product_attention
     agree(F.scaled_dot_product_attention, theirs, *qkv(lead), rtol=1e-7, **options)
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("shape", [(4, 5), (2, 1, 4, 5)])
 @pytest.mark.parametrize("kind", ["bool", "float"])
-def test_masks_as_torch(shape: tuple[int, ...], kind: str):
-    torch = pytest.importorskip("torch")
+def test_masks_as_torch(torch, shape: tuple[int, ...], kind: str):
     mask = floats(*shape, seed=3)
     if kind == "bool":
         mask = mask > -0.5
@@ -37,9 +33,7 @@ def test_masks_as_torch(shape: tuple[int, ...], kind: str):
     agree(F.scaled_dot_product_attention, theirs, *qkv(), rtol=1e-7, attn_mask=mask)
 
 
-@pytest.mark.torch
-def test_shared_heads_as_torch():
-    torch = pytest.importorskip("torch")
+def test_shared_heads_as_torch(torch):
     q, k, v = floats(2, 6, 4, 5), floats(2, 2, 3, 5, seed=1), floats(2, 2, 3, 5, seed=2)
     theirs = torch.nn.functional.scaled_dot_product_attention
     agree(F.scaled_dot_product_attention, theirs, q, k, v, rtol=1e-7, enable_gqa=True)

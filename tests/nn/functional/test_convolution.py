@@ -23,16 +23,13 @@ TWO_D = [
 ]
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize(("x", "w", "options"), TWO_D)
 @pytest.mark.parametrize("bias", [True, False])
-def test_conv2d_as_torch(x: tuple[int, ...], w: tuple[int, ...], options: dict, bias: bool):
-    torch = pytest.importorskip("torch")
+def test_conv2d_as_torch(torch, x: tuple[int, ...], w: tuple[int, ...], options: dict, bias: bool):
     arrays = [floats(*x), floats(*w, seed=1), *([floats(w[0], seed=2)] if bias else [])]
     agree(F.conv2d, torch.nn.functional.conv2d, *arrays, **options)
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize(
     ("x", "w", "options"),
     [
@@ -42,12 +39,10 @@ def test_conv2d_as_torch(x: tuple[int, ...], w: tuple[int, ...], options: dict, 
         ((2, 3, 10), (4, 3, 4), {"padding": "same"}),
     ],
 )
-def test_conv1d_as_torch(x: tuple[int, ...], w: tuple[int, ...], options: dict):
-    torch = pytest.importorskip("torch")
+def test_conv1d_as_torch(torch, x: tuple[int, ...], w: tuple[int, ...], options: dict):
     agree(F.conv1d, torch.nn.functional.conv1d, floats(*x), floats(*w, seed=1), floats(w[0], seed=2), **options)
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize(
     ("x", "w", "out", "options"),
     [
@@ -58,8 +53,7 @@ def test_conv1d_as_torch(x: tuple[int, ...], w: tuple[int, ...], options: dict):
         ((3, 4, 5), (3, 4, 3, 3), 4, {}),
     ],
 )
-def test_conv_transpose2d_as_torch(x: tuple[int, ...], w: tuple[int, ...], out: int, options: dict):
-    torch = pytest.importorskip("torch")
+def test_conv_transpose2d_as_torch(torch, x: tuple[int, ...], w: tuple[int, ...], out: int, options: dict):
     agree(
         F.conv_transpose2d,
         torch.nn.functional.conv_transpose2d,
@@ -82,19 +76,15 @@ NOTHING = [
 """Transposed convolutions of which padding leaves nothing."""
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize(("x", "w", "options"), NOTHING)
-def test_conv_transpose2d_of_which_padding_leaves_nothing(x: tuple[int, ...], w: tuple[int, ...], options: dict):
-    torch = pytest.importorskip("torch")
+def test_conv_transpose2d_of_which_padding_leaves_nothing(torch, x: tuple[int, ...], w: tuple[int, ...], options: dict):
     # PyTorch refuses some of them in f64, and takes them in f32.
     arrays = floats(*x, dtype="float32"), floats(*w, dtype="float32")
     for function in (F.conv_transpose2d, graphc.compile(F.conv_transpose2d)):
         agree(function, torch.nn.functional.conv_transpose2d, *arrays, **options)
 
 
-@pytest.mark.torch
-def test_conv_transpose1d_as_torch():
-    torch = pytest.importorskip("torch")
+def test_conv_transpose1d_as_torch(torch):
     arrays = (floats(2, 4, 7), floats(4, 3, 4, seed=1), floats(6, seed=2))
     options = {"stride": 3, "padding": 1, "output_padding": 1, "groups": 2}
     agree(F.conv_transpose1d, torch.nn.functional.conv_transpose1d, *arrays, **options)

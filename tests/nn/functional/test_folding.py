@@ -18,19 +18,15 @@ OPTIONS = [
 ]
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("options", OPTIONS)
 @pytest.mark.parametrize("lead", [(2, 3), (3,)])
-def test_unfold_as_torch(options: dict, lead: tuple[int, ...]):
-    torch = pytest.importorskip("torch")
+def test_unfold_as_torch(torch, options: dict, lead: tuple[int, ...]):
     agree(F.unfold, torch.nn.functional.unfold, floats(*lead, 5, 6), **options)
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("options", OPTIONS)
 @pytest.mark.parametrize("lead", [(2,), ()])
-def test_fold_as_torch(options: dict, lead: tuple[int, ...]):
-    torch = pytest.importorskip("torch")
+def test_fold_as_torch(torch, options: dict, lead: tuple[int, ...]):
     columns = F.unfold(graphc.zeros(1, 3, 5, 6), **options).shape[1:]
     theirs = torch.nn.functional.fold
     agree(F.fold, theirs, floats(*lead, *columns), output_size=(5, 6), **options)

@@ -10,18 +10,14 @@ from graphc.errors import ShapeError
 from tests.nn.compare import agree, floats, tensor
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("lead", [(), (3,), (2, 3), (2, 0)])
 @pytest.mark.parametrize("bias", [True, False])
-def test_linear_as_torch(lead: tuple[int, ...], bias: bool):
-    torch = pytest.importorskip("torch")
+def test_linear_as_torch(torch, lead: tuple[int, ...], bias: bool):
     parameters = (floats(4, 5, seed=1), floats(4, seed=2)) if bias else (floats(4, 5, seed=1),)
     agree(F.linear, torch.nn.functional.linear, floats(*lead, 5), *parameters)
 
 
-@pytest.mark.torch
-def test_linear_with_a_vector_weight_as_torch():
-    torch = pytest.importorskip("torch")
+def test_linear_with_a_vector_weight_as_torch(torch):
     agree(F.linear, torch.nn.functional.linear, floats(2, 3, 5), floats(5, seed=1))
 
 
@@ -36,9 +32,7 @@ def test_linear_names_both_shapes():
     assert "5 features" in str(caught.value)
 
 
-@pytest.mark.torch
-def test_bilinear_as_torch():
-    torch = pytest.importorskip("torch")
+def test_bilinear_as_torch(torch):
     arrays = (floats(2, 3, 4), floats(2, 3, 5, seed=1), floats(6, 4, 5, seed=2), floats(6, seed=3))
     agree(F.bilinear, torch.nn.functional.bilinear, *arrays)
 

@@ -26,28 +26,22 @@ def loss(library: Any, *rest: Any, **options: Any) -> Any:
     return run
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
 @pytest.mark.parametrize("lengths", [([6, 5, 6], [3, 2, 0]), ([6, 6, 4], [3, 3, 1])])
-def test_as_torch(reduction: str, lengths: Any):
-    torch = pytest.importorskip("torch")
+def test_as_torch(torch, reduction: str, lengths: Any):
     for blank, targets in ((0, TARGETS), (4, TARGETS % 4)):
         made = [loss(t, *lengths, blank=blank, reduction=reduction) for t in (graphc, torch)]
         agree(*made, LOGITS, targets)
 
 
-@pytest.mark.torch
-def test_other_forms_of_arguments_as_torch():
-    torch = pytest.importorskip("torch")
+def test_other_forms_of_arguments_as_torch(torch):
     agree(loss(graphc), loss(torch), LOGITS, TARGETS, np.array([6, 5, 6]), np.array([3, 2, 1]))
     joined = np.array([1, 2, 2, 3, 1, 4])
     agree(loss(graphc, (6, 6, 6), (3, 2, 1)), loss(torch, (6, 6, 6), (3, 2, 1)), LOGITS, joined)
     agree(loss(graphc), loss(torch), LOGITS[:, 0], TARGETS[0], np.array(6), np.array(3))
 
 
-@pytest.mark.torch
-def test_impossible_targets_as_torch():
-    torch = pytest.importorskip("torch")
+def test_impossible_targets_as_torch(torch):
     lengths = ([2, 6, 3], [3, 3, 3])
     options = {"reduction": "none", "zero_infinity": True}
     agree(loss(graphc, *lengths, **options), loss(torch, *lengths, **options), LOGITS, TARGETS)

@@ -31,29 +31,23 @@ def losses(library, target, **options):
     return [t.detach().numpy() for t in (loss, *library.autograd.grad(loss, (x, w, b), weights))]
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
 @pytest.mark.parametrize("options", [{}, {"ignore_index": 2}, {"label_smoothing": 0.1}])
 @pytest.mark.parametrize("rows", [None, 3])
-def test_class_numbers_as_torch(reduction: str, options: dict, rows: int | None):
-    torch = pytest.importorskip("torch")
+def test_class_numbers_as_torch(torch, reduction: str, options: dict, rows: int | None):
     expected = losses(torch, TARGET, reduction=reduction, **options)
     parts = None if rows is None else Options(batch_chunk_size=rows)
     for a, b in zip(losses(gc, TARGET, reduction=reduction, options=parts, **options), expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.torch
-def test_probabilities_as_torch():
-    torch = pytest.importorskip("torch")
+def test_probabilities_as_torch(torch):
     shares = np.abs(RANDOM.normal(size=(7, 5)))
     for a, b in zip(losses(gc, shares, options=Options()), losses(torch, shares), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.torch
-def test_weights_with_further_dimensions_and_inputs_without_a_batch():
-    torch = pytest.importorskip("torch")
+def test_weights_with_further_dimensions_and_inputs_without_a_batch(torch):
     wide, bias = RANDOM.normal(size=(5, 2, 4, 3)), RANDOM.normal(size=(5, 2, 4))
     targets = RANDOM.integers(0, 5, (7, 2, 4))
     result, expected = (
@@ -88,11 +82,9 @@ def test_rows_are_chosen_by_shapes():
     assert Options(batch_chunk_size=5).rows(1024, 64, 6400) == 5
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("out_features", [(), (2, 3)])
 @pytest.mark.parametrize("bias", [True, False])
-def test_a_layer_has_the_names_of_torch(out_features: tuple[int, ...], bias: bool):
-    torch = pytest.importorskip("torch")
+def test_a_layer_has_the_names_of_torch(torch, out_features: tuple[int, ...], bias: bool):
     theirs = torch.nn.LinearCrossEntropyLoss(3, 5, out_features=out_features, bias=bias).double()
     ours = nn.LinearCrossEntropyLoss(3, 5, out_features=out_features, bias=bias).double()
     ours.load_state_dict(theirs.state_dict())

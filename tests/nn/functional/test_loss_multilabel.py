@@ -13,29 +13,23 @@ from tests.nn.compare import agree, classes, floats, positive
 LABELS = np.array([[2, 0, -1, 3], [1, -1, 2, 0], [-1, 0, 1, 2]])
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("options", [{}, {"p": 2, "margin": 0.5}, {"weight": positive(4)}, {"reduction": "none"}])
-def test_multi_margin_as_torch(options: dict):
-    torch = pytest.importorskip("torch")
+def test_multi_margin_as_torch(torch, options: dict):
     theirs = torch.nn.functional.multi_margin_loss
     agree(F.multi_margin_loss, theirs, floats(3, 4), classes(4, 3), **options)
     if "weight" not in options:
         agree(F.multi_margin_loss, theirs, floats(4), np.array(2), **options)
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("reduction", ["none", "sum", "mean"])
-def test_multilabel_margin_as_torch(reduction: str):
-    torch = pytest.importorskip("torch")
+def test_multilabel_margin_as_torch(torch, reduction: str):
     theirs = torch.nn.functional.multilabel_margin_loss
     agree(F.multilabel_margin_loss, theirs, floats(3, 4), LABELS, reduction=reduction)
     agree(F.multilabel_margin_loss, theirs, floats(4), LABELS[0], reduction=reduction)
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("options", [{}, {"weight": positive(4)}, {"reduction": "none"}])
-def test_multilabel_soft_margin_as_torch(options: dict):
-    torch = pytest.importorskip("torch")
+def test_multilabel_soft_margin_as_torch(torch, options: dict):
     truth = (floats(3, 4, seed=1) > 0).astype(np.float64)
     theirs = torch.nn.functional.multilabel_soft_margin_loss
     agree(
@@ -46,10 +40,8 @@ def test_multilabel_soft_margin_as_torch(options: dict):
     )
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("options", [{}, {"margin": 0.2, "swap": True}, {"reduction": "none"}])
-def test_triplets_as_torch(options: dict):
-    torch = pytest.importorskip("torch")
+def test_triplets_as_torch(torch, options: dict):
     triplet = [floats(4, 3, seed=i) for i in range(3)]
     theirs = torch.nn.functional.triplet_margin_with_distance_loss
     agree(F.triplet_margin_with_distance_loss, theirs, *triplet, rtol=1e-6, **options)

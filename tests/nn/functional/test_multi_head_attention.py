@@ -38,7 +38,6 @@ def call(library: Any, options: dict[str, Any]) -> Any:
     return run
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize(
     "options",
     [
@@ -50,14 +49,11 @@ def call(library: Any, options: dict[str, Any]) -> Any:
         {"static_k": floats(6, 5, 2, seed=14), "static_v": floats(6, 5, 2, seed=15), "bias_k": None, "bias_v": None},
     ],
 )
-def test_as_torch(options: dict[str, Any]):
-    torch = pytest.importorskip("torch")
+def test_as_torch(torch, options: dict[str, Any]):
     agree(call(graphc, options), call(torch, options), *QKV, *PARAMETERS.values())
 
 
-@pytest.mark.torch
-def test_without_a_batch_as_torch():
-    torch = pytest.importorskip("torch")
+def test_without_a_batch_as_torch(torch):
     agree(call(graphc, {}), call(torch, {}), *(x[:, 0] for x in QKV), *PARAMETERS.values())
 
 
@@ -83,7 +79,6 @@ def test_wrong_uses():
         )
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("need_weights", [True, False])
 def test_a_query_without_keys_gives_zeros_unless_the_weights_are_shown(need_weights: bool):
     weights = {"in_proj_weight": floats(18, 6), "out_proj_weight": floats(6, 6, seed=4)}

@@ -11,12 +11,10 @@ from graphc.errors import AttributeValueError, ShapeError
 from tests.nn.compare import agree, floats, positive, same, tensor
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("shape", [(4, 3), (4, 3, 5), (2, 3, 4, 5)])
 @pytest.mark.parametrize("affine", [True, False])
 @pytest.mark.parametrize("training", [True, False])
-def test_batch_norm_as_torch(shape: tuple[int, ...], affine: bool, training: bool):
-    torch = pytest.importorskip("torch")
+def test_batch_norm_as_torch(torch, shape: tuple[int, ...], affine: bool, training: bool):
     x, parameters = floats(*shape), ([floats(3, seed=1), floats(3, seed=2)] if affine else [])
     mean, var = floats(3, seed=3), positive(3)
     ours, theirs = [tensor(mean), tensor(var)], [torch.tensor(mean), torch.tensor(var)]
@@ -56,11 +54,9 @@ def test_batch_norm_errors():
         F.batch_norm(graphc.zeros(3), None, None, training=True)
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("shape", [(5,), (4, 5), (3, 4, 5)])
 @pytest.mark.parametrize("parameters", [0, 1, 2])
-def test_layer_norm_as_torch(shape: tuple[int, ...], parameters: int):
-    torch = pytest.importorskip("torch")
+def test_layer_norm_as_torch(torch, shape: tuple[int, ...], parameters: int):
     arrays = [floats(*shape, seed=i) for i in range(1, 1 + parameters)]
     agree(
         lambda x, *p: F.layer_norm(x, shape, *p),
@@ -78,11 +74,9 @@ def test_layer_norm_errors():
         F.layer_norm(graphc.zeros(2, 3), (3,), graphc.zeros(2))
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("eps", [None, 1e-3])
 @pytest.mark.parametrize("shape", [(5,), (4, 5)])
-def test_rms_norm_as_torch(shape: tuple[int, ...], eps: float | None):
-    torch = pytest.importorskip("torch")
+def test_rms_norm_as_torch(torch, shape: tuple[int, ...], eps: float | None):
     agree(
         lambda x, w: F.rms_norm(x, shape, w, eps),
         lambda x, w: torch.nn.functional.rms_norm(x, shape, w, eps),
@@ -92,13 +86,11 @@ def test_rms_norm_as_torch(shape: tuple[int, ...], eps: float | None):
     )
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize(
     ("groups", "shape"),
     [(1, (3, 6)), (2, (3, 6)), *[(g, s) for g in (1, 2, 6) for s in ((3, 6, 5), (2, 6, 4, 5))]],
 )
-def test_group_norm_as_torch(groups: int, shape: tuple[int, ...]):
-    torch = pytest.importorskip("torch")
+def test_group_norm_as_torch(torch, groups: int, shape: tuple[int, ...]):
     agree(
         lambda x, *p: F.group_norm(x, groups, *p),
         lambda x, *p: torch.nn.functional.group_norm(x, groups, *p),
@@ -114,10 +106,8 @@ def test_group_norm_needs_whole_groups():
         F.group_norm(graphc.zeros(2, 6, 3), 4)
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("use_input_stats", [True, False])
-def test_instance_norm_as_torch(use_input_stats: bool):
-    torch = pytest.importorskip("torch")
+def test_instance_norm_as_torch(torch, use_input_stats: bool):
     mean, var = floats(3, seed=3), positive(3)
     ours, theirs = [tensor(mean), tensor(var)], [torch.tensor(mean), torch.tensor(var)]
     agree(

@@ -13,12 +13,10 @@ from tests.nn.compare import agree, floats, tensor
 IDENTITY = np.array([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]])
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("mode", ["bilinear", "nearest"])
 @pytest.mark.parametrize("padding_mode", ["zeros", "border", "reflection"])
 @pytest.mark.parametrize("align_corners", [False, True])
-def test_grid_sample_as_torch(mode: str, padding_mode: str, align_corners: bool):
-    torch = pytest.importorskip("torch")
+def test_grid_sample_as_torch(torch, mode: str, padding_mode: str, align_corners: bool):
     options = {"mode": mode, "padding_mode": padding_mode, "align_corners": align_corners}
     theirs, grid = torch.nn.functional.grid_sample, floats(2, 3, 6, 2, seed=1)
     if mode == "bilinear":
@@ -27,11 +25,9 @@ def test_grid_sample_as_torch(mode: str, padding_mode: str, align_corners: bool)
         agree(F.grid_sample, theirs, floats(2, 3, 4, 5), rtol=1e-8, grid=grid, **options)
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("size", [(2, 1, 3, 4), (2, 1, 1, 2)])
 @pytest.mark.parametrize("align_corners", [False, True])
-def test_affine_grid_as_torch(size: tuple[int, ...], align_corners: bool):
-    torch = pytest.importorskip("torch")
+def test_affine_grid_as_torch(torch, size: tuple[int, ...], align_corners: bool):
     theirs = torch.nn.functional.affine_grid
     agree(
         lambda t: F.affine_grid(t, size, align_corners),

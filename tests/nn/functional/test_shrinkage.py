@@ -11,7 +11,6 @@ from graphc.errors import AttributeValueError
 from tests.nn.compare import agree, floats, tensor
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize(
     ("name", "options"),
     [
@@ -25,8 +24,7 @@ from tests.nn.compare import agree, floats, tensor
         ("rrelu", {"lower": 0.1, "upper": 0.2}),
     ],
 )
-def test_as_torch(name: str, options: dict):
-    torch = pytest.importorskip("torch")
+def test_as_torch(torch, name: str, options: dict):
     agree(getattr(F, name), getattr(torch.nn.functional, name), floats(4, 5), **options)
 
 

@@ -11,11 +11,9 @@ from graphc.errors import AttributeValueError, DTypeError, IndexRangeError
 from tests.nn.compare import agree, classes, floats, tensor
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("shape", [(), (3,), (2, 5)])
 @pytest.mark.parametrize("padding_idx", [None, 2, -1])
-def test_embedding_as_torch(shape: tuple[int, ...], padding_idx: int | None):
-    torch = pytest.importorskip("torch")
+def test_embedding_as_torch(torch, shape: tuple[int, ...], padding_idx: int | None):
     ids = classes(4, *shape)
     agree(
         lambda w: F.embedding(tensor(np.asarray(ids)), w, padding_idx=padding_idx),
@@ -30,9 +28,7 @@ def test_repeated_rows_add_their_gradients():
     np.testing.assert_array_equal(weight.grad.numpy(), [[0, 0], [2, 2], [1, 1]])
 
 
-@pytest.mark.torch
-def test_max_norm_as_torch():
-    torch = pytest.importorskip("torch")
+def test_max_norm_as_torch(torch):
     array, ids = floats(5, 3) * 3, np.array([0, 2, 2, 4])
     ours, theirs = tensor(array), torch.tensor(array)
     mine = F.embedding(tensor(ids), ours, max_norm=1.0)
@@ -52,10 +48,8 @@ def test_embedding_errors():
         F.embedding(graphc.tensor([0]), weight, padding_idx=3)
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("num_classes", [-1, 5, 7])
-def test_one_hot_as_torch(num_classes: int):
-    torch = pytest.importorskip("torch")
+def test_one_hot_as_torch(torch, num_classes: int):
     agree(F.one_hot, torch.nn.functional.one_hot, classes(5, 2, 30), num_classes=num_classes)
 
 

@@ -26,38 +26,30 @@ def there_and_back(library: Any, rank: int, output_size: Any = None) -> Any:
     return run
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("rank", [1, 2, 3])
 @pytest.mark.parametrize("batch", [True, False])
-def test_unpooling_as_torch(rank: int, batch: bool):
-    torch = pytest.importorskip("torch")
+def test_unpooling_as_torch(torch, rank: int, batch: bool):
     x = floats(*SHAPES[rank])
     x = x if batch else x[0]
     size = x.shape[-rank:]
     agree(there_and_back(graphc, rank, size), there_and_back(torch, rank, size), x)
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize(
     "options", [{"kernel_size": 3, "stride": 1, "padding": 1}, {"kernel_size": (2, 3, 1), "dilation": 2}]
 )
-def test_positions_of_volumes_as_torch(options: dict):
-    torch = pytest.importorskip("torch")
+def test_positions_of_volumes_as_torch(torch, options: dict):
     for x in (floats(1, 2, 4, 6, 5), np.round(floats(2, 4, 6, 5))):
         agree(F.max_pool3d, torch.nn.functional.max_pool3d, x, return_indices=True, **options)
 
 
-@pytest.mark.torch
-def test_divisor_of_volumes_as_torch():
-    torch = pytest.importorskip("torch")
+def test_divisor_of_volumes_as_torch(torch):
     agree(F.avg_pool3d, torch.nn.functional.avg_pool3d, floats(1, 2, 4, 6, 5), kernel_size=2, divisor_override=3)
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("rank", [2, 3])
 @pytest.mark.parametrize("options", [{"output_size": 3}, {"output_ratio": 0.5}, {"output_size": (2, 1, 3)}])
-def test_random_places_as_torch(rank: int, options: dict):
-    torch = pytest.importorskip("torch")
+def test_random_places_as_torch(torch, rank: int, options: dict):
     if "output_ratio" in options:
         options = {"output_ratio": (0.5,) * rank}
     elif options["output_size"] != 3:

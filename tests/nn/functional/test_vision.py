@@ -11,21 +11,17 @@ from graphc.errors import AttributeValueError, ShapeError
 from tests.nn.compare import agree, floats, tensor
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("pad", [(1, 2), (0, 3, 2, 1), (-1, 2), (1, -2, -1, 0), (1, 1, 1, 1, 1, 1)])
 @pytest.mark.parametrize("value", [None, 2.5])
-def test_constant_padding_as_torch(pad: tuple[int, ...], value: float | None):
-    torch = pytest.importorskip("torch")
+def test_constant_padding_as_torch(torch, pad: tuple[int, ...], value: float | None):
     agree(F.pad, torch.nn.functional.pad, floats(2, 3, 4, 5), pad=pad, value=value)
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("mode", ["reflect", "replicate", "circular"])
 @pytest.mark.parametrize(
     ("shape", "pad"), [((2, 3, 6), (2, 1)), ((2, 3, 5, 6), (3, 0, 2, 4)), ((3, 5, 6), (1, 2, 3, 1))]
 )
-def test_other_padding_as_torch(mode: str, shape: tuple[int, ...], pad: tuple[int, ...]):
-    torch = pytest.importorskip("torch")
+def test_other_padding_as_torch(torch, mode: str, shape: tuple[int, ...], pad: tuple[int, ...]):
     agree(F.pad, torch.nn.functional.pad, floats(*shape), pad=pad, mode=mode)
 
 
@@ -53,21 +49,17 @@ def test_padding_errors(pad: tuple[int, ...], options: dict, error: type, messag
 SIZES = [{"size": 9}, {"size": 3}, {"scale_factor": 2}, {"scale_factor": 1.5}, {"scale_factor": 0.6}]
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("options", SIZES)
 @pytest.mark.parametrize("mode", ["nearest", "nearest-exact"])
 @pytest.mark.parametrize("spatial", [(7,), (5, 7)])
-def test_nearest_as_torch(options: dict, mode: str, spatial: tuple[int, ...]):
-    torch = pytest.importorskip("torch")
+def test_nearest_as_torch(torch, options: dict, mode: str, spatial: tuple[int, ...]):
     agree(F.interpolate, torch.nn.functional.interpolate, floats(2, 3, *spatial), mode=mode, **options)
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("options", [*SIZES, {"size": 1}, {"scale_factor": 1.5, "recompute_scale_factor": True}])
 @pytest.mark.parametrize("align_corners", [True, False])
 @pytest.mark.parametrize(("mode", "spatial"), [("linear", (7,)), ("bilinear", (5, 7))])
-def test_linear_as_torch(options: dict, align_corners: bool, mode: str, spatial: tuple[int, ...]):
-    torch = pytest.importorskip("torch")
+def test_linear_as_torch(torch, options: dict, align_corners: bool, mode: str, spatial: tuple[int, ...]):
     options = options | {"mode": mode, "align_corners": align_corners}
     agree(F.interpolate, torch.nn.functional.interpolate, floats(2, 3, *spatial), rtol=1e-7, **options)
 
@@ -87,9 +79,7 @@ def test_interpolate_errors(options: dict, message: str):
         F.interpolate(tensor(floats(1, 1, 4, 4)), **options)
 
 
-@pytest.mark.torch
-def test_shuffles_as_torch():
-    torch = pytest.importorskip("torch")
+def test_shuffles_as_torch(torch):
     theirs = torch.nn.functional
     agree(F.pixel_shuffle, theirs.pixel_shuffle, floats(2, 12, 3, 4), upscale_factor=2)
     agree(F.pixel_unshuffle, theirs.pixel_unshuffle, floats(2, 3, 6, 4), downscale_factor=2)

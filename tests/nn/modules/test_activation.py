@@ -41,10 +41,8 @@ LAYERS = [
 ]
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize(("name", "options", "text"), LAYERS)
-def test_as_torch(name: str, options: dict, text: str):
-    torch = pytest.importorskip("torch")
+def test_as_torch(torch, name: str, options: dict, text: str):
     ours, theirs = getattr(nn, name)(**options), getattr(torch.nn, name)(**options)
     modules_agree(ours, theirs, floats(2, 6, 3, 4) * 2, rtol=1e-7)
 

@@ -13,18 +13,14 @@ from tests.nn.compare import classes, floats, load, modules_agree, same, tensor
 X, Y = floats(7, 8), np.array([0, 3, 4, 9, 10, 19, 5])
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("head_bias", [False, True])
-def test_as_torch(head_bias: bool):
-    torch = pytest.importorskip("torch")
+def test_as_torch(torch, head_bias: bool):
     ours, theirs = (t.nn.AdaptiveLogSoftmaxWithLoss(8, 20, [4, 10], 2.0, head_bias) for t in (graphc, torch))
     modules_agree(ours, theirs, X, Y)
     modules_agree(ours, theirs, X[3], Y[3])
 
 
-@pytest.mark.torch
-def test_all_probabilities_as_torch():
-    torch = pytest.importorskip("torch")
+def test_all_probabilities_as_torch(torch):
     ours, theirs = (t.nn.AdaptiveLogSoftmaxWithLoss(8, 20, [4, 10, 15], 2.0).double() for t in (graphc, torch))
     load(ours, theirs)
     same(ours.log_prob(tensor(X)), theirs.log_prob(torch.tensor(X)))

@@ -14,7 +14,6 @@ QKV = (floats(4, 2, 6), floats(5, 2, 6, seed=1), floats(5, 2, 6, seed=2))
 HIDDEN = np.array([[False, True, False, False, True], [False] * 5])
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize(
     ("options", "call"),
     [
@@ -26,8 +25,7 @@ HIDDEN = np.array([[False, True, False, False, True], [False] * 5])
         ({}, {"need_weights": False}),
     ],
 )
-def test_as_torch(options: dict, call: dict):
-    torch = pytest.importorskip("torch")
+def test_as_torch(torch, options: dict, call: dict):
     ours, theirs = nn.MultiheadAttention(6, 3, **options), torch.nn.MultiheadAttention(6, 3, **options)
     if call.get("need_weights") is False:
         modules_agree(First(ours), FirstOf(torch)(theirs), *QKV, rtol=1e-7, **call)
@@ -62,10 +60,8 @@ def FirstOf(torch):
     return TorchFirst
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("batch_first", [False, True])
-def test_other_sizes_and_layouts_as_torch(batch_first: bool):
-    torch = pytest.importorskip("torch")
+def test_other_sizes_and_layouts_as_torch(torch, batch_first: bool):
     options = {"kdim": 3, "vdim": 5, "batch_first": batch_first}
     ours, theirs = nn.MultiheadAttention(6, 2, **options), torch.nn.MultiheadAttention(6, 2, **options)
     lead = ((2, 4), (2, 5)) if batch_first else ((4, 2), (5, 2))

@@ -22,38 +22,30 @@ OPTIONS = [
 ]
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("options", OPTIONS)
 @pytest.mark.parametrize("lead", [(2,), ()])
-def test_conv2d_as_torch(options: dict, lead: tuple[int, ...]):
-    torch = pytest.importorskip("torch")
+def test_conv2d_as_torch(torch, options: dict, lead: tuple[int, ...]):
     args = (4, 6, (3, 2))
     modules_agree(nn.Conv2d(*args, **options), torch.nn.Conv2d(*args, **options), floats(*lead, 4, 8, 7))
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("options", OPTIONS)
-def test_conv1d_as_torch(options: dict):
-    torch = pytest.importorskip("torch")
+def test_conv1d_as_torch(torch, options: dict):
     modules_agree(nn.Conv1d(4, 6, 3, **options), torch.nn.Conv1d(4, 6, 3, **options), floats(2, 4, 9))
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize(
     "options",
     [{}, {"stride": 2, "padding": 1, "output_padding": 1}, {"groups": 2, "dilation": 2}, {"bias": False, "stride": 3}],
 )
-def test_transposed_as_torch(options: dict):
-    torch = pytest.importorskip("torch")
+def test_transposed_as_torch(torch, options: dict):
     theirs = torch.nn
     x = floats(2, 4, 5, 6)
     modules_agree(nn.ConvTranspose2d(4, 6, 3, **options), theirs.ConvTranspose2d(4, 6, 3, **options), x)
     modules_agree(nn.ConvTranspose1d(4, 6, 3, **options), theirs.ConvTranspose1d(4, 6, 3, **options), x[:, :, 0])
 
 
-@pytest.mark.torch
-def test_output_size_as_torch():
-    torch = pytest.importorskip("torch")
+def test_output_size_as_torch(torch):
     options = {"stride": 2, "padding": 1}
     ours, theirs = nn.ConvTranspose2d(4, 6, 3, **options), torch.nn.ConvTranspose2d(4, 6, 3, **options)
     modules_agree(ours, theirs, floats(2, 4, 5, 6), output_size=(10, 11))

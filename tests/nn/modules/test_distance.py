@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from graphc import nn
 from tests.nn.compare import floats, modules_agree
 
 
-@pytest.mark.torch
-def test_as_torch():
-    torch = pytest.importorskip("torch")
+def test_as_torch(torch):
     pair = (floats(4, 5), floats(4, 5, seed=1))
     for options in ({}, {"dim": 0}):
         modules_agree(nn.CosineSimilarity(**options), torch.nn.CosineSimilarity(**options), *pair)

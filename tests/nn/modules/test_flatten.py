@@ -9,17 +9,13 @@ from graphc import nn
 from tests.nn.compare import floats, modules_agree
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("args", [(), (0,), (1, 2), (2, -1)])
-def test_flatten_as_torch(args: tuple[int, ...]):
-    torch = pytest.importorskip("torch")
+def test_flatten_as_torch(torch, args: tuple[int, ...]):
     modules_agree(nn.Flatten(*args), torch.nn.Flatten(*args), floats(2, 3, 4, 5))
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("sizes", [(2, 6), (3, -1), (2, 2, 3)])
-def test_unflatten_as_torch(sizes: tuple[int, ...]):
-    torch = pytest.importorskip("torch")
+def test_unflatten_as_torch(torch, sizes: tuple[int, ...]):
     modules_agree(nn.Unflatten(1, sizes), torch.nn.Unflatten(1, sizes), floats(2, 12, 3))
 
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from graphc import nn
 from tests.nn.compare import floats, modules_agree
 
 
-@pytest.mark.torch
-def test_as_torch():
-    torch = pytest.importorskip("torch")
+def test_as_torch(torch):
     options = {"kernel_size": (2, 3), "dilation": 1, "padding": 1, "stride": 2}
     modules_agree(nn.Unfold(**options), torch.nn.Unfold(**options), floats(2, 3, 5, 6))
     modules_agree(nn.Fold((5, 6), **options), torch.nn.Fold((5, 6), **options), floats(2, 18, 9))

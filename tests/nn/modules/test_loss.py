@@ -21,25 +21,19 @@ PAIRS = [
 ]
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize(("name", "options"), PAIRS)
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
-def test_pairs_as_torch(name: str, options: dict, reduction: str):
-    torch = pytest.importorskip("torch")
+def test_pairs_as_torch(torch, name: str, options: dict, reduction: str):
     ours, theirs = (getattr(m, name)(reduction=reduction, **options) for m in (nn, torch.nn))
     agree(ours, theirs, positive(4, 3), positive(4, 3, seed=1))
 
 
-@pytest.mark.torch
-def test_batch_mean_as_torch():
-    torch = pytest.importorskip("torch")
+def test_batch_mean_as_torch(torch):
     agree(nn.KLDivLoss(reduction="batchmean"), torch.nn.KLDivLoss(reduction="batchmean"), floats(4, 3), positive(4, 3))
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("options", [{}, {"ignore_index": 1}, {"label_smoothing": 0.1}, {"weight": positive(5)}])
-def test_cross_entropy_as_torch(options: dict):
-    torch = pytest.importorskip("torch")
+def test_cross_entropy_as_torch(torch, options: dict):
     target = np.asarray(classes(5, 6))
     mine = {k: tensor(v) if isinstance(v, np.ndarray) else v for k, v in options.items()}
     other = {k: torch.tensor(v) if isinstance(v, np.ndarray) else v for k, v in options.items()}
@@ -48,9 +42,7 @@ def test_cross_entropy_as_torch(options: dict):
         agree(nn.NLLLoss(**mine), torch.nn.NLLLoss(**other), floats(6, 5), target)
 
 
-@pytest.mark.torch
-def test_others_as_torch():
-    torch = pytest.importorskip("torch")
+def test_others_as_torch(torch):
     x, y, z = (floats(4, 3, seed=i) for i in range(3))
     signs = np.sign(z)
     agree(nn.GaussianNLLLoss(full=True), torch.nn.GaussianNLLLoss(full=True), x, y, positive(4, 3))
@@ -61,9 +53,7 @@ def test_others_as_torch():
     agree(nn.TripletMarginLoss(swap=True), torch.nn.TripletMarginLoss(swap=True), x, y, z)
 
 
-@pytest.mark.torch
-def test_pos_weight_as_torch():
-    torch = pytest.importorskip("torch")
+def test_pos_weight_as_torch(torch):
     weight = positive(3) * 5
     ours = nn.BCEWithLogitsLoss(pos_weight=tensor(weight))
     agree(ours, torch.nn.BCEWithLogitsLoss(pos_weight=torch.tensor(weight)), floats(4, 3), positive(4, 3))

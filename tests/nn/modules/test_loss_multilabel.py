@@ -16,7 +16,6 @@ SIGNS = np.sign(floats(3, 4, seed=1))
 LABELS = np.array([[2, 0, -1, 3], [1, -1, 2, 0], [-1, 0, 1, 2]])
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize(
     ("name", "options", "arrays"),
     [
@@ -29,8 +28,7 @@ LABELS = np.array([[2, 0, -1, 3], [1, -1, 2, 0], [-1, 0, 1, 2]])
         ("TripletMarginWithDistanceLoss", {"margin": 0.3, "swap": True}, [floats(4, 3, seed=i) for i in range(3)]),
     ],
 )
-def test_as_torch(name: str, options: dict, arrays: tuple[np.ndarray, ...]):
-    torch = pytest.importorskip("torch")
+def test_as_torch(torch, name: str, options: dict, arrays: tuple[np.ndarray, ...]):
     mine = {k: tensor(v) if isinstance(v, np.ndarray) else v for k, v in options.items()}
     other = {k: torch.tensor(v) if isinstance(v, np.ndarray) else v for k, v in options.items()}
     found = getattr(nn, name)(**mine)(*map(tensor, arrays))

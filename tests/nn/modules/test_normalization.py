@@ -24,20 +24,16 @@ def in_both_modes(ours: nn.Module, theirs: object, *shape: int) -> None:
     modules_agree(ours, theirs, floats(*shape, seed=9), rtol=1e-7)
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("options", OPTIONS)
 @pytest.mark.parametrize(("name", "shape"), [("1d", (4, 3)), ("1d", (4, 3, 5)), ("2d", (2, 3, 4, 5))])
-def test_batch_norm_as_torch(options: dict, name: str, shape: tuple[int, ...]):
-    torch = pytest.importorskip("torch")
+def test_batch_norm_as_torch(torch, options: dict, name: str, shape: tuple[int, ...]):
     ours, theirs = (getattr(m, f"BatchNorm{name}")(3, **options) for m in (nn, torch.nn))
     in_both_modes(ours, theirs, *shape)
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("options", [{}, {"affine": True, "track_running_stats": True}])
 @pytest.mark.parametrize(("name", "shape"), [("1d", (4, 3, 5)), ("2d", (2, 3, 4, 5)), ("2d", (3, 4, 5))])
-def test_instance_norm_as_torch(options: dict, name: str, shape: tuple[int, ...]):
-    torch = pytest.importorskip("torch")
+def test_instance_norm_as_torch(torch, options: dict, name: str, shape: tuple[int, ...]):
     ours, theirs = (getattr(m, f"InstanceNorm{name}")(3, **options) for m in (nn, torch.nn))
     if options:
         # PyTorch counts no batches in instance normalisation either.
@@ -45,10 +41,8 @@ def test_instance_norm_as_torch(options: dict, name: str, shape: tuple[int, ...]
     in_both_modes(ours, theirs, *shape)
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("shape", [5, (4, 5)])
-def test_layer_and_rms_norm_as_torch(shape: object):
-    torch = pytest.importorskip("torch")
+def test_layer_and_rms_norm_as_torch(torch, shape: object):
     x = floats(2, 4, 5)
     for options in ({}, {"eps": 0.1}, {"elementwise_affine": False}):
         modules_agree(nn.LayerNorm(shape, **options), torch.nn.LayerNorm(shape, **options), x, rtol=1e-7)
@@ -56,11 +50,9 @@ def test_layer_and_rms_norm_as_torch(shape: object):
     modules_agree(nn.LayerNorm(shape, bias=False), torch.nn.LayerNorm(shape, bias=False), x, rtol=1e-7)
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("groups", [1, 2, 6])
 @pytest.mark.parametrize("affine", [True, False])
-def test_group_norm_as_torch(groups: int, affine: bool):
-    torch = pytest.importorskip("torch")
+def test_group_norm_as_torch(torch, groups: int, affine: bool):
     ours, theirs = (m.GroupNorm(groups, 6, affine=affine) for m in (nn, torch.nn))
     modules_agree(ours, theirs, floats(2, 6, 4, 5), rtol=1e-7)
 

@@ -22,10 +22,8 @@ LAYERS = [
 ]
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize(("name", "args", "options", "shape"), LAYERS)
-def test_as_torch(name: str, args: tuple, options: dict, shape: tuple[int, ...]):
-    torch = pytest.importorskip("torch")
+def test_as_torch(torch, name: str, args: tuple, options: dict, shape: tuple[int, ...]):
     modules_agree(getattr(nn, name)(*args, **options), getattr(torch.nn, name)(*args, **options), floats(*shape))
 
 

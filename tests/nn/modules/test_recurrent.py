@@ -19,19 +19,15 @@ OPTIONS = [
 ]
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("options", OPTIONS)
 @pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
-def test_layers_as_torch(kind: str, options: dict):
-    torch = pytest.importorskip("torch")
+def test_layers_as_torch(torch, kind: str, options: dict):
     ours, theirs = getattr(nn, kind)(3, 4, **options), getattr(torch.nn, kind)(3, 4, **options)
     modules_agree(ours, theirs, floats(5, 2, 3), rtol=1e-7)
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
-def test_given_states_and_no_batch_as_torch(kind: str):
-    torch = pytest.importorskip("torch")
+def test_given_states_and_no_batch_as_torch(torch, kind: str):
     options = {"num_layers": 2, "bidirectional": True}
     ours, theirs = getattr(nn, kind)(3, 4, **options).double(), getattr(torch.nn, kind)(3, 4, **options).double()
     load(ours, theirs)
@@ -44,19 +40,15 @@ def test_given_states_and_no_batch_as_torch(kind: str):
         agree(call(ours), call(theirs), x, *states, rtol=1e-7)
 
 
-@pytest.mark.torch
-def test_rectified_as_torch():
-    torch = pytest.importorskip("torch")
+def test_rectified_as_torch(torch):
     options = {"nonlinearity": "relu"}
     modules_agree(nn.RNN(3, 4, **options), torch.nn.RNN(3, 4, **options), floats(5, 2, 3))
     modules_agree(nn.RNNCell(3, 4, **options), torch.nn.RNNCell(3, 4, **options), floats(5, 3))
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("kind", ["LSTMCell", "GRUCell", "RNNCell"])
 @pytest.mark.parametrize("bias", [True, False])
-def test_cells_as_torch(kind: str, bias: bool):
-    torch = pytest.importorskip("torch")
+def test_cells_as_torch(torch, kind: str, bias: bool):
     ours, theirs = getattr(nn, kind)(3, 4, bias=bias), getattr(torch.nn, kind)(3, 4, bias=bias)
     for shape in ((5, 3), (3,)):
         modules_agree(ours, theirs, floats(*shape), rtol=1e-7)
@@ -64,9 +56,7 @@ def test_cells_as_torch(kind: str, bias: bool):
         theirs.zero_grad()
 
 
-@pytest.mark.torch
-def test_cell_states_as_torch():
-    torch = pytest.importorskip("torch")
+def test_cell_states_as_torch(torch):
     ours, theirs = nn.LSTMCell(3, 4).double(), torch.nn.LSTMCell(3, 4).double()
     load(ours, theirs)
     states = (floats(5, 4, seed=1), floats(5, 4, seed=2))

@@ -18,10 +18,8 @@ LAYERS = [
 ]
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize(("name", "arguments", "text"), LAYERS)
-def test_as_torch(name: str, arguments: tuple, text: str):
-    torch = pytest.importorskip("torch")
+def test_as_torch(torch, name: str, arguments: tuple, text: str):
     ours, theirs = getattr(nn, name)(*arguments).eval(), getattr(torch.nn, name)(*arguments).eval()
     modules_agree(ours, theirs, floats(4, 5))
     assert repr(ours) == text

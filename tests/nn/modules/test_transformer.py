@@ -16,11 +16,9 @@ CAUSAL = np.triu(np.full((3, 3), -np.inf), 1)
 HIDDEN = np.array([[False, True, False, False, True], [False] * 5])
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("norm_first", [False, True])
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
-def test_layers_as_torch(norm_first: bool, activation: str):
-    torch = pytest.importorskip("torch")
+def test_layers_as_torch(torch, norm_first: bool, activation: str):
     options = {"dim_feedforward": 6, "dropout": 0.0, "activation": activation, "norm_first": norm_first}
     modules_agree(
         nn.TransformerEncoderLayer(4, 2, **options),
@@ -40,10 +38,8 @@ def test_layers_as_torch(norm_first: bool, activation: str):
     )
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("batch_first", [False, True])
-def test_the_whole_as_torch(batch_first: bool):
-    torch = pytest.importorskip("torch")
+def test_the_whole_as_torch(torch, batch_first: bool):
     options = {"dim_feedforward": 6, "dropout": 0.0, "batch_first": batch_first}
     sizes = (4, 2, 2, 1)
     inputs = [np.swapaxes(a, 0, 1).copy() if batch_first else a for a in (SOURCE, TARGET)]

@@ -29,10 +29,8 @@ LAYERS = [
 ]
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize(("name", "args", "shape"), LAYERS)
-def test_as_torch(name: str, args: tuple, shape: tuple[int, ...]):
-    torch = pytest.importorskip("torch")
+def test_as_torch(torch, name: str, args: tuple, shape: tuple[int, ...]):
     modules_agree(getattr(nn, name)(*args), getattr(torch.nn, name)(*args), floats(*shape))
 
 

@@ -14,10 +14,8 @@ from graphc.nn.utils import remove_spectral_norm, remove_weight_norm, spectral_n
 from tests.nn.compare import floats, modules_agree
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("dim", [0, None])
-def test_weight_norm_as_torch(dim: int | None):
-    torch = pytest.importorskip("torch")
+def test_weight_norm_as_torch(torch, dim: int | None):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
         theirs = torch.nn.utils.weight_norm(torch.nn.Conv1d(2, 3, 3), dim=dim)
@@ -25,10 +23,8 @@ def test_weight_norm_as_torch(dim: int | None):
         modules_agree(weight_norm(nn.Conv1d(2, 3, 3), dim=dim), theirs, floats(1, 2, 6))
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("training", [True, False])
-def test_spectral_norm_as_torch(training: bool):
-    torch = pytest.importorskip("torch")
+def test_spectral_norm_as_torch(torch, training: bool):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
         theirs = torch.nn.utils.spectral_norm(torch.nn.Linear(4, 3)).train(training)

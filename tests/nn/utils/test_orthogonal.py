@@ -72,11 +72,9 @@ def test_what_is_refused():
         orthogonal(layer).weight = graphc.ones(3, 2)
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("name", MAPS)
 @pytest.mark.parametrize("shape", SHAPES)
-def test_as_torch(name: str, shape: tuple[int, int]):
-    torch = pytest.importorskip("torch")
+def test_as_torch(torch, name: str, shape: tuple[int, int]):
     theirs = torch.nn.utils.parametrizations.orthogonal(torch.nn.Linear(shape[1], shape[0]).double(), "weight", name)
     ours = orthogonal(nn.Linear(shape[1], shape[0], dtype=graphc.float64), "weight", name)
     state = {k: v.numpy().copy() for k, v in theirs.state_dict().items()}
@@ -94,10 +92,8 @@ def test_as_torch(name: str, shape: tuple[int, int]):
     np.testing.assert_allclose(mine, other, atol=1e-9)
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("shape", SHAPES)
-def test_reflections_of_a_given_weight_as_torch(shape: tuple[int, int]):
-    torch = pytest.importorskip("torch")
+def test_reflections_of_a_given_weight_as_torch(torch, shape: tuple[int, int]):
     theirs = torch.nn.Linear(shape[1], shape[0]).double()
     ours = nn.Linear(shape[1], shape[0], dtype=graphc.float64)
     ours.load_state_dict({k: v.detach().numpy() for k, v in theirs.state_dict().items()})

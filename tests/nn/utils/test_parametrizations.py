@@ -21,21 +21,17 @@ LAYERS: list[tuple[str, tuple[int, ...], tuple[int, ...]]] = [
 ]
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize(("kind", "sizes", "shape"), LAYERS)
 @pytest.mark.parametrize("dim", [0, 1, None])
-def test_weight_norm_as_torch(kind: str, sizes: Any, shape: Any, dim: int | None):
-    torch = pytest.importorskip("torch")
+def test_weight_norm_as_torch(torch, kind: str, sizes: Any, shape: Any, dim: int | None):
     ours = parametrizations.weight_norm(getattr(nn, kind)(*sizes), dim=dim)
     theirs = torch.nn.utils.parametrizations.weight_norm(getattr(torch.nn, kind)(*sizes), dim=dim)
     modules_agree(ours, theirs, floats(*shape))
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize(("kind", "sizes", "shape"), LAYERS)
 @pytest.mark.parametrize("training", [True, False])
-def test_spectral_norm_as_torch(kind: str, sizes: Any, shape: Any, training: bool):
-    torch = pytest.importorskip("torch")
+def test_spectral_norm_as_torch(torch, kind: str, sizes: Any, shape: Any, training: bool):
     ours = parametrizations.spectral_norm(getattr(nn, kind)(*sizes), n_power_iterations=2).train(training)
     theirs = torch.nn.utils.parametrizations.spectral_norm(getattr(torch.nn, kind)(*sizes), n_power_iterations=2)
     modules_agree(ours, theirs.train(training), floats(*shape))

@@ -115,9 +115,7 @@ def test_wrong_uses():
     assert type(layer) is nn.Linear and "weight" in layer._parameters
 
 
-@pytest.mark.torch
-def test_as_torch():
-    torch = pytest.importorskip("torch")
+def test_as_torch(torch):
 
     class Theirs(torch.nn.Module):
         def forward(self, x):

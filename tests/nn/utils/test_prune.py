@@ -42,10 +42,8 @@ STEPS = {
 }
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("name", STEPS)
-def test_masks_are_those_of_pytorch(name: str):
-    torch = pytest.importorskip("torch")
+def test_masks_are_those_of_pytorch(torch, name: str):
     theirs = pytest.importorskip("torch.nn.utils.prune")
     mine, other = layer(), layer(torch)
     for function, options in STEPS[name]:
@@ -57,9 +55,7 @@ def test_masks_are_those_of_pytorch(name: str):
     assert list(mine.state_dict()) == list(other.state_dict())
 
 
-@pytest.mark.torch
-def test_several_layers_at_once_are_those_of_pytorch():
-    torch = pytest.importorskip("torch")
+def test_several_layers_at_once_are_those_of_pytorch(torch):
     theirs = pytest.importorskip("torch.nn.utils.prune")
     pairs = []
     for library, module in ((gc, prune), (torch, theirs)):

@@ -12,11 +12,9 @@ from graphc.nn.utils import rnn
 from tests.nn.compare import agree, floats, pull, same, tensor
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("batch_first", [False, True])
 @pytest.mark.parametrize("side", ["left", "right"])
-def test_pad_sequence_as_torch(batch_first: bool, side: str):
-    torch = pytest.importorskip("torch")
+def test_pad_sequence_as_torch(torch, batch_first: bool, side: str):
     agree(
         lambda *s: rnn.pad_sequence(s, batch_first, -1.5, side),
         lambda *s: torch.nn.utils.rnn.pad_sequence(s, batch_first, -1.5, side),
@@ -26,12 +24,10 @@ def test_pad_sequence_as_torch(batch_first: bool, side: str):
     assert whole.tolist() == [[1, 3], [2, 9]] and whole.dtype is graphc.int64
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("batch_first", [False, True])
 @pytest.mark.parametrize("lengths", [[4, 3, 1], [1, 4, 4]])
 @pytest.mark.parametrize("total", [None, 6])
-def test_packing_as_torch(batch_first: bool, lengths: list[int], total: int | None):
-    torch = pytest.importorskip("torch")
+def test_packing_as_torch(torch, batch_first: bool, lengths: list[int], total: int | None):
     array = floats(3, 4, 2) if batch_first else floats(4, 3, 2)
     mine, other = tensor(array, True), torch.tensor(array, requires_grad=True)
     ordered = sorted(lengths, reverse=True) == lengths

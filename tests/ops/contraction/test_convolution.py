@@ -31,10 +31,8 @@ def emit(function, arrays):
     return evaluate(graph, arrays)[0], {node.op.name for node in graph.nodes()}
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("number", range(7))
-def test_conv_is_torch(number):
-    torch = pytest.importorskip("torch")
+def test_conv_is_torch(torch, number):
     sample = REGISTRY["conv"].samples()[number]
     x, w = sample.operands
     attrs = sample.attrs

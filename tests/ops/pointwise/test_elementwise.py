@@ -40,10 +40,8 @@ def promoted(shapes, types):
     return BY_NAME[dtype_name(e.mul, *(elements(np.ones(s), d) for s, d in zip(shapes, types, strict=True)))].long_name
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("a,b", PAIRS, ids=str)
-def test_promotion_is_torch(a, b):
-    torch = pytest.importorskip("torch")
+def test_promotion_is_torch(torch, a, b):
     types = [getattr(torch, d.long_name) for d in (a, b)]
     for shapes in SHAPES:
         try:
@@ -80,10 +78,8 @@ def test_floor_division_goes_down_and_mod_has_the_sign_of_the_divisor():
     np.testing.assert_array_equal(run(e.mod, x, y), [1, 1, -1, -1, 0, 0])
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int8", "uint8"])
-def test_division_is_torch(dtype):
-    torch = pytest.importorskip("torch")
+def test_division_is_torch(torch, dtype):
     random = np.random.default_rng(0)
     x, y = random.uniform(-9, 9, 200).astype("int8").astype(dtype), random.uniform(-4, 4, 200).astype("int8")
     y = np.where(y == 0, 3, np.abs(y) if dtype == "uint8" else y).astype(dtype)
@@ -105,10 +101,8 @@ def test_extremes_propagate_nan():
     np.testing.assert_array_equal(run(e.minimum, x, y), [NAN, NAN, 2])
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("name", ["maximum", "minimum"])
-def test_gradients_of_extremes_are_torch(name):
-    torch = pytest.importorskip("torch")
+def test_gradients_of_extremes_are_torch(torch, name):
     x, y = np.array([1.0, 2.0, 3.0, NAN, 1.0]), np.array([1.0, 3.0, 2.0, 1.0, NAN])
     tx, ty = torch.tensor(x, requires_grad=True), torch.tensor(y, requires_grad=True)
     getattr(torch, name)(tx, ty).sum().backward()

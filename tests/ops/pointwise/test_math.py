@@ -41,9 +41,7 @@ def test_second_derivative_of_a_square_at_zero():
     np.testing.assert_array_equal(gradients(slope, np.array([0.0, 3.0]))[0], run(twice, np.array([0.0, 3.0])))
 
 
-@pytest.mark.torch
-def test_gradients_of_pow_are_torch():
-    torch = pytest.importorskip("torch")
+def test_gradients_of_pow_are_torch(torch):
     x = np.array([0.5, 2.0, -1.5, 0.0, 0.0, -2.0])
     for exponent in (2.0, 3.0, -1.0, 0.0, 1.0):
         t = torch.tensor(x, requires_grad=True)

@@ -40,10 +40,8 @@ def test_ties_share_the_gradient():
     np.testing.assert_allclose(gradient, [1 / 3, 0, 1 / 3, 1 / 3])
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("name", ["max", "min"])
-def test_gradients_of_extremes_are_torch(name):
-    torch = pytest.importorskip("torch")
+def test_gradients_of_extremes_are_torch(torch, name):
     x = np.random.default_rng(0).integers(0, 3, (4, 5, 6)).astype(float)
     for axes, keepdims in (((0,), False), ((2, 0), True), ((0, 1, 2), False)):
         t = torch.tensor(x, requires_grad=True)

@@ -29,10 +29,8 @@ def pairs(padding):
     return tuple((p, p) for p in padding)
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("kernel,stride,padding,dilation", [(2, 2, 0, 1), (3, 2, 1, 1), (3, 1, 1, 2), (2, 3, 1, 1)])
-def test_max_pool_is_torch(kernel, stride, padding, dilation):
-    torch = pytest.importorskip("torch")
+def test_max_pool_is_torch(torch, kernel, stride, padding, dilation):
     x = np.random.default_rng(0).integers(-4, 4, (2, 3, 9, 11)).astype(np.float32)  # many ties
     given = {"kernel": (kernel,) * 2, "stride": (stride,) * 2, "padding": pairs((padding,) * 2)}
     t = torch.tensor(x, requires_grad=True)
@@ -45,10 +43,8 @@ def test_max_pool_is_torch(kernel, stride, padding, dilation):
     np.testing.assert_allclose(got, t.grad.numpy(), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("kernel,stride,padding,include", [(2, 2, 0, True), (3, 2, 1, True), (3, 1, 1, False)])
-def test_avg_pool_is_torch(kernel, stride, padding, include):
-    torch = pytest.importorskip("torch")
+def test_avg_pool_is_torch(torch, kernel, stride, padding, include):
     x = np.random.default_rng(0).standard_normal((2, 3, 9, 11)).astype(np.float32)
     given = {"kernel": (kernel,) * 2, "stride": (stride,) * 2, "padding": pairs((padding,) * 2)}
     t = torch.tensor(x, requires_grad=True)

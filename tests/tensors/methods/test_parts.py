@@ -30,10 +30,8 @@ def test_conjugates_are_tensors_of_their_own():
     np.testing.assert_allclose(real.angle().numpy(), [0, np.pi], rtol=1e-6)
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("values", [[1 + 2j, 0.5j], [-1 + 2j, 0.5 - 1j], 2 - 1j, [1e6 + 1j], [[1j, 2.5]]], ids=str)
-def test_numbers_are_printed_as_pytorch_prints_them(values):
-    torch = pytest.importorskip("torch")
+def test_numbers_are_printed_as_pytorch_prints_them(torch, values):
     assert repr(graphc.tensor(values)) == repr(torch.tensor(values))
 
 
@@ -47,10 +45,8 @@ def test_conversions_copies_and_pickles():
     assert (x.item() if x.numel() == 1 else x.tolist()) == x.numpy().tolist()
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("name", ["float64", "float32", "float16", "bfloat16", "int32", "bool"])
-def test_what_becomes_real_has_the_real_part_in_eager_mode_compiled_and_folded(name):
-    torch = pytest.importorskip("torch")
+def test_what_becomes_real_has_the_real_part_in_eager_mode_compiled_and_folded(torch, name):
     values, dtype = [1 + 2j, 70000 - 3j, 2j, -0.25 + 0j], getattr(graphc, name)
     x = graphc.tensor(values)
     made = [
@@ -92,9 +88,7 @@ def test_states_go_through_files(tmp_path):
         np.testing.assert_array_equal(found["phase"].numpy(), module.phase.numpy())
 
 
-@pytest.mark.torch
-def test_files_of_pytorch_hold_complex_numbers(tmp_path):
-    torch = pytest.importorskip("torch")
+def test_files_of_pytorch_hold_complex_numbers(torch, tmp_path):
     x = numbers(2, 3)
     torch.save({"w": torch.tensor(x)}, tmp_path / "w.pt")
     np.testing.assert_array_equal(graphc.load_state(tmp_path / "w.pt")["w"].numpy(), x)

@@ -52,9 +52,7 @@ def test_transforms_of_halves_along_several_dimensions(norm):
     assert graphc.fft.hfft2(graphc.fft.ihfft2(graphc.tensor(Q.real.copy()))).allclose(graphc.tensor(Q.real.copy()))
 
 
-@pytest.mark.torch
-def test_frequencies_and_shifts():
-    torch = pytest.importorskip("torch")
+def test_frequencies_and_shifts(torch):
     for n in (1, 6, 7):
         np.testing.assert_allclose(graphc.fft.fftfreq(n, 0.1).numpy(), torch.fft.fftfreq(n, 0.1).numpy(), rtol=1e-6)
         np.testing.assert_allclose(graphc.fft.rfftfreq(n).numpy(), torch.fft.rfftfreq(n).numpy(), rtol=1e-6)

@@ -8,11 +8,9 @@ import pytest
 import graphc
 
 
-@pytest.mark.torch
 @pytest.mark.parametrize("name", ["hann", "hamming", "blackman", "bartlett", "kaiser"])
 @pytest.mark.parametrize("periodic", [True, False])
-def test_windows_are_those_of_torch(name, periodic):
-    torch = pytest.importorskip("torch")
+def test_windows_are_those_of_torch(torch, name, periodic):
     for length in (0, 1, 2, 7, 8):
         found, wanted = (getattr(m, f"{name}_window")(length, periodic=periodic).numpy() for m in (graphc, torch))
         assert found.dtype == wanted.dtype

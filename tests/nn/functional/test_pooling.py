@@ -27,42 +27,11 @@ def test_max_pool2d_as_torch(torch, options: dict, shape: tuple[int, ...]):
     agree(F.max_pool2d, torch.nn.functional.max_pool2d, floats(*shape), **options)
 
 
-@pytest.mark.parametrize("options", SHARED[:4])
-def test_max_pool2d_indices_as_torch(torch, options: dict):
-    x = floats(2, 3, 7, 8)
-    agree(F.max_pool2d, torch.nn.functional.max_pool2d, x, return_indices=True, **options)
-
-
-def test_dilated_max_pool2d_as_torch(torch):
-    agree(F.max_pool2d, torch.nn.functional.max_pool2d, floats(2, 3, 9, 8), kernel_size=2, dilation=(3, 2), stride=1)
-
-
 @pytest.mark.parametrize("options", SHARED)
 @pytest.mark.parametrize("count_include_pad", [True, False])
 def test_avg_pool2d_as_torch(torch, options: dict, count_include_pad: bool):
     options = options | {"count_include_pad": count_include_pad}
     agree(F.avg_pool2d, torch.nn.functional.avg_pool2d, floats(2, 3, 7, 8), **options)
-
-
-@pytest.mark.parametrize("ceil_mode", [True, False])
-def test_avg_pool2d_with_a_divisor_as_torch(torch, ceil_mode: bool):
-    options = {"kernel_size": 3, "stride": 2, "padding": 1, "divisor_override": 5, "ceil_mode": ceil_mode}
-    agree(F.avg_pool2d, torch.nn.functional.avg_pool2d, floats(2, 3, 8, 8), **options)
-
-
-def test_one_dimension_as_torch(torch):
-    x = floats(2, 3, 11)
-    agree(F.max_pool1d, torch.nn.functional.max_pool1d, x, kernel_size=3, stride=2, padding=1)
-    agree(F.avg_pool1d, torch.nn.functional.avg_pool1d, x, kernel_size=3, stride=2, padding=1)
-    agree(F.adaptive_avg_pool1d, torch.nn.functional.adaptive_avg_pool1d, x, output_size=4)
-    agree(F.adaptive_max_pool1d, torch.nn.functional.adaptive_max_pool1d, x, output_size=4)
-
-
-@pytest.mark.parametrize("output_size", [1, (1, 1), 3, (3, 4), (2, None), (6, 8), (5, 3), (7, 9)])
-@pytest.mark.parametrize("kind", ["avg", "max"])
-def test_adaptive_pool2d_as_torch(torch, output_size: object, kind: str):
-    name = f"adaptive_{kind}_pool2d"
-    agree(getattr(F, name), getattr(torch.nn.functional, name), floats(2, 3, 6, 8), output_size=output_size)
 
 
 def test_equal_windows_are_means():

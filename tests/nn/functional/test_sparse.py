@@ -8,18 +8,7 @@ import pytest
 import graphc
 import graphc.nn.functional as F
 from graphc.errors import AttributeValueError, DTypeError, IndexRangeError
-from tests.nn.compare import agree, classes, floats, tensor
-
-
-@pytest.mark.parametrize("shape", [(), (3,), (2, 5)])
-@pytest.mark.parametrize("padding_idx", [None, 2, -1])
-def test_embedding_as_torch(torch, shape: tuple[int, ...], padding_idx: int | None):
-    ids = classes(4, *shape)
-    agree(
-        lambda w: F.embedding(tensor(np.asarray(ids)), w, padding_idx=padding_idx),
-        lambda w: torch.nn.functional.embedding(torch.tensor(ids), w, padding_idx=padding_idx),
-        floats(4, 3),
-    )
+from tests.nn.compare import floats, tensor
 
 
 def test_repeated_rows_add_their_gradients():
@@ -46,11 +35,6 @@ def test_embedding_errors():
         F.embedding(graphc.tensor([3]), weight)
     with pytest.raises(AttributeValueError, match="padding_idx 3 is outside of 3 rows"):
         F.embedding(graphc.tensor([0]), weight, padding_idx=3)
-
-
-@pytest.mark.parametrize("num_classes", [-1, 5, 7])
-def test_one_hot_as_torch(torch, num_classes: int):
-    agree(F.one_hot, torch.nn.functional.one_hot, classes(5, 2, 30), num_classes=num_classes)
 
 
 def test_one_hot_errors():

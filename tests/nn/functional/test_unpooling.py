@@ -43,10 +43,6 @@ def test_positions_of_volumes_as_torch(torch, options: dict):
         agree(F.max_pool3d, torch.nn.functional.max_pool3d, x, return_indices=True, **options)
 
 
-def test_divisor_of_volumes_as_torch(torch):
-    agree(F.avg_pool3d, torch.nn.functional.avg_pool3d, floats(1, 2, 4, 6, 5), kernel_size=2, divisor_override=3)
-
-
 @pytest.mark.parametrize("rank", [2, 3])
 @pytest.mark.parametrize("options", [{"output_size": 3}, {"output_ratio": 0.5}, {"output_size": (2, 1, 3)}])
 def test_random_places_as_torch(torch, rank: int, options: dict):

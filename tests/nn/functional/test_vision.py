@@ -1,4 +1,4 @@
-"""Padding, resizing and rearranging against PyTorch."""
+"""Padding, resizing and rearranging: sizes against PyTorch, types, errors."""
 
 from __future__ import annotations
 
@@ -9,20 +9,6 @@ import graphc
 import graphc.nn.functional as F
 from graphc.errors import AttributeValueError, ShapeError
 from tests.nn.compare import agree, floats, tensor
-
-
-@pytest.mark.parametrize("pad", [(1, 2), (0, 3, 2, 1), (-1, 2), (1, -2, -1, 0), (1, 1, 1, 1, 1, 1)])
-@pytest.mark.parametrize("value", [None, 2.5])
-def test_constant_padding_as_torch(torch, pad: tuple[int, ...], value: float | None):
-    agree(F.pad, torch.nn.functional.pad, floats(2, 3, 4, 5), pad=pad, value=value)
-
-
-@pytest.mark.parametrize("mode", ["reflect", "replicate", "circular"])
-@pytest.mark.parametrize(
-    ("shape", "pad"), [((2, 3, 6), (2, 1)), ((2, 3, 5, 6), (3, 0, 2, 4)), ((3, 5, 6), (1, 2, 3, 1))]
-)
-def test_other_padding_as_torch(torch, mode: str, shape: tuple[int, ...], pad: tuple[int, ...]):
-    agree(F.pad, torch.nn.functional.pad, floats(*shape), pad=pad, mode=mode)
 
 
 def test_padding_keeps_the_type():
@@ -77,13 +63,6 @@ def test_linear_as_torch(torch, options: dict, align_corners: bool, mode: str, s
 def test_interpolate_errors(options: dict, message: str):
     with pytest.raises(AttributeValueError, match=message):
         F.interpolate(tensor(floats(1, 1, 4, 4)), **options)
-
-
-def test_shuffles_as_torch(torch):
-    theirs = torch.nn.functional
-    agree(F.pixel_shuffle, theirs.pixel_shuffle, floats(2, 12, 3, 4), upscale_factor=2)
-    agree(F.pixel_unshuffle, theirs.pixel_unshuffle, floats(2, 3, 6, 4), downscale_factor=2)
-    agree(F.channel_shuffle, theirs.channel_shuffle, floats(2, 6, 3, 4), groups=3)
 
 
 def test_unshuffle_undoes_shuffle():

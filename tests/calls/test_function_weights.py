@@ -134,12 +134,6 @@ def _assigned(net):
     net.fc2.weight.data = graphc.ones(48, 48)
 
 
-def _assigned_then_written(net):
-    source = graphc.ones(48, 48)
-    net.fc2.weight.data = source
-    source[3] = 7.0
-
-
 def _replaced(net):
     net.fc2.weight = nn.Parameter(graphc.full((48, 48), 0.5))
 

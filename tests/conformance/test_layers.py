@@ -56,8 +56,10 @@ LAYERS = [
     Layer("Linear without bias", lambda t: t.nn.Linear(7, 3, bias=False), (SEQUENCE,)),
     Layer("Bilinear", lambda t: t.nn.Bilinear(6, 4, 3), (VECTORS, normal(5, 4))),
     Layer("Unflatten", lambda t: t.nn.Unflatten(1, (2, 3)), (VECTORS,)),
-    Layer("Flatten some", lambda t: t.nn.Flatten(0, 2), (IMAGE,)),
+    *(Layer(f"Flatten {list(a)}", lambda t, a=a: t.nn.Flatten(*a), (IMAGE,)) for a in ((0,), (0, 2), (1, 2), (2, -1))),
+    *(Layer(f"Unflatten {list(s)}", lambda t, s=s: t.nn.Unflatten(1, s), (normal(2, 12, 3),)) for s in ((2, 6), (3, -1), (2, 2, 3))),
     Layer("Embedding", lambda t: t.nn.Embedding(7, 3, padding_idx=2), (TOKENS,)),
+    Layer("Embedding padded at the end", lambda t: t.nn.Embedding(7, 3, padding_idx=-1), (TOKENS,)),
     Layer("EmbeddingBag", lambda t: t.nn.EmbeddingBag(7, 3, mode="sum"), (TOKENS,), 1),
     Layer("EmbeddingBag offsets", lambda t: t.nn.EmbeddingBag(7, 3), (TOKENS.ravel(), np.array([0, 4, 9])), 1),
     Layer("Conv1d", lambda t: t.nn.Conv1d(4, 6, 3, stride=2, padding=1), (SEQUENCE,)),
@@ -78,6 +80,10 @@ LAYERS = [
     Layer("AdaptiveMaxPool3d", lambda t: t.nn.AdaptiveMaxPool3d((3, 2, None)), (spread(2, 3, 4, 4, 5),), 1),
     Layer("MaxPool1d", lambda t: t.nn.MaxPool1d(3, 2, 1), (spread(2, 4, 7),), 1),
     Layer("MaxPool2d", lambda t: t.nn.MaxPool2d(2, ceil_mode=True), (spread(2, 4, 7, 5),), 1),
+    Layer("MaxPool2d of an image", lambda t: t.nn.MaxPool2d((3, 2), stride=2, ceil_mode=True), (spread(4, 8, 7),), 1),
+    Layer("MaxPool2d dilated", lambda t: t.nn.MaxPool2d(2, dilation=2, return_indices=True), (spread(2, 4, 8, 7),), 1),
+    Layer("AvgPool1d of own elements", lambda t: t.nn.AvgPool1d(3, padding=1, count_include_pad=False), (SEQUENCE,)),
+    Layer("AvgPool2d divisor", lambda t: t.nn.AvgPool2d(3, stride=2, padding=1, divisor_override=4), (IMAGE,)),
     Layer("MaxPool2d indices", lambda t: t.nn.MaxPool2d(3, 2, 1, return_indices=True), (spread(2, 4, 7, 5),), 1),
     Layer("AvgPool1d", lambda t: t.nn.AvgPool1d(3, 2, 1), (SEQUENCE,)),
     Layer("AvgPool2d", lambda t: t.nn.AvgPool2d(3, 2, 1, ceil_mode=True, count_include_pad=False), (IMAGE,)),
@@ -97,8 +103,10 @@ LAYERS = [
     Layer("BatchNorm3d", lambda t: t.nn.BatchNorm3d(3), (VOLUME,)),
     Layer("LayerNorm", lambda t: t.nn.LayerNorm(7), (SEQUENCE,)),
     Layer("LayerNorm of two", lambda t: t.nn.LayerNorm((4, 7), bias=False), (SEQUENCE,)),
+    Layer("LayerNorm without weights", lambda t: t.nn.LayerNorm((4, 7), eps=0.1, elementwise_affine=False), (SEQUENCE,)),
+    Layer("RMSNorm without weights", lambda t: t.nn.RMSNorm((4, 7), elementwise_affine=False), (SEQUENCE,)),
     Layer("RMSNorm", lambda t: t.nn.RMSNorm(7, eps=0.01), (SEQUENCE,)),
-    Layer("GroupNorm", lambda t: t.nn.GroupNorm(2, 4), (IMAGE,)),
+    *(Layer(f"GroupNorm {g}{' without weights' * (not a)}", lambda t, g=g, a=a: t.nn.GroupNorm(g, 4, affine=a), (IMAGE,)) for g in (1, 2, 4) for a in (True, False)),
     Layer("InstanceNorm1d", lambda t: t.nn.InstanceNorm1d(4, affine=True), (SEQUENCE,), 1),
     Layer("InstanceNorm2d", lambda t: t.nn.InstanceNorm2d(4, track_running_stats=True), (IMAGE,), 1),
     Layer("InstanceNorm3d", lambda t: t.nn.InstanceNorm3d(3), (VOLUME,), 1),
@@ -112,7 +120,14 @@ LAYERS = [
         Layer(f"ConstantPad{rank}d", lambda t, r=rank: getattr(t.nn, f"ConstantPad{r}d")(2, 1.5), (array,))
         for rank, array in ((1, SEQUENCE), (2, IMAGE), (3, VOLUME))
     ),
-    Layer("ZeroPad2d by side", lambda t: t.nn.ZeroPad2d((1, 0, 2, 1)), (IMAGE,)),
+    *(
+        Layer(f"{name} by side", lambda t, n=name, a=arguments: getattr(t.nn, n)(*a), (array,))
+        for name, arguments, array in (
+            ("ZeroPad2d", ((1, 0, 2, 1),), IMAGE), ("ConstantPad1d", ((2, 1), 1.5), SEQUENCE), ("ReflectionPad1d", ((2, 1),), SEQUENCE),
+            ("ReflectionPad2d", (2,), IMAGE), ("ReplicationPad2d", ((1, 2, 3, 0),), IMAGE), ("CircularPad2d", ((1, 2, 3, 0),), IMAGE))
+    ),
+    Layer("Upsample linear", lambda t: t.nn.Upsample(None, 2, "linear", True), (SEQUENCE,), 2, 1e-5),
+    Layer("Upsample to a size", lambda t: t.nn.Upsample((7, 9), None, "bilinear"), (IMAGE,), 2, 1e-5),
     Layer("Upsample", lambda t: t.nn.Upsample(scale_factor=1.5), (IMAGE,)),
     Layer("Upsample bilinear", lambda t: t.nn.Upsample((9, 3), mode="bilinear", align_corners=True), (IMAGE,), 2, 1e-5),
     Layer("UpsamplingNearest2d", lambda t: t.nn.UpsamplingNearest2d((3, 9)), (IMAGE,)),
@@ -132,7 +147,11 @@ LAYERS = [
         Layer(f"{kind} {i}", lambda t, k=kind, o=options: getattr(t.nn, k)(6, 4, **o), (TIME,))
         for kind in ("LSTM", "GRU", "RNN")
         for i, options in enumerate(
-            ({}, {"num_layers": 2, "bias": False}, {"bidirectional": True, "num_layers": 2}, {"batch_first": True})
+            (
+                *({}, {"num_layers": 2, "bias": False}, {"bidirectional": True, "num_layers": 2}, {"batch_first": True}),
+                *({"bias": False}, {"num_layers": 3}, {"bidirectional": True}),
+                {"num_layers": 2, "bidirectional": True, "batch_first": True},
+            )
         )
     ),
     Layer("RNN relu", lambda t: t.nn.RNN(6, 4, nonlinearity="relu"), (TIME,)),
@@ -141,7 +160,11 @@ LAYERS = [
     Layer("LSTM projected", lambda t: t.nn.LSTM(6, 5, 2, bidirectional=True, proj_size=3), (TIME,)),
     Layer("LSTM states projected", lambda t: _Given(t, t.nn.LSTM(6, 4, proj_size=2)), (TIME, normal(1, 2, 2), normal(1, 2, 4))),
     Layer("LSTM without batch", lambda t: t.nn.LSTM(6, 4), (TIME[:, 0],)),
-    Layer("LSTMCell", lambda t: t.nn.LSTMCell(6, 4), (VECTORS,)),
+    *(
+        Layer(f"{n} {array.ndim}d{' without bias' * (not b)}", lambda t, n=n, b=b: getattr(t.nn, n)(6, 4, bias=b), (array,))
+        for n in ("LSTMCell", "GRUCell", "RNNCell") for b in (True, False) for array in (VECTORS, VECTORS[0])
+    ),
+    Layer("LSTMCell states", lambda t: _Given(t, t.nn.LSTMCell(6, 4)), (VECTORS, normal(5, 4), normal(5, 4, seed=1))),
     Layer("GRUCell", lambda t: t.nn.GRUCell(6, 4), (VECTORS, normal(5, 4))),
     Layer("RNNCell", lambda t: t.nn.RNNCell(6, 4, nonlinearity="relu"), (VECTORS[0],)),
     Layer("MultiheadAttention", lambda t: t.nn.MultiheadAttention(6, 3), (SOURCE, SOURCE, SOURCE)),
@@ -162,12 +185,25 @@ LAYERS = [
     Layer("Sequential", lambda t: t.nn.Sequential(t.nn.Linear(6, 4), t.nn.ReLU(), t.nn.Sequential(t.nn.Linear(4, 3))), (VECTORS,)),
     *(Layer(n, lambda t, n=n: getattr(t.nn, n)(), (VECTORS, normal(5, 6, seed=1)), 1) for n in (
         "L1Loss", "MSELoss", "SmoothL1Loss", "HuberLoss", "PoissonNLLLoss")),
+    *(
+        Layer(f"{n} {r}", lambda t, n=n, r=r, o=options: getattr(t.nn, n)(reduction=r, **o), (positive(4, 3), positive(4, 3, seed=1)), 1)
+        for n, options in (
+            ("L1Loss", {}), ("MSELoss", {}), ("SmoothL1Loss", {"beta": 0.5}), ("HuberLoss", {"delta": 0.5}), ("BCELoss", {}),
+            ("BCEWithLogitsLoss", {}), ("KLDivLoss", {"log_target": True}))
+        for r in ("mean", "sum", "none")
+    ),
+    Layer("KLDivLoss batchmean", lambda t: t.nn.KLDivLoss(reduction="batchmean"), (normal(4, 3), positive(4, 3))),
+    *(
+        Layer(f"{n} of weights and ignored targets", lambda t, n=n: getattr(t.nn, n)(t.linspace(0.5, 1, 6, dtype=t.float64), ignore_index=1), (VECTORS, whole(6, 5)))
+        for n in ("CrossEntropyLoss", "NLLLoss")
+    ),
     Layer("CrossEntropyLoss", lambda t: t.nn.CrossEntropyLoss(label_smoothing=0.1), (VECTORS, whole(6, 5))),
     Layer("CrossEntropyLoss weights", lambda t: t.nn.CrossEntropyLoss(t.tensor([0.5, 1.0, 2.0, 1.0, 1.0, 3.0], dtype=t.float64), reduction="sum"), (VECTORS, whole(6, 5))),
     Layer("NLLLoss", lambda t: t.nn.NLLLoss(ignore_index=2), (VECTORS, whole(6, 5))),
     Layer("BCELoss", lambda t: t.nn.BCELoss(), (positive(5), positive(5, seed=1)), 1),
     Layer("BCEWithLogitsLoss", lambda t: t.nn.BCEWithLogitsLoss(pos_weight=t.tensor(2.0, dtype=t.float64)), (VECTORS, positive(5, 6))),
     Layer("KLDivLoss", lambda t: t.nn.KLDivLoss(reduction="batchmean", log_target=True), (VECTORS, normal(5, 6, seed=1))),
+    Layer("BCEWithLogitsLoss by column", lambda t: t.nn.BCEWithLogitsLoss(pos_weight=t.linspace(0.5, 4, 6, dtype=t.float64)), (VECTORS, positive(5, 6))),
     Layer("GaussianNLLLoss", lambda t: t.nn.GaussianNLLLoss(full=True), (VECTORS, normal(5, 6, seed=1), positive(5, 6))),
     Layer("MarginRankingLoss", lambda t: t.nn.MarginRankingLoss(0.2), (normal(5), normal(5, seed=1), SIGNS), 1),
     Layer("HingeEmbeddingLoss", lambda t: t.nn.HingeEmbeddingLoss(), (normal(5), SIGNS), 1),

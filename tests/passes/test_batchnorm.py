@@ -27,10 +27,6 @@ from tests.passes.check_pass import check_equal, check_pass
 PLAIN = {"stride": (1, 1), "padding": ((1, 1), (1, 1)), "dilation": (1, 1), "groups": 1}
 
 
-def names(graph):
-    return [n.op.name for n in graph.nodes() if not n.results[0].is_scalar_constant]
-
-
 def conv_norm(live, form, channels=6, size=12):
     """conv, bias, then normalization by fixed statistics; everything but x a param or state, or a constant."""
     graph = Graph("net")

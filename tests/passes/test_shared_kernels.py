@@ -48,10 +48,6 @@ def steps(length: int) -> Callable[[Any], Any]:
     return function
 
 
-def arguments(program: Program) -> int:
-    return sum(len(c.args) for c in program.calls)
-
-
 def test_the_same_of_each_slice_is_one_kernel():
     graph = optimize(gc.trace(steps(MANY), gc.rand(MANY, 2, 4)))
     program = lower_graph(graph)

@@ -2,21 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 import graphc
 from graphc import nn
-from tests.nn.compare import floats, modules_agree
-
-
-@pytest.mark.parametrize("args", [(), (0,), (1, 2), (2, -1)])
-def test_flatten_as_torch(torch, args: tuple[int, ...]):
-    modules_agree(nn.Flatten(*args), torch.nn.Flatten(*args), floats(2, 3, 4, 5))
-
-
-@pytest.mark.parametrize("sizes", [(2, 6), (3, -1), (2, 2, 3)])
-def test_unflatten_as_torch(torch, sizes: tuple[int, ...]):
-    modules_agree(nn.Unflatten(1, sizes), torch.nn.Unflatten(1, sizes), floats(2, 12, 3))
 
 
 def test_a_batch_of_one_stays_a_batch():

@@ -1,25 +1,13 @@
-"""Linear layers: PyTorch's numbers, initial values, text."""
+"""Linear layers: initial values, element types, text."""
 
 from __future__ import annotations
 
 import math
 
 import numpy as np
-import pytest
 
 import graphc
 from graphc import nn
-from tests.nn.compare import floats, modules_agree
-
-
-@pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("lead", [(4,), (2, 3)])
-def test_linear_as_torch(torch, bias: bool, lead: tuple[int, ...]):
-    modules_agree(nn.Linear(5, 6, bias=bias), torch.nn.Linear(5, 6, bias=bias), floats(*lead, 5))
-
-
-def test_bilinear_as_torch(torch):
-    modules_agree(nn.Bilinear(3, 4, 5), torch.nn.Bilinear(3, 4, 5), floats(6, 3), floats(6, 4, seed=1))
 
 
 def test_initial_values_fill_the_bounds():

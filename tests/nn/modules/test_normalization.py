@@ -41,22 +41,6 @@ def test_instance_norm_as_torch(torch, options: dict, name: str, shape: tuple[in
     in_both_modes(ours, theirs, *shape)
 
 
-@pytest.mark.parametrize("shape", [5, (4, 5)])
-def test_layer_and_rms_norm_as_torch(torch, shape: object):
-    x = floats(2, 4, 5)
-    for options in ({}, {"eps": 0.1}, {"elementwise_affine": False}):
-        modules_agree(nn.LayerNorm(shape, **options), torch.nn.LayerNorm(shape, **options), x, rtol=1e-7)
-        modules_agree(nn.RMSNorm(shape, **options), torch.nn.RMSNorm(shape, **options), x, rtol=1e-7)
-    modules_agree(nn.LayerNorm(shape, bias=False), torch.nn.LayerNorm(shape, bias=False), x, rtol=1e-7)
-
-
-@pytest.mark.parametrize("groups", [1, 2, 6])
-@pytest.mark.parametrize("affine", [True, False])
-def test_group_norm_as_torch(torch, groups: int, affine: bool):
-    ours, theirs = (m.GroupNorm(groups, 6, affine=affine) for m in (nn, torch.nn))
-    modules_agree(ours, theirs, floats(2, 6, 4, 5), rtol=1e-7)
-
-
 def test_evaluation_leaves_running_statistics():
     layer = nn.BatchNorm2d(3).eval()
     layer(graphc.randn(2, 3, 4, 4))

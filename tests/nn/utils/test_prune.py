@@ -24,7 +24,6 @@ def layer(library=gc):
     return made
 
 
-ROWS = {"n": 2, "dim": 0}
 STEPS = {
     "l1": [("l1_unstructured", {"amount": 0.3})],
     "l1 number": [("l1_unstructured", {"amount": 5})],

@@ -17,8 +17,6 @@ from graphc.lowering.program import lower_graph
 from graphc.ops.reduction import window
 from graphc.passes.pipeline import optimize
 
-PLAIN = {"padding": ((0, 0), (0, 0)), "dilation": (1, 1)}
-
 
 def run(name, *arrays, **attrs):
     op = REGISTRY[name]

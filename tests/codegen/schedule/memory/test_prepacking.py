@@ -28,15 +28,6 @@ LINEAR = """
       %z = add(%y, %e) : f32[40,40]
       return %z
     }"""
-LOOP = """
-    graph @loop(%x: f32[6,8,32], %h: f32[8,32], %w: f32[32,32] weight "w") -> (f32[8,32]) {
-      %r = scan(%h, %x, %w) {step=graph @step(%a: f32[8,32], %b: f32[8,32], %u: f32[32,32]) -> (f32[8,32]) {
-        %m = matmul(%a, %u) {transpose_a=false, transpose_b=true} : f32[8,32]
-        %n = add(%m, %b) : f32[8,32]
-        return %n
-      }, carries=1, sequences=1} : f32[8,32]
-      return %r
-    }"""
 
 
 def scheduled(text: str, cls: str = "weight") -> Program:

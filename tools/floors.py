@@ -114,7 +114,10 @@ FLOORS: dict[str, tuple[str, ...]] = {
     ),
     # Models and tensors of other frameworks. One table maps ATen operators, for all sources of graphs.
     "interop": ("base", "tensors", "nn"),
-    "interop.aten": ("base", "tape", "tensors", "autograd", "tracing", "control", "linalg", "nn", "checks", "interop"),
+    "interop.aten": (
+        *("base", "ir.graph", "compiler", "tape", "tensors", "autograd", "tracing", "control", "linalg", "nn"),
+        *("checks", "interop"),
+    ),
     "interop.pt2": ("base", "files", "tensors", "nn", "interop", "interop.aten"),
     "interop.torch": (
         *("base", "files", "ir.graph", "ops", "runtime", "compiler", "tensors", "tracing", "nn", "calls", "checks"),
@@ -151,6 +154,7 @@ LATE_EDGES: dict[tuple[str, str], str] = {
     ("distributed", "optim"): "`graphc.distributed` hands on its optimizers under PyTorch's import path",
     ("distributed", "checkpoints"): "`graphc.distributed` hands on its checkpoints under PyTorch's import path",
     ("nn", "calls"): "`Module.compile` is a method",
+    ("checks", "interop.aten"): "a case may hold an operator of PyTorch, whose rule runs again",
     ("models", "interop.onnx_export"): "`export` writes ONNX where the path ends in .onnx",
     ("interop", "interop.torch"): "`from_torch` is public where PyTorch is not installed",
 }

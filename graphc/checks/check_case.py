@@ -1,61 +1,71 @@
-"""A fault of the compiler as a file: the text of a small graph, its arguments, the pass, and the expected outputs."""
+"""A fault as two files: the text of a small graph with the line that runs it, and its arrays in an .npz file."""
 
 from __future__ import annotations
 
-import base64
 import json
-import math
 import os
-import zlib
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from graphc.base.difference import difference
 from graphc.base.errors import ArgumentError, ArtifactError, ParseError
+from graphc.base.lazy import deferred
 from graphc.checks.gradient_rules import wrong_rule
 from graphc.checks.pass_check import Fault
 from graphc.checks.pass_faults import Wrong, wrong_at
+from graphc.checks.reduce import fault_of
+from graphc.codegen.machine.target import host_target
+from graphc.compiler.cache import versions
 from graphc.compiler.pass_points import GRAPH, Point, evaluated
 from graphc.files.container import replacing
+from graphc.files.numpy_file import read_npz, write_npz
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.parse import parse_graph
 from graphc.ir.graph.text import collect_data, print_graph
 from graphc.passes.base import Pass
 from graphc.passes.pipeline import PIPELINE
 
-MARK = "// graphc check case 1"
-"""First bytes of such a file."""
-GRADIENT = "gradient"
-"""The kind of a point that applies gradient rules."""
-_LISTED = 64
-"""Limit on elements written as numbers; larger arrays are compressed."""
+MARK = "// graphc case 2"
+"""First line of the text."""
+_EARLIER_MARK = "// graphc check case 1"
+GRADIENT, COMPILE, OPERATOR = "gradient", "compile", "operator"
+"""Kinds of points besides those of passes: gradient rules; the whole compilation, and native code where there are
+arguments; the rule of an operator of PyTorch."""
+
+operator_fault = deferred("graphc.interop.aten.sample:operator_fault")
 
 
 @dataclass(frozen=True)
 class CheckCase:
-    """The content of a check file."""
+    """The content of the two files."""
 
     point: Point
     graph: Graph
+    """Empty for an operator."""
     arguments: tuple[np.ndarray, ...]
     expected: tuple[np.ndarray, ...]
-    """Outputs of the graph when the file was written."""
+    """Outputs of the graph when the files were written; results of PyTorch for an operator."""
     what: str = ""
-    """The error of the pass at that time."""
+    """The error at that time."""
+    operator: str = ""
+    """The application of an operator, as text."""
 
     def fault(self, passes: Sequence[Pass] = PIPELINE) -> str:
-        """Return how the pass is wrong on the graph now; empty where it is right.
+        """Return what is wrong now; empty where nothing is.
 
         ``passes`` are searched for a user's pass. Raise ArgumentError where the pass does not exist.
         """
-        outputs = evaluated(self.graph, self.arguments)[0]
-        for i, (output, expected) in enumerate(zip(outputs, self.expected, strict=True)):
-            close = np.allclose(output, expected, 1e-4, 1e-5, equal_nan=True)
-            if output.shape != expected.shape or not close:
-                return f"output {i} of the graph itself differs from its value when the file was written"
+        if self.point.kind == OPERATOR:
+            return operator_fault(self.operator, self.arguments, self.expected)
+        if self.expected:
+            outputs = evaluated(self.graph, self.arguments)[0]
+            for i, (output, expected) in enumerate(zip(outputs, self.expected, strict=True)):
+                if not difference("", output, expected).is_within:
+                    return f"output {i} of the graph itself differs from its value when the file was written"
         return wrong_by(self.point, passes)(self.graph, self.arguments)
 
 
@@ -63,6 +73,8 @@ def wrong_by(point: Point, passes: Sequence[Pass] = PIPELINE) -> Wrong:
     """Return a test that describes how the pass at a point is wrong on a graph and arguments."""
     if point.kind == GRADIENT:
         return wrong_rule
+    if point.kind == COMPILE:
+        return lambda graph, arguments: fault.what if (fault := fault_of(graph, arguments or None)) else ""
     if point.kind == GRAPH and all(p.name != point.name for p in passes):
         raise ArgumentError(
             f"there is no graph pass {point.name!r} here", remedy="pass your own passes too, in which the fault was"
@@ -70,88 +82,82 @@ def wrong_by(point: Point, passes: Sequence[Pass] = PIPELINE) -> Wrong:
     return wrong_at(point, passes)
 
 
-def write_case(fault: Fault, folder: str | os.PathLike[str]) -> Path:
-    """Write a fault to a new file in a folder, and create the folder if necessary. Raise OSError."""
+def write_case(
+    fault: Fault,
+    folder: str | os.PathLike[str] | None = None,
+    expected: Sequence[np.ndarray] | None = None,
+    operator: str = "",
+) -> Path:
+    """Write a fault to two new files and return the path of the text, which ``graphc check`` runs.
+
+    Args:
+        fault: a fault with its graph.
+        folder: created if necessary (default: a new temporary folder).
+        expected: results that are right (default: the outputs of the graph).
+        operator: the application of an operator that takes the place of a graph.
+
+    Raises:
+        OSError: a file cannot be written.
+    """
     assert fault.graph is not None
-    directory = Path(folder)
+    directory = Path(folder or tempfile.mkdtemp(prefix="graphc_report_"))
     directory.mkdir(parents=True, exist_ok=True)
-    stem = "".join(c if c.isalnum() else "_" for c in f"{fault.part}_{fault.point.name}")
-    path = directory / f"{stem}.gc"
-    number = 1
+    stem = "".join(c if c.isalnum() else "_" for c in f"{fault.part}_{fault.point.name}")[:60]
+    path, number = directory / f"{stem}.gc", 1
     while path.exists():
         number += 1
         path = directory / f"{stem}_{number}.gc"
+    if expected is None:
+        expected = evaluated(fault.graph, fault.arguments)[0]
+    lists = {"argument": fault.arguments, "expected": expected}
+    arrays = {f"{name}_{i}": array for name, values in lists.items() for i, array in enumerate(values)}
+    write_npz(path.with_suffix(".npz"), {**collect_data(fault.graph), **arrays})
     with replacing(path) as file:
-        file.write(case_text(fault).encode())
+        file.write(_text(fault, path.name, operator).encode())
     return path
 
 
-def case_text(fault: Fault) -> str:
-    """Return the content of a check file: comment lines with the case, then the text of the graph."""
+def _text(fault: Fault, name: str, operator: str) -> str:
+    """Return comment lines with the case, then the text of the graph."""
     assert fault.graph is not None
     point = fault.point
     head = {"kind": point.kind, "pass": point.name, "number": point.number, "part": fault.part, "what": fault.what}
-    lines = [MARK, f"// case {json.dumps(head)}"]
-    lines += [f"// {line}" for line in fault.node.splitlines()]
-    lines += [f"// argument {_array_text(a)}" for a in fault.arguments]
-    lines += [f"// expected {_array_text(a)}" for a in evaluated(fault.graph, fault.arguments)[0]]
-    lines += [f"// data {name} {_array_text(a)}" for name, a in collect_data(fault.graph).items()]
-    return "\n".join([*lines, "", print_graph(fault.graph)])
-
-
-def _array_text(array: np.ndarray) -> str:
-    array = np.ascontiguousarray(array).reshape(np.shape(array))
-    value: Any = {"dtype": array.dtype.str, "shape": list(array.shape)}
-    if array.size <= _LISTED and array.dtype.kind in "fiub":
-        value["values"] = array.reshape(-1).tolist()
-    else:
-        value["zlib"] = base64.b64encode(zlib.compress(array.tobytes())).decode()
-    return json.dumps(value)
-
-
-def _array(text: str) -> np.ndarray:
-    value = json.loads(text)
-    dtype = np.dtype(value["dtype"])
-    if "values" in value:
-        flat = np.asarray(value["values"], dtype)
-    else:
-        # NOTE: unpack no more bytes than the shape needs: a damaged file may expand without limit.
-        nbytes = math.prod(max(n, 0) for n in value["shape"]) * dtype.itemsize
-        flat = np.frombuffer(zlib.decompressobj().decompress(base64.b64decode(value["zlib"]), nbytes + 1), dtype)
-    return flat.reshape(value["shape"]).copy()
+    built_by = ", ".join(f"{package} {version}" for package, version in sorted(versions().items()))
+    lines = [f"with {built_by}, for {host_target().cpu}", *fault.node.splitlines(), f"run: graphc check {name}"]
+    comments = [f"// {line}" for line in (f"case {json.dumps({**head, 'operator': operator})}", *lines)]
+    return "\n".join([MARK, *comments, "", print_graph(fault.graph)])
 
 
 def is_case(path: str | os.PathLike[str]) -> bool:
-    """Check whether ``check`` wrote a file."""
+    """Check whether ``write_case`` wrote a file, now or in an earlier format."""
     file_path = Path(path)
     if file_path.suffix != ".gc" or not file_path.is_file():
         return False
     with file_path.open("rb") as file:
-        return file.read(len(MARK)) == MARK.encode()
+        return file.readline(64).strip() in (MARK.encode(), _EARLIER_MARK.encode())
 
 
 def load_case(path: str | os.PathLike[str]) -> CheckCase:
-    """Read a file that ``check`` wrote. Raise ArtifactError for any other content, and FileNotFoundError."""
+    """Read a fault that a check wrote. Raise ArtifactError for any other content, and FileNotFoundError."""
     text = Path(path).read_text(encoding="utf-8", errors="replace")
+    if text.startswith(_EARLIER_MARK):
+        raise ArtifactError(f"{os.fspath(path)} is a case of an earlier format", remedy="run the check again")
     if not text.startswith(MARK):
         raise ArtifactError(
             f"{os.fspath(path)} is not a case of graphc check", remedy=f"pass a file that begins with {MARK!r}"
         )
+    arrays = read_npz(Path(path).with_suffix(".npz"), narrow=True)
     try:
-        return parse_case(text)
-    except (ValueError, KeyError, TypeError, zlib.error, ParseError) as error:
+        line = next(line for line in text.splitlines() if line.startswith("// case "))
+        head = json.loads(line.removeprefix("// case "))
+        point = Point(head["kind"], int(head["number"]), head["pass"])
+        arguments, expected = (tuple(_numbered(arrays, name)) for name in ("argument", "expected"))
+        return CheckCase(point, parse_graph(text, arrays), arguments, expected, head["what"], head["operator"])
+    except (ValueError, KeyError, TypeError, StopIteration, ParseError) as error:
         raise ArtifactError(f"{os.fspath(path)} is damaged: {error}") from error
 
 
-def parse_case(text: str) -> CheckCase:
-    """Parse the text of a check file."""
-    fields: dict[str, list[str]] = {"case": [], "argument": [], "expected": [], "data": []}
-    for line in text.splitlines():
-        word, _, rest = line.removeprefix("// ").partition(" ")
-        if line.startswith("// ") and word in fields:
-            fields[word].append(rest)
-    head = json.loads(fields["case"][0]) if fields["case"] else {}
-    data = {name: _array(rest) for name, _, rest in (line.partition(" ") for line in fields["data"])}
-    point = Point(head["kind"], int(head["number"]), head["pass"])
-    arguments, expected = (tuple(map(_array, fields[word])) for word in ("argument", "expected"))
-    return CheckCase(point, parse_graph(text, data), arguments, expected, head["what"])
+def _numbered(arrays: Mapping[str, np.ndarray], name: str) -> list[np.ndarray]:
+    """Return the arrays ``name_0``, ``name_1`` and so on."""
+    count = sum(key.startswith(f"{name}_") for key in arrays)
+    return [np.array(arrays[f"{name}_{i}"]) for i in range(count)]

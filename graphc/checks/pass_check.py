@@ -64,7 +64,7 @@ class Fault:
     def __str__(self) -> str:
         lines = [f"{self.part}: {self.point.kind} pass {self.point.name}: {self.what}", *self.node.splitlines()]
         if self.path:
-            lines.append(f"file   {self.path} ({self.nodes} node{'s' if self.nodes != 1 else ''}): graphc check FILE")
+            lines.append(f"run    graphc check {self.path} ({self.nodes} node{'s' if self.nodes != 1 else ''})")
         return "\n  ".join(lines)
 
 

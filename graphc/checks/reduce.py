@@ -1,29 +1,22 @@
-"""Reduction of graphs on which compilation fails or native code is wrong, and scripts that reproduce the fault."""
+"""Reduction of graphs on which compilation fails or native code is wrong."""
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from graphc.base.errors import CompileError, GraphcError, PassError, TraceError, UnsupportedError
+from graphc.base.errors import GraphcError, PassError
 from graphc.base.sizes.named_dims import size_of
 from graphc.base.sizes.size import hint
 from graphc.checks.check import check_native
-from graphc.codegen.machine.target import host_target
-from graphc.compiler.cache import versions
-from graphc.compiler.compile import CompiledGraph, compile_graph, compile_stages
+from graphc.compiler.compile import compile_stages
 from graphc.compiler.stages import Stages
 from graphc.ir.graph.graph import Graph, Node, Value, input_role
 from graphc.ir.graph.interpret import Evaluator, Reemitter, bind, solved_sizes
-from graphc.ir.graph.parse import parse_graph
-from graphc.ir.graph.text import collect_data, print_graph
 
 BUDGET = 20.0
 """Time limit in seconds for reducing a graph."""
@@ -51,11 +44,12 @@ def fault_of(graph: Graph, arguments: Arguments = None) -> CompilerFault | None:
         report = check_native(graph, arguments)
     # NOTE: any exception of the compilation, or of the compiled code, is the fault.
     except Exception as error:
-        return CompilerFault(f"{type(error).__name__}: {error}", _kind(error))
+        return CompilerFault(f"{type(error).__name__}: {error}", kind_of(error))
     return None if report.good else CompilerFault(f"native code is wrong: {str(report).strip()}", "wrong")
 
 
-def _kind(error: Exception) -> str:
+def kind_of(error: Exception) -> str:
+    """Return the class of a fault, which stays the same during its reduction."""
     stage = error.what.partition(" failed")[0] if isinstance(error, PassError) else ""
     return f"{type(error).__name__} {stage}"
 
@@ -161,83 +155,3 @@ def extracted(
 def _is_wanted(graph: Graph, value: Value, own: set[Node]) -> bool:
     users = [user for user, _ in graph.uses(value)]
     return value in graph.outputs or not users or any(user not in own for user in users)
-
-
-def written(graph: Graph, arguments: Arguments, what: str, folder: Path | None = None) -> Path:
-    """Write a graph, and arguments where they matter, as a script that reproduces the fault. Return its path.
-
-    It goes to ``folder``, or to a new temporary folder. Arrays go to a file next to it.
-    """
-    folder = folder or Path(tempfile.mkdtemp(prefix="graphc_report_"))
-    path = folder / f"{''.join(c if c.isalnum() else '_' for c in graph.name)[:60]}.py"
-    data = dict(collect_data(graph))
-    data |= {f"argument_{i}": np.asarray(a) for i, a in enumerate(arguments or ())}
-    if data:
-        np.savez_compressed(path.with_suffix(".npz"), **data)  # type: ignore[arg-type]
-    built_by = ", ".join(f"{name} {version}" for name, version in sorted(versions().items()))
-    head = "\n".join([what, "", f"With {built_by}, for {host_target().cpu}."]).replace("\\", "/").replace('"""', "'''")
-    path.write_text(_PROGRAM.format(head=head, graph=print_graph(graph), count=len(arguments or ())), encoding="utf-8")
-    return path
-
-
-_PROGRAM = '''"""{head}
-
-Reproduce it by ``python {{this file}}``, which needs only graphc. Arrays are in the .npz file next to it.
-"""
-
-import sys
-
-from graphc.checks.reduce import replay
-
-GRAPH = r"""
-{graph}"""
-
-if __name__ == "__main__":
-    sys.exit(replay(GRAPH, __file__, {count}))
-'''
-
-
-def replay(text: str, file: str, count: int) -> int:
-    """Run a reproduction script: compile its graph, and run it on its ``count`` arguments from the file next to it.
-
-    Print the fault. Return 1, or 0 without a fault.
-    """
-    array_file = Path(file).with_suffix(".npz")
-    data: dict[str, Any] = {}
-    if array_file.exists():
-        with np.load(array_file) as arrays:
-            data = dict(arrays)
-    arguments = [data.pop(f"argument_{i}") for i in range(count)]
-    fault = fault_of(parse_graph(text, data), arguments or None)
-    print(fault.what if fault else "no fault")
-    return int(fault is not None)
-
-
-def report(graph: Graph, arguments: Arguments, fault: CompilerFault) -> Path:
-    """Reduce a failing graph, and write the reproduction script."""
-
-    def fails(candidate: Graph, arguments_now: Arguments) -> bool:
-        candidate_fault = fault_of(candidate, arguments_now)
-        return candidate_fault is not None and candidate_fault.kind == fault.kind
-
-    small, arguments_now = reduced(graph, arguments, fails)
-    final = fault_of(small, arguments_now) or fault
-    return written(small, arguments_now, final.what)
-
-
-def compile_reported(graph: Graph) -> CompiledGraph:
-    """Compile a graph. On a compiler fault, write a reproduction script and raise CompileError, which names it."""
-    try:
-        return compile_graph(graph)
-    except (TraceError, UnsupportedError, MemoryError):
-        raise
-    # NOTE: any other exception is a fault of the compiler, and is reported.
-    except Exception as error:
-        what = error.what if isinstance(error, GraphcError) else f"{type(error).__name__}: {error}"
-        path = report(graph, None, CompilerFault(what, _kind(error)))
-        raise CompileError(
-            f"{what}; {path} reproduces it",
-            where=getattr(error, "where", None),
-            origin=getattr(error, "origin", None),
-            remedy="please report it with that file",
-        ) from error

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from graphc.base.dtypes import bfloat16, bfloat16x2
 from graphc.base.errors import ArgumentError, ArtifactError
 from graphc.files.archive import Archive
 from graphc.files.container import MAX_BYTES, replacing
@@ -19,6 +20,8 @@ from graphc.files.container import MAX_BYTES, replacing
 __all__ = ["read_npy", "read_npz"]
 
 _KINDS = "?biufc"
+_NARROW = (bfloat16.numpy, bfloat16x2.numpy)
+"""Layouts without a NumPy type, which only graphc's own files hold."""
 _MAGIC = b"\x93NUMPY"
 _LONGEST_HEADER = 1 << 14
 
@@ -36,8 +39,8 @@ def read_npy(path: str | os.PathLike[str]) -> np.ndarray:
     return parse_npy(np.fromfile(path, np.uint8), name)
 
 
-def read_npz(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
-    """Return the arrays of a .npz file by name, in the order of the file.
+def read_npz(path: str | os.PathLike[str], narrow: bool = False) -> dict[str, np.ndarray]:
+    """Return the arrays of a .npz file by name, in the order of the file. ``narrow`` allows bf16.
 
     Raises ArtifactError as ``read_npy`` does, and for a damaged archive or members other than .npy arrays; OSError.
     """
@@ -45,13 +48,15 @@ def read_npz(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
         wrong = [name for name in archive.names if not name.endswith(".npy")]
         if wrong:
             raise archive.error(f"member {wrong[0]!r} is not a .npy array", remedy="pass a file that numpy.savez wrote")
-        return {n.removesuffix(".npy"): parse_npy(archive.read(n), f"{archive.path}: {n}") for n in archive.names}
+        return {
+            n.removesuffix(".npy"): parse_npy(archive.read(n), f"{archive.path}: {n}", narrow) for n in archive.names
+        }
 
 
-def parse_npy(data: np.ndarray, source: str) -> np.ndarray:
+def parse_npy(data: np.ndarray, source: str, narrow: bool = False) -> np.ndarray:
     """Return the array in the bytes of a .npy file, without a copy if possible; ``source`` names it in errors."""
     shape, fortran, dtype, start = _header(data, source)
-    if dtype.kind not in _KINDS or dtype.hasobject:
+    if (dtype.kind not in _KINDS or dtype.hasobject) and not (narrow and dtype in _NARROW):
         raise ArtifactError(
             f"{source}: it holds {dtype} and no numbers", remedy="save an array of numbers with numpy.save"
         )
@@ -93,7 +98,7 @@ def write_npz(path: str | os.PathLike[str], arrays: Mapping[str, Any]) -> None:
     with replacing(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
         for name, value in arrays.items():
             array = np.asarray(value)
-            if array.dtype.kind not in _KINDS or array.dtype.hasobject:
+            if (array.dtype.kind not in _KINDS or array.dtype.hasobject) and array.dtype not in _NARROW:
                 raise ArgumentError(f"{name!r} is a {type(value).__name__} of {array.dtype}, not an array of numbers")
             # NOTE: a fixed date, so that equal arrays make equal files.
             entry = zipfile.ZipInfo(f"{name}.npy", (1980, 1, 1, 0, 0, 0))

@@ -208,7 +208,7 @@ def set_random_state(state: Mapping[str, Any]) -> None:
 
 def read(path: str | os.PathLike[str]) -> Recording:
     """Read a recording, without executing anything in it. Raises ArtifactError for a damaged or other file."""
-    arrays = read_npz(path)
+    arrays = read_npz(path, narrow=True)
     file = os.fspath(path)
     if _TREE not in arrays:
         raise ArtifactError(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from graphc.checks.check_case import CheckCase, is_case, load_case
+from graphc.checks.check_case import COMPILE, OPERATOR, CheckCase, is_case, load_case
 from graphc.checks.check_parts import check_model_passes, checked_part
 from graphc.checks.pass_check import CheckedGraph, PassReport
 from graphc.cli import comparison, console, exported, sources, targets
@@ -35,7 +35,7 @@ JSON = (
     *below("passes[]", comparison.JSON),
     Field("passes[].note", "string", "remark, such as why nothing was compared"),
     Field("faults[]", "any", "a wrong pass: where, what, and the file that reproduces it", optional=True),
-    Field("kind", "string", "rerun of a file: graph or program", optional=True),
+    Field("kind", "string", "rerun of a file: graph, program, native, gradient, compile or operator", optional=True),
     Field("pass", "string", "rerun of a file: the pass", optional=True),
     Field("what", "string", "rerun of a file: what is wrong now; empty if nothing is", optional=True),
     Field("was", "string", "rerun of a file: what was wrong when it was written", optional=True),
@@ -82,7 +82,9 @@ def _case(case: CheckCase, options: argparse.Namespace) -> int:
         kind, name = case.point.kind, case.point.name
         console.emit_json({"good": not fault, "kind": kind, "pass": name, "what": fault, "was": case.what})
     else:
-        console.emit(f"{case.point.kind} pass {case.point.name}: " + (f"BAD: {fault}" if fault else "ok"))
+        names = {COMPILE: "compilation", OPERATOR: case.operator}
+        name = names.get(case.point.kind, f"{case.point.kind} pass {case.point.name}")
+        console.emit(f"{name}: " + (f"BAD: {fault}" if fault else "ok"))
     return console.WRONG if fault else console.OK
 
 

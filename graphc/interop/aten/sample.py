@@ -1,17 +1,24 @@
-"""Reproducers: applications of ATen operators with known results, as programs to attach to a bug report."""
+"""Applications of ATen operators with known results: how a rule differs, and cases to attach to a bug report."""
 
 from __future__ import annotations
 
-import tempfile
+import ast
 from collections.abc import Mapping, Sequence
+from math import inf, nan
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from graphc.base.difference import difference
+from graphc.base.dtypes import BY_NAME
+from graphc.base.errors import ArtifactError
+from graphc.checks.check_case import OPERATOR, write_case
+from graphc.checks.pass_check import Fault
+from graphc.compiler.pass_points import Point
 from graphc.interop.aten.graph import AtenGraph, Ref, Step, refs
 from graphc.interop.aten.run import Runner
+from graphc.ir.graph.graph import Graph
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors.tensor import Tensor
 
@@ -43,46 +50,52 @@ def fault_of(step: Step, values: Mapping[str, np.ndarray], expected: Sequence[np
 
 
 def written(step: Step, values: Mapping[str, np.ndarray], expected: Sequence[np.ndarray | None], what: str) -> Path:
-    """Write a program that shows the results of an operator's rule. Returns its path, in a new temporary folder.
+    """Write a case that shows the results of an operator's rule, in a new temporary folder. Return its path.
 
-    The arrays are in an ``.npz`` file next to it.
+    Results that are not tensors are left out.
     """
-    path = Path(tempfile.mkdtemp(prefix="graphc_report_")) / f"{step.target.replace('.', '_')}.py"
-    data = {f"value_{n}": np.asarray(values[n]) for n in dict.fromkeys(refs((step.args, step.kwargs)))}
-    data |= {f"result_{i}": e for i, e in enumerate(expected) if e is not None}
-    np.savez_compressed(path.with_suffix(".npz"), **data)  # type: ignore[arg-type]
+    names = dict.fromkeys(refs((step.args, step.kwargs)))
+    arguments = tuple(np.asarray(values[n]) for n in names)
     text = f"Step({step.name!r}, {step.target!r}, {step.args!r}, {dict(step.kwargs)!r})"
-    head = f"{step.target}: {what}".replace("\\", "/").replace('"""', "'''")
-    path.write_text(_PROGRAM.format(head=head, step=text), encoding="utf-8")
-    return path
+    fault = Fault(step.target, Point(OPERATOR, 0, OPERATOR), what, "", Graph("operator"), arguments)
+    tensors = {i: e for i, e in enumerate(expected) if e is not None}
+    return write_case(fault, expected=list(tensors.values()), operator=f"{list(tensors)}, {text}")
 
 
-_PROGRAM = '''"""{head}
-
-``python {{this file}}`` shows it. The arrays, PyTorch's results among them, are in the .npz file next to it. It only
-needs graphc.
-"""
-
-import sys
-from math import inf, nan
-
-import graphc
-from graphc.interop.aten.graph import Ref, Step
-from graphc.interop.aten.sample import replay
-
-STEP = {step}
-
-if __name__ == "__main__":
-    sys.exit(replay(STEP, __file__))
-'''
+def operator_fault(text: str, arguments: Sequence[np.ndarray], results: Sequence[np.ndarray]) -> str:
+    """Describe how the rule of an operator in a case differs from PyTorch's results now; see ``fault_of``."""
+    try:
+        indices, step = _literal(ast.parse(text, mode="eval").body)
+        values = dict(zip(dict.fromkeys(refs((step.args, step.kwargs))), arguments, strict=True))
+        expected = dict(zip(indices, results, strict=True))
+    except (ValueError, TypeError, AttributeError, SyntaxError) as error:
+        raise ArtifactError(f"the case is damaged: {error}") from None
+    return fault_of(step, values, [expected.get(i) for i in range(1 + max(expected, default=-1))])
 
 
-def replay(step: Step, file: str) -> int:
-    """Run a written program: print how the rule differs. Returns 1, or 0 where it does not differ."""
-    with np.load(Path(file).with_suffix(".npz")) as arrays:
-        data = dict(arrays)
-    values = {name.removeprefix("value_"): a for name, a in data.items() if name.startswith("value_")}
-    count = 1 + max([int(n.removeprefix("result_")) for n in data if n.startswith("result_")], default=-1)
-    what = fault_of(step, values, [data.get(f"result_{i}") for i in range(count)])
-    print(what or "the results agree")
-    return int(bool(what))
+_CALLS = {"Ref": Ref, "Step": Step, "slice": slice}
+_NAMES = {"inf": inf, "nan": nan}
+
+
+def _literal(node: ast.expr) -> Any:
+    """Return the value of an expression of literals, Refs, slices and element types; evaluate nothing else.
+
+    Raise ValueError for any other expression.
+    """
+    match node:
+        case ast.List():
+            return [_literal(e) for e in node.elts]
+        case ast.Tuple():
+            return tuple(_literal(e) for e in node.elts)
+        case ast.Dict():
+            return {_literal(k): _literal(v) for k, v in zip(node.keys, node.values, strict=True) if k is not None}
+        case ast.Call(func=ast.Name(id=name)) if name in _CALLS:
+            named = {k.arg: _literal(k.value) for k in node.keywords if k.arg}
+            return _CALLS[name](*[_literal(a) for a in node.args], **named)
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Name()):
+            return -_literal(node.operand)
+        case ast.Name(id=name) if name in _NAMES:
+            return _NAMES[name]
+        case ast.Attribute(value=ast.Name(id="graphc"), attr=name) if name in BY_NAME:
+            return BY_NAME[name]
+    return ast.literal_eval(node)

@@ -12,7 +12,8 @@ from torch import fx
 
 from graphc.base.errors import CompileError, FallbackWarning
 from graphc.base.location import Location
-from graphc.checks import reduce
+from graphc.checks.reduce import fault_of
+from graphc.checks.report import report, written
 from graphc.interop.aten import sample
 from graphc.interop.aten.graph import refs
 from graphc.interop.torch.fallback import ERROR
@@ -66,15 +67,15 @@ class CheckedProgram(TorchProgram):
     def _reproduced(self, args: list[Any]) -> tuple[str, Location]:
         """Return a description of a file that shows the difference, and the user's line if known."""
         arguments = self._graph_arguments(args)
-        fault = reduce.fault_of(self.graph, arguments)
+        fault = fault_of(self.graph, arguments)
         if fault is not None:
-            return f"{reduce.report(self.graph, arguments, fault)} reproduces it", Location()
+            return f"graphc check {report(self.graph, arguments, fault)} reproduces it", Location()
         search = _FaultSearch(self._module)
         with torch.no_grad():
             search.run(*args)
         if search.path is not None:
-            return f"{search.path} reproduces it", search.location
-        path = reduce.written(self.graph, arguments, "the results are not PyTorch's")
+            return f"graphc check {search.path} reproduces it", search.location
+        path = written(self.graph, arguments, "the results are not PyTorch's")
         return f"no operator by itself differs, the graph is {path}", Location()
 
     def _graph_arguments(self, args: list[Any]) -> list[np.ndarray]:

@@ -20,7 +20,7 @@ from graphc.base.locks import Lock
 from graphc.base.sizes.assumptions import Assumptions
 from graphc.base.sizes.shape_patterns import Number, ShapePatterns
 from graphc.base.sizes.size import SizeNumber, at
-from graphc.checks.reduce import compile_reported
+from graphc.checks.report import compile_reported
 from graphc.compiler.compile import load_compiled
 from graphc.compiler.contents import changes
 from graphc.files.manifest import PREPACKED

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from graphc.cli import console
@@ -62,6 +63,12 @@ def test_errors(tmp_path: Path, models: Path, net: Path, graphc: Graphc):
     assert graphc("check", f"{models}:Net", "--input", "x:f32[2,6]", "-o", models).code == console.USAGE
     assert graphc("check", net, "--gradients").code == console.USAGE
     damaged = tmp_path / "damaged.gc"
-    damaged.write_text("// graphc check case 1\n// case {}\n")
-    assert graphc("check", damaged).code == console.DAMAGED
+    np.savez(tmp_path / "damaged.npz", argument_0=np.zeros(2))
+    for mark, message in (("case 2", "is damaged: 'kind'"), ("check case 1", "a case of an earlier format")):
+        damaged.write_text(f"// graphc {mark}\n// case {{}}\n")
+        done = graphc("check", damaged)
+        assert done.code == console.DAMAGED and message in done.err
+    damaged.with_suffix(".npz").unlink()
+    damaged.write_text("// graphc case 2\n// case {}\n")
+    assert graphc("check", damaged).code == console.USAGE
     assert graphc("check", f"{models}:Net").code == console.USAGE

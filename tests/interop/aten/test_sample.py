@@ -1,26 +1,23 @@
-"""Applications of operators with known results, as programs."""
+"""Applications of operators with known results, as cases."""
 
 from __future__ import annotations
 
-import runpy
-from pathlib import Path
+from math import inf
 from typing import Any
 
 import numpy as np
 import pytest
 
 from graphc.base import dtypes
+from graphc.checks.check_case import load_case
+from graphc.cli import console
+from graphc.cli.main import main
+from graphc.errors import ArtifactError
 from graphc.interop.aten import registry, sample
 from graphc.interop.aten.graph import Ref, Step
 
 X = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
 STEP = Step("y", "aten.sum.dim_IntList", (Ref("x"), (1,)), {"dtype": dtypes.float64})
-
-
-def replayed(path: Path) -> Any:
-    with pytest.raises(SystemExit) as ended:
-        runpy.run_path(str(path), run_name="__main__")
-    return ended.value.code
 
 
 def test_a_rule_that_is_right():
@@ -34,9 +31,30 @@ def test_a_rule_that_is_wrong_is_written_and_shown(monkeypatch: pytest.MonkeyPat
     what = sample.fault_of(STEP, {"x": X}, expected)
     assert what.startswith("result 0: 2 of 2 elements differ") and what.endswith("expected -1.80000003")
     path = sample.written(STEP, {"x": X}, expected, what)
-    assert replayed(path) == 1 and capsys.readouterr().out.strip() == what
+    assert path.name == "aten_sum_dim_IntList_operator.gc" and load_case(path).fault() == what
+    assert main(["check", str(path)]) == console.WRONG and f"BAD: {what}" in capsys.readouterr().out
     monkeypatch.setitem(registry.TABLE, STEP.target, right)
-    assert replayed(path) == 0
+    assert main(["check", str(path)]) == console.OK and load_case(path).fault() == ""
+
+
+def test_arguments_of_all_kinds_are_kept():
+    values = [Ref("x"), -inf, 1.5, -2, None, "sum", (1, slice(None, -1)), {"a": [True]}, dtypes.bfloat16, 1 - 2j]
+    step = Step("y", "aten.no_such.default", tuple(values), {"dim": 1})
+    case = load_case(sample.written(step, {"x": X}, [None, X], "is unknown"))
+    assert case.operator == f"[1], {str_of(step)}"
+    assert case.fault().startswith("UnsupportedError")
+
+
+def str_of(step: Step) -> str:
+    return f"Step({step.name!r}, {step.target!r}, {step.args!r}, {dict(step.kwargs)!r})"
+
+
+@pytest.mark.parametrize(
+    "text", ["[], open('x')", "[], Step", "[0]", "[0], Step('y', 'aten.a', (graphc.nn,))", "[0], ("]
+)
+def test_text_that_is_no_operator_is_refused(text: str):
+    with pytest.raises(ArtifactError, match="the case is damaged"):
+        sample.operator_fault(text, [], [X])
 
 
 def test_shapes_types_and_errors_are_differences():

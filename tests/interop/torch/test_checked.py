@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import runpy
 import warnings
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 
 from graphc.base.pass_runner import PassRun
+from graphc.checks.check_case import load_case
 from graphc.compiler import stages
 from graphc.errors import FallbackWarning
 from graphc.interop.aten import registry
@@ -42,13 +42,11 @@ def calls(count: int = 2, call: Any = model, **options: Any) -> list[str]:
     return [str(w.message) for w in caught if issubclass(w.category, FallbackWarning)]
 
 
-def shown(text: str) -> int:
-    """Runs the program that a warning names."""
-    path = re.search(r"(\S+\.py) reproduces it", text)
+def shown(text: str) -> bool:
+    """Return whether the case that a warning names shows a fault."""
+    path = re.search(r"graphc check (\S+\.gc) reproduces it", text)
     assert path is not None, text
-    with pytest.raises(SystemExit) as ended:
-        runpy.run_path(path[1], run_name="__main__")
-    return int(str(ended.value.code))
+    return bool(load_case(path[1]).fault())
 
 
 def test_what_is_right_is_compared_once_without_a_word():
@@ -68,19 +66,19 @@ def test_a_fault_of_a_pass_is_shown_and_pytorch_takes_over(monkeypatch: pytest.M
     monkeypatch.setattr(stages, "run_passes", wrong)
     (text,) = calls()
     assert "graphc's results differ from PyTorch's: " in text and "PyTorch computes this graph from now on" in text
-    path = Path(text.partition("; ")[2].split(" reproduces it")[0])
+    path = Path(text.partition("graphc check ")[2].split(" reproduces it")[0])
     assert "maximum" in path.read_text() and "exp(" not in path.read_text()
-    assert shown(text) == 1
+    assert shown(text)
     monkeypatch.undo()
-    assert shown(text) == 0
+    assert not shown(text)
 
 
 def test_a_fault_of_a_rule_is_shown_with_the_line(monkeypatch: pytest.MonkeyPatch):
     right = registry.TABLE["aten.sin.default"]
     monkeypatch.setitem(registry.TABLE, "aten.sin.default", lambda x: right(x) * 2)
     (text,) = calls()
-    assert "aten_sin_default.py reproduces it" in text and "return torch.maximum(x.sin()" in text
-    assert shown(text) == 1
+    assert "aten_sin_default_operator.gc reproduces it" in text and "return torch.maximum(x.sin()" in text
+    assert shown(text)
 
 
 def test_with_fallback_error_a_difference_is_one(monkeypatch: pytest.MonkeyPatch):
@@ -96,7 +94,7 @@ def test_a_compile_that_fails_goes_to_pytorch_and_says_where_the_program_is(monk
     monkeypatch.setattr(stages, "lower_graph", lower)
     (text,) = calls(check=False)
     assert "RuntimeError: no registers" in text and "graphc none" in text
-    assert shown(text) == 1
+    assert shown(text)
 
 
 def test_training_is_compared_too():

@@ -106,7 +106,7 @@ def build_map(root: Path | None = None, package: str = PACKAGE, floors: Sequence
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Print, write or check the map; return the exit status."""
-    return page_command.run(build_map, ROOT / MAP, "tools/map.py", __doc__, argv)
+    return page_command.run(lambda _: {ROOT / MAP: build_map()}, ("map.md",), "tools/map.py", __doc__, argv)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
 """Generate docs/aten_ops.md, the operators of PyTorch that graphc computes, from the table of their rules.
 
-``python -m tools.pages.aten_ops`` prints the page, ``--write`` stores it, ``--check`` exits 1 when it is old.
 Needs no torch.
 """
 
@@ -8,22 +7,15 @@ from __future__ import annotations
 
 import sys
 from collections import defaultdict
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
-import graphc
 from graphc.interop.aten.missing import MISSING
 from graphc.interop.aten.registry import FAMILY
 from graphc.interop.aten.table import FAMILIES, TABLE
-from graphc.nn import functional
 from tools.pages import page_command
+from tools.pages.computed import computed_by
 
-ROOT = Path(__file__).resolve().parents[2]
-PAGE = Path("docs") / "aten_ops.md"
+RULES = "graphc.interop.aten"
 
-
-_SPACES = {"graphc": graphc, "graphc.nn.functional": functional}
 HEAD = """# Operators of PyTorch
 
 The operators of PyTorch's graphs, with their implementations here: {lines} operators with their overloads, from the
@@ -51,7 +43,7 @@ def build_page() -> str:
     )
     for target in TABLE:
         name, overload = _split(target)
-        overloads_by[family_of(target)][name][computed_by(TABLE[target])].append(overload)
+        overloads_by[family_of(target)][name][computed_by(TABLE[target], RULES)].append(overload)
     lines = [HEAD.format(lines=len(TABLE))]
     for family in FAMILIES:
         rows = overloads_by.pop(family.__name__, {})
@@ -91,25 +83,5 @@ def family_of(target: str) -> str:
     return module if module in modules else "graphc.interop.aten.scalars"
 
 
-def computed_by(function: Any) -> str:
-    """Describe the implementation of an operator: a function of graphc or of Python, or a rule with its docstring."""
-    module, name = str(getattr(function, "__module__", "")), str(getattr(function, "__qualname__", ""))
-    if module.startswith("graphc.interop.aten."):
-        says = " ".join((function.__doc__ or "").partition("\n\n")[0].split()).replace("|", "\\|")
-        own = f"`{module.rpartition('.')[2]}.{name.partition('.')[0]}`"
-        return f"{own}: {says}" if says else own
-    if not module.startswith("graphc."):
-        return "Python"
-    for path, space in _SPACES.items():
-        if getattr(space, name, None) is function:
-            return f"`{path}.{name}`"
-    return f"`graphc.Tensor.{name.rpartition('.')[2]}`"
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Print, write or check the page; return the exit status."""
-    return page_command.run(build_page, ROOT / PAGE, "-m tools.pages.aten_ops", __doc__, argv)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(page_command.main_of("aten_ops"))

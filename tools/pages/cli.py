@@ -1,6 +1,5 @@
 """Generate docs/cli/, a page for each command, their list in docs/cli.md, and the data of shell completion.
 
-``python -m tools.pages.cli`` prints them, ``--write`` stores them, ``--check`` exits 1 when the stored ones are old.
 The sources are the parsers, the examples and the JSON fields of each module of graphc/cli/commands.
 """
 
@@ -10,7 +9,7 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -110,10 +109,5 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Print, write or check the pages; return the exit status."""
-    return page_command.run_all(build, "-m tools.pages.cli", __doc__, argv)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(page_command.main_of("cli"))

@@ -1,29 +1,16 @@
-"""Generate docs/onnx_ops.md, the operators of ONNX that graphc computes, from the table of their rules.
-
-``python -m tools.pages.onnx_ops`` prints the page, ``--write`` stores it, ``--check`` exits 1 when it is old.
-Needs no onnx.
-"""
+"""Generate docs/onnx_ops.md, the operators of ONNX that graphc computes, from the table of their rules."""
 
 from __future__ import annotations
 
 import sys
 from collections import defaultdict
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
-import graphc
-from graphc.interop.onnx.registry import OperatorEntry
 from graphc.interop.onnx.table import FAMILIES, TABLE
-from graphc.nn import functional
 from tools.pages import page_command
+from tools.pages.computed import computed_by
 
-ROOT = Path(__file__).resolve().parents[2]
-PAGE = Path("docs") / "onnx_ops.md"
+RULES = "graphc.interop.onnx"
 
-
-_SPACES = {"graphc": graphc, "graphc.nn.functional": functional}
-_RULES = "graphc.interop.onnx."
 HEAD = """# Operators of ONNX
 
 The operators of ONNX, with their implementations here: {count} operators, from the table in `graphc/interop/onnx`;
@@ -43,7 +30,7 @@ def build_page() -> str:
         title = f"{domain}.{name}" if domain else name
         for entry in sorted(entries, key=lambda e: e.since):
             since = str(entry.since) if entry.since > 1 else ""
-            rows[entry.rule.__module__].append(f"| `{title}` | {since} | {computed_by(entry)} |")
+            rows[entry.rule.__module__].append(f"| `{title}` | {since} | {computed_by(entry.rule, RULES)} |")
     lines = [HEAD.format(count=len(TABLE))]
     for family in FAMILIES:
         family_rows = rows.pop(family.__name__, [])
@@ -55,24 +42,5 @@ def build_page() -> str:
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
-def computed_by(entry: OperatorEntry) -> str:
-    """Describe the implementation of an operator: a function of graphc or of Python, or a rule with its docstring."""
-    function: Any = entry.rule
-    module, name = str(getattr(function, "__module__", "")), str(getattr(function, "__qualname__", ""))
-    if module.startswith(_RULES):
-        says = " ".join((function.__doc__ or "").partition("\n\n")[0].split()).replace("|", "\\|")
-        own = f"`{module.rpartition('.')[2]}.{name.partition('.')[0]}`"
-        return f"{own}: {says}" if says else own
-    for path, space in _SPACES.items():
-        if getattr(space, name, None) is function:
-            return f"`{path}.{name}`"
-    return f"`graphc.Tensor.{name.rpartition('.')[2]}`" if module.startswith("graphc.") else "Python"
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Print, write or check the page; return the exit status."""
-    return page_command.run(build_page, ROOT / PAGE, "-m tools.pages.onnx_ops", __doc__, argv)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(page_command.main_of("onnx_ops"))

@@ -1,14 +1,11 @@
 """Generate docs/onnx_out_ops.md, the ONNX operators by which each op of graphc is exported, from the export's tables.
 
-``python -m tools.pages.onnx_out_ops`` prints the page, ``--write`` stores it, ``--check`` exits 1 when it is old. Needs
-no package onnx.
+Needs no package onnx.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
@@ -22,10 +19,6 @@ from graphc.ir.graph.graph import Graph
 from graphc.ir.op import REGISTRY, OpDef, Sample
 from graphc.ir.types import TensorType
 from tools.pages import page_command
-
-ROOT = Path(__file__).resolve().parents[2]
-PAGE = Path("docs") / "onnx_out_ops.md"
-
 
 OPSET = 23
 FAMILIES = (elementwise, shaping, products, control)
@@ -89,10 +82,5 @@ def _of_sample(op: OpDef, sample: Sample) -> str:
     return ", ".join(dict.fromkeys(node.op for node in record.nodes if node.op != "Identity"))
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Print, write or check the page; return the exit status."""
-    return page_command.run(build_page, ROOT / PAGE, "-m tools.pages.onnx_out_ops", __doc__, argv)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(page_command.main_of("onnx_out_ops"))

@@ -1,22 +1,14 @@
-"""Generate docs/ops.md, the table of ops, from their definitions.
-
-``python -m tools.pages.ops`` prints the page, ``--write`` stores it, ``--check`` exits 1 when it is old.
-"""
+"""Generate docs/ops.md, the table of ops, from their definitions."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator
 
 from graphc.ir.op import REGISTRY, Attr, OpDef, Trait
 from graphc.ops.define import OpFunction
 from graphc.ops.registry import FAMILIES
 from tools.pages import page_command
-
-ROOT = Path(__file__).resolve().parents[2]
-PAGE = Path("docs") / "ops.md"
-
 
 HEAD = """# Ops
 
@@ -90,10 +82,5 @@ def _cost(op: OpDef) -> str:
     return "operations" if op.lower or op.lower_nest else "decomposition" if op.decompose else ""
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Print, write or check the page; return the exit status."""
-    return page_command.run(build_page, ROOT / PAGE, "-m tools.pages.ops", __doc__, argv)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(page_command.main_of("ops"))

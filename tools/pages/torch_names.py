@@ -1,7 +1,6 @@
 """Generate docs/torch_names.md: the public names of PyTorch, the same names in graphc, and why one is missing.
 
-``python -m tools.pages.torch_names`` prints the page, ``--write`` stores it, ``--check`` exits 1 when the stored page
-is old. Needs torch.
+Needs torch.
 """
 
 from __future__ import annotations
@@ -10,16 +9,12 @@ import importlib
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Sequence
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from graphc.errors import GraphcError
 from tools.pages import page_command
 
-ROOT = Path(__file__).resolve().parents[2]
-PAGE = Path("docs") / "torch_names.md"
 SPACES = (
     *("torch", "torch.Tensor", "torch.nn", "torch.nn.functional", "torch.nn.init", "torch.nn.utils"),
     *("torch.nn.utils.parametrizations", "torch.nn.utils.parametrize", "torch.nn.utils.rnn", "torch.optim"),
@@ -155,11 +150,6 @@ def build_page() -> str:
     return "\n".join(lines) + "\n"
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Return the command line."""
-    return page_command.run(build_page, ROOT / PAGE, "-m tools.pages.torch_names", __doc__, argv)
-
-
 def _owner(space: str) -> Any:
     package, _, name = space.rpartition(".")
     if name == "Tensor":
@@ -168,4 +158,4 @@ def _owner(space: str) -> Any:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(page_command.main_of("torch_names"))

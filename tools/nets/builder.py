@@ -1,4 +1,7 @@
-"""Build random programs statement by statement, each run on PyTorch at once, so that all of them are valid."""
+"""Build random programs statement by statement, each run on PyTorch at once, so that all of them are valid.
+
+A program may have open sizes: then each statement runs at several sizes, a world of variables for each.
+"""
 
 from __future__ import annotations
 
@@ -40,6 +43,11 @@ class Unfit(Exception):
 class Builder:
     """A program that grows; ``let`` and ``do`` add a statement if PyTorch can run it."""
 
+    SIZES = 1
+    """Number of worlds."""
+    MOST = 2 * LARGEST
+    """Most elements of a result."""
+
     def __init__(self, seed: str, family: str, training: bool = False):
         self.random = random.Random(seed)
         self.arrays = np.random.default_rng(self.random.getrandbits(32))
@@ -48,11 +56,20 @@ class Builder:
         self.inputs: list[Input] = []
         self.layers: list[tuple[str, str]] = []
         self.body: list[str] = []
-        self.values: dict[str, Any] = {}
+        self.worlds: list[dict[str, Any]] = [{} for _ in range(self.SIZES)]
         """All variables with their values on PyTorch; a statement that writes in place changes them."""
+        self.arrays_of: list[tuple[np.ndarray, ...]] = []
+        """The arrays of each input, one for each world."""
+        self.patterns: list[Any] = []
+        """Descriptions of the open sizes of each input."""
         self.float = self.pick(("f32", "f32", "f32", "f64"))
         """The element type of floats where nothing else is asked for."""
         self._scope: dict[str, Any] = {"t": torch, "nn": nn, "F": functional, "self": nn.Module(), **NAMESPACE}
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Return the variables of the first world."""
+        return self.worlds[0]
 
     # ---- choices
 
@@ -142,16 +159,30 @@ class Builder:
         self, shape: Sequence[int], dtype: str = "", kind: str = "", layout: str = "", gradient: bool = True
     ) -> str:
         """Return a new argument."""
+        pattern, shapes = self.extents(shape)
         dtype = dtype or self.float
         kind = kind or (self.pick(("", "", "eighths")) if dtype in ("f32", "f64") else "")
-        array = self.array(shape, dtype, kind)
+        arrays = [self.array(e, dtype, self.kind_at(kind, w)) for w, e in zip(self.worlds, shapes, strict=True)]
+        if any(array.shape != tuple(extents) for array, extents in zip(arrays, shapes, strict=True)):
+            raise Unfit("not enough different numbers")
         layout = layout or self.pick(("dense",) * 9 + ("transposed", "strided", "offset"))
         name = f"a{len(self.inputs)}"
         floating = dtype in ("f32", "f64")
-        argument = Input(name, array, layout, floating and gradient and self.chance(0.9))
+        argument = Input(name, arrays[0], layout, floating and gradient and self.chance(0.9))
         self.inputs.append(argument)
-        self.values[name] = torch.from_numpy(argument.memory()).requires_grad_(argument.gradient)
+        self.arrays_of.append(tuple(arrays))
+        self.patterns.append(pattern)
+        for world, array in zip(self.worlds, arrays, strict=True):
+            world[name] = torch.from_numpy(argument.memory(array)).requires_grad_(argument.gradient)
         return name
+
+    def extents(self, shape: Sequence[int]) -> tuple[Any, list[tuple[int, ...]]]:
+        """Return the description of a shape's open sizes, and the shape in each world."""
+        return (), [tuple(shape)]
+
+    def kind_at(self, kind: str, world: dict[str, Any]) -> str:
+        """Return a kind of contents in a world, in which a number computed from sizes has a value."""
+        return kind
 
     def known(self, fits: Callable[[Any], bool], otherwise: Callable[[], str], fresh: float = 0.25) -> str:
         """Return a variable that fits, mostly a recent one, or a new argument."""
@@ -201,34 +232,32 @@ class Builder:
 
     def let(self, expression: str) -> str:
         """Assign an expression to a new variable, or its elements to several; the first one's name."""
-        value = self._run(expression, eval)
-        if isinstance(value, (tuple, list)):
-            return self._unpack(expression, tuple(value))
-        self._expect(value)
-        name = f"v{len(self.values)}"
-        self.body.append(f"{name} = {expression}")
-        self.values[name] = value
-        return name
-
-    def _unpack(self, expression: str, values: tuple[Any, ...]) -> str:
-        if not values or len(values) > 8:
+        results = [self._run(expression, eval, world) for world in self.worlds]
+        listed = isinstance(results[0], (tuple, list))
+        rows = [tuple(value) if listed else (value,) for value in results]
+        if len({len(row) for row in rows}) > 1 or not 0 < len(rows[0]) <= 8:
             raise Unfit
-        for value in values:
-            self._expect(value)
-        names = [f"v{len(self.values) + i}" for i in range(len(values))]
-        self.body.append(f"{', '.join(names)}{',' if len(names) == 1 else ''} = {expression}")
-        self.values |= dict(zip(names, values, strict=True))
+        for tensors in zip(*rows, strict=True):
+            for tensor in tensors:
+                self._expect(tensor)
+            if len({(t.dim(), t.dtype) for t in tensors}) > 1:
+                raise Unfit
+        names = [f"v{len(self.values) + i}" for i in range(len(rows[0]))]
+        self.body.append(f"{', '.join(names)}{',' if listed and len(names) == 1 else ''} = {expression}")
+        for world, row in zip(self.worlds, rows, strict=True):
+            world.update(zip(names, row, strict=True))
         return names[0]
 
     def do(self, statement: str) -> None:
         """Add a statement that writes into variables."""
-        self._run(statement, exec)
+        for world in self.worlds:
+            self._run(statement, exec, world)
         self.body.append(statement)
 
     def layer(self, expression: str) -> str:
         """Return a new layer of the module; its attribute."""
         name = f"m{len(self.layers)}"
-        layer = self._run(expression, eval)
+        layer = self._run(expression, eval, self.values)
         layer.train(self.training)
         if self.float == "f64":
             expression += ".double()"
@@ -237,16 +266,19 @@ class Builder:
         self.layers.append((name, expression))
         return f"self.{name}"
 
-    def _run(self, text: str, how: Callable[..., Any]) -> Any:
+    def tried(self, done: bool) -> None:
+        """Note whether a step has come about."""
+
+    def _run(self, text: str, how: Callable[..., Any], world: dict[str, Any]) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                return how(text, self._scope | self.values)
-            except (RuntimeError, ValueError, TypeError, IndexError, AssertionError, NotImplementedError) as error:
+                return how(text, self._scope | world)
+            except (RuntimeError, ValueError, TypeError, LookupError, AssertionError, ArithmeticError) as error:
                 raise Unfit(str(error)) from error
 
     def _expect(self, value: Any) -> None:
-        if not isinstance(value, torch.Tensor) or value.dtype not in KNOWN or value.numel() > 2 * LARGEST:
+        if not isinstance(value, torch.Tensor) or value.dtype not in KNOWN or value.numel() > self.MOST:
             raise Unfit(f"a result of {getattr(value, 'dtype', type(value).__name__)}, {getattr(value, 'shape', '')}")
 
     def program(self, outputs: Sequence[str] = ()) -> Program:

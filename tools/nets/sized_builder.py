@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import torch
 
-from tools.nets.builder import KNOWN, LARGEST, TAME, Builder, Unfit
+from tools.nets.builder import LARGEST, TAME, Builder, Unfit
 from tools.nets.families import sized as sized
-from tools.nets.families.table import FAMILIES, OTHERS, TRIES, Step
-from tools.nets.program import Input, Program
+from tools.nets.families.grammar import Steps
+from tools.nets.families.table import FAMILIES, OTHERS, grow
+from tools.nets.program import Program
 from tools.nets.sized_program import Extent, Range, SizedProgram
 
 NAMES = ("batch", "time", "side")
@@ -22,7 +22,7 @@ ATTEMPTS = 4
 """Attempts at a program whose results depend on a dimension."""
 EDGES = (1, 2, 3, 5, 7, 8, 9, 13, 15, 16, 17, 21, 31, 32, 33, 47, 63, 64, 65)
 """Sizes around vectors and tiles."""
-FAMILIES_OF_SIZES: dict[str, tuple[Step, ...]] = {
+FAMILIES_OF_SIZES: dict[str, Steps] = {
     **{
         name: (*steps, *steps, sized.step)
         for name, steps in FAMILIES.items()
@@ -81,25 +81,22 @@ class SizedBuilder(Builder):
     """A growing program at several sizes; numbers in shapes that differ between the sizes are written as
     expressions."""
 
+    SIZES = SIZES
+    MOST = 60 * LARGEST
+
     def __init__(self, seed: str, family: str, training: bool = False):
         super().__init__(seed, family, training)
         self.dims: dict[str, Range] = {}
         self.most = self.pick((1, 2, 2, 3))
         self.sizes: list[dict[str, int]] = [{} for _ in range(SIZES)]
-        self.others: list[dict[str, Any]] = [{} for _ in range(SIZES - 1)]
-        """The variables at the other sizes."""
-        self.given: list[tuple[np.ndarray, ...]] = []
-        self.patterns: list[tuple[Extent, ...]] = []
         self.chosen: dict[int, str] = {}
         """The dimension that replaces a number in shapes, by number; empty for none."""
-
-    def worlds(self) -> list[dict[str, Any]]:
-        """Return the variables at each of the sizes."""
-        return [self.values, *self.others]
+        self.settled: set[str] = set()
+        """Dimensions of steps that came about."""
 
     def shape_of(self, name: str) -> tuple[int, ...]:
         shape = []
-        for axis, sizes in enumerate(zip(*[w[name].shape for w in self.worlds()], strict=True)):
+        for axis, sizes in enumerate(zip(*[w[name].shape for w in self.worlds], strict=True)):
             shape.append(sizes[0] if len(set(sizes)) == 1 else Named(sizes[0], f"{name}.shape[{axis}]"))
         return tuple(shape)
 
@@ -107,44 +104,23 @@ class SizedBuilder(Builder):
         """Return a number's value at each of the sizes."""
         if type(size) is not Named:
             return [int(size)] * SIZES
-        return [int(eval(size.text, {}, world)) for world in self.worlds()]
+        return [int(eval(size.text, {}, world)) for world in self.worlds]
 
     # ---- arguments
 
-    def input(
-        self, shape: Sequence[int], dtype: str = "", kind: str = "", layout: str = "", gradient: bool = True
-    ) -> str:
+    def extents(self, shape: Sequence[int]) -> tuple[Any, list[tuple[int, ...]]]:
         pattern = tuple([self.extent_of(size) for size in shape])
-        dtype = dtype or self.float
-        kind = kind or (self.pick(("", "", "eighths")) if dtype in ("f32", "f64") else "")
-        layout = layout or self.pick(("dense",) * 12 + ("transposed", "strided", "offset"))
-        arrays = []
-        for world, sizes in zip(self.worlds(), self.sizes, strict=True):
-            extents = [e.at(sizes) for e in pattern]
-            if min(extents, default=0) < 0 or np.prod(extents, dtype=np.int64) > 30 * LARGEST:
-                raise Unfit
-            arrays.append(self.array(extents, dtype, self.kind_at(kind, world)))
-            if arrays[-1].shape != tuple(extents):
-                raise Unfit("not enough different numbers")
-        name = f"a{len(self.inputs)}"
-        floating = dtype in ("f32", "f64")
-        argument = Input(name, arrays[0], layout, floating and gradient and self.chance(0.9))
-        self.inputs.append(argument)
-        self.given.append(tuple(arrays))
-        self.patterns.append(pattern)
-        for world, array in zip(self.worlds(), arrays, strict=True):
-            world[name] = torch.from_numpy(argument.memory(array)).requires_grad_(argument.gradient)
-        return name
+        shapes = [tuple([e.at(sizes) for e in pattern]) for sizes in self.sizes]
+        if any(min(s, default=0) < 0 or np.prod(s, dtype=np.int64) > self.MOST // 2 for s in shapes):
+            raise Unfit
+        return pattern, shapes
 
     def kind_at(self, kind: str, world: dict[str, Any]) -> str:
-        """Return a kind of contents, with values for numbers computed from sizes."""
         word, _, number = kind.partition(" ")
-        if not number:
-            return kind
-        value = int(eval(number, {}, world))
+        value = int(eval(number, {}, world)) if number else 1
         if value < 1:
             raise Unfit
-        return f"{word} {value}"
+        return f"{word} {value}" if number else kind
 
     def extent_of(self, size: int) -> Extent:
         """Return the size of an argument: in terms of a dimension if it was computed from sizes, and for a plain number
@@ -188,54 +164,20 @@ class SizedBuilder(Builder):
 
     # ---- statements
 
-    def let(self, expression: str) -> str:
-        results = [self.result(expression, world) for world in self.worlds()]
-        if len({len(r) for r in results}) > 1 or not results[0] or len(results[0]) > 8:
-            raise Unfit
-        for tensors in zip(*results, strict=True):
-            if len({(p.dim(), p.dtype) for p in tensors}) > 1 or tensors[0].dtype not in KNOWN:
-                raise Unfit
-        names = [f"v{len(self.values) + i}" for i in range(len(results[0]))]
-        several = "," if len(names) == 1 and self.is_listed(expression) else ""
-        self.body.append(f"{', '.join(names)}{several} = {expression}")
-        for world, tensors in zip(self.worlds(), results, strict=True):
-            world.update(zip(names, tensors, strict=True))
-        return names[0]
-
-    def is_listed(self, expression: str) -> bool:
-        """Return whether an expression gives several values, perhaps one."""
-        return isinstance(self.run_in(expression, eval, self.values), (tuple, list))
-
-    def result(self, expression: str, world: dict[str, Any]) -> tuple[Any, ...]:
-        """Return the tensors of an expression at one of the sizes."""
-        value = self.run_in(expression, eval, world)
-        tensors = tuple(value) if isinstance(value, (tuple, list)) else (value,)
-        for tensor in tensors:
-            if not isinstance(tensor, torch.Tensor) or tensor.numel() > 60 * LARGEST:
-                raise Unfit
-            if tensor.is_floating_point() and tensor.numel() and not bool((tensor.detach().abs() < 10 * TAME).all()):
-                raise Unfit
-        return tensors
-
-    def do(self, statement: str) -> None:
-        for world in self.worlds():
-            self.run_in(statement, exec, world)
-        self.body.append(statement)
-
     def layer(self, expression: str) -> str:
         if ".shape[" in expression:
             raise Unfit
         return super().layer(expression)
 
-    def run_in(self, text: str, how: Callable[..., Any], world: dict[str, Any]) -> Any:
-        """Run a text at one of the sizes."""
-        before, self.values = self.values, world
-        try:
-            return self._run(text, how)
-        except ZeroDivisionError as error:
-            raise Unfit(str(error)) from error
-        finally:
-            self.values = before
+    def tried(self, done: bool) -> None:
+        if not done and self.chance(0.5):
+            self.chosen |= {e: "" for e, name in self.chosen.items() if name not in self.settled}
+        self.settled = set(self.dims)
+
+    def _expect(self, value: Any) -> None:
+        super()._expect(value)
+        if value.is_floating_point() and value.numel() and not bool((value.detach().abs() < 10 * TAME).all()):
+            raise Unfit
 
     def sized(self) -> SizedProgram:
         """Return the program."""
@@ -245,7 +187,7 @@ class SizedBuilder(Builder):
             tuple(self.dims.items()),
             tuple(self.patterns),
             tuple(self.sizes),
-            tuple(zip(*self.given, strict=True)) if self.given else tuple(() for _ in self.sizes),
+            tuple(zip(*self.arrays_of, strict=True)) if self.arrays_of else tuple(() for _ in self.sizes),
         ).without(*needed(program.body, program.outputs))
         if not complete.dims:
             raise Unfit("no dimension")
@@ -279,18 +221,5 @@ def draw(seed: int, number: int) -> SizedProgram:
 def _drawn(seed: str, family: str, training: bool) -> SizedProgram:
     builder = SizedBuilder(seed, family, training)
     length = builder.pick((1, 1, 2, 2, 3, 3, 4, 5))
-    done = 0
-    for _ in range(TRIES):
-        steps = (*OTHERS, sized.step) if done and builder.chance(0.15) else FAMILIES_OF_SIZES[family]
-        dims = set(builder.dims)
-        try:
-            builder.pick(steps)(builder)
-        except (Unfit, NameError, ZeroDivisionError):
-            # Numbers without a dimension in this program, such as channels of layers.
-            if builder.chance(0.5):
-                builder.chosen |= {e: "" for e, name in builder.chosen.items() if name not in dims}
-            continue
-        done += 1
-        if done == length:
-            break
+    grow(builder, FAMILIES_OF_SIZES[family], (*OTHERS, sized.step), 0.15, length)
     return builder.sized()

@@ -9,6 +9,7 @@ from typing import Any
 import graphc as gc
 from graphc import nn
 from graphc.nn import functional as F
+from tools.nets.entries import entries
 
 WIDTH = 6
 f64 = gc.float64
@@ -62,158 +63,80 @@ class DrawnModel(nn.Module):
         return {"out": x, "size": (x * x).sum(1)} if self.returns == "dict" else x
 
 
-def _linear(m: DrawnModel) -> Part:
+_TEXT = """
+linear:
     layer = m.add(nn.Linear(WIDTH, WIDTH, bias=m.choice.random() < 0.8))
     act = m.choice.choice([gc.tanh, F.gelu, F.silu, gc.sigmoid])
     return lambda x: act(layer(x))
-
-
-def _shared(m: DrawnModel) -> Part:
+shared:
     turned = m.choice.random() < 0.5
     return lambda x: F.linear(x, m.shared.weight.t() if turned else m.shared.weight) * 0.5 + m.shared(x)
-
-
-def _scaled(m: DrawnModel) -> Part:
-    return lambda x: x * m.scale + m.scale.sum() * 0.01
-
-
-def _batch_norm(m: DrawnModel) -> Part:
+scaled: return lambda x: x * m.scale + m.scale.sum() * 0.01
+batch_norm:
     layer, norm = m.add(nn.Linear(WIDTH, WIDTH, bias=False)), m.add(nn.BatchNorm1d(WIDTH))
     return lambda x: norm(layer(x) + x)
-
-
-def _layer_norm(m: DrawnModel) -> Part:
+layer_norm:
     norm = m.add(nn.LayerNorm(WIDTH, eps=0.1))
     return lambda x: norm(x * x + x)
-
-
-def _group_norm(m: DrawnModel) -> Part:
+group_norm:
     norm = m.add(nn.GroupNorm(2, WIDTH, eps=0.1))
     return lambda x: norm(x)
-
-
-def _dropout(m: DrawnModel) -> Part:
-    return lambda x: m.drop(x)
-
-
-def _noise(m: DrawnModel) -> Part:
-    return lambda x: x + 0.1 * gc.randn_like(x) if m.training else x
-
-
-def _functional_dropout(m: DrawnModel) -> Part:
-    return lambda x: F.dropout(x, 0.25, training=m.training) + 0.1 * x
-
-
-def _convolution(m: DrawnModel) -> Part:
+dropout: return lambda x: m.drop(x)
+noise: return lambda x: x + 0.1 * gc.randn_like(x) if m.training else x
+functional_dropout: return lambda x: F.dropout(x, 0.25, training=m.training) + 0.1 * x
+convolution:
     layer = m.add(nn.Conv1d(1, 3, 3, padding=1))
     return lambda x: gc.tanh(layer(x.unsqueeze(1))).mean(1)
-
-
-def _recurrent(m: DrawnModel) -> Part:
+recurrent:
     layer = m.add(m.choice.choice([nn.LSTM, nn.GRU])(3, 3, batch_first=True))
     return lambda x: layer(x.reshape(-1, 2, 3))[0].reshape(-1, WIDTH) + 0.5 * x
-
-
-def _attention(m: DrawnModel) -> Part:
+attention:
     layer = m.add(nn.MultiheadAttention(2, 1, dropout=m.choice.choice([0.0, 0.2]), batch_first=True))
-
-    def run(x: Any) -> Any:
+    def run(x):
         rows = x.reshape(-1, 3, 2)
         return layer(rows, rows, rows, need_weights=False)[0].reshape(-1, WIDTH) + x
-
     return run
-
-
-def _embedding(m: DrawnModel) -> Part:
+embedding:
     layer = m.add(nn.Embedding(4, WIDTH))
     return lambda x: x + layer((x.detach()[:, 0] * 3).to(gc.int64).abs() % 4)
-
-
-def _repeated(m: DrawnModel) -> Part:
+repeated:
     indices = gc.tensor([m.choice.randrange(WIDTH) for _ in range(WIDTH)])
     return lambda x: x[:, indices] * 0.7 + x * 0.3
-
-
-def _buffer(m: DrawnModel) -> Part:
-    def run(x: Any) -> Any:
+buffer:
+    def run(x):
         with gc.no_grad():
             m.seen.mul_(0.5).add_(x.mean(0))
         return x + m.seen
-
     return run
-
-
-def _buffer_set(m: DrawnModel) -> Part:
-    def run(x: Any) -> Any:
+buffer_set:
+    def run(x):
         m.seen_too = m.seen_too * 0.5 + x.detach().mean(0)
         return x + m.seen_too * 0.1
-
     return run
-
-
-def _counter(m: DrawnModel) -> Part:
-    def run(x: Any) -> Any:
+counter:
+    def run(x):
         m.count += 1
         return x * (1 + 0.01 * m.count)
-
     return run
-
-
-def _in_place(m: DrawnModel) -> Part:
-    def run(x: Any) -> Any:
+in_place:
+    def run(x):
         y = x.clone()
         y[:, 1:3] *= 1.5
         y.view(-1)[::2].mul_(0.5)
         return y.add_(0.1)
-
     return run
-
-
-def _custom(m: DrawnModel) -> Part:
-    return lambda x: Cube.apply(gc.tanh(x)) + x
-
-
-def _checkpoint(m: DrawnModel) -> Part:
+custom: return lambda x: Cube.apply(gc.tanh(x)) + x
+checkpoint:
     layer = m.add(nn.Linear(WIDTH, WIDTH))
     return lambda x: gc.checkpoint(lambda t: gc.tanh(m.drop(layer(t))), x)
-
-
-def _cond(m: DrawnModel) -> Part:
+cond:
     layer = m.add(nn.Linear(WIDTH, WIDTH))
     return lambda x: gc.cond(x.sum() > 0, lambda t: gc.tanh(layer(t)), lambda t: layer(t) * 0.5, (x,))
-
-
-def _weight_norm(m: DrawnModel) -> Part:
+weight_norm:
     layer = m.add(nn.utils.parametrizations.weight_norm(nn.Linear(WIDTH, WIDTH)))
     return lambda x: gc.tanh(layer(x))
-
-
-def _penalty(m: DrawnModel) -> Part:
-    return lambda x: x / (1 + m.shared.weight.norm())
-
-
-PARTS: dict[str, Callable[[DrawnModel], Part]] = {
-    "linear": _linear,
-    "shared": _shared,
-    "scaled": _scaled,
-    "batch_norm": _batch_norm,
-    "layer_norm": _layer_norm,
-    "group_norm": _group_norm,
-    "dropout": _dropout,
-    "noise": _noise,
-    "functional_dropout": _functional_dropout,
-    "convolution": _convolution,
-    "recurrent": _recurrent,
-    "attention": _attention,
-    "embedding": _embedding,
-    "repeated": _repeated,
-    "buffer": _buffer,
-    "buffer_set": _buffer_set,
-    "counter": _counter,
-    "in_place": _in_place,
-    "custom": _custom,
-    "checkpoint": _checkpoint,
-    "cond": _cond,
-    "weight_norm": _weight_norm,
-    "penalty": _penalty,
-}
+penalty: return lambda x: x / (1 + m.shared.weight.norm())
+"""
+_NAMES = {"gc": gc, "nn": nn, "F": F, "WIDTH": WIDTH, "Cube": Cube}
+PARTS: dict[str, Callable[[DrawnModel], Part]] = {e.name: e.function for e in entries(_TEXT, "m", _NAMES)}
+"""Functions of a model that return a part of it, by name."""

@@ -8,8 +8,6 @@ before the first call; the change comes after two calls.
 from __future__ import annotations
 
 import copy
-import re
-import textwrap
 import types
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
@@ -24,6 +22,7 @@ from graphc.nn.utils import orthogonal, parametrizations, parametrize
 from graphc.optim import lr_scheduler
 from tools.nets.changes.modes import MODES, Mutation
 from tools.nets.changes.scene import LEARNING_RATE, SEED
+from tools.nets.entries import entries
 
 BOTH = ("lean", "rich")
 MODEL_MODES = tuple(name for name in MODES if name != "train")
@@ -36,7 +35,6 @@ NAMES: dict[str, Any] = {
     **{"SEED": SEED, "LEARNING_RATE": LEARNING_RATE},
 }
 """Names that all statements may use."""
-_ENTRY = re.compile(r"^([\w.]+)(?: \[(\w+)\])?:(.*(?:\n[ ].*)*)$", re.MULTILINE)
 
 
 class Change(NamedTuple):
@@ -62,18 +60,11 @@ def add(
 
 
 def changes(
-    entries: str,
+    text: str,
     names: Mapping[str, Any] | None = None,
     kinds: Iterable[str] = BOTH,
     modes: Iterable[str] = MODEL_MODES,
 ) -> None:
     """Put the entries of a text into the list; ``names`` are further names that their statements use."""
-    count = 0
-    for name, kind, body in _ENTRY.findall(entries):
-        text = textwrap.dedent(body).strip().replace(" => ", "\nyield\n")
-        scope = {**NAMES, **(names or {})}
-        exec(compile(f"def change(s):\n{textwrap.indent(text, '    ')}", f"<change {name}>", "exec"), scope)
-        add(name, scope["change"], (kind,) if kind else kinds, modes, text)
-        count += 1
-    starts = sum(not line.startswith((" ", "#")) for line in entries.splitlines() if line)
-    assert count == starts, "an entry that is none"
+    for entry in entries(text, "s", {**NAMES, **(names or {})}):
+        add(entry.name, entry.function, (entry.tag,) if entry.tag else kinds, modes, entry.text)

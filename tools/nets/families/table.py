@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from tools.nets.builder import Builder, Unfit
 from tools.nets.families import layers as layers
 from tools.nets.families import shape as shape
 from tools.nets.families import values as values
+from tools.nets.families.grammar import Steps
 from tools.nets.program import Program
 
-Step = Callable[[Builder], None]
-
-FAMILIES: dict[str, tuple[Step, ...]] = {
+FAMILIES: dict[str, Steps] = {
     "views of views": (shape.view,),
     "reads by index": (shape.read, shape.read, shape.view),
     "writes by index": (shape.write,),
@@ -43,10 +40,26 @@ FAMILIES: dict[str, tuple[Step, ...]] = {
     "stacks of layers": (layers.stack,),
     "given twice": (layers.repeated,),
 }
-OTHERS: tuple[Step, ...] = tuple(dict.fromkeys(step for steps in FAMILIES.values() for step in steps))
+OTHERS: Steps = tuple(dict.fromkeys(step for steps in FAMILIES.values() for step in steps))
 FOREIGN = 0.25
 """Probability that a step comes from any family instead of the program's own."""
 TRIES = 60
+
+
+def grow(builder: Builder, steps: Steps, others: Steps, foreign: float, length: int) -> None:
+    """Add so many statements by the steps of a family, some of them by other steps, as far as they come about."""
+    done = 0
+    for _ in range(TRIES):
+        try:
+            builder.pick(others if done and builder.chance(foreign) else steps)(builder)
+        except (Unfit, NameError, ZeroDivisionError):
+            # Numbers without a dimension in this program, such as channels of layers.
+            builder.tried(False)
+            continue
+        builder.tried(True)
+        done += 1
+        if done == length:
+            break
 
 
 def draw(seed: int, number: int) -> Program:
@@ -54,15 +67,5 @@ def draw(seed: int, number: int) -> Program:
     names = tuple(FAMILIES)
     family = names[number % len(names)]
     builder = Builder(f"{seed}/{number}", family, training=number // len(names) % 2 == 0)
-    length = builder.pick((1, 1, 2, 2, 3, 3, 4, 5, 7))
-    done = 0
-    for _ in range(TRIES):
-        steps = OTHERS if done and builder.chance(FOREIGN) else FAMILIES[family]
-        try:
-            builder.pick(steps)(builder)
-        except Unfit:
-            continue
-        done += 1
-        if done == length:
-            break
+    grow(builder, FAMILIES[family], OTHERS, FOREIGN, builder.pick((1, 1, 2, 2, 3, 3, 4, 5, 7)))
     return builder.program()

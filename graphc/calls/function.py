@@ -23,7 +23,7 @@ from graphc.calls.memory import Budget
 from graphc.calls.number_places import MOST_ANSWERS, DynamicNumbers, DynamicValues, Fresh
 from graphc.calls.outside import Outside
 from graphc.calls.plan import Plan
-from graphc.calls.program_table import ProgramTable, trim
+from graphc.calls.program_store import ProgramStore, trim
 from graphc.calls.recompile_reasons import Recompiles
 from graphc.calls.recompile_warning import RecompileCount, argument_names
 from graphc.calls.sized_traces import DimsOfCalls, SizedCall, SizedTrace, SizedTraces, keys_of, program_for
@@ -132,7 +132,7 @@ class Compiled:
         self._passes = tuple(passes)
         self._machine = machine
         self._first, self._pipeline = arrange(self._passes)
-        self._variants: ProgramTable[Variant] = ProgramTable(self._forget)
+        self._variants: ProgramStore[Variant] = ProgramStore(self._forget)
         self._modules: Modules | None = None
         self._dims = dims
         self._calls = DimsOfCalls(dims, target)
@@ -299,7 +299,7 @@ class Compiled:
             if match := self._find_variant(key, dynamic, call):
                 return match
             leaves = flatten((args, kwargs))[0]
-            sized = call and self._traces.find(call.key(key), call.sizes, dynamic)
+            sized = call and self._traces.fitting(call.key(key), call.sizes, dynamic)
             if sized is None:
                 before = self._variants.items() if call is None else self._traces.items()
                 self._recompiles.tell(call.key(key) if call else key, dict(before), modules, self._numbers.remarks)
@@ -342,7 +342,7 @@ class Compiled:
             variant.holds()
             return variant
 
-        return program_for(trace, call, key, make, name)
+        return program_for(trace, call, key, make)
 
     def _traced(
         self,
@@ -376,7 +376,12 @@ class Compiled:
             self._draws, position = True, self._random_position(scope)
             result = self._numbers.traced(structure, trace_inside)
         shape, dynamic, traced, inputs = result
-        return shape, dynamic, SizedTrace(traced, Outside(traced, modules), inputs, after), position
+        return (
+            shape,
+            dynamic,
+            SizedTrace(graph_name(self._target), traced, Outside(traced, modules), inputs, after),
+            position,
+        )
 
     def _random_position(self, scope: module_path.Scope) -> tuple[Any, ...]:
         """Return the state that determines the random numbers of a call inside another module's call."""

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
-from graphc.base import config
-from graphc.base.errors import ArgumentError, GraphcError
+from graphc.base.errors import ArgumentError
 from graphc.base.locks import Lock
 from graphc.base.sizes.assumptions import Assumptions
 from graphc.base.sizes.named_dims import chosen_sizes
@@ -17,6 +16,7 @@ from graphc.base.sizes.size_limits import limits
 from graphc.calls.auto_dims import AutoDims
 from graphc.calls.number_places import DynamicValues, NumberInputs
 from graphc.calls.outside import Outside
+from graphc.calls.program_store import OneForAll, ProgramStore
 from graphc.ir.graph.graph import Graph, input_class, input_equals
 from graphc.ir.graph.interpret import assumed, bind
 from graphc.tensors.structure import Branch, Leaf, Static, Structure, shape_of
@@ -27,8 +27,6 @@ from graphc.tracing.trace import Traced, graph_name
 Sizes = Mapping[Dimension, int]
 REMEMBERED = 256
 """Limit on the argument shapes whose sized calls are cached."""
-MOST = 16
-"""Limit on traces for the same arguments, with other assumptions or other states of the world outside."""
 
 
 class SizedCall(NamedTuple):
@@ -127,40 +125,36 @@ def keys_of(call: SizedCall | None, key: Any) -> tuple[Any, ...]:
 
 
 def program_for(
-    trace: SizedTrace, call: SizedCall | None, key: Any, make: Callable[[Any, Traced], Program], name: str
+    trace: SizedTrace, call: SizedCall | None, key: Any, make: Callable[[Any, Traced], Program]
 ) -> tuple[Program, Any]:
     """Make a program of a trace and return it with its key.
 
     It serves all sizes of the call's named dimensions without a common size. Where that fails, it serves the sizes
     of the call.
     """
-    *general, alone = keys_of(call, key)
     if call is None:
-        return make(alone, trace.traced), alone
-    if trace.is_general:
-        try:
-            return make(general[0], trace.at(call.bound)), general[0]
-        except GraphcError as error:
-            # NOTE: if the error has another cause, making the program for the call's sizes raises it again.
-            program = make(alone, trace.at(call.sizes))
-            trace.is_general = False
-            config.logger("compile").warning("%s is compiled for each size of its dimensions: %s", name, error.what)
-            return program, alone
-    return make(alone, trace.at(call.sizes)), alone
+        return make(key, trace.traced), key
+    general = call.key(key, program=True)
+    return trace.one_for_all.make(
+        lambda: (make(general, trace.at(call.bound)), general), lambda: (make(key, trace.at(call.sizes)), key)
+    )
 
 
 class SizedTrace:
     """One trace of a function, from which programs are made. Without dimensions the trace is used as it is."""
 
-    def __init__(self, traced: Traced, outside: Outside, numbers: NumberInputs, drawn: Any = None):
+    nbytes = 0
+    """See program_store: the memory of traces is not limited."""
+
+    def __init__(self, name: str, traced: Traced, outside: Outside, numbers: NumberInputs, drawn: Any = None):
+        """``name`` names the function in messages."""
         self.traced = traced
         self.outside = outside
         self.numbers = numbers
         """The inputs by which its programs take dynamic numbers."""
         self.drawn: dict[Any, dict[str, int]] = drawn or {}
         """In the middle of a module's call: the draws that its modules have made after this part of it."""
-        self.is_general = True
-        """False after compiling one program for all sizes failed."""
+        self.one_for_all = OneForAll(name)
         self._account = outside.account()
         self._refused: Sizes | None = None
 
@@ -212,30 +206,15 @@ class SizedTrace:
         )
 
 
-class SizedTraces:
+class SizedTraces(ProgramStore[SizedTrace]):
     """The traces of one function by the form of their arguments, newest first."""
 
-    def __init__(self) -> None:
-        self._traces: dict[Any, tuple[SizedTrace, ...]] = {}
-
-    def find(self, key: Any, sizes: Sizes, dynamic: DynamicValues) -> tuple[SizedTrace, list[Tensor]] | None:
+    def fitting(self, key: Any, sizes: Sizes, dynamic: DynamicValues) -> tuple[SizedTrace, list[Tensor]] | None:
         """Return a trace that fits a call, and the number inputs of its programs."""
-        for trace in self._traces.get(key, ()):
+        for trace in self.find(key):
             if (numbers := trace.fitting(sizes, dynamic)) is not None:
                 return trace, numbers
         return None
-
-    def add(self, key: Any, trace: SizedTrace) -> None:
-        """Add a trace; drop the oldest beyond the limit."""
-        self._traces[key] = (trace, *self._traces.get(key, ()))[:MOST]
-
-    def items(self) -> dict[Any, tuple[SizedTrace, ...]]:
-        """Return the traces by key."""
-        return dict(self._traces)
-
-    def clear(self) -> None:
-        """Drop all traces."""
-        self._traces.clear()
 
 
 def structure_at(structure: Structure, sizes: Sizes) -> Structure:

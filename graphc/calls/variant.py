@@ -384,9 +384,6 @@ class Variant:
         versions_pair = self.binding.versions() if isinstance(self.binding, PrepackedBinding) else None
         return versions_pair or ([], [])
 
-    used = 0
-    """See program_table."""
-
     @property
     def nbytes(self) -> int:
         """Bytes of code, constants, scratch memory and reused outputs."""

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from graphc.base import config, own_ops
+from graphc.base import own_ops
 from graphc.base.errors import ArtifactError, GraphcError
 from graphc.base.lazy import deferred
 from graphc.base.sizes.named_dims import chosen_sizes
 from graphc.base.sizes.size import at
 from graphc.base.sizes.size_limits import limits
-from graphc.calls.machine import HOST, compile_on, is_device, load_on, strict_name
+from graphc.calls.machine import HOST, compile_on, is_device, load_on, strict_name, target_for
+from graphc.calls.program_store import OneForAll
 from graphc.compiler import cache
 from graphc.compiler.ready import find_or_build, load_ready, prepare_threads, running_target, target_spec
 from graphc.files.manifest import PREPACKED
 from graphc.files.model_content import Artifact, Code, StoredEntry, check_weights
 from graphc.models.model_state import ModelState
-from graphc.models.sized_model import ProgramsBySizes, for_all_sizes
+from graphc.models.sized_model import ProgramsBySizes
 from graphc.runtime.call import Executable
 from graphc.runtime.loader import load_object, runs_here
 
@@ -39,6 +40,7 @@ freeze = deferred("graphc.compiler.freeze:freeze")
 watch = deferred("graphc.compiler.freeze:watch")
 key_parts = deferred("graphc.compiler.compile:key_parts")
 read_graph = deferred("graphc.models.model_graph:read_graph")
+settle = deferred("graphc.ir.graph.interpret:settle")
 
 
 class Loaded(NamedTuple):
@@ -84,9 +86,14 @@ class Programs:
         """Return the error of the check that stopped a call."""
         return Refusals(lambda: self._checks(entry))(inputs, bound)
 
-    def graph(self, entry: StoredEntry) -> Graph:
-        """Return the graph of an entry with its weights as constants."""
-        return freeze(read_graph(self.stored, entry.spec.name), self.state.constants)
+    def _graph(self, entry: StoredEntry, live: bool = False) -> Graph:
+        """Return the graph of an entry for all sizes of its dimensions. Weights are constants, or watched arguments of
+        ``live`` programs.
+        """
+        graph, constants = read_graph(self.stored, entry.spec.name), self.state.constants
+        if live:
+            return watch(graph, constants.keys())
+        return freeze(settle(graph), constants)
 
     def _checks(self, entry: StoredEntry) -> Graph:
         """Return the part of an entry's graph that computes its checks."""
@@ -132,89 +139,53 @@ class Programs:
         return Loaded(live.program, live.seconds, derived)
 
     def _make_live(self, entry: StoredEntry) -> Live:
-        making = _Making(self, entry, running_target(self.machine), live=True)
-        code, seconds = self._found(making)
+        code, seconds = self._found(entry, running_target(self.machine), live=True)
         first = code.prepacking
         return Live(load_ready(code), None if first is None else load_ready(first), seconds)
 
-    def _found(self, making: _Making) -> tuple[cache.CacheEntry, Mapping[str, float]]:
-        """Return the code, from the cache or compiled here, and its seconds. Raise _NoProgram."""
+    def _found(
+        self, entry: StoredEntry, target: Target, live: bool = False
+    ) -> tuple[cache.CacheEntry, Mapping[str, float]]:
+        """Return the code of an entry, from the cache or compiled here, and its seconds."""
         disk = cache.current()
         # NOTE: the file's digest is the key, so that a lookup need not read the graphs. It is not enough for a user's
         # ops, whose rules are not in the file, or for changed constants.
         arguments = ",".join(sorted(self.state.tensors))
-        kind = "file, any weights" if making.live else "file"
-        key: tuple[Any, ...] = (kind, repr(making.target), self.stored.digest, making.entry.spec.name, arguments)
-        own = not own_ops.NAMES.isdisjoint(making.entry.spec.ops)
+        kind = "file, any weights" if live else "file"
+        key: tuple[Any, ...] = (kind, repr(target), self.stored.digest, entry.spec.name, arguments)
+        own = not own_ops.NAMES.isdisjoint(entry.spec.ops)
         start = time.perf_counter()
-        if disk is not None and (own or not self.stored.digest or (self.state.is_changed and not making.live)):
-            key = making.parts()
-        code, was_there = find_or_build(disk, making.target, key, making.build)
-        return code, {"cache": time.perf_counter() - start} if was_there else making.stages.seconds
+        if disk is not None and (own or not self.stored.digest or (self.state.is_changed and not live)):
+            key = key_parts(Stages(self._graph(entry, live), target=target))
+        made: list[Any] = []
+
+        def build() -> cache.CacheEntry:
+            made.append(Stages(self._graph(entry, live), target=target))
+            return compile_stages(made[0])
+
+        code, was_there = find_or_build(disk, target, key, build)
+        return code, {"cache": time.perf_counter() - start} if was_there else made[0].seconds
 
     def _compiled(self, entry: StoredEntry) -> Loaded:
-        if is_device(self.machine):
-            if entry.spec.dims:
-                graph = read_graph(self.stored, entry.spec.name)
-                result = for_all_sizes(graph, self.state.constants, lambda graph: compile_on(graph, self.machine))
-                return self._by_sizes(entry, result) if isinstance(result, GraphcError) else self._on_device(result)
-            return self._on_device(compile_on(self.graph(entry), self.machine))
-        try:
-            result, seconds = self._found(_Making(self, entry, running_target(self.machine)))
-        except _NoProgram as refusal:
-            return self._by_sizes(entry, refusal.error)
-        return Loaded(load_ready(result), seconds)
+        """Return a program for all sizes of the dimensions; where there is none, a program for each size."""
+        general = self._general_on_device if is_device(self.machine) else self._general
+        if not entry.spec.dims:
+            return general(entry)
+        return OneForAll(entry.spec.title).make(lambda: general(entry), lambda: self._by_sizes(entry))
 
-    def _on_device(self, compiled: Any) -> Loaded:
+    def _general(self, entry: StoredEntry) -> Loaded:
+        code, seconds = self._found(entry, running_target(self.machine))
+        return Loaded(load_ready(code), seconds)
+
+    def _general_on_device(self, entry: StoredEntry) -> Loaded:
+        compiled = compile_on(self._graph(entry), self.machine)
         return Loaded(load_on(compiled, self.machine), compiled.stages.seconds)
 
-    def _by_sizes(self, entry: StoredEntry, refusal: GraphcError) -> Loaded:
-        """Return a program for each size of the dimensions, where none exists for all sizes."""
+    def _by_sizes(self, entry: StoredEntry) -> Loaded:
+        target_for(self.machine)
         graph = read_graph(self.stored, entry.spec.name)
-        config.logger("compile").warning("%s is compiled for each size of its dimensions: %s", graph.name, refusal.what)
         programs = ProgramsBySizes(entry.spec, graph, self.state, self.machine)
         return Loaded(programs, programs.seconds)
-
-
-class _NoProgram(Exception):
-    """No program exists for all sizes of an entry's dimensions."""
-
-    def __init__(self, error: GraphcError):
-        super().__init__(error.what)
-        self.error = error
-
-
-class _Making:
-    """The compilation of an entry, for all sizes of its dimensions where it has any."""
-
-    def __init__(self, programs: Programs, entry: StoredEntry, target: Target, live: bool = False):
-        """``live`` makes weights arguments instead of constants."""
-        self._programs = programs
-        self.entry, self.target, self.live = entry, target, live
-        self.stages: Any = None
-        """The stages of the compilation, once it ran."""
-
-    def parts(self) -> tuple[Any, ...]:
-        """Return the parts of the cache key that come from the graph. Raise _NoProgram."""
-        return self._of_graph(lambda graph: key_parts(Stages(graph, target=self.target)))
-
-    def build(self) -> cache.CacheEntry:
-        """Compile the code. Raise _NoProgram."""
-        return self._of_graph(self._compile)
-
-    def _compile(self, graph: Graph) -> Any:
-        self.stages = Stages(graph, target=self.target)
-        return compile_stages(self.stages)
-
-    def _of_graph(self, make: Callable[[Graph], Any]) -> Any:
-        spec, constants = self.entry.spec, self._programs.state.constants
-        graph = read_graph(self._programs.stored, spec.name)
-        if self.live:
-            return make(watch(graph, constants.keys()))
-        result = for_all_sizes(graph, constants, make) if spec.dims else make(freeze(graph, constants))
-        if isinstance(result, GraphcError):
-            raise _NoProgram(result)
-        return result
 
 
 def why_not_native(code: Code) -> str:

@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphc.base import config
-from graphc.base.errors import ArgumentError, GraphcError, ShapeError
+from graphc.base.errors import ArgumentError, ShapeError
 from graphc.base.lazy import deferred
-from graphc.base.locks import Lock
 from graphc.base.sizes.named_dims import chosen_sizes
 from graphc.base.sizes.shape_patterns import ShapePatterns, as_pattern
 from graphc.base.sizes.size import Dimension
 from graphc.calls.machine import compile_on, load_on
+from graphc.calls.program_store import ProgramStore
 from graphc.files.model_manifest import EntrySpec
 from graphc.models.model_state import ModelState
 from graphc.runtime.call import Explain
 
 if TYPE_CHECKING:
-    from graphc.compiler.compile import CompiledGraph
     from graphc.ir.graph.graph import Graph
 
 # Import graphs only when a program is made.
 bind = deferred("graphc.ir.graph.interpret:bind")
 freeze = deferred("graphc.compiler.freeze:freeze")
-settle = deferred("graphc.ir.graph.interpret:settle")
 
 Sizes = dict[Dimension, int]
 
@@ -75,41 +72,23 @@ class ProgramsBySizes:
         self.sizes = SizesOfModel(spec)
         self._state = state
         self._graph, self._machine = graph, machine
-        self._programs: dict[tuple[int, ...], Any] = {}
-        self._lock = Lock()
-        self._making: dict[tuple[int, ...], Lock] = {}
-        """Locks held while a program for these sizes is made."""
+        self._programs: ProgramStore[Any] = ProgramStore()
         self.explain: Explain | None = None
         """Explains which check fails in a call."""
         self.bound = ()
         """Empty: it takes params and states from the model's."""
 
     def of(self, sizes: Sizes) -> Any:
-        """Return the program for these sizes. Compile it at the first use."""
+        """Return the program for these sizes. Compile it at the first use; calls with other sizes proceed meanwhile."""
         key = tuple([sizes[d] for d in self.spec.dims if d in sizes])
-        with self._lock:
-            program = self._programs.pop(key, None)
-            if program is not None:
-                self._programs[key] = program
-                return program
-            making = self._making.setdefault(key, Lock())
-        # Calls with other sizes proceed meanwhile.
-        with making:
-            program = self._programs.get(key) or self._make(sizes)
-            with self._lock:
-                self._programs[key] = program
-                self._making.pop(key, None)
-                while len(self._programs) > max(1, config.read().programs):
-                    del self._programs[next(iter(self._programs))]
-        return program
+        return self._programs.find_or_make(key, lambda: self._make(sizes))
 
     def _make(self, sizes: Sizes) -> Any:
         start = time.perf_counter()
         graph = bind(self._graph, {d.name: n for d, n in sizes.items() if d.name in self._graph.dims})
         compiled = compile_on(freeze(graph, self._state.constants), self._machine)
-        with self._lock:
-            self.seconds.clear()
-            self.seconds.update(compiled.stages.seconds or {"cache": time.perf_counter() - start})
+        self.seconds.clear()
+        self.seconds.update(compiled.stages.seconds or {"cache": time.perf_counter() - start})
         program = load_on(compiled, self._machine)
         program.explain = self.explain
         return program
@@ -120,15 +99,3 @@ class ProgramsBySizes:
         """Return the outputs in order, using the model's params and states."""
         program = self.of(self.sizes.of(arrays))
         return program.run(arrays, self._state.arrays([spec.path for spec in program.bound]), out)
-
-
-def for_all_sizes(
-    graph: Graph, weights: Mapping[str, np.ndarray], compile: Callable[[Graph], CompiledGraph]
-) -> CompiledGraph | GraphcError:
-    """Compile one program for all sizes for which a graph holds, with these weights as constants. Return the error
-    where that fails.
-    """
-    try:
-        return compile(freeze(settle(graph), weights))
-    except GraphcError as error:
-        return error

@@ -16,7 +16,7 @@ from graphc.calls.memory import Budget
 from graphc.calls.number_places import MOST_ANSWERS, DynamicNumbers, DynamicValues, Fresh
 from graphc.calls.outside import Outside
 from graphc.calls.plan import Plan, plan_of
-from graphc.calls.program_table import ProgramTable, trim
+from graphc.calls.program_store import ProgramStore, trim
 from graphc.calls.recompile_reasons import Recompiles
 from graphc.calls.recompile_warning import RecompileCount, argument_names
 from graphc.calls.sized_traces import (
@@ -116,7 +116,7 @@ class CompiledStep:
         """The norm of the gradients before clipping in the last update, with ``clip_norm`` or ``grad_norm``. None after
         a call that only accumulates gradients.
         """
-        self._programs: ProgramTable[StepProgram] = ProgramTable(self._forget)
+        self._programs: ProgramStore[StepProgram] = ProgramStore(self._forget)
         self._count = RecompileCount(self.name, self._argument_names)
         self._modules: Modules | None = None
         self._numbers = DynamicNumbers()
@@ -267,7 +267,7 @@ class CompiledStep:
             key = (shape, *key[1:])
             if match := self._find(key, dynamic, call):
                 return match
-            sized = call and self._traces.find(call.key(key), call.sizes, dynamic)
+            sized = call and self._traces.fitting(call.key(key), call.sizes, dynamic)
             sized = sized or self._sibling(key, dynamic, call)
             is_first = sized is None
             if sized is None:
@@ -280,7 +280,7 @@ class CompiledStep:
                 key = (shape, *key[1:])
                 if inputs.is_empty and (match := self._find(key, dynamic, call)):
                     return match
-                trace = SizedTrace(traced, Outside(traced, modules), inputs)
+                trace = SizedTrace(self.name, traced, Outside(traced, modules), inputs)
                 if call is not None:
                     self._traces.add(call.key(key), trace)
                 sized = trace, inputs.traced_tensors()
@@ -290,7 +290,7 @@ class CompiledStep:
             def make(_: Any, match: Traced) -> StepProgram:
                 return StepProgram(self.options, self._state, updates, trace, match, leaves)
 
-            program, key = program_for(trace, call, key, make, self.name)
+            program, key = program_for(trace, call, key, make)
             program.holds()
             self._programs.add(key, program)
             if len([p for p in self._programs.find(key) if p.number_inputs.asks]) > MOST_ANSWERS:

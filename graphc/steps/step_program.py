@@ -238,18 +238,10 @@ class StepProgram:
             reasons.append("a parameter of the optimizer was replaced in the model")
         return reasons or ["the state of the optimizer was replaced"]
 
-    used = 0
-    """See program_table."""
-    is_stale = False
-
     @property
     def nbytes(self) -> int:
         """Bytes of code, constants, scratch memory and reused outputs."""
         return self.calls.nbytes
-
-    def prepacked(self) -> Sequence[np.ndarray]:
-        """Return no arrays: each step writes the weights, so nothing derived from them outlives it."""
-        return ()
 
     def run(self, leaves: Sequence[Any], sizes: Sizes | None) -> StepResult:
         """Run one step, for these sizes of named dimensions."""

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
-from graphc.errors import ArtifactError
+from graphc.errors import ArtifactError, CompileError
 from graphc.files import model_content as artifact
 from graphc.files.model_content import Artifact
+from graphc.ir.graph.graph import Graph
+from graphc.models import model_programs
 from graphc.models.model_export import save_graph
 from graphc.models.model_file import load
 from tests.compiler.graphs import arguments, mlp, weights
@@ -33,3 +35,12 @@ def refused(tmp_path: Path, wrong: Artifact, match: str, trust: bool = False) ->
     with pytest.raises(ArtifactError, match=match) as caught:
         load(path, trust=trust)
     assert str(path) in str(caught.value)
+
+
+def refuse_all_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No entry has a program for all sizes of its dimensions."""
+
+    def refuse(graph: Graph) -> Graph:
+        raise CompileError("not for all")
+
+    monkeypatch.setattr(model_programs, "settle", refuse)

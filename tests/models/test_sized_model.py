@@ -9,9 +9,10 @@ import pytest
 
 import graphc as gc
 from graphc import nn
-from graphc.errors import ArgumentError, CompileError, IndexRangeError, ShapeError
+from graphc.errors import ArgumentError, IndexRangeError, ShapeError
 from graphc.files import model_content
-from graphc.models import model_programs, sized_model
+from graphc.models import sized_model
+from tests.models.model_files import refuse_all_sizes
 
 BATCH, TIME = gc.Dim("batch", 1, 64, hint=4), gc.Dim("time", 1, 100, hint=8)
 
@@ -61,7 +62,7 @@ def test_a_loaded_model_takes_all_sizes(path):
 
 
 def test_where_there_is_no_program_for_all_sizes_each_has_its_own(path, monkeypatch):
-    monkeypatch.setattr(model_programs, "for_all_sizes", lambda *_: CompileError("not for all"))
+    refuse_all_sizes(monkeypatch)
     monkeypatch.setenv("GRAPHC_PROGRAMS", "2")
     model = Counting().eval()
     gc.export(model, gc.ones(2, 3, 8), gc.ones(2, 3), path=path, dims=[(BATCH, TIME), (BATCH, TIME)])
@@ -142,7 +143,7 @@ def test_a_model_file_takes_numbers(path, native):
 def test_where_there_is_no_program_for_all_numbers_each_has_its_own(path, monkeypatch):
     gc.export(Cache(), gc.zeros(4), 3, path=path, dims={"pos": gc.Dim("pos", 0, 19)})
     monkeypatch.setattr(sized_model, "compile_on", refusing(sized_model.compile_on))
-    monkeypatch.setattr("graphc.models.model_programs.for_all_sizes", lambda *_: CompileError("no"))
+    refuse_all_sizes(monkeypatch)
     loaded, model = gc.load(path), Cache()
     for pos in (0, 4, 19, 0):
         x = np.random.rand(4).astype(np.float32)
@@ -162,8 +163,7 @@ def refusing(compile_on):
 def per_size(path, monkeypatch, function, *examples, dims):
     """A loaded model of which each size has a program."""
     gc.export(function, *examples, path=path, dims=dims)
-    monkeypatch.setattr(sized_model, "for_all_sizes", None)
-    monkeypatch.setattr(model_programs, "for_all_sizes", lambda *_: CompileError("not for all"))
+    refuse_all_sizes(monkeypatch)
     return gc.load(path)
 
 

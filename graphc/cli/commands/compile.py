@@ -29,7 +29,6 @@ from graphc.models.golden import sample_calls
 from graphc.models.model_export import check_native, export, extended, save_graph
 from graphc.models.model_tensors import array_of
 from graphc.models.model_trace import nesting, snapshot
-from graphc.models.sized_model import for_all_sizes
 from graphc.nn.module import Module
 from graphc.passes.pipeline import Arranged
 from graphc.passes.precision import PRECISIONS
@@ -246,15 +245,17 @@ def _write_gcm(
         state = traced.state()
         graph = extended(traced.graph, state, passes, options.precision, machine.costs)
         build = partial(_compiled, machine=machine, device=options.device)
-        compiled = for_all_sizes(graph, state, build) if graph.dims else build(freeze(graph, state))
-        if isinstance(compiled, GraphcError):
+        try:
+            compiled = build(freeze(settle(graph), state))
+        except GraphcError as error:
+            if not graph.dims:
+                raise
             if options.native:
                 raise console.UsageError(
-                    f"--native needs one program for all sizes, and the model has none: {compiled.what}"
-                )
+                    f"--native needs one program for all sizes, and the model has none: {error.what}"
+                ) from None
             console.say(
-                "note: one program cannot serve all sizes, so each size will be compiled when it is used: "
-                f"{compiled.what}"
+                f"note: one program cannot serve all sizes, so each size will be compiled when it is used: {error.what}"
             )
             fixed = bind(graph, {d.name: d.hint for d in graph.dims.values()})
             compiled = build(freeze(fixed, state))

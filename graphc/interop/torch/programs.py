@@ -7,12 +7,11 @@ from typing import Any
 
 import torch
 
-from graphc.base import config
-from graphc.base.errors import GraphcError
 from graphc.base.locks import Lock
 from graphc.base.sizes.assumptions import Assumptions
 from graphc.base.sizes.shape_patterns import Number, ShapePatterns
 from graphc.base.sizes.size import Dimension, at, hint
+from graphc.calls.program_store import OneForAll
 from graphc.interop.torch.program import TorchProgram
 from graphc.interop.torch.sizes import GraphSizes
 
@@ -60,8 +59,7 @@ class Programs:
         self._general: list[TorchProgram] = []
         self._specialized: list[tuple[int, ...]] = []
         """Sizes with a program of their own, newest last."""
-        self._is_general = True
-        """False where no general program could be made."""
+        self._one_for_all = OneForAll("a graph")
         self.count = 0
         """Number of programs made so far."""
         self._select(tuple([hint(patterns.shapes[i][max(d, 0)]) for i, d in self._size_positions]))
@@ -83,7 +81,7 @@ class Programs:
         program = next((p for p in general if p.assumptions.broken(sizes) is None), None)
         if program is None:
             self.count += 1
-            program = self._make_general(key, sizes) if fits and self._is_general else self._specialize(key, sizes)
+            program = self._make_for(key, sizes) if fits else self._specialize(key, sizes)
         if len(self._by_sizes) >= REMEMBERED:
             self._by_sizes.clear()
             self._specialized.clear()
@@ -96,18 +94,15 @@ class Programs:
             sizes[dimension] = (size - at(offset, sizes)) // factor
         return sizes
 
-    def _make_general(self, key: tuple[int, ...], sizes: Mapping[Dimension, int]) -> TorchProgram:
+    def _make_for(self, key: tuple[int, ...], sizes: Mapping[Dimension, int]) -> TorchProgram:
         """Make a program for a call and as many other calls as possible."""
-        try:
+
+        def general() -> TorchProgram:
             program = self._make(GraphSizes(), Assumptions(sizes))
-        except GraphcError as error:
-            # NOTE: an error for another reason occurs for these sizes alone, too, and is raised there.
-            program = self._specialize(key, sizes)
-            self._is_general = False
-            config.logger("compile").warning("a graph is compiled for each size of its arguments: %s", error.what)
+            self._general = [program, *self._general][:MOST]
             return program
-        self._general = [program, *self._general][:MOST]
-        return program
+
+        return self._one_for_all.make(general, lambda: self._specialize(key, sizes))
 
     def _specialize(self, key: tuple[int, ...], sizes: Mapping[Dimension, int]) -> TorchProgram:
         program = self._make(GraphSizes({d.name: n for d, n in sizes.items()}), Assumptions())

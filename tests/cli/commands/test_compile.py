@@ -12,6 +12,7 @@ from graphc.base.errors import CompileError
 from graphc.cli import console, targets
 from graphc.cli.commands import compile
 from graphc.files import model_content
+from graphc.ir.graph.graph import Graph
 from graphc.models.model_file import load
 from tests.cli.conftest import Graphc
 
@@ -28,7 +29,10 @@ def test_a_model_file_is_written(models: Path, net: Path, graphc: Graphc):
 def test_native_code_is_refused_where_there_is_no_program_for_all_sizes(
     models: Path, net: Path, graphc: Graphc, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(compile, "for_all_sizes", lambda *_: CompileError("sizes differ"))
+    def refuse(graph: Graph) -> Graph:
+        raise CompileError("sizes differ")
+
+    monkeypatch.setattr(compile, "settle", refuse)
     compiled = []
     monkeypatch.setattr(compile, "compile_graph", lambda *_, **__: compiled.append(1))
     done = graphc("compile", f"{models}:Net", "--input", "x:f32[batch=1..64,6]", "-o", net, "--native")

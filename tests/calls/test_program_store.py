@@ -14,8 +14,8 @@ import pytest
 
 import graphc as gc
 from graphc import nn, optim
-from graphc.calls import program_table
-from graphc.calls.program_table import SAME_ARGUMENTS, ProgramTable, held_bytes, trim
+from graphc.calls import program_store
+from graphc.calls.program_store import SAME_KEY, ProgramStore, held_bytes, trim
 from graphc.nn import functional as F
 from tests.base.test_locks import in_child
 
@@ -34,7 +34,7 @@ def option(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Option:
 @pytest.fixture(autouse=True)
 def alone(monkeypatch: pytest.MonkeyPatch):
     """Programs of other tests do not count."""
-    monkeypatch.setattr(program_table, "_tables", weakref.WeakSet())
+    monkeypatch.setattr(program_store, "_stores", weakref.WeakSet())
 
 
 def model() -> nn.Module:
@@ -57,7 +57,7 @@ class _Program:
 class _Owner:
     def __init__(self) -> None:
         self.forgotten = 0
-        self.table: ProgramTable[_Program] = ProgramTable(self.forget)
+        self.store: ProgramStore[_Program] = ProgramStore(self.forget)
 
     def forget(self) -> None:
         self.forgotten += 1
@@ -68,75 +68,75 @@ def test_the_program_that_was_not_used_for_the_longest_goes(option: Option):
     owner = _Owner()
     programs = [_Program() for _ in range(5)]
     for key, program in enumerate(programs[:3]):
-        owner.table.add(key, program)
-    owner.table.use(programs[0])
-    owner.table.add(3, programs[3])
-    assert set(owner.table) == {programs[0], programs[2], programs[3]} and 1 not in owner.table
-    owner.table.use(programs[2])
-    owner.table.add(4, programs[4])
-    assert set(owner.table) == {programs[2], programs[3], programs[4]} and owner.forgotten == 2
+        owner.store.add(key, program)
+    owner.store.use(programs[0])
+    owner.store.add(3, programs[3])
+    assert set(owner.store) == {programs[0], programs[2], programs[3]} and 1 not in owner.store
+    owner.store.use(programs[2])
+    owner.store.add(4, programs[4])
+    assert set(owner.store) == {programs[2], programs[3], programs[4]} and owner.forgotten == 2
 
 
 def test_what_was_in_use_until_now_is_younger_than_what_was_not():
     owner, programs = _Owner(), [_Program() for _ in range(3)]
     for key, program in enumerate(programs):
-        owner.table.add(key, program)
-    owner.table.use(programs[0])
+        owner.store.add(key, program)
+    owner.store.use(programs[0])
     # Calls of ``last`` say nothing; the next one does.
     other = _Owner()
-    other.table.add(0, _Program())
-    owner.table.use(programs[1])
-    assert programs[0].used > next(iter(other.table)).used
+    other.store.add(0, _Program())
+    owner.store.use(programs[1])
+    assert programs[0].used > next(iter(other.store)).used
 
 
 def test_a_program_is_used_while_another_thread_drops_all(monkeypatch: pytest.MonkeyPatch):
     owner = _Owner()
     first, second = _Program(), _Program()
-    owner.table.add("a", first)
-    owner.table.add("b", second)
+    owner.store.add("a", first)
+    owner.store.add("b", second)
 
     class Meanwhile:
         def __next__(self) -> int:
-            owner.table.clear()
+            owner.store.clear()
             return 100
 
-    monkeypatch.setattr(program_table, "_uses", Meanwhile())
-    owner.table.use(first)
-    assert owner.table.last is first and second.used == 100
+    monkeypatch.setattr(program_store, "_uses", Meanwhile())
+    owner.store.use(first)
+    assert owner.store.last is first and second.used == 100
 
 
 def test_programs_of_the_same_arguments_are_few_and_stale_ones_go_first():
     owner = _Owner()
-    programs = [_Program() for _ in range(SAME_ARGUMENTS)]
+    programs = [_Program() for _ in range(SAME_KEY)]
     for program in programs:
-        owner.table.add("key", program)
+        owner.store.add("key", program)
     programs[3].is_stale = True
-    owner.table.add("key", _Program())
-    assert programs[3] not in owner.table.find("key") and len(owner.table) == SAME_ARGUMENTS
-    owner.table.use(programs[0])
-    owner.table.add("key", _Program())
-    found = owner.table.find("key")
-    assert programs[0] in found and programs[1] not in found and len(found) == SAME_ARGUMENTS
-    owner.table.add("key", _Program(), alone=True)
-    assert len(owner.table) == 1
+    owner.store.add("key", _Program())
+    assert programs[3] not in owner.store.find("key") and len(owner.store) == SAME_KEY
+    owner.store.use(programs[0])
+    owner.store.add("key", _Program())
+    found = owner.store.find("key")
+    assert programs[0] in found and programs[1] not in found and len(found) == SAME_KEY
+    owner.store.add("key", _Program(), alone=True)
+    assert len(owner.store) == 1
 
 
 def test_bytes_of_all_functions_are_limited_and_shared_arrays_count_once(option: Option):
     option("PROGRAM_MEMORY", 1000)
     first, second = _Owner(), _Owner()
     shared = np.zeros(500, np.uint8)
-    first.table.add(0, _Program(100, shared))
-    first.table.add(1, _Program(100, shared))
-    second.table.add(0, _Program(100, shared))
+    first.store.add(0, _Program(100, shared))
+    first.store.add(1, _Program(100, shared))
+    second.store.add(0, _Program(100, shared))
     assert held_bytes() == 800
     trim()
-    assert len(first.table) == 2 and len(second.table) == 1
-    second.table.add(1, _Program(300))
+    assert len(first.store) == 2 and len(second.store) == 1
+    second.store.add(1, _Program(300))
     trim()
-    assert 0 not in first.table and len(second.table) == 2 and held_bytes() == 1000
-    second.table.add(2, _Program(5000))
+    assert 0 not in first.store and len(second.store) == 2 and held_bytes() == 1000
+    second.store.add(2, _Program(5000))
     trim()
-    assert len(first.table) == 1 and list(second.table) == [second.table.last], "what was used last stays"
+    assert len(first.store) == 1 and list(second.store) == [second.store.last], "what was used last stays"
 
 
 @pytest.mark.slow
@@ -263,7 +263,7 @@ def test_a_child_drops_programs_while_a_thread_of_the_parent_held_the_lock(optio
     inside, leave = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with program_table._lock:
+        with program_store._lock:
             inside.set()
             leave.wait()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from operator import is_, methodcaller
 from typing import Any, NamedTuple
@@ -12,8 +12,7 @@ import numpy as np
 from graphc.base.autocast_state import autocast_dtype
 from graphc.base.locks import Lock
 from graphc.base.mutation_epoch import COMMON_HOOKS, EPOCH, Members
-from graphc.calls import prepacked_store
-from graphc.calls.prepacked_store import Prepacked
+from graphc.calls.prepacked_store import Prepacked, Prepacking, WeightVersion
 from graphc.guards.facts import Table, broken
 from graphc.guards.watch_words import Words
 from graphc.runtime.arena import aligned
@@ -360,71 +359,45 @@ def _narrow(make: Maker, array: np.ndarray) -> np.ndarray:
     return aligned(np.ascontiguousarray(make(array)))
 
 
-class NarrowBinding(Binding):
-    """A binding that passes narrow copies for some tensors. A write to a tensor refreshes its copy."""
-
-    def __init__(self, slots: Sequence[Slot], written: Sequence[bool], makers: Sequence[Maker | None]):
-        super().__init__(slots, written)
-        self._makers = tuple((i, make) for i, make in enumerate(makers) if make is not None)
-        self._sources: tuple[np.ndarray, ...] = ()
-        """The tensors' arrays from which the copies were made. Their versions at that time follow."""
-        self._versions: list[int] = []
-        self._copies: tuple[np.ndarray, ...] = ()
-
-    def arrays(self) -> tuple[np.ndarray, ...]:
-        """Return the program's arrays. The tuple stays the same object until an operation writes to or replaces a
-        tensor.
-        """
-        sources, tensors = self._arrays, self.tensors()
-        versions = [0 if tensors[i]._counter is None else tensors[i]._counter[0] for i, _ in self._makers]
-        if sources is not self._sources or versions != self._versions:
-            copies = list(sources)
-            for number, (i, make) in enumerate(self._makers):
-                same = self._copies and sources[i] is self._sources[i] and versions[number] == self._versions[number]
-                copies[i] = self._copies[i] if same else _narrow(make, sources[i])
-            self._sources, self._versions, self._copies = sources, versions, tuple(copies)
-        return self._copies
-
-    def made(self) -> tuple[np.ndarray, ...]:
-        """Return the cached copies."""
-        return tuple([self._copies[i] for i, _ in self._makers]) if self._copies else ()
-
-
 class PrepackedBinding(Binding):
-    """A binding that passes prepacked arrays. A program packs them, and runs again after a write to or replacement of
-    one of its tensors.
+    """A binding that passes narrow copies of tensors, and arrays that a program packs. A write to a tensor or its
+    replacement refreshes them.
 
-    It fits only tensors whose writes are all counted. It also stops fitting where writes happen between nearly all
-    calls: packing in each call is cheaper then.
+    With a packing program it fits only tensors whose writes are all counted. It also stops fitting where writes happen
+    between nearly all calls: packing in each call is cheaper then.
     """
 
     def __init__(
         self,
         slots: Sequence[Slot],
         written: Sequence[bool],
-        takes: Sequence[int],
-        gives: Sequence[int],
-        run: Callable[[list[np.ndarray], Sequence[bool]], list[np.ndarray]],
-        recipes: Sequence[tuple[Hashable, Sequence[int]]],
-        makers: Mapping[int, Maker] | None = None,
+        makers: Mapping[int, Maker],
+        prepacking: Prepacking | None = None,
+        takes: Sequence[int] = (),
+        gives: Sequence[int] | None = None,
     ):
-        """``takes`` holds the indices of the slots whose arrays ``run`` takes; ``run`` also takes a flag for each
-        result, true if cached.
+        """``makers`` make narrow copies, which replace the slots' arrays.
 
-        ``gives`` names each array of the program by index: of a slot or, from ``len(slots)`` on, of a result of
-        ``run``. ``recipes`` holds for each result its key in the cache and the indices of its sources among
-        ``takes``. ``makers`` make narrow copies, which replace the slots' arrays.
+        ``takes`` holds the indices of the slots whose arrays ``prepacking`` reads. ``gives`` names each array of the
+        program by index: of a slot or, from ``len(slots)`` on, of a result of ``prepacking`` (default: all slots).
         """
         super().__init__(slots, written)
-        self._makers = dict(makers or {})
+        self._makers = dict(makers)
+        self._prepacking = prepacking
         self._counted = (*takes, *(i for i in self._makers if i not in takes))
-        self._takes, self._gives, self._run = tuple(takes), tuple(gives), run
-        self._recipes = tuple(recipes)
+        self._takes, self._gives = tuple(takes), tuple(range(len(slots)) if gives is None else gives)
+        self._copies = {i: self._gives.index(i) for i in self._makers if i in self._gives}
+        """Indices of the program's arrays that are narrow copies, by slot."""
         self._counters: list[list[int]] = []
         """Write counters of the tensors in ``takes`` and of those with narrow copies."""
-        self._made = _NOTHING_PACKED
+        self._made = _NOTHING_MADE
         self._calls, self._rewrites = STABLE_CALLS, 0
         self._lock = Lock()
+
+    @property
+    def prepacks(self) -> bool:
+        """Whether a program packs arrays."""
+        return self._prepacking is not None
 
     def holds(self) -> bool:
         """Check that every tensor has the type and flags for which the graph was compiled, and that prepacking still
@@ -432,10 +405,10 @@ class PrepackedBinding(Binding):
         """
         if not super().holds():
             return False
-        if self._counters == self._made.versions:
+        if self._prepacking is None or self._counters == self._made.versions:
             return True
         if self.is_escaped() or self.is_thrashing():
-            self._made = _NOTHING_PACKED
+            self._made = _NOTHING_MADE
             return False
         return True
 
@@ -450,11 +423,11 @@ class PrepackedBinding(Binding):
 
     def is_escaped(self) -> bool:
         """Return whether a tensor's memory can be written to without its version being counted."""
-        return any([len(c) > 1 for c in self._counters])
+        return self._prepacking is not None and any([len(c) > 1 for c in self._counters])
 
     def is_thrashing(self) -> bool:
         """Return whether writes to the tensors happened between nearly all of the last calls."""
-        return self._rewrites >= MOST_REWRITES
+        return self._prepacking is not None and self._rewrites >= MOST_REWRITES
 
     def _look(self) -> bool:
         if not super()._look():
@@ -482,52 +455,46 @@ class PrepackedBinding(Binding):
         return packed.arrays
 
     def made(self) -> tuple[np.ndarray, ...]:
-        """Return the arrays packed from weights."""
-        return tuple([packed.array for packed in self._made.prepacked])
+        """Return the narrow copies and the packed arrays."""
+        made = self._made
+        copies = [made.arrays[n] for n in self._copies.values()] if made.arrays else []
+        return (*copies, *(packed.array for packed in made.prepacked))
 
-    def _make(self) -> _PackedArrays:
+    def _make(self) -> _MadeArrays:
         self._rewrites = self._rewrites + 1 if self._calls < STABLE_CALLS else 0
         self._calls = 0
-        arrays, counters = self._arrays, self._counters
+        arrays, counters, before = self._arrays, self._counters, self._made
         versions = [c.copy() for c in counters]
-        narrowed = [_narrow(self._makers[i], a) if i in self._makers else a for i, a in enumerate(arrays)]
-        packed = self._prepack(arrays, narrowed, counters, versions)
-        everything = [*narrowed, *[result.array for result in packed]]
-        return _PackedArrays(versions, arrays, tuple([everything[i] for i in self._gives]), packed)
-
-    def _prepack(
-        self,
-        arrays: Sequence[np.ndarray],
-        narrowed: Sequence[np.ndarray],
-        counters: list[list[int]],
-        versions: list[list[int]],
-    ) -> tuple[Prepacked, ...]:
-        """Return the packed arrays, from the cache or by a run of the prepacking program."""
-        return prepacked_store.prepared(
-            lambda cached: self._run([narrowed[i] for i in self._takes], cached),
-            self._recipes,
-            [arrays[i] for i in self._takes],
-            counters,
-            versions,
-        )
+        everything = [*arrays]
+        for number, i in enumerate(self._counted):
+            if i in self._makers:
+                same = before.sources and before.sources[i] is arrays[i] and before.versions[number] == versions[number]
+                reused = before.arrays[self._copies[i]] if same and i in self._copies else None
+                everything[i] = _narrow(self._makers[i], arrays[i]) if reused is None else reused
+        packed: tuple[Prepacked, ...] = ()
+        if self._prepacking is not None:
+            pairs = zip([arrays[i] for i in self._takes], counters, versions, strict=False)
+            packed = self._prepacking.pack([everything[i] for i in self._takes], [WeightVersion(*p) for p in pairs])
+            everything += [result.array for result in packed]
+        return _MadeArrays(versions, arrays, tuple([everything[i] for i in self._gives]), packed)
 
 
 STABLE_CALLS, MOST_REWRITES = 2, 8
 """Calls without a write after which tensors count as stable, and the rewrites in a row after which they thrash."""
 
 
-class _PackedArrays(NamedTuple):
+class _MadeArrays(NamedTuple):
     """Arrays made from tensors, and the versions for which they are valid."""
 
     versions: list[list[int]]
     sources: tuple[np.ndarray, ...] | None
-    """Arrays of all tensors of the binding. None before the first packing."""
+    """Arrays of all tensors of the binding. None before arrays were made."""
     arrays: tuple[np.ndarray, ...]
     prepacked: tuple[Prepacked, ...] = ()
     """The packed arrays among them."""
 
 
-_NOTHING_PACKED = _PackedArrays([], None, ())
+_NOTHING_MADE = _MadeArrays([], None, ())
 
 
 def _same(now: Sequence[Any], then: Sequence[Any]) -> bool:

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from operator import is_
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from graphc.calls.bindings import Binding, Slot
+from graphc.calls.bindings import Binding, Maker, Slot
 from graphc.calls.device_binding import DeviceBinding, DeviceProgram
 from graphc.calls.machine import HOST, compile_on, load_on
 from graphc.compiler.native_call import native
 from graphc.guards.watch_words import WatchTable
-from graphc.ir.graph.graph import Graph, Value, input_class
+from graphc.ir.graph.graph import Graph
 from graphc.passes.base import Pass
 from graphc.passes.pipeline import PIPELINE
 from graphc.runtime.call import Executable
@@ -36,17 +37,13 @@ def bind(program: Any, binding: Binding, words: WatchTable, results: int) -> Bou
     return BoundProgram(program, binding, words)
 
 
-def binding_of(program: Any, slots: Sequence[Slot], written: Sequence[bool]) -> Binding:
-    """Return a binding of the kind for a program."""
+def binding_of(
+    program: Any, slots: Sequence[Slot], written: Sequence[bool], makers: Mapping[int, Maker] = MappingProxyType({})
+) -> Binding:
+    """Return a binding of the kind for a program. ``makers`` convert elements of some slots for a device."""
     if isinstance(program, DeviceExecutable):
-        return DeviceBinding(slots, written, program.device)
+        return DeviceBinding(slots, written, program.device, makers)
     return Binding(slots, written)
-
-
-def bound_values(graph: Graph, program: Executable) -> list[Value]:
-    """Return the params and states of a graph in the order in which its program takes them."""
-    by_path = {v.node.attrs["path"]: v for v in graph.inputs if input_class(v) != "input"}
-    return [by_path[spec.path] for spec in program.bound]
 
 
 class BoundProgram:

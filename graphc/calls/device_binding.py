@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from operator import is_
 from typing import Any
 
@@ -28,13 +28,11 @@ class DeviceBinding(Binding):
     not all writes are counted, every call does. Writes of the program are copied back to the tensor.
     """
 
-    def __init__(
-        self, slots: Sequence[Slot], written: Sequence[bool], device: Device, makers: Sequence[Maker | None] = ()
-    ):
-        """``makers`` convert a slot's elements to their stored form."""
+    def __init__(self, slots: Sequence[Slot], written: Sequence[bool], device: Device, makers: Mapping[int, Maker]):
+        """``makers`` convert the elements of some slots to their stored form."""
         super().__init__(slots, written)
         self._device = device
-        self._makers = tuple(makers) or (None,) * len(self.slots)
+        self._makers = makers
         self._copies: dict[int, DeviceArray] = {}
         self._synced: dict[int, _Synced] = {}
         self._arrays_now: tuple[Any, ...] = ()
@@ -53,7 +51,7 @@ class DeviceBinding(Binding):
         return self._arrays_now
 
     def _array(self, number: int, tensor: Any) -> DeviceArray:
-        data, make = tensor._data, self._makers[number]
+        data, make = tensor._data, self._makers.get(number)
         if make is None and is_on_device(data):
             return data
         synced, now = self._synced.get(number), _version(tensor)
@@ -70,7 +68,7 @@ class DeviceBinding(Binding):
     def copy_of(self, data: Any) -> Any:
         """Return the copy of a tensor's data as it was at the last call, or the data itself without a copy."""
         for number, (source, version) in self._synced.items():
-            if source is data and version >= 0 and self._makers[number] is None:
+            if source is data and version >= 0 and number not in self._makers:
                 return self._copies[number]
         return data
 

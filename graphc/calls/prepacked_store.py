@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from graphc.base.locks import Lock
+from graphc.files.manifest import PREPACKED, Recipe
+from graphc.runtime.call import Executable
 
 
 class WeightVersion(NamedTuple):
@@ -69,27 +71,36 @@ def keep(recipe: Hashable, packed: Prepacked) -> Prepacked:
         return cached
 
 
-def prepared(
-    run: Callable[[Sequence[bool]], list[np.ndarray]],
-    recipes: Sequence[tuple[Hashable, Sequence[int]]],
-    arrays: Sequence[np.ndarray],
-    counters: Sequence[list[int]],
-    versions: Sequence[list[int]],
-) -> tuple[Prepacked, ...]:
-    """Return the packed array for each recipe: a cached one where its sources are unchanged, else from one call of
-    ``run``.
+class Prepacking:
+    """The program that packs weights for another program, and the recipe of each packed array."""
 
-    A recipe is its key in the cache and the indices of its sources among ``arrays``. ``run`` takes one flag for each
-    recipe, true where the cache has the result already; it returns an array for each.
-    """
-    # A binding's counters go on after the arrays: those of weights of which it only makes narrow copies.
-    weights = [WeightVersion(*fields) for fields in zip(arrays, counters, versions, strict=False)]
-    sources = [[weights[i] for i in indices] for _, indices in recipes]
-    cached = [find(recipe, needed) for (recipe, _), needed in zip(recipes, sources, strict=True)]
-    if all(cached):
-        return tuple(packed for packed in cached if packed)
-    results = run([packed is not None for packed in cached])
-    return tuple(
-        packed or keep(recipe, Prepacked(array, needed))
-        for packed, array, needed, (recipe, _) in zip(cached, results, sources, recipes, strict=True)
-    )
+    def __init__(self, program: Executable, is_shared: bool = True):
+        """Without ``is_shared`` no array comes from the cache, as where the program reads narrow copies: recipes start
+        at the weights.
+        """
+        self._program = program
+        self.reads = [spec.path for spec in program.inputs]
+        """Paths of the weights that it reads."""
+        self.names = [PREPACKED + spec.name for spec in program.outputs]
+        """Paths of the packed arrays among the params of the other program."""
+        texts = [spec.path if is_shared else "" for spec in program.outputs]
+        recipes = [Recipe.parse(text) if text else Recipe("", ()) for text in texts]
+        self._recipes = [(r.digest and (r.digest, program.manifest.target), r.inputs) for r in recipes]
+
+    def run(self, arrays: Sequence[np.ndarray], is_cached: Sequence[bool]) -> list[np.ndarray]:
+        """Pack these arrays. A flag for each result tells whether the cache has it already."""
+        return self._program.run(arrays, (), self._program.outputs_together(is_cached))
+
+    def pack(self, arrays: Sequence[np.ndarray], weights: Sequence[WeightVersion]) -> tuple[Prepacked, ...]:
+        """Return the packed arrays: those of the cache where it has all, else the results for these arrays of the
+        ``weights``.
+        """
+        sources = [[weights[i] for i in indices] for _, indices in self._recipes]
+        cached = [find(recipe, needed) for (recipe, _), needed in zip(self._recipes, sources, strict=True)]
+        if all(cached):
+            return tuple(packed for packed in cached if packed)
+        results = self.run(arrays, [packed is not None for packed in cached])
+        return tuple(
+            packed or keep(recipe, Prepacked(array, needed))
+            for packed, array, needed, (recipe, _) in zip(cached, results, sources, self._recipes, strict=True)
+        )

@@ -13,7 +13,7 @@ from graphc.base.dtypes import BY_NAME, DType
 from graphc.base.errors import TraceError
 from graphc.base.interruptions import kept_outside
 from graphc.calls.bindings import Binding, Slot
-from graphc.calls.bound_program import BoundProgram, bound_values, build
+from graphc.calls.bound_program import BoundProgram, build
 from graphc.calls.in_place import can_be_written
 from graphc.compiler.native_call import unchanged
 from graphc.guards.attributes import recording
@@ -50,7 +50,7 @@ class Update:
         self.types = [(p.dtype.numpy, p.shape) for p in self.params]
         graph, slots = self._trace(optimizer)
         program = build(graph)
-        order = [v.node.attrs["path"] for v in bound_values(graph, program)]
+        order = [spec.path for spec in program.bound]
         writes = {n.operands[0].node.attrs["path"] for n in graph.nodes() if n.op.has(Trait.STATE_WRITE)}
         self._binding = Binding([slots[p] for p in order], [p in writes for p in order])
         self._calls = BoundProgram(program, self._binding, self._account.words)

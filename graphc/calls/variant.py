@@ -14,29 +14,21 @@ from graphc.base.dtypes import dtype_of
 from graphc.base.errors import GradientError, TraceError
 from graphc.base.sizes.size import hint
 from graphc.calls.backward import Backward, CompiledNode, Higher, RecordedCall, Recorder
-from graphc.calls.bindings import (
-    Binding,
-    Frozen,
-    Maker,
-    Modules,
-    NarrowBinding,
-    PrepackedBinding,
-)
-from graphc.calls.bound_program import BoundProgram, bind, binding_of, bound_values, build
+from graphc.calls.bindings import Binding, Frozen, Maker, Modules, PrepackedBinding
+from graphc.calls.bound_program import BoundProgram, bind, binding_of, build
 from graphc.calls.derivative import Derivative
-from graphc.calls.device_binding import DeviceBinding
 from graphc.calls.forward_mode import TangentCall, pushes
 from graphc.calls.machine import compile_on, is_device, load_on, machine_of, target_for
 from graphc.calls.memory import Budget, within_memory
 from graphc.calls.number_places import NumberInputs
 from graphc.calls.outside import Outside
 from graphc.calls.plan import Plan, plan_of
+from graphc.calls.prepacked_store import Prepacking
 from graphc.calls.sized_traces import Sizes, structure_at, value_at
 from graphc.compiler.cache import CacheEntry
 from graphc.compiler.freeze import freeze, watch
 from graphc.compiler.memory_report import MemoryReport
 from graphc.compiler.residual_budget import split_within
-from graphc.files.manifest import PREPACKED, Recipe
 from graphc.guards.attributes import set_again
 from graphc.ir.graph.graph import Graph, input_path
 from graphc.ops.autodiff import Split, read_before_written, split_forward_backward, vjp_graph
@@ -44,7 +36,6 @@ from graphc.passes.base import Pass
 from graphc.passes.pipeline import PIPELINE, optimize, with_narrow_products
 from graphc.passes.precision import check_training_precision, narrow_weights
 from graphc.passes.scans import MergeScans
-from graphc.runtime.call import Executable
 from graphc.tape.grad_mode import is_grad_enabled
 from graphc.tape.node import Edge, next_sequence
 from graphc.tape.saved import saving
@@ -150,39 +141,19 @@ class Variant:
             self.calls.single = self.single and len(graph.outputs) == 1
 
     def _binding(self, prepacking: CacheEntry | None) -> Binding:
+        # NOTE: arrays packed from narrow copies are not shared: the recipe starts at the copies, not the weights.
+        first = None if prepacking is None else Prepacking(load_on(prepacking, self._machine), not self._made)
         paths = [spec.path for spec in self.program.bound]
-        if prepacking is not None:
-            return self._prepacked_binding(paths, load_on(prepacking, self._machine))
-        sources = [self._made[p][0] if p in self._made else p for p in paths]
-        slots, written = [self._slots[p] for p in sources], [self._written[p] for p in sources]
-        if not self._made:
-            return binding_of(self.program, slots, written)
-        makers = [self._made[p][1] if p in self._made else None for p in paths]
-        if is_device(self._machine):
-            return DeviceBinding(slots, written, self.program.device, makers)
-        return NarrowBinding(slots, written, makers)
-
-    def _prepacked_binding(self, paths: Sequence[str], first: Executable) -> PrepackedBinding:
-        packed_paths = [spec.path for spec in first.inputs]
-        outside = list(dict.fromkeys([*(p for p in paths if not p.startswith(PREPACKED)), *packed_paths]))
+        packed = {} if first is None else {name: i for i, name in enumerate(first.names)}
+        outside = list(dict.fromkeys([*(p for p in paths if p not in packed), *(first.reads if first else ())]))
         sources = [self._made[p][0] if p in self._made else p for p in outside]
-        number = {path: i for i, path in enumerate(outside)}
-        number |= {PREPACKED + spec.name: len(outside) + i for i, spec in enumerate(first.outputs)}
-        recipe_specs = [Recipe.parse(spec.path) if spec.path else Recipe("", ()) for spec in first.outputs]
-        machine = first.manifest.target
-        return PrepackedBinding(
-            [self._slots[p] for p in sources],
-            [self._written[p] for p in sources],
-            [number[p] for p in packed_paths],
-            [number[p] for p in paths],
-            lambda arrays, recipe_specs: first.run(arrays, (), first.outputs_together(recipe_specs)),
-            # NOTE: arrays packed from narrow copies are not shared: the recipe starts at the copies, not the weights.
-            [
-                ("" if self._made else recipe.digest and (recipe.digest, machine), recipe.inputs)
-                for recipe in recipe_specs
-            ],
-            {number[p]: make for p, (_, make) in self._made.items() if p in number},
-        )
+        slots, written = [self._slots[p] for p in sources], [self._written[p] for p in sources]
+        makers = {i: self._made[p][1] for i, p in enumerate(outside) if p in self._made}
+        if is_device(self._machine) or not (first or makers):
+            return binding_of(self.program, slots, written, makers)
+        number = {path: i for i, path in enumerate(outside)} | {name: len(outside) + i for name, i in packed.items()}
+        takes = [number[p] for p in first.reads] if first else []
+        return PrepackedBinding(slots, written, makers, first, takes, [number[p] for p in paths])
 
     def _build_both(self, leaves: Sequence[Tensor]) -> None:
         """Compile forward and backward as two programs. Forward passes residuals to backward."""
@@ -201,13 +172,11 @@ class Variant:
         self.residual_count = split.residuals
         saved_inputs = [graph.inputs[i] for i in split.kept]
         position = {v: i for i, v in enumerate(plain)}
-        bound = {v.node.attrs["path"]: v for v in bound_values(split.backward, self.backward_program)}
-        paths = [slot_path for slot_path in self._order(self.program)]
         tensors = len(plain)
-        numbers = {path: tensors + i for i, path in enumerate(paths)}
+        numbers = {spec.path: tensors + i for i, spec in enumerate(self.program.bound)}
         self.kept_plain = [position[v] for v in saved_inputs if v in position]
         """Indices of the inputs that backward reads."""
-        self.kept_bound = [numbers[path] for path in bound]
+        self.kept_bound = [numbers[spec.path] for spec in self.backward_program.bound]
         """Indices of the params that backward reads, counted after the inputs."""
         self.backward = Backward(
             self.name, self.backward_program, self.binding, self.differentiable, len(self.kept_plain)
@@ -255,10 +224,6 @@ class Variant:
         if budgeted.is_optimized:
             self._passes = PIPELINE  # the graphs are already optimized
         return budgeted.split
-
-    @staticmethod
-    def _order(program: Executable) -> list[str]:
-        return [spec.path for spec in program.bound]
 
     def holds(self) -> bool:
         """Check that the world outside is unchanged since the trace, apart from the contents of tensors."""
@@ -383,6 +348,9 @@ class Variant:
         """Return two lists that stay equal while the shortcut is valid."""
         versions_pair = self.binding.versions() if isinstance(self.binding, PrepackedBinding) else None
         return versions_pair or ([], [])
+
+    used: int
+    """Sequence number of the last use, set by the store."""
 
     @property
     def nbytes(self) -> int:

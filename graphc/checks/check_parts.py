@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from graphc.base.errors import ArgumentError, GraphcError
-from graphc.calls.bound_program import bound_values
 from graphc.calls.function import Compiled
 from graphc.checks.check import described
 from graphc.checks.check_case import GRADIENT, write_case, wrong_by
@@ -265,7 +264,7 @@ def _step_parts(step: CompiledStep, examples: Sequence[Any]) -> Iterator[Checked
             "check of a step: its second call ran another program than the first", remedy="pass other examples"
         )
     for program, recorder in used:
-        paths = [input_path(v) for v in bound_values(program.graph, program.program)]
+        paths = [spec.path for spec in program.program.bound]
         state = dict(zip(paths, recorder.bound, strict=True))
         graph = settle(program.graph)
         arrays = iter(recorder.given)

@@ -18,7 +18,7 @@ from graphc.base.errors import (
     TraceError,
 )
 from graphc.calls.bindings import Slot
-from graphc.calls.bound_program import bind, binding_of, bound_values, build
+from graphc.calls.bound_program import bind, binding_of, build
 from graphc.calls.machine import machine_of
 from graphc.calls.memory import within_memory
 from graphc.calls.sized_traces import SizedTrace, Sizes, structure_at, value_at
@@ -109,7 +109,7 @@ class StepProgram:
         self.memory_report = within.report
         """Report of the memory budget; None without one."""
         self.program = build(within.graph, within.passes, self.machine)
-        order = [v.node.attrs["path"] for v in bound_values(graph, self.program)]
+        order = [spec.path for spec in self.program.bound]
         written = {n.operands[0].node.attrs["path"] for n in graph.nodes() if n.op.has(Trait.STATE_WRITE)}
         self.binding = binding_of(self.program, [slots[p] for p in order], [p in written for p in order])
         self.first_nan: FirstNan | None = None
@@ -212,7 +212,7 @@ class StepProgram:
 
     def tensors(self) -> dict[str, Tensor]:
         """Return the tensors of the program's params and states, by path."""
-        return {input_path(v): self._slots_of[input_path(v)].tensor() for v in bound_values(self.graph, self.program)}
+        return {spec.path: self._slots_of[spec.path].tensor() for spec in self.program.bound}
 
     @property
     def numbers(self) -> dict[Any, np.ndarray]:

@@ -8,7 +8,7 @@ import pytest
 import graphc
 from graphc import nn
 from graphc.base.mutation_epoch import Members
-from graphc.calls.bindings import Binding, Frozen, Modules, NarrowBinding, Slot
+from graphc.calls.bindings import Binding, Frozen, Modules, PrepackedBinding, Slot
 from graphc.tracing.trace import Constant
 
 
@@ -114,7 +114,7 @@ def test_narrow_copies_are_made_again_after_writes_only():
         copies.append(array)
         return array.astype(np.float16)
 
-    binding = NarrowBinding(slots, [False, True], [half, None])
+    binding = PrepackedBinding(slots, [False, True], {0: half})
     assert binding.holds()
     first = binding.arrays()
     assert first[0].dtype == np.float16 and first[1] is layer.bias._data and len(copies) == 1

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import gc as collector
 import weakref
-from collections.abc import Sequence
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -14,8 +12,7 @@ import pytest
 import graphc as gc
 from graphc import nn
 from graphc.calls import prepacked_store
-from graphc.calls.bindings import PrepackedBinding
-from graphc.calls.prepacked_store import Prepacked, WeightVersion, find, keep
+from graphc.calls.prepacked_store import Prepacked, Prepacking, WeightVersion, find, keep
 from graphc.runtime.call import Executable
 
 
@@ -48,19 +45,14 @@ def test_shared_arrays_are_made_once_for_each_version_of_the_weights(monkeypatch
     net = perceptron()
     fast = gc.compile(net)
     runs = 0
-    prepack = PrepackedBinding._prepack
+    run = Prepacking.run
 
-    def counted(self: PrepackedBinding, *args: Any) -> Any:
-        def run(given: list[np.ndarray], there: Sequence[bool]) -> list[np.ndarray]:
-            nonlocal runs
-            runs += 1
-            return known(given, there)
+    def counted(self: Prepacking, *args: Any) -> list[np.ndarray]:
+        nonlocal runs
+        runs += 1
+        return run(self, *args)
 
-        known = self._run
-        with mock.patch.object(self, "_run", run):
-            return prepack(self, *args)
-
-    monkeypatch.setattr(PrepackedBinding, "_prepack", counted)
+    monkeypatch.setattr(Prepacking, "run", counted)
     with gc.no_grad():
         for version in range(3):
             for rows in (64, 128, 64, 192):

@@ -18,10 +18,8 @@ import numpy as np
 import torch
 
 from graphc.base.locks import Lock
-from graphc.calls import prepacked_store
-from graphc.calls.prepacked_store import Prepacked
+from graphc.calls.prepacked_store import Prepacked, Prepacking, WeightVersion
 from graphc.compiler.contents import Content, ContentComparison
-from graphc.files.manifest import Recipe
 from graphc.interop.torch.layout import Layout
 from graphc.runtime.call import Executable
 
@@ -39,16 +37,13 @@ class Weights:
         or ``frozen`` (arrays prepared from parameters stay as they are, whether or not the parameters change; counted
         writes to buffers are noticed).
         """
-        self._first = first
+        self._prepacking = None if first is None else Prepacking(first)
         self._sources = tuple(sources)
         self._layouts = layouts
         self._is_live = watch == LIVE
-        self._prepared_from = [int(spec.path) for spec in first.inputs] if first else []
+        self._prepared_from = [int(path) for path in self._prepacking.reads] if self._prepacking else []
         self._numbers = sorted({*self._prepared_from, *[int(s) for s in sources if isinstance(s, str)]})
         """Indices of the arguments that are read."""
-        recipes = [Recipe.parse(s.path) if s.path else Recipe("", ()) for s in first.outputs] if first else []
-        machine = first.manifest.target if first else None
-        self._recipes = [(r.digest and (r.digest, machine), r.inputs) for r in recipes]
         self._bound: dict[tuple[int, ...], AddressedWeights] = {}
         """Bound weights by their addresses."""
         self._last: AddressedWeights | None = None
@@ -113,15 +108,10 @@ class Weights:
             versions = [counter.copy() for counter in bound.counters]
             if bound.arrays and versions == bound.versions:
                 return  # Another thread has prepared them.
-            first = self._first
-            if first is not None:
-                bound.prepared = prepacked_store.prepared(
-                    lambda shared: first.run([c.array for c in bound.contents], (), first.outputs_together(shared)),
-                    self._recipes,
-                    [c.array for c in bound.contents],
-                    bound.counters,
-                    versions,
-                )
+            if self._prepacking is not None:
+                arrays = [content.array for content in bound.contents]
+                weights = [WeightVersion(*fields) for fields in zip(arrays, bound.counters, versions, strict=True)]
+                bound.prepared = self._prepacking.pack(arrays, weights)
             bound.arrays = tuple([self._array(source, bound) for source in self._sources])
             bound.versions = versions
 

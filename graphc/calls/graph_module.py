@@ -9,7 +9,7 @@ from graphc.base.errors import ArgumentError, DTypeError, GraphcError, ShapeErro
 from graphc.base.location import at
 from graphc.base.sizes.assumptions import holding
 from graphc.base.sizes.named_dims import chosen_sizes, dimensions
-from graphc.base.sizes.shape_patterns import ShapePatterns, as_pattern
+from graphc.base.sizes.shape_patterns import ShapePatterns
 from graphc.base.sizes.size_limits import in_terms_of
 from graphc.ir.graph.graph import INPUT, Graph, Node, Value, input_class, input_path, input_pattern
 from graphc.ir.graph.interpret import Interpreter, assumed, bind, copy
@@ -69,11 +69,7 @@ class GraphModule(Module):
         """
         if self._patterns is None:
             return self._graph
-        sizes = self._patterns.solve([as_pattern(x, s) for x, s in zip(inputs, self._patterns.shapes, strict=True)])
-        broken = next((a for a in self._graph.assumptions if not a.holds(sizes)), None)
-        if broken is not None:
-            actual = ", ".join(f"{d.name} = {n}" for d, n in sizes.items())
-            raise ShapeError(f"@{self._graph.name} was traced for {broken}, but was called with {actual}")
+        sizes = self._patterns.sizes_of_call(inputs, self._graph.assumptions, f"@{self._graph.name}")
         return bind(self._graph, {d.name: n for d, n in sizes.items()})
 
     def forward(self, *inputs: Any) -> Any:

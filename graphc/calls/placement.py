@@ -10,7 +10,7 @@ import numpy as np
 from graphc.base.device import CPU, device
 from graphc.base.dtypes import dtype_of
 from graphc.base.errors import DeviceError
-from graphc.base.locks import Lock
+from graphc.calls.program_store import ProgramStore
 from graphc.compiler.device import compile_for_device
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import Graph
@@ -28,8 +28,7 @@ class DevicePlacement:
     """Implementation of tensors.placement.Placement."""
 
     def __init__(self) -> None:
-        self._programs: dict[Any, Any] = {}
-        self._lock = Lock()
+        self._programs: ProgramStore[Any] = ProgramStore(limit=PROGRAM_LIMIT)
 
     def check(self, target: device) -> None:
         """Raise DeviceError where the device cannot be used."""
@@ -53,14 +52,9 @@ class DevicePlacement:
 
     def _program(self, op: OpDef, attrs: Mapping[str, Any], arrays: Sequence[Any], where: Any) -> Any:
         key = (op, repr(sorted(attrs.items())), where.name, *[(a.dtype, a.shape) for a in arrays])
-        program = self._programs.get(key)
-        if program is None:
-            with self._lock:
-                program = self._programs.get(key) or compile_for_device(_graph(op, attrs, arrays), where, records=False)
-                if len(self._programs) >= PROGRAM_LIMIT:
-                    self._programs.pop(next(iter(self._programs)))
-                self._programs[key] = program
-        return program
+        return self._programs.find_or_make(
+            key, lambda: compile_for_device(_graph(op, attrs, arrays), where, records=False)
+        )
 
     def write(self, target: Any, source: Any) -> None:
         """Copy on the device where both arrays are on it with one element type, else through the host."""

@@ -42,12 +42,16 @@ class ProgramStore(Generic[P]):
     always stays. All stores share one limit of bytes, hence one lock.
     """
 
-    def __init__(self, forget: Callable[[], None] | None = None):
-        """``forget``, a method, is called after programs were dropped; it must drop other references to them."""
+    def __init__(self, forget: Callable[[], None] | None = None, limit: int | None = None):
+        """``forget``, a method, is called after programs were dropped; it must drop other references to them.
+
+        ``limit`` is the maximum number of programs (default: GRAPHC_PROGRAMS).
+        """
         self._programs: dict[Any, tuple[P, ...]] = {}
         self._making: dict[Any, Lock] = {}
         """Locks held while the program of a key is made."""
         self._forget = None if forget is None else weakref.WeakMethod(forget)
+        self._limit = limit
         self.last: P | None = None
         """The most recently used program."""
         with _lock:
@@ -84,7 +88,7 @@ class ProgramStore(Generic[P]):
 
     def add(self, key: Any, program: P, alone: bool = False) -> None:
         """Add a new program. It replaces all with its key if ``alone``, else only the stale ones."""
-        most = max(1, config.read().programs)
+        most = self._limit or max(1, config.read().programs)
         with _lock:
             before = self.find(key)
             others = [] if alone else [p for p in before if not getattr(p, "is_stale", False)]

@@ -190,20 +190,11 @@ class SizedTrace:
         limited |= {d.name: n for d, n in sizes.items() if d.name in dims}
         with assumed(traced.graph, limited):
             graph = bind(traced.graph, limited)
-        specialized = dict(zip(traced.graph.inputs, graph.inputs, strict=True))
-        structure, effects = traced.structure, traced.effects
-        if all(d in sizes for d in dims.values()):
-            structure = structure_at(structure, sizes)
-            effects = tuple((table, name, value_at(value, sizes)) for table, name, value in effects)
-        return replace(
-            traced,
-            graph=graph,
-            inputs=tuple(specialized[v] for v in traced.inputs),
-            arguments=tuple(replace(a, value=specialized[a.value]) for a in traced.arguments),
-            structure=structure,
-            effects=effects,
-            reached={specialized[v]: number for v, number in traced.reached.items()},
-        )
+        specialized = traced.on(graph)
+        if not all(d in sizes for d in dims.values()):
+            return specialized
+        effects = tuple((table, name, value_at(value, sizes)) for table, name, value in traced.effects)
+        return replace(specialized, structure=structure_at(traced.structure, sizes), effects=effects)
 
 
 class SizedTraces(ProgramStore[SizedTrace]):

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphc.base.errors import ArgumentError, ShapeError
+from graphc.base.errors import ArgumentError
 from graphc.base.lazy import deferred
 from graphc.base.sizes.named_dims import chosen_sizes
-from graphc.base.sizes.shape_patterns import ShapePatterns, as_pattern
+from graphc.base.sizes.shape_patterns import ShapePatterns
 from graphc.base.sizes.size import Dimension
 from graphc.calls.machine import compile_on, load_on
 from graphc.calls.program_store import ProgramStore
@@ -42,15 +42,8 @@ class SizesOfModel:
         if len(arrays) != len(inputs):
             signature = ", ".join(map(str, inputs))
             raise ArgumentError(f"{self._spec.title}({signature}) takes {len(inputs)} inputs, got {len(arrays)}")
-        sizes = self._patterns.solve([as_pattern(a, s.pattern) for a, s in zip(arrays, inputs, strict=True)])
-        broken = next((a for a in self._spec.assumptions if not a.holds(sizes)), None)
-        if broken is not None:
-            actual = ", ".join(f"{d.name} = {n}" for d, n in sizes.items())
-            raise ShapeError(
-                f"{self._spec.title} was traced for {broken}, but was called with {actual}",
-                remedy="export it again with a hint for the other sizes: gc.Dim(..., hint=...)",
-            )
-        return sizes
+        remedy = "export it again with a hint for the other sizes: gc.Dim(..., hint=...)"
+        return self._patterns.sizes_of_call(arrays, self._spec.assumptions, self._spec.title, remedy)
 
     def named(self, sizes: Mapping[str, int]) -> Sizes:
         """Return the sizes with these names, and the expected sizes of the other dimensions.

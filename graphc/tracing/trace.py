@@ -122,6 +122,17 @@ class Traced:
         """Return the arrays of params and states by path."""
         return {a.value.node.attrs["path"]: on_host(a.tensor._data) for a in self.arguments}
 
+    def on(self, graph: Graph) -> Traced:
+        """Return the trace with another form of its graph, which has the same inputs."""
+        now = dict(zip(self.graph.inputs, graph.inputs, strict=True))
+        return replace(
+            self,
+            graph=graph,
+            inputs=tuple(now[v] for v in self.inputs),
+            arguments=tuple(replace(a, value=now[a.value]) for a in self.arguments),
+            reached={now[v]: number for v, number in self.reached.items()},
+        )
+
 
 def runs_as_python() -> bool:
     """Return whether compiled functions may run their Python code: in a trace, and under forward-mode AD."""

@@ -15,7 +15,8 @@ import pytest
 import graphc as gc
 from graphc import nn, optim
 from graphc.calls import program_store
-from graphc.calls.program_store import SAME_KEY, ProgramStore, held_bytes, trim
+from graphc.calls.program_store import SAME_KEY, OneForAll, ProgramStore, held_bytes, trim
+from graphc.errors import CompileError
 from graphc.nn import functional as F
 from tests.base.test_locks import in_child
 
@@ -119,6 +120,57 @@ def test_programs_of_the_same_arguments_are_few_and_stale_ones_go_first():
     assert programs[0] in found and programs[1] not in found and len(found) == SAME_KEY
     owner.store.add("key", _Program(), alone=True)
     assert len(owner.store) == 1
+
+
+def test_a_program_is_made_once_while_calls_with_other_keys_go_on():
+    store: ProgramStore[_Program] = ProgramStore(limit=2)
+    ready = store.find_or_make("ready", _Program)
+    begun, go_on = threading.Event(), threading.Event()
+    made: list[_Program] = []
+
+    def slow() -> _Program:
+        begun.set()
+        assert go_on.wait(60)
+        made.append(_Program())
+        return made[-1]
+
+    results: list[_Program] = []
+    threads = [threading.Thread(target=lambda: results.append(store.find_or_make("slow", slow))) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    assert begun.wait(60)
+    assert store.find_or_make("ready", _Program) is ready
+    go_on.set()
+    for thread in threads:
+        thread.join()
+    assert results == made * 2 and store.last is made[0]
+    store.find_or_make("third", _Program)
+    assert "ready" not in store and len(store) == 2
+
+
+def test_a_program_that_cannot_be_made_is_tried_again():
+    store: ProgramStore[_Program] = ProgramStore()
+
+    def failing() -> _Program:
+        raise CompileError("not now")
+
+    with pytest.raises(CompileError):
+        store.find_or_make(0, failing)
+    assert store.find_or_make(0, _Program) is store.last
+
+
+def test_one_program_for_all_sizes_is_tried_until_it_fails(caplog: pytest.LogCaptureFixture):
+    def failing() -> str:
+        raise CompileError("too many")
+
+    one_for_all = OneForAll("net")
+    assert one_for_all.make(lambda: "general", failing) == "general"
+    with pytest.raises(CompileError):  # the error has nothing to do with sizes
+        one_for_all.make(failing, failing)
+    assert one_for_all.holds and not caplog.text
+    assert one_for_all.make(failing, lambda: "alone") == "alone"
+    assert one_for_all.make(lambda: "general", lambda: "alone again") == "alone again"
+    assert "net is compiled for each size of its dimensions: too many" in caplog.text
 
 
 def test_bytes_of_all_functions_are_limited_and_shared_arrays_count_once(option: Option):

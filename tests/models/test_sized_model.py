@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-
 import numpy as np
 import pytest
 
@@ -184,29 +182,3 @@ def test_sizes_are_looked_at_once_in_a_call(path, monkeypatch):
     assert loaded(np.ones(5, np.float32)).tolist() == [2.0, 2.0] and looked == [1]
     with pytest.raises(ShapeError, match="was traced for"):
         loaded(np.ones(1, np.float32))
-
-
-def test_calls_go_on_while_a_program_for_other_sizes_is_made(path, monkeypatch):
-    loaded = per_size(path, monkeypatch, lambda x: x * 2, gc.ones(4), dims=[(BATCH,)])
-    assert loaded(np.ones(3, np.float32)).tolist() == [2.0] * 3
-    begun, go_on = threading.Event(), threading.Event()
-    compile_on = sized_model.compile_on
-
-    def slow(graph, machine):
-        begun.set()
-        assert go_on.wait(60)
-        return compile_on(graph, machine)
-
-    monkeypatch.setattr(sized_model, "compile_on", slow)
-    results = []
-    threads = [
-        threading.Thread(target=lambda: results.append(loaded(np.ones(5, np.float32)).tolist())) for _ in range(2)
-    ]
-    for thread in threads:
-        thread.start()
-    assert begun.wait(60)
-    assert loaded(np.ones(3, np.float32)).tolist() == [2.0] * 3
-    go_on.set()
-    for thread in threads:
-        thread.join()
-    assert results == [[2.0] * 5] * 2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -99,6 +99,20 @@ class ShapePatterns:
                 raise self._fault(tensor)(
                     f"{self._format_entry(tensor, dim)} is {actual}, not {self._explained(size, expected, sizes)}"
                 )
+        return sizes
+
+    def sizes_of_call(
+        self, arguments: Sequence[Any], assumptions: Iterable[Any], title: str, remedy: str | None = None
+    ) -> dict[Dimension, int]:
+        """Return the sizes in a call of what ``title`` names, traced under these assumptions.
+
+        Raises what ``solve`` raises, and ShapeError for a broken assumption.
+        """
+        sizes = self.solve([as_pattern(x, shape) for x, shape in zip(arguments, self.shapes, strict=True)])
+        broken = next((a for a in assumptions if not a.holds(sizes)), None)
+        if broken is not None:
+            actual = ", ".join(f"{d.name} = {n}" for d, n in sizes.items())
+            raise ShapeError(f"{title} was traced for {broken}, but was called with {actual}", remedy=remedy)
         return sizes
 
     def _fault(self, tensor: int) -> type[GraphcError]:

@@ -9,10 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 aliases: Any = pytest.importorskip("graphc.interop.torch.aliases")
 
-
-@pytest.fixture(autouse=True)
-def afresh():
-    torch._dynamo.reset()
+pytestmark = pytest.mark.usefixtures("fresh_dynamo")
 
 
 def views(x: Any) -> Any:

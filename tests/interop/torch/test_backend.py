@@ -29,11 +29,7 @@ class Net(nn.Module):
         return {"found": y.view(-1), "wide": y.to(torch.float64), "none": None}
 
 
-@pytest.fixture(autouse=True)
-def afresh():
-    torch._dynamo.reset()
-    torch._dynamo.utils.counters.clear()
-    torch.manual_seed(0)
+pytestmark = pytest.mark.usefixtures("fresh_dynamo")
 
 
 def compare(model: Any, *args: Any, **options: Any) -> Any:

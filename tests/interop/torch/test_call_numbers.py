@@ -16,12 +16,7 @@ call_numbers: Any = pytest.importorskip("graphc.interop.torch.call_numbers")
 program: Any = pytest.importorskip("graphc.interop.torch.program")
 F: Any = torch.nn.functional if torch else None
 
-
-@pytest.fixture(autouse=True)
-def afresh():
-    torch._dynamo.reset()
-    torch._dynamo.utils.counters.clear()
-    torch.manual_seed(0)
+pytestmark = pytest.mark.usefixtures("fresh_dynamo")
 
 
 @pytest.fixture

@@ -28,10 +28,7 @@ class Model(nn.Module):
         return torch.tanh(self.last(y))
 
 
-@pytest.fixture(autouse=True)
-def afresh():
-    torch._dynamo.reset()
-    torch.manual_seed(0)
+pytestmark = pytest.mark.usefixtures("fresh_dynamo")
 
 
 def explain(*args: Any, **kwargs: Any) -> Any:

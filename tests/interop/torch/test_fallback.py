@@ -15,11 +15,7 @@ torch = pytest.importorskip("torch")
 fallback: Any = pytest.importorskip("graphc.interop.torch.fallback")
 nn: Any = torch.nn if torch else None
 
-
-@pytest.fixture(autouse=True)
-def afresh():
-    torch._dynamo.reset()
-    torch.manual_seed(0)
+pytestmark = pytest.mark.usefixtures("fresh_dynamo")
 
 
 def compiled(model: Any, **options: Any) -> Any:

@@ -11,10 +11,7 @@ from graphc.errors import FallbackWarning
 
 torch = pytest.importorskip("torch")
 
-
-@pytest.fixture(autouse=True)
-def afresh():
-    torch._dynamo.reset()
+pytestmark = pytest.mark.usefixtures("fresh_dynamo")
 
 
 def add_and_double(x: Any, y: Any) -> Any:

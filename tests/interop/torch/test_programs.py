@@ -10,12 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 programs: Any = pytest.importorskip("graphc.interop.torch.programs")
 
-
-@pytest.fixture(autouse=True)
-def afresh():
-    torch._dynamo.reset()
-    torch._dynamo.utils.counters.clear()
-    torch.manual_seed(0)
+pytestmark = pytest.mark.usefixtures("fresh_dynamo")
 
 
 @pytest.fixture

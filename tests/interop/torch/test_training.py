@@ -35,11 +35,7 @@ class Net(nn.Module):
 
 X, WORDS = torch.linspace(-1, 1, 3 * 2 * 36).reshape(3, 2, 6, 6), torch.tensor([1, 5, 1])
 
-
-@pytest.fixture(autouse=True)
-def afresh():
-    torch._dynamo.reset()
-    torch.manual_seed(0)
+pytestmark = pytest.mark.usefixtures("fresh_dynamo")
 
 
 def trained(model: Any, call: Any, optimizer: Any, steps: int, *args: Any) -> Any:

@@ -15,11 +15,7 @@ torch = pytest.importorskip("torch")
 writes: Any = pytest.importorskip("graphc.interop.torch.writes")
 program: Any = pytest.importorskip("graphc.interop.torch.program")
 
-
-@pytest.fixture(autouse=True)
-def afresh():
-    torch._dynamo.reset()
-    torch.manual_seed(0)
+pytestmark = pytest.mark.usefixtures("fresh_dynamo")
 
 
 @pytest.fixture

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -12,15 +13,12 @@ import numpy as np
 from graphc.base.difference import EQUAL, Difference, combined, difference, largest, tolerance_for
 from graphc.base.errors import ArgumentError
 from graphc.codegen.machine.target import Target, host_target
-from graphc.compiler.compile import compile_stages, load_compiled
 from graphc.compiler.freeze import freeze_narrow, graph_arguments
+from graphc.compiler.pass_points import Results, bound_program, evaluated, program_runner, run_native
 from graphc.compiler.stages import Stages
-from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value, input_class, input_path
+from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value
 from graphc.ir.graph.interpret import Evaluator, Reemitter, bound_sizes, solved_sizes
 from graphc.ir.graph.text import print_node
-from graphc.ir.kernel.dims import bind as bind_program
-from graphc.ir.kernel.dims import dims_of_program
-from graphc.ir.kernel.interpret import run_program
 from graphc.ir.kernel.statements import Loop, Program, walk
 from graphc.ir.op import Trait
 
@@ -29,9 +27,6 @@ KERNEL_LIMIT = 20_000_000
 ROUNDED = {"bf16_dot": 4e-3, "int8_dot": 2e-2, "int4_dot": 2e-2}
 """Relative tolerance, and absolute one as a fraction of the largest output, where every stage rounds factors of
 products: sums with other last bits may round to neighbouring quantized values."""
-
-Results = tuple[list[np.ndarray], dict[str, np.ndarray]]
-"""Outputs, and the new content of each written param and state by path."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +132,7 @@ def check_native(graph: Graph, arguments: Sequence[np.ndarray]) -> StageReport:
     """Check only the native code, without a search for the wrong node; see ``check_graph``. Raise ArgumentError."""
     _check_arguments(graph, arguments)
     checker = _Checker(graph, arguments, None, None, None)
-    return checker.compare("native", checker.run_native(checker.stages, ""), lambda: "")
+    return checker.compare("native", checker.run_stage(checker.stages, "native"), lambda: "")
 
 
 def _check_arguments(graph: Graph, arguments: Sequence[np.ndarray]) -> None:
@@ -179,7 +174,7 @@ def check_narrow(
 
 
 def _outputs(graph: Graph, state: Mapping[str, np.ndarray], inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-    return _interpret(graph, graph_arguments(graph, state, inputs))[0]
+    return evaluated(graph, graph_arguments(graph, state, inputs))[0]
 
 
 class _Checker:
@@ -188,46 +183,31 @@ class _Checker:
         self.arguments = [np.ascontiguousarray(a).reshape(np.shape(a)) for a in arguments]
         self.rtol = rtol
         self.atol = atol
-        self.expected = _interpret(graph, self.arguments)
+        self.expected = evaluated(graph, self.arguments)
         self.sizes = {d.name: n for d, n in solved_sizes(graph, arguments).items()}
         """Sizes of named dimensions in this call."""
 
     def run(self) -> Report:
         stages = self.stages
-        reports = [self.compare("optimized", _interpret(stages.optimized, self.arguments), self.bad_by_name)]
-        for stage in ("lowered", "scheduled"):
-            cost = statements(self.program_at(stages, stage))
+        reports = [self.compare("optimized", evaluated(stages.optimized, self.arguments), self.bad_by_name)]
+        for stage in ("lowered", "scheduled", "native"):
+            cost = 0 if stage == "native" else statements(bound_program(getattr(stages, stage), self.sizes))
             if cost > KERNEL_LIMIT:
                 reason = f"about {cost:,} statements, at most {KERNEL_LIMIT:,} are interpreted"
                 reports.append(StageReport(stage, skipped=reason))
-                continue
-            reports.append(self.compare(stage, self.run_kernels(stages, stage), self.probe(self.run_kernels, stage)))
-        native = self.compare("native", self.run_native(stages, ""), self.probe(self.run_native, ""))
-        return Report((*reports, native))
+            else:
+                reports.append(self.compare(stage, self.run_stage(stages, stage), partial(self.probe, stage)))
+        return Report(tuple(reports))
 
-    # ---- running
+    def run_stage(self, stages: Stages, stage: str) -> Results:
+        """Run native code, or the program of a stage by the kernel interpreter."""
+        if stage == "native":
+            return run_native(stages, self.arguments)
+        return program_runner(stages, self.sizes)(getattr(stages, stage), self.arguments)
 
-    def run_kernels(self, stages: Stages, stage: str) -> Results:
-        """Run a program by the kernel interpreter."""
-        arguments = [a.copy() for a in self.arguments]
-        outputs = run_program(self.program_at(stages, stage), arguments)
-        return list(outputs), _changed(stages.optimized, arguments)
-
-    def program_at(self, stages: Stages, stage: str) -> Program:
-        """Return the program of a stage for the sizes of this call."""
-        program = getattr(stages, stage)
-        names = dims_of_program(program)
-        return bind_program(program, {n: self.sizes[n] for n in names}) if names else program
-
-    def run_native(self, stages: Stages, _: str) -> Results:
-        """Run native code."""
-        program = load_compiled(compile_stages(stages))
-        arguments = dict(zip(stages.optimized.inputs, (a.copy() for a in self.arguments), strict=True))
-        inputs = [a for v, a in arguments.items() if input_class(v) == "input"]
-        bound = tuple(a for v, a in arguments.items() if input_class(v) != "input")
-        return program.run(inputs, bound), _changed(stages.optimized, list(arguments.values()))
-
-    # ---- comparing
+    def is_near(self, actual: Any, expected: Any) -> bool:
+        """Check whether two arrays are equal up to the tolerance of this check."""
+        return self.difference("", np.asarray(actual), np.asarray(expected)).is_within
 
     def difference(self, name: str, actual: np.ndarray, expected: np.ndarray) -> Difference:
         """Return the difference of two arrays, with the tolerance of this check."""
@@ -236,47 +216,26 @@ class _Checker:
 
     def compare(self, stage: str, results: Results, name_bad: Callable[[], str]) -> StageReport:
         """Return the report of one stage. If it differs, call ``name_bad`` to locate the fault."""
-        pairs = [(f"output {i}", *pair) for i, pair in enumerate(zip(results[0], self.expected[0], strict=True))]
-        pairs += [(path, results[1][path], array) for path, array in self.expected[1].items()]
-        total = combined(self.difference(*pair) for pair in pairs)
+        total = combined(self.difference(*pair) for pair in pairs(results, self.expected))
         return StageReport(stage, total, "" if total.is_within else name_bad())
 
-    # ---- finding the first bad node
-
     def bad_by_name(self) -> str:
-        """Describe the first value of the optimized graph that differs from the traced value of the same name."""
-        traced, optimized = Evaluator(), Evaluator()
-        traced.run(self.stages.traced, self.arguments)
-        optimized.run(self.stages.optimized, self.arguments)
-        traced_values = {v.name: (v, a) for v, a in traced.values.items()}
-        for node in self.stages.optimized.nodes():
-            for value in node.results:
-                before = traced_values.get(value.name)
-                if before is None or before[0].type != value.type:
-                    continue
-                if not self.difference(
-                    value.name, np.asarray(optimized.values[value]), np.asarray(before[1])
-                ).is_within:
-                    return described(node)
-        return "no node with an unchanged name differs"
+        """Describe the first node of the optimized graph with another value than the traced node of the same name."""
+        stages = self.stages
+        node = first_difference(stages.traced, stages.optimized, self.arguments, self.is_near)
+        return described(node) or "no node with an unchanged name differs"
 
-    def probe(self, run: Callable[[Stages, str], Results], stage: str) -> Callable[[], str]:
-        """Return a function that runs the optimized graph with every value as an output, and describes the first wrong
-        one.
-        """
-
-        def find() -> str:
-            every = _EveryValue()
-            graph = every.transform(self.stages.optimized)
-            values = Evaluator()
-            values.run(self.stages.optimized, self.arguments)
-            arrays = run(Stages(graph, target=self.stages.target), stage)[0]
-            for value, array in zip(every.computed, arrays, strict=True):
-                if not self.difference(value.name, array, np.asarray(values.values[value])).is_within:
-                    return described(value.node)
-            return "every node by itself is right: the fault is in their fusion"
-
-        return find
+    def probe(self, stage: str) -> str:
+        """Run a stage of the optimized graph with every value as an output, and describe the first wrong one."""
+        every = _EveryValue()
+        graph = every.transform(self.stages.optimized)
+        values = Evaluator()
+        values.run(self.stages.optimized, self.arguments)
+        arrays = self.run_stage(Stages(graph, target=self.stages.target), stage)[0]
+        for value, array in zip(every.computed, arrays, strict=True):
+            if not self.is_near(array, values.values[value]):
+                return described(value.node)
+        return "every node by itself is right: the fault is in their fusion"
 
 
 class _EveryValue(Reemitter):
@@ -290,14 +249,28 @@ class _EveryValue(Reemitter):
         return result
 
 
-def _interpret(graph: Graph, arguments: Sequence[np.ndarray]) -> Results:
-    evaluator = Evaluator()
-    outputs = evaluator.run(graph, arguments)
-    return [np.array(o) for o in outputs], {path: np.array(a) for path, a in evaluator.state.items()}
+def pairs(results: Results, expected: Results) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """Yield the name of each output and written state, with its array in both results."""
+    for i, arrays in enumerate(zip(results[0], expected[0], strict=True)):
+        yield f"output {i}", *arrays
+    for path, array in expected[1].items():
+        yield f"the new {path!r}", results[1][path], array
 
 
-def _changed(graph: Graph, arguments: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
-    return {input_path(v): a for v, a in zip(graph.inputs, arguments, strict=True) if input_class(v) != "input"}
+def first_difference(
+    before: Graph, after: Graph, arguments: Sequence[np.ndarray], is_near: Callable[[Any, Any], bool]
+) -> Node | None:
+    """Return the first node of a graph after a pass whose value differs from that of the same name before it."""
+    first, second = Evaluator(), Evaluator()
+    first.run(before, list(arguments))
+    second.run(after, list(arguments))
+    values = {v.name: (v.type, a) for v, a in first.values.items()}
+    for node in after.nodes():
+        for value in node.results:
+            known_type, array = values.get(value.name, (None, None))
+            if known_type == value.type and not is_near(second.values[value], array):
+                return node
+    return None
 
 
 def described(node: Node | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from graphc.base.difference import EQUAL, Difference, Tolerance, are_close, combined, difference
-from graphc.checks.check import statements
+from graphc.checks.check import pairs, statements
 from graphc.codegen.machine.target import Target, host_target
 from graphc.compiler.pass_points import (
     GRAPH,
@@ -173,27 +173,19 @@ class Reference:
 
     def difference(self, results: Results) -> Difference:
         """Return the difference from the graph in f64, of all outputs and states as one."""
-        pairs = _pairs(results, self.wide)
-        return combined(difference(name, a, b) for name, a, b in pairs)
+        return combined(difference(*pair) for pair in pairs(results, self.wide))
 
     def wrong(self, results: Results) -> str:
         """Describe the first output or state with an error beyond rounding; empty where all are right.
 
         Values other than floats must match bit for bit.
         """
-        pairs = zip(_pairs(results, self.results), _pairs(results, self.wide), strict=True)
-        for (name, actual, narrow), (_, _, wide) in pairs:
+        for (name, actual, narrow), (_, _, wide) in zip(
+            pairs(results, self.results), pairs(results, self.wide), strict=True
+        ):
             if not is_allowed(actual, narrow, wide):
                 return f"{name} differs by {difference(name, actual, narrow).absolute:.3g}"
         return ""
-
-
-def _pairs(results: Results, expected: Results) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """Yield the name of each output and state, with both arrays."""
-    for i, pair in enumerate(zip(results[0], expected[0], strict=True)):
-        yield f"output {i}", *pair
-    for path, array in expected[1].items():
-        yield f"the new {path!r}", results[1][path], array
 
 
 def is_allowed(actual: np.ndarray, narrow: np.ndarray, wide: np.ndarray) -> bool:

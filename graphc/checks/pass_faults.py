@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.checks.check import described
+from graphc.checks.check import described, first_difference
 from graphc.checks.pass_check import Fault, Reference, is_allowed
 from graphc.checks.reduce import reduced
 from graphc.checks.smaller_shapes import with_smaller_shapes
@@ -26,7 +26,7 @@ from graphc.compiler.pass_points import (
 )
 from graphc.compiler.stages import Stages
 from graphc.ir.graph.graph import Graph, Node
-from graphc.ir.graph.interpret import Evaluator, Reemitter, solved_sizes
+from graphc.ir.graph.interpret import Reemitter, solved_sizes
 from graphc.ir.kernel.statements import Program
 from graphc.ir.op import Trait
 from graphc.passes.base import Pass
@@ -159,25 +159,15 @@ def place_of(fault: Fault, passes: Sequence[Pass] = PIPELINE, target: Target | N
         # NOTE: an exception of the pass is the fault; there is no graph with a wrong node then.
         except Exception:
             return described(last_node(fault.graph))
-        return described(_first_difference(fault.graph, after, fault.arguments) or last_node(fault.graph))
+        node = first_difference(fault.graph, after, fault.arguments, _is_near)
+        return described(node or last_node(fault.graph))
     kernels = _kernels(fault.point, fault.graph, machine)
     return described(last_node(fault.graph)) + (f"\nkernel {', '.join(kernels)}" if kernels else "")
 
 
-def _first_difference(before: Graph, after: Graph, arguments: Sequence[np.ndarray]) -> Node | None:
-    """Return the first node after the pass whose value differs from the value of the same name before it."""
-    first, second = Evaluator(), Evaluator()
-    first.run(before, list(arguments))
-    second.run(after, list(arguments))
-    values = {v.name: (v, a) for v, a in first.values.items()}
-    for node in after.nodes():
-        for value in node.results:
-            old = values.get(value.name)
-            if old and old[0].type == value.type:
-                array = np.asarray(old[1])
-                if not is_allowed(np.asarray(second.values[value]), array, array):
-                    return node
-    return None
+def _is_near(actual: Any, expected: Any) -> bool:
+    expected = np.asarray(expected)
+    return is_allowed(np.asarray(actual), expected, expected)
 
 
 def _kernels(point: Point, graph: Graph, target: Target) -> list[str]:

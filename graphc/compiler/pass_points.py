@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -111,14 +111,18 @@ def failure(error: Exception) -> str:
     return f"{type(error).__name__}: {error}".splitlines()[0]
 
 
+def bound_program(program: Program, sizes: Mapping[str, int]) -> Program:
+    """Return a program for sizes of its named dimensions."""
+    names = dims_of_program(program)
+    return bind_program(program, {n: sizes[n] for n in names}) if names else program
+
+
 def program_runner(stages: Stages, sizes: dict[str, int]) -> Callable[[Program, Sequence[np.ndarray]], Results]:
     """Return a function that runs a graph's programs by the kernel interpreter."""
 
     def run(program: Program, arguments: Sequence[np.ndarray]) -> Results:
-        names = dims_of_program(program)
-        bound = bind_program(program, {n: sizes[n] for n in names}) if names else program
         copies = [a.copy() for a in arguments]
-        outputs = run_program(bound, copies)
+        outputs = run_program(bound_program(program, sizes), copies)
         return list(outputs), changed_states(stages.optimized, copies)
 
     return run

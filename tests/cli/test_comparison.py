@@ -83,7 +83,7 @@ def is_text_of(text: str, figures: Figures) -> bool:
 
 
 def test_check(pair: tuple[np.ndarray, np.ndarray], monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(check._Checker, "run_native", lambda *args: ([pair[0]], {}))
+    monkeypatch.setattr(check._Checker, "run_stage", lambda *args: ([pair[0]], {}))
     report = check.check_native(graph_of(pair[1]), [pair[1]])
     assert figures(report.difference) == expected_of(pair)
     assert (report.max_absolute, report.max_relative) == expected_of(pair)[:2]

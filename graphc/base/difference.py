@@ -153,6 +153,11 @@ def are_close(actual: np.ndarray, reference: np.ndarray, tolerance: Tolerance | 
     return ~_Comparison(actual, reference, tolerance or tolerance_for(actual, reference), True).beyond
 
 
+def distances(actual: np.ndarray, reference: np.ndarray) -> np.ndarray:
+    """Return the absolute difference of each element of two arrays of one shape, in f64; see ``difference``."""
+    return _Comparison(actual, reference, EXACT, True).distance
+
+
 def combined(differences: Iterable[Difference]) -> Difference:
     """Return several differences as one: the largest figures, the sums of counts, and the worst of all elements."""
     items = list(differences)

@@ -15,6 +15,7 @@ from graphc.base.difference import (
     are_close,
     combined,
     difference,
+    distances,
     largest,
     tolerance_for,
 )
@@ -94,6 +95,7 @@ def test_the_worst_element_is_one_beyond_the_tolerance():
     assert (result.position, result.beyond, result.count, result.absolute) == ((1,), 1, 2, 1.0)
     assert result.ratio == pytest.approx(1e5) and result.allowed == pytest.approx(1e-6)
     assert of([1e6 + 1, 0.2], [1e6, 0.1], Tolerance(0, 2.0)).position == (0,)
+    assert list(distances(np.array([1.0, nan, 3.0, nan]), np.array([1.0, nan, 5.0, 1.0]))) == [0.0, 0.0, 2.0, inf]
     assert list(are_close(np.array([1e6 + 1, 0.2]), np.array([1e6, 0.1]), Tolerance(1e-5))) == [True, False]
 
 

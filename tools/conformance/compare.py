@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 import graphc as gc
+from graphc.base.difference import EXACT, Tolerance, difference, distances
 from tools.conformance.samples import array_of
 from tools.conformance.tally import UnequalError
 
@@ -32,11 +33,12 @@ def compare(
         kind = (_type_name(a), tuple(x.shape))
         if kind != (_type_name(b), tuple(y.shape)):
             raise UnequalError(f"{kind[0]}{list(kind[1])}, PyTorch {_type_name(b)}{list(y.shape)}")
-        if shapes_only or _close(x, y, allowed):
+        comparison = difference("", x, y, Tolerance(*allowed) if x.dtype.kind in "fc" else EXACT)
+        if shapes_only or comparison.is_within:
             continue
         if exact is not None and x.dtype == np.float32 and _as_near(x, y, array_of(exact()[index]), allowed):
             continue
-        raise UnequalError(_difference(x, y))
+        raise UnequalError(str(comparison))
 
 
 def weighted_gradients(library: Any, results: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
@@ -57,30 +59,11 @@ def _type_name(value: Any) -> str:
     return value.dtype.long_name if isinstance(value, gc.Tensor) else type(value).__name__
 
 
-def _close(x: np.ndarray, y: np.ndarray, allowed: tuple[float, float]) -> bool:
-    if x.dtype.kind not in "fc":
-        return bool(np.array_equal(x, y))
-    return bool(np.allclose(x, y, rtol=allowed[0], atol=allowed[1], equal_nan=True))
-
-
 def _as_near(x: np.ndarray, y: np.ndarray, exact: np.ndarray, allowed: tuple[float, float]) -> bool:
     if exact.shape != x.shape or exact.dtype != np.float64:
         return False
     finite = np.isfinite(exact) & np.isfinite(x) & np.isfinite(y)
-    if not np.array_equal(x[~finite], y[~finite], equal_nan=True):
+    if difference("", x[~finite], y[~finite], EXACT).count:
         return False
-    error = np.abs(x - exact)[finite]
-    room = np.maximum(np.abs(y - exact)[finite], allowed[1] + allowed[0] * np.abs(exact)[finite])
-    return bool(np.all(error <= room))
-
-
-def _difference(x: np.ndarray, y: np.ndarray) -> str:
-    if x.dtype.kind in "fc":
-        with np.errstate(all="ignore"):
-            apart = ~np.isclose(x, y, rtol=1e-7, atol=1e-9, equal_nan=True)
-            order = np.abs(np.nan_to_num(x - y, nan=np.inf)) * apart
-    else:
-        apart = x != y
-        order = apart
-    at = np.unravel_index(int(np.argmax(order)), x.shape) if x.ndim else ()
-    return f"{x[at]!r}, PyTorch {y[at]!r} at {list(map(int, at))}; {int(np.sum(apart))} of {x.size}"
+    allowed_distances = np.maximum(distances(y, exact), allowed[1] + allowed[0] * np.abs(exact))
+    return bool(np.all((distances(x, exact) <= allowed_distances)[finite]))

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 import graphc
+from graphc.base.difference import EXACT, Tolerance, difference, distances, largest
 from graphc.errors import CompileError, GraphcError, PassError, VerifyError
 from tools.nets.conventions import as_graphc
 from tools.nets.program import Program, as_array
@@ -229,28 +230,22 @@ def _same(label: str, ours: np.ndarray, theirs: np.ndarray, precision: str, zero
     for what in ("shape", "dtype"):
         if getattr(ours, what) != getattr(theirs, what):
             raise Mismatch(label, what, f"{getattr(ours, what)} is not {getattr(theirs, what)}")
-    far = ~_near(ours, theirs, label, precision)
+    comparison = difference("", ours, theirs, _tolerance(label, theirs, precision))
+    if not comparison.is_within:
+        raise Mismatch(label, "value", str(comparison))
     if zeros and ours.dtype.kind == "f":
-        far |= (ours == 0) & (theirs == 0) & (np.signbit(ours) != np.signbit(theirs))
-    if np.any(far):
-        index = tuple(int(i) for i in np.argwhere(far)[0])
-        detail = f"{int(far.sum())} of {far.size}, first at {index}: {ours[index]!s} is not {theirs[index]!s}"
-        raise Mismatch(label, "value", detail)
+        other_sign = (ours == 0) & (theirs == 0) & (np.signbit(ours) != np.signbit(theirs))
+        if np.any(other_sign):
+            raise Mismatch(label, "value", f"the sign of {int(other_sign.sum())} of {ours.size} zeros differs")
 
 
-def _near(
-    ours: np.ndarray, theirs: np.ndarray, label: str, precision: str, doubt: np.ndarray | float = 0.0
-) -> np.ndarray:
-    """Return a mask of the elements that agree."""
-    equal = ours == theirs
-    if ours.dtype.kind != "f":
-        return equal
-    relative = RELATIVE[precision] * (1 if label.startswith("value") else 10)
-    largest = float(np.max(np.abs(theirs), initial=0.0, where=np.isfinite(theirs)))
-    difference = np.abs(ours.astype(np.float64) - theirs.astype(np.float64))
-    noise = 0.0 if label.startswith("value") else NOISE * float(np.finfo(precision).eps)
-    near = difference <= relative * largest + SMALLEST[precision] + noise + doubt
-    return equal | (np.isnan(ours) & np.isnan(theirs)) | (np.isfinite(ours) & np.isfinite(theirs) & near)
+def _tolerance(label: str, theirs: np.ndarray, precision: str) -> Tolerance:
+    """Return the tolerance of a value or gradient, a fraction of the largest element."""
+    if theirs.dtype.kind != "f":
+        return EXACT
+    is_value = label.startswith("value")
+    noise = 0.0 if is_value else NOISE * float(np.finfo(precision).eps)
+    return Tolerance(0.0, RELATIVE[precision] * (1 if is_value else 10) * largest(theirs) + SMALLEST[precision] + noise)
 
 
 def is_spread(program: Program, stage: str, record: Record, expected: Record) -> bool:
@@ -328,11 +323,8 @@ def _explained(label: str, ours: np.ndarray, theirs: np.ndarray, others: Sequenc
     for record in others:
         other = record.get(label)
         if other is not None and other.shape == theirs.shape:
-            with np.errstate(all="ignore"):
-                change = np.abs(other.astype(np.float64) - theirs.astype(np.float64))
-            same = (other == theirs) | (np.isnan(other) & np.isnan(theirs))
-            doubt = np.maximum(doubt, np.where(same, 0.0, np.where(np.isnan(change), np.inf, change)))
+            doubt = np.maximum(doubt, distances(other, theirs))
     finite = doubt[np.isfinite(doubt)]
     typical = float(np.quantile(finite, 0.9)) if finite.size else 0.0
-    near = _near(ours, theirs, label, precision, UNSURE * doubt + 5 * typical)
-    return bool(np.all(near | np.isinf(doubt)))
+    allowed = _tolerance(label, theirs, precision).atol + UNSURE * doubt + 5 * typical
+    return bool(np.all((distances(ours, theirs) <= allowed) | np.isinf(doubt)))

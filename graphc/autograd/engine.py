@@ -91,6 +91,10 @@ class _Pass:
         self._around: _Pass | None = None if around is None else around.outermost
         self.finishers: list[Callable[[], None]] = []
         """Functions to call when all gradients are complete."""
+        self.reduced: list[Any] = []
+        """Modules whose gradients a finisher reduces over processes."""
+        self.locate: Callable[[Any], Any] | None = getattr(front(), "locate", None)
+        """Tells a tracer whose gradient the next operations compute, and returns what it was told before."""
 
     @property
     def outermost(self) -> _Pass:
@@ -108,12 +112,15 @@ class _Pass:
     def run(self, roots: list[tuple[Edge, Any]]) -> None:
         """Run the pass, from the gradients of the roots."""
         token = _running.set(self)
+        former = None if self.locate is None else self.locate(None)
         try:
             self._run(roots)
             for finish in self.finishers:
                 finish()
         finally:
             _running.reset(token)
+            if self.locate is not None:
+                self.locate(former)
 
     def _run(self, roots: list[tuple[Edge, Any]]) -> None:
         self.roots = [edge[0] for edge, _ in roots]
@@ -170,14 +177,14 @@ class _Pass:
 
     def _tensor_hooks(self, node: Node, index: int, gradient: Any) -> Any:
         if isinstance(node, AccumulateGrad):
-            hooks = node.variable._hooks
+            hooks, name = node.variable._hooks, "hook of a parameter"
         else:
-            hooks = node.tensor_hooks.get(index) if node.tensor_hooks else None
+            hooks, name = node.tensor_hooks.get(index) if node.tensor_hooks else None, "hook of a tensor"
         if hooks:
             _mark_shared([gradient])
         run = getattr(front(), "run_hook", None) if hooks else None
         for hook in list(hooks.values()) if hooks else ():
-            replaced = hook(gradient) if run is None else run(hook, gradient)
+            replaced = hook(gradient) if run is None else run(hook, gradient, name)
             if replaced is None:
                 continue
             if not isinstance(replaced, Tensor) or replaced.shape != gradient.shape:
@@ -187,6 +194,8 @@ class _Pass:
         return gradient
 
     def _step(self, node: Node, grads: list[Any], useful: set[Node] | None) -> None:
+        if self.locate is not None:
+            self.locate(node)
         if anomaly()[0]:
             gradients = _checked_run(node, grads)
         elif node.chooses:
@@ -198,6 +207,8 @@ class _Pass:
             _mark_shared(gradients)
             gradients = run_hooks(node.post_hooks, tuple(gradients), tuple(grads))
         self._send(node.edges, gradients, useful)
+        if self.locate is not None:
+            self.locate(None)
         if not self.keep:
             node.release()
 

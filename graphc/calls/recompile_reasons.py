@@ -32,6 +32,8 @@ class Key(NamedTuple):
     """The element type of factors of products under autocast; None outside."""
     random: Any = None
     """For random numbers inside another module's call: module paths, and the draws of each so far."""
+    updates: bool = True
+    """Whether a training step updates parameters; it only accumulates gradients otherwise."""
 
 
 class Recompiles:
@@ -92,11 +94,7 @@ def differences(old: Key, new: Key, modules: Modules) -> list[str]:
             reasons += [f"{guard} of tensor {number}: {a} -> {b}" for guard, a, b in _leaf_differences(before, after)]
     if old.repeats != new.repeats:
         reasons.append(f"arguments that are one tensor: {_groups(old.repeats)} -> {_groups(new.repeats)}")
-    if old.grad_enabled != new.grad_enabled:
-        reasons.append(f"grad mode: {_on(old.grad_enabled)} -> {_on(new.grad_enabled)}")
-    if old.factors is not new.factors:
-        names = ["off" if d is None else d.name for d in (old.factors, new.factors)]
-        reasons.append(f"autocast: {names[0]} -> {names[1]}")
+    reasons += _mode_differences(old, new)
     if old.machine != new.machine:
         reasons.append(f"device: {old.machine} -> {new.machine}")
     if len(old.training) != len(new.training):
@@ -105,6 +103,18 @@ def differences(old: Key, new: Key, modules: Modules) -> list[str]:
     for name, before, after in zip(names, old.training, new.training, strict=True):
         if before is not after:
             reasons.append(f"training flag of {name}: {before} -> {after}")
+    return reasons
+
+
+def _mode_differences(old: Key, new: Key) -> list[str]:
+    reasons: list[str] = []
+    if old.grad_enabled != new.grad_enabled:
+        reasons.append(f"grad mode: {_on(old.grad_enabled)} -> {_on(new.grad_enabled)}")
+    if old.factors is not new.factors:
+        names = ["off" if d is None else d.name for d in (old.factors, new.factors)]
+        reasons.append(f"autocast: {names[0]} -> {names[1]}")
+    if old.updates != new.updates:
+        reasons.append("the step updates parameters" if new.updates else "the step only accumulates gradients")
     return reasons
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from operator import is_
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -40,7 +40,7 @@ from graphc.tape.grad_mode import is_grad_enabled
 from graphc.tape.node import Edge, next_sequence
 from graphc.tape.saved import saving
 from graphc.tensors.placement import is_on_device, on_host
-from graphc.tensors.structure import Leaf, given_for, shape_of, unflatten
+from graphc.tensors.structure import Branch, Leaf, given_for, shape_of, unflatten
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import edges_of, is_counted
 from graphc.tracing.host import lead_to
@@ -49,6 +49,14 @@ from graphc.tracing.trace import Traced
 
 LARGEST_COPY = 1 << 20
 """Limit in bytes on written states that calls copy for second derivatives, which are unavailable above it."""
+
+
+class GuardedCalls(Protocol):
+    """Calls of a program that may stop."""
+
+    def run(self, arguments: list[Any]) -> list[Any]:
+        """Return the outputs for these inputs."""
+        ...
 
 
 class Variant:
@@ -72,6 +80,9 @@ class Variant:
         self.traced = traced
         self.structure = traced.structure
         self.single = isinstance(traced.structure, Leaf)
+        children = traced.structure.children if isinstance(traced.structure, Branch) else ()
+        self._is_tuple = traced.structure == Branch(tuple, (), (Leaf(),) * len(children))
+        """Whether the result is a tuple of tensors."""
         self.numbers = NumberInputs(None)
         """Inputs for the dynamic numbers of each call."""
         self._snapshot: object = None
@@ -79,6 +90,8 @@ class Variant:
         self.drawn: dict[Any, dict[str, int]] = {}
         """In the middle of a module's call: the draws that its modules have made after this part of it."""
         self.training = traced.training
+        self.guarded: GuardedCalls | None = None
+        """Calls in place of those of the program, where non-finite numbers stop them."""
         if self.training is not None and self.weights.precision is not None:
             check_training_precision(self.weights.precision)
             self.weights, self._passes = self.weights._replace(precision=None), with_narrow_products(self._passes)
@@ -243,12 +256,15 @@ class Variant:
         state: dict[Any, Any] = {}
         arguments = [*map(given_for, leaves)]
         early = [(i, self.binding.arrays()[i].copy()) for i in self._early] if self.sources else ()
-        run = self.calls.run
+        if self.training is not None and self.training.passed is not None:
+            arguments += self.training.passed.arrays()
+        run = self.calls.run if self.guarded is None else self.guarded.run
         first, edges = 0, None
         if self.traced.host:
             # Created before the run: the inputs of the call's node must be older than the node.
             edges, first = self._edges(leaves), next_sequence()
-            run = self.outside.serving(run, self.traced.host, state, self if self.binding.written else None)
+            owner = self if self.binding.written else None
+            run = self.outside.serving(run, self.traced.host, state, owner, self.guarded is not None)
         arrays = run(arguments)
         structure, effects = self.structure, self._effects
         if sizes:
@@ -267,7 +283,9 @@ class Variant:
                 # Nodes of Python functions that ran inside the call come after the call's node.
                 node.sequence = first
                 lead_to(state, node)
-        return results[0] if self.single else unflatten(structure, results)
+        if self.single:
+            return results[0]
+        return tuple(results) if self._is_tuple else unflatten(structure, results)
 
     def shortcut(self) -> Callable[..., Any] | None:
         """Return the native callable where a call needs nothing else: one result, no history, nothing to count or

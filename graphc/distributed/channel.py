@@ -13,6 +13,7 @@ import numpy as np
 from graphc.base.errors import DistributedError
 from graphc.distributed import spans
 from graphc.distributed.group import Group
+from graphc.runtime.host_calls import OPEN
 
 
 class Pending:
@@ -96,3 +97,30 @@ class Channel:
             pending, (function, arguments) = self._queue.get()
             self._communicator.purpose = pending.name
             pending.run(lambda: function(*arguments))  # noqa: B023 (runs at once)
+
+
+class LentStart:
+    """Starts a reduction in memory that compiled code lends."""
+
+    def __init__(self, title: str, channel: Channel):
+        self.title, self.channel = title, channel
+
+    def __call__(self, state: dict[Any, Any], flat: np.ndarray, reduced: np.ndarray) -> None:
+        state.setdefault(OPEN, []).append(self.channel.reduce(self.title, flat, reduced))
+
+
+class LentEnd:
+    """Runs the last reduction in memory that compiled code lends, after all pending ones, and raises their errors."""
+
+    def __init__(self, title: str, channel: Channel):
+        self.title, self.channel = title, channel
+
+    def __call__(self, state: dict[Any, Any], flat: np.ndarray, *buffers: np.ndarray) -> None:
+        open_reductions = state.get(OPEN, ())
+        for pending in open_reductions:
+            pending.settle()
+        # Even if a reduction failed: the other processes wait for this one.
+        self.channel.reduce_now(self.title, flat, buffers[-1])
+        for pending in open_reductions:
+            pending.check()
+        state.pop(OPEN, None)

@@ -39,11 +39,11 @@ def step_parts(step: CompiledStep, examples: Sequence[Any], named: Mapping[str, 
     """
     program = step.prepare(*examples, **named)
     _check(step, program)
-    now = program.numbers
+    now = program.passed_numbers
     plain = [v for v in program.graph.inputs if input_class(v) == "input"]
     number_inputs = plain[len(plain) - len(now) :]
     paths = {v: f"{NUMBERS}.{v.name}" for v in number_inputs}
-    loss_structure = nesting(program.traced.structure)["tuple"][-2]
+    loss_structure = nesting(program.traced.structure)["tuple"][0]
     output_indices: list[int] = []
     structure = _renumbered(loss_structure, output_indices)
     with assumed(program.graph):
@@ -59,9 +59,9 @@ def _check(step: CompiledStep, program: StepProgram) -> None:
     more = {
         "accumulate": options.accumulate > 1,
         "first_nan": bool(options.first_nan),
-        "reductions over processes": any(function.lends for function in program.host),
-        "hooks or Python functions": not all(function.lends for function in program.host),
-        "attributes that each step sets": bool(program.sets_attributes),
+        "reductions over processes": any(function.lends for function in program.traced.host),
+        "hooks or Python functions": not all(function.lends for function in program.traced.host),
+        "attributes that each step sets": bool(program.traced.effects),
         "hooks of the optimizer": any(
             getattr(o, name, None) for o in options.optimizers for name in ("_step_pre_hooks", "_step_post_hooks")
         ),

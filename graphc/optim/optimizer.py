@@ -13,7 +13,8 @@ from graphc.base.errors import ArgumentError, AttributeValueError, StateDictErro
 from graphc.base.public import reduced
 from graphc.base.switches import are_deterministic_algorithms_enabled
 from graphc.ops.dispatch import active
-from graphc.optim.traced_step import step_in_trace
+from graphc.ops.pointwise import elementwise as ew
+from graphc.optim.traced_step import apply_in_trace, step_in_trace
 from graphc.tape.grad_mode import enable_grad, no_grad, reset_recording, set_recording
 from graphc.tape.hooks import RemovableHandle
 from graphc.tensors.complex_numbers import view_as_complex, view_as_real
@@ -235,8 +236,22 @@ class Optimizer:
             with enable_grad():
                 loss = closure()
         if not self._run_natively():
-            self._write(self._compute())
+            params = [p for group in self.param_groups for p in group["params"]]
+            self._write(self._compute({id(p): p.grad for p in params if p.grad is not None}))
         return loss
+
+    def apply_gradients(self, gradients: Mapping[int, Tensor], condition: Any = None) -> None:
+        """Update parameters in place with gradients by ``id`` of the parameter. Leave out hooks and the step count.
+
+        Where ``condition``, a boolean tensor, is false, nothing changes. In a trace the update becomes part of the
+        graph.
+        """
+        if is_tracing():
+            apply_in_trace(self, gradients, condition)
+            return
+        changes = self._compute(gradients, condition)
+        params = [p for group in self.param_groups for p in group["params"] if id(p) in gradients]
+        self._write([*changes, *self.from_others(params, {id(target): value for target, value in changes})])
 
     def _run_natively(self) -> bool:
         """Run the update as one native call; return False if operations must do it."""
@@ -249,19 +264,25 @@ class Optimizer:
         loop = native_loop(params, wish)
         return loop is not None and loop.update(self, self.owned(params))
 
-    def _compute(self) -> list[tuple[Tensor, Tensor]]:
+    def _compute(self, gradients: Mapping[int, Tensor], condition: Any = None) -> list[tuple[Tensor, Tensor]]:
         """Return pairs of a tensor and its new value, for all parameters with a gradient and their state."""
         changes: list[tuple[Tensor, Tensor]] = []
         for group in self.param_groups:
             hyper = self.hyper(group)
-            for param in self.owned(group["params"]):
-                if param.grad is None:
-                    continue
-                state = self.state_of(param)
-                value, new_state = self.new_values(param, param.grad, state, hyper)
-                changes.append((param, value))
-                changes.extend((state[name], new_state[name]) for name in state)
+            for param in self.owned([p for p in group["params"] if id(p) in gradients]):
+                changes += self.changes_of(param, gradients[id(param)], self.state_of(param), hyper, condition)
         return changes
+
+    def changes_of(
+        self, param: Tensor, grad: Tensor, state: State, hyper: Group, condition: Any = None
+    ) -> list[tuple[Tensor, Tensor]]:
+        """Return pairs of a tensor and its new value, for a parameter and its state.
+
+        Where ``condition`` is false, the new values are the former ones.
+        """
+        value, new_state = self.new_values(param, grad, state, hyper)
+        pairs = [(param, value), *((state[name], new_state[name]) for name in state)]
+        return pairs if condition is None else [(old, ew.where(condition, new, old)) for old, new in pairs]
 
     @staticmethod
     def _write(changes: Iterable[tuple[Tensor, Tensor]]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from graphc.base.errors import TraceError
 from graphc.base.values import key_of
 from graphc.guards.number_reads import NumberRead, ReadPlace
 from graphc.ops import dispatch
-from graphc.optim.settings import OptimizerSettings, is_argument
+from graphc.optim.settings import GroupRule, OptimizerSettings, is_argument
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
@@ -45,10 +46,11 @@ class OptimizerNumber:
 
 class _Settings(OptimizerSettings):
     """Fact that settings, and the states of the updated parameters, are unchanged, and that no hook runs before the
-    step."""
+    step unless hooks are allowed."""
 
-    def __init__(self, optimizer: Any):
+    def __init__(self, optimizer: Any, allows_hooks: bool):
         super().__init__(optimizer)
+        self._allows_hooks = allows_hooks
         self._states: list[tuple[Tensor, Any]] = []
 
     def add_state(self, param: Tensor, state: Any) -> None:
@@ -58,9 +60,13 @@ class _Settings(OptimizerSettings):
     def holds(self) -> bool:
         """Return whether settings and states are unchanged."""
         optimizer: Any = self._optimizer()
-        if optimizer is None or optimizer._step_pre_hooks:
+        if optimizer is None or (optimizer._step_pre_hooks and not self._allows_hooks):
             return False
-        return all([optimizer.state.get(p) is s for p, s in self._states]) and super().holds()
+        find = optimizer.state.get
+        for param, state in self._states:
+            if find(param) is not state:
+                return False
+        return super().holds()
 
     def why(self) -> str:
         """Describe the change."""
@@ -88,37 +94,48 @@ def step_in_trace(optimizer: Any, closure: Any) -> None:
             f"{name}.step() has pre-hooks, which cannot run in the middle of a native call",
             remedy="use register_step_post_hook, or call optimizer.step() outside of the compiled function",
         )
-    _Step(optimizer, tracer, training).run()
+    params = [p for group in optimizer.param_groups for p in group["params"]]
+    update = _Update(optimizer, tracer, training)
+    update.append({id(p): p.grad for p in params if p.grad is not None})
+    training.after.append(update.count)
 
 
-class _Step:
-    """The trace of one step."""
+def apply_in_trace(optimizer: Any, gradients: Mapping[int, Tensor], condition: Any) -> None:
+    """Append the update by these gradients; see ``Optimizer.apply_gradients``."""
+    tracer: Any = front()
+    _Update(optimizer, tracer, tracer.training).append(gradients, condition)
+
+
+class _Update:
+    """The update of one optimizer in a trace."""
 
     def __init__(self, optimizer: Any, tracer: Any, training: Training):
         self.optimizer = optimizer
         self.tracer = tracer
         self.training = training
-        self.settings = _Settings(optimizer)
+        self.settings = _Settings(optimizer, training.step is not None)
 
-    def run(self) -> None:
-        """Append the update, and schedule the actions after it."""
+    def append(self, gradients: Mapping[int, Tensor], condition: Any = None) -> None:
+        """Append the update by gradients by ``id`` of the parameter. Where ``condition`` is false, nothing changes."""
         changes: list[tuple[Tensor, Any]] = []
         params: list[Tensor] = []
         with no_grad():
             for index, group in enumerate(self.optimizer.param_groups):
-                present = [p for p in group["params"] if p.grad is not None]
-                mine = self.optimizer.owned(present)
-                hyper = self._hyper(index, group) if mine else {}
-                for param in mine:
-                    changes += self._changes(param, hyper)
+                present = [p for p in group["params"] if id(p) in gradients]
+                hypers: dict[Any, dict[str, Any]] = {}
+                for param in self.optimizer.owned(present):
+                    if param.dtype not in hypers:
+                        hypers[param.dtype] = self._hyper(index, group, param.dtype)
+                    state, hyper = self._state(param), hypers[param.dtype]
+                    changes += self.optimizer.changes_of(param, gradients[id(param)], state, hyper, condition)
                 self.training.stepped(present)
                 params += present
             new = {id(target): value for target, value in changes}
             self.optimizer._write([*changes, *self.optimizer.from_others(params, new)])
         self.training.facts.append(self.settings)
-        self.training.after.append(self._count)
 
-    def _changes(self, param: Tensor, hyper: dict[str, Any]) -> list[tuple[Tensor, Any]]:
+    def _state(self, param: Tensor) -> dict[str, Tensor]:
+        """Return the state of a parameter, which the graph takes as arguments."""
         with dispatch.use(dispatch.default()):
             state = self.optimizer.state_of(param)
         path = self.training.name_of(self.tracer, param)
@@ -126,11 +143,15 @@ class _Step:
             self.training.bind(self.tracer, tensor, f"optimizer.{path}.{name}", (state, name))
         if state:
             self.settings.add_state(param, state)
-        value, new_state = self.optimizer.new_values(param, param.grad, state, hyper)
-        return [(param, value), *((state[name], new_state[name]) for name in state)]
+        return state
 
-    def _hyper(self, index: int, group: dict[str, Any]) -> dict[str, Any]:
-        """Return the numbers of a group, with symbols for the ones passed by each call."""
+    def _hyper(self, index: int, group: dict[str, Any], dtype: Any) -> dict[str, Any]:
+        """Return the numbers of a group, with symbols or arguments of the graph for the ones passed by each call."""
+        passed: Any = self.training.passed
+        if passed is not None:
+            rule = GroupRule(self.optimizer, index, dtype, self.tracer.graph)
+            passed.add(rule.inputs)
+            return rule.values
         hyper = dict(self.optimizer.hyper(group))
         for name, value in hyper.items():
             if isinstance(value, Tensor):
@@ -152,7 +173,8 @@ class _Step:
         numbers.reads[key] = NumberRead(location, fact, numbers.record.add(fact.value))
         return numbers.reads[key].symbol
 
-    def _count(self) -> None:
+    def count(self) -> None:
+        """Count a step, and run the hooks after it."""
         optimizer = self.optimizer
         optimizer.step_count += 1
         for hook in list(optimizer._step_post_hooks.values()):

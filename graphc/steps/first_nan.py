@@ -145,9 +145,9 @@ class FirstNan:
         return ""
 
     def _phase(self, node: Node) -> str:
-        if any(node.id in numbers for numbers in self.scene.updates):
-            return "update"
-        return "backward" if node.results[0].name.startswith("grad.") else self.scene.phase
+        if node.results[0].name.startswith("grad."):
+            return "backward"
+        return "update" if any(node.id in numbers for numbers in self.scene.updates) else self.scene.phase
 
 
 def _maker(node: Node) -> tuple[str, int]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from graphc.base import config
+from graphc.base import config, module_path
 from graphc.base.errors import GradientError, HookError
 from graphc.base.locks import Lock
 from graphc.calls.bindings import Modules
@@ -28,14 +27,14 @@ from graphc.calls.sized_traces import (
     program_for,
 )
 from graphc.compiler.memory_report import MemoryReport
-from graphc.ir.graph.graph import Graph
-from graphc.nn.parallel.reducer import reduced_by_graph
+from graphc.ir.graph.graph import Graph, input_class
 from graphc.ops import dispatch
 from graphc.passes.base import Pass
-from graphc.steps.step_forward import Inputs, forward_and_loss
+from graphc.steps.step_forward import Inputs
+from graphc.steps.step_function import StepFunction
 from graphc.steps.step_options import DynamicScale, StepOptions
 from graphc.steps.step_program import StepProgram
-from graphc.steps.step_python import PythonStep
+from graphc.steps.step_reductions import check_reductions
 from graphc.steps.step_state import StepState
 from graphc.tape.grad_mode import enable_grad, is_grad_enabled, is_inference_mode_enabled
 from graphc.tensors.structure import (
@@ -130,7 +129,8 @@ class CompiledStep:
         leaves, plain, program, numbers, call = self._look_up(args, more)
         if program is None:
             return self._run_unserved(leaves, plain)
-        return self._run(program, [*leaves, *numbers] if numbers else leaves, call)
+        leaves = [*leaves, *numbers] if numbers else leaves
+        return self._run(program.function, program.run, leaves, call and call.sizes)
 
     def __repr__(self) -> str:
         optimizers = ", ".join(type(o).__name__ for o in self._optimizers)
@@ -173,7 +173,8 @@ class CompiledStep:
             self._programs.clear()
             self._traces.clear()
         types = tuple([(t.dtype, shape_of(t)) for t in leaves])
-        key = (shape, types, modules.training(), True, repeats(leaves), machine_of(self.target, leaves))
+        machine, updates = machine_of(self.target, leaves), self._state.is_update
+        key = (shape, types, modules.training(), True, repeats(leaves), machine, None, None, updates)
         is_unserved = not is_grad_enabled() or is_inference_mode_enabled() or dispatch.runs_python()
         for leaf in leaves:
             if leaf._counter is None or (leaf._node is not None and leaf._requires_grad):
@@ -189,33 +190,44 @@ class CompiledStep:
         by_position, more = self._calls.with_numbers((*batch.x, *batch.y), batch.more)
         return _Batch(by_position[: len(batch.x)], by_position[len(batch.x) :], more)
 
-    def _run(self, program: StepProgram | PythonStep, leaves: Sequence[Any], call: SizedCall | None) -> Any:
-        """Run a program once with the hooks of its optimizers, and update the counts."""
+    def _run(self, function: StepFunction, run: Callable[..., Any], *args: Any) -> Any:
+        """Run a step once, ``run(*args)``, with the hooks of its optimizers, and update the counts."""
         if self._state.reductions.modules:
-            self._state.reductions.check()
+            check_reductions(self._state.reductions)
+        if self.options.accumulate > 1 and function.params:
+            self._state.meet(frozenset(map(id, function.params)), function.updates)
+        result = self._run_update(run, *args) if function.updates else run(*args)
         if self.options.accumulate > 1:
-            self._state.meet(program.params, program.updates)
-        if not program.updates:
-            result = program.run(leaves, call and call.sizes)
-        else:
-            for optimizer in self._optimizers:
-                if getattr(optimizer, "_step_pre_hooks", None):
-                    self._run_pre_hooks(optimizer, program)
-            result = program.run(leaves, call and call.sizes)
-            for optimizer in self._optimizers:
-                optimizer.step_count += 1
-                for hook in list(getattr(optimizer, "_step_post_hooks", {}).values()):
-                    hook(optimizer, (), {})
-        self._state.advance(program.params)
-        self.last_output, self.last_grad_norm = result.output, result.norm
-        return result.loss
+            self._state.advance(frozenset(map(id, function.params)))
+        if len(result) == 2:
+            loss, self.last_output = result
+            self.last_grad_norm = None
+            return loss
+        loss, self.last_output, self.last_grad_norm, gradients, _ = result
+        for param, gradient in zip(function.params if gradients else (), gradients, strict=True):
+            param.grad = gradient
+        return loss
+
+    def _run_update(self, run: Callable[..., Any], *args: Any) -> Any:
+        """Run a step that updates parameters, with the hooks of its optimizers."""
+        for optimizer in self._optimizers:
+            if getattr(optimizer, "_step_pre_hooks", None):
+                self._run_pre_hooks(optimizer)
+        result = run(*args)
+        for optimizer in self._optimizers:
+            optimizer.step_count += 1
+            for hook in list(getattr(optimizer, "_step_post_hooks", {}).values()):
+                hook(optimizer, (), {})
+        return result
 
     def _run_unserved(self, leaves: Sequence[Any], batch: _Batch) -> Any:
         """Handle a call that no program serves: raise, or run the step as Python."""
         has_history = any([t._counter is None or (t._node is not None and t._requires_grad) for t in leaves])
         if has_history or not is_grad_enabled() or is_inference_mode_enabled():
             raise self._refusal(leaves)
-        return self._run(PythonStep(self.options, self._state, batch), leaves, None)
+        function = StepFunction(self.options, self._state, self._state.is_update)
+        with module_path.outside():
+            return self._run(function, function, *batch)
 
     def _refusal(self, leaves: Sequence[Any]) -> GradientError:
         """Return the error for a call without gradients, also in eager mode."""
@@ -250,10 +262,8 @@ class CompiledStep:
     ) -> tuple[StepProgram, list[Tensor]] | None:
         """Return the program for a call, and the call's dynamic numbers as tensors, or None."""
         for program in (p for candidate in keys_of(call, key) for p in self._programs.find(candidate)):
-            fits = call is None or program.traced.assumptions.broken(call.sizes) is None
-            if program.updates is not self._state.is_update:
-                continue
-            if fits and program.holds() and (numbers := program.number_inputs.tensors(dynamic)) is not None:
+            fits = call is None or program.assumptions.broken(call.sizes) is None
+            if fits and program.holds() and (numbers := program.numbers.tensors(dynamic)) is not None:
                 if program is not self._programs.last:
                     self._programs.use(program)
                 return program, numbers
@@ -268,7 +278,6 @@ class CompiledStep:
             if match := self._find(key, dynamic, call):
                 return match
             sized = call and self._traces.fitting(call.key(key), call.sizes, dynamic)
-            sized = sized or self._sibling(key, dynamic, call)
             is_first = sized is None
             if sized is None:
                 check_static(structure if isinstance(structure, Branch) else LEAF)
@@ -285,15 +294,15 @@ class CompiledStep:
                     self._traces.add(call.key(key), trace)
                 sized = trace, inputs.traced_tensors()
             trace, numbers = sized
-            leaves, updates = batch.by_position()[1], self._state.is_update
+            leaves = [*batch.by_position()[1], *numbers]
 
             def make(_: Any, match: Traced) -> StepProgram:
-                return StepProgram(self.options, self._state, updates, trace, match, leaves)
+                return StepProgram(self.options, trace, match, modules, leaves)
 
             program, key = program_for(trace, call, key, make)
             program.holds()
             self._programs.add(key, program)
-            if len([p for p in self._programs.find(key) if p.number_inputs.asks]) > MOST_ANSWERS:
+            if len([p for p in self._programs.find(key) if p.numbers.asks]) > MOST_ANSWERS:
                 self._numbers.fix(trace.numbers.asks)
             self._log.info("%s: variant %d", self.name, len(self._programs))
             trim()
@@ -301,34 +310,28 @@ class CompiledStep:
                 self._count.note(key, 4)
             return program, numbers
 
-    def _sibling(
-        self, key: Any, dynamic: DynamicValues, call: SizedCall | None
-    ) -> tuple[SizedTrace, list[Tensor]] | None:
-        """Return the trace of the other program for the same call: with accumulation there are two."""
-        if call is not None or self.options.accumulate == 1:
-            return None
-        for program in self._programs.find(key):
-            if program.updates is not self._state.is_update and program.holds():
-                numbers = program.number_inputs.tensors(dynamic)
-                if numbers is not None:
-                    return program.trace, numbers
-        return None
-
     def _trace(self, batch: _Batch, fresh: Fresh, call: SizedCall | None) -> Traced:
-        forward = functools.partial(forward_and_loss, self.model, self.loss, self.options.losses)
+        function = StepFunction(self.options, self._state, self._state.is_update)
         named = list(modules_of(self.model))
         if self.loss is not None:
             named += [(f"loss.{prefix}", m) for prefix, m in modules_of(self.loss)]
         sized = call.arguments() if call else {}
-        with enable_grad(), reduced_by_graph():
-            return trace_function(forward, batch.parts(), {}, self.name, named, True, numbers=fresh(), **sized)
+        with enable_grad():
+            traced = trace_function(function, batch.parts(), {}, self.name, named, True, numbers=fresh(), **sized)
+        passed = [v for v in traced.graph.inputs if input_class(v) == "input" and v not in traced.inputs]
+        traced.graph.inputs = [*(v for v in traced.graph.inputs if v not in passed), *passed]
+        return traced
 
-    def _run_pre_hooks(self, optimizer: Any, program: StepProgram | PythonStep) -> None:
+    def _run_pre_hooks(self, optimizer: Any) -> None:
         """Run the hooks before the update. They must not write, because forward and update are one call."""
-        before = [(t._data, t._version) for t in program.binding.tensors()]
+        assert self._modules is not None
+        tensors = [t for _, _, t in self._modules.members() if t is not None]
+        tensors += [p for group in optimizer.param_groups for p in group["params"]]
+        tensors += [t for state in optimizer.state.values() for t in state.values()]
+        before = [(t._data, t._version) for t in tensors]
         for hook in list(optimizer._step_pre_hooks.values()):
             hook(optimizer, (), {})
-        after = [(t._data, t._version) for t in program.binding.tensors()]
+        after = [(t._data, t._version) for t in tensors]
         if any([a[0] is not b[0] or a[1] != b[1] for a, b in zip(before, after, strict=True)]):
             raise HookError(
                 f"{self.name}: a hook before the optimizer's step wrote to a tensor of the model. The forward pass "

@@ -9,9 +9,10 @@ import numpy as np
 
 from graphc.base.errors import ArgumentError, StateDictError
 from graphc.nn.module import Module
+from graphc.ops import dispatch
 from graphc.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from graphc.steps.step_options import DynamicScale, StepOptions
-from graphc.steps.step_reductions import Reductions
+from graphc.steps.step_reductions import reductions_of
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors.placement import is_on_device
 from graphc.tensors.random.generator import get_rng_state, set_rng_state
@@ -40,7 +41,7 @@ class StepState:
                 "scale": front().constant(np.full((), options.loss_scale.start, np.float32)),
                 "growth_tracker": front().constant(np.zeros((), np.int64)),
             }
-        self.reductions = Reductions(options)
+        self.reductions = reductions_of(options)
         """Averages of gradients over processes, and the check that the processes agree on them."""
         self.source = _source(options)
         """The module whose weights are averaged."""
@@ -76,8 +77,9 @@ class StepState:
     def sum_of(self, param: Tensor) -> Tensor:
         """Return the sum of a parameter's gradients, created at the first use."""
         if id(param) not in self.sums:
-            zeros = front().constant(np.zeros(param.shape, param.dtype.numpy))
-            self.sums[id(param)] = zeros.to(param.device) if is_on_device(param._data) else zeros
+            with dispatch.use(dispatch.default()):  # not a constant of the trace that uses it first
+                zeros = front().constant(np.zeros(param.shape, param.dtype.numpy))
+                self.sums[id(param)] = zeros.to(param.device) if is_on_device(param._data) else zeros
         return self.sums[id(param)]
 
     def _parameters(self) -> list[Any]:

@@ -11,7 +11,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from graphc.autograd import engine
 from graphc.autograd.forward_ad import propagate
-from graphc.autograd.record import record
+from graphc.autograd.record import OpNode, record
 from graphc.base import module_path
 from graphc.base.dtypes import DType
 from graphc.base.errors import TraceError, ValueNeededError
@@ -32,6 +32,7 @@ from graphc.ops.effects.state import state_write, straight_through, untracked
 from graphc.ops.movement.shape import reshape
 from graphc.ops.size_numbers import number_of_sizes
 from graphc.tape.grad_mode import is_grad_enabled, no_grad
+from graphc.tape.node import Node as TapeNode
 from graphc.tape.tangents import USED, has_tangents
 from graphc.tensors.placement import OnOneDevice
 from graphc.tensors.tensor import Tensor
@@ -97,6 +98,8 @@ class Tracer(OnOneDevice):
         """Gradients of tensors outside; None if the trace cannot reach them."""
         self.numbers: NumberRecord | None = None
         """The symbolic numbers that each call passes."""
+        self._site: tuple[Location | None, str] | None = None
+        """Location, if it is known, and prefix of names for the gradient of one op; None outside of gradients."""
         self._asked: set[Node] = set()
         """Nodes whose values the traced code read, so that the graph depends on them invisibly."""
 
@@ -116,8 +119,12 @@ class Tracer(OnOneDevice):
         values = [t._data for t in local]
         if self.differentiable and not recording:
             values = [self._stop(v) for v in values]
-        module = module_path.current_path()
-        results = emit(self.graph, op, values, attrs, capture(module), f"{module}.{op.name}" if module else op.name)
+        if self._site is None:
+            module = module_path.current_path()
+            location, name = capture(module), f"{module}.{op.name}" if module else op.name
+        else:
+            location, name = self._site[0] or capture(module_path.current_path()), f"{self._site[1]}{op.name}"
+        results = emit(self.graph, op, values, attrs, location, name)
         tensors = [Tensor._wrap(v) for v in results]
         if VOLATILE[0]:
             any_volatile(operands, tensors)
@@ -470,17 +477,30 @@ class Tracer(OnOneDevice):
             return self.training.leaf(self, captured, clears)
         raise gradient_outside("" if captured is None or captured.value.node.op is not INPUT else captured.value.name)
 
+    def locate(self, site: Any) -> Any:
+        """Give the ops from now on the location of the op whose gradient they compute; return the former site.
+
+        ``site`` is a node of the tape, a former site, or None for ops outside of gradients.
+        """
+        former, self._site = self._site, site
+        value = site.results[0].data if isinstance(site, OpNode) else None
+        if isinstance(value, Value):
+            self._site = value.node.location, f"grad.{value.name}."
+        elif isinstance(site, TapeNode):
+            self._site = None, "grad."
+        return former
+
     def backward(
         self, tensors: Any, gradients: Any, retain_graph: bool | None, create_graph: bool, inputs: Any
     ) -> None:
         """Run the backward pass, which appends its operations."""
         engine.backward(tensors, gradients, retain_graph, create_graph, inputs)
 
-    def run_hook(self, hook: Callable[[Tensor], Any], gradient: Tensor) -> Any:
+    def run_hook(self, hook: Callable[[Tensor], Any], gradient: Tensor, name: str) -> Any:
         """Run a hook on a gradient, at each call if the graph calls Python; return its result."""
         if self.host is None:
             return hook(gradient)
-        return run_gradient_hook(self, "hook of a tensor", hook, gradient)
+        return run_gradient_hook(self, name, hook, gradient)
 
     def watch_tensor(self, tensor: Tensor) -> Any:
         """Return the hooks that see the gradient of a traced tensor at each call; None if the graph calls no Python.

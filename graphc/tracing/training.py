@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import is_
 from typing import Any, Protocol
@@ -9,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from graphc.base import module_path
-from graphc.base.errors import TraceError
+from graphc.base.errors import HookError, TraceError
 from graphc.base.location import capture
 from graphc.guards.number_reads import TraceNumbers
 from graphc.ir.graph.graph import INPUT, Value
@@ -39,6 +41,14 @@ class GradientTracer(Protocol):
     def add_names(self, named: Iterable[tuple[Tensor, str, str]]) -> None: ...
 
     def assign(self, tensor: Tensor, value: Tensor) -> None: ...
+
+    def run_hook(self, hook: Callable[[Tensor], Any], gradient: Tensor, name: str) -> Any: ...
+
+
+class PassedNumbers(Protocol):
+    """Numbers that calls of a program pass; see ``optim.settings.GivenNumbers``."""
+
+    def arrays(self) -> list[np.ndarray]: ...
 
 
 class GradientOf:
@@ -126,6 +136,10 @@ class Training:
         """Further facts that the program depends on."""
         self.after: list[Callable[[], Any]] = []
         """Actions after each call."""
+        self.step: Any = None
+        """The function of a training step that is traced; None for other functions."""
+        self.passed: PassedNumbers | None = None
+        """Numbers of optimizers that each call passes after its other inputs; None where they are symbols."""
         self._gradients: dict[int, _Gradient] = {}
         self._stepped: set[int] = set()
         self._trained: set[int] = set()
@@ -134,7 +148,7 @@ class Training:
     @property
     def is_used(self) -> bool:
         """Return whether the function has touched any gradient or optimizer."""
-        return bool(self._gradients or self.after)
+        return bool(self._gradients or self.after or self.step)
 
     @property
     def kept(self) -> int:
@@ -144,14 +158,8 @@ class Training:
     def leaf(self, tracer: GradientTracer, captured: CapturedTensor, clears: bool) -> Tensor:
         """Return the image of a captured tensor from outside, whose ``grad`` starts with the tensor's gradient."""
         image = captured.image
-        if captured.tensor._post_hooks:
-            raise TraceError(
-                "a compiled training function cannot run a hook of register_post_accumulate_grad_hook",
-                origin=capture(module_path.current_path()).describe(),
-                remedy="use param.register_hook(hook), which sees the gradient; or compile_step(model, loss, "
-                "optimizer)",
-            )
         if id(image) not in self._gradients:
+            image._post_hooks = hooks_after_accumulation(tracer, captured.tensor)
             name = captured.value.node.attrs["path"] if captured.value.node.op is INPUT else "a tensor"
             gradient = self._gradients[id(image)] = _Gradient(captured.tensor, image, name)
             self._trained.add(id(captured.tensor))
@@ -163,20 +171,24 @@ class Training:
             gradient.is_cleared |= image._grad is gradient.before and id(gradient.before) not in tracer.captured
         return image
 
-    def bind(self, tracer: GradientTracer, tensor: Tensor, path: str, lookup: tuple[Any, Any]) -> None:
-        """Register a tensor outside as a state of the graph, bound on first use; each call finds it at ``lookup``."""
+    def bind(
+        self, tracer: GradientTracer, tensor: Tensor, path: str, lookup: tuple[Any, Any], cls: str = "state"
+    ) -> None:
+        """Register a tensor outside as an argument of the graph, bound on first use; each call finds it at
+        ``lookup``."""
         if id(tensor) not in self.places:
             self.places[id(tensor)] = lookup
-            tracer.add_names([(tensor, "state", path)])
+            tracer.add_names([(tensor, cls, path)])
 
     def name_of(self, tracer: GradientTracer, tensor: Tensor) -> str:
         """Return the path of a parameter in the graph."""
         node = tracer.captured[id(tensor)].value.node if id(tensor) in tracer.captured else None
         return node.attrs["path"] if node is not None and node.op is INPUT else f"{len(self.places)}"
 
-    def stepped(self, tensors: Iterable[Tensor]) -> None:
-        """Note that an optimizer has used the gradients of these tensors."""
+    def stepped(self, tensors: Sequence[Tensor]) -> None:
+        """Note that an optimizer has used the gradients of these tensors, and updates them."""
         self._stepped.update(map(id, tensors))
+        self._trained.update(map(id, tensors))
 
     def finish(self, tracer: GradientTracer) -> list[Tensor]:
         """Finish the trace: write the gradients updated in place, and return the others as outputs."""
@@ -200,6 +212,8 @@ class Training:
     def _keep_apart(self, tracer: GradientTracer) -> None:
         """Raise TraceError if gradients read or written share memory; add the fact for later calls."""
         bound = [g for g in self._gradients.values() if g.before is not None and id(g.before) in tracer.captured]
+        if not bound:
+            return
         disjoint = ApartGradients([g.tensor for g in bound])
         if not disjoint.holds():
             raise TraceError(
@@ -219,6 +233,35 @@ class Training:
             tensor._grad = Tensor._wrap(array)
         for action in self.after:
             action()
+
+
+def hooks_after_accumulation(tracer: GradientTracer, param: Tensor) -> Any:
+    """Return the hooks of a parameter for its traced tensor: each call runs them on the gradient; None without any."""
+    if not param._post_hooks:
+        return None
+
+    def traced(hook: Callable[[Tensor], Any], image: Tensor) -> None:
+        after: Any = functools.partial(accumulated, param, hook)
+        image._grad = tracer.run_hook(after, image._grad, "hook after accumulation")
+
+    return OrderedDict((key, functools.partial(traced, hook)) for key, hook in param._post_hooks.items())
+
+
+def accumulated(param: Tensor, hook: Callable[[Tensor], Any], gradient: Tensor) -> Tensor:
+    """Run a hook with the gradient in ``param.grad``, and return the gradient left there by the hook."""
+    before, param._grad, version = param._grad, gradient.clone(), param._version
+    try:
+        hook(param)
+        changed = param._grad
+    finally:
+        param._grad = before
+    if changed is None or param._version != version:
+        raise HookError(
+            "a hook after accumulation wrote to the parameter or removed its gradient, although compiled code still "
+            "has to use it",
+            remedy="change only `grad`; or call loss.backward() and optimizer.step() in a loop that is not compiled",
+        )
+    return changed
 
 
 class _Drop:

@@ -138,6 +138,29 @@ def test_hooks_after_accumulation_in_steps():
     np.testing.assert_allclose(same, losses, rtol=1e-12)
 
 
+def test_hooks_after_accumulation_in_training_functions():
+    results = []
+    for wrap in (lambda function: function, gc.compile):
+        gc.manual_seed(0)
+        net, log = nn.Linear(3, 2).double(), []
+        net.weight.register_post_accumulate_grad_hook(lambda p, log=log: log.append(p.grad.sum().item()))
+        net.weight.register_post_accumulate_grad_hook(lambda p: p.grad.mul_(0.5))
+        optimizer = gc.optim.SGD(net.parameters(), lr=0.1)
+
+        def train(x, net=net, optimizer=optimizer):
+            optimizer.zero_grad()
+            for chunk in (x, x * 2):
+                net(chunk).square().sum().backward()
+            optimizer.step()
+
+        step = wrap(train)
+        for i in range(3):
+            step(gc.full((2, 3), float(i + 1), dtype=gc.float64))
+        results.append([*log, *net.weight.detach().numpy().ravel()])
+    assert len(results[0]) == 6 + 6
+    np.testing.assert_allclose(results[1], results[0], rtol=1e-12)
+
+
 class Hooked(nn.Module):
     def __init__(self, log):
         super().__init__()

@@ -53,6 +53,22 @@ def test_sizes_that_vary_are_found_from_the_calls(traces):
     assert len(traces) == 2
 
 
+def test_programs_for_all_sizes_accumulate_and_update_in_turns():
+    models, steps = [], []
+    for dims in ({"input": (BATCH,), "target": (BATCH,)}, None):
+        model, optimizer = model_and_optimizer()
+        models.append(model)
+        steps.append(gc.compile_step(model, F.cross_entropy, optimizer, dims=dims, accumulate=2))
+    for count in (16, 16, 5, 5):
+        x, y = gc.rand(count, 8), gc.randint(0, 4, (count,))
+        for step in steps:
+            gc.manual_seed(count)
+            step(x, y)
+    assert len(steps[0].graphs) == 2 and steps[0].optimizer.step_count == 2
+    for p, q in zip(*(model.parameters() for model in models), strict=True):
+        np.testing.assert_allclose(p.detach().numpy(), q.detach().numpy(), rtol=1e-4, atol=1e-5)
+
+
 def test_sizes_that_differ_and_unknown_arguments_are_refused():
     model, optimizer = model_and_optimizer()
     step = gc.compile_step(model, F.cross_entropy, optimizer, dims=[(BATCH,), (BATCH,)])

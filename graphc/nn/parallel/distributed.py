@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
+from graphc.autograd import engine
 from graphc.base.errors import ArgumentError, MemberError
 from graphc.distributed.agreement import agree
 from graphc.distributed.channel import Channel
@@ -15,6 +16,7 @@ from graphc.distributed.collectives import broadcast
 from graphc.distributed.group import Group, group
 from graphc.nn.module import Module
 from graphc.nn.parallel.buckets import BYTES, FIRST_BYTES, Bucket, in_buckets
+from graphc.nn.parallel.graph_reductions import GraphReductions
 from graphc.nn.parallel.reducer import Reducer, is_reduced_by_graph
 from graphc.tape.grad_mode import is_grad_enabled, no_grad
 from graphc.tensors.free_functions import cat
@@ -160,16 +162,15 @@ class DistributedDataParallel(Module):
             for tensor in chosen:
                 tensor.register_hook(self._begin)
             return output
-        watched = watch_gradients(front(), "DistributedDataParallel", self._begin_compiled, chosen)
+        call = _TracedCall(self, self._reducer.begin)
+        for tensor in chosen:
+            tensor._node.hooks_of(tensor._index)[id(call)] = call
+        watched = watch_gradients(front(), "DistributedDataParallel", call.begin, chosen)
         fresh = {id(t): w for t, w in zip(chosen, watched, strict=True)}
         return unflatten(structure, [fresh.get(id(t), t) for t in leaves])
 
     def _begin(self, gradient: Tensor) -> None:
         self._reducer.begin()
-
-    def _begin_compiled(self, gradients: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        self._reducer.begin()
-        return gradients
 
     def sharded_state_dict(self) -> dict[str, Any]:
         """Return the entries of ``state_dict`` that this process saves, for ``graphc.distributed.checkpoint``.
@@ -204,6 +205,43 @@ class DistributedDataParallel(Module):
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         self._connect(group())
+
+
+class _TracedCall:
+    """One call of a module in a trace, and the reduction of its gradients.
+
+    The graph holds the reduction where it holds the backward pass. Else the reducer acts in each backward pass outside.
+    """
+
+    is_traced_hook = True
+
+    def __init__(self, module: DistributedDataParallel, begin: Callable[[], None]):
+        self._module, self._begin = module, begin
+        self._is_in_graph = False
+
+    def __call__(self, gradient: Tensor) -> None:
+        """Note that a traced backward pass reaches an output: reduce the gradients at its end."""
+        outermost = engine.current_pass().outermost
+        if not outermost.accumulate:
+            return
+        self._is_in_graph = True
+        if self._module.process_group.size > 1 and self._module not in outermost.reduced:
+            outermost.reduced.append(self._module)
+            outermost.finishers.append(self._reduce)
+
+    def begin(self, gradients: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """Tell the reducer of a backward pass outside of the graph."""
+        if not self._is_in_graph:
+            self._begin()
+        return gradients
+
+    def _reduce(self) -> None:
+        """Replace the gradients by their means over all processes, in the graph."""
+        params = [p for bucket in self._module.buckets for p in bucket.parameters if p.grad is not None]
+        with no_grad():
+            means = GraphReductions([self._module]).reduced({id(p): p.grad for p in params})
+        for param in params:
+            param.grad = means[id(param)]
 
 
 def _table(module: Module) -> dict[str, str]:

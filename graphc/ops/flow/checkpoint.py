@@ -88,7 +88,15 @@ class _Located(Inliner):
         results, active = self.precomputed.get(node), dispatch.current()
         if results is not None:
             return results
-        if not isinstance(active, GraphDispatcher) or node.location == UNKNOWN:
+        if node.location == UNKNOWN:
+            return super().apply(node, operands)
+        if (locate := getattr(active, "locate", None)) is not None:  # a gradient that is traced
+            site = locate(None)
+            locate((node.location, site[1] if site else ""))
+            applied = super().apply(node, operands)
+            locate(site)
+            return applied
+        if not isinstance(active, GraphDispatcher):
             return super().apply(node, operands)
         with dispatch.use(GraphDispatcher(active.graph, node.location, active.prefix)):
             return super().apply(node, operands)

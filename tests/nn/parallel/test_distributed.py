@@ -16,7 +16,7 @@ from graphc.distributed import rank, threads, using
 from graphc.distributed.channel import Channel
 from graphc.distributed.communicator import Alone
 from graphc.distributed.group import Group, group
-from graphc.errors import ArgumentError, DistributedError, GradientError
+from graphc.errors import ArgumentError, DistributedError
 from graphc.nn.parallel import DistributedDataParallel as DDP
 from graphc.utils.checkpoint import checkpoint
 
@@ -429,9 +429,38 @@ def test_compiled_forward_passes_reduce_as_eager_ones_do(inside: bool):
         assert_near(result[1], wanted())
 
 
-def test_a_backward_pass_in_compiled_code_is_refused():
-    def trained() -> None:
-        model = DDP(Net())
+@pytest.mark.parametrize("buckets", [25, 1e-5], ids=["one bucket", "several"])
+def test_a_compiled_training_function_reduces_in_its_graph(buckets: float):
+    def trained(compiled: bool) -> list[list[np.ndarray]]:
+        net = Net()
+        model = DDP(net, bucket_cap_mb=buckets)
+        optimizer = gc.optim.Adam(net.parameters(), lr=0.01)
+
+        def train(x: Any) -> Any:
+            optimizer.zero_grad()
+            loss = (model(x) ** 2).mean()
+            loss.backward()
+            gc.nn.utils.clip_grad_norm_(net.parameters(), 0.5)
+            optimizer.step()
+            return loss
+
+        train = gc.compile(train) if compiled else train
+        for _ in range(3):
+            train(rows())
+        with model.no_sync():
+            train(rows())
+        return [p.detach().numpy().copy() for p in net.parameters()]
+
+    compiled, eager = run(lambda: trained(True)), run(lambda: trained(False))
+    for result, expected in zip(compiled, eager, strict=True):
+        assert_near(result, expected)
+    assert any((a != b).any() for a, b in zip(*compiled, strict=True)), "no_sync reduced gradients"
+
+
+def test_gradients_that_a_compiled_function_leaves_are_means():
+    def trained() -> list[np.ndarray]:
+        net = Net()
+        model = DDP(net)
 
         @gc.compile
         def train(x: Any) -> Any:
@@ -439,10 +468,11 @@ def test_a_backward_pass_in_compiled_code_is_refused():
             loss.backward()
             return loss
 
-        with pytest.raises(GradientError, match="does not reduce gradients"):
-            train(rows())
+        train(rows())
+        return gradients(net)
 
-    run(trained)
+    for result in run(trained):
+        assert_near(result, wanted())
 
 
 # ---- copies

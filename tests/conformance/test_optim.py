@@ -18,14 +18,30 @@ OPTIMIZERS = [
     ("SGD", {"lr": 0.1, "momentum": 0.9}),
     ("SGD", {"lr": 0.1, "momentum": 0.9, "dampening": 0.3, "weight_decay": 0.1}),
     ("SGD", {"lr": 0.1, "momentum": 0.9, "nesterov": True, "maximize": True}),
+    ("SGD", {"lr": 0.1, "momentum": 0.9, "weight_decay": 0.1, "nesterov": True}),
+    ("SGD", {"lr": 0.1, "momentum": 0.9, "maximize": True, "weight_decay": 0.1}),
+    ("SGD", {"lr": 0.1, "momentum": 0.9, "nesterov": True}),
+    ("SGD", {"lr": 0.1, "momentum": 0.5, "dampening": 0.3}),
+    ("SGD", {"lr": 0.1, "weight_decay": 0.1}),
     ("Adam", {}),
     ("Adam", {"lr": 0.05, "betas": (0.8, 0.9), "weight_decay": 0.1}),
     ("Adam", {"amsgrad": True, "eps": 1e-3, "maximize": True}),
     ("AdamW", {}),
+    *(
+        (name, options)
+        for name in ("Adam", "AdamW")
+        for options in (
+            *({"lr": 0.01, "betas": (0.5, 0.9)}, {"betas": (0.0, 0.9)}, {"weight_decay": 0.1}),
+            *({"amsgrad": True, "eps": 1e-3}, {"maximize": True, "weight_decay": 0.1}),
+        )
+    ),
     ("AdamW", {"lr": 0.05, "weight_decay": 0.2, "amsgrad": True}),
     ("RMSprop", {}),
     ("RMSprop", {"momentum": 0.9, "centered": True, "weight_decay": 0.1}),
     ("RMSprop", {"alpha": 0.8, "momentum": 0.5, "maximize": True}),
+    ("RMSprop", {"momentum": 0.9}),
+    ("RMSprop", {"centered": True}),
+    ("RMSprop", {"alpha": 0.5, "eps": 1e-3, "maximize": True}),
     ("Adagrad", {}),
     ("Adagrad", {"lr": 0.1, "lr_decay": 0.1, "weight_decay": 0.1, "initial_accumulator_value": 0.5}),
     ("Adadelta", {}),
@@ -139,13 +155,17 @@ SCHEDULES = [
     ("MultiStepLR", {"milestones": [3, 7, 7, 20], "gamma": 0.3}),
     ("ConstantLR", {"factor": 0.2, "total_iters": 6}),
     ("LinearLR", {"start_factor": 0.1, "end_factor": 0.9, "total_iters": 12}),
+    ("LinearLR", {"start_factor": 1.0, "end_factor": 0.2, "total_iters": 6}),
     ("ExponentialLR", {"gamma": 0.9}),
     ("PolynomialLR", {"total_iters": 10, "power": 2.0}),
     ("CosineAnnealingLR", {"T_max": 8, "eta_min": 0.001}),
     ("CosineAnnealingWarmRestarts", {"T_0": 4, "T_mult": 2, "eta_min": 0.001}),
+    ("CosineAnnealingWarmRestarts", {"T_0": 3, "eta_min": 0.01}),
     ("OneCycleLR", {"max_lr": 0.5, "total_steps": 31}),
     ("OneCycleLR", {"max_lr": [0.5, 0.2], "epochs": 5, "steps_per_epoch": 7, "anneal_strategy": "linear"}),
     ("OneCycleLR", {"max_lr": 0.5, "total_steps": 31, "three_phase": True, "pct_start": 0.4}),
+    ("OneCycleLR", {"max_lr": 0.5, "total_steps": 31, "pct_start": 0.5, "div_factor": 10.0, "final_div_factor": 100.0}),
+    ("OneCycleLR", {"max_lr": 0.5, "total_steps": 31, "cycle_momentum": False}),
     ("CyclicLR", {"base_lr": 0.01, "max_lr": 0.2, "step_size_up": 4}),
     ("CyclicLR", {"base_lr": 0.01, "max_lr": 0.2, "step_size_up": 3, "step_size_down": 5, "mode": "triangular2"}),
     (
@@ -194,6 +214,10 @@ def _lambda(library, scheduled_optimizer):
     return library.optim.lr_scheduler.LambdaLR(scheduled_optimizer, [lambda e: 0.9**e, lambda e: 1 / (e + 1)])
 
 
+def _one_lambda(library, scheduled_optimizer):
+    return library.optim.lr_scheduler.LambdaLR(scheduled_optimizer, lambda e: 1 / (e + 1))
+
+
 def _multiplicative(library, scheduled_optimizer):
     return library.optim.lr_scheduler.MultiplicativeLR(scheduled_optimizer, lambda e: 0.8 if e % 3 else 1.1)
 
@@ -215,7 +239,7 @@ def _chained(library, scheduled_optimizer):
     )
 
 
-@pytest.mark.parametrize("build", [_lambda, _multiplicative, _warm_up, _chained])
+@pytest.mark.parametrize("build", [_lambda, _one_lambda, _multiplicative, _warm_up, _chained])
 def test_schedules_of_functions_and_of_others(torch, build):
     histories = []
     for library in (graphc, torch):
@@ -233,8 +257,10 @@ def test_schedules_of_functions_and_of_others(torch, build):
         {"patience": 2, "factor": 0.5},
         {"mode": "max", "patience": 0, "threshold": 0.1, "threshold_mode": "abs", "cooldown": 2},
         {"patience": 1, "min_lr": [0.02, 0.01], "eps": 1e-3},
+        {"patience": 1, "cooldown": 2, "min_lr": [0.01, 0.001]},
+        {"patience": 1, "threshold": 0.3, "threshold_mode": "abs"},
     ],
-    ids=["min", "max", "limits"],
+    ids=["min", "max", "limits", "cooldown", "threshold"],
 )
 def test_plateau(torch, options):
     metrics = np.round(np.abs(normal(30)), 1).tolist()

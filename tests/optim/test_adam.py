@@ -1,4 +1,4 @@
-"""Adam and AdamW against PyTorch."""
+"""Adam and AdamW: single precision, changed rates, state, corrections, errors."""
 
 from __future__ import annotations
 
@@ -9,21 +9,6 @@ import graphc
 from graphc.optim import Adam, AdamW
 from graphc.optim.adam import bias_correction
 from tests.optim.compare import parameters, steps_agree
-
-OPTIONS = [
-    {},
-    {"lr": 0.01, "betas": (0.5, 0.9)},
-    {"betas": (0.0, 0.9)},
-    {"weight_decay": 0.1},
-    {"amsgrad": True, "eps": 1e-3},
-    {"maximize": True, "weight_decay": 0.1},
-]
-
-
-@pytest.mark.parametrize("options", OPTIONS)
-@pytest.mark.parametrize("name", ["Adam", "AdamW"])
-def test_as_torch(name: str, options: dict):
-    steps_agree(name, steps=8, **options)
 
 
 @pytest.mark.parametrize("name", ["Adam", "AdamW"])

@@ -80,11 +80,40 @@ def test_activations_and_maps(case):
     check(case)
 
 
+CONVOLUTIONS = [
+    ((2, 3, 7, 8), (4, 3, 3, 3), {}),
+    ((2, 3, 7, 8), (4, 3, 3, 2), {"stride": 2}),
+    ((1, 4, 9, 8), (6, 2, 3, 3), {"padding": 1, "groups": 2}),
+    ((2, 4, 9, 8), (4, 1, 3, 3), {"padding": (2, 1), "groups": 4, "stride": (2, 3)}),
+    ((1, 2, 11, 9), (3, 2, 3, 2), {"dilation": (2, 3), "padding": 2}),
+    ((2, 2, 6, 7), (3, 2, 4, 3), {"padding": "same"}),
+    ((2, 2, 6, 7), (3, 2, 2, 3), {"padding": "same", "dilation": 2}),
+    ((2, 2, 6, 7), (3, 2, 4, 3), {"padding": "valid"}),
+    ((3, 7, 8), (5, 3, 3, 3), {}),
+    ((2, 8, 1, 1), (4, 8, 1, 1), {}),
+    ((2, 3, 12), (4, 3, 3), {}),
+    ((2, 4, 12), (4, 2, 3), {"stride": 2, "padding": 2, "groups": 2}),
+    ((4, 12), (4, 4, 3), {"dilation": 2}),
+    ((2, 3, 10), (4, 3, 4), {"padding": "same"}),
+]
+TRANSPOSED = [
+    ((2, 3, 4, 5), (3, 4, 3, 3), {}),
+    ((2, 3, 4, 5), (3, 4, 3, 2), {"stride": 2, "padding": 1}),
+    ((2, 3, 4, 5), (3, 4, 3, 3), {"stride": (3, 2), "output_padding": (2, 1), "padding": (1, 0)}),
+    ((2, 4, 4, 5), (4, 3, 2, 3), {"groups": 2, "dilation": 2, "stride": 2}),
+    ((3, 4, 5), (3, 5, 3, 3), {}),
+]
+SIZES = [{"size": 9}, {"size": 3}, {"scale_factor": 2}, {"scale_factor": 1.5}, {"scale_factor": 0.6}]
+
+
 @pytest.mark.parametrize(
     "case",
     cases(
         ("conv1d", lambda t, x, w, b: (t.nn.functional.conv1d(x, w, b), t.nn.functional.conv1d(x, w, stride=2, padding=1), t.nn.functional.conv1d(x[0], w, b, dilation=2)), (SEQUENCE, normal(6, 4, 3), normal(6))),
         ("conv2d", lambda t, x, w, b: (t.nn.functional.conv2d(x, w, b), t.nn.functional.conv2d(x, w, b, (2, 1), (1, 2), (1, 2)), t.nn.functional.conv2d(x[0], w)), (IMAGE, normal(5, 4, 3, 2), normal(5))),
+        *((f"{'conv1d' if len(w) == 3 else 'conv2d'} {list(w)} {o}", lambda t, x, w, b, o=o: [getattr(t.nn.functional, f"conv{w.ndim - 2}d")(x, w, c, **o) for c in (b, None)], (normal(*x), normal(*w), normal(w[0]))) for x, w, o in CONVOLUTIONS),
+        *((f"conv_transpose2d {list(w)} {o}", lambda t, x, w, b, o=o: t.nn.functional.conv_transpose2d(x, w, b, **o), (normal(*x), normal(*w), normal(w[1] * o.get("groups", 1)))) for x, w, o in TRANSPOSED),
+        ("conv_transpose1d groups", lambda t, x, w, b: t.nn.functional.conv_transpose1d(x, w, b, 3, 1, 1, 2), (normal(2, 4, 7), normal(4, 3, 4), normal(6))),
         ("conv2d groups", lambda t, x, w, v: (t.nn.functional.conv2d(x, w, groups=2, padding=1), t.nn.functional.conv2d(x, v, groups=4, stride=2)), (IMAGE, normal(6, 2, 3, 3), normal(8, 1, 2, 2))),
         ("conv2d padding by name", lambda t, x, w: (t.nn.functional.conv2d(x, w, padding="same"), t.nn.functional.conv2d(x, w, padding="valid")), (IMAGE, normal(5, 4, 3, 2))),
         ("conv2d pointwise", lambda t, x, w: t.nn.functional.conv2d(x, w, stride=2), (ODD, normal(5, 3, 1, 1))),
@@ -116,6 +145,8 @@ def test_activations_and_maps(case):
         ("pad modes of sequences", lambda t, x: [t.nn.functional.pad(x, (2, 3), mode=m) for m in ("reflect", "replicate", "circular", "constant")], (SEQUENCE,)),
         ("pad integers", lambda t, x: (t.nn.functional.pad(x, (1, 1), value=7), t.nn.functional.pad(x > 2, (1, 0), value=True)), (whole(5, 3, 4),)),
         ("interpolate nearest", lambda t, x, y: (t.nn.functional.interpolate(x, (9, 3)), t.nn.functional.interpolate(x, scale_factor=2), t.nn.functional.interpolate(x, scale_factor=(1.5, 0.7), mode="nearest-exact"), t.nn.functional.interpolate(y, 11)), (IMAGE, SEQUENCE)),
+        *((f"interpolate {list(a.shape)} {o}", lambda t, x, o=o: [t.nn.functional.interpolate(x, **o, mode=m) for m in ("nearest", "nearest-exact")], (a,), 1e-6) for o in SIZES for a in (SEQUENCE, normal(2, 3, 5, 7))),
+        *((f"interpolate linear {list(a.shape)} {o}", lambda t, x, o=o: [t.nn.functional.interpolate(x, **o, mode="linear" if x.ndim == 3 else "bilinear", align_corners=c) for c in (False, True)], (a,), 1e-6) for o in (*SIZES, {"size": 1}, {"scale_factor": 1.5, "recompute_scale_factor": True}) for a in (SEQUENCE, normal(2, 3, 5, 7))),
         ("interpolate bilinear", lambda t, x: [t.nn.functional.interpolate(x, (9, 3), mode="bilinear", align_corners=a) for a in (False, True)] + [t.nn.functional.interpolate(x, scale_factor=1.7, mode="bilinear", align_corners=a) for a in (False, True)], (IMAGE,), 1e-6),
         ("interpolate linear", lambda t, x: [t.nn.functional.interpolate(x, 12, mode="linear", align_corners=a) for a in (False, True)], (SEQUENCE,), 1e-6),
         ("interpolate trilinear", lambda t, x: [t.nn.functional.interpolate(x, (3, 5, 2), mode="trilinear", align_corners=a) for a in (False, True)] + [t.nn.functional.interpolate(x, scale_factor=1.5, mode="trilinear")], (normal(2, 3, 2, 4, 3),), 1e-6),
@@ -191,6 +222,9 @@ def _entropies(ignored=-100):
         ("l1", _each("l1_loss"), (X, normal(3, 6, seed=1))),
         ("smooth l1", _each("smooth_l1_loss", beta=0.7), (X, normal(3, 6, seed=1)), 1e-9, 1),
         ("smooth l1 without beta", _each("smooth_l1_loss", beta=0.0), (X, normal(3, 6, seed=1)), 1e-9, 1),
+        *((f"{n} weighted", lambda t, x, y, w, n=n: [getattr(t.nn.functional, n)(x, y, weight=w.detach(), reduction=r) for r in REDUCTIONS], (X, normal(3, 6, seed=1), positive(3, 6)), 1e-9, 1) for n in ("mse_loss", "l1_loss", "huber_loss")),
+        *((f"{n} without options", _each(n), (X, normal(3, 6, seed=1)), 1e-9, 1) for n in ("smooth_l1_loss", "huber_loss", "poisson_nll_loss")),
+        *((f"{n} of triplets", _each(n, **o), [normal(4, 3, seed=i) for i in range(3)], 1e-6, 1) for n, o in (("triplet_margin_loss", {}), ("triplet_margin_with_distance_loss", {"margin": 0.2, "swap": True}))),
         ("huber", _each("huber_loss", delta=0.6), (X, normal(3, 6, seed=1)), 1e-9, 1),
         *((f"cross_entropy {list(s)}", _entropies(), (normal(*s), np.asarray(whole(5, *s[:-1] if len(s) < 3 else (s[0], *s[2:]))), positive(5))) for s in ((5,), (4, 5), (3, 5, 2), (2, 5, 3, 2))),
         *((f"cross_entropy ignoring {i}", _entropies(i), (normal(6, 5, 4), np.where(whole(5, 6, 4) == 3, i, whole(5, 6, 4)), positive(5))) for i in (-100, -1, 2)),
@@ -222,8 +256,9 @@ def _entropies(ignored=-100):
         ("triplet distance", lambda t, a, p, n: t.nn.functional.triplet_margin_with_distance_loss(a, p, n, distance_function=lambda x, y: ((x - y) ** 2).sum(-1), swap=True), (X, normal(3, 6, seed=1), normal(3, 6, seed=2)), 1e-8, 1),
         ("multi margin", lambda t, x, y, w: [t.nn.functional.multi_margin_loss(x, y, p=p, margin=0.7, weight=v, reduction=r) for p in (1, 2) for v in (None, w.detach()) for r in REDUCTIONS], (X, whole(6, 3), positive(6)), 1e-9, 1),
         ("multi margin of one", lambda t, x, y: t.nn.functional.multi_margin_loss(x, y), (normal(6), np.asarray(2)), 1e-9, 1),
+        ("multilabel margin of one", _each("multilabel_margin_loss"), (normal(4), np.array([2, 0, -1, 3])), 1e-9, 1),
         ("multilabel margin", _each("multilabel_margin_loss"), (normal(2, 4), np.array([[3, 0, -1, 1], [2, -1, 0, 0]])), 1e-9, 1),
-        ("multilabel soft margin", lambda t, x, y, w: [t.nn.functional.multilabel_soft_margin_loss(x, y.detach(), w.detach(), reduction=r) for r in REDUCTIONS], (X, positive(3, 6), positive(6)), 1e-8),
+        ("multilabel soft margin", lambda t, x, y, w: [t.nn.functional.multilabel_soft_margin_loss(x, y.detach(), v, reduction=r) for v in (None, w.detach()) for r in REDUCTIONS], (X, positive(3, 6), positive(6)), 1e-8),
         ("old flags", lambda t, x, y: (t.nn.functional.mse_loss(x, y, size_average=False), t.nn.functional.mse_loss(x, y, reduce=False), t.nn.functional.l1_loss(x, y, size_average=True)), (X, normal(3, 6, seed=1))),
         ("broadcast", lambda t, x, y: t.nn.functional.mse_loss(x, y), (X, normal(6))),
         ("empty batch", lambda t, x, y: (t.nn.functional.mse_loss(x, y, reduction="sum"), t.nn.functional.l1_loss(x, y, reduction="none")), (normal(0, 3), normal(0, 3)), 1e-9, 1),

@@ -1,4 +1,4 @@
-"""Padding, resizing and rearranging: sizes against PyTorch, types, errors."""
+"""Padding, resizing and rearranging: types, inverses, errors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 import graphc
 import graphc.nn.functional as F
 from graphc.errors import AttributeValueError, ShapeError
-from tests.nn.compare import agree, floats, tensor
+from tests.nn.compare import floats, tensor
 
 
 def test_padding_keeps_the_type():
@@ -30,24 +30,6 @@ def test_padding_keeps_the_type():
 def test_padding_errors(pad: tuple[int, ...], options: dict, error: type, message: str):
     with pytest.raises(error, match=message):
         F.pad(tensor(floats(2, 3)), pad, **options)
-
-
-SIZES = [{"size": 9}, {"size": 3}, {"scale_factor": 2}, {"scale_factor": 1.5}, {"scale_factor": 0.6}]
-
-
-@pytest.mark.parametrize("options", SIZES)
-@pytest.mark.parametrize("mode", ["nearest", "nearest-exact"])
-@pytest.mark.parametrize("spatial", [(7,), (5, 7)])
-def test_nearest_as_torch(torch, options: dict, mode: str, spatial: tuple[int, ...]):
-    agree(F.interpolate, torch.nn.functional.interpolate, floats(2, 3, *spatial), mode=mode, **options)
-
-
-@pytest.mark.parametrize("options", [*SIZES, {"size": 1}, {"scale_factor": 1.5, "recompute_scale_factor": True}])
-@pytest.mark.parametrize("align_corners", [True, False])
-@pytest.mark.parametrize(("mode", "spatial"), [("linear", (7,)), ("bilinear", (5, 7))])
-def test_linear_as_torch(torch, options: dict, align_corners: bool, mode: str, spatial: tuple[int, ...]):
-    options = options | {"mode": mode, "align_corners": align_corners}
-    agree(F.interpolate, torch.nn.functional.interpolate, floats(2, 3, *spatial), rtol=1e-7, **options)
 
 
 @pytest.mark.parametrize(

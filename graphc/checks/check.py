@@ -12,9 +12,9 @@ import numpy as np
 
 from graphc.base.difference import EQUAL, Difference, combined, difference, largest, tolerance_for
 from graphc.base.errors import ArgumentError
+from graphc.checks.pass_points import Results, bound_program, evaluated, program_runner, run_native
 from graphc.codegen.machine.target import Target, host_target
 from graphc.compiler.freeze import freeze_narrow, graph_arguments
-from graphc.compiler.pass_points import Results, bound_program, evaluated, program_runner, run_native
 from graphc.compiler.stages import Stages
 from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value
 from graphc.ir.graph.interpret import Evaluator, Reemitter, bound_sizes, solved_sizes

@@ -17,10 +17,10 @@ from graphc.base.lazy import deferred
 from graphc.checks.gradient_rules import wrong_rule
 from graphc.checks.pass_check import Fault
 from graphc.checks.pass_faults import Wrong, wrong_at
+from graphc.checks.pass_points import GRAPH, Point, evaluated
 from graphc.checks.reduce import fault_of
 from graphc.codegen.machine.target import host_target
 from graphc.compiler.cache import versions
-from graphc.compiler.pass_points import GRAPH, Point, evaluated
 from graphc.files.container import replacing
 from graphc.files.numpy_file import read_npz, write_npz
 from graphc.ir.graph.graph import Graph

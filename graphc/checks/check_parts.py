@@ -16,8 +16,8 @@ from graphc.checks.check_case import GRADIENT, write_case, wrong_by
 from graphc.checks.gradient_rules import gradient_fault, may_compare
 from graphc.checks.pass_check import CheckedGraph, Fault, PassLine, PassReport, Reference, check_part, joined
 from graphc.checks.pass_faults import last_node, made_small, place_of
+from graphc.checks.pass_points import Point, evaluated
 from graphc.compiler.freeze import graph_arguments
-from graphc.compiler.pass_points import Point, evaluated
 from graphc.compiler.progress import CompilationProgress, shown
 from graphc.ir.graph.graph import Graph, Value, input_class, input_path
 from graphc.ir.graph.interpret import settle

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphc.base.errors import GraphcError
-from graphc.compiler.wide import WideEvaluator
+from graphc.checks.wide import WideEvaluator
 from graphc.ir.graph.graph import Graph, Node, Value
 from graphc.ir.graph.interpret import Evaluator
 from graphc.ops.autodiff import stops_gradient, vjp_graph

@@ -12,8 +12,7 @@ import numpy as np
 
 from graphc.base.difference import EQUAL, Difference, Tolerance, are_close, combined, difference
 from graphc.checks.check import pairs, statements
-from graphc.codegen.machine.target import Target, host_target
-from graphc.compiler.pass_points import (
+from graphc.checks.pass_points import (
     GRAPH,
     NATIVE,
     PROGRAM,
@@ -26,8 +25,9 @@ from graphc.compiler.pass_points import (
     program_stops,
     run_native,
 )
+from graphc.checks.wide import WideEvaluator
+from graphc.codegen.machine.target import Target, host_target
 from graphc.compiler.stages import Stages
-from graphc.compiler.wide import WideEvaluator
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import Evaluator, solved_sizes
 from graphc.ir.graph.text import collect_data, print_graph

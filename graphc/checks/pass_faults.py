@@ -10,10 +10,7 @@ import numpy as np
 
 from graphc.checks.check import described, first_difference
 from graphc.checks.pass_check import Fault, Reference, is_allowed
-from graphc.checks.reduce import reduced
-from graphc.checks.smaller_shapes import with_smaller_shapes
-from graphc.codegen.machine.target import Target, host_target
-from graphc.compiler.pass_points import (
+from graphc.checks.pass_points import (
     GRAPH,
     NATIVE,
     Point,
@@ -24,6 +21,9 @@ from graphc.compiler.pass_points import (
     program_stops,
     run_native,
 )
+from graphc.checks.reduce import reduced
+from graphc.checks.smaller_shapes import with_smaller_shapes
+from graphc.codegen.machine.target import Target, host_target
 from graphc.compiler.stages import Stages
 from graphc.ir.graph.graph import Graph, Node
 from graphc.ir.graph.interpret import Reemitter, solved_sizes

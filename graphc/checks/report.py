@@ -10,9 +10,9 @@ import numpy as np
 from graphc.base.errors import CompileError, GraphcError, TraceError, UnsupportedError
 from graphc.checks.check_case import COMPILE, write_case
 from graphc.checks.pass_check import Fault
+from graphc.checks.pass_points import Point
 from graphc.checks.reduce import Arguments, CompilerFault, fault_of, kind_of, reduced
 from graphc.compiler.compile import CompiledGraph, compile_graph
-from graphc.compiler.pass_points import Point
 from graphc.ir.graph.graph import Graph
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from graphc.autograd.engine import grad
 from graphc.autograd.forward_ad import dual_level, make_dual, unpack_dual
+from graphc.base.difference import Tolerance, difference
 from graphc.base.dtypes import float64
 from graphc.base.errors import ArgumentError, GradientError
 from graphc.control.vmap import vmap
@@ -89,9 +90,9 @@ def gradcheck(
         if tensor.dtype is not float64:
             raise ArgumentError(f"gradcheck: input {i} is {tensor.dtype.name}, finite differences need f64")
     try:
-        _check(func, all_inputs, tensors, eps, (rtol, atol), nondet_tol, check_forward_ad)
+        _check(func, all_inputs, tensors, eps, Tolerance(rtol, atol), nondet_tol, check_forward_ad)
         if check_batched_grad:
-            _check_batched(func, all_inputs, tensors, (rtol, atol))
+            _check_batched(func, all_inputs, tensors, Tolerance(rtol, atol))
     except _Difference:
         if raise_exception:
             raise
@@ -137,37 +138,33 @@ def _check(
     all_inputs: Any,
     tensors: Any,
     eps: float,
-    tolerances: tuple[float, float],
+    tolerance: Tolerance,
     nondet_tol: float,
     forward: bool,
 ) -> None:
     for i, tensor in tensors:
         numerical = _numerical(func, all_inputs, tensor, eps)
         for o, pushed in enumerate(_forward(func, all_inputs, i) if forward else ()):
-            if not np.allclose(pushed, numerical[o], *tolerances, equal_nan=True):
-                worst = float(np.max(np.abs(pushed - numerical[o])))
-                raise _Difference(
-                    f"tangent of result {o} for input {i} differs from finite differences by up to {worst:.3g}\n"
-                    f"finite differences:\n{numerical[o]}\ntangents:\n{pushed}"
-                )
+            what = f"tangent of result {o} for input {i} differs from finite differences"
+            _require(what, pushed, numerical[o], tolerance, "tangents")
         for o, result in enumerate(_results(func, all_inputs)):
             analytical = _analytical(result, tensor) if result.requires_grad else np.zeros_like(numerical[o])
-            expected = numerical[o].reshape(analytical.shape)
-            if not np.allclose(analytical, expected, *tolerances, equal_nan=True):
-                worst = float(np.max(np.abs(analytical - expected)))
-                raise _Difference(
-                    f"gradient of result {o} for input {i} differs from finite differences by up to {worst:.3g}\n"
-                    f"finite differences:\n{expected}\ngradient:\n{analytical}"
-                )
+            what = f"gradient of result {o} for input {i} differs from finite differences"
+            _require(what, analytical, numerical[o].reshape(analytical.shape), tolerance, "gradient")
             repeated = _analytical(result, tensor) if result.requires_grad else analytical
-            if not np.allclose(analytical, repeated, 0.0, nondet_tol, equal_nan=True):
-                worst = float(np.max(np.abs(analytical - repeated)))
-                raise _Difference(
-                    f"two backward passes give gradients of result {o} for input {i} that differ by up to {worst:.3g}"
-                )
+            what = f"two backward passes give gradients of result {o} for input {i} that differ"
+            _require(what, analytical, repeated, Tolerance(0.0, nondet_tol))
 
 
-def _check_batched(func: Callable[..., Any], all_inputs: Any, tensors: Any, tolerances: tuple[float, float]) -> None:
+def _require(what: str, actual: np.ndarray, expected: np.ndarray, tolerance: Tolerance, name: str = "") -> None:
+    """Raise _Difference for arrays that differ; the message shows both where ``name`` says what the first one is."""
+    largest = difference("", actual, expected, tolerance)
+    if not largest.is_within:
+        shown = f"\nfinite differences:\n{expected}\n{name}:\n{actual}" if name else ""
+        raise _Difference(f"{what} by up to {largest.absolute:.3g}{shown}")
+
+
+def _check_batched(func: Callable[..., Any], all_inputs: Any, tensors: Any, tolerance: Tolerance) -> None:
     for o, result in enumerate(_results(func, all_inputs)):
         if not result.requires_grad or not result.numel():
             continue
@@ -178,12 +175,8 @@ def _check_batched(func: Callable[..., Any], all_inputs: Any, tensors: Any, tole
                 return grad(result, tensor, seed, retain_graph=True, materialize_grads=True)[0]
 
             batched = vmap(row)(seeds).detach().numpy().reshape(result.numel(), -1).T
-            single = _analytical(result, tensor)
-            if not np.allclose(batched, single, *tolerances, equal_nan=True):
-                worst = float(np.max(np.abs(batched - single)))
-                raise _Difference(
-                    f"batched gradient of result {o} for input {i} differs from single ones by up to {worst:.3g}"
-                )
+            what = f"batched gradient of result {o} for input {i} differs from single ones"
+            _require(what, batched, _analytical(result, tensor), tolerance)
 
 
 def gradgradcheck(

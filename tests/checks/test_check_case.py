@@ -12,7 +12,7 @@ from graphc.base.dtypes import bfloat16, elements
 from graphc.checks.check_case import is_case, load_case, write_case
 from graphc.checks.op_derivatives import array_type
 from graphc.checks.pass_check import Fault
-from graphc.compiler.pass_points import GRAPH, Point, evaluated
+from graphc.checks.pass_points import GRAPH, Point, evaluated
 from graphc.errors import ArgumentError, ArtifactError
 from graphc.ir.graph.graph import Graph
 from tests.compiler.graphs import arguments, counter, lookup, mlp

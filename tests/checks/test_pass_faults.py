@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from graphc.checks.pass_faults import count_nodes, described, last_node, made_small, named_pass, place_of, wrong_at
-from graphc.compiler.pass_points import GRAPH, NATIVE, PROGRAM, Point
+from graphc.checks.pass_points import GRAPH, NATIVE, PROGRAM, Point
 from graphc.ir.graph.graph import Graph
 from graphc.ir.op import REGISTRY
 from graphc.passes.canonicalize import Canonicalize

@@ -15,7 +15,7 @@ from graphc.base.dtypes import BY_NAME
 from graphc.base.errors import ArtifactError
 from graphc.checks.check_case import OPERATOR, write_case
 from graphc.checks.pass_check import Fault
-from graphc.compiler.pass_points import Point
+from graphc.checks.pass_points import Point
 from graphc.interop.aten.graph import AtenGraph, Ref, Step, refs
 from graphc.interop.aten.run import Runner
 from graphc.ir.graph.graph import Graph

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from graphc.checks.pass_points import after_graph_pass, evaluated, program_runner, program_stops, run_native
 from graphc.codegen.machine.target import host_target
 from graphc.codegen.schedule.passes import SplitReductions
 from graphc.codegen.schedule.pipeline import PIPELINE
 from graphc.codegen.schedule.steps import STEPS
-from graphc.compiler.pass_points import after_graph_pass, evaluated, program_runner, program_stops, run_native
 from graphc.compiler.stages import Stages
 from graphc.ir.graph.parse import parse_graph
 from graphc.passes.pipeline import PIPELINE as GRAPH_PASSES

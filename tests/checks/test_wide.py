@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphc.compiler.wide import WideEvaluator
+from graphc.checks.wide import WideEvaluator
 from graphc.ir.graph.interpret import Evaluator
 from graphc.ir.graph.parse import parse_graph
 from tests.compiler.graphs import arguments, counter, mlp

@@ -48,7 +48,6 @@ REWRITES = (
     "precision",
     "slice_updates",
     "winograd",
-    "zero_signs",
 )
 """Modules of passes with rewrite rules and their conditions: such a rule turns one pattern of ops into another, so it
 names them."""

@@ -6,17 +6,19 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from string import Template
 from typing import Any
 
+from graphc.base.dtypes import BY_NAME, bfloat16
 from graphc.base.errors import ArgumentError, CompileError
+from graphc.base.sizes.shape_patterns import Number, ShapePatterns
 from graphc.base.sizes.size import is_size
 from graphc.c_library.c_demo import c_demo
 from graphc.c_library.c_header import c_header
 from graphc.c_library.entries import Built, Choices, build
 from graphc.c_library.functions import declared_data, emit_functions
 from graphc.c_library.identifiers import identifier
-from graphc.c_library.plan import BESIDE, INSIDE, MACHINE, EntryPlan, LibraryPlan
-from graphc.c_library.python_loader import python_loader
+from graphc.c_library.plan import BESIDE, CODES, HEADER_BYTES, INSIDE, MACHINE, EntryPlan, LibraryArgument, LibraryPlan
 from graphc.c_library.sections import WEIGHTS_MAGIC, data_of, emit_data, fill, header, weights_section
 from graphc.c_library.sources import changing, sources_of
 from graphc.calls.machine import strict_name
@@ -33,13 +35,128 @@ from graphc.codegen.machine.target import Target, target_named, without_tiles
 from graphc.compiler.linking import builtins_for
 from graphc.compiler.realtime import RealtimeReport, prove_modules
 from graphc.files import model_content
-from graphc.files.container import replacing
+from graphc.files.container import ALIGNMENT, replacing
 from graphc.files.model_content import Artifact
 from graphc.files.object_archive import split_objects
 from graphc.models.model_export import content_of, wanted_entries
 from graphc.passes.base import Pass
 from graphc.passes.pipeline import Arranged, arrange
 from graphc.passes.precision import check_precision
+
+_TEXT = Template('''\
+"""$name without graphc: its library through ctypes, with numpy alone. Written by graphc $version."""
+
+import ctypes
+import threading
+
+import numpy as np
+
+ENTRIES = {}  # types and shapes of inputs and outputs, and how the sizes of a call follow from the shapes of its inputs
+$entries
+
+
+def aligned(size):
+    return (memory := np.empty(size + $alignment, np.uint8))[-memory.ctypes.data % $alignment :][:size]
+
+
+class Model:
+    def __init__(self, folder=__file__.rpartition("/")[0] or "."):
+        self.c = ctypes.CDLL(f"{folder}/$library")
+        self.c.${name}_digest.restype = self.c.${name}_error_text.restype = ctypes.c_char_p
+        if self.c.${name}_digest() != b"$digest":
+            raise RuntimeError("the library and this file are of different builds")
+        self.context, self.arena, self.lock = aligned($context), aligned(0), threading.Lock()
+$init
+        for entry in ENTRIES:
+            setattr(self, entry, lambda *arrays, entry=entry, **named: self.run_entry(entry, arrays, named))
+            getattr(self.c, f"${name}_{entry}_arena_size").restype = ctypes.c_size_t
+
+    def call(self, function, *arguments):
+        given = [ctypes.c_void_p(a.ctypes.data) if isinstance(a, np.ndarray) else a for a in arguments]
+        if code := getattr(self.c, f"${name}_{function}")(*given):
+            kind = {$size_code: ValueError, $index_code: IndexError}.get(code, RuntimeError)
+            raise kind(self.c.${name}_error_text(code).decode())
+
+    def run_entry(self, entry, arrays, named):
+        (inputs, outputs, rules), named = ENTRIES[entry], {**dict(zip(ENTRIES[entry][0], arrays)), **named}
+        if len(arrays) > len(inputs) or not {*inputs} <= {*named} <= {*inputs, *rules}:
+            raise TypeError(f"{entry} takes {', '.join([*inputs, *rules])}")
+        given = {name: np.asarray(named.pop(name), order="C") for name in inputs}
+        known = {"shapes": {name: (*array.shape, *[0] * $rank) for name, array in given.items()}}
+        for name, rule in rules.items():
+            named[name] = named[name] if name in named else eval(rule, known, named)
+        for name, (kind, shape) in inputs.items():
+            if given[name].dtype != kind or given[name].shape != eval(shape, {}, named):
+                raise ValueError(f"{entry}: {name} is {kind} {shape}, not {given[name].dtype} {given[name].shape}")
+        results = [np.empty(eval(shape, {}, named), kind) for kind, shape in outputs.values()]
+        sizes = [ctypes.c_int64(named[name]) for name in rules]
+        need = getattr(self.c, f"${name}_{entry}_arena_size")(*sizes)
+        with self.lock:  # states and arena are those of this object
+            self.arena = aligned(need) if self.arena.size < need < 2**63 else self.arena
+            arena = self.arena, ctypes.c_size_t(self.arena.size)
+            self.call(entry, self.context, *sizes, *given.values(), *results, *arena)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def save_state(self):
+        self.call("save_state", self.context, state := np.empty($state, np.uint8), ctypes.c_size_t($state))
+        return state.tobytes()
+
+    def load_state(self, state):
+        self.call("load_state", self.context, np.frombuffer(state, np.uint8), ctypes.c_size_t(len(state)))
+''')
+_INSIDE = Template('self.call("init", self.context, ctypes.c_size_t($context))')
+_BESIDE = Template("""\
+self.weights = np.memmap(f"{folder}/$weights", np.uint8, "r")
+        self.call("init", self.context, ctypes.c_size_t($context), self.weights, ctypes.c_size_t(self.weights.size))""")
+
+
+def python_loader(plan: LibraryPlan, library: str, weights: str) -> str:
+    """Return the file's text; ``library`` and ``weights`` are the names of files in the same folder."""
+    init = (_BESIDE if plan.is_beside else _INSIDE).substitute(context=plan.context_bytes, weights=weights)
+    return _TEXT.substitute(
+        name=plan.name,
+        version=plan.version,
+        entries="\n".join(map(_entry, plan.entries)),
+        alignment=ALIGNMENT,
+        library=library,
+        digest=plan.digest.hex(),
+        context=plan.context_bytes,
+        init=" " * 8 + init,
+        size_code=CODES["ERROR_SIZE"],
+        index_code=CODES["ERROR_INDEX"],
+        rank=max((len(a.spec.shape) for e in plan.entries for a in e.inputs), default=0),
+        state=HEADER_BYTES + plan.state_bytes,
+    )
+
+
+def _entry(entry: EntryPlan) -> str:
+    types = [", ".join(f"{a.spec.name!r}: {_type(a)}" for a in group) for group in (entry.inputs, entry.outputs)]
+    rules = ", ".join(f"{name!r}: {rule!r}" for name, rule in _rules(entry).items())
+    return f"ENTRIES[{entry.name!r}] = ({{{types[0]}}}, {{{types[1]}}}, {{{rules}}})"
+
+
+def _type(argument: LibraryArgument) -> str:
+    dtype = BY_NAME[argument.spec.dtype]
+    name = "uint16" if dtype is bfloat16 else dtype.numpy.name  # numpy has no bf16, so arrays hold its bits
+    return repr((name, f"({''.join(f'{size}, ' for size in argument.spec.shape).rstrip()})"))
+
+
+def _rules(entry: EntryPlan) -> dict[str, str]:
+    """Return, for each dimension in the order of the arguments, a rule that computes it from ``shapes`` and earlier
+    ones.
+
+    The rule of a dimension that no shape determines is its own name: the caller must pass it by keyword.
+    """
+    arguments = [*entry.inputs, *entry.numbers]
+    rules: dict[str, Any] = {}
+    patterns = ShapePatterns([a.spec.pattern for a in arguments], [a.spec.name for a in arguments])
+    for (tensor, dim, _), dimension, factor, rest in patterns.steps:
+        if type(patterns.shapes[tensor]) is not Number:
+            size = f"shapes[{arguments[tensor].spec.name!r}][{dim}]"
+            numerator = f"({size} - ({rest}))" if str(rest) != "0" else size
+            rules[dimension.name] = numerator if factor == 1 else f"{numerator} // {factor}"
+    return {d.name: rules.get(d.name, d.name) for d in entry.dims}
+
 
 KINDS = ("so", "a", "o", "h", "c", "py")
 """Kinds of files, which are also their suffixes: shared library, archive, object file, header, demo, loader."""

@@ -8,7 +8,7 @@ import signal
 import sys
 import textwrap
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -26,8 +26,60 @@ from graphc.base.errors import (
 )
 from graphc.base.lazy import deferred
 from graphc.base.version import VERSION
-from graphc.cli import console, suggestions
+from graphc.cli import console
 from graphc.cli.console import UsageError
+
+close_matches = deferred("difflib:get_close_matches")
+LIKENESS = 0.7
+"""Least similarity (difflib's ratio) at which an existing option is suggested."""
+NEVER = ("--trust",)
+"""Options that are never suggested: ``--trust`` runs code from a file, so users must know it before they ask for it."""
+ELSEWHERE = {
+    "--batch": "--shape",
+    "--benchmark_min_time": "--duration",
+    "--benchmark_repetitions": "--rounds",
+    "--data_shape": "--shape",
+    "--exportOutput": "--output",
+    "--exportTimes": "--json",
+    "--fill-mode": "--fill",
+    "--function": "--entry",
+    "--infStreams": "--streams",
+    "--iterations": "--rounds",
+    "--loadInputs": "--input",
+    "--niter": "--rounds",
+    "--nireq": "--streams",
+    "--nstreams": "--streams",
+    "--nthreads": "--threads",
+    "--number": "--rounds",
+    "--print-time": "--json",
+    "--repeat": "--rounds",
+    "--shapes": "--shape",
+    "--warmUp": "--warmup",
+}
+"""Options of other model runners, and the option here that does the same (docs/runners.md)."""
+
+
+def option_meant(argument: str, options: Sequence[str]) -> str | None:
+    """Return the option most similar to an unknown argument, or None if no option resembles it."""
+    name = argument.partition("=")[0]
+    if not name.startswith("-"):
+        return None
+    name = f"--{name.lstrip('-')}"
+    usable = [option for option in options if option not in NEVER]
+    if ELSEWHERE.get(name) in usable:
+        return ELSEWHERE[name]
+    starts = [option for option in usable if len(name) > 3 and option.startswith(name)]
+    dashed = name.replace("_", "-").lower()
+    matches = [option for option in usable if option == dashed] or starts or close_matches(name, usable, 1, LIKENESS)
+    return matches[0] if matches else None
+
+
+def no_command(name: str, commands: Iterable[str]) -> str:
+    """Return the error message for an unknown command, with the closest existing one."""
+    matches = close_matches(name, list(commands), 1, 0.6)
+    suggestion = f"did you mean {matches[0]}?" if matches else f"choose one of {', '.join(commands)}"
+    return f"unknown command {name!r}; {suggestion}"
+
 
 COMMANDS = {
     "compile": "trace a model and write it to a file",
@@ -81,7 +133,7 @@ class Parser(argparse.ArgumentParser):
         namespace, unknown = super().parse_known_args(args, namespace)
         if unknown:
             options = [name for action in self._actions for name in action.option_strings]
-            meant = suggestions.option_meant(unknown[0], options)
+            meant = option_meant(unknown[0], options)
             self.error(f"unknown arguments: {' '.join(unknown)}" + (f"; did you mean {meant}?" if meant else ""))
         return namespace, unknown
 
@@ -134,7 +186,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             parser.print_help(sys.stderr)
             return console.USAGE
         if used not in COMMANDS and not {"-h", "--help", "--version"} & {*words}:
-            parser.error(suggestions.no_command(used, COMMANDS) if used else "no command given")
+            parser.error(no_command(used, COMMANDS) if used else "no command given")
         options = parser.parse_args(words)
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else console.USAGE

@@ -6,19 +6,22 @@ from collections.abc import Container, Hashable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from graphc.base.dtypes import bool_
 from graphc.codegen.machine.costs import DEFAULT, FusionCosts
 from graphc.fusion.layout import LAYOUTS, image_values, strides_of, turned_strides
 from graphc.fusion.partition import Group, needs_stored_operands
 from graphc.fusion.vertical import FusionPlan, fuse
-from graphc.ir.graph.graph import CONSTANT, INPUT, Graph, Node, Value, input_class, input_equals, input_path
+from graphc.ir.graph.build import emit
+from graphc.ir.graph.graph import CONSTANT, INPUT, Graph, Node, Value, input_class, input_equals, input_path, input_role
+from graphc.ir.graph.interpret import Reemitter
 from graphc.ir.kernel.index import Axis, Index, as_index, flatten
 from graphc.ir.kernel.nest import NestBuilder
 from graphc.ir.kernel.repeat import loop_spans
 from graphc.ir.kernel.statements import Buffer, Call, Kernel, Program, Storage
 from graphc.ir.op import Trait
-from graphc.ir.types import row_major_strides
-from graphc.lowering.complex_memory import has_complex, on_complex_memory, on_real_memory
+from graphc.ir.types import TensorType, row_major_strides
 from graphc.lowering.group import lower_group, lower_part, origin_of
 from graphc.lowering.group_key import group_key
 from graphc.lowering.in_place import StateMemory, overwrites_own_element
@@ -29,6 +32,46 @@ from graphc.passes.long_views import is_written_by_parts
 from graphc.passes.operand_access import written_value
 from graphc.passes.shared_kernels import share_kernels
 from graphc.passes.updates import lying, stored_content, unmoved
+
+
+def has_complex(graph: Graph) -> bool:
+    """Check whether an argument or result of a graph is complex."""
+    return any(v.dtype.is_complex for v in (*graph.inputs, *graph.outputs))
+
+
+class _OnReal(Reemitter):
+    def copy_input(self, value: Value) -> Value:
+        """Return the input, with a complex one as real numbers of one more dimension."""
+        if not value.dtype.is_complex:
+            return super().copy_input(value)
+        type = TensorType(value.dtype.real, (*value.shape, 2))
+        return self.target.add_input(type, value.name, *input_role(value))
+
+    def apply(self, node: Node, operands: list[Any]) -> Sequence[Any]:
+        """Return the results of the node; ops that only reinterpret memory vanish.
+
+        Complex constants remain only as results of the graph, and become real arrays.
+        """
+        if node.op is CONSTANT and node.results[0].dtype.is_complex:
+            value = node.attrs["value"]
+            attrs = {"value": np.stack([value.real, value.imag], axis=-1)}
+            return emit(self.target, CONSTANT, (), attrs, node.location, node.results[0].name)
+        return operands if node.op.has(Trait.REINTERPRETS) else self.copy_node(node, operands)
+
+
+def on_real_memory(graph: Graph) -> Graph:
+    """Return the graph with complex inputs and results as real arrays.
+
+    Needs: a graph after SplitComplex. Leaves: an equivalent graph on real numbers only.
+    """
+    return _OnReal().transform(graph)
+
+
+def on_complex_memory(program: Program, graph: Graph) -> Program:
+    """Mark the complex arguments and results of ``graph`` in the program of ``on_real_memory(graph)``."""
+    flags = [v.dtype.is_complex for v in (*graph.inputs, *graph.outputs)]
+    bordering = [replace(s, complex=flag) for s, flag in zip(program.storages, flags, strict=False)]
+    return replace(program, storages=(*bordering, *program.storages[len(bordering) :]))
 
 
 def lower_graph(

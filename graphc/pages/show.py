@@ -2,20 +2,129 @@
 
 from __future__ import annotations
 
+import bisect
 import hashlib
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from graphc.autograd.record import OpNode
 from graphc.base.errors import ArgumentError
 from graphc.files.container import replacing
 from graphc.ir.graph.graph import Graph
 from graphc.pages import diagram_page as page
 from graphc.pages import svg
-from graphc.pages.diagram import Diagram
-from graphc.pages.from_autograd import autograd_diagram
-from graphc.pages.from_graph import graph_diagram
+from graphc.pages.diagram import SOURCE, Box, Builder, Diagram
+from graphc.pages.from_graph import class_names, graph_diagram, kind_of
+from graphc.tape.node import AccumulateGrad, Node
 from graphc.tensors.tensor import Tensor
+
+
+def autograd_diagram(results: Iterable[Tensor], module: Any = None, depth: int | None = None) -> Diagram:
+    """Return the diagram of the operations that computed ``results``.
+
+    ``module`` gives names to its parameters, and groups operations by module: an operation that reads a parameter
+    belongs to the parameter's module, and any other to the common module of its neighbours. Raises ArgumentError if no
+    result has a ``grad_fn``.
+    """
+    results = list(results)
+    roots = [t.grad_fn for t in results if t.grad_fn is not None]
+    if not roots:
+        raise ArgumentError(
+            "the tensor has no autograd graph: it was not computed from one that requires gradients",
+            remedy="compute it outside of no_grad(), or draw the graph of the whole model with graphc.trace",
+        )
+    nodes = _nodes(roots)
+    names = {id(p): name for name, p in module.named_parameters()} if module is not None else {}
+    paths = _paths(nodes, names)
+    builder = Builder(class_names(module))
+    numbers: dict[Node, int] = {}
+    for node in nodes:
+        leaf = isinstance(node, AccumulateGrad)
+        numbers[node] = builder.add(_box(node, names), paths[node], SOURCE if leaf else "flow")
+    for node in nodes:
+        for edge in node.edges:
+            if edge is not None:
+                builder.connect(numbers[edge[0]], numbers[node])
+    for i, tensor in enumerate(results):
+        if tensor.grad_fn is None:
+            continue
+        title = "result" if len(results) == 1 else f"result {i}"
+        number = builder.add(Box(title, _type(tensor.dtype, tensor.shape), "output"))
+        builder.connect(numbers[tensor.grad_fn], number)
+    return builder.finish(depth)
+
+
+def _nodes(roots: Iterable[Node]) -> list[Node]:
+    """Return all nodes, leaves first and then in the order of recording."""
+    nodes = dict.fromkeys(roots)
+    pending = list(nodes)
+    while pending:
+        for edge in pending.pop().edges:
+            if edge is not None and edge[0] not in nodes:
+                nodes[edge[0]] = None
+                pending.append(edge[0])
+    return sorted(nodes, key=lambda node: (not isinstance(node, AccumulateGrad), node.sequence))
+
+
+def _paths(nodes: list[Node], names: dict[int, str]) -> dict[Node, tuple[str, ...]]:
+    """Return the module path of each node.
+
+    It is known for operations that read a parameter or a value derived from parameters alone. Others get the common
+    path of the operations before and after them.
+    """
+    timeline: list[tuple[int, tuple[str, ...]]] = []
+    derived: dict[Node, str] = {}
+    for node in nodes:
+        readers = [edge[0] for edge in node.edges if edge]
+        owners = [derived.get(n) or _name_of(n, names) for n in readers]
+        if any(owners):
+            owner = next(filter(None, owners))
+            timeline.append((node.sequence, tuple(owner.split(".")[:-1])))
+            if all(owners) and len(owners) == len(node.edges):
+                derived[node] = owner
+    times = [time for time, _ in timeline]
+    paths: dict[Node, tuple[str, ...]] = {}
+    for node in nodes:
+        after = bisect.bisect_left(times, node.sequence)
+        if after < len(times) and times[after] == node.sequence:
+            paths[node] = timeline[after][1]
+        elif 0 < after < len(times):
+            paths[node] = _common(timeline[after - 1][1], timeline[after][1])
+        else:
+            paths[node] = ()
+    return paths
+
+
+def _name_of(node: Node, names: dict[int, str]) -> str:
+    """Return the name of the parameter whose gradient the node accumulates, or an empty string."""
+    return names.get(id(node.variable), "") if isinstance(node, AccumulateGrad) else ""
+
+
+def _common(a: tuple[str, ...], b: tuple[str, ...]) -> tuple[str, ...]:
+    length = 0
+    while length < min(len(a), len(b)) and a[length] == b[length]:
+        length += 1
+    return a[:length]
+
+
+def _box(node: Node, names: dict[int, str]) -> Box:
+    if isinstance(node, AccumulateGrad):
+        variable = node.variable
+        name = names.get(id(variable), "leaf")
+        kind = "param" if name != "leaf" else "input"
+        return Box(name, _type(variable.dtype, variable.shape), kind, f"{type(variable).__name__} {name}")
+    name = node.name()
+    if not isinstance(node, OpNode):
+        return Box(name, "", "op", name)
+    detail = ", ".join(_type(r.dtype, r.shape) for r in node.results)
+    attrs = "\n".join(f"{key} = {value}" for key, value in node.attrs.items())
+    return Box(name.removesuffix("Backward"), detail, kind_of(node.op), f"{name}\n{attrs}".strip())
+
+
+def _type(dtype: Any, shape: Iterable[int]) -> str:
+    return f"{dtype.name}[{','.join(map(str, shape))}]"
 
 
 def diagram_of(target: Any, module: Any = None, depth: int | None = None) -> Diagram:

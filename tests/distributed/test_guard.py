@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import signal
+import socket
 import subprocess
+from collections.abc import Iterator
 
 import pytest
 
+from graphc.distributed.guard import KEY_BYTES, Interrupts, StatusServer, ask
 from tests.distributed.processes import launch, needs_mpi
 
 pytestmark = needs_mpi
@@ -74,3 +78,81 @@ def test_a_process_that_never_comes_is_not_waited_for():
     assert "ValueError: no such file" in process.stderr
     assert "Timeout (0:00:02)!" in process.stderr
     assert "in _wait_until_all_processes_call_init" in process.stderr
+
+
+@pytest.fixture(autouse=True)
+def as_before() -> Iterator[None]:
+    before = signal.set_wakeup_fd(-1)
+    yield
+    signal.set_wakeup_fd(before)
+
+
+def test_ctrl_c_is_noted_once():
+    notes = Interrupts()
+    assert not notes.was_pressed()
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+    assert notes.was_pressed() and not notes.was_pressed()
+    notes.close()
+    assert not notes.was_pressed()
+    assert signal.set_wakeup_fd(-1) == -1
+
+
+def test_who_is_told_of_signals_already_goes_on_being_told():
+    mine, other = socket.socketpair()
+    with mine, other:
+        mine.setblocking(False)
+        signal.set_wakeup_fd(mine.fileno())
+        notes = Interrupts()
+        assert not notes.was_pressed()
+        notes.close()
+        assert signal.set_wakeup_fd(-1) == mine.fileno()
+
+
+KEY = bytes(KEY_BYTES)
+
+
+@pytest.fixture
+def line() -> Iterator[StatusServer]:
+    found = StatusServer(lambda: {"at": "train.py:3"}, KEY, near=True)
+    yield found
+    found.close()
+
+
+def test_who_knows_the_key_is_answered_again_and_again(line: StatusServer):
+    assert [ask(line.address, KEY) for _ in range(3)] == [{"at": "train.py:3"}] * 3
+
+
+def test_others_are_told_nothing(line: StatusServer):
+    assert ask(line.address, bytes([1] * KEY_BYTES)) is None
+    with socket.create_connection(line.address, timeout=10) as caller:
+        caller.sendall(bytes(KEY_BYTES))
+        caller.shutdown(socket.SHUT_WR)
+        assert len(caller.recv(1024)) == 16
+        assert caller.recv(1024) == b""
+    assert ask(line.address, KEY) is not None
+
+
+def test_who_breaks_off_keeps_nobody_from_an_answer(line: StatusServer):
+    socket.create_connection(line.address, timeout=10).close()
+    assert ask(line.address, KEY) is not None
+
+
+def test_a_line_that_is_closed_does_not_answer(line: StatusServer):
+    line.close()
+    assert ask(line.address, KEY) is None
+
+
+def test_a_process_that_accepts_but_says_nothing_does_not_answer(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("graphc.distributed.guard._ANSWER_TIMEOUT", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        assert ask(silent.getsockname()[:2], KEY) is None
+
+
+def test_only_this_machine_reaches_a_line_among_processes_of_one_machine(line: StatusServer):
+    assert line.address[0] == "127.0.0.1"
+    far = StatusServer(dict, KEY, near=False)
+    try:
+        assert far.address[0] == socket.gethostname()
+    finally:
+        far.close()

@@ -2,16 +2,73 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import reduce
 
 from graphc.base.errors import CompileError
-from graphc.codegen.link import dynamic, layout
+from graphc.codegen.link import layout
 from graphc.codegen.link.image import BLANK_NOTE, Image
 from graphc.codegen.link.layout import SectionFlag, SectionType, Strings, Tag
 from graphc.codegen.link.parts import OutputSection, Segment, segments_of, sort_sections
 from graphc.codegen.link.reader import RelocationEntry, Section, Symbol
 from graphc.codegen.link.resolve import LinkUnit, resolve
 from graphc.codegen.machine.linkage import PAGE, WORD, Relocation
+
+_BLOOM_SHIFT, _BLOOM_BITS = 26, 64
+"""Shift and bits of the Bloom filter, which rejects most absent names at once: one word, two of its bits for each
+name."""
+
+
+def gnu_hash(name: str) -> int:
+    """Return the hash of a name in the GNU hash table: h = 33 h + c from 5381 on, 32 bits."""
+    return reduce(lambda h, c: h * 33 + c & 0xFFFFFFFF, name.encode(), 5381)
+
+
+def system_v_hash(name: str) -> int:
+    """Return the hash of a name in the table that all loaders know (System V ABI, chapter 5)."""
+    h = 0
+    for c in name.encode():
+        h = (h << 4) + c
+        high = h & 0xF0000000
+        h = (h ^ high >> 24) & ~high
+    return h & 0xFFFFFFFF
+
+
+def _buckets(count: int) -> int:
+    return max(1, count // 2)
+
+
+def by_bucket(names: Sequence[str]) -> list[str]:
+    """Return names in the order required by the GNU table."""
+    return sorted(names, key=lambda name: (gnu_hash(name) % _buckets(len(names)), name))
+
+
+def gnu_table(names: Sequence[str], first: int) -> bytes:
+    """Return the GNU hash table of names in the order of ``by_bucket``. The first one is entry ``first`` of the symbol
+    table."""
+    count, hashes = _buckets(len(names)), [gnu_hash(name) for name in names]
+    bloom = reduce(lambda bits, h: bits | 1 << h % _BLOOM_BITS | 1 << (h >> _BLOOM_SHIFT) % _BLOOM_BITS, hashes, 0)
+    starts, chain = [0] * count, []
+    for i, h in enumerate(hashes):
+        bucket = h % count
+        starts[bucket] = starts[bucket] or first + i
+        last = i + 1 == len(hashes) or hashes[i + 1] % count != bucket
+        chain.append(h & ~1 | last)
+    head = struct.pack("<IIIIQ", count, first, 1, _BLOOM_SHIFT, bloom)
+    return head + struct.pack(f"<{count + len(chain)}I", *starts, *chain)
+
+
+def system_v_table(names: Sequence[str]) -> bytes:
+    """Return the hash table of all symbols, the first of which has no name."""
+    count, chain = _buckets(len(names)), [0] * len(names)
+    starts = [0] * count
+    for i, name in enumerate(names):
+        if name:
+            bucket = system_v_hash(name) % count
+            chain[i], starts[bucket] = starts[bucket], i
+    return struct.pack(f"<{2 + count + len(chain)}I", count, len(chain), *starts, *chain)
+
 
 LIBC = frozenset(
     (
@@ -64,7 +121,7 @@ class _Linker:
     def __init__(self, program: LinkUnit, exports: Collection[str], needed: Sequence[str], soname: str):
         self.program, self.linkage = program, program.linkage
         self.imports = list(program.missing)
-        self.exports = dynamic.by_bucket(sorted(set(exports)))
+        self.exports = by_bucket(sorted(set(exports)))
         self.names = Strings()
         """String table of the dynamic symbols."""
         self.tags = [(Tag.NEEDED, self.names.offset(name)) for name in needed]
@@ -110,8 +167,8 @@ class _Linker:
         for name in (*self.imports, *self.exports):
             self.names.offset(name)
         self.note = self._filled(".note.gnu.build-id", BLANK_NOTE, 4)
-        self.hash = self._filled(".hash", dynamic.system_v_table(["", *self.imports, *self.exports]))
-        self.gnu_hash = self._filled(".gnu.hash", dynamic.gnu_table(self.exports, 1 + len(self.imports)))
+        self.hash = self._filled(".hash", system_v_table(["", *self.imports, *self.exports]))
+        self.gnu_hash = self._filled(".gnu.hash", gnu_table(self.exports, 1 + len(self.imports)))
         self.symbols = self._reserved(".dynsym", count * layout.SYMBOL.size)
         self.strings = self._filled(".dynstr", self.names.data, 1)
         self.relocations = self._reserved(".rela.dyn", (self.completed + len(self.table)) * layout.RELOCATION.size)

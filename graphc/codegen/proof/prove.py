@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from graphc.base.errors import RealtimeError
 from graphc.codegen.llvm.build import assemble, build_object, emit_assembly
 from graphc.codegen.llvm.module import LlvmModule
 from graphc.codegen.llvm.split import split_module
-from graphc.codegen.machine.step import Reader
+from graphc.codegen.machine.step import InstructionEffects, MemorySlot, Reader
 from graphc.codegen.machine.target import Target, architecture, host_target
 from graphc.codegen.proof.assembly import AssemblyFunction, read_assembly
 from graphc.codegen.proof.flow import Flow, flow_of
-from graphc.codegen.proof.frames import frame_of
+from graphc.codegen.proof.leaves import LEAVES
 from graphc.codegen.proof.longest import LoopBound, longest_path
 from graphc.codegen.proof.object_code import (
     ObjectCode,
@@ -23,8 +24,150 @@ from graphc.codegen.proof.object_code import (
     note_filling,
     read_object_code,
 )
-from graphc.codegen.proof.reach import reach
-from graphc.codegen.proof.values import Values
+from graphc.codegen.proof.values import State, Values, depth, is_on_stack
+
+_REFUSED = {
+    "system": "a system call or a privileged instruction",
+    "lock": "an atomic instruction, as locks use",
+}
+_NAME = re.compile(r"[A-Za-z_.$][\w.$]*")
+
+
+@dataclass(frozen=True)
+class Reached:
+    """Functions reached from some roots."""
+
+    functions: tuple[str, ...]
+    """Functions of the code itself, callees first."""
+    outside: tuple[str, ...]
+    """Functions of the C library, sorted."""
+    paths: Mapping[str, tuple[str, ...]]
+    """A chain of calls to each of both."""
+
+
+def reach(flows: Mapping[str, Flow], roots: Sequence[str], undefined: frozenset[str]) -> Reached:
+    """Return the functions reached from ``roots``. ``undefined``: the code's external symbols. Raises RealtimeError
+    with the chain of calls for anything not known to be free of allocation, locks and system calls, for indirect calls,
+    and for recursion."""
+    order: list[str] = []
+    outside: dict[str, tuple[str, ...]] = {}
+    paths: dict[str, tuple[str, ...]] = {}
+    stack: list[tuple[str, tuple[str, ...], bool]] = [(root, (root,), False) for root in reversed(roots)]
+    while stack:
+        name, path, done = stack.pop()
+        if done:
+            order.append(name)
+        elif name not in flows:
+            outside.setdefault(_allowed(name, path), path)
+        elif name not in paths:
+            paths[name] = path
+            stack.append((name, path, True))
+            stack += [(callee, (*path, callee), False) for callee in _callees(flows[name], path, undefined)]
+        elif name not in order:
+            raise RealtimeError(f"@{name} calls itself, so its stack size is unknown", where=_chain(path))
+    return Reached(tuple(order), tuple(sorted(outside)), {**paths, **outside})
+
+
+def _chain(path: Sequence[str]) -> str:
+    return " -> ".join(f"@{name}" for name in path)
+
+
+def _allowed(name: str, path: tuple[str, ...]) -> str:
+    if name not in LEAVES:
+        raise RealtimeError(
+            f"the code reaches @{name}, which is not known to be free of allocation, locks and system calls",
+            where=_chain(path),
+            remedy="remove that operation from the model; graphc explain shows what each kernel computes",
+        )
+    return name
+
+
+def _callees(flow: Flow, path: tuple[str, ...], undefined: frozenset[str]) -> list[str]:
+    """Return the callees of a function, in order; raises RealtimeError for forbidden instructions."""
+    callees: list[str] = []
+    for line, step in zip(flow.function.lines, flow.steps, strict=True):
+        where = f"{_chain(path)}, line {line.number}: {line}"
+        if step.kind in _REFUSED:
+            raise RealtimeError(f"@{path[-1]} has {_REFUSED[step.kind]}", where=where)
+        if step.kind in ("call", "tail"):
+            if not step.target:
+                raise RealtimeError(f"@{path[-1]} makes an indirect call, whose target is unknown", where=where)
+            callees.append(step.target)
+            continue
+        named = {n for operand in line.operands for n in _NAME.findall(operand)} & undefined
+        if named:
+            raise RealtimeError(f"@{path[-1]} reads @{min(named)}, which is not part of the code", where=where)
+    return list(dict.fromkeys(callees))
+
+
+@dataclass(frozen=True)
+class CallSite:
+    """A call within a function."""
+
+    number: int
+    """Number of the instruction."""
+    target: str
+    """Called symbol; empty for an indirect call."""
+    depth: int
+    """Bytes of the caller below the stack pointer at its entry, including the return address."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Stack use of one call of a function, without its callees."""
+
+    reserved: int
+    """Bytes from the stack pointer at entry to the lowest reserved or written byte."""
+    touched: int
+    """Bytes from the stack pointer at entry to the lowest written byte."""
+    calls: tuple[CallSite, ...]
+
+
+def frame_of(values: Values) -> Frame:
+    """Return the frame of a function. Raises RealtimeError where the stack pointer changes by an unknown number of
+    bytes, or differs between two paths to one location."""
+    reserved = touched = 0
+    calls: list[CallSite] = []
+    for block, entering in values.entering.items():
+        state = State(dict(entering.values))
+        for number, step in values.walk(block, state):
+            here = _pointer(values, state, number)
+            if step.kind in ("call", "tail"):
+                below = here + (values.machine.return_bytes if step.kind == "call" else 0)
+                calls.append(CallSite(number, step.target, below))
+                touched = max(touched, below if step.kind == "call" else 0)
+            written = max(_written(values, step, state), default=0)
+            reserved, touched = max(reserved, here, written), max(touched, written)
+        reserved = max(reserved, _pointer(values, state, values.flow.span(block)[-1]))
+    return Frame(max(reserved, touched), touched, tuple(sorted(calls, key=lambda call: call.number)))
+
+
+def _pointer(values: Values, state: State, number: int) -> int:
+    pointer = values.address(MemorySlot(values.machine.stack_pointer, 0), state)
+    if not is_on_stack(pointer):
+        function = values.flow.function
+        where = f"@{function.name}, line {function.lines[number].number}: {function.lines[number]}"
+        raise RealtimeError("the stack pointer changes by an unknown number of bytes", where=where)
+    return depth(pointer)
+
+
+def _written(values: Values, step: InstructionEffects, state: State) -> list[int]:
+    """Return the depth that each store to the stack reaches."""
+    after = State(dict(state.values))
+    depths = []
+    for i, (location, expression) in enumerate(step.moves):
+        if isinstance(location, MemorySlot):
+            address = values.address(location, after)
+            depths += [depth(address)] if is_on_stack(address) else []
+        else:
+            value = values.value(expression, after, ("frame", i))
+            after.values[location] = value
+            own = location in (values.machine.stack_pointer, values.machine.frame_pointer)
+            if is_on_stack(value) and not own:  # code that holds the address may write there
+                depths.append(depth(value))
+    addresses = [values.address(slot, after) for slot in step.stores]
+    return [*depths, *(depth(a) for a in addresses if is_on_stack(a))]
+
 
 SAME_BYTES = "the analyzed assembly gives the bytes of the object code"
 SAME_LAYOUT = "each function has the same offset and length in the object code as in the analyzed assembly"

@@ -11,8 +11,10 @@ import pytest
 import graphc as gc
 from graphc import nn
 from graphc.codegen.llvm.entry import ENTRY
+from graphc.codegen.machine.aarch64.steps import READER as AARCH64
+from graphc.codegen.machine.riscv64.steps import READER as RISCV64
 from graphc.codegen.machine.target import target_named
-from graphc.codegen.proof.prove import SAME_BYTES, SAME_LAYOUT, SAME_NAMES, prove
+from graphc.codegen.proof.prove import SAME_BYTES, SAME_LAYOUT, SAME_NAMES, CallSite, Reached, frame_of, prove, reach
 from graphc.compiler.freeze import freeze
 from graphc.compiler.ready import running_target
 from graphc.compiler.realtime import realtime_module
@@ -20,6 +22,7 @@ from graphc.compiler.stages import Stages
 from graphc.errors import RealtimeError
 from graphc.ir.graph.graph import Graph
 from graphc.models.model_trace import snapshot
+from tests.codegen.proof.functions import flow, values
 from tests.codegen.proof.machine_runs import counted_instructions, load, needs_x86, painted_bytes
 from tests.native import target_or_skip
 
@@ -121,3 +124,70 @@ def test_of_architectures_that_are_not_known_nothing_is_proven():
     target = replace(target_named("sse2"), triple="mips64-unknown-linux-gnu")
     with pytest.raises(RealtimeError, match="cannot prove code for mips64"):
         prove([], target, ["run"])
+
+
+def test_pushes_room_and_what_lies_below_it_add_up():
+    frame = frame_of(values("pushq %rbx\nsubq $16, %rsp\nmovq %rdi, -24(%rsp)\naddq $16, %rsp\npopq %rbx\nretq"))
+    assert (frame.reserved, frame.touched) == (8 + 16 + 24, 8 + 16 + 24)
+
+
+def test_room_that_nothing_is_written_to_is_reserved_only():
+    frame = frame_of(values("subq $64, %rsp\nmovq %rdi, 32(%rsp)\naddq $64, %rsp\nretq"))
+    assert (frame.reserved, frame.touched) == (64, 32)
+
+
+def test_a_call_has_the_return_address_below_the_frame():
+    frame = frame_of(values("subq $24, %rsp\ncallq f\naddq $24, %rsp\njmp g"))
+    assert frame.calls == (CallSite(1, "f", 32), CallSite(3, "g", 0))
+    assert frame.touched == 32
+
+
+def test_frames_of_other_machines():
+    body = "stp x29, x30, [sp, #-32]!\nbl f\nldp x29, x30, [sp], #32\nret"
+    assert frame_of(values(body, AARCH64)).calls == (CallSite(1, "f", 32),)
+    body = "addi sp, sp, -48\nsd ra, 40(sp)\ncall f\nld ra, 40(sp)\naddi sp, sp, 48\nret"
+    frame = frame_of(values(body, RISCV64))
+    assert (frame.reserved, frame.touched, frame.calls) == (48, 48, (CallSite(2, "f", 48),))
+
+
+@pytest.mark.parametrize("body", ["subq %rdi, %rsp\nretq", "testq %rdi, %rdi\nje .L1\npushq %rax\n.L1:\nretq"])
+def test_a_frame_of_unknown_size_is_refused(body: str):
+    with pytest.raises(RealtimeError, match="changes by an unknown number of bytes"):
+        frame_of(values(body))
+
+
+def reached(undefined: tuple[str, ...] = (), **bodies: str) -> Reached:
+    return reach({name: flow(body, name) for name, body in bodies.items()}, ["run"], frozenset(undefined))
+
+
+def test_callees_come_before_their_callers_and_others_not_at_all():
+    found = reached(run="callq a\ncallq b\nretq", a="jmp b", b="callq memset\nretq", other="callq malloc\nretq")
+    assert found.functions == ("b", "a", "run")
+    assert found.outside == ("memset",)
+    assert found.paths["memset"] in (("run", "a", "b", "memset"), ("run", "b", "memset"))
+
+
+def test_a_function_outside_that_is_not_known_is_named_with_the_way_to_it():
+    with pytest.raises(RealtimeError, match="the code reaches @malloc") as error:
+        reached(run="callq a\nretq", a="callq malloc@PLT\nretq")
+    assert error.value.where == "@run -> @a -> @malloc"
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ("syscall\nretq", "a system call"),
+        ("lock incq (%rdi)\nretq", "as locks use"),
+        ("callq *%rax\nretq", "makes an indirect call"),
+        ("callq run\nretq", "calls itself"),
+        ("movq graphc_threads@GOTPCREL(%rip), %rax\nretq", "reads @graphc_threads"),
+    ],
+)
+def test_what_is_not_allowed_is_refused(body: str, why: str):
+    with pytest.raises(RealtimeError, match=why):
+        reached(("graphc_threads",), run=body)
+
+
+def test_functions_that_call_each_other_are_refused():
+    with pytest.raises(RealtimeError, match="calls itself"):
+        reached(run="callq a\nretq", a="callq b\nretq", b="callq a\nretq")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import replace
 from math import prod
 
@@ -10,11 +10,163 @@ from graphc.base.sizes.size import bounds as size_bounds
 from graphc.base.sizes.size import hint, is_size
 from graphc.codegen.machine.cuda.costs import GpuCosts
 from graphc.codegen.machine.cuda.facts import SHARED_BYTES
-from graphc.codegen.schedule.gpu.barriers import put_barriers
-from graphc.codegen.schedule.gpu.shared_loops import share_loops
 from graphc.ir.kernel.access import UNIT, access
 from graphc.ir.kernel.index import Index
-from graphc.ir.kernel.statements import WARP, Buffer, Kernel, Load, Loop, Stmt, Store, aligned, walk
+from graphc.ir.kernel.index_range import touches
+from graphc.ir.kernel.map import Names, map_parts, map_statements
+from graphc.ir.kernel.statements import (
+    WARP,
+    Acc,
+    Barrier,
+    Buffer,
+    Kernel,
+    Load,
+    Loop,
+    Read,
+    Stmt,
+    Store,
+    Update,
+    aligned,
+    walk,
+)
+
+GROUPS = {"thread": "block", "lane": "warp"}
+
+
+def share_loops(body: tuple[Stmt, ...], kind: str) -> tuple[Stmt, ...]:
+    """Turn the outermost loops that can be shared into loops of that ``kind``.
+
+    Reads of an accumulator become sums over the group if its threads have updated the accumulator.
+    """
+    return _Group(kind, Names("t")).body(body)
+
+
+class _Group:
+    """Rewriter for one kind of group; each thread has only a partial sum in the accumulators ``partial``."""
+
+    def __init__(self, kind: str, names: Names):
+        self.kind = kind
+        self.names = names
+        self.partial: set[str] = set()
+
+    def body(self, body: Sequence[Stmt]) -> tuple[Stmt, ...]:
+        statements: list[Stmt] = []
+        for stmt in body:
+            statements += self.stmt(stmt)
+        return tuple(statements)
+
+    def stmt(self, stmt: Stmt) -> list[Stmt]:
+        if isinstance(stmt, Read) and stmt.acc in self.partial:
+            return [replace(stmt, over=GROUPS[self.kind])]
+        if not isinstance(stmt, Loop):
+            return [stmt]
+        if stmt.kind == "serial" or not _can_share(stmt):
+            return [replace(stmt, body=self.body(stmt.body))]
+        before, loop = self._reads_before(stmt)
+        self.partial |= _updated(loop)
+        return [*before, _shared(loop, self.kind)]
+
+    def _reads_before(self, loop: Loop) -> tuple[list[Stmt], Loop]:
+        """Move reads of partial sums out of a shared loop, to a point that every thread reaches."""
+        before: list[Stmt] = []
+        renamed: dict[str, str] = {}
+
+        def leaf(stmt: Stmt) -> Sequence[Stmt]:
+            if isinstance(stmt, Read) and stmt.acc in self.partial:
+                name = self.names.scalar(stmt.name)
+                before.append(Read(name, stmt.acc, GROUPS[self.kind]))
+                renamed[stmt.name] = name
+                return ()
+            return (map_parts(stmt, ref=lambda r: renamed.get(r, r) if isinstance(r, str) else r),)
+
+        if not any(isinstance(s, Read) and s.acc in self.partial for s, _ in walk(loop.body)):
+            return [], loop
+        return before, replace(loop, body=map_statements(loop.body, leaf=leaf))
+
+
+def _updated(loop: Loop) -> set[str]:
+    """Return the accumulators updated by a loop and declared outside it."""
+    own = {s.name for s, _ in walk(loop.body) if isinstance(s, Acc)}
+    return {s.acc for s, _ in walk(loop.body) if isinstance(s, Update)} - own
+
+
+def _shared(loop: Loop, kind: str) -> Loop:
+    """Make a loop, and loops perfectly nested in it, shared as far as possible."""
+    inner = loop.body[0] if len(loop.body) == 1 else None
+    if isinstance(inner, Loop) and inner.kind in ("parallel", "reduce") and _can_share(inner):
+        return replace(loop, kind=kind, body=(_shared(inner, kind),))
+    return replace(loop, kind=kind)
+
+
+def _can_share(loop: Loop) -> bool:
+    """Check whether iterations may run concurrently: no two of them store to the same element."""
+    if loop.kind not in ("parallel", "reduce") or loop.until:
+        return False
+    stores = [s for s, _ in walk(loop.body) if isinstance(s, Store)]
+    return loop.kind == "parallel" or all(touches(s.index, s.guard, loop.axis) for s in stores)
+
+
+def put_barriers(body: tuple[Stmt, ...], over: str, private: Set[str] = frozenset()) -> tuple[Stmt, ...]:
+    """Insert barriers into the statements of a group of threads.
+
+    A barrier goes before each statement that reads or writes a buffer written by other threads since the last barrier,
+    or writes one read by them. The buffers ``private`` need none.
+    """
+    return _Barriers(over, private).body(body)
+
+
+class _Barriers:
+    """Inserter of barriers; ``read`` and ``written`` are the buffers accessed since the last barrier."""
+
+    def __init__(self, over: str, private: Set[str]):
+        self.over = over
+        self.private = private
+        self.read: set[str] = set()
+        self.written: set[str] = set()
+
+    def body(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        statements: list[Stmt] = []
+        for stmt in body:
+            statements += self.stmt(stmt)
+        return tuple(statements)
+
+    def stmt(self, stmt: Stmt) -> list[Stmt]:
+        if isinstance(stmt, Read) and stmt.over == "block":
+            self._clear()
+            return [stmt]
+        if isinstance(stmt, Loop) and stmt.kind not in ("thread", "lane"):
+            return self._uniform(stmt)
+        read, written = self._uses(stmt)
+        conflict = bool(written & (self.read | self.written) or read & self.written)
+        if conflict:
+            self._clear()
+        self.read |= read
+        self.written |= written
+        return [Barrier(self.over), stmt] if conflict else [stmt]
+
+    def _uniform(self, loop: Loop) -> list[Stmt]:
+        """Insert barriers into a loop that all threads run alike: also between each iteration and the next one."""
+        read, written = self._uses(loop)
+        before: list[Stmt] = []
+        if (read | written) & self.written or written & self.read:
+            before = [Barrier(self.over)]
+            self._clear()
+        inside = self.body(loop.body)
+        if written:
+            inside = (*inside, Barrier(self.over))
+            self._clear()
+        self.read |= read
+        return [*before, replace(loop, body=inside)]
+
+    def _uses(self, stmt: Stmt) -> tuple[set[str], set[str]]:
+        inside = [s for s, _ in walk((stmt,))]
+        read = {s.buffer for s in inside if isinstance(s, Load)}
+        read |= {s.buffer for s in inside if isinstance(s, Store) and s.combine}
+        return read - self.private, {s.buffer for s in inside if isinstance(s, Store)} - self.private
+
+    def _clear(self) -> None:
+        self.read, self.written = set(), set()
+
 
 PARTIAL_SUMS = 1024
 """Bytes of shared memory for sums over a block: 8 bytes per warp, for at most four types."""

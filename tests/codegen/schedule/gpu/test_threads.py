@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -9,10 +10,11 @@ import pytest
 
 from graphc.codegen.machine.cuda.costs import GPU
 from graphc.codegen.schedule.gpu.spill import spill_rows
-from graphc.codegen.schedule.gpu.threads import give_threads
+from graphc.codegen.schedule.gpu.threads import give_threads, put_barriers, share_loops
 from graphc.ir.kernel.interpret import run_kernel, run_program
 from graphc.ir.kernel.parse import parse_kernel
-from graphc.ir.kernel.statements import Barrier, Call, Kernel, Loop, Program, Storage, walk
+from graphc.ir.kernel.statements import Barrier, Call, Kernel, Loop, Program, Read, Stmt, Storage, walk
+from graphc.ir.kernel.text import print_kernel
 from graphc.ir.kernel.verify import verify_kernel, verify_program
 
 
@@ -116,3 +118,95 @@ def test_rows_without_room_become_temporaries():
     plain = Program("p", storages, (replace(softmax(3, 20000)),), (Call("k", ("x", "y")),))
     x = np.random.default_rng(0).standard_normal(60000).astype(np.float32)
     np.testing.assert_array_equal(run_program(program, [x])[0], run_program(plain, [x])[0])
+
+
+def with_barriers(body: str, private: frozenset[str] = frozenset()) -> tuple[int, str]:
+    """Return the number of barriers inserted into a body, and its text."""
+    head = "kernel @k(%x: f32[8] in, %y: f32[8] inout, %s: f32[8] shared) threads 32 {"
+    kernel = parse_kernel(f"{head} {body} }}")
+    found = put_barriers(kernel.body, "block", private)
+    text = print_kernel(type(kernel)(kernel.name, kernel.buffers, found, threads=32))
+    return sum(isinstance(s, Barrier) for s, _ in walk(found)), text
+
+
+FILL = "for i in 8 thread { v1: f32 = load %x[i] store %s[i] = v1 }"
+USE = "for j in 8 thread { v2: f32 = load %s[7 - j] store %y[j] = v2 }"
+
+
+@pytest.mark.parametrize(
+    "body,count",
+    [
+        (FILL, 0),
+        (f"{FILL} {USE}", 1),
+        # Written over while others still read.
+        (f"{FILL} {USE} for k in 8 thread {{ store %s[k] = f32(0.0) }}", 2),
+        # Read by all, written by one.
+        ("v1: f32 = load %y[0] store %y[0] = f32(1.0)", 1),
+        ("v1: f32 = load %y[0] v2: f32 = load %x[0]", 0),
+        # A sum over the block is a barrier, too.
+        (f"acc a: f32 = add f32(0.0) {FILL} v3 = read a over block {USE}", 0),
+    ],
+)
+def test_what_meets_in_memory_is_kept_apart(body: str, count: int):
+    assert with_barriers(body)[0] == count
+
+
+def test_what_threads_keep_for_themselves_needs_none():
+    own = "for j in 8 thread { v2: f32 = load %s[j] store %y[j] = v2 }"
+    assert with_barriers(f"{FILL} {own}")[0] == 1 and with_barriers(f"{FILL} {own}", frozenset({"s"}))[0] == 0
+
+
+def test_the_next_iteration_of_a_loop_waits_for_the_one_before():
+    count, text = with_barriers(f"for t in 3 serial {{ {FILL} {USE} }}")
+    assert count == 2 and re.search(r"barrier block\s*\}\s*\}", text)
+
+
+def shared(body: str, kind: str = "thread") -> tuple[Stmt, ...]:
+    head = "kernel @k(%x: f32[64] in, %y: f32[64] inout, %z: i64[8] in) {"
+    return share_loops(parse_kernel(f"{head} {body} }}").body, kind)
+
+
+def kinds(body: tuple[Stmt, ...]) -> list[str]:
+    return [s.kind for s, _ in walk(body) if isinstance(s, Loop)]
+
+
+def reads(body: tuple[Stmt, ...]) -> list[str]:
+    return [s.over for s, _ in walk(body) if isinstance(s, Read)]
+
+
+SUM = "acc a: f32 = add f32(0.0) for i in 64 reduce { v1: f32 = load %x[i] update a with v1 }"
+
+
+def test_a_sum_is_shared_and_read_over_all():
+    result = shared(f"{SUM} v2 = read a store %y[0] = v2")
+    assert kinds(result) == ["thread"] and reads(result) == ["block"]
+    result = shared(f"{SUM} v2 = read a store %y[0] = v2", "lane")
+    assert kinds(result) == ["lane"] and reads(result) == ["warp"]
+
+
+def test_a_sum_that_is_read_in_a_loop_is_read_before_it():
+    shared_text = shared(f"{SUM} for j in 64 parallel {{ v2 = read a store %y[j] = v2 }}")
+    assert kinds(shared_text) == ["thread", "thread"] and reads(shared_text) == ["block"]
+    assert isinstance(shared_text[2], Read)
+
+
+def test_loops_that_stand_alone_in_each_other_are_shared_together():
+    shared_text = shared("for i in 8 parallel { for j in 8 parallel { store %y[8*i + j] = f32(0.0) } }")
+    assert kinds(shared_text) == ["thread", "thread"]
+
+
+def test_sums_within_a_shared_loop_are_those_of_one_thread():
+    result = shared(
+        "for i in 8 parallel { acc a: f32 = add f32(0.0) for j in 8 reduce { v1: f32 = load %x[8*i + j] "
+        "update a with v1 } v2 = read a store %y[i] = v2 }"
+    )
+    assert kinds(result) == ["thread", "reduce"] and reads(result) == [""]
+
+
+def test_iterations_that_meet_are_not_shared():
+    serial = (
+        "for i in 8 serial { v1: i64 = load %z[i] for j in 8 parallel { store %y[j + 8*[v1:0..7]] add= f32(1.0) } }"
+    )
+    assert kinds(shared(serial)) == ["serial", "thread"]
+    same = "for i in 8 reduce { v1: f32 = load %x[i] store %y[0] add= v1 }"
+    assert kinds(shared(same)) == ["reduce"]

@@ -146,7 +146,7 @@ class Compiled:
         self._lock = Lock()
         self._log = config.logger("compile")
         self._recompiles = Recompiles(graph_name(target))
-        self._count = RecompileCount(graph_name(target), functools.partial(argument_names, target))
+        self.recompile_count = RecompileCount(graph_name(target), functools.partial(argument_names, target))
         if not is_module(target):
             functools.update_wrapper(self, target, updated=())
 
@@ -218,7 +218,7 @@ class Compiled:
             self._shorten(variant, epoch, leaves, result, not isinstance(structure, int))
         if new_match is not None:
             trim()
-            self._count.note(key, 3)
+            self.recompile_count.note(key, 3)
         return result
 
     def _shorten(self, variant: Variant, epoch: int, leaves: Sequence[Tensor], result: Any, numbers: bool) -> None:

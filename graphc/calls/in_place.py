@@ -63,6 +63,7 @@ class InPlace:
         graph.set_outputs([])
         self._program = build(graph)
         self._program.give_at(paths)
+        self.nbytes = self._program.nbytes
         self._dtype = number.numpy
 
     def run(self, tensors: Sequence[Any], pointers: Sequence[int], number: Any) -> None:
@@ -85,6 +86,7 @@ class Norm:
             tensors = [graph.add_input(TensorType(d, s), f"tensor.{i}") for i, (d, s) in enumerate(types)]
             graph.set_outputs([measure(tensors)])
         self._program = build(graph)
+        self.nbytes = self._program.nbytes
         self._dtype = dtype_of(graph.outputs[0].dtype.name)
 
     def run(self, tensors: Sequence[Any], pointers: Sequence[int]) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from graphc.base.errors import GraphcError
 from graphc.base.locks import Lock
 from graphc.calls.function import Compiled
 from graphc.calls.in_place import InPlace, Norm, addresses
+from graphc.calls.program_store import ProgramStore
 from graphc.calls.update import Update, is_plain
 from graphc.nn.clip_grad import norm_of
 from graphc.ops.pointwise import elementwise as ew
@@ -22,28 +23,15 @@ from graphc.tensors import composite
 from graphc.tensors.native import use_native_loop
 from graphc.tensors.tensor import Tensor
 
-UPDATES = 8
-"""Limit on the cached updates of one optimizer, for different parameters with gradients and different settings."""
 PROGRAM_LIMIT = 64
 """Limit on cached programs on gradients, for different shapes."""
 
-_T = TypeVar("_T")
 
+class _Updates(ProgramStore[Update]):
+    """The updates of one optimizer."""
 
-class _Updates:
-    """The updates of one optimizer, most recently used first."""
-
-    def __init__(self) -> None:
-        self.cached: list[Update] = []
-        self.refused = False
-        """Whether tracing the rule failed: then the optimizer runs eagerly from now on."""
-
-
-class _Silent:
-    """Replaces RecompileCount for losses: their programs follow the sizes of the model, so a warning does not help."""
-
-    def note(self, key: Any, level: int) -> None:
-        """Ignore a new program."""
+    refused = False
+    """Whether tracing the rule failed: then the optimizer runs eagerly from now on."""
 
 
 class CompiledLoop:
@@ -51,7 +39,8 @@ class CompiledLoop:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._programs: dict[Any, Any] = {}
+        self.programs: ProgramStore[Any] = ProgramStore(limit=PROGRAM_LIMIT)
+        """Programs on gradients."""
         self._functions: dict[Any, Compiled] = {}
         self._log = config.logger("compile")
 
@@ -70,12 +59,12 @@ class CompiledLoop:
         return native_update is not None and native_update.run()
 
     def _cached_update(self, updates: _Updates, optimizer: Any, params: Sequence[Any]) -> Update | None:
-        cached = updates.cached
-        if cached and cached[0].fits(optimizer, params):
-            return cached[0]
-        for update in cached[1:]:
-            if update.fits(optimizer, params):
-                updates.cached = [update, *[other for other in cached if other is not update]]
+        last = updates.last
+        if last is not None and last.fits(optimizer, params):
+            return last
+        for update in updates.find(None):
+            if update is not last and update.fits(optimizer, params):
+                updates.use(update)
                 return update
         return None
 
@@ -92,7 +81,7 @@ class CompiledLoop:
                 updates.refused = True
                 self._log.info("%s.step() goes through operations: %s", type(optimizer).__name__, error)
                 return None
-            updates.cached = [update, *updates.cached[: UPDATES - 1]]
+            updates.add(None, update)
             return update
 
     # ---- losses
@@ -104,7 +93,8 @@ class CompiledLoop:
         compiled = self._functions.get(function)
         if compiled is None:
             compiled = self._functions[function] = Compiled(function)
-            compiled._count = _Silent()  # type: ignore[assignment]
+            # NOTE: programs of losses follow the sizes of the model, so a warning does not help.
+            compiled.recompile_count.silence()
         try:
             return compiled(*args, **kwargs)
         except GraphcError as error:
@@ -120,16 +110,6 @@ class CompiledLoop:
             return None
         types = [(t.dtype, t._data.shape) for t in tensors]
         return _Group(self, tensors, types, pointers) if _TYPES.issuperset([dtype for dtype, _ in types]) else None
-
-    def program(self, key: Any, make: Callable[[], _T]) -> _T:
-        program = self._programs.get(key)
-        if program is None:
-            with self._lock:
-                program = self._programs.get(key) or make()
-                if len(self._programs) >= PROGRAM_LIMIT:
-                    self._programs.pop(next(iter(self._programs)))
-                self._programs[key] = program
-        return program
 
 
 def _takes_tangents() -> bool:
@@ -152,7 +132,7 @@ class _Group:
         def make() -> Norm:
             return Norm("total_norm", types, lambda values: norm_of(values, norm_type))
 
-        program = self._loop.program(("norm", float(norm_type), *types), make)
+        program = self._loop.programs.find_or_make(("norm", float(norm_type), *types), make)
         return Tensor._wrap(program.run(self._tensors, self._pointers))
 
     def scale(self, factor: Any) -> None:
@@ -166,7 +146,7 @@ class _Group:
 
     def _change(self, name: str, number: Any, dtype: DType, change: Callable[[Any, Any], Any]) -> None:
         types = self._types
-        program = self._loop.program((name, dtype, *types), lambda: InPlace(name, types, dtype, change))
+        program = self._loop.programs.find_or_make((name, dtype, *types), lambda: InPlace(name, types, dtype, change))
         program.run(self._tensors, self._pointers, number)
 
 

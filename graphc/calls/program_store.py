@@ -45,7 +45,8 @@ class ProgramStore(Generic[P]):
     def __init__(self, forget: Callable[[], None] | None = None, limit: int | None = None):
         """``forget``, a method, is called after programs were dropped; it must drop other references to them.
 
-        ``limit`` is the maximum number of programs (default: GRAPHC_PROGRAMS).
+        ``limit`` is the maximum number of programs, of which the oldest goes (default: GRAPHC_PROGRAMS, of which the
+        least recently used one goes).
         """
         self._programs: dict[Any, tuple[P, ...]] = {}
         self._making: dict[Any, Lock] = {}
@@ -74,7 +75,7 @@ class ProgramStore(Generic[P]):
                     self.add(key, programs[0], alone=True)
                     trim()
             self._making.pop(key, None)
-        if programs[0] is not self.last:
+        if self._limit is None and programs[0] is not self.last:
             self.use(programs[0])
         return programs[0]
 

@@ -27,6 +27,10 @@ class RecompileCount:
         self._has_warned = False
         self._keys: list[Key] = []
 
+    def silence(self) -> None:
+        """Never warn."""
+        self._has_warned = True
+
     def note(self, key: tuple[Any, ...], stacklevel: int) -> None:
         """Count a program for ``key``, the fields of calls.recompile_reasons.Key. ``stacklevel`` locates the call of
         the function, seen from the caller.

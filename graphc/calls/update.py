@@ -54,6 +54,7 @@ class Update:
         writes = {n.operands[0].node.attrs["path"] for n in graph.nodes() if n.op.has(Trait.STATE_WRITE)}
         self._binding = Binding([slots[p] for p in order], [p in writes for p in order])
         self._calls = BoundProgram(program, self._binding, self._account.words)
+        self.nbytes = self._calls.nbytes
 
     def _trace(self, optimizer: Any) -> tuple[Graph, dict[str, Slot]]:
         graph = Graph(f"{type(optimizer).__name__}_update")

@@ -5,7 +5,7 @@ import pytest
 
 import graphc
 from graphc import nn, optim
-from graphc.calls import loop
+from graphc.calls.program_store import ProgramStore
 from graphc.errors import GradientError
 from graphc.nn.utils import clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_
 
@@ -39,13 +39,13 @@ def both(change, **options):
 def runs(monkeypatch):
     """Names of the programs that are run."""
     results = []
-    program = loop.CompiledLoop.program
+    find_or_make = ProgramStore.find_or_make
 
     def counted(self, key, make):
         results.append(key[0])
-        return program(self, key, make)
+        return find_or_make(self, key, make)
 
-    monkeypatch.setattr(loop.CompiledLoop, "program", counted)
+    monkeypatch.setattr(ProgramStore, "find_or_make", counted)
     return results
 
 

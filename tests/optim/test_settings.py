@@ -33,7 +33,7 @@ def _loop(net, optimizer):
 
 def _native(net, optimizer):
     optimizer.native = True
-    return _loop(net, optimizer)[0], lambda: len(optimizer.updates.cached)
+    return _loop(net, optimizer)[0], lambda: len(optimizer.updates)
 
 
 def _compiled_function(net, optimizer):

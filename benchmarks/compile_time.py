@@ -8,20 +8,19 @@ processes, first with an empty cache, then with the cache of the first run.
 from __future__ import annotations
 
 import argparse
-import json
 import logging
 import os
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 import graphc
 from benchmarks.harness import framework as fw
+from benchmarks.harness.process import call_in_child
+from benchmarks.harness.results import format_table
 from benchmarks.workloads import WORKLOADS
 from graphc import nn
 from graphc.base.dtypes import float32
@@ -60,19 +59,15 @@ class _Stages(logging.Handler):
 def measure(name: str) -> dict[str, float]:
     """Return seconds of the first call of a workload in this process, of its stages, and of everything (wall and
     CPU)."""
-    workload = WORKLOADS[name]
-    stages = _Stages()
+    workload, stages = WORKLOADS[name], _Stages()
     logger = logging.getLogger("graphc.compile")
     logger.addHandler(stages)
     logger.setLevel(logging.INFO)
-    model = fw.build_model(graphc, workload)
-    inputs = fw.convert_inputs(graphc, workload)
+    model, inputs = fw.build_model(graphc, workload), fw.convert_inputs(graphc, workload)
     start, cpu = time.perf_counter(), time.process_time()
     if workload.train:
-        step = graphc.compile_step(
-            model.train(), fw.make_loss(graphc, workload), fw.make_optimizer(graphc, workload, model)
-        )
-        step(*inputs)
+        optimizer = fw.make_optimizer(graphc, workload, model)
+        graphc.compile_step(model.train(), fw.make_loss(graphc, workload), optimizer)(*inputs)
     else:
         with graphc.no_grad():
             graphc.compile(model)(*inputs)
@@ -82,9 +77,10 @@ def measure(name: str) -> dict[str, float]:
 def run_apart(name: str, cache: str) -> dict[str, float]:
     """Run ``measure`` in a child process with a cache folder; modules come from compiled bytecode, as for users."""
     environment = os.environ | {"GRAPHC_CACHE": "on", "GRAPHC_CACHE_DIR": cache, "PYTHONDONTWRITEBYTECODE": ""}
-    command = [sys.executable, "-m", "benchmarks.compile_time", "--measure", name]
-    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
-    return json.loads(done.stdout)
+    answer = call_in_child("benchmarks.compile_time:measure", environment, 3600.0, name=name)
+    if "error" in answer:
+        raise RuntimeError(f"{name}: {answer['error']}")
+    return answer
 
 
 def chain(nodes: int) -> Graph:
@@ -128,80 +124,61 @@ def graph_times(nodes: int) -> dict[str, float]:
     return times
 
 
-def stack_time(kind: str, layers: int) -> float:
-    """Return CPU seconds of the first call of ``count`` small layers, each with ReLU: without gradients, as a forward
-    pass whose backward pass is compiled with it, or as a training step with Adam."""
-    graphc.manual_seed(0)
-    net = nn.Sequential(*(m for _ in range(layers) for m in (nn.Linear(8, 8), nn.ReLU())))
-    x = graphc.rand(4, 8)
-    start = time.process_time()
-    if kind == "training step":
-        graphc.compile_step(net, F.mse_loss, graphc.optim.Adam(net.parameters(), lr=0.01))(x, graphc.rand(4, 8))
-    else:
-        with graphc.set_grad_enabled(kind == "gradients"):
-            graphc.compile(net)(x)
-    return time.process_time() - start
+def stack_times(layers: int) -> dict[str, float]:
+    """Return CPU seconds of the first call of small layers, each with ReLU: without gradients, as a forward pass whose
+    backward pass is compiled with it, and as a training step with Adam."""
+    times = {}
+    for kind in STACKS:
+        graphc.manual_seed(0)
+        net = nn.Sequential(*(m for _ in range(layers) for m in (nn.Linear(8, 8), nn.ReLU())))
+        x = graphc.rand(4, 8)
+        start = time.process_time()
+        if kind == "training step":
+            optimizer = graphc.optim.Adam(net.parameters(), lr=0.01)
+            graphc.compile_step(net, F.mse_loss, optimizer)(x, graphc.rand(4, 8))
+        else:
+            with graphc.set_grad_enabled(kind == "gradients"):
+                graphc.compile(net)(x)
+        times[kind] = time.process_time() - start
+    return times
 
 
-def print_layers() -> None:
-    """Print the table of stacked layers, without the disk cache."""
-    os.environ["GRAPHC_CACHE"] = "off"
-    stack_time("training step", 1)  # loads the modules
-    rows = [["layers", *(f"{kind} s" for kind in STACKS)]]
-    rows += [[str(layers), *(f"{stack_time(kind, layers):.2f}" for kind in STACKS)] for layers in LAYERS]
-    _print_table(rows)
+def format_growth(what: str, measure: Callable[[int], Mapping[str, float]], sizes: Sequence[int]) -> str:
+    """Return the table of seconds by size, after a small size that loads the modules."""
+    measure(1 if what == "layers" else 100)
+    results = {size: measure(size) for size in sizes}
+    rows = [[str(size), *(f"{seconds:.2f}" for seconds in times.values())] for size, times in results.items()]
+    return format_table([what, *(f"{name} s" for name in results[sizes[0]])], rows)
 
 
-def print_models(names: Sequence[str]) -> None:
-    """Print the table of models."""
-    rows = [["model", "cold s", "warm s", "cold cpu", "warm cpu", *STAGES, "rest"]]
+def format_models(names: Sequence[str]) -> str:
+    rows = []
     for name in names:
         with tempfile.TemporaryDirectory() as cache:
             cold, warm = run_apart(name, cache), run_apart(name, cache)
         stages = [cold.get(stage, 0.0) for stage in STAGES]
         figures = [cold["wall"], warm["wall"], cold["cpu"], warm["cpu"], *stages, cold["wall"] - sum(stages)]
         rows.append([name, *(f"{figure:.3f}" for figure in figures)])
-    _print_table(rows)
+    return format_table(["model", "cold s", "warm s", "cold cpu", "warm cpu", *STAGES, "rest"], rows)
 
 
-def print_nodes() -> None:
-    """Print the table of graph sizes."""
-    graph_times(100)
-    results = {nodes: graph_times(nodes) for nodes in NODES}
-    names = list(results[NODES[0]])
-    rows = [["nodes", *(f"{name} s" for name in names)]]
-    rows += [[str(nodes), *(f"{times[name]:.2f}" for name in names)] for nodes, times in results.items()]
-    _print_table(rows)
-
-
-def _print_table(rows: list[list[str]]) -> None:
-    head, *body = rows
-    print("\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *body)))
-
-
-def main() -> None:
-    """Run the command."""
+def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.compile_time", description=__doc__)
-    parser.add_argument("models", nargs="*", metavar="MODEL", help=f"models, among {', '.join(WORKLOADS)}")
-    parser.add_argument("--nodes", action="store_true", help="measure only the growth of graph passes")
-    parser.add_argument(
-        "--layers", action="store_true", help="measure only the growth of first calls with a model's layers"
-    )
-    parser.add_argument("--measure", metavar="MODEL", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.measure:
-        print(json.dumps(measure(options.measure)))
-        return
+    add = parser.add_argument
+    add("models", nargs="*", metavar="MODEL", help=f"models, among {', '.join(WORKLOADS)}")
+    add("--nodes", action="store_true", help="measure only the growth of graph passes")
+    add("--layers", action="store_true", help="measure only the growth of first calls with a model's layers")
+    options = parser.parse_args(argv)
+    unknown = set(options.models) - set(WORKLOADS)
+    if unknown:
+        parser.error(f"unknown: {', '.join(sorted(unknown))} (of {', '.join(WORKLOADS)})")
     if options.layers:
-        print_layers()
+        os.environ["GRAPHC_CACHE"] = "off"
+        print(format_growth("layers", stack_times, LAYERS))
         return
     if not options.nodes:
-        unknown = set(options.models) - set(WORKLOADS)
-        if unknown:
-            parser.error(f"unknown: {', '.join(sorted(unknown))} (of {', '.join(WORKLOADS)})")
-        print_models(options.models or DEFAULT)
-        print()
-    print_nodes()
+        print(format_models(options.models or DEFAULT) + "\n")
+    print(format_growth("nodes", graph_times, NODES))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -11,27 +10,13 @@ from typing import Any
 import numpy as np
 
 import graphc
-from benchmarks.harness.sweep import (
-    Call,
-    Result,
-    copy_seconds,
-    fill,
-    find_library,
-    floor_seconds,
-    make_onnx_session,
-    measure,
-    native_call,
-    parse,
-    report,
-    restart_on_one_thread,
-    tell,
-    torch_on_one_thread,
-)
+from benchmarks.harness.results import Result
+from benchmarks.harness.sweep import Sweep, add_floor, fill, limited_torch, native_call
+from benchmarks.harness.timing import Call, no_grad
+from benchmarks.peers.onnx_calls import one_node_call
 from graphc.compiler.freeze import freeze
 from graphc.compiler.stages import Stages
 from graphc.models.model_trace import snapshot
-
-PEERS = ("torch", "onnxruntime")
 
 
 @dataclass(frozen=True)
@@ -55,47 +40,49 @@ class ConvCase:
         """Return a name such as ``resnet 1x64x56 3x3 64``."""
         marks = (("s", self.stride), ("d", self.dilation), ("g", self.groups))
         extra = "".join(f" {mark}{value}" for mark, value in marks if value > 1) + (" t" if self.transposed else "")
-        return (
-            f"{self.title} {self.batch}x{self.channels}x{self.side} {self.kernel}x{self.kernel} {self.filters}{extra}"
-        )
+        size = f"{self.batch}x{self.channels}x{self.side}"
+        return f"{self.title} {size} {self.kernel}x{self.kernel} {self.filters}{extra}"
 
     @property
     def out_side(self) -> int:
-        """Return height and width of the result."""
         reach = self.dilation * (self.kernel - 1)
         if self.transposed:
             return (self.side - 1) * self.stride - 2 * self.padding + reach + 1
         return (self.side + 2 * self.padding - reach - 1) // self.stride + 1
 
     @property
-    def flops(self) -> int:
-        """Return multiplications and additions."""
-        positions = self.side if self.transposed else self.out_side
-        taps = self.kernel**2 * self.channels * self.filters // self.groups
-        return 2 * self.batch * positions**2 * taps
+    def taps(self) -> int:
+        return self.kernel**2 * self.channels * self.filters // self.groups
 
-    @property
-    def nbytes(self) -> int:
-        """Return the bytes of image, weights and result, each once."""
-        weights = self.kernel**2 * self.channels * self.filters // self.groups + self.filters
-        return 4 * (self.batch * (self.channels * self.side**2 + self.filters * self.out_side**2) + weights)
-
-    def module(self, nn: ModuleType) -> Any:
-        """Return the layer of a framework."""
+    def module(self, framework: ModuleType) -> Any:
         options = dict(stride=self.stride, padding=self.padding, dilation=self.dilation, groups=self.groups)
-        kind = nn.ConvTranspose2d if self.transposed else nn.Conv2d
-        return kind(self.channels, self.filters, self.kernel, **options)
+        kind = framework.nn.ConvTranspose2d if self.transposed else framework.nn.Conv2d
+        layer = kind(self.channels, self.filters, self.kernel, **options).eval()
+        layer.load_state_dict({name: framework.tensor(a) for name, a in self.weights().items()})
+        return layer
 
-    def weights(self) -> tuple[np.ndarray, np.ndarray]:
+    def weights(self) -> dict[str, np.ndarray]:
         """Return weight and bias in the layout of both frameworks and ONNX."""
         first, second = (self.channels, self.filters) if self.transposed else (self.filters, self.channels)
-        scale = (self.kernel**2 * self.channels / self.groups) ** -0.5
+        scale = np.float32((self.kernel**2 * self.channels / self.groups) ** -0.5)
         shape = (first, second // self.groups, self.kernel, self.kernel)
-        return fill(shape, 1) * np.float32(scale), fill((self.filters,), 2)
+        return {"weight": fill(shape, 1) * scale, "bias": fill((self.filters,), 2)}
 
     def image(self) -> np.ndarray:
-        """Return a random batch of images."""
         return fill((self.batch, self.channels, self.side, self.side), 3)
+
+    def graphc(self) -> Call:
+        traced = snapshot(self.module(graphc), [graphc.tensor(self.image())])
+        return native_call(Stages(freeze(traced.graph, traced.state())), [self.image()])
+
+    def torch(self) -> Call:
+        torch = limited_torch()
+        return no_grad(torch, self.module(torch), torch.from_numpy(self.image()))
+
+    def onnxruntime(self) -> Call:
+        sizes = {"strides": [self.stride] * 2, "pads": [self.padding] * 4, "dilations": [self.dilation] * 2}
+        op = "ConvTranspose" if self.transposed else "Conv"
+        return one_node_call(op, {**sizes, "group": self.groups}, {"x": self.image()}, self.weights(), 17)
 
 
 _RESNET = [
@@ -115,19 +102,11 @@ _RESNET = [
 _MOBILE = [
     ConvCase("mobile", 1, c, side, c, 3, s, 1, 1, c)
     for c, side, s in ((32, 112, 1), (96, 112, 2), (144, 56, 1), (384, 14, 1), (960, 7, 1))
-] + [
-    ConvCase("mobile", 1, 3, 224, 32, 3, 2, 1),
-    ConvCase("mobile", 1, 144, 56, 24, 1),
-    ConvCase("mobile", 1, 384, 14, 64, 1),
-]
-_UNET = [
-    ConvCase("unet", 1, 1, 128, 32, 3, 1, 1),
-    ConvCase("unet", 1, 32, 128, 32, 3, 1, 1),
-    ConvCase("unet", 1, 64, 64, 64, 3, 1, 1),
+] + [ConvCase("mobile", 1, *sizes) for sizes in ((3, 224, 32, 3, 2, 1), (144, 56, 24, 1), (384, 14, 64, 1))]
+_UNET = [ConvCase("unet", 1, *sizes, 3, 1, 1) for sizes in ((1, 128, 32), (32, 128, 32), (64, 64, 64))]
+_OTHERS = [
     ConvCase("unet", 1, 64, 32, 32, 2, 2, transposed=True),
     ConvCase("gan", 1, 128, 16, 64, 4, 2, 1, transposed=True),
-]
-_OTHERS = [
     ConvCase("dilated", 1, 64, 56, 64, 3, 1, 2, 2),
     ConvCase("dilated", 1, 256, 28, 256, 3, 1, 4, 4),
     ConvCase("grouped", 1, 128, 28, 128, 3, 1, 1, 1, 32),
@@ -138,90 +117,23 @@ _OTHERS = [
     ConvCase("digits", 64, 1, 28, 10, 5),
     ConvCase("digits", 64, 10, 12, 20, 5),
 ]
-CASES = {layer.name: layer for layer in (*_RESNET, *_MOBILE, *_UNET, *_OTHERS)}
 
 
-def own(layer: ConvCase) -> Callable[[], Call]:
-    """Return graphc's contender, as a loaded model."""
-
-    def make() -> Call:
-        module = layer.module(graphc.nn).eval()
-        weight, bias = layer.weights()
-        module.load_state_dict({"weight": graphc.tensor(weight), "bias": graphc.tensor(bias)})
-        traced = snapshot(module, [graphc.tensor(layer.image())])
-        return native_call(Stages(freeze(traced.graph, traced.state())), [layer.image()])
-
-    return make
+def _finish(layer: ConvCase, result: Result) -> None:
+    images = layer.channels * layer.side**2 + layer.filters * layer.out_side**2
+    positions = layer.side if layer.transposed else layer.out_side
+    nbytes = 4 * (layer.batch * images + layer.taps + layer.filters)
+    add_floor(result, nbytes, 2 * layer.batch * positions**2 * layer.taps)
 
 
-def torch_eager(layer: ConvCase) -> Call:
-    """Return torch's contender, in inference mode."""
-    torch = torch_on_one_thread()
-    if torch is None:
-        raise ImportError("torch is not installed")
-    module = layer.module(torch.nn).eval()
-    weight, bias = layer.weights()
-    module.load_state_dict({"weight": torch.from_numpy(weight), "bias": torch.from_numpy(bias)})
-    x = torch.from_numpy(layer.image())
-
-    def call() -> Any:
-        with torch.inference_mode():
-            return module(x)
-
-    return call
-
-
-def onnx_session(layer: ConvCase) -> Call:
-    """Return onnxruntime's contender, on a model of one node."""
-    onnxruntime, onnx = find_library("onnxruntime"), find_library("onnx")
-    if onnxruntime is None or onnx is None:
-        raise ImportError("onnx or onnxruntime is not installed")
-    helper, float32 = onnx.helper, onnx.TensorProto.FLOAT
-    weight, bias = layer.weights()
-    node = helper.make_node(
-        "ConvTranspose" if layer.transposed else "Conv",
-        ["x", "w", "b"],
-        ["y"],
-        strides=[layer.stride] * 2,
-        pads=[layer.padding] * 4,
-        dilations=[layer.dilation] * 2,
-        group=layer.groups,
-    )
-    constants = [onnx.numpy_helper.from_array(a, n) for a, n in ((weight, "w"), (bias, "b"))]
-    x = helper.make_tensor_value_info("x", float32, layer.image().shape)
-    y = helper.make_tensor_value_info("y", float32, None)
-    graph = helper.make_graph([node], "g", [x], [y], constants)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    session = make_onnx_session(onnxruntime, model.SerializeToString())
-    feeds = {"x": layer.image()}
-    return lambda: session.run(None, feeds)
-
-
-def run_case(layer: ConvCase, peers: Sequence[str], rounds: int, seconds: float) -> Result:
-    """Return one layer, measured."""
-    result = Result(layer.name, {"flops": layer.flops, "bytes": layer.nbytes})
-    contenders = {"torch": lambda: torch_eager(layer), "onnxruntime": lambda: onnx_session(layer)}
-    measure(result, {"graphc": own(layer), **{p: contenders[p] for p in peers}}, rounds, seconds)
-    ms = result.ms("graphc")
-    if ms is not None:
-        floor = floor_seconds(layer.nbytes, layer.flops)
-        bound = "memory" if copy_seconds(layer.nbytes) >= floor else "peak"
-        speed = f"{layer.flops / ms / 1e6:.1f}"
-        result.facts |= {"GFLOP/s": speed, "of floor": f"{1e3 * floor / ms:.0%}", "bound": bound}
-    return result
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; return the exit status."""
-    options = parse(argv, __doc__ or "", list(CASES), PEERS)
-    results = []
-    for name in options.cases:
-        tell(name)
-        results.append(run_case(CASES[name], options.peers, options.rounds, options.seconds))
-    report(options, results, ("GFLOP/s", "of floor", "bound"))
-    return 0
-
+SWEEP = Sweep(
+    "benchmarks.conv",
+    __doc__,
+    {layer.name: layer for layer in (*_RESNET, *_MOBILE, *_UNET, *_OTHERS)},
+    ("torch", "onnxruntime"),
+    columns=("GFLOP/s", "of floor", "bound"),
+    finish=_finish,
+)
 
 if __name__ == "__main__":
-    restart_on_one_thread("benchmarks.conv")
-    sys.exit(main())
+    sys.exit(SWEEP.main())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -17,8 +16,10 @@ import numpy as np
 
 import graphc
 from benchmarks.harness import framework as fw
-from benchmarks.harness.process import ROOT
-from benchmarks.workers.cuda_peer import PEERS
+from benchmarks.harness.process import call_in_child
+from benchmarks.harness.results import difference, format_table
+from benchmarks.harness.sweep import pick
+from benchmarks.peers.cuda_calls import PEERS
 from benchmarks.workloads import WORKLOADS
 
 Row = dict[str, Any]
@@ -42,7 +43,7 @@ def measure_all(names: Sequence[str], peers: Sequence[str], device: str, seconds
         if time.monotonic() >= end:
             break
         rows.append(_row(name, peers, device, seconds, end))
-        print(_line(rows[-1], peers), file=sys.stderr, flush=True)
+        print(*_cells(rows[-1], peers), file=sys.stderr, flush=True)
     return rows
 
 
@@ -54,52 +55,29 @@ def _row(name: str, peers: Sequence[str], device: str, seconds: float, end: floa
         return {"workload": name, "peers": results, "apart": _differences(folder, peers)}
 
 
-def _ask(peer: str, name: str, folder: Path, device: str, seconds: float, end: float) -> Row:
-    command = [sys.executable, "-m", "benchmarks.workers.cuda_peer", peer, name, str(folder), "--device", device]
-    limit = max(5.0, end - time.monotonic())
+def _ask(peer: str, workload: str, folder: Path, device: str, seconds: float, end: float) -> Row:
     environment = {**os.environ, "GRAPHC_CACHE": "off", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
-    try:
-        done = subprocess.run(
-            [*command, "--seconds", str(seconds)],
-            capture_output=True,
-            text=True,
-            timeout=limit,
-            cwd=ROOT,
-            env=environment,
-        )
-    except subprocess.TimeoutExpired:
-        return {"error": f"not done after {limit:.0f} s"}
-    try:
-        return json.loads(done.stdout.splitlines()[-1])
-    except (IndexError, ValueError):
-        return {"error": f"ended with status {done.returncode}: {done.stderr.strip()[-400:]}"}
+    order = {"peer": peer, "workload": workload, "folder": str(folder), "device": device, "seconds": seconds}
+    limit = max(5.0, end - time.monotonic())
+    return call_in_child("benchmarks.peers.cuda_calls:measure_workload", environment, limit, **order)
 
 
 def _differences(folder: Path, peers: Sequence[str]) -> dict[str, float]:
     """Return the largest difference of each peer's numbers from the first one's, in units of the largest number."""
     files = {peer: folder / f"{peer}.npy" for peer in peers}
-    numbers = {peer: np.load(path).astype(np.float64) for peer, path in files.items() if path.exists()}
-    if len(numbers) < 2:
+    numbers = {peer: np.load(path) for peer, path in files.items() if path.exists()}
+    if not numbers:
         return {}
     first, *others = numbers
-    scale = float(np.abs(numbers[first]).max(initial=0.0)) or 1.0
-    return {o: _apart(numbers[o], numbers[first]) / scale for o in others}
-
-
-def _apart(a: np.ndarray, b: np.ndarray) -> float:
-    return float(np.abs(a - b).max(initial=0.0)) if a.shape == b.shape else float("inf")
+    return {other: difference([numbers[other]], [numbers[first]]) for other in others}
 
 
 def format_rows(rows: Sequence[Row], peers: Sequence[str]) -> str:
     """Return a table in Markdown: microseconds of a call, and how often faster graphc is than the best other."""
-    lines = [
-        f"| workload | {' | '.join(f'{p} us' for p in peers)} | vs best | apart |",
-        "|---" * (len(peers) + 3) + "|",
-    ]
-    return "\n".join([*lines, *(_line(row, peers) for row in rows)])
+    return format_table(["workload", *(f"{p} us" for p in peers), "vs best", "apart"], [_cells(r, peers) for r in rows])
 
 
-def _line(row: Row, peers: Sequence[str]) -> str:
+def _cells(row: Row, peers: Sequence[str]) -> list[str]:
     cells = []
     for peer in peers:
         result = row["peers"].get(peer, {})
@@ -111,27 +89,25 @@ def _line(row: Row, peers: Sequence[str]) -> str:
     others = [f["us"] for p, f in row["peers"].items() if p != "graphc" and "us" in f]
     ratio = f"{min(others) / own:.2f}" if own and others else ""
     apart = f"{max(row['apart'].values()):.1e}" if row["apart"] else ""
-    return f"| {' | '.join([row['workload'], *cells, ratio, apart])} |"
+    return [row["workload"], *cells, ratio, apart]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure and print; 1 where graphc fails on a workload."""
     parser = argparse.ArgumentParser("python -m benchmarks.cuda", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument(
-        "workloads", nargs="*", metavar="WORKLOAD", help="workloads (default: all, the most informative first)"
-    )
-    parser.add_argument(
-        "--device", default="cuda", help="cuda (default) or cuda:1; cuda-emu for a dry run without meaningful times"
-    )
-    parser.add_argument("--peers", default=",".join(PEERS), help=f"peers (default: {','.join(PEERS)})")
-    parser.add_argument("--seconds", type=float, default=1.0, help="approximate seconds to time each peer (1)")
-    parser.add_argument("--limit", type=float, default=1800.0, help="time limit for everything in seconds (1800)")
-    parser.add_argument("--json", action="store_true")
+    add = parser.add_argument
+    add("workloads", nargs="*", metavar="WORKLOAD", help="workloads (default: all, the most informative first)")
+    devices = "cuda (default) or cuda:1; cuda-emu for a dry run without meaningful times"
+    add("--device", default="cuda", help=devices)
+    add("--peers", type=pick(list(PEERS)), default=list(PEERS), help=f"peers (default: {','.join(PEERS)})")
+    add("--seconds", type=float, default=1.0, help="approximate seconds to time each peer (1)")
+    add("--limit", type=float, default=1800.0, help="time limit for everything in seconds (1800)")
+    add("--json", action="store_true")
     options = parser.parse_args(argv)
-    names, peers = options.workloads or workloads_in_order(), options.peers.split(",")
-    unknown = [n for n in names if n not in WORKLOADS] + [p for p in peers if p not in PEERS]
+    names, peers = options.workloads or workloads_in_order(), options.peers
+    unknown = [n for n in names if n not in WORKLOADS]
     if unknown:
-        parser.error(f"unknown: {', '.join(unknown)}; workloads: {', '.join(WORKLOADS)}; peers: {', '.join(PEERS)}")
+        parser.error(f"unknown: {', '.join(unknown)}; workloads: {', '.join(WORKLOADS)}")
     rows = measure_all(names, peers, options.device, options.seconds, time.monotonic() + options.limit)
     print(json.dumps({"rows": rows}) if options.json else format_rows(rows, peers))
     return int(not rows or any("us" not in r["peers"].get("graphc", {"us": 0}) for r in rows))

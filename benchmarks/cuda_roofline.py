@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, field
 from math import prod
 from typing import Any
 
+from benchmarks.harness.results import format_table
 from benchmarks.workloads import WORKLOADS
 from graphc.base.sizes.size import hint
 from graphc.codegen.schedule.estimate.kernel_facts import kernel_facts
@@ -80,7 +81,6 @@ class Sheet:
     lines: list[Line] = field(default_factory=list)
 
     def total(self, of: str) -> float:
-        """Return the sum of a field over all kernels."""
         return sum(getattr(line, of) for line in self.lines)
 
 
@@ -129,54 +129,38 @@ def multiply_adds(product: Any) -> int:
     return 2 * prod(hint(n) for n in (product.m, product.n, product.k, product.batch, *product.loops))
 
 
+_HEADS = ("workload", "kernels", "products", "launches", "MB", "GFLOP", "bytes us", "operations us", "on paper us")
+
+
 def format_sheets(sheets: Iterable[Sheet], ceilings: Ceilings = H200) -> str:
-    """Return a table in Markdown, a row per workload."""
-    heads = ("workload", "kernels", "products", "launches", "MB", "GFLOP", "bytes us", "operations us")
-    heads += ("on paper us", "one by one us")
-    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    rows = []
     for sheet in sheets:
         launches, nbytes = int(sheet.total("launches")), sheet.total("bytes")
         products = sum(line.kind == "product" for line in sheet.lines)
         paper = sheet.total("seconds") + ceilings.replay
         operations = sum(line.flops / ceilings.rate("f32", line.kind == "product", False) for line in sheet.lines)
-        cells = [sheet.workload, str(len(sheet.lines)), str(products), str(launches), f"{nbytes / 1e6:.1f}"]
-        cells += [f"{sheet.total('flops') / 1e9:.2f}", f"{1e6 * nbytes / ceilings.copy:.1f}", f"{1e6 * operations:.1f}"]
-        cells += [f"{1e6 * paper:.1f}", f"{1e6 * max(paper, launches * ceilings.launch):.1f}"]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+        times = nbytes / ceilings.copy, operations, paper, max(paper, launches * ceilings.launch)
+        counts = [sheet.workload, str(len(sheet.lines)), str(products), str(launches), f"{nbytes / 1e6:.1f}"]
+        rows.append([*counts, f"{sheet.total('flops') / 1e9:.2f}", *(f"{1e6 * seconds:.1f}" for seconds in times)])
+    return format_table([*_HEADS, "one by one us"], rows)
 
 
 def format_kernels(sheet: Sheet, most: int) -> str:
-    """Return a table in Markdown of the kernels of one workload."""
-    total = sheet.total("seconds") or 1.0
-    lines = [
-        f"{sheet.workload}:",
-        "",
-        "| kernel | kind | launches | us | share | MB | MFLOP | of |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
+    total, rows = sheet.total("seconds") or 1.0, []
     for line in sheet.lines[:most]:
         cells = [line.kernel, line.kind, str(line.launches), f"{1e6 * line.seconds:.1f}", f"{line.seconds / total:.0%}"]
-        cells += [f"{line.bytes / 1e6:.2f}", f"{line.flops / 1e6:.1f}", line.origin]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+        rows.append([*cells, f"{line.bytes / 1e6:.2f}", f"{line.flops / 1e6:.1f}", line.origin])
+    columns = ["kernel", "kind", "launches", "us", "share", "MB", "MFLOP", "of"]
+    return f"{sheet.workload}:\n\n{format_table(columns, rows)}"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; return the exit status."""
-    parser = argparse.ArgumentParser(
-        "python -m benchmarks.cuda_roofline", description=(__doc__ or "").partition("\n")[0]
-    )
-    parser.add_argument(
-        "cases", nargs="*", default=list(WORKLOADS), metavar="WORKLOAD", help="workloads (default: all)"
-    )
-    parser.add_argument(
-        "--tf32", action="store_true", help="assume tensor cores for products of f32, with rounded operands"
-    )
-    parser.add_argument(
-        "--kernels", type=int, default=0, metavar="N", help="list the N longest kernels of each workload"
-    )
-    parser.add_argument("--json", action="store_true", help="print all kernels as JSON")
+    parser = argparse.ArgumentParser("python -m benchmarks.cuda_roofline", description=(__doc__ or "").split("\n")[0])
+    add = parser.add_argument
+    add("cases", nargs="*", default=list(WORKLOADS), metavar="WORKLOAD", help="workloads (default: all)")
+    add("--tf32", action="store_true", help="assume tensor cores for products of f32, with rounded operands")
+    add("--kernels", type=int, default=0, metavar="N", help="list the N longest kernels of each workload")
+    add("--json", action="store_true", help="print all kernels as JSON")
     options = parser.parse_args(argv)
     unknown = [name for name in options.cases if name not in WORKLOADS]
     if unknown:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import io
-import json
 import logging
-import statistics
 import sys
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -19,23 +18,13 @@ import numpy as np
 
 import graphc
 from benchmarks.harness.framework import read_weights
-from benchmarks.harness.sweep import (
-    Call,
-    Result,
-    fill,
-    find_library,
-    make_onnx_session,
-    make_openvino_request,
-    make_parser,
-    measure,
-    parse_with,
-    restart_on_one_thread,
-    tell,
-    torch_on_one_thread,
-)
-from benchmarks.harness.table import format_ms
+from benchmarks.harness.process import pin
+from benchmarks.harness.results import Result, cell, format_ms, format_problems, format_table
+from benchmarks.harness.sweep import fill, limited_torch, make_parser, pick, print_json, restart, tell
+from benchmarks.harness.timing import Call, Makers, measure, no_grad
 from benchmarks.machine import make_read
 from benchmarks.models.decoders import SHAPES, Shape, build_decoder, without_states
+from benchmarks.peers.onnx_calls import Run, onnx_run
 from graphc.passes.precision import PRECISIONS
 
 PEERS = ("torch", "onnxruntime", "openvino")
@@ -65,12 +54,10 @@ class Setting:
 
     @cached_property
     def inputs(self) -> list[np.ndarray]:
-        """Return a token and its position."""
         return [np.array([self.shape.vocabulary // 2]), np.array([self.position])]
 
     @cached_property
     def state(self) -> dict[str, np.ndarray]:
-        """Return weights and caches by path."""
         graphc.manual_seed(0)
         state = read_weights(build_decoder(graphc.nn, self.shape))
         caches = {name: fill(a.shape, seed) for seed, (name, a) in enumerate(state.items()) if name.endswith(CACHES)}
@@ -94,31 +81,13 @@ class Setting:
             compiled = graphc.compile(self.model.up_to, precision=narrow, freeze=self.frozen, dims=dims)
             inputs[1] = self.position
 
-        def call() -> Any:
-            with graphc.no_grad():
-                return compiled(*inputs)
-
-        return call
+        return no_grad(graphc, compiled, *inputs)
 
     def torch_model(self) -> tuple[ModuleType, Any]:
-        """Return torch, and its model."""
-        torch = torch_on_one_thread()
-        if torch is None:
-            raise ImportError("torch is not installed")
+        torch = limited_torch()
         model = build_decoder(torch.nn, self.shape)
         model.load_state_dict({name: torch.from_numpy(a.copy()) for name, a in self.state.items()})
         return torch, model
-
-    def torch_eager(self) -> Call:
-        """Return torch's contender, in inference mode."""
-        torch, model = self.torch_model()
-        inputs = [torch.from_numpy(a) for a in self.inputs]
-
-        def call() -> Any:
-            with torch.inference_mode():
-                return model(*inputs)
-
-        return call
 
     def caches(self) -> list[np.ndarray]:
         """Return keys and values of each layer, for a caller to keep."""
@@ -128,7 +97,7 @@ class Setting:
     def onnx(self) -> bytes:
         """Return the model without states, as torch exports it."""
         torch, model = self.torch_model()
-        arguments = (*(torch.from_numpy(a) for a in self.inputs), [torch.from_numpy(a) for a in self.caches()])
+        arguments = *map(torch.from_numpy, self.inputs), list(map(torch.from_numpy, self.caches()))
         file = io.BytesIO()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -136,7 +105,7 @@ class Setting:
         program.save(file)
         return file.getvalue()
 
-    def keep(self, run: Callable[[Sequence[np.ndarray]], Sequence[np.ndarray]]) -> Call:
+    def keep(self, run: Run) -> Call:
         """Return a call of a model without states that copies the returned caches back."""
         caches = self.caches()
         arrays = [*self.inputs, *caches]
@@ -149,44 +118,24 @@ class Setting:
 
         return call
 
-    def onnx_session(self, model: bytes = b"") -> Call:
-        """Return onnxruntime's contender, with the caches in numpy's arrays."""
-        onnxruntime = find_library("onnxruntime")
-        if onnxruntime is None:
-            raise ImportError("onnxruntime is not installed")
-        session = make_onnx_session(onnxruntime, model or self.onnx)
-        names = [value.name for value in session.get_inputs()]
-        return self.keep(lambda arrays: session.run(None, dict(zip(names, arrays, strict=True))))
-
-    def openvino_request(self) -> Call:
-        """Return openvino's contender, in float32, with inputs and outputs shared with numpy."""
-        return self._openvino(self.onnx)
-
-    def _openvino(self, model: bytes, precision: str = "f32") -> Call:
-        openvino = find_library("openvino")
-        if openvino is None:
-            raise ImportError("openvino is not installed")
-        request = make_openvino_request(openvino, model, precision)
-        return self.keep(lambda arrays: list(request.infer(arrays, share_inputs=True, share_outputs=True).values()))
-
     def narrow(self, bits: int) -> bytes:
         """Return the model without states, its matrices stored in so few bits, in groups of 32 with a scale each."""
-        onnx, quantizers = (find_library(n) for n in ("onnx", "onnxruntime.quantization.matmul_nbits_quantizer"))
-        if onnx is None or quantizers is None:
-            raise ImportError("onnx and onnxruntime are not installed")
+        quantizers = import_module("onnxruntime.quantization.matmul_nbits_quantizer")
         logging.getLogger(quantizers.__name__).setLevel(logging.WARNING)
-        model = onnx.load_model_from_string(self.onnx)
+        model = import_module("onnx").load_model_from_string(self.onnx)
         quantizer = quantizers.MatMulNBitsQuantizer(model, bits, 32, is_symmetric=True, accuracy_level=4)
         quantizer.process()
         return quantizer.model.model.SerializeToString()
 
-    def narrow_peer(self, name: str) -> Call:
-        """Return a peer with narrow weights; those of 8 and 4 bits may round activation rows to 8 bits."""
-        peer, _, precision = name.partition("-")
-        if precision == "bf16":
-            return self._openvino(self.onnx, "bf16")
-        model = self.narrow(int(precision.removeprefix("int")))
-        return self._openvino(model) if peer == "openvino" else self.onnx_session(model)
+    def peer(self, name: str) -> Call:
+        """Return a peer, perhaps with narrow weights; with those of 8 and 4 bits, activations may be rounded to 8."""
+        library, _, precision = name.partition("-")
+        if library == "torch":
+            torch, model = self.torch_model()
+            return no_grad(torch, model, *map(torch.from_numpy, self.inputs))
+        import_module(library)  # before the export, which takes long
+        model = self.narrow(int(precision[3:])) if precision.startswith("int") else self.onnx
+        return self.keep(onnx_run(library, model, precision="bf16" if precision == "bf16" else "f32"))
 
     def read_bytes(self, precision: str) -> int:
         """Return the bytes that a token needs: matrices, and the used part of the caches. A table of tokens that also
@@ -196,88 +145,71 @@ class Setting:
         table = 0 if shape.gated else shape.vocabulary * shape.width
         return int((shape.weights - table) * bits + table * max(8, int(bits))) // 8 + 4 * shape.used(self.position)
 
+    def makers(self, precisions: Sequence[str], peers: Sequence[str]) -> Makers:
+        """Return all contenders, f32 first, as the reference of the errors. Beside each precision a contender reads the
+        bytes that it needs."""
+        own = list(dict.fromkeys((WHOLE, *precisions)))
+        makers: dict[str, Callable[[], Call]] = {p: partial(self.own, p) for p in own}
+        makers |= {READ + p: (lambda p=p: make_read(self.read_bytes(p))) for p in own}
+        return makers | {p: partial(self.peer, p) for p in peers}
+
 
 def run_setting(
     setting: Setting, precisions: Sequence[str], peers: Sequence[str], rounds: int, seconds: float
 ) -> Result:
-    """Measure all contenders in turns, f32 first, as the reference of the errors. Beside each precision a contender
-    reads the bytes that it needs."""
-    contenders = {
-        "torch": setting.torch_eager,
-        "onnxruntime": setting.onnx_session,
-        "openvino": setting.openvino_request,
-    }
-    narrow: dict[str, Callable[[], Call]] = {p: (lambda p=p: setting.narrow_peer(p)) for p in NARROW_PEERS}
-    own = {p: (lambda p=p: setting.own(p)) for p in dict.fromkeys((WHOLE, *precisions))}
-    reads = {READ + p: (lambda p=p: make_read(setting.read_bytes(p))) for p in own}
-    makers = {**own, **reads, **{p: {**contenders, **narrow}[p] for p in peers}}
-    result = measure(Result("decode", {}), makers, rounds, seconds)
-    result.errors = {name: error for name, error in result.errors.items() if name not in reads}
+    result = measure(Result("decode"), setting.makers(precisions, peers), rounds, seconds)
+    result.errors = {name: error for name, error in result.errors.items() if not name.startswith(READ)}
     return result
 
 
-def ratio(result: Result, name: str, over: str = WHOLE) -> float:
-    """Return median over the rounds of one contender's time over another's in the same round."""
-    pairs = zip(result.rounds_ms[over], result.rounds_ms[name], strict=True)
-    return statistics.median(full / own for full, own in pairs)
-
-
-def format_table(result: Result) -> str:
+def format_contenders(result: Result) -> str:
     """Return a row for each contender, and why one has none."""
-    lines = [
-        "| weights, or peer | ms | times as fast as f32 | of reading's speed | error |",
-        "|---|---|---|---|---|",
-    ]
+    rows = []
     for name in result.rounds_ms:
-        if name.startswith(READ):
-            continue
-        share = f"{ratio(result, name, READ + name):.2f}" if READ + name in result.rounds_ms else "-"
-        cells = [name, format_ms(result.ms(name) or 0.0), f"{ratio(result, name):.2f}", share]
-        lines.append(f"| {' | '.join([*cells, f'{result.errors.get(name, 0.0):.1e}'])} |")
-    return "\n".join([*lines, *(f"{name}: {problem}" for name, problem in result.problems.items())])
+        if not name.startswith(READ):
+            cells = [cell(result.over(WHOLE, name), ".2f"), cell(result.over(READ + name, name), ".2f")]
+            rows.append([name, format_ms(result.ms(name) or 0.0), *cells, f"{result.errors.get(name, 0.0):.1e}"])
+    columns = ["weights, or peer", "ms", "times as fast as f32", "of reading's speed", "error"]
+    return "\n".join([format_table(columns, rows), *format_problems([result])])
 
 
-def report(options: argparse.Namespace, result: Result, facts: Mapping[str, int]) -> None:
-    """Print the result as JSON or as a table."""
-    if options.json:
-        ms = {name: result.ms(name) for name in result.rounds_ms}
-        print(json.dumps({**facts, **vars(result), "ms": ms}, indent=1))
-        return
-    print(
-        f"One core, milliseconds per token at position {options.position}, medians of {options.rounds} rounds; error: "
-        "the largest difference over the largest magnitude. A contender 'read' only reads the bytes of a precision.\n"
-    )
-    print(format_table(result))
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; return the exit status."""
-    parser = make_parser(__doc__ or "", PEERS)
-    parser.add_argument("--model", choices=SHAPES, default="gated", help="shape of the decoder (default: gated)")
-    parser.add_argument(
-        "--precision",
-        nargs="+",
-        choices=(WHOLE, *PRECISIONS),
-        default=list(PRECISIONS),
-        help="precisions of the weights (default: all)",
-    )
-    parser.add_argument("--named", action="store_true", help="make the position a named dimension for graphc")
-    parser.add_argument("--freeze", action="store_true", help="compile the weights into graphc's programs as constants")
-    parser.add_argument("--position", type=int, default=300, metavar="N")
-    parser.add_argument("--places", type=int, metavar="N", help="capacity of the caches in tokens")
-    options = parse_with(parser, argv, (*PEERS, *NARROW_PEERS))
+def parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    """Parse the command line; ``setting`` is what it describes."""
+    parser = make_parser("benchmarks.decode", __doc__)
+    add = parser.add_argument
+    add("--peers", type=pick((*PEERS, *NARROW_PEERS)), default=list(PEERS), metavar=",".join((*PEERS, *NARROW_PEERS)))
+    add("--model", choices=SHAPES, default="gated", help="shape of the decoder (default: gated)")
+    precisions = "precisions of the weights (default: all)"
+    add("--precision", nargs="+", choices=(WHOLE, *PRECISIONS), default=list(PRECISIONS), help=precisions)
+    add("--named", action="store_true", help="make the position a named dimension for graphc")
+    add("--freeze", action="store_true", help="compile the weights into graphc's programs as constants")
+    add("--position", type=int, default=300, metavar="N")
+    add("--places", type=int, metavar="N", help="capacity of the caches in tokens")
+    options = parser.parse_args(argv)
     shape = SHAPES[options.model]
     if options.places is not None:
         shape = replace(shape, places=options.places)
     if options.position not in range(shape.places):
         parser.error(f"--position {options.position} is outside of the {shape.places} positions")
+    options.setting = Setting(shape, options.position, options.named, options.freeze)
+    return options
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    options = parse(argv)
+    pin(1)
     tell("decode")
-    setting = Setting(shape, options.position, options.named, options.freeze)
-    result = run_setting(setting, options.precision, options.peers, options.rounds, options.seconds)
-    report(options, result, {**vars(shape), "position": options.position})
+    result = run_setting(options.setting, options.precision, options.peers, options.rounds, options.seconds)
+    if options.json:
+        print_json([result], **vars(options.setting.shape), position=options.position)
+        return 0
+    print(
+        f"One core, milliseconds per token at position {options.position}, medians of {options.rounds} rounds; error: "
+        f"the largest difference over the largest magnitude.\n\n{format_contenders(result)}"
+    )
     return 0
 
 
 if __name__ == "__main__":
-    restart_on_one_thread("benchmarks.decode")
+    restart("benchmarks.decode")
     sys.exit(main())

@@ -1,25 +1,33 @@
-"""Public models through ``torch.compile(backend="graphc")``: ``python -m benchmarks.hub [--only TEXT]``."""
+"""Public models through ``torch.compile(backend="graphc")``: ``python -m benchmarks.hub [--only TEXT]``.
+
+Each model runs in a process of its own, with its own empty caches: one that crashes or takes too long loses its row
+only.
+"""
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import math
-import os
-import signal
 import statistics
-import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness.process import ROOT, make_environment
-from benchmarks.harness.sweep import OWN, Result, find_library, make_parser, parse_with, restart_on_one_thread
+from benchmarks.harness.process import call_in_child, make_environment, pin
+from benchmarks.harness.results import OWN, Result, arrays_of, cell, difference, format_problems, format_table
+from benchmarks.harness.sweep import limited_torch, make_parser, print_json, restart
+from benchmarks.harness.timing import Call, Makers, find_library, measure
 from graphc.base.installation import group_command
 
+torch: Any = find_library("torch")
+hub_models: Any = find_library("benchmarks.models.hub")
+"""None where torch is not installed."""
 COLLECTIONS = ("torchvision", "timm", "transformers")
 EAGER, INDUCTOR = "eager", "inductor"
 PEERS = (EAGER, INDUCTOR)
@@ -48,54 +56,206 @@ def torch_share(result: Result) -> float:
     return max(result.facts.get("torch_share", 0.0), nodes.get("torch", 0) / total if total else 0.0)
 
 
-def speed(result: Result, peer: str) -> float | None:
-    """Return median over the rounds of a peer's time over graphc's: above 1 graphc is faster."""
-    own, theirs = result.rounds_ms.get(OWN), result.rounds_ms.get(peer)
-    if not own or not theirs:
-        return None
-    return statistics.median(t / o for t, o in zip(theirs, own, strict=True))
-
-
 def first_ratio(result: Result) -> float | None:
     """Return the ratio of graphc's first call to Inductor's."""
     first = result.facts.get("first_s", {})
     return first[OWN] / first[INDUCTOR] if OWN in first and INDUCTOR in first else None
 
 
-# ---- running
+# ---- one model, in its own process
+
+_WITHOUT_WORK = {
+    *("alias", "as_strided", "contiguous", "detach", "empty", "empty_strided", "expand"),
+    *("lift_fresh", "numpy_T", "permute", "reshape", "resolve_conj", "resolve_neg", "select"),
+    *("slice", "t", "to", "transpose", "unsqueeze", "view"),
+}
+"""Operators that look at memory in another way, or take some."""
 
 
-def run_model(key: str, options: argparse.Namespace) -> Result:
-    """Return one model in a process of its own, with its own empty caches: one that crashes or takes too long loses its
-    row only."""
-    with tempfile.TemporaryDirectory(prefix="graphc-hub-") as folder:
-        environment = make_environment(1, Path(folder)) | {"HF_HUB_OFFLINE": "1"}
-        command = [sys.executable, "-m", options.row, key, ",".join(options.peers)]
-        command += [str(options.rounds), str(options.seconds), options.weights]
-        with (Path(folder) / "log").open("w+b") as log:
-            process = subprocess.Popen(
-                *(command,), stdout=subprocess.PIPE, stderr=log, cwd=ROOT, env=environment, start_new_session=True
-            )
-            try:
-                answer, _ = process.communicate(timeout=options.limit)
-            except subprocess.TimeoutExpired:
-                answer, problem = b"", f"no answer within {options.limit:g} s"
-            else:
-                problem = "" if process.returncode == 0 else _describe_end(process.returncode)
-            finally:
-                # Its compilers end with it.
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-            if problem:
-                log.seek(max(0, log.tell() - 2000))
-                print(log.read().decode(errors="replace"), file=sys.stderr)
-    return Result(key, {}, problems={OWN: problem}) if problem else Result(**json.loads(answer))
+class Counted:
+    """A backend that counts the graphs which Dynamo gives it and their nodes."""
+
+    def __init__(self, backend: str, options: Mapping[str, str]):
+        self._backend = torch._dynamo.lookup_backend(backend)
+        self._options = {"options": dict(options)} if options else {}
+        self.graphs = self.nodes = 0
+
+    def __call__(self, module: Any, examples: Any, **named: Any) -> Any:
+        """Call the backend and count its work."""
+        self.graphs += 1
+        self.nodes += sum(node.op.startswith("call_") for node in module.graph.nodes)
+        return self._backend(module, examples, **named, **self._options)
 
 
-def _describe_end(status: int) -> str:
-    died = f"died of {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
-    return f"the process {died}"
+class Contenders:
+    """The ways to call a model with one set of arguments."""
+
+    def __init__(self, key: str, weights: str):
+        """Load the model; ``weights`` is the option of graphc's backend."""
+        self.weights = weights
+        self.module, self.args, self.kwargs = hub_models.MODELS[key].build()
+        self.result = Result(key, {"first_s": {}, "weights": weights})
+
+    def eager(self) -> Call:
+        """Return PyTorch's contender, without a compiler."""
+        return lambda: self.module(*self.args, **self.kwargs)
+
+    def compiled(self, name: str) -> Call:
+        """Return a backend of ``torch.compile``, called once, which is timed; its own preparations are not."""
+        torch.compile(lambda x: x + 1, backend=name)(torch.ones(2))
+        backend = Counted(name, {"weights": self.weights} if name == OWN else {})
+        function = torch.compile(self.module, backend=backend, dynamic=False)
+        start = time.perf_counter()
+        function(*self.args, **self.kwargs)
+        facts = self.result.facts
+        facts["first_s"][name] = time.perf_counter() - start
+        if name == OWN:
+            count, share = on_torch(lambda: function(*self.args, **self.kwargs))
+            facts |= {"graphs": backend.graphs, "nodes": {OWN: backend.nodes, "torch": count}, "torch_share": share}
+        return lambda: function(*self.args, **self.kwargs)
+
+    def makers(self, peers: Sequence[str]) -> Makers:
+        """Return functions that build each contender, by name; graphc follows eager, the reference."""
+        compiled = {name: partial(self.compiled, name) for name in (OWN, INDUCTOR) if name == OWN or name in peers}
+        return {EAGER: self.eager, **compiled}
+
+    def compare_double(self) -> None:
+        """Compare graphc and eager with eager in f64, where both differ in f32."""
+        facts = self.result.facts
+        own, plain = arrays_of(self._call(OWN)), arrays_of(self._call(EAGER))
+        self.module.double()
+        args, kwargs = double((self.args, self.kwargs))
+        exact = arrays_of(self.module(*args, **kwargs))
+        facts |= {"f64_error": difference(own, exact), "f64_error_eager": difference(plain, exact)}
+
+    def _call(self, name: str) -> Any:
+        if name == EAGER:
+            return self.eager()()
+        return torch.compile(self.module, backend=name, dynamic=False)(*self.args, **self.kwargs)
+
+
+def on_torch(call: Call) -> tuple[int, float]:
+    """Return how many PyTorch operators compute something in a call, and their share of its time. A profiler watches
+    the call, so that operators outside of Dynamo's graphs count like those that a backend hands back."""
+    call()
+    with torch.autograd.profiler.profile() as watched:
+        start = time.perf_counter()
+        call()
+        seconds = time.perf_counter() - start
+    return part_of(watched.function_events, seconds)
+
+
+def part_of(events: Iterable[Any], seconds: float) -> tuple[int, float]:
+    """Return how many of a profiler's events are operators that compute something, without nested ones, and their share
+    of ``seconds``."""
+    work = [e for e in events if _is_work(e.name) and not _is_part(e)]
+    return len(work), min(1.0, 1e-6 * sum(e.cpu_time_total for e in work) / seconds)
+
+
+def _is_work(name: str) -> bool:
+    return name.startswith("aten::") and name.removeprefix("aten::") not in _WITHOUT_WORK
+
+
+def _is_part(event: Any) -> bool:
+    """Return whether an event belongs to a counted operator."""
+    parent = event.cpu_parent
+    while parent is not None and not _is_work(parent.name):
+        parent = parent.cpu_parent
+    return parent is not None
+
+
+def double(values: Any) -> Any:
+    """Return nested arguments with every floating-point tensor in f64."""
+
+    def convert(value: Any) -> Any:
+        return value.double() if isinstance(value, torch.Tensor) and value.is_floating_point() else value
+
+    return torch.utils._pytree.tree_map(convert, values)
+
+
+def measure_model(key: str, peers: Sequence[str], rounds: int, seconds: float, weights: str = "live") -> dict[str, Any]:
+    limited_torch()
+    contenders = Contenders(key, weights)
+    result = contenders.result
+    with torch.no_grad():
+        measure(result, contenders.makers(peers), rounds, seconds)
+        if result.errors.get(OWN, 0.0) > TOLERANCE:
+            contenders.compare_double()
+    return vars(result)
+
+
+# ---- all models
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command that measures models, each by a function in a process of its own, and prints a table of them."""
+
+    module: str
+    doc: str | None
+    models: str
+    """Name of the models' dictionary in ``benchmarks.models.hub``."""
+    function: str
+    """``package.module:function`` that measures one."""
+    agrees: Callable[[Result], bool]
+    format_rows: Callable[[Sequence[Result]], str]
+    timed: bool = True
+    """Whether there are times of calls, and options for them."""
+    exempt: Callable[[Result], bool] = lambda result: False
+    """Says of a model that its failure is not graphc's."""
+
+    def parse(self, argv: Sequence[str] | None, models: Mapping[str, Any]) -> argparse.Namespace:
+        """Parse the options; ``keys`` are the selected models."""
+        parser = make_parser(self.module, self.doc, PEERS)
+        add = parser.add_argument
+        add("--weights", choices=("live", "frozen"), default="live", help="weights option of the backend")
+        add("--agreement", action="store_true", help="check agreement and graphc's first call, without other times")
+        add("--only", default="", metavar="TEXT", help="measure only models whose name contains this")
+        add("--collection", choices=COLLECTIONS, help="measure only models of this collection")
+        add("--limit", type=float, default=900, metavar="SECONDS", help="time limit for one model in seconds")
+        kept = "file of JSON lines, one per model: keep its rows from runs with the same options, add missing ones"
+        add("--results", type=Path, metavar="FILE", help=kept)
+        options = parser.parse_args(argv)
+        if options.agreement or not self.timed:
+            options.peers, options.rounds = [EAGER], 0
+        options.keys = [k for k in models if options.collection in (None, k.partition("/")[0]) and options.only in k]
+        if not options.keys:
+            parser.error("nothing to measure")
+        return options
+
+    def run_all(self, options: argparse.Namespace) -> list[Result]:
+        """Return the rows of the models: those in the file of results, and new measurements, which are added to it."""
+        rows = read_results(options.results)
+        for key in progress([key for key in options.keys if key not in rows]):
+            rows[key] = self.run_model(key, options)
+            if options.results is not None:
+                with options.results.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(vars(rows[key])) + "\n")
+        return [rows[key] for key in options.keys]
+
+    def run_model(self, key: str, options: argparse.Namespace) -> Result:
+        """Return one model's row."""
+        with tempfile.TemporaryDirectory(prefix="graphc-hub-") as folder:
+            environment = make_environment(1, Path(folder)) | {"HF_HUB_OFFLINE": "1"}
+            arguments = {name: getattr(options, name) for name in ("peers", "rounds", "seconds", "weights")}
+            answer = call_in_child(self.function, environment, options.limit, key=key, **arguments)
+        return Result(key, problems={OWN: answer["error"]}) if "error" in answer else Result(**answer)
+
+    def main(self, argv: Sequence[str] | None = None) -> int:
+        """Run the models; the status is 1 where one does not agree."""
+        if argv is None:
+            restart(self.module)
+        if hub_models is None:
+            print(f"torch is not installed: {group_command('hub')}", file=sys.stderr)
+            return 2
+        options = self.parse(argv, getattr(hub_models, self.models))
+        pin(1)
+        results = self.run_all(options)
+        if options.json:
+            print_json(results, agree=[r.name for r in results if self.agrees(r)])
+        else:
+            print(self.format_rows(results))
+        return 0 if all(self.agrees(r) or self.exempt(r) for r in results) else 1
 
 
 def read_results(path: Path | None) -> dict[str, Result]:
@@ -104,17 +264,6 @@ def read_results(path: Path | None) -> dict[str, Result]:
         return {}
     rows = [Result(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
     return {row.name: row for row in rows}
-
-
-def run_all(keys: Sequence[str], options: argparse.Namespace) -> list[Result]:
-    """Return the rows of the models: those in the file of results, and new measurements, which are added to it."""
-    previous = read_results(options.results)
-    for key in progress([key for key in keys if key not in previous]):
-        previous[key] = run_model(key, options)
-        if options.results is not None:
-            with options.results.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(vars(previous[key])) + "\n")
-    return [previous[key] for key in keys]
 
 
 def progress(keys: Sequence[str]) -> Iterable[str]:
@@ -130,18 +279,11 @@ FIRST = ("first s", "inductor", "ratio")
 
 
 def format_rows(results: Sequence[Result]) -> str:
-    """Return the table, a summary, and the failures."""
-    lines = table([*COLUMNS, *FIRST], map(format_row, results))
-    return "\n".join([*lines, "", *summary(results), *problems(results)])
-
-
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Return the lines of a table."""
-    return ["| " + " | ".join(cells) + " |" for cells in (columns, ["---"] * len(columns), *rows)]
+    lines = format_table([*COLUMNS, *FIRST], map(format_row, results))
+    return "\n".join([lines, "", *summary(results), *format_problems(results)])
 
 
 def format_row(result: Result) -> list[str]:
-    """Return the cells of a model."""
     facts = result.facts
     nodes, first = facts.get("nodes", {}), facts.get("first_s", {})
     error = result.errors.get(OWN)
@@ -153,15 +295,10 @@ def format_row(result: Result) -> list[str]:
         *(cell(nodes.get(where), "d") for where in (OWN, "torch")),
         cell(torch_share(result) if nodes else None, ".1%"),
         *(cell(result.ms(name), ".3g") for name in (OWN, *PEERS)),
-        *(cell(speed(result, peer), ".2f") for peer in PEERS),
+        *(cell(result.over(peer), ".2f") for peer in PEERS),
         *(cell(first.get(name), ".2f") for name in (OWN, INDUCTOR)),
         cell(first_ratio(result), ".2f"),
     ]
-
-
-def cell(value: Any, form: str) -> str:
-    """Return a value in this form, or a dash for none."""
-    return "-" if value is None else format(value, form)
 
 
 def summary(results: Sequence[Result]) -> list[str]:
@@ -181,7 +318,7 @@ def ratios(results: Sequence[Result]) -> list[str]:
     """Return each peer's geometric mean, and before whom it is."""
     lines = []
     for peer in PEERS:
-        by_name = {r.name: ratio for r in results if (ratio := speed(r, peer)) is not None}
+        by_name = {r.name: ratio for r in results if (ratio := r.over(peer)) is not None}
         if by_name:
             behind = [name for name, ratio in by_name.items() if ratio < 1]
             lines.append(
@@ -191,82 +328,7 @@ def ratios(results: Sequence[Result]) -> list[str]:
     return lines
 
 
-def problems(results: Sequence[Result]) -> list[str]:
-    """Return the kinds of failures, each with its models."""
-    models: dict[tuple[str, str], list[str]] = {}
-    for r in results:
-        for name, problem in r.problems.items():
-            models.setdefault((name, problem), []).append(r.name)
-    return [f"{name}: {problem}: {', '.join(where)}" for (name, problem), where in sorted(models.items())]
-
-
-# ---- command line
-
-
-def parse(
-    argv: Sequence[str] | None,
-    models: Mapping[str, Any],
-    doc: str | None = __doc__,
-    row: str = "benchmarks.workers.hub_row",
-) -> argparse.Namespace:
-    """Parse the options, with the keys of the selected models and the module that measures one of them."""
-    parser = make_parser(doc or "", PEERS)
-    parser.set_defaults(row=row)
-    parser.add_argument("--weights", choices=("live", "frozen"), default="live", help="weights option of the backend")
-    parser.add_argument(
-        "--agreement", action="store_true", help="check agreement and graphc's first call, without other times"
-    )
-    add_selection(parser)
-    options = parse_with(parser, argv, PEERS)
-    if options.agreement:
-        options.peers, options.rounds = [EAGER], 0
-    options.keys = selected(parser, options, models)
-    return options
-
-
-def add_selection(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say which models, for how long, and where their rows are kept."""
-    parser.add_argument("--only", default="", metavar="TEXT", help="measure only models whose name contains this")
-    parser.add_argument("--collection", choices=COLLECTIONS, help="measure only models of this collection")
-    parser.add_argument(
-        "--limit", type=float, default=900, metavar="SECONDS", help="time limit for one model in seconds"
-    )
-    parser.add_argument(
-        "--results",
-        type=Path,
-        metavar="FILE",
-        help="file of JSON lines, one per model: keep its rows from runs with the same options, add missing ones",
-    )
-
-
-def selected(parser: argparse.ArgumentParser, options: argparse.Namespace, models: Iterable[str]) -> list[str]:
-    """Return the keys of the models that the options select; end the command with an error where there are none."""
-    keys = [k for k in models if options.collection in (None, k.partition("/")[0]) and options.only in k]
-    if not keys:
-        parser.error("nothing to measure")
-    return keys
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the models; the status is 1 where one does not agree."""
-    restart_on_one_thread("benchmarks.hub")
-    hub_models = find_library("benchmarks.models.hub")
-    if hub_models is None:
-        print(f"torch is not installed: {group_command('hub')}", file=sys.stderr)
-        return 2
-    options = parse(argv, hub_models.MODELS)
-    results = run_all(options.keys, options)
-    if options.json:
-        rows = [
-            {**vars(r), "agrees": agrees(r), "ratios": {p: speed(r, p) for p in PEERS}, "first_ratio": first_ratio(r)}
-            for r in results
-        ]
-        json.dump(rows, sys.stdout, indent=1)
-        print()
-    else:
-        print(format_rows(results))
-    return 0 if all(map(agrees, results)) else 1
-
+HUB = Command("benchmarks.hub", __doc__, "MODELS", "benchmarks.hub:measure_model", agrees, format_rows)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(HUB.main())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 from types import ModuleType
 from typing import Any
@@ -12,30 +13,20 @@ from typing import Any
 import numpy as np
 
 import graphc
-from benchmarks.harness.sweep import (
-    OWN,
-    Call,
-    Result,
-    copy_seconds,
-    fill,
-    find_library,
-    make_onnx_session,
-    measure,
-    parse,
-    report,
-    restart_on_one_thread,
-    tell,
-    torch_on_one_thread,
-)
+from benchmarks.harness.results import Result
+from benchmarks.harness.sweep import Sweep, copy_seconds, fill, limited_torch
+from benchmarks.harness.timing import Call, Makers
+from benchmarks.peers.onnx_calls import one_node_call
 from graphc.compiler.profile import load_stamped
 from graphc.compiler.stages import Stages
 from graphc.runtime.profile import time_calls
 
-PEERS = ("torch", "compile", "onnxruntime")
 ROWS, WIDTH = 4096, 1024
 IMAGES = (32, 64, 56, 56)
 VOCABULARY, FEATURES = 30000, 384
 PARAMETERS = 10_000_000
+Build = Callable[[ModuleType], Callable[..., Any]]
+"""Function of a framework that returns a function of tensors or a module."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +34,7 @@ class Kernel:
     """One row of the table."""
 
     name: str
-    build: Callable[[ModuleType], Callable[..., Any]]
-    """Function of a framework that returns a function of tensors or a module."""
+    build: Build
     draw: Callable[[], list[np.ndarray]]
     moved: int
     """Bytes that must be read and written, each once."""
@@ -52,7 +42,7 @@ class Kernel:
     """Op and attributes of the ONNX model of one node; ``_constants`` holds further inputs."""
     random: bool = False
     """Whether results differ from framework to framework."""
-    step: Callable[[ModuleType], Callable[..., Any]] | None = None
+    step: Build | None = None
     """torch's replacement for ``build``, such as its own optimizer."""
 
 
@@ -60,9 +50,7 @@ def _bytes(*shapes: Sequence[int], itemsize: int = 4) -> int:
     return itemsize * sum(prod(s) for s in shapes)
 
 
-def _gradient(
-    forward: Callable[[ModuleType], Callable[..., Any]], inputs: int
-) -> Callable[[ModuleType], Callable[..., Any]]:
+def _gradient(forward: Build, inputs: int) -> Build:
     """Return a function that computes a result and its gradient for the first ``inputs`` tensors. The last tensor is
     the gradient of the result; it is absent when the result is a scalar."""
 
@@ -81,14 +69,6 @@ def _gradient(
         return run
 
     return build
-
-
-def _functional(name: str, *arguments: Any, **options: Any) -> Callable[[ModuleType], Callable[..., Any]]:
-    return lambda framework: lambda x: getattr(framework.nn.functional, name)(x, *arguments, **options)
-
-
-def _method(name: str, *arguments: Any, **options: Any) -> Callable[[ModuleType], Callable[..., Any]]:
-    return lambda framework: lambda x: getattr(x, name)(*arguments, **options)
 
 
 def _cross_entropy(framework: ModuleType) -> Callable[..., Any]:
@@ -110,10 +90,6 @@ def _batch_norm(framework: ModuleType) -> Callable[..., Any]:
 
 def _gelu(framework: ModuleType) -> Callable[..., Any]:
     return framework.nn.functional.gelu
-
-
-def _embedding(framework: ModuleType) -> Callable[..., Any]:
-    return lambda table, ids: framework.nn.functional.embedding(ids, table)
 
 
 def _embedding_sum(framework: ModuleType) -> Callable[..., Any]:
@@ -164,113 +140,102 @@ def _ids() -> list[np.ndarray]:
     return [fill((VOCABULARY, FEATURES), 0), np.random.default_rng(1).integers(0, VOCABULARY, (8, 512))]
 
 
-X, W, C = (ROWS, WIDTH), (WIDTH,), (IMAGES[1],)
-TOKENS = (8, 512, FEATURES)
-HEADS = (8, 512, 12, 64)
+def _of(name: str, function: Callable[[Any], Any], shape: Sequence[int], *more: Any, **options: Any) -> Kernel:
+    """Return a kernel of one tensor, by a function that is the same in all frameworks."""
+    return Kernel(name, lambda framework: function, _x(shape), *more, **options)
+
+
+X, W, C, SQUARE = (ROWS, WIDTH), (WIDTH,), (IMAGES[1],), (2048, 2048)
+TOKENS, HEADS = (8, 512, FEATURES), (8, 512, 12, 64)
+MOVED = _bytes(X, X)
+_TABLE_GRAD = _bytes(TOKENS, TOKENS, (VOCABULARY, FEATURES))
+
+
+def _sum(*axes: int) -> tuple[str, dict[str, Any]]:
+    return "ReduceSum", {"keepdims": 0, **({"_constants": [list(axes)]} if axes else {})}
+
+
+def _softmax(framework: ModuleType) -> Callable[..., Any]:
+    return lambda x: framework.nn.functional.softmax(x, -1)
+
+
+def _dropout(framework: ModuleType) -> Callable[..., Any]:
+    return lambda x: framework.nn.functional.dropout(x, 0.5, True)
+
+
+def _embedding(framework: ModuleType) -> Callable[..., Any]:
+    return lambda table, ids: framework.nn.functional.embedding(ids, table)
+
+
+def _concat(framework: ModuleType) -> Callable[..., Any]:
+    return lambda x, y, z: framework.cat((x, y, z), 1)
+
+
+_NORM = ("LayerNormalization", {"axis": -1, "epsilon": 1e-5})
+_RMS = ("RMSNormalization", {"axis": -1, "epsilon": 1e-6, "_opset": 23})
 _LIST = (
-    Kernel("softmax", _functional("softmax", -1), _x(X), _bytes(X, X), ("Softmax", {"axis": -1})),
-    Kernel("log_softmax nll grad", _gradient(_cross_entropy, 1), _with_classes, _bytes(X, X)),
-    Kernel("layer_norm", _layer_norm, _x(X, W, W), _bytes(X, X), ("LayerNormalization", {"axis": -1, "epsilon": 1e-5})),
-    Kernel("layer_norm grad", _gradient(_layer_norm, 3), _x(X, W, W, X), _bytes(X, X, X, X)),
-    Kernel(
-        "rms_norm", _rms_norm, _x(X, W), _bytes(X, X), ("RMSNormalization", {"axis": -1, "epsilon": 1e-6, "_opset": 23})
-    ),
-    Kernel("batch_norm train", _batch_norm, _x(IMAGES, C, C), _bytes(IMAGES, IMAGES)),
-    Kernel(
-        "batch_norm train grad",
-        _gradient(_batch_norm, 3),
-        _x(IMAGES, C, C, IMAGES),
-        _bytes(IMAGES, IMAGES, IMAGES, IMAGES),
-    ),
-    Kernel("gelu", _gelu, _x(X), _bytes(X, X), ("Gelu", {"_opset": 20})),
-    Kernel("gelu grad", _gradient(_gelu, 1), _x(X, X), _bytes(X, X, X, X)),
-    Kernel("dropout", _functional("dropout", 0.5, True), _x(X), _bytes(X, X), random=True),
+    Kernel("softmax", _softmax, _x(X), MOVED, ("Softmax", {"axis": -1})),
+    Kernel("log_softmax nll grad", _gradient(_cross_entropy, 1), _with_classes, MOVED),
+    Kernel("layer_norm", _layer_norm, _x(X, W, W), MOVED, _NORM),
+    Kernel("layer_norm grad", _gradient(_layer_norm, 3), _x(X, W, W, X), 2 * MOVED),
+    Kernel("rms_norm", _rms_norm, _x(X, W), MOVED, _RMS),
+    Kernel("batch_norm train", _batch_norm, _x(IMAGES, C, C), 2 * _bytes(IMAGES)),
+    Kernel("batch_norm train grad", _gradient(_batch_norm, 3), _x(IMAGES, C, C, IMAGES), 4 * _bytes(IMAGES)),
+    Kernel("gelu", _gelu, _x(X), MOVED, ("Gelu", {"_opset": 20})),
+    Kernel("gelu grad", _gradient(_gelu, 1), _x(X, X), 2 * MOVED),
+    Kernel("dropout", _dropout, _x(X), MOVED, random=True),
     Kernel("adam 10M", _adam, _x((PARAMETERS,)), 7 * _bytes((PARAMETERS,)), step=_torch_adam),
-    Kernel("sum last", _method("sum", -1), _x(X), _bytes(X), ("ReduceSum", {"keepdims": 0, "_constants": [[1]]})),
-    Kernel("sum first", _method("sum", 0), _x(X), _bytes(X), ("ReduceSum", {"keepdims": 0, "_constants": [[0]]})),
-    Kernel(
-        "sum middle",
-        _method("sum", 1),
-        _x((64, 256, 256)),
-        _bytes(X),
-        ("ReduceSum", {"keepdims": 0, "_constants": [[1]]}),
-    ),
-    Kernel("sum all", _method("sum"), _x(X), _bytes(X), ("ReduceSum", {"keepdims": 0})),
-    Kernel("cumsum last", _method("cumsum", -1), _x(X), _bytes(X, X), ("CumSum", {"_constants": [1]})),
-    Kernel("cumsum first", _method("cumsum", 0), _x(X), _bytes(X, X), ("CumSum", {"_constants": [0]})),
-    Kernel(
-        "argmax", _method("argmax", -1), _x(X), _bytes(X), ("ArgMax", {"axis": -1, "keepdims": 0, "_result": "i64"})
-    ),
-    Kernel("embedding", _embedding, _ids, _bytes(TOKENS, TOKENS), ("Gather", {"axis": 0})),
-    Kernel(
-        "embedding grad",
-        _gradient(_embedding_sum, 1),
-        lambda: [*_ids(), fill(TOKENS, 2)],
-        _bytes(TOKENS, TOKENS, (VOCABULARY, FEATURES)),
-    ),
-    Kernel(
-        "concat",
-        lambda framework: lambda x, y, z: framework.cat((x, y, z), 1),
-        _x((ROWS, 256), (ROWS, 512), (ROWS, 256)),
-        _bytes(X, X),
-        ("Concat", {"axis": 1}),
-    ),
-    Kernel(
-        "transpose",
-        lambda framework: lambda x: x.t().contiguous(),
-        _x((2048, 2048)),
-        2 * _bytes((2048, 2048)),
-        ("Transpose", {"perm": [1, 0]}),
-    ),
-    Kernel(
-        "transpose heads",
-        lambda framework: lambda x: x.permute(0, 2, 1, 3).contiguous(),
-        _x(HEADS),
-        2 * _bytes(HEADS),
-        ("Transpose", {"perm": [0, 2, 1, 3]}),
-    ),
-    Kernel(
-        "transpose images",
-        lambda framework: lambda x: x.permute(0, 2, 3, 1).contiguous(),
-        _x(IMAGES),
-        2 * _bytes(IMAGES),
-        ("Transpose", {"perm": [0, 2, 3, 1]}),
+    _of("sum last", lambda x: x.sum(-1), X, _bytes(X), _sum(1)),
+    _of("sum first", lambda x: x.sum(0), X, _bytes(X), _sum(0)),
+    _of("sum middle", lambda x: x.sum(1), (64, 256, 256), _bytes(X), _sum(1)),
+    _of("sum all", lambda x: x.sum(), X, _bytes(X), _sum()),
+    _of("cumsum last", lambda x: x.cumsum(-1), X, MOVED, ("CumSum", {"_constants": [1]})),
+    _of("cumsum first", lambda x: x.cumsum(0), X, MOVED, ("CumSum", {"_constants": [0]})),
+    _of("argmax", lambda x: x.argmax(-1), X, _bytes(X), ("ArgMax", {"axis": -1, "keepdims": 0, "_result": "INT64"})),
+    Kernel("embedding", _embedding, _ids, 2 * _bytes(TOKENS), ("Gather", {"axis": 0})),
+    Kernel("embedding grad", _gradient(_embedding_sum, 1), lambda: [*_ids(), fill(TOKENS, 2)], _TABLE_GRAD),
+    Kernel("concat", _concat, _x((ROWS, 256), (ROWS, 512), (ROWS, 256)), MOVED, ("Concat", {"axis": 1})),
+    *(
+        _of(name, lambda x, axes=axes: x.permute(*axes).contiguous(), s, 2 * _bytes(s), ("Transpose", {"perm": axes}))
+        for name, axes, s in (
+            ("transpose", [1, 0], SQUARE),
+            ("transpose heads", [0, 2, 1, 3], HEADS),
+            ("transpose images", [0, 2, 3, 1], IMAGES),
+        )
     ),
 )
-CASES = {kernel.name: kernel for kernel in _LIST}
 
 
-def own(kernel: Kernel, result: Result) -> Callable[[], Call]:
-    """Return graphc's contender, as compiled code on tensors; add the time of the kernels alone to the result's
-    facts."""
+def _own(kernel: Kernel, result: Result) -> Call:
+    """Return graphc's contender, as compiled code on tensors; add the time of the kernels alone to the facts."""
+    tensors = [graphc.tensor(a) for a in kernel.draw()]
+    function = kernel.build(graphc)
+    with graphc.no_grad():
+        graph = graphc.trace(function, *tensors)
+    _time_kernels(kernel, graph, function, result)
+    return _without_gradients(graphc, graphc.compile(function), tensors)
 
-    def make() -> Call:
-        tensors = [graphc.tensor(a) for a in kernel.draw()]
-        function = kernel.build(graphc)
-        with graphc.no_grad():
-            graph = graphc.trace(function, *tensors)
-        _time_kernels(kernel, graph, function, result)
-        compiled = graphc.compile(function)
 
-        def call() -> Any:
-            with graphc.no_grad():
-                return compiled(*tensors)
+def _without_gradients(framework: ModuleType, function: Callable[..., Any], tensors: Sequence[Any]) -> Call:
+    """Return a call in ``no_grad``, in which gradients may be asked for, as they may not in inference mode."""
 
-        return call
+    def call() -> Any:
+        with framework.no_grad():
+            return function(*tensors)
 
-    return make
+    return call
 
 
 def _time_kernels(kernel: Kernel, graph: Any, function: Any, result: Result) -> None:
-    stages = Stages(graph)
-    program = load_stamped(stages)
+    program = load_stamped(Stages(graph))
     state = function.state_dict() if hasattr(function, "state_dict") else {}
     arrays = {name: tensor.numpy() for name, tensor in state.items()}
     arrays["graphc.random"] = np.array([1, 2], np.int64)
     times = time_calls(program, kernel.draw(), [np.array(arrays[b.path]) for b in program.bound], 0.2, 100)
     floor = copy_seconds(kernel.moved)
     result.facts |= {
-        "kernels": len(times.calls),
+        "bytes": kernel.moved,
+        "kernels": str(len(times.calls)),
         "GB/s": f"{kernel.moved / times.total / 1e9:.1f}",
         "of floor": f"{floor / times.total:.0%}",
         "floor ms": f"{1e3 * floor:.3f}",
@@ -278,11 +243,9 @@ def _time_kernels(kernel: Kernel, graph: Any, function: Any, result: Result) -> 
     }
 
 
-def torch_call(kernel: Kernel, compiled: bool) -> Call:
+def _torch(kernel: Kernel, compiled: bool) -> Call:
     """Return torch's contender, eager or compiled."""
-    torch = torch_on_one_thread()
-    if torch is None:
-        raise ImportError("torch is not installed")
+    torch = limited_torch()
     tensors = [torch.from_numpy(a) for a in kernel.draw()]
     function = (kernel.step or kernel.build)(torch)
     if compiled:
@@ -290,67 +253,38 @@ def torch_call(kernel: Kernel, compiled: bool) -> Call:
         # NOTE: a gradient taken inside breaks the compiled graph in two; what torch compiles is the forward pass with
         # the backward pass that belongs to it, so that is what is compiled there.
         function = torch.compile(function)
-
-    def call() -> Any:
-        with torch.no_grad():
-            return function(*tensors)
-
-    return call
+    return _without_gradients(torch, function, tensors)
 
 
-def onnx_call(kernel: Kernel) -> Call:
-    """Return onnxruntime's contender, on a model of one node."""
-    onnxruntime, onnx = find_library("onnxruntime"), find_library("onnx")
-    if onnxruntime is None or onnx is None:
-        raise ImportError("onnx or onnxruntime is not installed")
+def _onnx(kernel: Kernel) -> Call:
     if kernel.onnx is None:
         raise ValueError("no ONNX op computes this")
     op, options = kernel.onnx
-    helper, types = onnx.helper, onnx.TensorProto
     attributes = {name: value for name, value in options.items() if not name.startswith("_")}
-    arrays = kernel.draw()
-    constants = [
-        onnx.numpy_helper.from_array(np.array(value, np.int64), f"c{i}")
-        for i, value in enumerate(options.get("_constants", ()))
-    ]
-    names = [f"x{i}" for i in range(len(arrays))]
-    node = helper.make_node(op, [*names, *(c.name for c in constants)], ["y"], **attributes)
-    kinds = {np.dtype(np.float32): types.FLOAT, np.dtype(np.int64): types.INT64}
-    inputs = [helper.make_tensor_value_info(n, kinds[a.dtype], a.shape) for n, a in zip(names, arrays, strict=True)]
-    kind = types.INT64 if options.get("_result") == "i64" else types.FLOAT
-    graph = helper.make_graph([node], "g", inputs, [helper.make_tensor_value_info("y", kind, None)], constants)
-    opset = helper.make_opsetid("", options.get("_opset", 18))
-    model = helper.make_model(graph, opset_imports=[opset], ir_version=10)
-    session = make_onnx_session(onnxruntime, model.SerializeToString())
-    feeds = dict(zip(names, arrays, strict=True))
-    return lambda: session.run(None, feeds)
+    constants = {f"c{i}": np.array(value, np.int64) for i, value in enumerate(options.get("_constants", ()))}
+    inputs = {f"x{i}": a for i, a in enumerate(kernel.draw())}
+    return one_node_call(op, attributes, inputs, constants, options.get("_opset", 18), options.get("_result", "FLOAT"))
 
 
-def run_case(kernel: Kernel, peers: Sequence[str], rounds: int, seconds: float) -> Result:
-    """Return one kernel, measured."""
-    result = Result(kernel.name, {"bytes": kernel.moved})
-    contenders: dict[str, Callable[[], Call]] = {
-        "torch": lambda: torch_call(kernel, compiled=False),
-        "compile": lambda: torch_call(kernel, compiled=True),
-        "onnxruntime": lambda: onnx_call(kernel),
-    }
-    measure(result, {OWN: own(kernel, result), **{p: contenders[p] for p in peers}}, rounds, seconds)
+def _makers(kernel: Kernel, result: Result) -> Makers:
+    torch = {"torch": partial(_torch, kernel, False), "compile": partial(_torch, kernel, True)}
+    return {"graphc": partial(_own, kernel, result), **torch, "onnxruntime": partial(_onnx, kernel)}
+
+
+def _finish(kernel: Kernel, result: Result) -> None:
     if kernel.random:
         result.errors.clear()
-    return result
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; return the exit status."""
-    options = parse(argv, __doc__ or "", list(CASES), PEERS)
-    results = []
-    for name in options.cases:
-        tell(name)
-        results.append(run_case(CASES[name], options.peers, options.rounds, options.seconds))
-    report(options, results, ("kernels", "floor ms", "kernel ms", "GB/s", "of floor"))
-    return 0
-
+SWEEP = Sweep(
+    "benchmarks.kernels",
+    __doc__,
+    {kernel.name: kernel for kernel in _LIST},
+    ("torch", "compile", "onnxruntime"),
+    _makers,
+    ("kernels", "floor ms", "kernel ms", "GB/s", "of floor"),
+    _finish,
+)
 
 if __name__ == "__main__":
-    restart_on_one_thread("benchmarks.kernels")
-    sys.exit(main())
+    sys.exit(SWEEP.main())

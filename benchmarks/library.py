@@ -15,7 +15,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,9 +22,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import graphc
+from benchmarks.harness.results import format_table
+from benchmarks.models.standard import module
+from benchmarks.peers.onnx_calls import onnx_session
 from graphc import nn
 from graphc.c_library.build import build_library
-from graphc.nn import functional as F
 
 CALLS, ROUNDS = 20_000, 5
 """Calls of a round, which takes a tenth for warming up, and rounds, of whose figures the median counts."""
@@ -133,29 +134,21 @@ static void call(const float *x, float *y) {{
 """
 
 
-class Sequences(nn.Module):
-    """An LSTM over 16 steps of 8 sensors, and the scores of its last step."""
+def _sequences() -> nn.Module:
+    """Return an LSTM over 16 steps of 8 sensors, and the scores of its last step."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.lstm, self.last = nn.LSTM(8, 32), nn.Linear(32, 4)
-
-    def forward(self, x: Any) -> Any:
+    def forward(self: Any, x: Any) -> Any:
         return self.last(self.lstm(x)[0][-1])
 
+    return module(nn, "Sequences", forward, lstm=nn.LSTM(8, 32), last=nn.Linear(32, 4))
 
-class Digits(nn.Module):
-    """Two convolutions and a linear layer on 28 x 28 pixels."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.first, self.second = nn.Conv2d(1, 8, 3, padding=1), nn.Conv2d(8, 16, 3, padding=1)
-        self.last = nn.Linear(16 * 49, 10)
-
-    def forward(self, x: Any) -> Any:
-        x = F.max_pool2d(F.relu(self.first(x)), 2)
-        x = F.max_pool2d(F.relu(self.second(x)), 2)
-        return self.last(x.flatten(1))
+def _digits() -> nn.Module:
+    """Return two convolutions and a linear layer on 28 x 28 pixels."""
+    layers: list[nn.Module] = []
+    for channels, filters in ((1, 8), (8, 16)):
+        layers += [nn.Conv2d(channels, filters, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)]
+    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(16 * 49, 10))
 
 
 def _linear(*sizes: int) -> Callable[[], nn.Module]:
@@ -179,26 +172,15 @@ def _words() -> nn.Module:
 NETS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
     "policy, 17-64-64-6": (_linear(17, 64, 64, 6), (1, 17)),
     "sensors, 64-32-8-32-64": (_linear(64, 32, 8, 32, 64), (1, 64)),
-    "LSTM, 16 steps": (Sequences, (16, 1, 8)),
+    "LSTM, 16 steps": (_sequences, (16, 1, 8)),
     "words, depthwise": (_words, (1, 1, 64, 20)),
-    "digits, 28x28": (Digits, (1, 1, 28, 28)),
+    "digits, 28x28": (_digits, (1, 1, 28, 28)),
 }
 
 
-class LibraryFigures(NamedTuple):
-    """Costs of one library for one net."""
-
-    p50: float
-    """Microseconds."""
-    p999: float
-    code: int
-    stack: int
-    memory: int
-    """Bytes for temporaries."""
-
-
 class Built(NamedTuple):
-    """A program that measures a library, and the figures known without running it."""
+    """A program that measures a library, and the figures known without running it: bytes of code, and for
+    temporaries."""
 
     program: Path | None
     code: int
@@ -206,7 +188,6 @@ class Built(NamedTuple):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.library", description=__doc__)
     parser.add_argument("--onnx2c", metavar="PATH", help="path of the program onnx2c")
     parser.add_argument("--calls", type=int, default=CALLS)
@@ -219,19 +200,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     peer = "onnx2c" if options.onnx2c else "onnxruntime"
     figures = {name: _measure(name, options) for name in NETS}
     if options.json:
-        print(json.dumps({n: {k: f._asdict() for k, f in row.items()} for n, row in figures.items()}, indent=2))
+        print(json.dumps(figures, indent=2))
         return 0
-    print(f"| net | by | p50 us | p99.9 us | code B | stack B | memory B | {peer} / graphc |")
-    print("|---|---|---|---|---|---|---|---|")
+    rows = []
     for name, row in figures.items():
         for who, f in row.items():
-            ratio = f"{f.p50 / row['graphc'].p50:.1f}" if who != "graphc" else ""
-            rest = [f"{v:,}" if v else "-" for v in (f.code, f.stack, f.memory)]
-            print(f"| {name} | {who} | {f.p50:.2f} | {f.p999:.2f} | {' | '.join(rest)} | {ratio} |")
+            ratio = f"{f['p50'] / row['graphc']['p50']:.1f}" if who != "graphc" else ""
+            rest = [f"{f[key]:,}" if f[key] else "-" for key in ("code", "stack", "memory")]
+            rows.append([name, who, f"{f['p50']:.2f}", f"{f['p999']:.2f}", *rest, ratio])
+    print(format_table(["net", "by", "p50 us", "p99.9 us", "code B", "stack B", "memory B", f"{peer} / graphc"], rows))
     return 0
 
 
-def _measure(name: str, options: argparse.Namespace) -> dict[str, LibraryFigures]:
+def _measure(name: str, options: argparse.Namespace) -> dict[str, dict[str, float]]:
     make, shape = NETS[name]
     graphc.manual_seed(0)
     model, x = make().eval(), graphc.zeros(*shape)
@@ -240,24 +221,22 @@ def _measure(name: str, options: argparse.Namespace) -> dict[str, LibraryFigures
         graphc.export(model, x, path=folder / "net.onnx")
         outputs = model(x).detach().numpy().size
         own = _own(model, x, outputs, folder / "own")
-        peer = _onnx2c(options.onnx2c, x.numpy().size, outputs, folder) if options.onnx2c else None
-        runs: dict[str, list[dict[str, Any]]] = {"graphc": [], "peer": []}
+        peer = _onnx2c(options.onnx2c, x.numpy().size, outputs, folder) if options.onnx2c else Built(None, 0, 0)
+        runs: tuple[list[dict[str, Any]], list[dict[str, Any]]] = [], []
         for _ in range(options.rounds):
-            runs["graphc"].append(_run(own.program, options.calls))
-            answer = _run(peer.program, options.calls) if peer else _onnxruntime(folder / "net.onnx", x.numpy())
-            runs["peer"].append(answer)
-    if peer is not None:
-        np.testing.assert_allclose(runs["peer"][0]["outputs"], runs["graphc"][0]["outputs"], rtol=1e-3, atol=1e-4)
-    program = peer or Built(None, 0, 0)
-    return {
-        "graphc": _figures(runs["graphc"], own),
-        "onnx2c" if peer else "onnxruntime": _figures(runs["peer"], program),
-    }
+            runs[0].append(_run(own.program, options.calls))
+            c_peer = peer.program is not None
+            runs[1].append(
+                _run(peer.program, options.calls) if c_peer else _onnxruntime(folder / "net.onnx", x.numpy())
+            )
+    if peer.program:
+        np.testing.assert_allclose(runs[1][0]["outputs"], runs[0][0]["outputs"], rtol=1e-3, atol=1e-4)
+    return {"graphc": _figures(runs[0], own), "onnx2c" if peer.program else "onnxruntime": _figures(runs[1], peer)}
 
 
-def _figures(runs: Sequence[dict[str, Any]], built: Built) -> LibraryFigures:
-    p50, p999 = (float(np.median([run[key] for run in runs])) for key in ("p50", "p999"))
-    return LibraryFigures(p50, p999, built.code, runs[0].get("stack", 0), built.memory)
+def _figures(runs: Sequence[dict[str, Any]], built: Built) -> dict[str, float]:
+    medians = {key: float(np.median([run[key] for run in runs])) for key in ("p50", "p999")}
+    return {**medians, "code": built.code, "stack": runs[0].get("stack", 0), "memory": built.memory}
 
 
 def _run(program: Path | None, calls: int) -> dict[str, Any]:
@@ -298,10 +277,7 @@ def _cc(*arguments: str, folder: Path) -> None:
 
 
 def _onnxruntime(path: Path, x: np.ndarray) -> dict[str, Any]:
-    onnxruntime = import_module("onnxruntime")
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    session = onnxruntime.InferenceSession(str(path), options)
+    session = onnx_session(path)
     feeds, times = {session.get_inputs()[0].name: x}, []
     for _ in range(2000):
         start = time.perf_counter()

@@ -14,14 +14,16 @@ import json
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from benchmarks.harness import probes
 from benchmarks.harness.process import pin
-from benchmarks.harness.sweep import restart_on_one_thread, tell
+from benchmarks.harness.results import cell, format_table
+from benchmarks.harness.sweep import restart, tell
 from graphc.base.dtypes import float32
 from graphc.codegen.llvm.build import build_object
 from graphc.codegen.machine.probe import PEAK, emit_peak, flops_per_round
@@ -35,6 +37,7 @@ from graphc.runtime.arena import address_of
 from graphc.runtime.loader import Library, load_object
 from graphc.runtime.profile import measure_peak, time_calls
 
+Row = dict[str, Any]
 _PASS = 0.002
 """Least seconds that a loop runs for each of its times: shorter than a time slice of another process on this core."""
 _TRIES = 25
@@ -234,18 +237,6 @@ FIELDS: dict[str, Field] = {
 """Fields by record and field name of the costs."""
 
 
-@dataclass(frozen=True)
-class Line:
-    """A row of the table."""
-
-    name: str
-    in_use: float
-    measured: float | None
-    """None where there is nothing to measure: no operand is packed, no store past the caches is faster."""
-    unit: str
-    source: str
-
-
 def in_use(target: Target, name: str) -> float:
     """Return the cost of that name, as ``contraction.fold``."""
     topic, _, field = name.partition(".")
@@ -258,40 +249,35 @@ def names_of_costs(target: Target) -> list[str]:
     return [f"{topic}.{field.name}" for topic in topics for field in fields(getattr(target.costs, topic))]
 
 
-def measure(target: Target, names: Sequence[str]) -> tuple[float, list[Line]]:
-    """Return the clock in cycles per nanosecond, and a row for each name."""
-    measurements, lines = Measurements(target), []
+def measure(target: Target, names: Sequence[str]) -> tuple[float, list[Row]]:
+    """Return the clock in cycles per nanosecond, and a row for each name; the measured figure is None where there is
+    nothing to measure: no operand is packed, no store past the caches is faster."""
+    measurements, rows = Measurements(target), []
     for name in names:
         tell(name)
         field = FIELDS[name]
-        lines.append(Line(name, in_use(target, name), field.measure(measurements), field.unit, field.source))
-    return measurements.ghz, lines
+        measured = field.measure(measurements)
+        rows.append({"name": name, "in_use": in_use(target, name), "measured": measured, "unit": field.unit})
+        rows[-1]["source"] = field.source
+    return measurements.ghz, rows
 
 
-def format_lines(title: str, ghz: float, lines: Sequence[Line], missing: Sequence[str]) -> str:
+def format_rows(title: str, ghz: float, rows: Sequence[Row], missing: Sequence[str]) -> str:
     """Return a table in Markdown, and the names of the fields missing from it."""
-    rows = [
-        f"{title}, one core at {ghz:.2f} GHz",
-        "",
-        "| name | in use | measured | unit | from |",
-        "|---|---|---|---|---|",
-    ]
-    for line in lines:
-        cell = "-" if line.measured is None else f"{line.measured:.3g}"
-        if line.unit == "bytes":
-            cell, used = (f"{(x or 0) / (1 << 20):.0f} MiB" for x in (line.measured, line.in_use))
+    lines = []
+    for row in rows:
+        figures = [row["in_use"], row["measured"]]
+        if row["unit"] == "bytes":
+            cells = [f"{(x or 0) / (1 << 20):.0f} MiB" for x in figures]
         else:
-            used = f"{line.in_use:.3g}"
-        rows.append(f"| {line.name} | {used} | {cell} | {line.unit} | {line.source} |")
-    return "\n".join([*rows, "", "Not measured, although in use: facts of the target, and", *_wrapped(missing)])
-
-
-def _wrapped(names: Sequence[str]) -> list[str]:
+            cells = [cell(x, ".3g") for x in figures]
+        lines.append([row["name"], *cells, row["unit"], row["source"]])
+    table = format_table(["name", "in use", "measured", "unit", "from"], lines)
+    text = f"{title}, one core at {ghz:.2f} GHz\n\n{table}\n\nNot measured, although in use: facts of the target, and"
     topics: dict[str, list[str]] = {}
-    for name in names:
-        topic, _, field = name.partition(".")
+    for topic, _, field in (name.partition(".") for name in missing):
         topics.setdefault(topic, []).append(field)
-    return [f"  {topic}: {', '.join(entries)}" for topic, entries in topics.items()]
+    return "\n".join([text, *(f"  {topic}: {', '.join(entries)}" for topic, entries in topics.items())])
 
 
 def read_table(target: Target, sizes: Sequence[int] = _READ_BYTES) -> list[dict[str, float]]:
@@ -310,21 +296,14 @@ def copy_table(target: Target, sizes: Sequence[int] = _COPY_BYTES) -> list[dict[
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; return the exit status."""
     parser = argparse.ArgumentParser("python -m benchmarks.machine", description=__doc__)
-    choices = ["host", *named_targets()]
-    parser.add_argument(
-        "--target",
-        default="host",
-        choices=choices,
-        help="target whose costs and instructions are measured (default: host)",
-    )
-    parser.add_argument("--only", default="", metavar="TEXT", help="measure only costs whose name contains this")
-    parser.add_argument("--read", action="store_true", help="measure the speed of reading arrays of many sizes")
-    parser.add_argument(
-        "--copy", action="store_true", help="measure the speed of copying arrays, with both kinds of stores"
-    )
-    parser.add_argument("--json", action="store_true", help="print the table as JSON")
+    add = parser.add_argument
+    named = "target whose costs and instructions are measured (default: host)"
+    add("--target", default="host", choices=["host", *named_targets()], help=named)
+    add("--only", default="", metavar="TEXT", help="measure only costs whose name contains this")
+    add("--read", action="store_true", help="measure the speed of reading arrays of many sizes")
+    add("--copy", action="store_true", help="measure the speed of copying arrays, with both kinds of stores")
+    add("--json", action="store_true", help="print the table as JSON")
     options = parser.parse_args(argv)
     names = [name for name in FIELDS if options.only in name]
     if not names:
@@ -335,28 +314,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error(error.what)
     pin(1)
     if options.read or options.copy:
-        _print_speeds((copy_table if options.copy else read_table)(target), options.json)
+        speeds = (copy_table if options.copy else read_table)(target)
+        forms = ["{:.0f}", *["{:.1f}"] * 2]
+        lines = [[form.format(value) for form, value in zip(forms, row.values(), strict=False)] for row in speeds]
+        table = f"Bytes in a nanosecond\n\n{format_table(list(speeds[0]), lines)}"
+        print(json.dumps(speeds, indent=1) if options.json else table)
         return 0
-    ghz, lines = measure(target, names)
+    ghz, rows = measure(target, names)
     missing = [name for name in names_of_costs(target) if name not in FIELDS]
-    if options.json:
-        rows = [asdict(line) for line in lines]
-        print(json.dumps({"target": options.target, "ghz": ghz, "rows": rows, "not measured": missing}, indent=1))
-    else:
-        print(format_lines(options.target, ghz, lines, missing))
+    report = {"target": options.target, "ghz": ghz, "rows": rows, "not measured": missing}
+    print(json.dumps(report, indent=1) if options.json else format_rows(options.target, ghz, rows, missing))
     return 0
 
 
-def _print_speeds(rows: Sequence[dict[str, float]], as_json: bool) -> None:
-    """Print bytes per nanosecond by size, as JSON or in Markdown."""
-    if as_json:
-        print(json.dumps(rows, indent=1))
-        return
-    print(f"Bytes in a nanosecond\n\n| {' | '.join(rows[0])} |\n|{'---|' * len(rows[0])}")
-    for row in rows:
-        print(f"| {' | '.join(f'{value:.0f}' if name == 'KiB' else f'{value:.1f}' for name, value in row.items())} |")
-
-
 if __name__ == "__main__":
-    restart_on_one_thread("benchmarks.machine")
+    restart("benchmarks.machine")
     sys.exit(main())

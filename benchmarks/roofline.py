@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Sequence
@@ -14,7 +13,8 @@ import numpy as np
 
 import graphc
 from benchmarks.harness import framework as fw
-from benchmarks.harness.sweep import restart_on_one_thread, tell
+from benchmarks.harness.results import format_table
+from benchmarks.harness.sweep import make_parser, restart, select, tell
 from benchmarks.machine import FIELDS, Measurements
 from benchmarks.workloads import WORKLOADS, Workload
 from graphc.base.dtypes import float32
@@ -115,49 +115,38 @@ def format_profile(name: str, profile: Profile, most: int, target: Target) -> st
     machine, rows = profile.machine, rows_of(profile, target)
     total = sum(r.seconds for r in rows)
     floor = sum(min(r.floor, r.seconds) for r in rows)
-    lines = [
+    lines = [_cells(row, total, f"{row.kind}: {row.ops}"[:60]) for row in rows[:most]]
+    if rest := rows[most:]:
+        others = KernelSum("others", "", "")
+        for what in ("calls", "seconds", "flops", "bytes", "floor"):
+            setattr(others, what, sum(getattr(row, what) for row in rest))
+        lines.append(_cells(others, total, f"{len(rest)} kernels"))
+    head = (
         f"{name}: {1e3 * profile.seconds:.3g} ms, {len(profile.calls)} calls of {len(rows)} kernels; one core, peak "
         f"{machine.flops / 1e9:.0f} GFLOP/s, copy {machine.bandwidth / 1e9:.0f} GB/s; floor of all kernels "
-        f"{floor / total:.0%}",
-        "",
-        "| kernel | calls | ms | share | GFLOP/s | GB/s | of floor | what |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for row in rows[:most]:
-        lines.append(_line(row.kernel, row, total, f"{row.kind}: {row.ops}"[:60]))
-    if rows[most:]:
-        rest = KernelSum("others", "", "")
-        for row in rows[most:]:
-            rest.calls += row.calls
-            rest.seconds += row.seconds
-            rest.flops += row.flops
-            rest.bytes += row.bytes
-            rest.floor += row.floor
-        lines.append(_line("others", rest, total, f"{len(rows) - most} kernels"))
-    return "\n".join(lines)
+        f"{floor / total:.0%}"
+    )
+    columns = ["kernel", "calls", "ms", "share", "GFLOP/s", "GB/s", "of floor", "what"]
+    return f"{head}\n\n{format_table(columns, lines)}"
 
 
-def _line(name: str, row: KernelSum, total: float, what: str) -> str:
+def _cells(row: KernelSum, total: float, what: str) -> list[str]:
     spent = row.seconds or float("inf")
-    cells = [name, str(row.calls), f"{1e3 * row.seconds:.3g}", f"{row.seconds / total:.1%}"]
-    cells += [f"{row.flops / spent / 1e9:.0f}", f"{row.bytes / spent / 1e9:.1f}", f"{row.floor / spent:.0%}", what]
-    return f"| {' | '.join(cells)} |"
+    cells = [row.kernel, str(row.calls), f"{1e3 * row.seconds:.3g}", f"{row.seconds / total:.1%}"]
+    return [
+        *cells,
+        f"{row.flops / spent / 1e9:.0f}",
+        f"{row.bytes / spent / 1e9:.1f}",
+        f"{row.floor / spent:.0%}",
+        what,
+    ]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; return the exit status."""
-    parser = argparse.ArgumentParser("python -m benchmarks.roofline", description=__doc__)
-    parser.add_argument(
-        "cases", nargs="*", default=CASES, metavar="WORKLOAD", help=f"workloads (default: {' '.join(CASES)})"
-    )
+    parser = make_parser("benchmarks.roofline", __doc__, seconds=3.0)
     parser.add_argument("--rows", type=int, default=12, help="number of kernels to list (default: 12)")
-    parser.add_argument("--seconds", type=float, default=3.0, help="approximate seconds for each workload (default: 3)")
     parser.add_argument("--target", choices=("host", *named_targets()), default="host", help="target (default: host)")
-    parser.add_argument("--json", action="store_true", help="print all kernels as JSON")
-    options = parser.parse_args(argv)
-    unknown = [name for name in options.cases if name not in WORKLOADS]
-    if unknown:
-        parser.error(f"there is no workload {unknown[0]!r}: one of {', '.join(WORKLOADS)}")
+    options = select(parser, list(WORKLOADS), argv, CASES)
     profiles, target = {}, target_named(options.target)
     for name in options.cases:
         tell(name)
@@ -170,5 +159,5 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    restart_on_one_thread("benchmarks.roofline")
+    restart("benchmarks.roofline")
     sys.exit(main())

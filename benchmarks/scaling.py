@@ -11,27 +11,27 @@ import argparse
 import json
 import os
 import shutil
-import signal
-import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import inf
 from pathlib import Path
 from typing import Any
 
-from benchmarks.__main__ import pick, read_cpu_name
+from benchmarks.__main__ import read_cpu_name
 from benchmarks.cluster.networks import Link, Network, sizes_until
-from benchmarks.cluster.report import PAGE, checked, on_paper, page, paper_as_json, report
+from benchmarks.cluster.ranks import CASES, GLOO, OWN, PEERS
+from benchmarks.cluster.report import checked, on_paper, paper_as_json, report
 from benchmarks.cluster.step_model import Assumed
-from benchmarks.cluster.trace import chrome_trace, picture
-from benchmarks.harness.process import ROOT, make_environment
-from benchmarks.harness.sweep import find_library
-from benchmarks.workers.scaling_row import CASES, GLOO, OWN, PEERS
+from benchmarks.cluster.trace import chrome_trace
+from benchmarks.harness.process import ROOT, call_in_child, make_environment
+from benchmarks.harness.sweep import make_parser, pick, write_table
+from benchmarks.harness.timing import find_library
 from graphc.base.installation import install_command
 from tools.progress import progress_bar
 
+PAGE = ROOT / "docs" / "scaling.md"
 DEFAULT_CASES = ("net_b64", "mlp_b64", "gpt_b8_t128", "resnet50_b16")
 MOST_BYTES = 64 << 20
 DEVICES = Link(latency=5e-6, bandwidth=100e9)
@@ -45,33 +45,13 @@ def launcher() -> str | None:
 
 
 def run_ranks(order: Mapping[str, Any], ranks: int, environment: Mapping[str, str], limit: float) -> dict[str, Any]:
-    """Return the answer of ``ranks`` processes to an order of scaling_row, or ``{"problem": ...}`` where they fail."""
+    """Return the answer of ``ranks`` processes to an order of ``ranks.measure``, or ``{"problem": ...}`` where they
+    fail."""
+    start = (str(launcher()), "-n", str(ranks)) if ranks > 1 else ()
     with tempfile.TemporaryDirectory(prefix="graphc-scaling-") as folder:
-        path = Path(folder) / "order.json"
-        path.write_text(json.dumps(order))
-        command = [sys.executable, "-m", "benchmarks.workers.scaling_row", str(path)]
-        if ranks > 1:
-            command = [str(launcher()), "-n", str(ranks), *command]
-        process = subprocess.Popen(
-            command,
-            cwd=ROOT,
-            env=dict(environment),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-        try:
-            _, said = process.communicate(timeout=limit)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
-            return {"problem": f"no answer within {limit:g} s"}
-        answer = path.with_suffix(".answer")
-        if answer.exists():
-            return json.loads(answer.read_text())
-        lines = said.strip().splitlines() or [f"status {process.returncode}"]
-        return {"problem": lines[-1]}
+        order = {**order, "store": f"{folder}/store"}
+        answer = call_in_child("benchmarks.cluster.ranks:measure", environment, limit, start, **order)
+    return {"problem": answer["error"]} if "error" in answer else answer
 
 
 def orders(options: argparse.Namespace) -> list[tuple[dict[str, Any], int]]:
@@ -88,7 +68,6 @@ def orders(options: argparse.Namespace) -> list[tuple[dict[str, Any], int]]:
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Return all measurements as plain data."""
     rows = []
     with tempfile.TemporaryDirectory(prefix="graphc-scaling-caches-") as caches:
         environment = make_environment(1, Path(caches))
@@ -103,54 +82,31 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def write_trace(options: argparse.Namespace) -> None:
-    """Write a step of the first case on the first number of ranks, as a Chrome trace, or as a picture for a name in
-    ``.svg``."""
+    """Write a step of the first case on the first number of ranks, as a Chrome trace."""
     with tempfile.TemporaryDirectory(prefix="graphc-scaling-caches-") as caches:
         order = {"mode": "trace", "peer": OWN, "case": options.cases[0]}
         answer = run_ranks(order, options.ranks[0], make_environment(1, Path(caches)), options.limit)
     if "problem" in answer:
         raise SystemExit(f"the trace of {options.cases[0]}: {answer['problem']}")
-    case, ranks, path = options.cases[0], answer["ranks"], Path(options.trace)
-    is_picture = path.suffix == ".svg"
-    text = picture(case, ranks) if is_picture else json.dumps(chrome_trace(case, ranks), indent=1)
-    path.write_text(text, encoding="utf-8")
+    text = json.dumps(chrome_trace(options.cases[0], answer["ranks"]), indent=1)
+    Path(options.trace).write_text(text, encoding="utf-8")
 
 
-def counts(text: str) -> list[int]:
-    """Parse integers separated by commas."""
-    return [int(n) for n in text.split(",")]
-
-
-def numbers(text: str) -> list[float]:
-    """Parse numbers separated by commas."""
-    return [float(n) for n in text.split(",")]
+def _listed(kind: Callable[[str], Any]) -> Callable[[str], list[Any]]:
+    """Return a parser of numbers separated by commas."""
+    return lambda text: [kind(n) for n in text.split(",")]
 
 
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    """Parse the command line."""
-    parser = argparse.ArgumentParser("python -m benchmarks.scaling", description=(__doc__ or "").partition("\n\n")[0])
+    parser = make_parser("benchmarks.scaling", __doc__, list(PEERS), seconds=0.3)
     add = parser.add_argument
-    add(
-        "--cases",
-        type=pick(list(CASES)),
-        default=list(DEFAULT_CASES),
-        metavar="A,B,..",
-        help=f"cases, among {', '.join(CASES)}",
-    )
-    add("--peers", type=pick(list(PEERS)), default=list(PEERS), metavar=",".join(PEERS))
-    add("--ranks", type=counts, default=[2], metavar="N,..", help="numbers of ranks to measure (default: 2)")
+    known, cases = f"cases, among {', '.join(CASES)}", pick(list(CASES))
+    add("--cases", type=cases, default=list(DEFAULT_CASES), metavar="A,B,..", help=known)
+    add("--ranks", type=_listed(int), default=[2], metavar="N,..", help="numbers of ranks to measure (default: 2)")
     add("--bytes", type=int, default=MOST_BYTES, help="size of the largest all-reduce in bytes (default: %(default)s)")
-    add("--rounds", type=int, default=5, metavar="R")
-    add("--seconds", type=float, default=0.3, help="length of one turn in a round")
     add("--limit", type=float, default=1800, metavar="SECONDS", help="time limit for one case in seconds")
     add("--from", dest="known", metavar="FILE", help="read the output of --json from this file instead of measuring")
-    add(
-        "--paper",
-        type=counts,
-        default=list(PAPER_RANKS),
-        metavar="N,..",
-        help="numbers of ranks to predict, separated by commas",
-    )
+    add("--paper", type=_listed(int), default=list(PAPER_RANKS), metavar="N,..", help="numbers of ranks to predict")
     add("--bandwidth", type=float, default=12.5, metavar="GB/S", help="bandwidth of a machine's link, each way")
     add("--latency", type=float, default=5.0, metavar="US", help="latency of a message between machines")
     add("--ranks-per-node", type=int, default=8, metavar="N", help="number of ranks per machine, which share its link")
@@ -158,18 +114,13 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     within = f"link within a machine (default: the measured one; {near})"
     add("--local-bandwidth", type=float, metavar="GB/S", help=within)
     add("--local-latency", type=float, metavar="US", help=within)
-    add(
-        "--overlap",
-        type=float,
-        default=1.0,
-        help="fraction of a reduction's time in which its rank computes (default: 1)",
-    )
+    overlap = "fraction of a reduction's time in which its rank computes (default: 1)"
+    add("--overlap", type=float, default=1.0, help=overlap)
     speeds = "speeds of a rank, relative to one core here (default: 1,100)"
-    add("--speed", type=numbers, default=[1.0, 100.0], metavar="X,..", help=speeds)
-    add("--trace", metavar="FILE", help="only write a Chrome trace (or .svg) of a step of the first case")
-    add("--json", action="store_true", help="print all measurements and predictions as JSON")
+    add("--speed", type=_listed(float), default=[1.0, 100.0], metavar="X,..", help=speeds)
+    add("--trace", metavar="FILE", help="only write a Chrome trace of a step of the first case")
     add("--note", default="", metavar="TEXT", help="remark about the machine, printed beside its name")
-    add("--write", action="store_true", help=f"write {PAGE}")
+    add("--write", action="store_true", help="write the figures into docs/scaling.md")
     options = parser.parse_args(argv)
     positive = min([*options.ranks, *options.paper, options.rounds, options.ranks_per_node]) >= 1
     if not positive or min(options.bandwidth, *options.speed, options.seconds) <= 0 or not 0 <= options.overlap <= 1:
@@ -212,7 +163,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         )
         print()
     elif options.write:
-        (ROOT / PAGE).write_text(page(measured, checks, paper), encoding="utf-8")
+        write_table(PAGE, "benchmarks.scaling", report(measured, checks, paper))
     else:
         print(report(measured, checks, paper))
     return 1 if any("problem" in row for row in measured["rows"]) else 0

@@ -12,8 +12,8 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
@@ -23,27 +23,17 @@ import numpy as np
 
 import graphc
 from benchmarks.harness.framework import read_weights
-from benchmarks.harness.sweep import (
-    arrays_of,
-    difference,
-    find_library,
-    make_onnx_session,
-    make_openvino_request,
-    make_parser,
-    parse_with,
-    restart_on_one_thread,
-    tell,
-    torch_on_one_thread,
-)
+from benchmarks.harness.process import pin
+from benchmarks.harness.results import OWN, arrays_of, cell, difference, first_line, format_table
+from benchmarks.harness.sweep import limited_torch, make_parser, restart, tell
 from benchmarks.models import more, standard
-from benchmarks.workers.peer import first_line
+from benchmarks.peers.onnx_calls import onnx_run
 from graphc.base.sizes.size import hint
 
 Array = np.ndarray[Any, Any]
 Run = Callable[[Array], Any]
 """One call of a contender with the input of some sizes."""
 PEERS = ("torch", "onnxruntime", "openvino")
-OWN = "graphc"
 _STEADY = 3
 """Rounds of a stream after the first."""
 _FEW = 10
@@ -74,7 +64,6 @@ class Case:
         return generator.standard_normal(shape, dtype=np.float32)
 
     def draw(self, count: int, seed: int = 0) -> list[dict[str, int]]:
-        """Return the sizes of ``count`` calls."""
         generator = random.Random(seed)
         return [
             {name: generator.randrange(low, high + 1, step) for name, (low, high, step) in self.dims.items()}
@@ -95,15 +84,14 @@ class Case:
         return sizes
 
 
+_TOKENS, _BATCHES = 30000, {"batch": (1, 8, 1), "time": (1, 512, 1)}
 CASES = {
     case.name: case
     for case in (
         Case("mlp", standard.build_mlp, ("batch", 1024), {"batch": (1, 128, 1)}),
         Case("net", standard.build_net, ("batch", 1, 28, 28), {"batch": (1, 128, 1)}),
-        Case("minilm", standard.build_minilm, (1, "time"), {"time": (1, 512, 1)}, 30000),
-        Case(
-            "minilm_batches", standard.build_minilm, ("batch", "time"), {"batch": (1, 8, 1), "time": (1, 512, 1)}, 30000
-        ),
+        Case("minilm", standard.build_minilm, (1, "time"), {"time": (1, 512, 1)}, _TOKENS),
+        Case("minilm_batches", standard.build_minilm, ("batch", "time"), _BATCHES, _TOKENS),
         Case("gpt", lambda nn: standard.build_gpt(nn, 512), (1, "time"), {"time": (1, 512, 1)}, 256),
         Case("gpt_batches", standard.build_gpt, ("batch", 16), {"batch": (1, 257, 1)}, 256),
         Case("lstm", standard.build_lstm, (1, "time", 64), {"time": (1, 512, 1)}),
@@ -114,52 +102,33 @@ CASES = {
 }
 
 
-@dataclass
 class Setting:
     """The contenders of a case, all with the same weights."""
 
-    case: Case
-    largest: dict[str, int] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.largest = {name: high for name, (_, high, _) in self.case.dims.items()}
-
-    @property
-    def expected(self) -> dict[str, int]:
-        """Return the sizes that decisions about speed are made for."""
-        return {name: hint(_dimension(name, *d)) for name, d in self.case.dims.items()}
+    def __init__(self, case: Case):
+        self.case = case
+        self.largest = {name: high for name, (_, high, _) in case.dims.items()}
+        self.dims = {name: _dimension(name, *d) for name, d in case.dims.items()}
+        self.expected = {name: hint(dim) for name, dim in self.dims.items()}
+        """Sizes that decisions about speed are made for."""
 
     @cached_property
     def model(self) -> Any:
-        """Return graphc's model."""
         graphc.manual_seed(0)
         return self.case.build(graphc.nn).eval()
 
-    def spec(self) -> tuple[Any, ...]:
-        """Return the sizes of the input as graphc's ``dims`` takes them."""
-        dims = {name: _dimension(name, *d) for name, d in self.case.dims.items()}
-        return tuple(dims[s] if isinstance(s, str) else s for s in self.case.shape)
-
     def for_all(self) -> Any:
-        """Return graphc's contender, one program for all sizes."""
-        return graphc.compile(self.model, dims=[self.spec()])
-
-    def own(self) -> Run:
-        """Return the call of ``for_all``."""
-        return called(self.for_all())
+        spec = tuple(self.dims[s] if isinstance(s, str) else s for s in self.case.shape)
+        return graphc.compile(self.model, dims=[spec])
 
     @cached_property
     def torch_model(self) -> tuple[ModuleType, Any]:
-        """Return torch, and its model."""
-        torch = torch_on_one_thread()
-        if torch is None:
-            raise ImportError("torch is not installed")
+        torch = limited_torch()
         model = self.case.build(torch.nn).eval()
         model.load_state_dict({name: torch.from_numpy(a.copy()) for name, a in read_weights(self.model).items()})
         return torch, model
 
     def torch(self) -> Run:
-        """Return torch.compile's contender, with dynamic sizes."""
         torch, model = self.torch_model
         torch._dynamo.reset()
         compiled = torch.compile(model, dynamic=True)
@@ -182,21 +151,15 @@ class Setting:
             torch.onnx.export(model, (x,), file, input_names=["x"], dynamic_axes={"x": axes}, dynamo=False)
         return file.getvalue()
 
-    def onnxruntime(self) -> Run:
-        """Return a session of onnxruntime."""
-        library = find_library("onnxruntime")
-        if library is None:
-            raise ImportError("onnxruntime is not installed")
-        session = make_onnx_session(library, self.onnx)
-        return lambda x: session.run(None, {"x": x})[0]
+    def prepare(self, name: str) -> None:
+        """Build the model of a contender, whose time does not count in its first call."""
+        _ = self.model if name == OWN else self.torch_model if name == "torch" else self.onnx
 
-    def openvino(self) -> Run:
-        """Return a request of openvino, in float32."""
-        openvino = find_library("openvino")
-        if openvino is None:
-            raise ImportError("openvino is not installed")
-        request = make_openvino_request(openvino, self.onnx)
-        return lambda x: request.infer([x], share_inputs=True, share_outputs=True)[0]
+    def contender(self, name: str) -> Run:
+        if name in (OWN, "torch"):
+            return called(self.for_all()) if name == OWN else self.torch()
+        run = onnx_run(name, self.onnx)
+        return lambda x: run([x])[0]
 
 
 def _dimension(name: str, low: int, high: int, step: int) -> Any:
@@ -206,7 +169,6 @@ def _dimension(name: str, low: int, high: int, step: int) -> Any:
 
 
 def called(compiled: Any) -> Run:
-    """Return the call of a compiled function."""
 
     def run(x: Array) -> Any:
         with graphc.no_grad():
@@ -215,8 +177,7 @@ def called(compiled: Any) -> Run:
     return run
 
 
-def seconds_of(run: Run, inputs: Sequence[Array]) -> float:
-    """Return the total seconds of the calls."""
+def seconds_of(run: Run, inputs: Iterable[Array]) -> float:
     start = time.perf_counter()
     for x in inputs:
         run(x)
@@ -224,26 +185,31 @@ def seconds_of(run: Run, inputs: Sequence[Array]) -> float:
 
 
 def resident() -> int:
-    """Return the resident bytes of this process."""
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def in_turns(streams: Mapping[str, tuple[Run, Sequence[Any]]], rounds: int) -> dict[str, list[float]]:
+    """Return the seconds of each stream of calls in rounds in which all take turns, by name."""
+    values: dict[str, list[float]] = {name: [] for name in streams}
+    for _ in range(rounds):
+        for name, (run, inputs) in streams.items():
+            values[name].append(seconds_of(run, inputs))
+    return values
 
 
 def run_stream(case: Case, peers: Sequence[str], count: int) -> dict[str, Any]:
     """Return seconds of each contender for a stream of mixed sizes: the time until its first result, the first stream
     with it, and the median of later ones, in turns."""
     setting, inputs = Setting(case), [case.input(sizes) for sizes in case.draw(count)]
-    runs: dict[str, Run] = {}
+    streams: dict[str, tuple[Run, Sequence[Array]]] = {}
     rows: dict[str, dict[str, Any]] = {}
     reference: list[Array] | None = None
     for name in (*peers, OWN):
         try:
-            # The time to build a model does not count in its first call.
-            _ = setting.torch_model if name == "torch" else setting.model
-            if name in PEERS[1:]:
-                _ = setting.onnx
+            setting.prepare(name)
             start = time.perf_counter()
-            run = getattr(setting, "own" if name == OWN else name)()
+            run = setting.contender(name)
             results = arrays_of(run(inputs[0]))
             first = time.perf_counter() - start
             before = resident()
@@ -252,62 +218,44 @@ def run_stream(case: Case, peers: Sequence[str], count: int) -> dict[str, Any]:
             rows[name] = {"problem": first_line(error)}
             continue
         reference = reference or results
-        runs[name] = run
-        rows[name] = {
-            "first_call_s": first,
-            "first_stream_s": total,
-            "error": difference(results, reference),
-            "grown_mb": (resident() - before) / 1e6,
-            "rounds_s": [],
-        }
+        streams[name] = run, inputs
+        grown = (resident() - before) / 1e6
+        rows[name] = {"first_call_s": first, "first_stream_s": total, "grown_mb": grown}
+        rows[name]["error"] = difference(results, reference)
         tell(f"{case.name} {name}: {first:.2f} s to the first result, {total:.2f} s")
-    for _ in range(_STEADY):
-        for name, run in runs.items():
-            rows[name]["rounds_s"].append(seconds_of(run, inputs))
-    for name in runs:
-        rows[name]["steady_s"] = statistics.median(rows[name]["rounds_s"])
+    for name, rounds in in_turns(streams, _STEADY).items():
+        rows[name] |= {"rounds_s": rounds, "steady_s": statistics.median(rounds)}
     return rows
 
 
-def _warm_up() -> None:
-    """Compile something small: one-time work of a process is not part of any measured compile."""
-    rows = graphc.Dim("rows", 1, 8)
-    called(graphc.compile(graphc.nn.Linear(4, 4), dims=[(rows, 4)]))(np.zeros((2, 4), np.float32))
-
-
-def _first_call(setting: Setting, compiled: Any) -> tuple[Any, dict[str, Any]]:
-    """Return a compiled model after its first call at the expected sizes: how long that took, bytes of code, and how
-    many kernels have versions."""
+def _first_call(setting: Setting, compiled: Any) -> dict[str, Any]:
+    """Call a compiled model at the expected sizes; return how long that took, bytes of code, and how many kernels have
+    versions."""
     x = setting.case.input(setting.expected)
-    start = time.perf_counter()
-    called(compiled)(x)
-    seconds, plan = time.perf_counter() - start, compiled.programs[-1]
-    return compiled, {"compile_s": seconds, "code": plan.code, "chosen": plan.chosen}
+    seconds, plan = seconds_of(called(compiled), [x]), compiled.programs[-1]
+    return {"compile_s": seconds, "code": plan.code, "chosen": plan.chosen}
 
 
 def run_fixed(case: Case, fixed_sizes: Sequence[dict[str, int]], rounds: int, seconds: float) -> list[dict[str, Any]]:
     """Return one program for all sizes beside the program for each, in alternating rounds; errors are against eager
     mode."""
-    setting = Setting(case)
-    _warm_up()
-    program, compiled = _first_call(setting, setting.for_all())
-    alone = Setting(case)  # a model of its own, so that no weights are packed yet
-    compiled |= {f"fixed_{name}": value for name, value in _first_call(alone, graphc.compile(alone.model))[1].items()}
-    own = called(program)
-    rows: list[dict[str, Any]] = []
+    # One-time work of a process is not part of any measured compile.
+    small = graphc.compile(graphc.nn.Linear(4, 4), dims=[(graphc.Dim("rows", 1, 8), 4)])
+    called(small)(np.zeros((2, 4), np.float32))
+    setting, alone = Setting(case), Setting(case)  # a model of its own, so that no weights are packed yet
+    program = setting.for_all()
+    compiled = _first_call(setting, program)
+    compiled |= {f"fixed_{name}": value for name, value in _first_call(alone, graphc.compile(alone.model)).items()}
+    own, rows = called(program), []
     for sizes in fixed_sizes:
-        x, of_size = case.input(sizes), graphc.compile(setting.model)
-        fixed = called(of_size)
+        x, fixed = case.input(sizes), called(graphc.compile(setting.model))
         fixed(x)
         with graphc.no_grad():
             expected = arrays_of(setting.model(graphc.from_numpy(x)))
-        row: dict[str, Any] = {"sizes": sizes, "error": difference(arrays_of(own(x)), expected)}
         repeats = max(1, int(seconds / max(1e-6, min(seconds_of(fixed, [x]) for _ in range(3)))))
-        times: dict[str, list[float]] = {"one": [], "fixed": []}
-        for _ in range(rounds):
-            for name, run in (("one", own), ("fixed", fixed)):
-                times[name].append(seconds_of(run, [x] * repeats) / repeats * 1e3)
-        row |= {f"{name}_ms": statistics.median(seconds_each) for name, seconds_each in times.items()}
+        times = in_turns({"one": (own, [x] * repeats), "fixed": (fixed, [x] * repeats)}, rounds)
+        row: dict[str, Any] = {"sizes": sizes, "error": difference(arrays_of(own(x)), expected)}
+        row |= {f"{name}_ms": 1e3 * statistics.median(seconds_each) / repeats for name, seconds_each in times.items()}
         row["ratio"] = statistics.median(b / a for a, b in zip(times["one"], times["fixed"], strict=True))
         rows.append(row | compiled)
         tell(f"{case.name} {sizes}: {row['ratio']:.2f}")
@@ -317,7 +265,7 @@ def run_fixed(case: Case, fixed_sizes: Sequence[dict[str, int]], rounds: int, se
 def run_memory(case: Case, count: int) -> dict[str, Any]:
     """Return megabytes of the process after a call at the largest sizes and few or all of ``count`` at random ones."""
     setting = Setting(case)
-    run = setting.own()
+    run = setting.contender(OWN)
     run(case.input(setting.largest))
     figures: dict[str, Any] = {"count": count}
     for number, sizes in enumerate(case.draw(count), 1):
@@ -344,87 +292,70 @@ def run_calls(rounds: int) -> dict[str, dict[str, float]]:
             "model file": (graphc.load(Path(folder) / "model.gcm"), arrays),
         }
         for name, (run, (x, y)) in kinds.items():
-            streams = {"same": [x] * _CALLS, "other": [x, y] * (_CALLS // 2)}
-            seconds_of(run, streams["other"])
-            times = {kind: [] for kind in streams}
-            for _ in range(rounds):
-                for kind, inputs in streams.items():
-                    times[kind].append(seconds_of(run, inputs) / _CALLS * 1e6)
-            result[name] = {f"{kind}_us": statistics.median(seconds_each) for kind, seconds_each in times.items()}
+            streams = {"same": (run, [x] * _CALLS), "other": (run, [x, y] * (_CALLS // 2))}
+            seconds_of(*streams["other"])
+            times = in_turns(streams, rounds)
+            result[name] = {f"{k}_us": statistics.median(t) / _CALLS * 1e6 for k, t in times.items()}
     return result
 
 
+# ---- printing
+
+
 def format_memory(results: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return a row for each case."""
-    lines = [f"| model | calls | MB after {_FEW} | MB after all |", "|" + "---|" * 4]
-    lines += [f"| {case} | {r['count']} | {r['few_mb']:.2f} | {r['all_mb']:.2f} |" for case, r in results.items()]
-    return "\n".join(lines)
+    rows = [[case, str(r["count"]), f"{r['few_mb']:.2f}", f"{r['all_mb']:.2f}"] for case, r in results.items()]
+    return format_table(["model", "calls", f"MB after {_FEW}", "MB after all"], rows)
 
 
 def format_calls(results: Mapping[str, Mapping[str, float]]) -> str:
-    """Return a row for each way to call."""
-    lines = ["| call | the same size, us | another size, us |", "|" + "---|" * 3]
-    lines += [f"| {name} | {r['same_us']:.2f} | {r['other_us']:.2f} |" for name, r in results.items()]
-    return "\n".join(lines)
+    rows = [[name, f"{r['same_us']:.2f}", f"{r['other_us']:.2f}"] for name, r in results.items()]
+    return format_table(["call", "the same size, us", "another size, us"], rows)
 
 
 def format_streams(results: Mapping[str, Mapping[str, Any]], peers: Sequence[str]) -> str:
-    """Return a row for each case and contender."""
-    lines = [
-        "| stream | engine | first call | first stream | later ones | error | times the best peer |",
-        "|" + "---|" * 7,
-    ]
+    lines = []
     for case, rows in results.items():
         steady = [rows[p]["steady_s"] for p in peers if "steady_s" in rows[p]]
         for name, row in rows.items():
             if "problem" in row:
-                lines.append(f"| {case} | {name} | {row['problem']} | | | | |")
+                lines.append([case, name, row["problem"], *[""] * 4])
                 continue
             ratio = f"{min(steady) / row['steady_s']:.2f}" if steady and name == OWN else ""
             cells = [f"{row[k]:.2f} s" for k in ("first_call_s", "first_stream_s", "steady_s")]
-            cells += [f"{row['error']:.0e}", ratio]
-            lines.append(f"| {' | '.join([case, name, *cells])} |")
-    return "\n".join(lines)
+            lines.append([case, name, *cells, f"{row['error']:.0e}", ratio])
+    columns = ["stream", "engine", "first call", "first stream", "later ones", "error", "times the best peer"]
+    return format_table(columns, lines)
 
 
 def format_fixed(results: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
-    """Return a row for each case and size."""
-    lines = ["| model | sizes | one program, ms | fixed, ms | fixed / one | error |", "|" + "---|" * 6]
+    lines = []
     for case, rows in results.items():
         for row in rows:
             sizes = ", ".join(f"{k} {v}" for k, v in row["sizes"].items())
             cells = [f"{row['one_ms']:.3f}", f"{row['fixed_ms']:.3f}", f"{row['ratio']:.2f}", f"{row['error']:.0e}"]
-            lines.append(f"| {' | '.join([case, sizes, *cells])} |")
-        first = rows[0]
-        both = f"{first['compile_s']:.2f} s", f"{first['fixed_compile_s']:.2f} s"
-        lines.append(f"| {case} | first call at the expected sizes | {both[0]} | {both[1]} | | |")
+            lines.append([case, sizes, *cells])
+        first, rest = rows[0], ["", ""]
+        both = [f"{cell(first[name])} s" for name in ("compile_s", "fixed_compile_s")]
+        lines.append([case, "first call at the expected sizes", *both, *rest])
         bytes_of = f"code, bytes ({first['chosen']} kernels in versions)"
-        lines.append(f"| {case} | {bytes_of} | {first['code']} | {first['fixed_code']} | | |")
-    return "\n".join(lines)
+        lines.append([case, bytes_of, str(first["code"]), str(first["fixed_code"]), *rest])
+    return format_table(["model", "sizes", "one program, ms", "fixed, ms", "fixed / one", "error"], lines)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; return the exit status."""
-    parser = make_parser(__doc__ or "", PEERS)
-    parser.add_argument(
-        "--only", default="", metavar="TEXT", help="measure the case of this name, or cases whose name contains it"
-    )
+    parser = make_parser("benchmarks.sizes", __doc__, PEERS)
+    only = "measure the case of this name, or cases whose name contains it"
+    parser.add_argument("--only", default="", metavar="TEXT", help=only)
     kind = parser.add_mutually_exclusive_group()
     kind.add_argument("--fixed", action="store_true", help="compare one program with a program for each size")
     kind.add_argument("--calls", action="store_true", help="measure the cost of a call of another size")
     kind.add_argument("--memory", action="store_true", help="measure the memory over calls of random sizes")
     number = parser.add_mutually_exclusive_group()
-    number.add_argument(
-        "--count",
-        type=int,
-        default=0,
-        metavar="N",
-        help="number of calls of a stream (200) or for memory (1000), or of sizes (20)",
-    )
-    number.add_argument(
-        "--sizes", nargs="+", metavar="N", help="sizes for --fixed, such as 1 17, or 64x176 for two dimensions"
-    )
-    options = parse_with(parser, argv, PEERS)
+    count = "number of calls of a stream (200) or for memory (1000), or of sizes (20)"
+    number.add_argument("--count", type=int, default=0, metavar="N", help=count)
+    chosen = "sizes for --fixed, such as 1 17, or 64x176 for two dimensions"
+    number.add_argument("--sizes", nargs="+", metavar="N", help=chosen)
+    options = parser.parse_args(argv)
     named = [CASES[options.only]] if options.only in CASES else []
     cases = named or [case for name, case in CASES.items() if options.only in name]
     if not cases or (options.sizes and not options.fixed):
@@ -434,6 +365,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ValueError as error:
         parser.error(f"--sizes: {error}")
     os.environ["GRAPHC_CACHE"] = "off"  # only compiled code counts
+    pin(1)
     report(options, cases, sizes)
     return 0
 
@@ -459,5 +391,5 @@ def report(
 
 
 if __name__ == "__main__":
-    restart_on_one_thread("benchmarks.sizes")
+    restart("benchmarks.sizes")
     sys.exit(main())

@@ -1,21 +1,18 @@
 """Cost of a call through torch.compile: beside Dynamo and AOTAutograd alone, and with live or frozen weights.
 
-    python -m benchmarks.torch_calls [--threads N] [--rounds N] [--inductor]
-
-The first table is a model of 72 numbers, whose time is that of the call: ``guards`` is a backend that returns tensors
-created earlier, so that graphc's share is the difference to it; ``nothing`` is the same after AOTAutograd. The second
+The case ``tiny`` is a model of 72 numbers, whose time is that of the call: ``guards`` is a backend that returns tensors
+created earlier, so that graphc's share is the difference to it; ``nothing`` is the same after AOTAutograd. ``resnet``
 is ResNet-50 for one image: from a model file of graphc, with frozen weights, and with live ones, with the megabytes of
-its weights and of their prepacked copies above it. Times are medians over rounds in which all take turns.
+its weights and of their prepacked copies. Inductor needs a C++ compiler.
 """
 
 from __future__ import annotations
 
-import argparse
 import gc
-import statistics
+import sys
 import tempfile
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,27 +20,11 @@ import torch
 from torch._dynamo.backends.common import aot_autograd
 
 import graphc
+from benchmarks.harness.results import Result
+from benchmarks.harness.sweep import Sweep, limited_torch
+from benchmarks.harness.timing import Call, Makers
 from benchmarks.models.standard import build_resnet50
 from graphc.interop.torch.weights import Weights
-
-WARM_CALLS = 30
-"""Calls before any is timed; after some quiet ones live weights are watched by their pages."""
-Calls = Mapping[str, Callable[[], object]]
-
-
-def in_turns(calls: Calls, rounds: int, repeats: int) -> dict[str, float]:
-    """Return the seconds of one call of each, the median over rounds of ``repeats`` calls."""
-    for call in calls.values():
-        for _ in range(WARM_CALLS):
-            call()
-    seconds_by: dict[str, list[float]] = {name: [] for name in calls}
-    for _ in range(rounds):
-        for name, call in calls.items():
-            start = time.perf_counter()
-            for _ in range(repeats):
-                call()
-            seconds_by[name].append((time.perf_counter() - start) / repeats)
-    return {name: statistics.median(times) for name, times in seconds_by.items()}
 
 
 def compiled(model: Any, backend: Any, **options: Any) -> Any:
@@ -51,10 +32,14 @@ def compiled(model: Any, backend: Any, **options: Any) -> Any:
     return torch.compile(model, backend=backend, dynamic=False, options=options or None)
 
 
+def _outputs(module: Any, key: str) -> tuple[Any, ...]:
+    output = next(node for node in module.graph.nodes if node.op == "output")
+    return tuple([torch.zeros(tuple(v.meta[key].shape)) for v in output.args[0]])
+
+
 def guards(module: Any, examples: Sequence[Any]) -> Any:
     """Return a backend that computes nothing, to measure Dynamo alone."""
-    output = next(node for node in module.graph.nodes if node.op == "output")
-    outputs = tuple([torch.zeros(tuple(v.meta["example_value"].shape)) for v in output.args[0]])
+    outputs = _outputs(module, "example_value")
     return lambda *args: outputs
 
 
@@ -62,8 +47,7 @@ def nothing(module: Any, examples: Sequence[Any]) -> Any:
     """Return a backend that computes nothing, to measure Dynamo and AOTAutograd."""
 
     def compiler(graph: Any, inputs: Sequence[Any]) -> Any:
-        output = next(node for node in graph.graph.nodes if node.op == "output")
-        outputs = [torch.zeros(tuple(v.meta["val"].shape)) for v in output.args[0]]
+        outputs = _outputs(graph, "val")
 
         def run(args: list[Any]) -> list[Any]:
             args.clear()
@@ -75,42 +59,49 @@ def nothing(module: Any, examples: Sequence[Any]) -> Any:
     return aot_autograd(fw_compiler=compiler, inference_compiler=compiler)(module, examples)
 
 
-def small_model() -> Any:
-    """Return a model whose time is that of the call."""
-    return torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU()).eval()
+_BACKENDS: dict[str, tuple[Any, dict[str, str]]] = {
+    "guards": (guards, {}),
+    "nothing": (nothing, {}),
+    "live": ("graphc", {"weights": "live"}),
+    "frozen": ("graphc", {"weights": "frozen"}),
+    "eager": ("eager", {}),
+    "inductor": ("inductor", {}),
+}
 
 
-def tiny(rounds: int, peers: Mapping[str, Any], repeats: int = 2000) -> dict[str, float]:
-    """Return seconds of a call of the small model: ``guards``, ``nothing``, ``live``, ``frozen`` and the peers by
-    name."""
+def tiny(result: Result) -> Makers:
+    """Return the contenders of a small model, whose time is that of the call."""
     x = torch.randn(2, 8)
-    models = {"guards": compiled(small_model(), guards), "nothing": compiled(small_model(), nothing)}
-    models |= {name: compiled(small_model(), "graphc", weights=name) for name in ("live", "frozen")}
-    models |= {name: compiled(small_model(), backend) for name, backend in peers.items()}
-    with torch.no_grad():
-        return in_turns({name: _call(model, x) for name, model in models.items()}, rounds, repeats)
+
+    def make(name: str) -> Call:
+        backend, options = _BACKENDS[name]
+        model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU()).eval()
+        return partial(compiled(model, backend, **options), x)
+
+    return {name: partial(make, name) for name in _BACKENDS}
 
 
-def resnet(rounds: int) -> dict[str, float]:
-    """Return seconds of a call of ResNet-50: ``file``, ``frozen``, ``live``."""
+def resnet(result: Result) -> Makers:
     x = torch.randn(1, 3, 224, 224)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "resnet50.gcm"
-        graphc.export(build_resnet50(graphc.nn).eval(), graphc.randn(1, 3, 224, 224), path=path)
-        loaded, array = graphc.load(path), x.numpy()
     model = build_resnet50(torch.nn).eval()
-    models = {name: compiled(model, "graphc", weights=name) for name in ("frozen", "live")}
-    calls = {"file": lambda: loaded(array)} | {name: _call(m, x) for name, m in models.items()}
-    with torch.no_grad():
-        return in_turns(calls, rounds, 1)
+    own, prepared = memory(model, x)
+    result.facts["MB of weights, prepared"] = f"{own / 1e6:.0f}, {prepared / 1e6:.0f}"
+
+    def load() -> Call:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "resnet50.gcm"
+            graphc.export(build_resnet50(graphc.nn).eval(), graphc.randn(1, 3, 224, 224), path=path)
+            return partial(graphc.load(path), x.numpy())
+
+    names = ("frozen", "live")
+    return {"file": load, **{n: (lambda n=n: partial(compiled(model, "graphc", weights=n), x)) for n in names}}
 
 
 def memory(model: Any, x: Any) -> tuple[int, int]:
     """Return the bytes of a model's parameters and buffers, and of their prepacked copies for inference."""
     before = _prepared()
-    call = compiled(model, "graphc")
     with torch.no_grad():
-        call(x)
+        compiled(model, "graphc")(x)
     prepared = [n for key, n in _prepared().items() if key not in before]
     return sum(v.nbytes for v in model.state_dict().values()), sum(prepared)
 
@@ -121,37 +112,34 @@ def _prepared() -> dict[int, int]:
     return {array.ctypes.data: array.nbytes for weights in programs for array in weights.prepared_arrays()}
 
 
-def _call(model: Any, x: Any) -> Callable[[], object]:
-    return lambda: model(x)
+def _makers(makers: Callable[[Result], Makers], result: Result) -> Makers:
+    limited_torch().set_grad_enabled(False)
+    return makers(result)
 
 
-def report(title: str, times: Mapping[str, float], base: str, unit: float, name: str) -> str:
-    """Return a table of times and their excess over the base."""
-    lines = [f"{title:<12}{name:>10}{'more':>10}{'ratio':>8}"]
-    for key, seconds in times.items():
-        more = (seconds - times[base]) / unit
-        lines.append(f"{key:<12}{seconds / unit:>10.2f}{more:>10.2f}{seconds / times[base]:>8.2f}")
-    return "\n".join(lines)
+def _finish(makers: Callable[[Result], Makers], result: Result) -> None:
+    """Say how much longer live weights take than the base of the case."""
+    base = "guards" if makers is tiny else "frozen"
+    live, least = result.ms("live"), result.ms(base)
+    if live and least:
+        result.facts["live - base us"] = f"{1000 * (live - least):.2f}"
 
 
-def main() -> None:
-    """Run the command."""
-    parser = argparse.ArgumentParser(description="Cost of a call through torch.compile.")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--inductor", action="store_true", help="time Inductor, too; needs a C++ compiler")
-    parser.add_argument("--only", choices=("tiny", "resnet"))
-    options = parser.parse_args()
-    torch.set_num_threads(options.threads)
-    graphc.set_num_threads(options.threads)
-    peers = {"eager": "eager"} | ({"inductor": "inductor"} if options.inductor else {})
-    if options.only != "resnet":
-        print(report("tiny model", tiny(options.rounds, peers), "guards", 1e-6, "us"))
-    if options.only != "tiny":
-        own, prepared = memory(build_resnet50(torch.nn).eval(), torch.randn(1, 3, 224, 224))
-        print(f"ResNet-50: {own / 1e6:.0f} MB of parameters and buffers, {prepared / 1e6:.0f} MB prepared of them")
-        print(report("ResNet-50", resnet(options.rounds), "frozen", 1e-3, "ms"))
-
+SWEEP = Sweep(
+    "benchmarks.torch_calls",
+    __doc__,
+    {"tiny": tiny, "resnet": resnet},
+    ("eager", "inductor"),
+    _makers,
+    ("MB of weights, prepared", "live - base us"),
+    _finish,
+    compare=False,  # some backends compute nothing
+    own=("guards", "nothing", "file", "live", "frozen"),
+    rounds=15,
+    seconds=0.05,
+    warm=30,
+    unit_ms=1e-3,
+)
 
 if __name__ == "__main__":
-    main()
+    sys.exit(SWEEP.main())

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from benchmarks.models import more, standard
+from benchmarks.models import loops, more, small_loops, standard
 
 Array = np.ndarray[Any, Any]
 
@@ -45,6 +46,8 @@ class Workload:
     """The model ends in log_softmax, so the loss is nll_loss instead of cross_entropy."""
     dropout: bool = False
     """Training draws random bits, so that steps are compared with the model in evaluation mode."""
+    dims: Mapping[int, str] = field(default_factory=dict)
+    """Dimensions of the first input that an ONNX file leaves open, by number."""
 
     @property
     def train(self) -> bool:
@@ -55,6 +58,16 @@ class Workload:
         """Return the input arrays, the same ones for every peer."""
         generator = np.random.default_rng(zlib.crc32(self.name.encode()))
         return [spec.draw(generator) for spec in (*self.inputs, *((self.target,) if self.target else ()))]
+
+
+@dataclass(frozen=True)
+class LoopWorkload:
+    """A training loop in the user's code, as one row of the table."""
+
+    name: str
+    make: Callable[[Any, loops.Wrap], loops.Loop]
+    """Function of a framework, and of a wrapper for the loop's models."""
+    train = True
 
 
 def _images(batch: int, channels: int, side: int) -> tuple[Spec, ...]:
@@ -109,3 +122,26 @@ _ROWS = (
     Workload("train_resnet50_b4", standard.build_resnet50, _images(4, 3, 224), Spec((4,), 1000), "sgd"),
 )
 WORKLOADS = {row.name: row for row in _ROWS}
+"""Models and training steps, which are measured by default."""
+
+_LAYERS = (
+    Workload("layers_4096x4096", lambda nn: nn.Linear(4096, 4096, bias=False), (Spec((1, 4096)),)),
+    Workload("layers_768x3072", lambda nn: nn.Linear(768, 3072, bias=False), (Spec((1, 768)),)),
+    Workload(
+        "layers_768x3072x768", lambda nn: nn.Sequential(nn.Linear(768, 3072), nn.Linear(3072, 768)), (Spec((1, 768)),)
+    ),
+)
+_OPEN = {"mlp_b64": ("batch",), "net_b64": ("batch",), "textcnn_b8": ("batch",), "minilm_b8_t128": ("batch", "time")}
+_MORE = (
+    *_LAYERS,
+    *(replace(WORKLOADS[name], name=f"{name}_open", dims=dict(enumerate(dims))) for name, dims in _OPEN.items()),
+)
+LOOPS = {name: LoopWorkload(name, loop) for name, loop in loops.LOOPS.items()}
+SMALL_LOOPS = {name: LoopWorkload(name, partial(small_loops.SmallLoop, f)) for name, f in small_loops.EAGER.items()}
+ALL: dict[str, Workload | LoopWorkload] = {
+    **WORKLOADS,
+    **{workload.name: workload for workload in _MORE},
+    **LOOPS,
+    **SMALL_LOOPS,
+}
+"""Everything that the table can measure: also layers, models with open sizes in ONNX files, and training loops."""

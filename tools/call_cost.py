@@ -21,8 +21,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import graphc as gc
-from benchmarks.__main__ import pick as names_of
 from benchmarks.harness import commits
+from benchmarks.harness.sweep import pick as names_of
 from graphc import nn
 from graphc.nn import functional as F
 

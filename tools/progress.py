@@ -7,7 +7,7 @@ import time
 from types import TracebackType
 from typing import Any, Self
 
-from benchmarks.harness.sweep import find_library
+from benchmarks.harness.timing import find_library
 
 _SECONDS = 5.0
 """Seconds between two lines where tqdm is not installed."""

@@ -27,7 +27,6 @@ class Silent(Alone):
         """Leave the array unchanged."""
 
     def gather_objects(self, value: Any) -> list[Any]:
-        """Return the value for all ranks."""
         return [value] * self.size
 
 

@@ -10,10 +10,8 @@ from typing import Any
 from benchmarks.cluster.bucket_plan import plan_of
 from benchmarks.cluster.networks import Cost, Link, Network, errors, fit, interpolated
 from benchmarks.cluster.step_model import Assumed, PaperRow, Plan, plain, scale, slower
-from benchmarks.hub import table
-from benchmarks.workers.scaling_row import OWN
+from benchmarks.harness.results import OWN, cell, format_table
 
-PAGE = "docs/scaling.md"
 Row = Mapping[str, Any]
 Measured = Mapping[str, Any]
 
@@ -26,7 +24,6 @@ def rows_of(measured: Measured, mode: str, peer: str = "") -> Iterator[Row]:
 
 
 def times_of(row: Row) -> dict[int, float]:
-    """Return the fastest all-reduces by bytes."""
     return {int(nbytes): min(rounds) for nbytes, rounds in row["seconds"].items()}
 
 
@@ -68,12 +65,10 @@ class Training:
 
     @property
     def rate(self) -> float:
-        """Return samples per second of all ranks."""
         return self.ranks * self.samples / self.parallel
 
 
 def trainings(measured: Measured) -> list[Training]:
-    """Return all measured steps."""
     steps = []
     for row in rows_of(measured, "training"):
         best = {kind: min(row["seconds"][kind]) for kind in ("alone", "beside", "parallel", "reduction")}
@@ -107,7 +102,6 @@ class Checks:
     steps: list[StepCheck]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the checks as JSON data."""
         return asdict(self)
 
 
@@ -147,7 +141,6 @@ def on_paper(measured: Measured, assumed: Sequence[Assumed]) -> Paper:
 
 
 def paper_as_json(paper: Paper) -> list[dict[str, Any]]:
-    """Return the predictions as JSON data."""
     return [
         {**asdict(assumed), "cases": {case: [asdict(row) for row in rows] for case, rows in cases.items()}}
         for assumed, cases in paper
@@ -158,7 +151,6 @@ def paper_as_json(paper: Paper) -> list[dict[str, Any]]:
 
 
 def report(measured: Measured, checks: Checks, paper: Paper) -> str:
-    """Return all tables in Markdown."""
     note = measured.get("note", "")
     sections = [
         f"{measured['cpu']}, {measured['cores']} cores, each rank on one; {measured['rounds']} rounds. {note}".rstrip(),
@@ -190,14 +182,14 @@ def _reductions(measured: Measured, checks: Checks) -> list[str]:
     for nbytes in sizes:
         seconds = [times_of(row).get(nbytes) for row in rows]
         off = [errors_.get(nbytes) for errors_ in checks.reductions.values()]
-        cells = ["-" if t is None else _ms(t) for t in seconds] + ["-" if e is None else f"{e:+.0%}" for e in off]
+        cells = ["-" if t is None else _ms(t) for t in seconds] + [cell(e, "+.0%") for e in off]
         lines.append([f"{nbytes >> 10} KiB", *cells])
     link = checks.local
     said = (
         "Milliseconds by bytes and ranks, the best round. The last columns show the error of a ring over a link of "
         f"{_link_text(link)}, fitted to {checks.ranks} ranks."
     )
-    return [said, "\n".join(table(["bytes", *names, *modelled], lines))]
+    return [said, format_table(["bytes", *names, *modelled], lines)]
 
 
 def _trainings(measured: Measured) -> list[str]:
@@ -212,7 +204,7 @@ def _trainings(measured: Measured) -> list[str]:
         "A step of one rank while the others wait (*one rank*), of all ranks at once without reductions (*beside*) and "
         "with them (*parallel*), and the reductions alone: the fastest call of all rounds, each on the slowest rank."
     )
-    return [said, "\n".join(table(heads, lines))]
+    return [said, format_table(heads, lines)]
 
 
 def _checks(checks: Checks) -> list[str]:
@@ -227,7 +219,7 @@ def _checks(checks: Checks) -> list[str]:
         "recorded plan of the compiled step with free reductions, and slows it down by the measured factor of ranks "
         "that run at once."
     )
-    return [said, "\n".join(table(heads, lines))]
+    return [said, format_table(heads, lines)]
 
 
 def _paper(measured: Measured, assumed: Assumed, cases: Mapping[str, list[PaperRow]]) -> list[str]:
@@ -246,7 +238,7 @@ def _paper(measured: Measured, assumed: Assumed, cases: Mapping[str, list[PaperR
             f"{len(plan.buckets)} buckets of {plan.nbytes / 1e6:.4g} MB together"
         )
         lines = [_paper_line(*pair) for pair in zip(rows[::2], rows[1::2], strict=True)]
-        sections.append("\n".join(table(_PAPER, lines)))
+        sections.append(format_table(_PAPER, lines))
     return sections
 
 
@@ -266,38 +258,3 @@ def _paper_line(first: PaperRow, zero: PaperRow) -> list[str]:
         waits = f"{_ms(row.exposed)} of {_ms(row.communication)} ({row.how})"
         cells += [_ms(row.seconds), f"{row.efficiency:.1%}", waits]
     return cells
-
-
-def page(measured: Measured, checks: Checks, paper: Paper) -> str:
-    """Return the page of the documentation."""
-    return f"{_HEAD}\n{report(measured, checks, paper)}\n"
-
-
-_HEAD = """# Scaling
-
-```sh
-python -m benchmarks.scaling --write    # measures, and writes this page
-```
-
-This page has the measured speedup of several ranks, and a computed one for many. Options:
-
-- `--json` prints all figures.
-- `--from FILE` reads the measurements and computes another network: `--bandwidth` (GB/s of a machine's link),
-  `--latency` (µs), `--ranks-per-node`, `--overlap`, `--speed`.
-- `--trace FILE` writes a step of all ranks for chrome://tracing or Perfetto.
-
-The model:
-
-- A message of b bytes takes latency + b / bandwidth (Hockney).
-- An all-reduce of B bytes on n ranks by a ring takes 2 (n - 1) latencies and 2 (n - 1) / n B / bandwidth. A tree
-  (recursive halving and doubling) takes 2 log2 n latencies and the same bytes.
-- With several ranks in a machine the all-reduce runs inside the machine first and then between machines. The ranks of a
-  machine share its link.
-- The plan of the compiled step gives the times at which each bucket is full and at which the optimizer needs it.
-  Reductions run one after the other, in the order of buckets.
-- ZeRO-1 scatters the sums of gradients, updates one n-th on each rank and gathers the results. Its efficiency can
-  exceed 100%, because a single rank does the whole update. Note: `ZeroRedundancyOptimizer` sends more today: whole sums
-  of gradients, and one broadcast from the owner of each parameter.
-
-The model ignores late ranks, other traffic, and gathering during the next forward pass.
-"""

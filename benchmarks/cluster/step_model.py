@@ -34,7 +34,6 @@ class Plan:
 
     @property
     def nbytes(self) -> int:
-        """Return the bytes of all gradients."""
         return sum(b.nbytes for b in self.buckets)
 
     @property
@@ -120,11 +119,6 @@ def _updates(plan: Plan) -> list[float]:
 def _step(seconds: float, run: _Run) -> Step:
     communication = sum(end - start for _, start, end in run.spans)
     return Step(seconds + run.delay, run.delay, communication, run.spans)
-
-
-def bound(plan: Plan, communication: float) -> float:
-    """Return the efficiency where nothing overlaps: compute / (compute + reduction)."""
-    return plan.seconds / (plan.seconds + communication)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from typing import Any
 
 from graphc.distributed.spans import REDUCE, START, WAIT
@@ -52,32 +51,3 @@ def _event(rank: int, row: int, name: str, begin: float, end: float, offset: flo
 
 def _meta(kind: str, rank: int, row: int, name: str) -> dict[str, Any]:
     return {"ph": "M", "name": kind, "pid": rank, "tid": row, "args": {"name": name}}
-
-
-# ---- a picture
-
-_WIDTH, _HEIGHT, _LEFT, _GAP = 900, 18, 130, 6
-"""Pixels: of the time, of a row, of the names, between rows."""
-_COLOURS = {"compute": "#7aa6c2", "wait": "#d9d9d9", "reduce": "#e08e45"}
-
-
-def picture(name: str, ranks: Sequence[dict[str, Any]]) -> str:
-    """Draw the step as an SVG, with a row for the computing and one for the reducing thread of each rank."""
-    zero = min(rank["begin"] for rank in ranks)
-    last = max(rank["begin"] + rank["seconds"] for rank in ranks) - zero
-    height = 40 + 2 * len(ranks) * (_HEIGHT + _GAP)
-    size = f'width="{_LEFT + _WIDTH + 10}" height="{height}"'
-    lines = [f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" font-size="11">']
-    lines.append(f'<text x="4" y="16">{escape(name)}: a step of {1e3 * last:.4g} ms on {len(ranks)} ranks</text>')
-    for number, rank in enumerate(ranks):
-        offset = rank["begin"] - zero
-        for row, what in ((COMPUTE, "compute"), (REDUCTIONS, "reduce")):
-            y = 26 + (2 * number + row) * (_HEIGHT + _GAP)
-            lines.append(f'<text x="4" y="{y + 13}">rank {number}, {what}</text>')
-        for row, title, begin, end in pieces(rank):
-            kind = "wait" if title.startswith("wait") else "reduce" if row == REDUCTIONS else "compute"
-            x, width = (_WIDTH * t / last for t in (begin + offset, end - begin))
-            y = 26 + (2 * number + row) * (_HEIGHT + _GAP)
-            box = f'x="{_LEFT + x:.1f}" y="{y}" width="{max(width, 0.5):.1f}" height="{_HEIGHT}"'
-            lines.append(f'<rect {box} fill="{_COLOURS[kind]}"><title>{escape(title)}</title></rect>')
-    return "\n".join([*lines, "</svg>", ""])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
+from itertools import cycle
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -12,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness.prepared import CHECKED_STEPS, Prepared
-from benchmarks.workloads import Array, Workload
+from benchmarks.harness.timing import no_grad
+from benchmarks.workloads import Array, LoopWorkload, Workload
 
 WEIGHTS = "weights.npz"
 NUMBERS = "numbers.npy"
@@ -100,13 +102,72 @@ def prepare_steps(
     return Prepared(lambda: step(x, y), np.array(losses), first_call_s)
 
 
-def write_reference(framework: ModuleType, workload: Workload, folder: Path) -> None:
+def prepare_calls(framework: ModuleType, workload: Workload, folder: Path, transform: Callable[[Any], Any]) -> Prepared:
+    """Return calls of the model as `transform` makes it, without gradients."""
+    model = build_model(framework, workload, folder)
+    inputs = convert_inputs(framework, workload)
+    start = time.perf_counter()
+    call = no_grad(framework, transform(model), *inputs)
+    numbers = call().numpy()
+    return Prepared(call, numbers, time.perf_counter() - start)
+
+
+class LoopRun:
+    """A training loop of a framework, with the weights that `folder` holds."""
+
+    def __init__(
+        self,
+        framework: ModuleType,
+        workload: LoopWorkload,
+        folder: Path | None = None,
+        wrap: Callable[[Any], Any] = lambda model: model,
+        transform: Callable[[Any], Any] = lambda step: step,
+    ):
+        framework.manual_seed(0)
+        self.loop = workload.make(framework, wrap)
+        if folder is not None:
+            with np.load(folder / WEIGHTS) as arrays:
+                for number, module in enumerate(self.loop.modules):
+                    named = {n.partition("/"): arrays[n] for n in arrays.files}
+                    own = {path: framework.tensor(a) for (i, _, path), a in named.items() if i == str(number)}
+                    module.load_state_dict(own)
+        self.call = transform(self.loop.micro_step)
+        self.batches = cycle([tuple(map(framework.tensor, batch)) for batch in self.loop.batches()])
+
+    def weights(self) -> dict[str, Array]:
+        """Return copies of the models' weights, by the model's number and their path."""
+        modules = enumerate(self.loop.modules)
+        return {f"{number}/{path}": a for number, module in modules for path, a in read_weights(module).items()}
+
+    def step(self) -> float:
+        """Make one update; return the loss of its last micro-batch."""
+        count = self.loop.micro_batches
+        for index in range(count):
+            loss = self.call(*next(self.batches), *([index == count - 1] if count > 1 else []))
+        self.loop.rest()
+        return loss.item()
+
+
+def prepare_loop(framework: ModuleType, workload: LoopWorkload, folder: Path, **options: Any) -> Prepared:
+    """Return a loop that ``LoopRun`` makes with these options, and the losses of its first steps."""
+    start = time.perf_counter()
+    run = LoopRun(framework, workload, folder, **options)
+    losses = [run.step()]
+    first_call_s = time.perf_counter() - start
+    losses.extend(run.step() for _ in range(CHECKED_STEPS - 1))
+    return Prepared(run.step, np.array(losses), first_call_s)
+
+
+def write_reference(framework: ModuleType, workload: Workload | LoopWorkload, folder: Path) -> None:
     """Write the weights for all peers, and the eager numbers to compare with, into `folder`."""
+    if isinstance(workload, LoopWorkload):
+        np.savez(folder / WEIGHTS, **LoopRun(framework, workload).weights())  # type: ignore[arg-type]
+        np.save(folder / NUMBERS, prepare_loop(framework, workload, folder).numbers)
+        return
     model = build_model(framework, workload)
     np.savez(folder / WEIGHTS, **read_weights(model))  # type: ignore[arg-type]
     if workload.train:
         numbers = prepare_steps(framework, workload, folder, partial(make_eager_step, framework, workload)).numbers
     else:
-        with framework.no_grad():
-            numbers = model(*convert_inputs(framework, workload)).numpy()
+        numbers = no_grad(framework, model, *convert_inputs(framework, workload))().numpy()
     np.save(folder / NUMBERS, numbers)

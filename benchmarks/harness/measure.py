@@ -1,170 +1,165 @@
-"""Measure one workload: set every peer up, compare their numbers, then time them in turns."""
+"""Workloads of the table: peers in processes of their own are set up, compared, and timed in turns."""
 
 from __future__ import annotations
 
-import json
-import statistics
-import subprocess
-import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from benchmarks.harness.framework import NUMBERS, ONNX
-from benchmarks.harness.process import ROOT, WorkerProcess
-from benchmarks.peers import NEED_ONNX, OWN
-from benchmarks.workloads import WORKLOADS, Array
+from benchmarks.harness.process import ROOT, Child, call_in_child
+from benchmarks.harness.results import OWN, Result, cell, difference, format_problems, format_table, time_cell
+from benchmarks.harness.timing import alternate
+from benchmarks.peers import PEERS, needs_onnx
+from benchmarks.workloads import ALL
 
 Tell = Callable[[str], None]
 
 
+@dataclass(frozen=True)
+class Peer:
+    """A peer in a process of its own."""
+
+    library: str
+    function: str
+    """``package.module:function`` that prepares a workload."""
+    environment: Mapping[str, str]
+    tree: Path = ROOT
+    """Folder with the packages that it uses."""
+    variant: str = ""
+    """Option of the function."""
+
+
+def find_peer(name: str, environment: Mapping[str, str]) -> Peer:
+    """Return the peer of that name, perhaps with a variant: ``graphc:int8``."""
+    base, _, variant = name.partition(":")
+    return Peer(*PEERS[base], environment, variant=variant)
+
+
+@dataclass(frozen=True)
+class Turns:
+    """Settings for timing peers."""
+
+    rounds: int
+    seconds: float = 0.3
+    """Length of a turn."""
+    threads: int = 1
+    limit_s: float = 900
+
+
 @dataclass
-class Figures:
-    """Measurements of one peer on one workload."""
+class Table:
+    """All rows, the versions of the peers, and the reasons why others are absent."""
 
-    rounds_ms: list[float] = field(default_factory=list)
-    """Median milliseconds of a call, one per round."""
-    first_call_s: float | None = None
-    error: float | None = None
-    """Largest absolute difference from the reference over the reference's largest magnitude."""
-    unlimited: str = ""
-    """Kernels that ran with more instructions than the target has."""
-    problem: str = ""
-    """Reason for missing times: an error's first line, or a missing package."""
-
-    @property
-    def ms(self) -> float | None:
-        """Return median over the rounds."""
-        return statistics.median(self.rounds_ms) if self.rounds_ms else None
+    rows: list[Result]
+    versions: dict[str, str]
+    absent: dict[str, str]
 
 
-@dataclass
-class Row:
-    """One workload with every peer's figures."""
+def run(peers: Mapping[str, Peer], workloads: Iterable[str], turns: Turns, tell: Tell) -> Table:
+    """Measure the workloads; a peer whose process dies is started again for the next one."""
+    table = Table([], {}, {})
+    children: dict[str, Child] = {}
+    with ExitStack() as stack:
 
-    workload: str
-    peers: dict[str, Figures]
+        def start(name: str) -> dict[str, Any]:
+            peer = peers[name]
+            children[name] = stack.enter_context(Child(peer.environment, turns.limit_s, peer.tree))
+            return children[name].ask("benchmarks.harness.peer:hello", library=peer.library)
 
-    @property
-    def best_peer(self) -> str | None:
-        """Return the fastest peer other than graphc."""
-        timed = {name: figures.ms for name, figures in self.peers.items() if name not in OWN and figures.ms is not None}
-        return min(timed, key=lambda name: timed[name]) if timed else None
-
-    @property
-    def ratio(self) -> float | None:
-        """Return median over the rounds of the best peer's time over graphc's in the same round: above 1 graphc is
-        faster."""
-        best = self.best_peer
-        if best is None or "graphc" not in self.peers:
-            return None
-        pairs = zip(self.peers[best].rounds_ms, self.peers["graphc"].rounds_ms, strict=False)
-        ratios = [theirs / own for theirs, own in pairs]
-        return statistics.median(ratios) if ratios else None
-
-
-def relative_error(numbers: Array, reference: Array) -> float:
-    """Return max |numbers - reference| over max |reference|; infinite for another shape or a NaN."""
-    if numbers.shape != reference.shape or not np.isfinite(numbers).all():
-        return float("inf")
-    scale = float(np.abs(reference).max(initial=0.0)) or 1.0
-    return float(np.abs(numbers.astype(np.float64) - reference).max(initial=0.0)) / scale
-
-
-def prepare_reference(workload: str, folder: Path, onnx: bool, environment: Mapping[str, str]) -> dict[str, str | None]:
-    """Write weights, reference numbers and, on request, the ONNX file into `folder`; return the process's answer."""
-    command = [
-        sys.executable,
-        "-m",
-        "benchmarks.workers.reference",
-        workload,
-        str(folder),
-        *(["--onnx"] if onnx else []),
-    ]
-    done = subprocess.run(command, cwd=ROOT, env=dict(environment), capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        lines = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
-        raise RuntimeError(f"the reference of {workload} can not be made: {lines[-1]}")
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-def set_up(process: WorkerProcess, workload: str, folder: Path, reference: Array) -> Figures:
-    """Let one peer build the workload, and compare its numbers."""
-    answer = process.ask({"cmd": "setup", "workload": workload, "folder": str(folder)})
-    problem = answer.get("error") or answer.get("not_provided")
-    if problem:
-        return Figures(problem=str(problem))
-    error = relative_error(np.load(answer["numbers"]), reference)
-    return Figures(first_call_s=answer["first_call_s"], error=error, unlimited=answer.get("unlimited", ""))
-
-
-def alternate(
-    processes: Mapping[str, WorkerProcess], figures: Mapping[str, Figures], rounds: int, seconds: float
-) -> None:
-    """Time the peers in turns, each round starting with another one, and add the times to `figures`."""
-    names = [name for name, result in figures.items() if not result.problem]
-    for index in range(rounds):
-        shift = index % len(names) if names else 0
-        for name in names[shift:] + names[:shift]:
-            if figures[name].problem:
-                continue
-            answer = processes[name].ask({"cmd": "time", "seconds": seconds})
-            if "error" in answer:
-                figures[name].problem = str(answer["error"])
-                figures[name].rounds_ms.clear()
+        for name in peers:
+            hello = start(name)
+            if "version" in hello:
+                table.versions[name] = hello["version"]
             else:
-                figures[name].rounds_ms.append(answer["ms"])
+                table.absent[name] = str(hello.get("absent") or hello.get("error"))
+                del children[name]
+        for workload in workloads:
+            for name in [name for name, child in children.items() if not child.alive]:
+                start(name)
+            with tempfile.TemporaryDirectory(prefix="graphc-benchmarks-") as folder:
+                table.rows.append(measure(workload, peers, children, Path(folder), turns, tell))
+    return table
 
 
 def measure(
-    workload: str,
-    processes: Mapping[str, WorkerProcess],
-    folder: Path,
-    environment: Mapping[str, str],
-    rounds: int,
-    seconds: float,
-    tell: Tell,
-) -> Row:
+    workload: str, peers: Mapping[str, Peer], children: Mapping[str, Child], folder: Path, turns: Turns, tell: Tell
+) -> Result:
     """Return the row of one workload; `folder` must be empty and holds its files."""
-    onnx = any(name in NEED_ONNX for name in processes) and not WORKLOADS[workload].train
+    result = Result(workload)
+    onnx = any(map(needs_onnx, children)) and not ALL[workload].train
     tell(f"{workload}: reference")
-    try:
-        written = prepare_reference(workload, folder, onnx, environment)
-    except RuntimeError as error:  # reported in the table, so that earlier rows are not lost
-        return Row(workload, {name: Figures(problem=str(error)) for name in processes})
+    written = call_in_child(
+        *("benchmarks.harness.peer:write_reference", next(iter(peers.values())).environment, turns.limit_s),
+        **{"workload": workload, "folder": str(folder), "onnx": onnx},
+    )
+    if "error" in written:  # reported in the table, so that earlier rows are not lost
+        problem = f"the reference of {workload} can not be made: {written['error']}"
+        result.problems = dict.fromkeys(children, problem)
+        return result
     reference = np.load(folder / NUMBERS)
-    figures: dict[str, Figures] = {}
-    for name, process in processes.items():
-        if name in NEED_ONNX and onnx and not (folder / ONNX).exists():
-            figures[name] = Figures(problem=f"no ONNX file: {written['onnx']}")
+    for name, child in children.items():
+        if needs_onnx(name) and onnx and not (folder / ONNX).exists():
+            result.problems[name] = f"no ONNX file: {written['onnx']}"
             continue
         tell(f"{workload}: {name}")
-        figures[name] = set_up(process, workload, folder, reference)
-    tell(f"{workload}: {rounds} rounds")
-    alternate(processes, figures, rounds, seconds)
-    return Row(workload, figures)
+        set_up(result, name, child, peers[name], folder, reference, turns.threads)
+    tell(f"{workload}: {turns.rounds} rounds")
+
+    def time_one(name: str) -> dict[str, Any]:
+        answer = children[name].ask("benchmarks.harness.peer:time_calls", seconds=turns.seconds)
+        result.facts[name]["resident MB"] = answer.get("resident MB")
+        return answer
+
+    alternate(result, list(children), turns.rounds, time_one)
+    return result
 
 
-def describe_rows(rows: Sequence[Row]) -> list[dict[str, object]]:
-    """Return the rows as plain data for JSON."""
-    return [
-        {
-            "workload": row.workload,
-            "best_peer": row.best_peer,
-            "ratio": row.ratio,
-            "peers": {
-                name: {
-                    "ms": result.ms,
-                    "rounds_ms": result.rounds_ms,
-                    "first_call_s": result.first_call_s,
-                    "error": result.error,
-                    "unlimited": result.unlimited,
-                    "problem": result.problem,
-                }
-                for name, result in row.peers.items()
-            },
-        }
-        for row in rows
-    ]
+def set_up(
+    result: Result, name: str, child: Child, peer: Peer, folder: Path, reference: np.ndarray, threads: int
+) -> None:
+    """Let one peer build the workload, and compare its numbers."""
+    order = {"function": peer.function, "variant": peer.variant, "workload": result.name, "threads": threads}
+    answer = child.ask("benchmarks.harness.peer:setup", folder=str(folder), **order)
+    if problem := answer.get("error") or answer.get("not_provided"):
+        result.problems[name] = str(problem)
+        return
+    result.facts[name] = answer["facts"]
+    result.errors[name] = difference([np.load(answer["numbers"])], [reference])
+
+
+def format_rows(table: Table, names: Sequence[str]) -> str:
+    """Return the table (milliseconds per call; ratio above 1: graphc is faster) and the notes."""
+    names = sorted(names, key=lambda name: not name.startswith(OWN))
+    columns = ["workload", *names, "best peer / graphc", "graphc error", "graphc first call s"]
+    rows = []
+    for row in table.rows:
+        own = next((name for name in names if name in row.errors), "")
+        first = row.facts.get(own, {}).get("first s") if own.startswith(OWN) else None
+        error = row.errors[own] if own.startswith(OWN) else None
+        times = [time_cell(row, name) for name in names]
+        rows.append([row.name, *times, cell(row.ratio, ".2f"), cell(error, ".1e"), cell(first, ".2f")])
+    notes = [f"absent: {name} ({reason})" for name, reason in table.absent.items()]
+    for row in table.rows:
+        for name in names:
+            if free := row.facts.get(name, {}).get("unlimited"):
+                notes.append(f"^ {row.name}, {name}: more instructions than the target's in {free}")
+    return "\n".join([format_table(columns, rows), "", *notes, *format_problems(table.rows)]).rstrip("\n") + "\n"
+
+
+def format_facts(table: Table, names: Sequence[str]) -> str:
+    """Return a row for each workload and peer: time, speed over the first peer, error, and what else is known."""
+    known = [row.facts[name] for row in table.rows for name in names if name in row.facts]
+    columns = list(dict.fromkeys(key for facts in known for key in facts if key != "unlimited"))
+    rows = []
+    for row in table.rows:
+        for name in names:
+            facts = row.facts.get(name, {})
+            cells = [time_cell(row, name), cell(row.over(names[0], name)), cell(row.errors.get(name), ".1e")]
+            rows.append([row.name, name, *cells, *(cell(facts.get(column)) for column in columns)])
+    return format_table(["workload", "peer", "ms", f"times as fast as {names[0]}", "error", *columns], rows) + "\n"

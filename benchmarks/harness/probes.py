@@ -21,34 +21,31 @@ def _function(
     target: Target, setup: Sequence[str], loop: Sequence[str], after: Sequence[str], declare: str = ""
 ) -> str:
     """Return the function: ``setup``, then ``loop`` once for each round ``%i``, then ``after``."""
-    return "\n".join(
-        [
-            f'target triple = "{target.triple}"',
-            declare,
-            f"define void @{PROBE}(ptr %table) {{",
-            "entry:",
-            "  %n = load i64, ptr %table, align 8",
-            "  %sp = getelementptr i64, ptr %table, i64 1",
-            "  %source = load ptr, ptr %sp, align 8",
-            "  %tp = getelementptr i64, ptr %table, i64 2",
-            "  %target = load ptr, ptr %tp, align 8",
-            "  %bp = getelementptr i64, ptr %table, i64 3",
-            "  %bytes = load i64, ptr %bp, align 8",
-            *setup,
-            "  br label %loop",
-            "loop:",
-            *loop,
-            "  %next = add i64 %i, 1",
-            "  %more = icmp ult i64 %next, %n",
-            "  br i1 %more, label %loop, label %out",
-            "out:",
-            *after,
-            "  ret void",
-            "}",
-            "!0 = !{i32 1}",
-            "",
-        ]
-    )
+    lines = "\n".join
+    return f"""target triple = "{target.triple}"
+{declare}
+define void @{PROBE}(ptr %table) {{
+entry:
+  %n = load i64, ptr %table, align 8
+  %sp = getelementptr i64, ptr %table, i64 1
+  %source = load ptr, ptr %sp, align 8
+  %tp = getelementptr i64, ptr %table, i64 2
+  %target = load ptr, ptr %tp, align 8
+  %bp = getelementptr i64, ptr %table, i64 3
+  %bytes = load i64, ptr %bp, align 8
+{lines(setup)}
+  br label %loop
+loop:
+{lines(loop)}
+  %next = add i64 %i, 1
+  %more = icmp ult i64 %next, %n
+  br i1 %more, label %loop, label %out
+out:
+{lines(after)}
+  ret void
+}}
+!0 = !{{i32 1}}
+"""
 
 
 _EACH_ROUND = "  %i = phi i64 [ 0, %entry ], [ %next, %loop ]"
@@ -86,11 +83,7 @@ def emit_clock(target: Target) -> str:
     return _function(
         target,
         ["  %m = load volatile i64, ptr %source, align 8"],
-        [
-            _EACH_ROUND,
-            f"  %y0 = phi i64 [ %m, %entry ], [ %y{STEPS}, %loop ]",
-            *steps,
-        ],
+        [_EACH_ROUND, f"  %y0 = phi i64 [ %m, %entry ], [ %y{STEPS}, %loop ]", *steps],
         [f"  store i64 %y{STEPS}, ptr %target, align 8"],
     )
 
@@ -103,11 +96,7 @@ def emit_chain(target: Target) -> str:
     return _function(
         target,
         [f"  %f = load volatile {vector}, ptr %source, align 4"],
-        [
-            _EACH_ROUND,
-            f"  %a0 = phi {vector} [ %f, %entry ], [ %a{STEPS}, %loop ]",
-            *steps,
-        ],
+        [_EACH_ROUND, f"  %a0 = phi {vector} [ %f, %entry ], [ %a{STEPS}, %loop ]", *steps],
         [f"  store {vector} %a{STEPS}, ptr %target, align 4"],
         f"declare {function}({vector}, {vector}, {vector})",
     )

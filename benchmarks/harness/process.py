@@ -1,4 +1,4 @@
-"""The parent's side of a worker process: starts it, asks with a time limit, notices when it dies."""
+"""Child processes: pinned, limited to threads and instructions, asked for calls of functions, with a time limit."""
 
 from __future__ import annotations
 
@@ -9,32 +9,29 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "GRAPHC_THREADS")
+"""Environment variables from which libraries read their number of threads when they are loaded."""
+
+
+def _limits(onednn: str, torch: str, mkl: str, xla: str) -> dict[str, str]:
+    return {
+        "ONEDNN_MAX_CPU_ISA": onednn,
+        "ATEN_CPU_CAPABILITY": torch,
+        "MKL_ENABLE_INSTRUCTIONS": mkl,
+        "XLA_FLAGS": f"--xla_cpu_max_isa={xla}",
+    }
 
 
 LIMITS = {
-    "sse2": {
-        "ONEDNN_MAX_CPU_ISA": "SSE41",
-        "ATEN_CPU_CAPABILITY": "default",
-        "MKL_ENABLE_INSTRUCTIONS": "SSE4_2",
-        "XLA_FLAGS": "--xla_cpu_max_isa=SSE4_2",
-    },
-    "avx2": {
-        "ONEDNN_MAX_CPU_ISA": "AVX2",
-        "ATEN_CPU_CAPABILITY": "avx2",
-        "MKL_ENABLE_INSTRUCTIONS": "AVX2",
-        "XLA_FLAGS": "--xla_cpu_max_isa=AVX2",
-    },
-    "avx512": {
-        "ONEDNN_MAX_CPU_ISA": "AVX512_CORE",
-        "ATEN_CPU_CAPABILITY": "avx512",
-        "MKL_ENABLE_INSTRUCTIONS": "AVX512",
-        "XLA_FLAGS": "--xla_cpu_max_isa=AVX512",
-    },
+    "sse2": _limits("SSE41", "default", "SSE4_2", "SSE4_2"),
+    "avx2": _limits("AVX2", "avx2", "AVX2", "AVX2"),
+    "avx512": _limits("AVX512_CORE", "avx512", "AVX512", "AVX512"),
 }
 """Environment variables that limit oneDNN (in torch and openvino), torch's own kernels, MKL and XLA to a target's
 instructions, or to the nearest level that they know, by target."""
@@ -49,10 +46,9 @@ def make_environment(threads: int, caches: Path, target: str = "host") -> dict[s
     instructions of `target`."""
     limits = LIMITS.get(target, {})
     xla = f"--xla_cpu_multi_thread_eigen={'true' if threads > 1 else 'false'}"
-    limited = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "GRAPHC_THREADS")
     return {
         **os.environ,
-        **dict.fromkeys(limited, str(threads)),
+        **dict.fromkeys(THREADS, str(threads)),
         "JAX_PLATFORMS": "cpu",
         "TORCHINDUCTOR_COMPILE_THREADS": "1",
         "TORCHINDUCTOR_CACHE_DIR": str(caches / "inductor"),
@@ -84,71 +80,49 @@ def pin(threads: int) -> list[int]:
     return cores
 
 
-class WorkerProcess:
-    """One peer's worker. Ask it with `ask`; every answer is a dictionary, errors included."""
+class Child:
+    """A process that calls functions by name. Every answer is a dictionary; ``{"error": ...}`` where it fails."""
 
     def __init__(
         self,
-        module: str,
-        threads: int,
         environment: Mapping[str, str],
-        log: Path,
         limit_s: float,
         tree: Path = ROOT,
+        launcher: Sequence[str] = (),
+        order: Sequence[str] = (),
     ):
-        """Start the process with the packages of the folder ``tree``."""
-        self.module = module
+        """Start it with the packages of the folder ``tree``. With an ``order``, it gives the answer to that only;
+        ``launcher`` is a command that starts it, perhaps several times (``mpiexec -n 2``)."""
         self.limit_s = limit_s
-        self._log = log.open("wb")
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - it is closed with the process
         self._pending = b""
-        command = [sys.executable, "-m", "benchmarks.workers.peer", module, str(threads)]
+        command = [*launcher, sys.executable, "-m", "benchmarks.harness.child", *order]
+        pipe = subprocess.PIPE
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, cwd=tree, env=dict(environment)
+            command, stdin=pipe, stdout=pipe, stderr=self._log, cwd=tree, env=dict(environment), start_new_session=True
         )
-        self.hello = self._read()
 
-    def ask(self, command: Mapping[str, Any]) -> dict[str, Any]:
-        """Send one command and return its answer, or ``{"error": ...}`` when the process died or took too long."""
+    def ask(self, function: str, /, **arguments: Any) -> dict[str, Any]:
+        """Call ``package.module:function``; return its answer, or ``{"error": ...}`` when it raises or the process dies
+        or takes too long."""
         assert self._process.stdin is not None
         try:
-            self._process.stdin.write(json.dumps(command).encode() + b"\n")
+            self._process.stdin.write(json.dumps([function, arguments]).encode() + b"\n")
             self._process.stdin.flush()
         except BrokenPipeError:
             return {"error": self._describe_end()}
-        return self._read()
+        return self.read()
 
     @property
     def alive(self) -> bool:
-        """Return False once the process has ended."""
         return self._process.poll() is None
 
-    def close(self) -> None:
-        """End the process, by force if it does not end itself."""
-        if self._process.stdin is not None and not self._process.stdin.closed:
-            with contextlib.suppress(BrokenPipeError):
-                self._process.stdin.close()
-        try:
-            self._process.wait(timeout=5)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        if self._process.stdout is not None:
-            self._process.stdout.close()
-        self._log.close()
-
-    def __enter__(self) -> WorkerProcess:
-        return self
-
-    def __exit__(self, *reason: object) -> None:
-        self.close()
-
-    def _read(self) -> dict[str, Any]:
+    def read(self) -> dict[str, Any]:
         assert self._process.stdout is not None
         while b"\n" not in self._pending:
             ready, _, _ = select.select([self._process.stdout], [], [], self.limit_s)
             if not ready:
-                self._process.kill()
-                self._process.wait()
+                self._kill()
                 return {"error": f"no answer within {self.limit_s:g} s"}
             piece = os.read(self._process.stdout.fileno(), 65536)
             if not piece:
@@ -157,8 +131,41 @@ class WorkerProcess:
         line, _, self._pending = self._pending.partition(b"\n")
         return json.loads(line)
 
+    def close(self) -> None:
+        """End the process and the processes that it has started, by force if it does not end itself."""
+        with contextlib.suppress(BrokenPipeError):
+            assert self._process.stdin is not None and self._process.stdout is not None
+            self._process.stdin.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout=5)
+        self._kill()
+        self._process.stdout.close()
+        self._log.close()
+
+    def __enter__(self) -> Child:
+        return self
+
+    def __exit__(self, *reason: object) -> None:
+        self.close()
+
+    def _kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
     def _describe_end(self) -> str:
         status = self._process.wait()
         if status < 0:
             return f"the process died of {signal.Signals(-status).name}"
-        return f"the process ended with status {status}"
+        self._log.seek(0)
+        lines = self._log.read().decode(errors="replace").strip().splitlines()
+        return ": ".join([f"the process ended with status {status}", *lines[-1:]])
+
+
+def call_in_child(
+    function: str, environment: Mapping[str, str], limit_s: float, launcher: Sequence[str] = (), /, **arguments: Any
+) -> dict[str, Any]:
+    """Return what ``package.module:function`` answers in a process of its own, or ``{"error": ...}``."""
+    order = [json.dumps([function, arguments])]
+    with Child(environment, limit_s, launcher=launcher, order=order) as child:
+        return child.read()

@@ -1,4 +1,4 @@
-"""Shared parts of the sweeps over kernels, products and convolutions: cases, measuring in turns, floors, tables."""
+"""The runner of sweeps: cases with contenders of one process, called in turns, and the command that prints them."""
 
 from __future__ import annotations
 
@@ -8,92 +8,38 @@ import importlib
 import json
 import os
 import platform
-import statistics
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from benchmarks.harness.process import pin
-from benchmarks.workers.peer import first_line, measure_calls
+from benchmarks.harness.process import THREADS, pin
+from benchmarks.harness.results import OWN, Result, format_results
+from benchmarks.harness.timing import Call, Clock, Makers, measure
 from graphc.compiler.compile import compile_stages, load_compiled
 from graphc.compiler.native_call import native
 from graphc.compiler.profile import measure_machine
 from graphc.compiler.stages import Stages
 from graphc.runtime.profile import copy_bandwidth
 
-Call = Callable[[], Any]
-OWN = "graphc"
+# ---- contenders
 
 
-@dataclass
-class Result:
-    """One case, measured."""
-
-    name: str
-    facts: dict[str, Any]
-    """Description of the case: shapes, bytes, operations, and derived figures."""
-    rounds_ms: dict[str, list[float]] = field(default_factory=dict)
-    """Milliseconds per call of each contender, one per round."""
-    problems: dict[str, str] = field(default_factory=dict)
-    """Reasons for missing times, by contender."""
-    errors: dict[str, float] = field(default_factory=dict)
-    """Largest relative difference from the reference."""
-
-    def ms(self, name: str) -> float | None:
-        """Return median of a contender."""
-        rounds = self.rounds_ms.get(name)
-        return statistics.median(rounds) if rounds else None
-
-    @property
-    def best_peer(self) -> str | None:
-        """Return the fastest contender other than graphc."""
-        times = {name: statistics.median(r) for name, r in self.rounds_ms.items() if name != OWN and r}
-        return min(times, key=times.__getitem__) if times else None
-
-    @property
-    def ratio(self) -> float | None:
-        """Return median over the rounds of the best peer's time over graphc's: above 1 graphc is faster."""
-        best = self.best_peer
-        if best is None or not self.rounds_ms.get(OWN):
-            return None
-        pairs = zip(self.rounds_ms[best], self.rounds_ms[OWN], strict=True)
-        return statistics.median(theirs / own for theirs, own in pairs)
-
-
-def find_library(name: str) -> ModuleType | None:
-    """Return a peer's library, or None where it is not installed."""
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        return None
-
-
-def torch_on_one_thread() -> ModuleType | None:
-    """Return torch, limited to one thread, or None."""
-    torch = find_library("torch")
-    if torch is not None:
-        torch.set_num_threads(1)
+def limited_torch() -> ModuleType:
+    """Return torch, limited to the threads of this process; raises ImportError where it is not installed."""
+    torch = importlib.import_module("torch")
+    torch.set_num_threads(thread_count())
     return torch
 
 
-def make_onnx_session(onnxruntime: ModuleType, model: bytes) -> Any:
-    """Return a session on one thread with every optimisation."""
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 3
-    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-
-
-def make_openvino_request(openvino: ModuleType, model: bytes, precision: str = "f32") -> Any:
-    """Return a request on one thread, in float32 or another precision that is allowed."""
-    settings = {"INFERENCE_NUM_THREADS": 1, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": precision}
-    core = openvino.Core()
-    return core.compile_model(core.read_model(model, b""), "CPU", settings).create_infer_request()
+def thread_count() -> int:
+    """Return the number of threads to which ``restart`` has limited this process."""
+    return int(os.environ.get(THREADS[0], "1"))
 
 
 def native_call(stages: Stages, inputs: Sequence[np.ndarray]) -> Call:
@@ -104,56 +50,6 @@ def native_call(stages: Stages, inputs: Sequence[np.ndarray]) -> Call:
     return lambda: call(*inputs, out=out)
 
 
-def measure(result: Result, makers: Mapping[str, Callable[[], Call]], rounds: int, seconds: float) -> Result:
-    """Build every contender, compare their results with the first peer's (graphc's own without a peer), and time them
-    in turns; each round starts with another one."""
-    calls: dict[str, Call] = {}
-    numbers: dict[str, list[np.ndarray]] = {}
-    for name, make in makers.items():
-        try:
-            calls[name] = make()
-            numbers[name] = arrays_of(calls[name]())
-        except Exception as error:  # whatever a contender raises is a result of the measurement
-            calls.pop(name, None)
-            result.problems[name] = first_line(error)
-    reference = next((n for n in numbers if n != OWN), OWN)
-    for name, arrays in numbers.items():
-        if name != reference:
-            result.errors[name] = difference(arrays, numbers[reference])
-    names = list(calls)
-    for index in range(rounds):
-        for name in names[index % len(names) :] + names[: index % len(names)]:
-            result.rounds_ms.setdefault(name, []).append(measure_calls(calls[name], seconds)["ms"])
-    return result
-
-
-def arrays_of(value: Any) -> list[np.ndarray]:
-    """Copy the arrays and tensors in a result, in order, including those in fields of named records."""
-    if isinstance(value, Mapping):
-        value = list(value.values())
-    if isinstance(value, tuple | list):
-        return [array for item in value for array in arrays_of(item)]
-    if value is None:
-        return []
-    array = value.detach().numpy() if hasattr(value, "detach") else value
-    return [np.array(array, np.float64)]
-
-
-def difference(results: Sequence[np.ndarray], reference: Sequence[np.ndarray]) -> float:
-    """Return the largest absolute difference over the largest finite magnitude; infinite for different shapes, and
-    where one side has a non-finite value that the other does not equal."""
-    if [a.shape for a in results] != [a.shape for a in reference]:
-        return float("inf")
-    worst = 0.0
-    for a, b in zip(results, reference, strict=True):
-        finite = np.isfinite(a) & np.isfinite(b)
-        if not np.array_equal(a[~finite], b[~finite], equal_nan=True):
-            return float("inf")
-        scale = float(np.abs(b[finite]).max(initial=0.0)) or 1.0
-        worst = max(worst, float(np.abs(a[finite] - b[finite]).max(initial=0.0)) / scale)
-    return worst
-
-
 @functools.cache
 def copy_seconds(nbytes: int) -> float:
     """Return the seconds to move ``nbytes``, read and written together, by copying a block of half the size, so that
@@ -162,10 +58,14 @@ def copy_seconds(nbytes: int) -> float:
     return 2 * half / copy_bandwidth(half)
 
 
-def floor_seconds(nbytes: int, flops: int, double: bool = False) -> float:
-    """Return the least time that one core needs to move the bytes and to do the operations."""
-    peak = measure_machine().flops / (2 if double else 1)
-    return max(copy_seconds(nbytes), flops / peak)
+def add_floor(result: Result, nbytes: int, flops: int, double: bool = False) -> None:
+    """Add to the facts the speed of graphc, and the share of the least time that one core needs to move the bytes and
+    to do the operations."""
+    result.facts |= {"flops": flops, "bytes": nbytes}
+    if (ms := result.ms(OWN)) is not None:
+        floor = max(copy_seconds(nbytes), flops / (measure_machine().flops / (2 if double else 1)))
+        bound = "memory" if copy_seconds(nbytes) >= floor else "peak"
+        result.facts |= {"GFLOP/s": f"{flops / ms / 1e6:.1f}", "of floor": f"{1e3 * floor / ms:.0%}", "bound": bound}
 
 
 def fill(shape: Sequence[int], seed: int, dtype: Any = np.float32) -> np.ndarray:
@@ -176,96 +76,139 @@ def fill(shape: Sequence[int], seed: int, dtype: Any = np.float32) -> np.ndarray
 # ---- command line
 
 
-LIMITED = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "GRAPHC_THREADS")
-
-
-def restart_on_one_thread(module: str) -> None:
-    """Start the program again with every library held to one thread, which they read from the environment when they are
-    loaded; do nothing the second time."""
-    if any(os.environ.get(name) != "1" for name in LIMITED):
-        environment = {**os.environ, **dict.fromkeys(LIMITED, "1")}
+def restart(module: str, threads: int = 1) -> None:
+    """Start the program again with every library held to some threads, which they read from the environment when they
+    are loaded; do nothing the second time."""
+    if any(os.environ.get(name) != str(threads) for name in THREADS):
+        environment = {**os.environ, **dict.fromkeys(THREADS, str(threads))}
         os.execve(sys.executable, [sys.executable, "-m", module, *sys.argv[1:]], environment)
 
 
-def make_parser(doc: str, peers: Sequence[str]) -> argparse.ArgumentParser:
-    """Return the options that every sweep has."""
-    parser = argparse.ArgumentParser(description=doc)
-    parser.add_argument("--peers", default=",".join(peers), metavar=",".join(peers))
-    parser.add_argument("--rounds", type=int, default=5, metavar="R")
-    parser.add_argument("--seconds", type=float, default=0.1, help="length of one contender's turn in a round")
+def pick(choices: Sequence[str]) -> Callable[[str], list[str]]:
+    """Return a parser of comma-separated names out of `choices`."""
+
+    def parse(text: str) -> list[str]:
+        names = [name.strip() for name in text.split(",") if name.strip()]
+        unknown = [name for name in names if name not in choices]
+        if unknown:
+            raise argparse.ArgumentTypeError(f"unknown: {', '.join(unknown)}; known: {', '.join(choices)}")
+        return names
+
+    return parse
+
+
+def make_parser(module: str, doc: str | None, peers: Sequence[str] = (), **defaults: Any) -> argparse.ArgumentParser:
+    """Return the options that every command has; ``defaults`` of rounds and seconds."""
+    parser = argparse.ArgumentParser(f"python -m {module}", description=(doc or "").partition("\n\n")[0])
+    if peers:
+        parser.add_argument("--peers", type=pick(peers), default=list(peers), metavar=",".join(peers))
+    rounds, seconds = defaults.get("rounds", 5), defaults.get("seconds", 0.1)
+    parser.add_argument("--rounds", type=int, default=rounds, metavar="R", help="number of rounds")
+    parser.add_argument("--seconds", type=float, default=seconds, help="length of one contender's turn in a round")
     parser.add_argument("--json", action="store_true", help="print all measurements as JSON")
     return parser
 
 
-def parse_with(parser: argparse.ArgumentParser, argv: Sequence[str] | None, peers: Sequence[str]) -> argparse.Namespace:
-    """Parse with a parser of ``make_parser``, and pin this process to one core."""
-    options = parser.parse_args(argv)
-    options.peers = [name for name in options.peers.split(",") if name]
-    unknown = set(options.peers) - set(peers)
-    if unknown or options.rounds < 1:
-        parser.error(f"unknown: {', '.join(sorted(unknown))}" if unknown else "nothing to measure")
-    pin(1)
-    return options
-
-
-def parse(argv: Sequence[str] | None, doc: str, names: Sequence[str], peers: Sequence[str]) -> argparse.Namespace:
-    """Return the options of a sweep over cases with these names."""
-    parser = make_parser(doc, peers)
+def select(
+    parser: argparse.ArgumentParser, names: Sequence[str], argv: Sequence[str] | None, default: Sequence[str] = ()
+) -> argparse.Namespace:
+    """Parse the options, and as ``cases`` the names that are given without an option, or contain ``--only``, or are the
+    default (all); end the command with an error where there are none."""
+    among = ", ".join(names[:50]).replace("%", "%%")
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=f"cases, among {among}{' ...' * (len(names) > 50)}")
     parser.add_argument("--only", default="", metavar="TEXT", help="measure only cases whose name contains this")
-    options = parse_with(parser, argv, peers)
-    options.cases = [name for name in names if options.only in name]
-    if not options.cases:
-        parser.error("nothing to measure")
+    options = parser.parse_args(argv)
+    unknown = [name for name in options.cases if name not in names]
+    offered = names if options.only else default or names
+    options.cases = options.cases or [name for name in offered if options.only in name]
+    if unknown or not options.cases or options.rounds < 1:
+        parser.error(f"unknown: {', '.join(unknown)}; known: {', '.join(names)}" if unknown else "nothing to measure")
     return options
 
 
 def tell(text: str) -> None:
-    """Print progress to stderr."""
     print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
 
 
-def report(options: argparse.Namespace, results: Sequence[Result], columns: Sequence[str]) -> None:
-    """Print the results as JSON or as a table with the given facts, then each contender's time."""
-    machine = measure_machine()
-    if options.json:
-        rows = [
-            {**vars(r), "ms": {n: r.ms(n) for n in r.rounds_ms}, "best_peer": r.best_peer, "ratio": r.ratio}
-            for r in results
-        ]
-        head = {"cpu": platform.processor(), "peak_flops": machine.flops, "copy_bytes": machine.bandwidth}
-        json.dump({"machine": head, "rows": rows}, sys.stdout, indent=1)
-        print()
-        return
-    print(
-        f"One core; peak {machine.flops / 1e9:.0f} GFLOP/s (f32), copy {machine.bandwidth / 1e9:.1f} GB/s. "
-        f"Milliseconds per call, medians of {options.rounds} rounds; "
-        "ratio above 1: graphc is faster than the best peer.\n"
-    )
-    print(format_table(results, columns, [OWN, *options.peers]))
+@dataclass(frozen=True)
+class Sweep:
+    """A command: cases, each with contenders of this process that are called in turns on pinned cores."""
+
+    module: str
+    doc: str | None
+    cases: Mapping[str, Any]
+    peers: Sequence[str]
+    """Contenders other than graphc's, which options can select."""
+    makers: Callable[[Any, Result], Makers] | None = None
+    """Function of a case that returns its contenders, graphc's and all peers'; they may add facts to the result. By
+    default they are the case itself, or its methods of these names."""
+    columns: Sequence[str] = ()
+    """Facts that are printed."""
+    finish: Callable[[Any, Result], None] = lambda case, result: None
+    """Adds facts after the case was timed."""
+    own: Sequence[str] = (OWN,)
+    """Contenders that are always measured."""
+    rounds: int = 5
+    seconds: float = 0.1
+    warm: int = 0
+    """Calls of each contender before any is timed."""
+    unit_ms: float = 1.0
+    clock: Clock = time.perf_counter
+    compare: bool = True
+    """Whether results of contenders are compared: not where they draw other weights, or signs are free."""
+    notes: Callable[[Sequence[Result]], Sequence[str]] = lambda results: ()
+    """Lines below the table."""
+    page: Path | None = None
+    """Page of the documentation that holds the table."""
+
+    def run_case(self, name: str, peers: Sequence[str], rounds: int, seconds: float) -> Result:
+        """Return one case, measured with some of the peers."""
+        case, result = self.cases[name], Result(name)
+        names = [*self.own, *(name for name in self.peers if name in peers)]
+        if self.makers is not None:
+            makers = self.makers(case, result)
+        else:
+            makers = case if isinstance(case, dict) else {n: getattr(case, n) for n in names}
+        makers = {n: make for n, make in makers.items() if n in names}
+        measure(result, makers, rounds, seconds, self.clock, self.warm, self.compare)
+        self.finish(case, result)
+        return result
+
+    def main(self, argv: Sequence[str] | None = None) -> int:
+        parser = make_parser(self.module, self.doc, self.peers, rounds=self.rounds, seconds=self.seconds)
+        if self.page:
+            parser.add_argument("--write", action="store_true", help=f"write the table into docs/{self.page.name}")
+        parser.add_argument("--threads", type=int, default=1, metavar="N", help="number of threads (default: 1)")
+        options = select(parser, list(self.cases), argv)
+        if argv is None:
+            restart(self.module, options.threads)
+        pin(options.threads)
+        results, peers = [], getattr(options, "peers", ())
+        for name in options.cases:
+            tell(name)
+            results.append(self.run_case(name, peers, options.rounds, options.seconds))
+        if options.json:
+            print_json(results)
+            return 0
+        unit, names = "Milliseconds" if self.unit_ms == 1 else "Microseconds", [*self.own, *peers]
+        note = (
+            f"{unit} per call, {options.threads} thread(s) of {platform.machine()}, medians of {options.rounds} rounds."
+        )
+        text = f"{note}\n\n{format_results(results, names, self.columns, self.unit_ms)}"
+        print("\n".join([text, *self.notes(results)]))
+        if self.page and options.write:
+            write_table(self.page, self.module, text)
+        return 0
 
 
-def format_table(results: Sequence[Result], columns: Sequence[str], names: Sequence[str]) -> str:
-    """Return the table, a summary of the ratios, and the missing rows."""
-    lines = [f"| case | {' | '.join([*columns, *names, 'ratio'])} |", "|" + "---|" * (len(columns) + len(names) + 2)]
-    for r in results:
-        cells = [r.name, *(str(r.facts.get(c, "-")) for c in columns)]
-        for name in names:
-            ms = r.ms(name)
-            mark = "!" if r.errors.get(name, 0.0) > 1e-3 else ""
-            text = "-" if ms is None else f"{ms:.4g}{mark}"
-            cells.append(f"**{text}**" if name == r.best_peer else text)
-        cells.append("-" if r.ratio is None else f"{r.ratio:.2f}")
-        lines.append("| " + " | ".join(cells) + " |")
-    ratios = sorted(r.ratio for r in results if r.ratio is not None)
-    if ratios:
-        behind = sum(x < 1 for x in ratios)
-        lines += [
-            "",
-            f"{len(ratios)} compared, {behind} behind the best peer, median ratio {statistics.median(ratios):.2f}",
-        ]
-    problems: dict[tuple[str, str], list[str]] = {}
-    for r in results:
-        for name, problem in r.problems.items():
-            problems.setdefault((name, problem), []).append(r.name)
-    lines += [f"{name}: {problem}: {', '.join(where)}" for (name, problem), where in sorted(problems.items())]
-    return "\n".join(lines)
+def write_table(page: Path, module: str, text: str) -> None:
+    """Replace what a page of the documentation says between the comments ``table of`` the module and ``end``."""
+    before, begin, rest = page.read_text("utf-8").partition(f"<!-- table of {module} -->\n")
+    page.write_text(f"{before}{begin}{text}\n<!-- end -->{rest.partition('<!-- end -->')[2]}", "utf-8")
+
+
+def print_json(results: Sequence[Result], **facts: Any) -> None:
+    """Print the results and facts about all of them as JSON."""
+    machine = {"cpu": platform.processor(), "threads": thread_count()}
+    json.dump({"machine": machine, **facts, "rows": [r.as_json() for r in results]}, sys.stdout, indent=1)
+    print()

@@ -7,6 +7,7 @@ from types import ModuleType
 from typing import Any
 
 from benchmarks.models.more import package_of
+from benchmarks.models.standard import module
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,6 @@ SHAPES = {"gated": Shape(), "gpt2": Shape(layers=12, vocabulary=50257, places=10
 
 
 def make_layer(nn: ModuleType, shape: Shape) -> Any:
-    """Return a layer of the decoder."""
     F, package, width = nn.functional, package_of(nn), shape.width
     gated = shape.gated
 
@@ -117,21 +117,16 @@ def without_states(torch: ModuleType, decoder: Any, shape: Shape) -> Any:
     copied."""
     scale = (shape.width // shape.heads) ** -0.5
 
-    class WithoutStates(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.decoder = decoder
+    def forward(self, token, position, caches):
+        x, written = decoder.begin(token, position), []
+        hidden = torch.where(torch.arange(shape.places) < position, 0.0, float("-inf"))
+        for layer, keys, values in zip(decoder.layers, caches[::2], caches[1::2], strict=True):
+            query, key, value = layer.split(x)
+            old = query @ keys.transpose(-1, -2) * scale + hidden
+            own = (query * key).sum(-1, keepdim=True) * scale
+            share = torch.softmax(torch.cat((old, own), -1), -1)
+            x = layer.finish(x, share[..., :-1] @ values + share[..., -1:] * value)
+            written += [key, value]
+        return decoder.end(x), *written
 
-        def forward(self, token, position, caches):
-            x, written = decoder.begin(token, position), []
-            hidden = torch.where(torch.arange(shape.places) < position, 0.0, float("-inf"))
-            for layer, keys, values in zip(decoder.layers, caches[::2], caches[1::2], strict=True):
-                query, key, value = layer.split(x)
-                old = query @ keys.transpose(-1, -2) * scale + hidden
-                own = (query * key).sum(-1, keepdim=True) * scale
-                share = torch.softmax(torch.cat((old, own), -1), -1)
-                x = layer.finish(x, share[..., :-1] @ values + share[..., -1:] * value)
-                written += [key, value]
-            return decoder.end(x), *written
-
-    return WithoutStates().eval()
+    return module(torch.nn, "WithoutStates", forward, decoder=decoder).eval()

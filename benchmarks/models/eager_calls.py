@@ -54,7 +54,6 @@ SIZES = {"small": (8, 16), "medium": (128, 256)}
 
 
 def expressions() -> list[str]:
-    """Return the expressions of all families."""
     return [e for family in CALLS.values() for e in family]
 
 

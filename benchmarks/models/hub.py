@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from benchmarks.harness.sweep import find_library
+from benchmarks.harness.timing import find_library
 from graphc.base.installation import group_command
 
 

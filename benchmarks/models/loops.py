@@ -10,12 +10,17 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from benchmarks.models.standard import module
+
 Wrap = Callable[[Any], Any]
 Batch = tuple[np.ndarray, ...]
+BATCHES = 4
+"""Batches that a loop repeats."""
 
 
 class Loop(ABC):
@@ -48,52 +53,51 @@ class Loop(ABC):
     def batch(cls, random: np.random.Generator) -> Batch:
         """Return the arrays that one call of ``micro_step`` takes."""
 
+    def batches(self) -> list[Batch]:
+        """Return the batches that are repeated, the same ones each time."""
+        random = np.random.default_rng(0)
+        return [self.batch(random) for _ in range(BATCHES * self.micro_batches)]
+
 
 # ---- GPT
+
+
+def causal_block(nn: Any, width: int, heads: int) -> Any:
+    """Return a block with causal attention and a perceptron of four times the width, norms before both."""
+    F = nn.functional
+
+    def forward(self, x):
+        b, t, _ = x.shape
+        q, k, v = self.qkv(self.norm1(x)).split(width, dim=2)
+        q, k, v = (z.view(b, t, heads, width // heads).transpose(1, 2) for z in (q, k, v))
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.proj(y.transpose(1, 2).reshape(b, t, width))
+        return x + self.down(F.gelu(self.up(self.norm2(x))))
+
+    parts = {"norm1": nn.LayerNorm(width), "norm2": nn.LayerNorm(width), "qkv": nn.Linear(width, 3 * width)}
+    parts |= {"proj": nn.Linear(width, width), "up": nn.Linear(width, 4 * width), "down": nn.Linear(4 * width, width)}
+    return module(nn, "Block", forward, **parts)
 
 
 def build_gpt(framework: Any, layers: int, width: int, heads: int, block: int, vocabulary: int) -> Any:
     """Return a language model of blocks with causal attention, whose output shares the table of its embedding."""
     nn = framework.nn
-    F = nn.functional
 
-    class Block(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
-            self.qkv, self.proj = nn.Linear(width, 3 * width), nn.Linear(width, width)
-            self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+    def forward(self, x, y):
+        h = self.blocks(self.tokens(x) + self.places(framework.arange(x.shape[1])))
+        logits = self.head(self.norm(h))
+        return logits, nn.functional.cross_entropy(logits.view(-1, logits.shape[-1]), y.view(-1))
 
-        def forward(self, x):
-            b, t, _ = x.shape
-            q, k, v = self.qkv(self.norm1(x)).split(width, dim=2)
-            q, k, v = (z.view(b, t, heads, width // heads).transpose(1, 2) for z in (q, k, v))
-            y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-            x = x + self.proj(y.transpose(1, 2).reshape(b, t, width))
-            return x + self.down(F.gelu(self.up(self.norm2(x))))
-
-    class Gpt(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.tokens, self.places = nn.Embedding(vocabulary, width), nn.Embedding(block, width)
-            self.blocks = nn.ModuleList([Block() for _ in range(layers)])
-            self.norm = nn.LayerNorm(width)
-            self.head = nn.Linear(width, vocabulary, bias=False)
-            self.head.weight = self.tokens.weight
-            for name, p in self.named_parameters():
-                if p.dim() == 2:
-                    scale = 0.02 / math.sqrt(2 * layers) if name.endswith(("proj.weight", "down.weight")) else 0.02
-                    nn.init.normal_(p, mean=0.0, std=scale)
-
-        def forward(self, x, y):
-            positions = framework.arange(x.shape[1])
-            h = self.tokens(x) + self.places(positions)
-            for layer in self.blocks:
-                h = layer(h)
-            logits = self.head(self.norm(h))
-            return logits, F.cross_entropy(logits.view(-1, logits.shape[-1]), y.view(-1))
-
-    return Gpt()
+    parts = {"tokens": nn.Embedding(vocabulary, width), "places": nn.Embedding(block, width)}
+    parts["blocks"] = nn.Sequential(*[causal_block(nn, width, heads) for _ in range(layers)])
+    head = nn.Linear(width, vocabulary, bias=False)
+    gpt = module(nn, "Gpt", forward, **parts, norm=nn.LayerNorm(width), head=head)
+    gpt.head.weight = gpt.tokens.weight
+    for name, p in gpt.named_parameters():
+        if p.dim() == 2:
+            scale = 0.02 / math.sqrt(2 * layers) if name.endswith(("proj.weight", "down.weight")) else 0.02
+            nn.init.normal_(p, mean=0.0, std=scale)
+    return gpt
 
 
 class NanoGpt(Loop):
@@ -152,31 +156,15 @@ class Dcgan(Loop):
     def __init__(self, framework: Any, wrap: Wrap):
         super().__init__(framework, wrap)
         nn, optim, w = framework.nn, framework.optim, self.width
-        maker = nn.Sequential(
-            nn.ConvTranspose2d(self.noise, 4 * w, 4, 1, 0, bias=False),
-            nn.BatchNorm2d(4 * w),
-            nn.ReLU(),
-            nn.ConvTranspose2d(4 * w, 2 * w, 4, 2, 1, bias=False),
-            nn.BatchNorm2d(2 * w),
-            nn.ReLU(),
-            nn.ConvTranspose2d(2 * w, w, 4, 2, 1, bias=False),
-            nn.BatchNorm2d(w),
-            nn.ReLU(),
-            nn.ConvTranspose2d(w, 3, 4, 2, 1, bias=False),
-            nn.Tanh(),
-        )
-        critic = nn.Sequential(
-            nn.Conv2d(3, w, 4, 2, 1, bias=False),
-            nn.LeakyReLU(0.2),
-            nn.Conv2d(w, 2 * w, 4, 2, 1, bias=False),
-            nn.BatchNorm2d(2 * w),
-            nn.LeakyReLU(0.2),
-            nn.Conv2d(2 * w, 4 * w, 4, 2, 1, bias=False),
-            nn.BatchNorm2d(4 * w),
-            nn.LeakyReLU(0.2),
-            nn.Conv2d(4 * w, 1, 4, 1, 0, bias=False),
-            nn.Flatten(0),
-        )
+        conv, turned = partial(nn.Conv2d, bias=False), partial(nn.ConvTranspose2d, bias=False)
+        layers = [turned(self.noise, 4 * w, 4, 1, 0), nn.BatchNorm2d(4 * w), nn.ReLU()]
+        for filters in (2 * w, w):
+            layers += [turned(2 * filters, filters, 4, 2, 1), nn.BatchNorm2d(filters), nn.ReLU()]
+        maker = nn.Sequential(*layers, turned(w, 3, 4, 2, 1), nn.Tanh())
+        layers = [conv(3, w, 4, 2, 1), nn.LeakyReLU(0.2)]
+        for filters in (2 * w, 4 * w):
+            layers += [conv(filters // 2, filters, 4, 2, 1), nn.BatchNorm2d(filters), nn.LeakyReLU(0.2)]
+        critic = nn.Sequential(*layers, conv(4 * w, 1, 4, 1, 0), nn.Flatten(0))
         self.maker, self.critic = self.add(maker), self.add(critic)
         self.first = optim.Adam(maker.parameters(), lr=2e-4, betas=(0.5, 0.999))
         self.second = optim.Adam(critic.parameters(), lr=2e-4, betas=(0.5, 0.999))
@@ -288,6 +276,16 @@ class Pinn(Loop):
 # ---- a tagger of words
 
 
+def build_tagger(nn: Any, words: int, width: int, tags: int, both_ways: bool) -> Any:
+    """Return an embedding, an LSTM, and a linear layer that gives each word a tag."""
+
+    def forward(self, x):
+        return self.out(self.lstm(self.table(x))[0])
+
+    table, lstm = nn.Embedding(words, width), nn.LSTM(width, width, batch_first=True, bidirectional=both_ways)
+    return module(nn, "Tagger", forward, table=table, lstm=lstm, out=nn.Linear((1 + both_ways) * width, tags))
+
+
 class Tagger(Loop):
     """Words, an LSTM in both directions, a class for each word; momentum, values of gradients limited."""
 
@@ -295,19 +293,7 @@ class Tagger(Loop):
 
     def __init__(self, framework: Any, wrap: Wrap):
         super().__init__(framework, wrap)
-        nn, words, width, tags = framework.nn, self.words, self.width, self.tags
-
-        class Net(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.table = nn.Embedding(words, width)
-                self.lstm = nn.LSTM(width, width, batch_first=True, bidirectional=True)
-                self.out = nn.Linear(2 * width, tags)
-
-            def forward(self, x):
-                return self.out(self.lstm(self.table(x))[0])
-
-        self.model = Net()
+        self.model = build_tagger(framework.nn, self.words, self.width, self.tags, both_ways=True)
         self.net = self.add(self.model)
         self.optimizer = framework.optim.SGD(self.model.parameters(), lr=0.1, momentum=0.9)
 
@@ -339,23 +325,15 @@ class Vae(Loop):
         nn, inputs, width, code = framework.nn, self.inputs, self.width, self.code
         F = nn.functional
 
-        class Net(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.first, self.mean, self.log = (
-                    nn.Linear(inputs, width),
-                    nn.Linear(width, code),
-                    nn.Linear(width, code),
-                )
-                self.second, self.last = nn.Linear(code, width), nn.Linear(width, inputs)
+        def forward(self, x, noise):
+            h = F.relu(self.first(x))
+            mean, log = self.mean(h), self.log(h)
+            z = mean + noise * (0.5 * log).exp()
+            return self.last(F.relu(self.second(z))), mean, log
 
-            def forward(self, x, noise):
-                h = F.relu(self.first(x))
-                mean, log = self.mean(h), self.log(h)
-                z = mean + noise * (0.5 * log).exp()
-                return self.last(F.relu(self.second(z))), mean, log
-
-        model = Net()
+        parts = {"first": nn.Linear(inputs, width), "mean": nn.Linear(width, code), "log": nn.Linear(width, code)}
+        parts |= {"second": nn.Linear(code, width), "last": nn.Linear(width, inputs)}
+        model = module(nn, "Net", forward, **parts)
         self.net = self.add(model)
         self.optimizer = framework.optim.Adam(model.parameters(), lr=1e-3)
 

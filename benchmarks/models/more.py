@@ -7,6 +7,7 @@ from types import ModuleType
 from typing import Any
 
 from benchmarks.models import standard
+from benchmarks.models.standard import module
 
 
 def build_mobilenet(nn: ModuleType) -> Any:
@@ -17,41 +18,27 @@ def build_mobilenet(nn: ModuleType) -> Any:
         conv = nn.Conv2d(channels, filters, kernel, stride, kernel // 2, groups=groups, bias=False)
         return nn.Sequential(conv, nn.BatchNorm2d(filters), nn.ReLU6())
 
-    class InvertedResidual(nn.Module):
-        def __init__(self, channels: int, filters: int, stride: int, factor: int):
-            super().__init__()
-            wide = channels * factor
-            layers = [unit(channels, wide, 1)] if factor != 1 else []
-            layers.append(unit(wide, wide, 3, stride, wide))
-            self.body = nn.Sequential(*layers, nn.Conv2d(wide, filters, 1, bias=False), nn.BatchNorm2d(filters))
-            self.residual = stride == 1 and channels == filters
-
+    def inverted(channels: int, filters: int, stride: int, factor: int) -> Any:
         def forward(self, x):
             return x + self.body(x) if self.residual else self.body(x)
 
-    class MobileNetV2(nn.Module):
-        def __init__(self):
-            super().__init__()
-            layers, channels = [unit(3, 32, 3, 2)], 32
-            for factor, filters, count, stride in (
-                (1, 16, 1, 1),
-                (6, 24, 2, 2),
-                (6, 32, 3, 2),
-                (6, 64, 4, 2),
-                (6, 96, 3, 1),
-                (6, 160, 3, 2),
-                (6, 320, 1, 1),
-            ):
-                for i in range(count):
-                    layers.append(InvertedResidual(channels, filters, stride if i == 0 else 1, factor))
-                    channels = filters
-            self.features = nn.Sequential(*layers, unit(channels, 1280, 1))
-            self.fc = nn.Linear(1280, 1000)
+        wide = channels * factor
+        layers = [unit(channels, wide, 1)] if factor != 1 else []
+        layers.append(unit(wide, wide, 3, stride, wide))
+        body = nn.Sequential(*layers, nn.Conv2d(wide, filters, 1, bias=False), nn.BatchNorm2d(filters))
+        return module(nn, "InvertedResidual", forward, body=body, residual=stride == 1 and channels == filters)
 
-        def forward(self, x):
-            return self.fc(F.adaptive_avg_pool2d(self.features(x), 1).flatten(1))
+    def forward(self, x):
+        return self.fc(F.adaptive_avg_pool2d(self.features(x), 1).flatten(1))
 
-    return MobileNetV2()
+    layers, channels = [unit(3, 32, 3, 2)], 32
+    stages = ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1))
+    for factor, filters, count, stride in stages:
+        for i in range(count):
+            layers.append(inverted(channels, filters, stride if i == 0 else 1, factor))
+            channels = filters
+    features = nn.Sequential(*layers, unit(channels, 1280, 1))
+    return module(nn, "MobileNetV2", forward, features=features, fc=nn.Linear(1280, 1000))
 
 
 def build_unet(nn: ModuleType) -> Any:
@@ -59,53 +46,36 @@ def build_unet(nn: ModuleType) -> Any:
     F = nn.functional
 
     def double(channels: int, filters: int) -> Any:
-        return nn.Sequential(
-            nn.Conv2d(channels, filters, 3, padding=1),
-            nn.BatchNorm2d(filters),
-            nn.ReLU(),
-            nn.Conv2d(filters, filters, 3, padding=1),
-            nn.BatchNorm2d(filters),
-            nn.ReLU(),
-        )
+        layers = []
+        for inputs in (channels, filters):
+            layers += [nn.Conv2d(inputs, filters, 3, padding=1), nn.BatchNorm2d(filters), nn.ReLU()]
+        return nn.Sequential(*layers)
 
-    class UNet(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.down1, self.down2, self.bottom = double(3, 32), double(32, 64), double(64, 128)
-            self.lift2, self.up2 = nn.ConvTranspose2d(128, 64, 2, 2), double(128, 64)
-            self.lift1, self.up1 = nn.ConvTranspose2d(64, 32, 2, 2), double(64, 32)
-            self.head = nn.Conv2d(32, 2, 1)
+    def forward(self, x):
+        a = self.down1(x)
+        b = self.down2(F.max_pool2d(a, 2))
+        y = self.lift2(self.bottom(F.max_pool2d(b, 2)))
+        y = self.lift1(self.up2(_cat(nn, [y, b])))
+        return self.head(self.up1(_cat(nn, [y, a])))
 
-        def forward(self, x):
-            a = self.down1(x)
-            b = self.down2(F.max_pool2d(a, 2))
-            y = self.lift2(self.bottom(F.max_pool2d(b, 2)))
-            y = self.lift1(self.up2(_cat(nn, [y, b])))
-            return self.head(self.up1(_cat(nn, [y, a])))
-
-    return UNet()
+    parts = {"down1": double(3, 32), "down2": double(32, 64), "bottom": double(64, 128)}
+    parts |= {"lift2": nn.ConvTranspose2d(128, 64, 2, 2), "up2": double(128, 64)}
+    parts |= {"lift1": nn.ConvTranspose2d(64, 32, 2, 2), "up1": double(64, 32)}
+    return module(nn, "UNet", forward, **parts, head=nn.Conv2d(32, 2, 1))
 
 
 def package_of(nn: ModuleType) -> ModuleType:
-    """Return the package that ``nn`` belongs to."""
     return import_module(nn.__name__.partition(".")[0])
 
 
 def _cat(nn: ModuleType, tensors: list[Any]) -> Any:
-    """Apply ``cat`` along channels."""
     return package_of(nn).cat(tensors, 1)
 
 
 def build_vit(nn: ModuleType) -> Any:
     """Return a vision transformer of ViT-Tiny's shape with six layers: 16x16 patches, width 192, 3 heads."""
 
-    class Block(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.norm1, self.norm2 = nn.LayerNorm(192), nn.LayerNorm(192)
-            self.qkv, self.out = nn.Linear(192, 576), nn.Linear(192, 192)
-            self.up, self.down = nn.Linear(192, 768), nn.Linear(768, 192)
-
+    def block() -> Any:
         def forward(self, x):
             batch, length, width = x.shape
             heads = self.qkv(self.norm1(x)).reshape(batch, length, 3, 3, width // 3).permute(2, 0, 3, 1, 4)
@@ -113,126 +83,88 @@ def build_vit(nn: ModuleType) -> Any:
             x = x + self.out(y.transpose(1, 2).reshape(batch, length, width))
             return x + self.down(nn.functional.gelu(self.up(self.norm2(x))))
 
-    class ViT(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.patches = nn.Conv2d(3, 192, 16, 16)
-            self.blocks = nn.Sequential(*[Block() for _ in range(6)])
-            self.norm, self.head = nn.LayerNorm(192), nn.Linear(192, 1000)
+        parts = {"norm1": nn.LayerNorm(192), "norm2": nn.LayerNorm(192), "qkv": nn.Linear(192, 576)}
+        parts |= {"out": nn.Linear(192, 192), "up": nn.Linear(192, 768), "down": nn.Linear(768, 192)}
+        return module(nn, "Block", forward, **parts)
 
-        def forward(self, x):
-            x = self.patches(x).flatten(2).transpose(1, 2)
-            return self.head(self.norm(self.blocks(x)).mean(1))
+    def forward(self, x):
+        x = self.patches(x).flatten(2).transpose(1, 2)
+        return self.head(self.norm(self.blocks(x)).mean(1))
 
-    return ViT()
+    parts = {"patches": nn.Conv2d(3, 192, 16, 16), "blocks": nn.Sequential(*[block() for _ in range(6)])}
+    return module(nn, "ViT", forward, **parts, norm=nn.LayerNorm(192), head=nn.Linear(192, 1000))
 
 
 def build_long_gpt(nn: ModuleType) -> Any:
-    """Return the byte-level decoder with 1024 positions."""
     return standard.build_gpt(nn, 1024)
 
 
 def build_gru(nn: ModuleType) -> Any:
     """Return a bidirectional GRU of two layers over 64 steps, a linear layer on every step."""
 
-    class Tagger(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.rnn = nn.GRU(64, 96, num_layers=2, batch_first=True, bidirectional=True)
-            self.out = nn.Linear(192, 12)
+    def forward(self, x):
+        y, _ = self.rnn(x)
+        return self.out(y)
 
-        def forward(self, x):
-            y, _ = self.rnn(x)
-            return self.out(y)
-
-    return Tagger()
+    rnn = nn.GRU(64, 96, num_layers=2, batch_first=True, bidirectional=True)
+    return module(nn, "Tagger", forward, rnn=rnn, out=nn.Linear(192, 12))
 
 
 def build_autoencoder(nn: ModuleType) -> Any:
     """Return a convolutional autoencoder of 64x64 images: strided convolutions down, transposed ones up."""
-
-    class Autoencoder(nn.Module):
-        def __init__(self):
-            super().__init__()
-            down, up, channels = [], [], 3
-            for filters in (32, 64, 128):
-                down += [nn.Conv2d(channels, filters, 4, 2, 1), nn.ReLU()]
-                channels = filters
-            for filters in (64, 32, 3):
-                up += [nn.ConvTranspose2d(channels, filters, 4, 2, 1), nn.ReLU() if filters > 3 else nn.Sigmoid()]
-                channels = filters
-            self.down, self.up = nn.Sequential(*down), nn.Sequential(*up)
-
-        def forward(self, x):
-            return self.up(self.down(x))
-
-    return Autoencoder()
+    down, up, channels = [], [], 3
+    for filters in (32, 64, 128):
+        down += [nn.Conv2d(channels, filters, 4, 2, 1), nn.ReLU()]
+        channels = filters
+    for filters in (64, 32, 3):
+        up += [nn.ConvTranspose2d(channels, filters, 4, 2, 1), nn.ReLU() if filters > 3 else nn.Sigmoid()]
+        channels = filters
+    parts = {"down": nn.Sequential(*down), "up": nn.Sequential(*up)}
+    return module(nn, "Autoencoder", lambda self, x: self.up(self.down(x)), **parts)
 
 
 def build_tcn(nn: ModuleType) -> Any:
     """Return a temporal convolutional network: four residual blocks of dilated 1-d convolutions over 256 samples."""
     F = nn.functional
 
-    class Block(nn.Module):
-        def __init__(self, dilation: int):
-            super().__init__()
-            self.one = nn.Conv1d(64, 64, 3, padding=dilation, dilation=dilation)
-            self.two = nn.Conv1d(64, 64, 3, padding=dilation, dilation=dilation)
+    def block(dilation: int) -> Any:
+        convolutions = {n: nn.Conv1d(64, 64, 3, padding=dilation, dilation=dilation) for n in ("one", "two")}
+        return module(nn, "Block", lambda self, x: F.relu(x + self.two(F.relu(self.one(x)))), **convolutions)
 
-        def forward(self, x):
-            return F.relu(x + self.two(F.relu(self.one(x))))
-
-    class Tcn(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.lift = nn.Conv1d(8, 64, 1)
-            self.blocks = nn.Sequential(*[Block(2**i) for i in range(4)])
-            self.head = nn.Linear(64, 5)
-
-        def forward(self, x):
-            return self.head(self.blocks(self.lift(x)).mean(2))
-
-    return Tcn()
+    parts = {"lift": nn.Conv1d(8, 64, 1), "blocks": nn.Sequential(*[block(2**i) for i in range(4)])}
+    return module(
+        nn, "Tcn", lambda self, x: self.head(self.blocks(self.lift(x)).mean(2)), **parts, head=nn.Linear(64, 5)
+    )
 
 
 def build_textcnn(nn: ModuleType) -> Any:
     """Return a sentence classifier: maxima of full-width convolutions over 3, 4 and 5 of 60 words."""
     F = nn.functional
 
-    class TextCnn(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.words = nn.Embedding(2000, 100)
-            self.convs = nn.ModuleList([nn.Conv2d(1, 64, (size, 100)) for size in (3, 4, 5)])
-            self.head = nn.Linear(192, 5)
+    def forward(self, ids):
+        x = self.words(ids).unsqueeze(1)
+        features = [F.relu(conv(x)).squeeze(3) for conv in self.convs]
+        return self.head(_cat(nn, [y.amax(2) for y in features]))
 
-        def forward(self, ids):
-            x = self.words(ids).unsqueeze(1)
-            features = [F.relu(conv(x)).squeeze(3) for conv in self.convs]
-            return self.head(_cat(nn, [y.amax(2) for y in features]))
-
-    return TextCnn()
+    words, convs = nn.Embedding(2000, 100), nn.ModuleList([nn.Conv2d(1, 64, (size, 100)) for size in (3, 4, 5)])
+    return module(nn, "TextCnn", forward, words=words, convs=convs, head=nn.Linear(192, 5))
 
 
 def build_dlrm(nn: ModuleType) -> Any:
     """Return a recommender: 13 numbers and 8 bags of 4 indices, inner products of all pairs, two small perceptrons."""
     package = package_of(nn)
 
-    class Dlrm(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.tables = nn.ModuleList([nn.EmbeddingBag(1000, 32, mode="sum") for _ in range(8)])
-            self.bottom = nn.Sequential(nn.Linear(13, 64), nn.ReLU(), nn.Linear(64, 32), nn.ReLU())
-            self.top = nn.Sequential(nn.Linear(32 + 36, 128), nn.ReLU(), nn.Linear(128, 1))
+    def forward(self, numbers, indices):
+        x = self.bottom(numbers)
+        rows = [x, *(table(indices[:, i]) for i, table in enumerate(self.tables))]
+        z = package.stack(rows, 1)
+        first, second = package.tril_indices(9, 9, offset=-1)
+        return self.top(_cat(nn, [x, (z @ z.transpose(1, 2))[:, first, second]]))
 
-        def forward(self, numbers, indices):
-            x = self.bottom(numbers)
-            rows = [x, *(table(indices[:, i]) for i, table in enumerate(self.tables))]
-            z = package.stack(rows, 1)
-            first, second = package.tril_indices(9, 9, offset=-1)
-            return self.top(_cat(nn, [x, (z @ z.transpose(1, 2))[:, first, second]]))
-
-    return Dlrm()
+    parts = {"tables": nn.ModuleList([nn.EmbeddingBag(1000, 32, mode="sum") for _ in range(8)])}
+    parts["bottom"] = nn.Sequential(nn.Linear(13, 64), nn.ReLU(), nn.Linear(64, 32), nn.ReLU())
+    parts["top"] = nn.Sequential(nn.Linear(32 + 36, 128), nn.ReLU(), nn.Linear(128, 1))
+    return module(nn, "Dlrm", forward, **parts)
 
 
 def build_llama(nn: ModuleType) -> Any:

@@ -6,113 +6,86 @@ therefore use the same parameter names, and ``state_dict`` moves weights between
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 
+def module(nn: ModuleType, name: str, forward: Callable[..., Any], **parts: Any) -> Any:
+    """Return a module whose class has a name and ``forward(self, ...)``, with the parts as attributes."""
+    model = type(name, (nn.Module,), {"forward": forward})()
+    for attribute, part in parts.items():
+        setattr(model, attribute, part)
+    return model
+
+
+def _net(nn: ModuleType, name: str, *layers: Any) -> Any:
+    """Return a module that calls its ``net`` of these layers."""
+    return module(nn, name, lambda self, x: self.net(x), net=nn.Sequential(*layers))
+
+
 def build_policy(nn: ModuleType) -> Any:
     """Return a small control policy, bound by the latency of a call: 17 observations to 6 actions."""
-
-    class Policy(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.net = nn.Sequential(nn.Linear(17, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 6))
-
-        def forward(self, x):
-            return self.net(x)
-
-    return Policy()
+    return _net(nn, "Policy", nn.Linear(17, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 6))
 
 
 def build_mlp(nn: ModuleType) -> Any:
     """Return three wide layers: bound by memory at batch 1, by arithmetic at batch 64."""
-
-    class WideMlp(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.net = nn.Sequential(
-                nn.Linear(1024, 4096), nn.ReLU(), nn.Linear(4096, 4096), nn.ReLU(), nn.Linear(4096, 1000)
-            )
-
-        def forward(self, x):
-            return self.net(x)
-
-    return WideMlp()
+    return _net(
+        nn, "WideMlp", nn.Linear(1024, 4096), nn.ReLU(), nn.Linear(4096, 4096), nn.ReLU(), nn.Linear(4096, 1000)
+    )
 
 
 def build_net(nn: ModuleType) -> Any:
     """Return the network of examples/mnist.py: two small convolutions, dropout, two linear layers."""
     F = nn.functional
 
-    class Net(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.conv1 = nn.Conv2d(1, 10, kernel_size=5)
-            self.conv2 = nn.Conv2d(10, 20, kernel_size=5)
-            self.conv2_drop = nn.Dropout2d()
-            self.fc1 = nn.Linear(320, 50)
-            self.fc2 = nn.Linear(50, 10)
+    def forward(self, x):
+        x = F.relu(F.max_pool2d(self.conv1(x), 2))
+        x = F.relu(F.max_pool2d(self.conv2_drop(self.conv2(x)), 2))
+        x = F.relu(self.fc1(x.view(-1, 320)))
+        x = F.dropout(x, training=self.training)
+        return F.log_softmax(self.fc2(x), dim=1)
 
-        def forward(self, x):
-            x = F.relu(F.max_pool2d(self.conv1(x), 2))
-            x = F.relu(F.max_pool2d(self.conv2_drop(self.conv2(x)), 2))
-            x = F.relu(self.fc1(x.view(-1, 320)))
-            x = F.dropout(x, training=self.training)
-            return F.log_softmax(self.fc2(x), dim=1)
-
-    return Net()
+    convolutions = {"conv1": nn.Conv2d(1, 10, kernel_size=5), "conv2": nn.Conv2d(10, 20, kernel_size=5)}
+    rest = {"conv2_drop": nn.Dropout2d(), "fc1": nn.Linear(320, 50), "fc2": nn.Linear(50, 10)}
+    return module(nn, "Net", forward, **convolutions, **rest)
 
 
 def _bottleneck(nn: ModuleType, channels: int, width: int, stride: int) -> Any:
     """Return one residual block: 1x1 down to `width`, 3x3 with `stride`, 1x1 up to four times `width`."""
-    F = nn.functional
+    F, wide = nn.functional, 4 * width
 
-    class Bottleneck(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.conv1 = nn.Conv2d(channels, width, 1, bias=False)
-            self.bn1 = nn.BatchNorm2d(width)
-            self.conv2 = nn.Conv2d(width, width, 3, stride=stride, padding=1, bias=False)
-            self.bn2 = nn.BatchNorm2d(width)
-            self.conv3 = nn.Conv2d(width, 4 * width, 1, bias=False)
-            self.bn3 = nn.BatchNorm2d(4 * width)
-            self.shortcut = None
-            if stride != 1 or channels != 4 * width:
-                projection = nn.Conv2d(channels, 4 * width, 1, stride=stride, bias=False)
-                self.shortcut = nn.Sequential(projection, nn.BatchNorm2d(4 * width))
+    def forward(self, x):
+        y = F.relu(self.bn1(self.conv1(x)))
+        y = F.relu(self.bn2(self.conv2(y)))
+        y = self.bn3(self.conv3(y))
+        return F.relu(y + (x if self.shortcut is None else self.shortcut(x)))
 
-        def forward(self, x):
-            y = F.relu(self.bn1(self.conv1(x)))
-            y = F.relu(self.bn2(self.conv2(y)))
-            y = self.bn3(self.conv3(y))
-            return F.relu(y + (x if self.shortcut is None else self.shortcut(x)))
-
-    return Bottleneck()
+    parts = {"conv1": nn.Conv2d(channels, width, 1, bias=False), "bn1": nn.BatchNorm2d(width)}
+    parts |= {"conv2": nn.Conv2d(width, width, 3, stride=stride, padding=1, bias=False), "bn2": nn.BatchNorm2d(width)}
+    parts |= {"conv3": nn.Conv2d(width, wide, 1, bias=False), "bn3": nn.BatchNorm2d(wide), "shortcut": None}
+    if stride != 1 or channels != wide:
+        projection = nn.Conv2d(channels, wide, 1, stride=stride, bias=False)
+        parts["shortcut"] = nn.Sequential(projection, nn.BatchNorm2d(wide))
+    return module(nn, "Bottleneck", forward, **parts)
 
 
 def build_resnet50(nn: ModuleType) -> Any:
     """Return ResNet-50 with the stride in the 3x3 convolution."""
     F = nn.functional
 
-    class ResNet50(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.stem = nn.Conv2d(3, 64, 7, stride=2, padding=3, bias=False)
-            self.bn = nn.BatchNorm2d(64)
-            blocks = []
-            channels = 64
-            for width, count, stride in ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2)):
-                for index in range(count):
-                    blocks.append(_bottleneck(nn, channels, width, stride if index == 0 else 1))
-                    channels = 4 * width
-            self.blocks = nn.Sequential(*blocks)
-            self.fc = nn.Linear(channels, 1000)
+    def forward(self, x):
+        x = F.max_pool2d(F.relu(self.bn(self.stem(x))), 3, stride=2, padding=1)
+        return self.fc(self.blocks(x).mean((2, 3)))
 
-        def forward(self, x):
-            x = F.max_pool2d(F.relu(self.bn(self.stem(x))), 3, stride=2, padding=1)
-            return self.fc(self.blocks(x).mean((2, 3)))
-
-    return ResNet50()
+    parts = {"stem": nn.Conv2d(3, 64, 7, stride=2, padding=3, bias=False), "bn": nn.BatchNorm2d(64)}
+    blocks, channels = [], 64
+    for width, count, stride in ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2)):
+        for index in range(count):
+            blocks.append(_bottleneck(nn, channels, width, stride if index == 0 else 1))
+            channels = 4 * width
+    return module(nn, "ResNet50", forward, **parts, blocks=nn.Sequential(*blocks), fc=nn.Linear(channels, 1000))
 
 
 def _transformer_block(nn: ModuleType, width: int, heads: int, inner: int, causal: bool) -> Any:
@@ -122,14 +95,9 @@ def _transformer_block(nn: ModuleType, width: int, heads: int, inner: int, causa
     class TransformerBlock(nn.Module):
         def __init__(self):
             super().__init__()
-            self.query = nn.Linear(width, width)
-            self.key = nn.Linear(width, width)
-            self.value = nn.Linear(width, width)
-            self.out = nn.Linear(width, width)
-            self.norm1 = nn.LayerNorm(width)
-            self.norm2 = nn.LayerNorm(width)
-            self.up = nn.Linear(width, inner)
-            self.down = nn.Linear(inner, width)
+            self.query, self.key, self.value, self.out = (nn.Linear(width, width) for _ in range(4))
+            self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
+            self.up, self.down = nn.Linear(width, inner), nn.Linear(inner, width)
 
         def split(self, x):
             return x.view(x.shape[0], x.shape[1], heads, width // heads).transpose(1, 2)
@@ -155,77 +123,44 @@ def _transformer_block(nn: ModuleType, width: int, heads: int, inner: int, causa
 def build_minilm(nn: ModuleType) -> Any:
     """Return an encoder like MiniLM-L6: 6 layers of width 384, 12 heads, inner width 1536; mean over tokens."""
 
-    class Encoder(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.tokens = nn.Embedding(30522, 384)
-            self.positions = nn.Embedding(512, 384)
-            self.norm = nn.LayerNorm(384)
-            self.blocks = nn.Sequential(*[_transformer_block(nn, 384, 12, 1536, causal=False) for _ in range(6)])
+    def forward(self, ids):
+        x = self.norm(self.tokens(ids) + self.positions.weight[: ids.shape[1]])
+        return self.blocks(x).mean(1)
 
-        def forward(self, ids):
-            x = self.norm(self.tokens(ids) + self.positions.weight[: ids.shape[1]])
-            return self.blocks(x).mean(1)
-
-    return Encoder()
+    parts = {"tokens": nn.Embedding(30522, 384), "positions": nn.Embedding(512, 384), "norm": nn.LayerNorm(384)}
+    blocks = nn.Sequential(*[_transformer_block(nn, 384, 12, 1536, causal=False) for _ in range(6)])
+    return module(nn, "Encoder", forward, **parts, blocks=blocks)
 
 
 def build_gpt(nn: ModuleType, length: int = 128) -> Any:
     """Return a byte-level decoder: 4 layers of width 256, 8 heads, ``length`` positions."""
 
-    class Gpt(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.tokens = nn.Embedding(256, 256)
-            self.positions = nn.Embedding(length, 256)
-            self.blocks = nn.Sequential(*[_transformer_block(nn, 256, 8, 1024, causal=True) for _ in range(4)])
-            self.norm = nn.LayerNorm(256)
-            self.head = nn.Linear(256, 256)
+    def forward(self, ids):
+        x = self.tokens(ids) + self.positions.weight[: ids.shape[1]]
+        return self.head(self.norm(self.blocks(x)))
 
-        def forward(self, ids):
-            x = self.tokens(ids) + self.positions.weight[: ids.shape[1]]
-            return self.head(self.norm(self.blocks(x)))
-
-    return Gpt()
+    parts = {"tokens": nn.Embedding(256, 256), "positions": nn.Embedding(length, 256)}
+    parts["blocks"] = nn.Sequential(*[_transformer_block(nn, 256, 8, 1024, causal=True) for _ in range(4)])
+    return module(nn, "Gpt", forward, **parts, norm=nn.LayerNorm(256), head=nn.Linear(256, 256))
 
 
 def build_lstm(nn: ModuleType) -> Any:
     """Return an LSTM of 64 inputs and 128 states, and a linear layer on the last state."""
 
-    class Tagger(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.rnn = nn.LSTM(64, 128, batch_first=True)
-            self.out = nn.Linear(128, 10)
+    def forward(self, x):
+        y, _ = self.rnn(x)
+        return self.out(y[:, -1])
 
-        def forward(self, x):
-            y, _ = self.rnn(x)
-            return self.out(y[:, -1])
-
-    return Tagger()
+    return module(nn, "Tagger", forward, rnn=nn.LSTM(64, 128, batch_first=True), out=nn.Linear(128, 10))
 
 
 def build_pointwise(nn: ModuleType) -> Any:
     """Return a chain of elementwise operations on two arrays, bound by memory when it is fused."""
     F = nn.functional
-
-    class Pointwise(nn.Module):
-        def forward(self, a, b):
-            return F.gelu(a * b + a) * b.tanh() + a.sigmoid()
-
-    return Pointwise()
+    return module(nn, "Pointwise", lambda self, a, b: F.gelu(a * b + a) * b.tanh() + a.sigmoid())
 
 
 def build_rownorm(nn: ModuleType) -> Any:
     """Return layer normalisation and softmax over rows of 1024."""
     F = nn.functional
-
-    class RowNorm(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.norm = nn.LayerNorm(1024)
-
-        def forward(self, x):
-            return F.softmax(self.norm(x), dim=-1)
-
-    return RowNorm()
+    return module(nn, "RowNorm", lambda self, x: F.softmax(self.norm(x), dim=-1), norm=nn.LayerNorm(1024))

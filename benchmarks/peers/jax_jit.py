@@ -17,8 +17,6 @@ from benchmarks.harness.prepared import CHECKED_STEPS, NotProvidedError, Prepare
 from benchmarks.models import more, standard
 from benchmarks.workloads import Workload
 
-VERSION = jax.__version__
-
 Params = dict[str, jax.Array]
 Forward = Callable[[Params, jax.Array, "jax.Array | None"], jax.Array]
 """``forward(params, x, key)``; the key of the random bits is None in evaluation mode."""
@@ -28,7 +26,6 @@ jax.config.update("jax_cpu_enable_async_dispatch", False)
 
 
 def linear(params: Params, name: str, x: jax.Array) -> jax.Array:
-    """Return x W + b."""
     return x @ params[f"{name}.weight"] + params[f"{name}.bias"]
 
 
@@ -38,19 +35,16 @@ def drop(x: jax.Array, key: jax.Array | None, shape: tuple[int, ...]) -> jax.Arr
 
 
 def policy(params: Params, x: jax.Array, key: jax.Array | None) -> jax.Array:
-    """Return the policy network."""
     del key
     return linear(params, "net.4", jnp.tanh(linear(params, "net.2", jnp.tanh(linear(params, "net.0", x)))))
 
 
 def mlp(params: Params, x: jax.Array, key: jax.Array | None) -> jax.Array:
-    """Return the wide perceptron."""
     del key
     return linear(params, "net.4", jax.nn.relu(linear(params, "net.2", jax.nn.relu(linear(params, "net.0", x)))))
 
 
 def net(params: Params, x: jax.Array, key: jax.Array | None) -> jax.Array:
-    """Return the digit network."""
     keys = (None, None) if key is None else jax.random.split(key)
 
     def convolve(name: str, x: jax.Array) -> jax.Array:
@@ -68,14 +62,12 @@ def net(params: Params, x: jax.Array, key: jax.Array | None) -> jax.Array:
 
 
 def normalise(params: Params, name: str, x: jax.Array) -> jax.Array:
-    """Normalise over the last axis."""
     centred = x - x.mean(-1, keepdims=True)
     scale = lax.rsqrt((centred * centred).mean(-1, keepdims=True) + 1e-5)
     return centred * scale * params[f"{name}.weight"] + params[f"{name}.bias"]
 
 
 def attend(params: Params, name: str, x: jax.Array, heads: int) -> jax.Array:
-    """Apply causal multi-head attention."""
     batch, length, width = x.shape
 
     def split(projected: str) -> jax.Array:
@@ -90,7 +82,6 @@ def attend(params: Params, name: str, x: jax.Array, heads: int) -> jax.Array:
 
 
 def gpt(params: Params, ids: jax.Array, key: jax.Array | None) -> jax.Array:
-    """Return the byte-level decoder."""
     del key
     x = params["tokens.weight"][ids] + params["positions.weight"][: ids.shape[1]]
     for index in range(4):
@@ -111,10 +102,10 @@ FORWARDS: dict[object, Forward] = {
 EMBEDDINGS = ("tokens.weight", "positions.weight")
 
 
-def prepare(workload: Workload, folder: Path, threads: int) -> Prepared:
+def prepare(workload: Workload, folder: Path, threads: int, variant: str = "") -> Prepared:
     """Compile the forward function, or the whole training step."""
-    del threads  # XLA takes them from the environment and the cores it may use.
-    forward = FORWARDS.get(workload.build)
+    del threads, variant  # XLA takes threads from the environment and the cores it may use.
+    forward = FORWARDS.get(getattr(workload, "build", None))
     if forward is None:
         raise NotProvidedError("not written for this model")
     params = load_params(folder)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from pathlib import Path
 
@@ -13,12 +14,16 @@ from benchmarks.harness.framework import NUMBERS
 from benchmarks.harness.prepared import NotProvidedError, Prepared
 from benchmarks.workloads import Workload
 
-VERSION = "1.0"
+
+def leave() -> None:
+    """End the process with a message."""
+    print("last words", file=sys.stderr, flush=True)
+    os._exit(3)
 
 
-def prepare(workload: Workload, folder: Path, threads: int) -> Prepared:
+def prepare(workload: Workload, folder: Path, threads: int, variant: str) -> Prepared:
     """Prepare a call that sleeps a millisecond, unless STEADY_PEER names a fault."""
-    assert threads == 1
+    assert threads == 1 and variant == ""
     print("noise that a library writes to stdout")
     fault = os.environ.get("STEADY_PEER", "")
     if fault == "raise":

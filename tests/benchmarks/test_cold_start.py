@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import cold_start
+from benchmarks.harness.results import Result
 
 
 def test_own_programs_start_and_print_with_the_files_that_are_written(tmp_path: Path):
@@ -19,8 +20,9 @@ def test_own_programs_start_and_print_with_the_files_that_are_written(tmp_path: 
 
 
 def test_the_table_compares_with_the_load_of_a_file():
-    starts = {"net": {"graphc.load": cold_start.Start([1.0, 3.0, 2.0], [1.0]), "other": cold_start.Start([4.0], [3.0])}}
-    assert cold_start.format_table(starts).splitlines()[2:] == [
+    times = {"graphc.load": [1000.0, 3000.0, 2000.0], "other": [4000.0]}
+    result = Result("net", {"cpu_s": {"graphc.load": [1.0], "other": [3.0]}}, times)
+    assert cold_start.format_rows([result]).splitlines()[2:] == [
         "| net | graphc.load | 2.000 | 1.000 | 1.00 |",
         "| net | other | 4.000 | 3.000 | 2.00 |",
     ]

@@ -28,26 +28,20 @@ def test_times_of_whole_graph_steps():
     assert all(seconds >= 0 for seconds in times.values())
 
 
-def test_figures_of_a_model(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_figures_of_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     cold = compile_time.run_apart("policy_b1", str(tmp_path / "cache"))
     warm = compile_time.run_apart("policy_b1", str(tmp_path / "cache"))
     assert set(compile_time.STAGES) <= cold.keys() and {"wall", "cpu"} <= warm.keys()
     assert sum(cold[stage] for stage in compile_time.STAGES) < cold["wall"]
     assert not set(compile_time.STAGES) & warm.keys()
     monkeypatch.setattr(compile_time, "run_apart", lambda name, cache: json.loads(json.dumps(cold)))
-    compile_time.print_models(["policy_b1"])
-    lines = capsys.readouterr().out.splitlines()
+    lines = compile_time.format_models(["policy_b1"]).splitlines()
     assert (
         lines[0].startswith("| model | cold s | warm s |") and lines[2].startswith("| policy_b1 |") and len(lines) == 3
     )
 
 
-def test_the_table_of_sizes(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(compile_time, "NODES", (20, 40))
-    compile_time.print_nodes()
-    assert [line.split(" | ")[0] for line in capsys.readouterr().out.splitlines()] == [
-        "| nodes",
-        "| ---",
-        "| 20",
-        "| 40",
-    ]
+def test_tables_of_growth():
+    lines = compile_time.format_growth("nodes", compile_time.graph_times, [20, 40]).splitlines()
+    assert [line.split(" | ")[0] for line in lines] == ["| nodes", "|---|---|---|---|---|---|", "| 20", "| 40"]
+    assert set(compile_time.stack_times(1)) == set(compile_time.STACKS)

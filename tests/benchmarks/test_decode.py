@@ -10,7 +10,8 @@ import pytest
 import graphc
 from benchmarks import decode
 from benchmarks.decode import Setting
-from benchmarks.harness.sweep import Result, find_library
+from benchmarks.harness.results import Result
+from benchmarks.harness.timing import find_library
 from benchmarks.models.decoders import Shape
 
 SMALL = Shape(width=64, heads=4, layers=2, vocabulary=96, places=16)
@@ -97,24 +98,20 @@ def test_the_table_has_what_is_missing_below_it():
         {"torch": "ImportError: no"},
         {"int8": 0.01},
     )
-    table = decode.format_table(result)
+    table = decode.format_contenders(result)
     assert "| f32 | 6.00 | 1.00 | 0.50 | 0.0e+00 |" in table and "| int8 | 2.00 | 3.00 | - | 1.0e-02 |" in table
     assert decode.READ not in table
-    assert table.endswith("torch: ImportError: no")
+    assert table.endswith("torch: ImportError: no: decode")
 
 
 def test_the_command_prints_json(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     monkeypatch.setitem(decode.SHAPES, "gated", SMALL)
-    monkeypatch.setattr("benchmarks.harness.sweep.pin", lambda cores: None)
+    monkeypatch.setattr("benchmarks.decode.pin", lambda cores: None)
     options = ["--precision", "int4", "--position", "3", "--peers", "", "--rounds", "1", "--seconds", "0.001", "--json"]
     assert decode.main([*options, "--places", "20", "--freeze"]) == 0
     report = json.loads(capsys.readouterr().out)
-    assert report["places"] == 20
-    assert (
-        report["position"] == 3
-        and set(report["ms"]) == {"f32", "int4", "read f32", "read int4"}
-        and report["width"] == SMALL.width
-    )
+    assert (report["places"], report["position"], report["width"]) == (20, 3, SMALL.width)
+    assert set(report["rows"][0]["ms"]) == {"f32", "int4", "read f32", "read int4"}
 
 
 @pytest.mark.parametrize(

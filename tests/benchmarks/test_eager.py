@@ -7,13 +7,14 @@ import pytest
 
 import graphc
 from benchmarks import eager
-from benchmarks.models import eager_calls, eager_loops
+from benchmarks.harness.results import Result
+from benchmarks.models import eager_calls, small_loops
 
 
 def test_there_are_two_hundred_calls_and_twelve_loops():
     assert len(eager_calls.expressions()) * len(eager_calls.SIZES) == 200
     assert len(set(eager_calls.expressions())) == 100
-    assert len(eager_loops.LOOPS) == 12
+    assert len(small_loops.EAGER) == 12
 
 
 def _arrays(value):
@@ -34,19 +35,24 @@ def test_both_frameworks_compute_the_same():
 
 def test_rows_and_their_summary():
     rows = [
-        {"kind": "call", "name": "a", "graphc": 4.9, "torch": 1.0},
-        {"kind": "call", "name": "b", "graphc": 30.0, "torch": 6.0},
-        {"kind": "loop", "name": "c", "graphc": 10.0, "torch": 20.0},
+        Result("small a", {"beyond": ""}, {"graphc": [4.9], "torch": [1.0]}),
+        Result("small b", {"beyond": "!"}, {"graphc": [30.0], "torch": [6.0]}),
+        Result("loop c", {"beyond": ""}, {"graphc": [10.0], "torch": [20.0]}),
     ]
-    figures = eager.summary(rows)
-    assert figures["call"] == {"rows": 2, "median": 4.95, "worst": 5.0, "which": "b", "beyond": 1}
-    assert figures["loop"]["median"] == 0.5 and figures["loop"]["beyond"] == 0
-    assert "ratio   5.00 !" in eager.line(rows[1]) and "!" not in eager.line(rows[0])
+    calls, loops = eager.summary(rows)
+    assert calls == "2 calls: median 4.95, worst 5.00 (small b), 1 beyond"
+    assert loops == "1 loops: median 0.50, worst 0.50 (loop c), 0 beyond"
+
+
+def test_a_call_is_beyond_what_is_allowed_by_its_ratio_and_its_time():
+    results = [Result("x", {}, {"graphc": [own], "torch": [1e-3]}) for own in (4.5e-3, 5.5e-3)]
+    for result in results:
+        eager.SWEEP.finish("x", result)
+    assert [r.facts["beyond"] for r in results] == ["", "!"]
 
 
 def test_the_command_prints_json(monkeypatch, capsys):
-    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
-    monkeypatch.setattr(eager, "pin", lambda threads: None)
-    eager.main(["--json", "--only", "small x + y", "--rounds", "1", "--seconds", "0.0001"])
+    monkeypatch.setattr("benchmarks.harness.sweep.pin", lambda threads: None)
+    eager.SWEEP.main(["--json", "--only", "small x + y", "--rounds", "1", "--seconds", "0.0001"])
     (row,) = json.loads(capsys.readouterr().out)["rows"]
-    assert row["kind"] == "call" and row["graphc"] > 0
+    assert row["ms"]["graphc"] > 0

@@ -7,13 +7,12 @@ from typing import Any
 import pytest
 
 from benchmarks import hub_pt2
-from benchmarks.harness.sweep import Result
+from benchmarks.harness.results import Result
 
 torch = pytest.importorskip("torch")
 if torch:
     from benchmarks.models import hub
     from benchmarks.models.hub import Model
-    from benchmarks.workers import hub_pt2_row
 
 
 def measured(monkeypatch: pytest.MonkeyPatch, forward: Any) -> Result:
@@ -28,7 +27,7 @@ def measured(monkeypatch: pytest.MonkeyPatch, forward: Any) -> Result:
     inputs = {"x": lambda: torch.ones(2, 4), "flag": lambda: True}
     monkeypatch.setitem(hub.MODELS, "timm/small", Model("small", "timm", lambda library: Net(), inputs))
     monkeypatch.setattr(hub, "load_collection", lambda name: None)
-    return hub_pt2_row.run("timm/small", [], 0, 0.0)
+    return Result(**hub_pt2.measure_model("timm/small", [], 0, 0.0, "live"))
 
 
 def test_a_file_gives_in_another_process_what_the_model_gives(monkeypatch: pytest.MonkeyPatch):
@@ -38,15 +37,15 @@ def test_a_file_gives_in_another_process_what_the_model_gives(monkeypatch: pytes
 
 
 def test_another_result_is_found(monkeypatch: pytest.MonkeyPatch):
-    write = hub_pt2_row.write
+    write = hub_pt2.write
 
     def spoiled(folder: Any, module: Any, args: Any, kwargs: Any) -> None:
         write(folder, module, args, kwargs)
         with torch.no_grad():
             module.inner.bias += 0.01
-        torch.export.save(torch.export.export(module, args, kwargs), folder / hub_pt2_row.FILE)
+        torch.export.save(torch.export.export(module, args, kwargs), folder / hub_pt2.FILE)
 
-    monkeypatch.setattr(hub_pt2_row, "write", spoiled)
+    monkeypatch.setattr(hub_pt2, "write", spoiled)
     result = measured(monkeypatch, lambda y, flag: y)
     assert min(result.errors.values()) > 1e-3 and not hub_pt2.agrees(result)
 

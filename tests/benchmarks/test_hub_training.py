@@ -7,13 +7,12 @@ from typing import Any
 import pytest
 
 from benchmarks import hub_training
-from benchmarks.harness.sweep import Result
+from benchmarks.harness.results import Result
 
 torch = pytest.importorskip("torch")
 if torch:
     from benchmarks.models import hub
     from benchmarks.models.hub import Model
-    from benchmarks.workers import hub_training_row
 
 
 def small(library: Any) -> Any:
@@ -25,7 +24,11 @@ def small(library: Any) -> Any:
 def only_small(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(hub.TRAINED, "timm/small", Model("small", "timm", small, side=8))
     monkeypatch.setattr(hub, "load_collection", lambda name: None)
-    monkeypatch.setattr(hub_training_row, "SEEDS", 2)
+    monkeypatch.setattr(hub_training, "SEEDS", 2)
+
+
+def measured(key: str, *arguments: Any) -> Result:
+    return Result(**hub_training.measure_model(key, *arguments))
 
 
 def row(**facts: Any) -> Result:
@@ -38,7 +41,7 @@ def test_there_are_twelve_models():
 
 
 def test_a_model_that_is_trained_agrees_and_has_times(only_small: None):
-    result = hub_training_row.run("timm/small", ["eager"], 2, 0.001)
+    result = measured("timm/small", ["eager"], 2, 0.001)
     assert not result.problems and hub_training.agrees(result)
     assert len(result.facts["f32_distances"]) == 2 and result.errors["graphc"] < 1e-5
     assert len(result.rounds_ms["graphc"]) == len(result.rounds_ms["eager"]) == 2
@@ -50,16 +53,16 @@ def test_gradients_that_are_off_are_found(only_small: None, monkeypatch: pytest.
             module[0].weight.register_hook(lambda gradient: gradient * 1.001)
         return module
 
-    monkeypatch.setattr(hub_training_row, "compiled", compiled)
-    result = hub_training_row.run("timm/small", ["eager"], 0, 0.001)
+    monkeypatch.setattr(hub_training, "compiled", compiled)
+    result = measured("timm/small", ["eager"], 0, 0.001)
     assert result.facts["f64_losses"] > 1e-10 and min(result.facts["f32_distances"]) > 3
     assert not hub_training.agrees(result)
 
 
 def test_losses_that_are_no_numbers_are_found(only_small: None, monkeypatch: pytest.MonkeyPatch):
     losses = iter([1.0] * 19 + [float("nan")] + [1.0] * 20)
-    monkeypatch.setattr(hub_training_row, "step", lambda *_: torch.tensor(next(losses)))
-    assert not hub_training_row.double_losses("timm/small", "live") <= 1e-10
+    monkeypatch.setattr(hub_training, "step", lambda *_: torch.tensor(next(losses)))
+    assert not hub_training.double_losses("timm/small", "live") <= 1e-10
 
 
 def test_what_graphc_does_not_take_is_no_row_of_it(only_small: None):
@@ -67,7 +70,7 @@ def test_what_graphc_does_not_take_is_no_row_of_it(only_small: None):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return torch.special.bessel_y0(x)
 
-    call = hub_training_row.compiled(Waves(), "graphc", "live")
+    call = hub_training.compiled(Waves(), "graphc", "live")
     with pytest.raises(torch._dynamo.exc.BackendCompilerFailed):
         call(torch.ones(2, 3))
 
@@ -80,7 +83,7 @@ def test_nothing_is_dropped():
             self.attention_dropout = 0.1
             self.p = 2.0
 
-    layer = hub_training_row.without_dropout(Layer())
+    layer = hub_training.without_dropout(Layer())
     assert (layer.inner.p, layer.attention_dropout, layer.p) == (0.0, 0.0, 2.0)
 
 

@@ -13,8 +13,3 @@ def test_loops_train_alike(name):
     losses = np.array([[compiled(), eager()] for _ in range(4)])
     np.testing.assert_allclose(losses[:, 0], losses[:, 1], rtol=2e-4)
     assert losses[-1, 0] < losses[0, 0]
-
-
-def test_a_line_for_each_loop(capsys):
-    loop.main(["perceptron", "--rounds", "1", "--calls", "1"])
-    assert capsys.readouterr().out.startswith("perceptron   graphc")

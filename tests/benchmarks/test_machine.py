@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks import machine
 from benchmarks.harness import probes
-from benchmarks.machine import FIELDS, Line, Measurements, format_lines, in_use, main, names_of_costs
+from benchmarks.machine import FIELDS, Measurements, format_rows, in_use, main, names_of_costs
 from graphc.codegen.llvm.build import build_object, emit_assembly
 from graphc.codegen.machine import costs
 from graphc.codegen.machine.costs import DEFAULT
@@ -79,7 +79,8 @@ def test_speeds_by_size(option: str, capsys: pytest.CaptureFixture[str], monkeyp
 
 
 def test_what_there_is_none_of_is_a_dash():
-    text = format_lines("x", 1.0, [Line("a.b", 2.0, None, "cycles", "c")], ["m.n", "m.o"])
+    row = {"name": "a.b", "in_use": 2.0, "measured": None, "unit": "cycles", "source": "c"}
+    text = format_rows("x", 1.0, [row], ["m.n", "m.o"])
     assert "| a.b | 2 | - | cycles | c |" in text and text.endswith("  m: n, o")
 
 

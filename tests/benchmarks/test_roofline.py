@@ -41,4 +41,4 @@ def test_json(capsys: pytest.CaptureFixture[str]):
 def test_an_unknown_workload(capsys: pytest.CaptureFixture[str]):
     with pytest.raises(SystemExit):
         main(["polcy_b1"])
-    assert "there is no workload 'polcy_b1'" in capsys.readouterr().err
+    assert "unknown: polcy_b1" in capsys.readouterr().err

@@ -8,11 +8,11 @@ import pytest
 from benchmarks import scaling
 from benchmarks.cluster.bucket_plan import Silent
 from benchmarks.cluster.networks import Link, Network
+from benchmarks.cluster.ranks import in_buckets
 from benchmarks.cluster.report import checked, plans_of, trainings
 from benchmarks.cluster.step_model import plain, slower
 from benchmarks.harness.process import make_environment
-from benchmarks.harness.sweep import find_library
-from benchmarks.workers.scaling_row import in_buckets
+from benchmarks.harness.timing import find_library
 from graphc.distributed.group import Group
 
 HERE = Link(1e-5, 1e9)

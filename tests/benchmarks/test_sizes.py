@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from benchmarks import sizes
-from benchmarks.harness.sweep import find_library
+from benchmarks.harness.timing import find_library
 from benchmarks.sizes import CASES, Case
 
 
@@ -75,14 +75,14 @@ def test_what_cannot_be_run_is_told():
 
 def test_the_command_prints_json(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sizes.CASES, "small", SMALL)
-    monkeypatch.setattr("benchmarks.harness.sweep.pin", lambda cores: None)
+    monkeypatch.setattr("benchmarks.sizes.pin", lambda cores: None)
     assert sizes.main(["--only", "small", "--count", "3", "--peers", "", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["small"]["graphc"]["steady_s"] > 0
 
 
 def test_the_sizes_of_a_comparison_are_named(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(sizes, "CASES", {"small": SMALL, "small_too": SMALL})
-    monkeypatch.setattr("benchmarks.harness.sweep.pin", lambda cores: None)
+    monkeypatch.setattr("benchmarks.sizes.pin", lambda cores: None)
     options = ["--only", "small", "--fixed", "--sizes", "7", "3", "--rounds", "1", "--seconds", "0.001", "--json"]
     assert sizes.main(options) == 0
     report = json.loads(capsys.readouterr().out)
@@ -95,7 +95,7 @@ def test_sizes_that_a_case_has_not_are_refused(
     text: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(sizes, "CASES", {"small": SMALL})
-    monkeypatch.setattr("benchmarks.harness.sweep.pin", lambda cores: None)
+    monkeypatch.setattr("benchmarks.sizes.pin", lambda cores: None)
     with pytest.raises(SystemExit) as stopped:
         sizes.main(["--fixed", "--sizes", text])
     assert stopped.value.code == 2 and "--sizes: " in capsys.readouterr().err

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import pytest
 
+from benchmarks.harness.results import Result
+
 torch = pytest.importorskip("torch")
 if torch:
     from benchmarks import torch_calls
 
 
-def test_all_ways_to_call_a_tiny_model_are_timed():
+def test_all_ways_to_call_a_tiny_model_are_called():
     torch._dynamo.reset()
-    times = torch_calls.tiny(1, {"eager": "eager"}, repeats=3)
-    assert list(times) == ["guards", "nothing", "live", "frozen", "eager"] and min(times.values()) > 0
+    makers = torch_calls.tiny(Result("tiny"))
+    assert list(makers) == ["guards", "nothing", "live", "frozen", "eager", "inductor"]
+    with torch.no_grad():
+        for name in ("guards", "nothing", "live", "frozen"):
+            assert makers[name]()().shape == (2, 8)
 
 
-def test_the_report_says_what_is_more_than_the_base():
-    shown = torch_calls.report("model", {"nothing": 10e-6, "live": 12.5e-6}, "nothing", 1e-6, "us")
-    assert shown.splitlines()[-1].split() == ["live", "12.50", "2.50", "1.25"]
+def test_the_excess_over_the_base_is_a_fact():
+    result = Result("tiny", {}, {"guards": [10e-3], "live": [12.5e-3]})
+    torch_calls.SWEEP.finish(torch_calls.tiny, result)
+    assert result.facts["live - base us"] == "2.50"
 
 
 def test_what_is_prepared_of_weights_is_counted_once():

@@ -1,10 +1,9 @@
-"""A step of several ranks as a Chrome trace and as a picture."""
+"""A step of several ranks as a Chrome trace."""
 
 import json
-import xml.etree.ElementTree as tree
 from itertools import pairwise
 
-from benchmarks.cluster.trace import COMPUTE, REDUCTIONS, chrome_trace, picture, pieces
+from benchmarks.cluster.trace import COMPUTE, REDUCTIONS, chrome_trace, pieces
 
 BUCKET = {"name": "b0", "nbytes": 8, "start": (2.0, 2.0), "reduce": (2.5, 5.0), "wait": (3.0, 5.0)}
 RANK = {"begin": 10.0, "seconds": 6.0, "buckets": [BUCKET]}
@@ -36,9 +35,3 @@ def test_rows_of_a_rank_never_overlap() -> None:
     for row in (COMPUTE, REDUCTIONS):
         spans = sorted(p[2:] for p in pieces({**RANK, "buckets": [BUCKET, second]}) if p[0] == row)
         assert all(a[1] <= b[0] for a, b in pairwise(spans))
-
-
-def test_a_picture_has_a_box_for_each_piece() -> None:
-    root = tree.fromstring(picture("a<b", [RANK, RANK]))
-    assert len(root.findall(".//{*}rect")) == 2 * len(pieces(RANK))
-    assert "a<b: a step of 6000 ms on 2 ranks" in {t.text for t in root.findall(".//{*}text")}

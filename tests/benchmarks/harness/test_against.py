@@ -10,13 +10,12 @@ import pytest
 
 from benchmarks.harness import against, commits
 from benchmarks.harness.against import AGAIN, NOW, THEN, judge
-from benchmarks.harness.measure import Figures, Row
 from benchmarks.harness.process import ROOT
+from benchmarks.harness.results import Result
 
 
-def row(now: list[float], again: list[float], then: list[float], name: str = "policy_b1") -> Row:
-    times = {NOW: now, AGAIN: again, THEN: then}
-    return Row(name, {peer: Figures(rounds_ms=rounds) for peer, rounds in times.items()})
+def row(now: list[float], again: list[float], then: list[float], name: str = "policy_b1") -> Result:
+    return Result(name, {}, {NOW: now, AGAIN: again, THEN: then})
 
 
 def test_a_ratio_inside_of_the_spread_of_the_same_code_does_not_count():
@@ -41,7 +40,7 @@ def test_rounds_are_compared_with_each_other():
 
 def test_the_summary_names_what_is_slower_what_is_unclear_and_what_failed():
     failed = row([], [], [], "lstm_b1_t64")
-    failed.peers[THEN].problem = "RuntimeError: no"
+    failed.problems[THEN] = "RuntimeError: no"
     text = against.format_changes(
         [
             row([1.0] * 3, [0.99, 1.0, 1.01], [0.9] * 3, "net_b1"),
@@ -54,7 +53,7 @@ def test_the_summary_names_what_is_slower_what_is_unclear_and_what_failed():
     assert "below 0.97 of abc: net_b1\n" in text
     assert "(measure again): mlp_b1\n" in text
     assert "faster: gpt_b1_t128\n" in text
-    assert "lstm_b1_t64: then: RuntimeError: no\n" in text
+    assert "then: RuntimeError: no: lstm_b1_t64\n" in text
     assert "| net_b1 | 1.00 | 1.00 | 0.900 | 0.900 | 0.99-1.01 | slower |" in text
     assert against.format_changes([row([1.0], [1.0], [1.0])], "abc").endswith("\nno change counts\n")
 
@@ -75,11 +74,11 @@ def test_a_commit_is_measured_beside_this_tree():
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode in (0, 1), done.stderr
     rows = json.loads(done.stdout)["rows"]
-    assert [r["workload"] for r in rows] == ["policy_b1", "train_policy_b256"]
+    assert [r["name"] for r in rows] == ["policy_b1", "train_policy_b256"]
     for measured in rows:
-        assert list(measured["peers"]) == [NOW, AGAIN, THEN]
-        for figures in measured["peers"].values():
-            assert not figures["problem"] and len(figures["rounds_ms"]) == 2 and figures["error"] < 1e-3
+        assert set(measured["rounds_ms"]) == {NOW, AGAIN, THEN} and not measured["problems"]
+        assert {len(rounds) for rounds in measured["rounds_ms"].values()} == {2}
+        assert max(measured["errors"].values()) < 1e-3
 
 
 def test_an_unknown_commit_is_a_usage_error():

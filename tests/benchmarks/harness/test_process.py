@@ -1,4 +1,4 @@
-"""Worker processes over their real pipes: answers, faults, deaths, time limits."""
+"""Child processes over their real pipes: answers, faults, deaths, time limits."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ import numpy as np
 import pytest
 
 from benchmarks.harness.framework import NUMBERS
-from benchmarks.harness.measure import Figures, alternate, set_up
-from benchmarks.harness.process import LIMITS, TARGET, WorkerProcess, limits_note, make_environment, pin
+from benchmarks.harness.measure import Peer, find_peer, set_up
+from benchmarks.harness.process import LIMITS, TARGET, Child, call_in_child, limits_note, make_environment, pin
+from benchmarks.harness.results import Result
 from graphc.codegen.machine.target import named_targets
 
-STEADY = "tests.benchmarks.steady_peer"
+STEADY = Peer("numpy", "tests.benchmarks.steady_peer:prepare", {})
+TIME, HELLO = "benchmarks.harness.peer:time_calls", "benchmarks.harness.peer:hello"
 REFERENCE = np.arange(6, dtype=np.float32).reshape(1, 6)
 
-Start = Callable[..., WorkerProcess]
+Start = Callable[..., Child]
 
 
 @pytest.fixture
@@ -26,31 +28,36 @@ def start(tmp_path: Path) -> Iterator[Start]:
     np.save(tmp_path / NUMBERS, REFERENCE)
     with ExitStack() as stack:
 
-        def begin(fault: str = "", module: str = STEADY, limit_s: float = 30) -> WorkerProcess:
-            environment = {**make_environment(1, tmp_path), "STEADY_PEER": fault}
-            return stack.enter_context(WorkerProcess(module, 1, environment, tmp_path / "log", limit_s))
+        def begin(fault: str = "", limit_s: float = 30) -> Child:
+            return stack.enter_context(Child({**make_environment(1, tmp_path), "STEADY_PEER": fault}, limit_s))
 
         yield begin
 
 
+def set_up_steady(child: Child, folder: Path) -> Result:
+    result = Result("policy_b1")
+    set_up(result, "steady", child, STEADY, folder, REFERENCE, 1)
+    return result
+
+
 def test_a_peer_is_set_up_and_timed(start: Start, tmp_path: Path):
-    process = start()
-    assert process.hello == {"version": "1.0"}
-    figures = set_up(process, "policy_b1", tmp_path, REFERENCE)
-    assert figures == Figures(first_call_s=0.25, error=0.0)
-    alternate({"steady": process}, {"steady": figures}, rounds=3, seconds=0.02)
-    assert len(figures.rounds_ms) == 3
-    assert figures.ms is not None
-    assert figures.ms >= 1.0
+    child = start()
+    assert child.ask(TIME, seconds=0.1) == {"error": "ValueError: no workload is set up"}
+    result = set_up_steady(child, tmp_path)
+    assert result.errors == {"steady": 0.0} and result.facts["steady"] == {"first s": 0.25} and not result.problems
+    times = child.ask(TIME, seconds=0.02)
+    assert times["ms"] >= 1.0 and times["resident MB"] > 1
 
 
-def test_timing_before_setup_is_refused(start: Start):
-    assert start().ask({"cmd": "time", "seconds": 0.1}) == {"error": "ValueError: no such command now: 'time'"}
+def test_a_name_has_a_variant_behind_a_colon():
+    peer = find_peer("graphc:70%", {})
+    assert (peer.library, peer.variant) == ("graphc", "70%") and find_peer("torch", {}).variant == ""
 
 
 def test_a_missing_library_makes_a_peer_absent(start: Start):
-    process = start(module="tests.benchmarks.missing_peer")
-    assert process.hello == {"absent": "ModuleNotFoundError: No module named 'a_library_that_nobody_installs'"}
+    told = {"absent": "ModuleNotFoundError: No module named 'a_library_that_nobody_installs'"}
+    assert start().ask(HELLO, library="a_library_that_nobody_installs") == told
+    assert start().ask(HELLO, library="numpy") == {"version": np.__version__}
 
 
 @pytest.mark.parametrize(
@@ -63,18 +70,23 @@ def test_a_missing_library_makes_a_peer_absent(start: Start):
     ],
 )
 def test_faults_become_one_line(start: Start, tmp_path: Path, fault: str, problem: str):
-    process = start(fault, limit_s=3 if fault == "hang" else 30)
-    figures = set_up(process, "policy_b1", tmp_path, REFERENCE)
-    assert figures.problem == problem
-    assert figures.ms is None
-    assert process.alive == (fault in ("raise", "lack"))
-    if not process.alive:
-        assert "process" in process.ask({"cmd": "time", "seconds": 0.1})["error"]
+    child = start(fault, limit_s=3 if fault == "hang" else 30)
+    result = set_up_steady(child, tmp_path)
+    assert result.problems == {"steady": problem} and not result.rounds_ms
+    assert child.alive == (fault in ("raise", "lack"))
+    if not child.alive:
+        assert "process" in child.ask(TIME, seconds=0.1)["error"]
+
+
+def test_one_question_is_answered_by_a_process_of_its_own(tmp_path: Path):
+    environment = make_environment(1, tmp_path)
+    assert call_in_child(HELLO, environment, 30, library="numpy")["version"] == np.__version__
+    assert "no_such_module" in call_in_child("no_such_module:f", environment, 30)["error"]
+    assert "status 3: last words" in call_in_child("tests.benchmarks.steady_peer:leave", environment, 30)["error"]
 
 
 def test_wrong_numbers_show_as_error(start: Start, tmp_path: Path):
-    figures = set_up(start("wrong"), "policy_b1", tmp_path, REFERENCE)
-    assert figures.error == pytest.approx(1 / 5)
+    assert set_up_steady(start("wrong"), tmp_path).errors["steady"] == pytest.approx(1 / 5)
 
 
 def test_every_library_is_held_to_the_thread_count(tmp_path: Path):

@@ -1,16 +1,15 @@
-"""The sweeps: cases match their names, contenders agree, and tables hold the measurements."""
+"""The sweeps: cases match their names, contenders agree, and commands print what is measured."""
 
 from __future__ import annotations
 
-import argparse
 import json
 
 import numpy as np
 import pytest
 
-from benchmarks import conv, gemm, kernels, precision
-from benchmarks.harness.sweep import Result, arrays_of, difference, floor_seconds, format_table, measure, report
-from benchmarks.workloads import WORKLOADS
+from benchmarks import conv, gemm, kernels, linalg, overheads
+from benchmarks.harness.results import arrays_of
+from benchmarks.harness.sweep import Sweep, copy_seconds
 
 SMALL_GEMM = ("3x5x7", "1x17x64 t w", "64x64x64 f64")
 SMALL_CONV = ("odd 3x7x37 3x3 11 s2", "grouped 1x128x28 3x3 128 g32", "unet 1x64x32 2x2 32 s2 t")
@@ -18,87 +17,87 @@ SMALL_KERNELS = ("sum first", "embedding", "concat", "argmax", "cumsum last", "l
 
 
 def test_enough_cases():
-    assert len(gemm.CASES) >= 60 and len(conv.CASES) >= 40 and len(kernels.CASES) >= 20
+    assert len(gemm.SWEEP.cases) >= 60 and len(conv.SWEEP.cases) >= 40 and len(kernels.SWEEP.cases) >= 20
 
 
-@pytest.mark.parametrize("name", SMALL_GEMM)
-def test_products_agree(name: str):
-    result = gemm.run_case(gemm.CASES[name], ["numpy"], 1, 0.001)
-    assert not result.problems and result.errors["graphc"] < 1e-5
-    assert result.facts["bound"] in ("memory", "peak") and set(result.rounds_ms) == {"graphc", "numpy"}
+@pytest.mark.parametrize(
+    ("sweep", "names", "peers", "most"),
+    [
+        (gemm.SWEEP, SMALL_GEMM, ["numpy"], 1e-5),
+        (conv.SWEEP, SMALL_CONV, ["torch"], 1e-4),
+        (kernels.SWEEP, SMALL_KERNELS, ["torch"], 1e-3),
+    ],
+    ids=["gemm", "conv", "kernels"],
+)
+def test_contenders_agree(sweep: Sweep, names: tuple[str, ...], peers: list[str], most: float):
+    pytest.importorskip(*peers)
+    for name in names:
+        result = sweep.run_case(name, peers, 1, 0.001)
+        assert not result.problems and result.errors["graphc"] < most
+        assert set(result.rounds_ms) == {"graphc", *peers}
+        assert set(sweep.columns) <= set(result.facts)
 
 
 @pytest.mark.parametrize("name", SMALL_CONV)
-def test_layers_agree_with_their_sizes(name: str):
-    layer = conv.CASES[name]
-    pytest.importorskip("torch")
-    result = conv.run_case(layer, ["torch"], 1, 0.001)
-    assert not result.problems and result.errors["graphc"] < 1e-4
-    (array,) = arrays_of(conv.own(layer)()())
+def test_results_of_layers_have_their_sizes(name: str):
+    layer = conv.SWEEP.cases[name]
+    (array,) = arrays_of(layer.graphc()())
     assert array.shape == (layer.batch, layer.filters, layer.out_side, layer.out_side)
 
 
-@pytest.mark.parametrize("name", SMALL_KERNELS)
-def test_kernels_agree(name: str):
-    pytest.importorskip("torch")
-    result = kernels.run_case(kernels.CASES[name], ["torch"], 1, 0.001)
-    assert not result.problems and result.errors["graphc"] < 1e-3
-    assert {"kernels", "GB/s", "of floor"} < set(result.facts)
-
-
-def test_what_fails_is_told():
-    def broken():
-        raise ValueError("no such thing\nmore")
-
-    result = measure(Result("x", {}), {"graphc": lambda: lambda: np.ones(2), "torch": broken}, 2, 0.001)
-    assert result.problems == {"torch": "ValueError: no such thing"}
-    assert len(result.rounds_ms["graphc"]) == 2 and result.ratio is None
-    assert "torch: ValueError: no such thing: x" in format_table([result], (), ["graphc", "torch"])
-
-
-def test_ratio_is_that_of_the_best_peer():
-    result = Result("x", {}, {"graphc": [1.0, 2.0, 4.0], "a": [3.0, 3.0, 3.0], "b": [2.0, 2.0, 2.0]})
-    assert result.best_peer == "b" and result.ratio == 1.0
-    table = format_table([result], (), ["graphc", "a", "b"])
-    assert "| x | 2 | 3 | **2** | 1.00 |" in table and "1 compared, 0 behind" in table
-
-
-def test_differences():
-    a = [np.array([1.0, 2.0])]
-    assert difference(a, [np.array([1.0, 4.0])]) == 0.5
-    assert difference(a, [np.zeros(3)]) == float("inf")
-    assert difference(a, [*a, *a]) == float("inf")
-
-
-@pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf])
-def test_what_is_not_finite_is_a_difference_unless_both_have_it(odd: float):
-    plain, other = [np.array([1.0, 2.0])], [np.array([odd, 2.0])]
-    assert difference(other, plain) == difference(plain, other) == float("inf")
-    assert difference(other, other) == 0 and difference([np.array([odd, 4.0])], other) == 1
-
-
-def test_arrays_of_nested_results_are_found():
-    arrays = arrays_of({"a": (np.ones(2), None), "b": [np.zeros(3)]})
-    assert [a.tolist() for a in arrays] == [[1.0, 1.0], [0.0, 0.0, 0.0]]
-
-
 def test_floors():
-    assert floor_seconds(0, 10**12) > 0.5 * floor_seconds(0, 10**12, double=True) * 0.99
-    assert floor_seconds(1 << 20, 0) > 0
+    assert copy_seconds(1 << 20) > 0
 
 
-def test_json(capsys: pytest.CaptureFixture[str]):
-    options = argparse.Namespace(json=True, rounds=1, peers=["a"])
-    report(options, [Result("x", {"n": 1}, {"graphc": [1.0], "a": [3.0]})], ("n",))
-    printed = json.loads(capsys.readouterr().out)
-    assert printed["rows"][0]["ratio"] == 3.0 and printed["machine"]["peak_flops"] > 0
+@pytest.mark.parametrize(
+    ("sweep", "case", "names", "fact"),
+    [
+        (overheads.SWEEP, "first_nan perceptron", {"without", "first_nan", "all"}, "with / without"),
+        (overheads.SWEEP, "hooks eager", {"without", "hooks"}, "one hook us"),
+        (linalg.SWEEP, "solve 3x3", {"graphc", "numpy"}, ""),
+    ],
+    ids=["first_nan", "hooks", "linalg"],
+)
+def test_costs_are_timed(sweep: Sweep, case: str, names: set[str], fact: str):
+    result = sweep.run_case(case, list(names), 1, 0.001)
+    assert not result.problems and set(result.rounds_ms) == names
+    assert not fact or fact in result.facts
 
 
-def test_narrow_weights_are_measured_with_their_errors():
-    result = precision.run_case(WORKLOADS["lstm_b1_t64"], ["bf16", "int8"], 1, 0.001)
-    assert not result.problems and set(result.rounds_ms) == {"graphc", "bf16", "int8"}
-    facts = result.facts
-    assert facts["graphc"]["error"] == 0 < facts["bf16"]["error"] < 0.01 and 0 < facts["int8"]["error"] < 0.02
-    assert facts["graphc"]["MB"] > 1.9 * facts["bf16"]["MB"] > 3.4 * facts["int8"]["MB"] / 1.9
-    row = precision.format_row(result, ["bf16", "int8"])
-    assert row.startswith("| lstm_b1_t64 | ") and row.count("x, ") == 2
+def test_a_watched_step_is_that_of_an_unwatched_model():
+    for compiled in (True, False):
+        for watched in (True, False):
+            overheads.watched_step(compiled, watched, 4, 2)()
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_hooks_are_called_and_change_nothing(compiled: bool):
+    call, called = overheads.hooked_call(compiled, True, modules=4)
+    results = [call().numpy(), call().numpy()]
+    assert called == [8]
+    plain = overheads.hooked_call(compiled, False, modules=4)[0]().numpy()
+    np.testing.assert_allclose(results, [plain, plain], rtol=1e-6)
+
+
+def test_commands_print_tables_and_json(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("benchmarks.harness.sweep.pin", lambda threads: None)
+    options = ["--only", "1x1x1", "--peers", "numpy", "--rounds", "1", "--seconds", "0.001"]
+    assert gemm.SWEEP.main(options) == 0
+    assert "| case | GFLOP/s | of floor | bound | graphc | numpy | best peer / graphc |" in capsys.readouterr().out
+    assert gemm.SWEEP.main([*options, "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["rows"]
+    assert row["ratio"] > 0 and row["name"] == "1x1x1"
+    for wrong in (["--only", "nothing"], ["--peers", "nobody"], ["no such case"]):
+        with pytest.raises(SystemExit):
+            gemm.SWEEP.main(wrong)
+
+
+def test_a_table_is_written_into_its_page(tmp_path, monkeypatch: pytest.MonkeyPatch):
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- table of benchmarks.linalg -->\nold\n<!-- end -->\nafter\n")
+    monkeypatch.setattr("benchmarks.harness.sweep.pin", lambda threads: None)
+    sweep = Sweep(**{**vars(linalg.SWEEP), "page": page})
+    assert sweep.main(["solve 3x3", "--peers", "numpy", "--rounds", "1", "--seconds", "0.001", "--write"]) == 0
+    text = page.read_text()
+    assert text.startswith("before\n<!-- table of benchmarks.linalg -->\nMicroseconds") and "old" not in text
+    assert "| solve 3x3 |" in text and text.endswith("\n<!-- end -->\nafter\n")

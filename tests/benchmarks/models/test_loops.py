@@ -1,10 +1,15 @@
 """Training loops of the benchmarks: eager and compiled graphc give the same losses."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+import graphc
+from benchmarks.harness import framework as fw
 from benchmarks.models import loops
-from benchmarks.workers import training_row
+from benchmarks.peers import graphc_calls
+from benchmarks.workloads import LOOPS, SMALL_LOOPS, LoopWorkload
 
 
 @pytest.fixture(autouse=True)
@@ -23,28 +28,27 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.sampled(40)
-@pytest.mark.parametrize("key", loops.LOOPS)
-def test_losses_of_one_call_and_of_an_ordinary_loop_are_eagers(key: str) -> None:
-    plain = training_row.Run(key, "graphc")
-    weights = plain.weights()
-    eager = training_row.Run(key, "graphc loop", weights)
-    compiled = training_row.Run(key, "graphc", weights)
-    plain.call = plain.loop.micro_step
-    for _ in range(3):
-        expected = plain.step()
-        np.testing.assert_allclose(eager.step(), expected, rtol=1e-4)
-        np.testing.assert_allclose(compiled.step(), expected, rtol=1e-4)
-    for actual, reference in zip(compiled.weights(), plain.weights(), strict=True):
-        for path, array in reference.items():
-            np.testing.assert_allclose(actual[path], array, rtol=1e-2, atol=1e-4, err_msg=path)
+@pytest.mark.parametrize("workload", [*LOOPS.values(), SMALL_LOOPS["perceptron"]], ids=lambda w: w.name)
+def test_losses_of_one_call_and_of_an_ordinary_loop_are_eagers(workload: LoopWorkload, tmp_path: Path) -> None:
+    fw.write_reference(graphc, workload, tmp_path)
+    expected = np.load(tmp_path / fw.NUMBERS)
+    runs = {
+        "whole step": graphc_calls.prepare_file(workload, tmp_path, 1, ""),
+        "models": graphc_calls.prepare_compiled(workload, tmp_path, 1, ""),
+        "eager": graphc_calls.prepare_file(workload, tmp_path, 1, "eager"),
+    }
+    for name, prepared in runs.items():
+        np.testing.assert_allclose(prepared.numbers, expected, rtol=1e-4, err_msg=name)
 
 
-def test_weights_change() -> None:
-    run = training_row.Run("vae", "graphc")
-    before = run.weights()
-    run.step()
-    assert any(
-        np.abs(a - b).max() > 0
-        for x, y in zip(before, run.weights(), strict=True)
-        for a, b in zip(x.values(), y.values(), strict=True)
-    )
+def test_weights_change_alike(tmp_path: Path) -> None:
+    fw.write_reference(graphc, LOOPS["vae"], tmp_path)
+    eager = fw.LoopRun(graphc, LOOPS["vae"], tmp_path)
+    compiled = fw.LoopRun(graphc, LOOPS["vae"], tmp_path, transform=graphc.compile)
+    before = eager.weights()
+    for run in (eager, compiled):
+        run.step()
+    after = eager.weights()
+    assert any(np.abs(after[path] - array).max() > 0 for path, array in before.items())
+    for path, array in compiled.weights().items():
+        np.testing.assert_allclose(array, after[path], rtol=1e-2, atol=1e-4, err_msg=path)

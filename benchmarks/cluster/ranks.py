@@ -1,19 +1,13 @@
-"""One of several processes that measure together: ``mpiexec -n N python -m benchmarks.workers.scaling_row ORDER``.
-
-``ORDER`` is a JSON file that lists the measurements; process 0 writes the answer beside it. Each process has a core.
-"""
+"""Measurements of several processes together, each on a core of its own: what ``benchmarks.scaling`` asks of ranks."""
 
 from __future__ import annotations
 
 import importlib
 import json
 import os
-import sys
 import time
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +16,8 @@ import graphc
 import graphc.distributed as dist
 from benchmarks.cluster.bucket_plan import SILENT, recorded_step
 from benchmarks.harness import framework as fw
-from benchmarks.workers.peer import first_line
+from benchmarks.harness.results import first_line
+from benchmarks.harness.timing import Call
 from benchmarks.workloads import WORKLOADS, Spec, Workload
 from graphc.distributed.group import using
 from graphc.nn.parallel import DistributedDataParallel
@@ -38,26 +33,23 @@ CASES: dict[str, Workload] = {
 }
 """Workloads by case; the batch is that of one rank."""
 MOST_CALLS, RECORDED = 1000, 20
-Call = Callable[[], Any]
 
 
 class Graphc:
     """This package, on MPI; one process is a group, too."""
 
-    def __init__(self, folder: Path):
+    def __init__(self, store: str):
+        del store
         dist.init()
         self.rank, self.size = dist.rank(), dist.size()
 
     def barrier(self) -> None:
-        """Return when all are there."""
         dist.barrier()
 
     def all(self, value: float) -> list[float]:
-        """Return the values of all processes."""
         return dist.group().gather_objects(value)
 
     def reduction(self, nbytes: int) -> Call:
-        """Return an all-reduce of f32."""
         source, result = np.ones(nbytes // 4, np.float32), np.empty(nbytes // 4, np.float32)
         communicator = dist.group().communicator
         return lambda: communicator.all_reduce(source, result, "sum")
@@ -93,26 +85,22 @@ def compiled_step(workload: Workload, parallel: bool) -> tuple[Call, list[int]]:
 class Torch:
     """PyTorch in eager mode, with its own processes' group on gloo."""
 
-    def __init__(self, folder: Path):
+    def __init__(self, store: str):
         torch = self.torch = importlib.import_module("torch")
         torch.set_num_threads(1)
         self.rank, self.size = int(os.environ.get("PMI_RANK", "0")), int(os.environ.get("PMI_SIZE", "1"))
         self.dist = importlib.import_module("torch.distributed")
-        store = f"file://{folder / 'torch.store'}"
-        self.dist.init_process_group("gloo", init_method=store, rank=self.rank, world_size=self.size)
+        self.dist.init_process_group("gloo", init_method=f"file://{store}", rank=self.rank, world_size=self.size)
 
     def barrier(self) -> None:
-        """Return when all are there."""
         self.dist.barrier()
 
     def all(self, value: float) -> list[float]:
-        """Return the values of all processes."""
         gathered: list[Any] = [None] * self.size
         self.dist.all_gather_object(gathered, value)
         return gathered
 
     def reduction(self, nbytes: int) -> Call:
-        """Return an all-reduce of f32."""
         tensor = self.torch.ones(nbytes // 4)
         return lambda: self.dist.all_reduce(tensor)
 
@@ -134,7 +122,7 @@ def in_buckets(nbytes: int, first: int, others: int) -> list[int]:
     return sizes
 
 
-PEERS: dict[str, Callable[[Path], Any]] = {OWN: Graphc, GLOO: Torch}
+PEERS: dict[str, Callable[[str], Any]] = {OWN: Graphc, GLOO: Torch}
 
 
 def timed(peer: Any, call: Call, seconds: float, alone: bool = False) -> float:
@@ -228,22 +216,12 @@ def pin_rank(rank: int) -> None:
     os.sched_setaffinity(0, [cores[rank % len(cores)]])
 
 
-def main(argv: Sequence[str]) -> int:
-    """Run the measurements of the order."""
-    warnings.simplefilter("ignore")
-    path = Path(argv[0])
-    order = json.loads(path.read_text())
-    peer = PEERS[order["peer"]](path.parent)
-    pin_rank(peer.rank)
+def measure(peer: str, mode: str, store: str, **order: Any) -> dict[str, Any] | None:
+    """Return the measurement of one of MODES on rank 0, and None on others; ``store`` is a file for all ranks."""
+    ranks = PEERS[peer](store)
+    pin_rank(ranks.rank)
     try:
-        answer = MODES[order["mode"]](peer, order)
-    except Exception as error:  # told by who has met it: the others end without a word
-        path.with_suffix(".answer").write_text(json.dumps({"problem": f"rank {peer.rank}: {first_line(error)}"}))
-        raise
-    if peer.rank == 0:
-        path.with_suffix(".answer").write_text(json.dumps(answer))
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+        answer = MODES[mode](ranks, order)
+    except Exception as error:  # told by who has met it: the others wait without a word
+        return {"error": f"rank {ranks.rank}: {first_line(error)}"}
+    return answer if ranks.rank == 0 else None

@@ -1,4 +1,4 @@
-"""Read and run a ``.pt2`` file where torch cannot be imported: ``hub_pt2_reader FOLDER``, started by hub_pt2_row."""
+"""Read and run a ``.pt2`` file where torch cannot be imported: a child process of ``hub_pt2``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ sys.modules["torch"] = None  # type: ignore[assignment]
 import numpy as np  # noqa: E402
 
 import graphc as gc  # noqa: E402
-from benchmarks.harness.sweep import arrays_of, difference  # noqa: E402
+from benchmarks.harness.results import arrays_of, difference  # noqa: E402
 
 
 def read(folder: Path) -> tuple[list[Any], dict[str, Any], list[np.ndarray]]:
@@ -30,25 +30,17 @@ def read(folder: Path) -> tuple[list[Any], dict[str, Any], list[np.ndarray]]:
     return first, dict(zip(names["named"], inputs[len(first) :], strict=True)), results
 
 
-def main(folder: Path) -> int:
-    """Print errors and seconds, or the problem, with exit status 1."""
-    args, kwargs, expected = read(folder)
-    try:
+def read_and_run(folder: str) -> dict[str, Any]:
+    """Return errors and seconds of reading, and of the first compiled call."""
+    path = Path(folder)
+    args, kwargs, expected = read(path)
+    start = time.perf_counter()
+    model = gc.from_pt2(path / "model.pt2")
+    read_s = time.perf_counter() - start
+    with gc.no_grad():
+        eager = arrays_of(model(*args, **kwargs))
         start = time.perf_counter()
-        model = gc.from_pt2(folder / "model.pt2")
-        read_in = time.perf_counter()
-        with gc.no_grad():
-            eager = arrays_of(model(*args, **kwargs))
-            start_time = time.perf_counter()
-            compiled = arrays_of(gc.compile(model)(*args, **kwargs))
-    except gc.errors.GraphcError as error:
-        print(" ".join(f"{type(error).__name__}: {error}".split()))
-        return 1
-    facts = {"read_s": read_in - start, "compile_s": time.perf_counter() - start_time}
+        compiled = arrays_of(gc.compile(model)(*args, **kwargs))
+    facts = {"read_s": read_s, "compile_s": time.perf_counter() - start}
     errors = {"eager": difference(eager, expected), "compiled": difference(compiled, expected)}
-    print(json.dumps({"facts": facts, "errors": errors}))
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))
+    return {"facts": facts, "errors": errors}

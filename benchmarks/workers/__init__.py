@@ -1,1 +1,0 @@
-"""Child processes that take one measurement each and print it as JSON."""

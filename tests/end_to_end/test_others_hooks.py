@@ -1,5 +1,4 @@
-"""Hooks of tensors, nodes and saved values around compiled functions, which other compilers leave out without a word,
-fire or raise."""
+"""Hooks around compiled functions fire or raise: those of tensors, nodes and saved values."""
 
 from __future__ import annotations
 

@@ -14,15 +14,16 @@ from graphc.autograd.forward_ad import propagate
 from graphc.autograd.record import record
 from graphc.base import config, mutation_epoch
 from graphc.base.device import device
-from graphc.base.dtypes import SMALL, DType, rounded, zero_dimensional
+from graphc.base.dtypes import SMALL, DType, float32, rounded, zero_dimensional
 from graphc.base.errors import ArgumentError, DeviceError, GradientError, GraphcError, TraceError
 from graphc.ir.graph.build import describe
 from graphc.ir.op import OpDef, Trait
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch
-from graphc.ops.define import element, no_tensor
+from graphc.ops.define import Scalar, as_type, element, no_tensor
 from graphc.ops.movement import shape
-from graphc.ops.narrow import is_narrow
+from graphc.ops.narrow import Promotion, is_narrow
+from graphc.ops.pointwise import elementwise as ew
 from graphc.ops.prepared import bound
 from graphc.tape.grad_mode import is_grad_enabled, is_inference_mode_enabled
 from graphc.tape.tangents import USED, has_tangents
@@ -51,12 +52,12 @@ class ExecutionPlan:
 
     __slots__ = ("aliases", "attrs", "compute", "has_context", "is_quiet", "op", "scalars", "steps", "views")
 
-    def __init__(self, op: OpDef, attrs: dict[str, Any], compute: Callable[..., Any], scalars: Sequence[Any] = ()):
+    def __init__(self, op: OpDef, attrs: dict[str, Any], compute: Callable[..., Any]):
         self.op = op
         self.attrs = attrs
         self.compute = bound(compute, attrs)
         """Function from arrays to the array of the result, or to a tuple of arrays."""
-        self.scalars: tuple[tuple[int, DType, np.dtype], ...] = tuple(scalars)
+        self.scalars: tuple[tuple[int, DType, np.dtype], ...] = ()
         """For each operand passed as a Python scalar: its position, and the element type to convert it to."""
         self.aliases = op.alias is not None
         """Whether the results may share memory with operand 0 and count as its views."""
@@ -82,7 +83,7 @@ class EagerDispatcher:
     def __init__(self, mode: str = "auto") -> None:
         self.mode = mode
         """``reference`` computes every op by its reference; ``auto`` may choose another implementation."""
-        self._plans: dict[Any, ExecutionPlan | None] = {}
+        self._plans: dict[Any, Any] = {}
         self._contexts: list[Context] = []
 
     def set_mode(self, mode: str) -> None:
@@ -107,7 +108,7 @@ class EagerDispatcher:
         try:
             records = _collect_arrays(operands, arrays, key)
         except AttributeError:
-            return self._promoted(function, operands, attrs)
+            return self._converted(function, operands, attrs)
         if records is None:
             return self._call_on_device(function, operands, attrs)
         if attrs:
@@ -116,8 +117,8 @@ class EagerDispatcher:
             plan = self._plans[tuple(key)]
         except (KeyError, TypeError):  # TypeError: attributes that have no hash
             plan = self._new_plan(function, operands, attrs, key)
-        if plan is None:
-            return self._promoted(function, operands, attrs)
+        if plan.__class__ is Promotion:
+            return self._converted(function, operands, attrs, plan)
         if plan.scalars:
             operands = self._with_scalars(plan, operands, arrays, records)
         output = self._compute(plan, arrays)
@@ -169,11 +170,9 @@ class EagerDispatcher:
         finally:
             self._contexts.append(context)
 
-    def _new_plan(
-        self, function: Any, operands: Sequence[Any], attrs: Mapping[str, Any], key: list[Any]
-    ) -> ExecutionPlan | None:
-        """Run the op's type rule, once for each combination of types and attributes. Return None where element types
-        must be promoted first."""
+    def _new_plan(self, function: Any, operands: Sequence[Any], attrs: Mapping[str, Any], key: list[Any]) -> Any:
+        """Run the op's type rule, once for each combination of types and attributes. Return the plan, or the
+        conversions around the op where element types must be promoted first."""
         plan = self._plan_for(function, operands, attrs)
         if len(self._plans) >= _PLANS:
             self._plans.clear()
@@ -181,30 +180,56 @@ class EagerDispatcher:
             self._plans[tuple(key)] = plan
         return plan
 
-    def _plan_for(self, function: Any, operands: Sequence[Any], attrs: Mapping[str, Any]) -> ExecutionPlan | None:
+    def _plan_for(self, function: Any, operands: Sequence[Any], attrs: Mapping[str, Any]) -> ExecutionPlan | Promotion:
         if function.__class__ is OpDef:
             if any([t.__class__ in _PYTHON for t in operands]):
                 check_tensors(function, operands)
             return self._checked(function, operands, attrs)
-        if is_narrow(operands, attrs):
-            return None
-        if not function.promotes:
-            return self._plan_for(function.op, operands, attrs)
-        promoted = function.promoted(operands)
-        if any([new is not t for new, t in zip(promoted, operands, strict=True) if t.__class__ not in _PYTHON]):
-            return None
-        plan = self._checked(function.op, promoted, attrs)
-        scalars = [(i, p.dtype) for i, (p, t) in enumerate(zip(promoted, operands, strict=True)) if p is not t]
-        return ExecutionPlan(
-            function.op, plan.attrs, self._implementation(function.op), [(i, d, d.numpy) for i, d in scalars]
-        )
+        promotion = function.promotion(_types(function.op, operands), attrs)
+        if promotion.result is not None or promotion.attrs is not attrs or len(promotion.stages) > 1:
+            return promotion
+        numbers = [i for i, t in enumerate(operands) if t.__class__ in _PYTHON]
+        casts = [(i, dtype) for types in promotion.stages for i, dtype in enumerate(types) if dtype is not None]
+        if casts and (is_narrow(operands, attrs) or any([i not in numbers for i, _ in casts])):
+            return promotion
+        if len(casts) < len(numbers):
+            check_tensors(function.op, operands)
+        converted = list(operands)
+        for i, dtype in casts:
+            converted[i] = TensorType(dtype)
+        plan = self._checked(function.op, converted, attrs)
+        plan.scalars = tuple([(i, d, d.numpy) for i, d in casts])
+        return plan
 
-    def _promoted(self, function: Any, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-        """Promote the operands to one element type by ops, then call; raise ArgumentError for other objects than
+    def _converted(
+        self,
+        function: Any,
+        operands: Sequence[Any],
+        attrs: Mapping[str, Any],
+        promotion: Promotion | None = None,
+    ) -> Any:
+        """Cast the operands, then call the op and round its results; raise ArgumentError for other objects than
         tensors."""
-        if function.__class__ is not OpDef and is_narrow(operands, attrs):
-            return function.applied(operands, attrs)
-        return self.call(*_of_one_type(function, operands), attrs)
+        if function.__class__ is OpDef:
+            check_tensors(function, operands)
+            return self.call(function, operands, attrs)
+        op = function.op
+        around: Promotion = promotion or function.promotion(_types(op, operands), attrs)
+        narrow, tensors = around.result, operands
+        for casts in around.stages:
+            tensors = [t if d is None else self._cast(t, d) for t, d in zip(tensors, casts, strict=True)]
+        check_tensors(op, tensors)
+        results = self.call(op, tensors, around.attrs)
+        if narrow is None:
+            return results
+        if isinstance(results, tuple):
+            return tuple([self._cast(t, narrow) if t.dtype is float32 else t for t in results])
+        return self._cast(results, narrow) if results.dtype is float32 else results
+
+    def _cast(self, operand: Any, dtype: DType) -> Any:
+        if not isinstance(operand, Tensor):
+            return as_type(operand, dtype)
+        return operand if operand.dtype is dtype else self.call(ew.cast, (operand,), {"dtype": dtype})
 
     def _with_scalars(
         self, plan: ExecutionPlan, operands: Sequence[Any], arrays: list[Any], records: bool
@@ -223,9 +248,9 @@ class EagerDispatcher:
 
     def _call_on_device(self, function: Any, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         """Call an op with an operand on a device. Raise TraceError for a traced operand whose trace has ended."""
-        if function.__class__ is not OpDef and is_narrow(operands, attrs):
-            return function.applied(operands, attrs)
-        function, operands = _of_one_type(function, operands)
+        if function.__class__ is not OpDef:
+            return self._converted(function, operands, attrs)
+        check_tensors(function, operands)
         for tensor in operands:
             if refresh(tensor)._data.__class__ is not np.ndarray and not is_on_device(tensor._data):
                 raise escaped(tensor)
@@ -241,7 +266,8 @@ class EagerDispatcher:
     def _checked(self, op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> ExecutionPlan:
         try:
             full = op.normalize(attrs)
-            op.result_types(tuple([TensorType(t.dtype, t.shape) for t in operands]), full)
+            op.check_count(len(operands))
+            op.infer(*[TensorType(t.dtype, t.shape) for t in operands], **full)
         except GraphcError as error:
             error.where = error.where or describe(op, operands, attrs)
             raise
@@ -413,12 +439,16 @@ class EagerDispatcher:
         engine.backward(tensors, gradients, retain_graph, create_graph, inputs)
 
 
-def _of_one_type(function: Any, operands: Sequence[Any]) -> tuple[OpDef, Sequence[Any]]:
-    """Return the op, and operands promoted to its element types; raise ArgumentError for other objects than tensors."""
-    if function.__class__ is not OpDef:
-        function, operands = function.op, function.promoted(operands)
-    check_tensors(function, operands)
-    return function, operands
+def _types(op: OpDef, operands: Sequence[Any]) -> list[Any]:
+    """Return the types of tensors; Python scalars stay as they are. Raise ArgumentError for other objects."""
+    types = []
+    for operand in operands:
+        if isinstance(operand, Tensor):
+            operand = TensorType(operand.dtype, operand._data.shape)
+        elif not isinstance(operand, Scalar):
+            raise no_tensor(op.name, operand)
+        types.append(operand)
+    return types
 
 
 def _collect_arrays(operands: Sequence[Any], arrays: list[Any], key: list[Any]) -> bool | None:

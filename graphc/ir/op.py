@@ -364,11 +364,12 @@ class OpDef:
 
     def result_types(self, types: Types, attrs: Attrs) -> Types:
         """Run the type rule and return a tuple. ``attrs`` must be normalized."""
-        self._check_count(len(types))
+        self.check_count(len(types))
         results = self.infer(*types, **attrs)
         return results if isinstance(results, tuple) else (results,)
 
-    def _check_count(self, count: int) -> None:
+    def check_count(self, count: int) -> None:
+        """Raise ArgumentError for a number of operands that the op does not take."""
         low = len(self.operands) - 1 if self.variadic else len(self.operands)
         if count < low or (count > low and not self.variadic):
             raise ArgumentError(f"{self.name} takes {low} operands, got {count}")

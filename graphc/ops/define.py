@@ -31,7 +31,7 @@ from graphc.ops import dispatch
 from graphc.ops.batch import BatchRule
 from graphc.ops.bounds import BoundsRule
 from graphc.ops.dispatch import active, default
-from graphc.ops.narrow import answers, apply_narrow, is_narrow, rounded_factors
+from graphc.ops.narrow import Promotion, answers, is_narrow, promote_narrow, rounded_factors
 from graphc.ops.rules import show
 from graphc.ops.size_numbers import depends_on_sizes, number_of_sizes
 
@@ -59,37 +59,49 @@ class OpFunction:
 
     def applied(self, operands: Sequence[Any], attrs: Attrs) -> Any:
         """Return the result, computed by op applications of the active dispatcher."""
-        if is_narrow(operands, attrs):
-            return self._applied_narrow(operands, attrs)
-        return dispatch.apply(self.op, self.promoted(operands), attrs)
+        promotion = self.promotion(operands, attrs)
+        for casts in promotion.stages:
+            operands = tuple([t if d is None else as_type(t, d) for t, d in zip(operands, casts, strict=True)])
+        results = dispatch.apply(self.op, operands, promotion.attrs)
+        narrow = promotion.result
+        if narrow is None:
+            return results
+        if isinstance(results, tuple):
+            return tuple([as_type(t, narrow) if t.dtype is float32 else t for t in results])
+        return as_type(results, narrow) if results.dtype is float32 else results
 
-    def promoted(self, operands: Sequence[Any]) -> Sequence[Any]:
-        """Return the operands as tensors of their common type, where the op requires one."""
-        if not self.promotes:
-            return operands
-        indices, dtype = self._common(operands)
-        result = list(operands)
-        for i in indices:
-            result[i] = as_type(operands[i], dtype)
-        return tuple(result)
+    def promotion(self, operands: Sequence[Any], attrs: Attrs) -> Promotion:
+        """Return the conversions that give operands, tensors or types and Python scalars, types that the op takes."""
+        is_any_narrow = is_narrow(operands, attrs)
+        if not self.promotes and not is_any_narrow:
+            return Promotion((), attrs)
+        casts: list[DType | None] = [None] * len(operands)
+        common = None
+        if self.promotes:
+            indices, common = self._common(operands)
+            # Python scalars keep full precision next to narrow floats, except in comparisons, as in PyTorch.
+            is_wide = is_any_narrow and common.kind == "h" and not answers(self.op, len(operands), attrs)
+            for i in indices:
+                if isinstance(operands[i], Scalar):
+                    casts[i] = float32 if is_wide else common
+                elif operands[i].dtype is not common:
+                    casts[i] = common
+        if not is_any_narrow or (common is not None and common.kind != "h"):
+            return Promotion((casts,), attrs)
+        types = [self._type(t, after) for t, after in zip(operands, casts, strict=True)]
+        return promote_narrow(self.op, types, casts, attrs, common)
+
+    def _type(self, operand: Any, cast: DType | None) -> TensorType:
+        if not isinstance(operand, Scalar):
+            return TensorType(cast or operand.dtype, operand.shape)
+        if cast is None:
+            raise no_tensor(self.op.name, operand)
+        return TensorType(cast)
 
     def _common(self, operands: Sequence[Any]) -> tuple[Sequence[int], DType]:
         indices = range(len(operands)) if self.promotes == EVERY else self.promotes
         dtype = common_type([operands[i] for i in indices], self.op.name)
         return indices, float32 if self.to_float and not dtype.is_differentiable else dtype
-
-    def _applied_narrow(self, operands: Sequence[Any], attrs: Attrs) -> Any:
-        if not self.promotes:
-            return apply_narrow(dispatch.apply, self.op, operands, attrs)
-        indices, dtype = self._common(operands)
-        # Python scalars keep full precision next to narrow floats, except in comparisons, as in PyTorch.
-        number = float32 if dtype.kind == "h" and not answers(self.op, len(operands), attrs) else dtype
-        result = list(operands)
-        for i in indices:
-            result[i] = as_type(operands[i], number if isinstance(operands[i], Scalar) else dtype)
-        if dtype.kind != "h":
-            return dispatch.apply(self.op, result, attrs)
-        return apply_narrow(dispatch.apply, self.op, result, attrs, dtype)
 
     def __repr__(self) -> str:
         return f"<op {self.op.name}>"

@@ -36,29 +36,42 @@ def answers(op: OpDef, count: int, attrs: Mapping[str, Any]) -> bool:
     return all(type.dtype is bool_ for type in results)
 
 
-def apply_narrow(
-    apply: Apply, op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any], common: DType | None = None
-) -> Any:
-    """Apply an op to narrow floats: directly where its type rule takes them, else in f32, with each result rounded
-    once.
+Casts = Sequence[DType | None]
+"""For each operand the type to which it is cast, or None."""
 
-    A result is as narrow as ``common``, the common type of the floats among the operands, or as the attribute ``dtype``
-    says.
+
+class Promotion:
+    """Conversions around an op that make its operands ones of types that it takes."""
+
+    # NOTE: no NamedTuple, because a trace takes its generated constructor for code of the user, and guards it.
+    __slots__ = ("attrs", "result", "stages")
+
+    def __init__(self, stages: Sequence[Casts], attrs: Mapping[str, Any], result: DType | None = None):
+        self.stages = tuple([casts for casts in stages if any(casts)])
+        """Casts of all operands, one after the other: to their common type, and to f32."""
+        self.attrs = attrs
+        """The attributes of the op."""
+        self.result = result
+        """A narrow float to which results of f32 are rounded."""
+
+
+def promote_narrow(
+    op: OpDef, types: Sequence[TensorType], casts: Casts, attrs: Mapping[str, Any], common: DType | None
+) -> Promotion:
+    """Return the conversions for an op on narrow floats: ``casts`` alone where its type rule takes them then, else also
+    casts to f32, with each result rounded once.
+
+    ``types`` are the operands' types after ``casts``. A result is as narrow as ``common``, the common type of the
+    floats among the operands, or as the attribute ``dtype`` says.
     """
-    if op.has(Trait.CONVERSION) or _takes(op, operands, attrs):
-        return apply(op, operands, attrs)
-    cast, requested = REGISTRY["cast"], attrs.get("dtype")
-    result = (common or _common(operands)) if requested is None else requested
+    if op.has(Trait.CONVERSION) or _takes(op, types, attrs):
+        return Promotion((casts,), attrs)
+    requested = attrs.get("dtype")
+    result = (common or _common(types)) if requested is None else requested
     if _is_half(requested):
         attrs = {**attrs, "dtype": float32}
-    wide = [apply(cast, (t,), {"dtype": float32}) if t.dtype.kind == "h" else t for t in operands]
-    results = apply(op, wide, attrs)
-    if not _is_half(result):
-        return results
-    several = isinstance(results, tuple)
-    outputs = results if several else (results,)
-    rounded = [apply(cast, (t,), {"dtype": result}) if t.dtype is float32 else t for t in outputs]
-    return tuple(rounded) if several else rounded[0]
+    wide = [float32 if t.dtype.kind == "h" else None for t in types]
+    return Promotion((casts, wide), attrs, result if _is_half(result) else None)
 
 
 def rounded_factors(apply: Apply, operands: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -69,16 +82,15 @@ def rounded_factors(apply: Apply, operands: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple([apply(REGISTRY["cast"], (t,), {"dtype": dtype}) if t.dtype is float32 else t for t in operands])
 
 
-def _takes(op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> bool:
+def _takes(op: OpDef, types: Sequence[TensorType], attrs: Mapping[str, Any]) -> bool:
     """Check whether the op's type rule takes the operands directly. Operands rejected for other reasons than their
     element types count as taken, and the op then reports them."""
     try:
-        types = op.result_types(tuple(TensorType(t.dtype, t.shape) for t in operands), op.normalize(attrs))
+        return bool(op.result_types(tuple(types), op.normalize(attrs)))
     except DTypeError:
         return False
     except GraphcError:
         return True
-    return bool(types)
 
 
 def _common(operands: Sequence[Any]) -> DType | None:

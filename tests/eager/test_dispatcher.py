@@ -27,6 +27,7 @@ from graphc.ops.pointwise import elementwise as ew
 from graphc.tape import grad_mode
 from graphc.tensors.tensor_base import BY_NUMPY
 from tests.architecture.scan import ROOT
+from tools.floors import FLOORS, floor_of
 
 
 def test_type_rules_run_in_eager_mode_too():
@@ -180,3 +181,37 @@ def test_the_environment_sets_the_mode_when_graphc_is_imported(value, mode):
     assert (done.stdout.strip() or None) == mode
     if mode is None:
         assert ArgumentError.__name__ in done.stderr and "GRAPHC_EAGER" in done.stderr
+
+
+def climbs(function: Callable[[], Any]) -> list[str]:
+    """Return the functions that a caller on a lower floor calls."""
+    floors, root = list(FLOORS), f"{ROOT}/"
+    names: list[str] = []
+
+    def floor(frame: Any) -> int | None:
+        name = frame.f_code.co_filename.removeprefix(root)
+        listed = floor_of(name.removesuffix(".py").replace("/", ".")) if name.startswith("graphc/") else None
+        return None if listed is None else floors.index(listed)
+
+    def note(frame: Any, event: str, _: Any) -> None:
+        called, caller = floor(frame), frame.f_back
+        while called is not None and caller is not None and floor(caller) is None:
+            caller = caller.f_back
+        if event == "call" and called is not None and caller is not None and called > (floor(caller) or 0):
+            names.append(frame.f_code.co_qualname)
+
+    sys.setprofile(note)
+    try:
+        function()
+    finally:
+        sys.setprofile(None)
+    return names
+
+
+@pytest.mark.parametrize("name", ["float64", "bfloat16", "int32"])
+def test_only_the_door_leads_to_a_higher_floor(name: str):
+    x, y = graphc.randn(3, 7), graphc.randn(3, 7)
+    dtype = getattr(graphc, name)
+    door = "EagerDispatcher.call"
+    for _ in range(2):
+        assert climbs(lambda: x.to(dtype) + y) == [door, door]

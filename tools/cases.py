@@ -61,15 +61,15 @@ def step_graph(model: Any, loss: Callable[..., Any], optimizer: Any, x: Any, y: 
     raise AssertionError("compile_step compiles through another door")
 
 
-def workload_graph(workload: Workload) -> Graph:
-    """Return the graph of a workload as its row of the benchmarks runs it: frozen, or the training step."""
+def workload_graph(workload: Workload, frozen: bool = True) -> Graph:
+    """Return the training step of a workload, or its graph: frozen, or with parameters that stay where they are."""
     model, inputs = fw.build_model(graphc, workload), fw.convert_inputs(graphc, workload)
     if workload.train:
         x, y = inputs
         loss = fw.make_loss(graphc, workload)
         return step_graph(model.train(), loss, fw.make_optimizer(graphc, workload, model), x, y)
     traced = snapshot(model, inputs)
-    return freeze(traced.graph, traced.state())
+    return freeze(traced.graph, traced.state()) if frozen else traced.graph
 
 
 def _forms(workload: Workload) -> Graphs:

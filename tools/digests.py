@@ -101,6 +101,25 @@ def names_of(choices: Sequence[str]):
     return parse
 
 
+def add_outputs(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `output`."""
+    parser.add_argument("--json", action="store_true", help="print JSON for --compare")
+    parser.add_argument("--compare", type=Path, metavar="FILE", help="exit 1 if a digest differs from this JSON file")
+    parser.add_argument("--first", action="store_true", help="stop --compare at the first difference")
+
+
+def output(digests: Iterator[tuple[str, str]], options: argparse.Namespace) -> int:
+    """Print digests as lines or JSON, or compare them with a file; return the exit status."""
+    if options.compare:
+        return report(json.loads(options.compare.read_text(encoding="utf-8")), digests, options.first)
+    if options.json:
+        print(json.dumps(dict(digests), indent=1, sort_keys=True))
+        return 0
+    for key, value in digests:
+        print(value, key, flush=True)
+    return 0
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Print or compare; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tools.digests", description=(__doc__ or "").partition("\n")[0])
@@ -111,22 +130,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--models", type=names_of(cases.names()), metavar="A,B", help="models and examples to digest, or random"
     )
     parser.add_argument("--quick", action="store_true", help="take few graphs, without object code")
-    parser.add_argument("--json", action="store_true", help="print JSON for --compare")
-    parser.add_argument("--compare", type=Path, metavar="FILE", help="exit 1 if a digest differs from this JSON file")
-    parser.add_argument("--first", action="store_true", help="stop --compare at the first difference")
+    add_outputs(parser)
     options = parser.parse_args(argv)
     os.environ.update(GRAPHC_CACHE="off", GRAPHC_COMPILE_THREADS="1", GRAPHC_PROGRESS="off")
     models = options.models or ([*cases.QUICK, cases.RANDOM] if options.quick else cases.names())
-    digests = compute(models, options.targets, options.quick)
-    if options.compare:
-        return report(json.loads(options.compare.read_text(encoding="utf-8")), digests, options.first)
-    if options.json:
-        json.dump(dict(digests), sys.stdout, indent=1, sort_keys=True)
-        print()
-    else:
-        for key, value in digests:
-            print(value, key, flush=True)
-    return 0
+    return output(compute(models, options.targets, options.quick), options)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import gc
-import json
 import os
 import re
 import sys
@@ -34,7 +33,7 @@ from graphc.ir.graph.text import print_graph
 from graphc.ir.op import REGISTRY
 from graphc.ops import dispatch, registry
 from graphc.tracing.trace import no_collector, trace_function
-from tools.digests import Digests, digest, report
+from tools.digests import add_outputs, digest, output
 from tools.floors import floor_of
 from tools.nets.builder import Unfit
 from tools.nets.families.table import draw
@@ -262,9 +261,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m tools.front_digests", description=(__doc__ or "").partition("\n")[0]
     )
-    parser.add_argument("--json", action="store_true", help="print JSON for --compare")
-    parser.add_argument("--compare", type=Path, metavar="FILE", help="exit 1 if a digest differs from this JSON file")
-    parser.add_argument("--first", action="store_true", help="stop --compare at the first difference")
+    add_outputs(parser)
     parser.add_argument(
         "--calls", action="store_true", help="count the functions and package changes of the first calls"
     )
@@ -273,15 +270,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.calls:
         print_calls()
         return 0
-    if options.compare:
-        old: Digests = json.loads(options.compare.read_text(encoding="utf-8"))
-        return report(old, compute(), options.first)
-    if options.json:
-        print(json.dumps(dict(compute()), indent=1))
-        return 0
-    for key, value in compute():
-        print(f"{value[:16]}  {key}")
-    return 0
+    return output(compute(), options)
 
 
 if __name__ == "__main__":

@@ -12,8 +12,9 @@ from torch.testing._internal.common_modules import module_db
 
 import graphc as gc
 from tools.conformance.compare import USUAL, compare, weighted_gradients
-from tools.conformance.samples import NotMappedError, call_of, leaves
+from tools.conformance.samples import NotMappedError, call_of
 from tools.conformance.tally import Row, UnequalError
+from tools.trees import leaves
 
 COLUMNS = {
     "training": "results, gradients of inputs and weights, buffers in training",

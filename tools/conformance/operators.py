@@ -15,8 +15,9 @@ from torch.testing._internal.common_methods_invocations import op_db
 import graphc as gc
 from tools.conformance.compare import USUAL, compare, weighted_gradients
 from tools.conformance.names import EXCLUDED, RANDOM, SIZED_BY_VALUES, UP_TO_SIGNS, Function, find
-from tools.conformance.samples import Call, NotMappedError, array_of, call_of, copied, leaves, type_of, wide
+from tools.conformance.samples import Call, NotMappedError, array_of, call_of, copied, type_of, wide
 from tools.conformance.tally import Row, UnequalError
+from tools.trees import leaves
 
 TYPES = (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 FORWARD, GRADIENT, COMPILED, COMPILED_GRADIENT = "forward", "gradient", "compiled", "compiled gradient"

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
 import graphc as gc
+from tools.trees import mapped
 
 
 class NotMappedError(Exception):
     """A sample that graphc has no call for; the text is the reason."""
 
 
-class Slot(NamedTuple):
+@dataclass(frozen=True)
+class Slot:
     """The place of a tensor among the arguments of a call."""
 
     number: int
@@ -33,7 +36,9 @@ class Call(NamedTuple):
 
     def filled(self, tensors: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return the arguments with these tensors in the slots."""
-        return _filled(self.arguments, tensors), _filled(self.keywords, tensors)
+        return mapped(
+            (self.arguments, self.keywords), lambda leaf: tensors[leaf.number] if isinstance(leaf, Slot) else leaf
+        )
 
 
 _NO_MEANING = {"layout": (torch.strided,), "pin_memory": (None, False), "non_blocking": (None, False, True)}
@@ -87,17 +92,15 @@ def tensor_of(tensor: torch.Tensor) -> gc.Tensor:
 
 
 def _ours(value: Any, sources: list[torch.Tensor]) -> Any:
-    if isinstance(value, torch.Tensor):
-        index = next((i for i, t in enumerate(sources) if t is value), None)
+    def own(leaf: Any) -> Any:
+        if not isinstance(leaf, torch.Tensor):
+            return _plain(leaf)
+        index = next((i for i, t in enumerate(sources) if t is leaf), None)
         if index is None:
-            sources.append(value)
+            sources.append(leaf)
         return Slot(len(sources) - 1 if index is None else index)
-    if isinstance(value, (list, tuple)):
-        items = [_ours(item, sources) for item in value]
-        return items if isinstance(value, list) else tuple(items)
-    if isinstance(value, dict):
-        return {k: _ours(v, sources) for k, v in value.items()}
-    return _plain(value)
+
+    return mapped(value, own)
 
 
 def _plain(value: Any) -> Any:
@@ -124,54 +127,26 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _filled(value: Any, tensors: Sequence[Any]) -> Any:
-    if isinstance(value, Slot):
-        return tensors[value.number]
-    if isinstance(value, (list, tuple)):
-        return type(value)([_filled(item, tensors) for item in value])
-    return {k: _filled(v, tensors) for k, v in value.items()} if isinstance(value, dict) else value
-
-
-def leaves(value: Any) -> Iterator[Any]:
-    """Yield tensors and numbers of a nested result, in order, without None."""
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, (list, tuple)):
-        for item in value:
-            yield from leaves(item)
-    elif value is not None:
-        yield value
-
-
 def wide(value: Any) -> Any:
     """Return the same value with f64 in place of f32."""
-    if isinstance(value, torch.Tensor):
-        return value.detach().double() if value.dtype == torch.float32 else value
-    if value is torch.float32:
-        return torch.float64
-    if isinstance(value, (list, tuple)):
-        items = [wide(item) for item in value]
-        return items if isinstance(value, list) else tuple(items)
-    return {k: wide(v) for k, v in value.items()} if isinstance(value, dict) else value
+
+    def widened(leaf: Any) -> Any:
+        if isinstance(leaf, torch.Tensor):
+            return leaf.detach().double() if leaf.dtype == torch.float32 else leaf
+        return torch.float64 if leaf is torch.float32 else leaf
+
+    return mapped(value, widened)
 
 
 def copied(sample: Any) -> Any:
     """Return a sample whose tensors are others, for operators that write."""
+
+    def cloned(leaf: Any) -> Any:
+        return leaf.detach().clone().requires_grad_(leaf.requires_grad) if isinstance(leaf, torch.Tensor) else leaf
+
     clone = copy.copy(sample)
-    clone.input, clone.args, clone.kwargs = (
-        _copied(sample.input),
-        _copied(sample.args),
-        _copied(sample.kwargs),
-    )
+    clone.input, clone.args, clone.kwargs = mapped((sample.input, sample.args, sample.kwargs), cloned)
     return clone
-
-
-def _copied(value: Any) -> Any:
-    if isinstance(value, torch.Tensor):
-        return value.detach().clone().requires_grad_(value.requires_grad)
-    if isinstance(value, (list, tuple)):
-        return type(value)([_copied(item) for item in value])
-    return {k: _copied(v) for k, v in value.items()} if isinstance(value, dict) else value
 
 
 def array_of(value: Any) -> np.ndarray:

@@ -6,16 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import graphc
-from benchmarks.harness import framework as fw
 from benchmarks.workloads import WORKLOADS, Workload
 from graphc.codegen.cuda.emit import CudaSource
 from graphc.codegen.machine.target import target_named
 from graphc.compiler.stages import Stages
 from graphc.ir.graph.graph import Graph
 from graphc.ir.kernel.statements import Program
-from graphc.models.model_trace import snapshot
-from tools.cases import step_graph
+from tools import cases
 
 QUICK = ("policy_b1", "net_b1", "pointwise_64K", "rownorm_4096x1024", "train_policy_b256")
 """Workloads for runs with little time: small ones of all kinds."""
@@ -34,12 +31,7 @@ class DeviceProgram:
 
 def workload_graph(workload: Workload) -> Graph:
     """Return the graph of a workload as a device runs it: weights are parameters that stay where they are."""
-    model, inputs = fw.build_model(graphc, workload), fw.convert_inputs(graphc, workload)
-    if not workload.train:
-        return snapshot(model, inputs).graph
-    x, y = inputs
-    loss = fw.make_loss(graphc, workload)
-    return step_graph(model.train(), loss, fw.make_optimizer(graphc, workload, model), x, y)
+    return cases.workload_graph(workload, frozen=False)
 
 
 def device_program(name: str, graph: Graph, arch: str = "sm_90a") -> DeviceProgram:

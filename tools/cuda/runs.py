@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from graphc.base.difference import EXACT, Tolerance, difference, largest
 from graphc.base.errors import GraphcError
 from graphc.compiler import device as device_compiler
 from graphc.compiler.compile import compile_graph, load_compiled
 from graphc.ir.graph.graph import Graph, input_class, input_path
 from tools.cuda.cases import Case
+from tools.nets.run import DIFFERENT, EQUAL, FAILED, REFUSED
 
-EQUAL, DIFFERENT, FAILED, REFUSED = "equal", "different", "failed", "refused"
-"""Outcomes of a case: the CPU's numbers; others; an error that none should raise; a typed error says why not."""
 ROUNDING = {"float32": 2e-6, "float64": 4e-15}
 """Allowed difference of one op's results, relative to the largest element: a few units in the last place of each
 type."""
@@ -135,61 +135,16 @@ def compare(name: str, results: list[Results], reference: list[Results], growth:
             return CaseOutcome(name, DIFFERENT, f"call {call}: {len(these)} results, not {len(those)}", inf)
         scale = max([largest(b) for b in those if b.dtype.kind in "fc"], default=0.0) or 1.0
         for number, (a, b) in enumerate(zip(these, those, strict=True)):
-            if (a.dtype, a.shape) != (b.dtype, b.shape):
-                what = f"{a.dtype}{list(a.shape)}, not {b.dtype}{list(b.shape)}"
-                return CaseOutcome(name, DIFFERENT, f"call {call}, result {number} is {what}", inf)
-            worst = max(worst, apart(a, b) / scale)
-            if not distance_of(a, b) <= growth:
-                return CaseOutcome(name, DIFFERENT, f"call {call}, result {number}: {_first(a, b)}", worst)
+            apart = difference(f"call {call}, result {number}", a, b, allowed(b, growth), same_dtype=True)
+            worst = max(worst, apart.absolute / scale)
+            if not apart.is_within:
+                return CaseOutcome(name, DIFFERENT, str(apart), worst)
     return CaseOutcome(name, EQUAL, "", worst)
 
 
-def distance_of(result: np.ndarray, reference: np.ndarray) -> float:
-    """Return the largest difference in units of the allowed rounding: at most 1 where both are equal up to that."""
-    result, reference = _parts(result), _parts(reference)
-    if result.dtype.kind != "f":
-        return 0.0 if np.array_equal(result, reference) else inf
-    a, b = result.astype(np.float64), reference.astype(np.float64)
-    unit = ROUNDING.get(reference.dtype.name, 1e-2)
-    with np.errstate(all="ignore"):
-        same = (a == b) | (np.isnan(a) & np.isnan(b))
-        apart = np.where(same, 0.0, np.abs(a - b))
-        scale = largest(b)
-        allowed = unit * np.maximum(max(scale, 1.0), ELEMENT * np.abs(np.where(np.isfinite(b), b, 0.0)))
-        ratio = np.where(np.isfinite(apart), apart / allowed, inf)
-    return float(ratio.max(initial=0.0))
-
-
-def _parts(array: np.ndarray) -> np.ndarray:
-    """Return the real and imaginary parts of complex numbers in an additional dimension, packed elements (pairs of
-    bf16, quads of int8) as unsigned integers, and other arrays unchanged."""
-    if array.dtype.kind == "V":
-        return np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}")
-    return np.stack([np.real(array), np.imag(array)], -1) if array.dtype.kind == "c" else array
-
-
-def largest(array: np.ndarray) -> float:
-    """Return the magnitude of the largest finite element."""
-    return float(np.abs(array[np.isfinite(array)]).max(initial=0.0))
-
-
-def apart(result: np.ndarray, reference: np.ndarray) -> float:
-    """Return the largest difference of elements that are finite in both."""
-    result, reference = _parts(result), _parts(reference)
-    both = np.isfinite(result) & np.isfinite(reference)
-    return float(np.abs(result[both].astype(np.float64) - reference[both].astype(np.float64)).max(initial=0.0))
-
-
-def _first(result: np.ndarray, reference: np.ndarray) -> str:
-    """Return the element that differs most."""
-    if result.size == 0:
-        return "no elements"
-    result, reference = _parts(result), _parts(reference)
-    with np.errstate(all="ignore"):
-        apart = np.abs(result.astype(np.float64) - reference.astype(np.float64))
-    apart = np.where(
-        np.isnan(apart) & ~(np.isnan(result.astype(float)) & np.isnan(reference.astype(float))), inf, apart
-    )
-    where = np.unravel_index(int(np.nanargmax(np.where(np.isnan(apart), 0.0, apart))), result.shape)
-    index = ", ".join(str(int(i)) for i in where)
-    return f"element [{index}] is {result[where]!r}, not {reference[where]!r}; {int((apart > 0).sum())} differ"
+def allowed(reference: np.ndarray, growth: float) -> Tolerance:
+    """Return the allowed rounding of results, relative to the largest element and to each element itself."""
+    if reference.dtype.kind not in "fc":
+        return EXACT
+    unit = growth * ROUNDING.get(np.real(reference[:0]).dtype.name, 1e-2)
+    return Tolerance(ELEMENT * unit, unit * max(1.0, largest(reference)))

@@ -14,16 +14,18 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
-import numpy as np
 import torch
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import graphc
+from graphc.base.difference import Tolerance
+from graphc.base.difference import difference as compare
 from graphc.errors import UnsupportedError
 from graphc.interop.aten.table import find
 from tools.damage.forked import alarm
 from tools.nets.run import DIFFERENT, EQUAL, FAILED, REFUSED, Net, Outcome, main
+from tools.trees import leaves, mapped
 
 SAMPLES, GRADIENTS, CALLS = 8, 3, 4
 """Samples of an operator, samples with a backward pass, and repeated calls of one ATen operator with other shapes or
@@ -94,11 +96,7 @@ class Recorder(TorchDispatchMode):
 
 
 def _tensors(value: Any) -> list[torch.Tensor]:
-    if isinstance(value, torch.Tensor):
-        return [value]
-    if isinstance(value, dict):
-        value = list(value.values())
-    return [t for item in value for t in _tensors(item)] if isinstance(value, (list, tuple)) else []
+    return [t for t in leaves(value) if isinstance(t, torch.Tensor)]
 
 
 def _fits(value: Any) -> bool:
@@ -114,23 +112,21 @@ def _key(value: Any) -> Any:
 
 
 def _copy(value: Any) -> Any:
-    if isinstance(value, torch.Tensor):
-        return value.detach().clone()
-    if isinstance(value, (list, tuple)):
-        return type(value)([_copy(item) for item in value])
-    return {k: _copy(v) for k, v in value.items()} if isinstance(value, dict) else value
+    return mapped(value, lambda leaf: leaf.detach().clone() if isinstance(leaf, torch.Tensor) else leaf)
 
 
 def _ours(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return type(value)([_ours(item) for item in value if not isinstance(item, _LEFT_OUT)])
+    if isinstance(value, dict):
+        return {k: _ours(v) for k, v in value.items() if k not in _OF_MEMORY}
     if isinstance(value, torch.Tensor):
         return graphc.tensor(value.numpy().copy())
     if isinstance(value, torch.dtype):
         if value not in _KNOWN:
             raise UnsupportedError(f"graphc has no tensors of {value}")
         return getattr(graphc, str(value).removeprefix("torch."))
-    if isinstance(value, (list, tuple)):
-        return type(value)([_ours(item) for item in value if not isinstance(item, _LEFT_OUT)])
-    return {k: _ours(v) for k, v in value.items() if k not in _OF_MEMORY} if isinstance(value, dict) else value
+    return value
 
 
 def record(case: str) -> Recorder:
@@ -209,13 +205,8 @@ def difference(result: Any, expected: Any) -> str:
         return "" if same else f"{result!r}, not {expected!r}"
     if not isinstance(result, graphc.Tensor):
         return f"{type(result).__name__} for a tensor"
-    types = result.dtype.long_name, str(expected.dtype).removeprefix("torch.")
-    if types[0] != types[1] or tuple(result.shape) != tuple(expected.shape):
-        return f"{types[0]}{list(result.shape)}, not {types[1]}{list(expected.shape)}"
-    theirs = expected.detach().numpy()
-    if np.allclose(result.numpy(), theirs, rtol=2e-4, atol=1e-4, equal_nan=True):
-        return ""
-    return f"{result.numpy().ravel()[:4]}, not {theirs.ravel()[:4]}"
+    apart = compare("", result.numpy(), expected.detach().numpy(), Tolerance(2e-4, 1e-4), same_dtype=True)
+    return "" if apart.is_within else str(apart)
 
 
 def cases(seed: int) -> Iterator[str]:

@@ -16,7 +16,9 @@ import numpy as np
 
 import graphc as gc
 from graphc import nn
+from graphc.base.difference import EXACT, Tolerance, difference, largest
 from graphc.errors import GradientError, TraceError
+from tools.nets.entries import entries
 from tools.nets.run import DIFFERENT, EQUAL, FAILED, REFUSED, Net, Outcome, main
 
 WAYS = ("call", "loop", "function", "step", "twice", "batch")
@@ -111,73 +113,57 @@ class BranchingModel(nn.Module):
         return self.choice.choice(tests)
 
 
-def _cond(m: BranchingModel, depth: int, writes: bool) -> Part:
-    test, f, g = m.test(), m.sequence(depth, writes), m.sequence(depth, writes)
-    # NOTE: a branch is called with its operands one by one.
-    return lambda s: gc.cond(test(s), lambda x, n: f((x, n)), lambda x, n: g((x, n)), s)
-
-
-def _switch(m: BranchingModel, depth: int, writes: bool) -> Part:
-    branches = [m.sequence(depth, writes) for _ in range(m.choice.randint(2, 4))]
-    return lambda s: gc.switch(s[1] % 4, [lambda x, n, p=p: p((x, n)) for p in branches], s)
-
-
-def _while(m: BranchingModel, depth: int, writes: bool) -> Part:
-    body, test, most = m.sequence(depth), m.test(), m.choice.randint(0, 4)
-    bound = m.choice.randint(0, 5) if m.bounded or m.choice.random() < 0.3 else None
-    more = lambda s: (s[0] < most) & test(s[1])  # noqa: E731
-    return lambda s: gc.while_loop(more, lambda t: (t[0] + 1, body(t[1])), (gc.tensor(0), s), max_steps=bound)[1]
-
-
-def _fori(m: BranchingModel, depth: int, writes: bool) -> Part:
-    body, last = m.sequence(depth), m.choice.randint(0, 4)
-    if m.choice.random() < 0.5:
-        return lambda s: gc.fori_loop(0, last, lambda i, t: _moved(body(t), i), s)
-    bound = 3 if m.bounded else None
-    return lambda s: gc.fori_loop(0, s[1] % 4, lambda i, t: _moved(body(t), i), s, max_steps=bound)
-
-
-def _moved(state: State, i: Any) -> State:
+def moved(state: State, i: Any) -> State:
+    """Return a state that depends on the number of an iteration."""
     return state[0] + i.to(f64) * 0.01, state[1]
 
 
-def _scan(m: BranchingModel, depth: int, writes: bool) -> Part:
+_TEXT = """
+cond:
+    test, f, g = m.test(), m.sequence(depth, writes), m.sequence(depth, writes)
+    return lambda s: gc.cond(test(s), lambda x, n: f((x, n)), lambda x, n: g((x, n)), s)
+switch:
+    branches = [m.sequence(depth, writes) for _ in range(m.choice.randint(2, 4))]
+    return lambda s: gc.switch(s[1] % 4, [lambda x, n, p=p: p((x, n)) for p in branches], s)
+while:
+    body, test, most = m.sequence(depth), m.test(), m.choice.randint(0, 4)
+    bound = m.choice.randint(0, 5) if m.bounded or m.choice.random() < 0.3 else None
+    more = lambda s: (s[0] < most) & test(s[1])
+    return lambda s: gc.while_loop(more, lambda t: (t[0] + 1, body(t[1])), (gc.tensor(0), s), max_steps=bound)[1]
+fori:
+    body, last = m.sequence(depth), m.choice.randint(0, 4)
+    if m.choice.random() < 0.5:
+        return lambda s: gc.fori_loop(0, last, lambda i, t: moved(body(t), i), s)
+    bound = 3 if m.bounded else None
+    return lambda s: gc.fori_loop(0, s[1] % 4, lambda i, t: moved(body(t), i), s, max_steps=bound)
+scan:
     body, reverse = m.sequence(depth), m.choice.random() < 0.5
-
-    def step(state: State, row: Any) -> tuple[State, Any]:
+    def step(state, row):
         x, n = body((state[0] * 0.7 + row, state[1]))
         return (x, n), x[0]
-
-    def run(state: State) -> State:
+    def run(state):
         (x, n), rows = gc.scan(step, state, state[0], reverse=reverse)
         return x + rows, n
-
     return run
-
-
-def _map(m: BranchingModel, depth: int, writes: bool) -> Part:
+map:
     body = m.sequence(depth)
     return lambda s: (gc.map(lambda row: body((row.expand(3, 4), s[1]))[0].mean(0), s[0]), s[1])
-
-
-def _partial_sums(m: BranchingModel, depth: int, writes: bool) -> Part:
+partial_sums:
     reverse = m.choice.random() < 0.5
-    combine = lambda p, q: (p[0] * q[0], p[1] * q[0] + q[1])  # noqa: E731
-
-    def run(state: State) -> State:
+    combine = lambda p, q: (p[0] * q[0], p[1] * q[0] + q[1])
+    def run(state):
         x = gc.cat([state[0]] * 4)
         sums = gc.associative_scan(combine, (gc.tanh(x), x), reverse=reverse)[1]
         return sums[4:7].tanh(), state[1]
-
     return run
-
-
-def _checkpoint(m: BranchingModel, depth: int, writes: bool) -> Part:
+checkpoint:
     body = m.sequence(depth, writes)
     return lambda s: gc.checkpoint(body, s)
-
-
-CONSTRUCTS = (_cond, _cond, _switch, _while, _while, _fori, _scan, _map, _partial_sums, _checkpoint)
+"""
+_ENTRIES = {e.name: e.function for e in entries(_TEXT, "m, depth, writes", {"gc": gc, "moved": moved})}
+_WEIGHTED = "cond cond switch while while fori scan map partial_sums checkpoint"
+CONSTRUCTS = [_ENTRIES[name] for name in _WEIGHTED.split()]
+"""Functions of a model, a depth and whether buffers may be written, which return a construct with parts of its own."""
 
 
 # ---- judging
@@ -328,19 +314,11 @@ def judge(case: str) -> Outcome:
         except Exception:
             return Outcome(FAILED, traceback.format_exc())
     for i, (a, b) in enumerate(zip(expected, compiled, strict=True)):
-        if not _close(a, b):
-            return Outcome(DIFFERENT, f"array {i}: {a.ravel()[:4]} in eager mode, {b.ravel()[:4]} compiled")
+        allowed = Tolerance(TOLERANCE, TOLERANCE * max(1.0, largest(a))) if a.dtype.kind == "f" else EXACT
+        apart = difference(f"array {i}", b, a, allowed, same_dtype=True)
+        if not apart.is_within:
+            return Outcome(DIFFERENT, str(apart))
     return Outcome(EQUAL)
-
-
-def _close(a: np.ndarray, b: np.ndarray) -> bool:
-    if a.shape != b.shape or a.dtype != b.dtype:
-        return False
-    if a.dtype.kind != "f":
-        return np.array_equal(a, b)
-    return bool(
-        np.all(np.isclose(a, b, rtol=TOLERANCE, atol=TOLERANCE * max(1.0, float(np.abs(a).max())), equal_nan=True))
-    )
 
 
 NET = Net("control", __doc__ or "", cases, judge)

@@ -1,7 +1,8 @@
 """The net of the CUDA path: ops with gradients, models, training steps, random graphs, named sizes on a device.
 
 ``python -m tools.nets.cuda`` compares all of them on the emulated device with native code of the CPU;
-``--kind random --count 40 --seed 3`` a sample, ``--device cuda`` on a GPU, ``--case op/softmax-0/first`` one by name.
+``--kind random --count 40 --seed 3`` draws as many of each kind, ``--device cuda`` uses a GPU, and
+``--case op/softmax-0/first`` runs one by name. Seed s draws the random graphs from number 300 s on.
 """
 
 from __future__ import annotations
@@ -14,19 +15,18 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from tools.cuda.cases import KINDS, RANDOM_GRAPHS, WORKLOADS_KIND, Case, cases, named_cases
-from tools.cuda.runs import DIFFERENT, FAILED, CaseOutcome, compile_all, judged
-from tools.nets.run import own_cache
+from tools.cuda.cases import KINDS, WORKLOADS_KIND, Case, cases, named_cases
+from tools.cuda.runs import CaseOutcome, compile_all, judged
+from tools.nets.run import BAD, own_cache, parser_of
 from tools.progress import progress_bar
 
-BAD = frozenset({DIFFERENT, FAILED})
 SHOWN = 40
 """Most bad cases to print."""
 
 
 def arguments() -> argparse.ArgumentParser:
     """Return the options of the command."""
-    parser = argparse.ArgumentParser("python -m tools.nets.cuda", description=(__doc__ or "").partition("\n")[0])
+    parser = parser_of("nets.cuda", __doc__ or "", None)
     parser.add_argument("--device", default="cuda-emu", help="device: cuda-emu (default), cuda, cuda:1")
     parser.add_argument(
         "--kind",
@@ -34,16 +34,10 @@ def arguments() -> argparse.ArgumentParser:
         choices=(*KINDS, WORKLOADS_KIND),
         help=f"kind of cases; repeat for several (default: {', '.join(KINDS)})",
     )
-    parser.add_argument("--count", type=int, help="number of cases of each kind, drawn by the seed (default: all)")
-    parser.add_argument(
-        "--seed", type=int, default=0, help=f"seed; seed s draws the random graphs from number {RANDOM_GRAPHS} s on (0)"
-    )
-    parser.add_argument("--seconds", type=float, help="start no further case after this time")
     parser.add_argument("--batch", type=int, default=400, help="number of cases to compile together (400)")
     parser.add_argument(
         "--case", action="append", default=[], help="run only the case of this name; repeat for several"
     )
-    parser.add_argument("--json", action="store_true", help="print counts and bad cases as JSON")
     return parser
 
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import graphc as gc
+from graphc.base.difference import EXACT, Tolerance, difference, largest
 from graphc.eager.dispatcher import references
 from graphc.errors import GraphcError
 from graphc.ir.graph.graph import input_class
@@ -25,6 +26,7 @@ from tools.nets.forms import Form, forms_of, public
 from tools.nets.operands import FLOATS, Operand, array_of, choose, laid_out
 from tools.nets.run import DIFFERENT, EQUAL, FAILED, REFUSED, Net, Outcome, main
 from tools.nets.zero_products import native_products, only_spread
+from tools.trees import leaves, mapped
 
 TOLERANCE = {"float32": 2e-4, "float64": 1e-8}
 """Relative to the largest finite number of a result: native code sums in another order."""
@@ -40,7 +42,7 @@ SUMS = frozenset({"sum", "mean", "prod", "nansum", "nanmean", "std", "var", "std
 """Reductions over all elements: overflow depends on the order."""
 
 
-Tolerance = dict[str, float] | None
+Allowed = dict[str, float] | None
 """Tolerance by element type; None demands equality."""
 
 
@@ -66,8 +68,7 @@ def make(case: str) -> Call:
     if name.rpartition(".")[2] in DENSE:
         choice = choice._replace(layout="dense")
     form = forms_of(name)[int(form_number)]
-    operands: list[Operand] = []
-    _operands(form, operands)
+    operands = [leaf for leaf in leaves(form) if isinstance(leaf, Operand)]
     arrays = [array_of(operand, choice, chance) for operand in operands]
     floating = [
         o.kind in ("float", "positive") or str(a.dtype) in FLOATS for o, a in zip(operands, arrays, strict=True)
@@ -75,27 +76,15 @@ def make(case: str) -> Call:
     return Call(_function(name, form), arrays, [choice.layout] * len(arrays), floating)
 
 
-def _operands(argument: Any, operands: list[Operand]) -> None:
-    if isinstance(argument, Operand):
-        operands.append(argument)
-    elif isinstance(argument, (tuple, list)):
-        for item in argument:
-            _operands(item, operands)
-    elif isinstance(argument, dict):
-        _operands(list(argument.values()), operands)
-
-
-def _filled(argument: Any, tensors: Iterator[Any]) -> Any:
+def _filled(form: Form, tensors: Iterator[Any]) -> Any:
     """Return the arguments of a form with tensors in the place of operands."""
-    if isinstance(argument, Operand):
-        return next(tensors)
-    if isinstance(argument, np.ndarray):
-        return gc.tensor(argument)
-    if isinstance(argument, (tuple, list)):
-        return type(argument)([_filled(item, tensors) for item in argument])
-    if isinstance(argument, dict):
-        return {key: _filled(value, tensors) for key, value in argument.items()}
-    return argument
+
+    def filled(leaf: Any) -> Any:
+        if isinstance(leaf, Operand):
+            return next(tensors)
+        return gc.tensor(leaf) if isinstance(leaf, np.ndarray) else leaf
+
+    return mapped(form, filled)
 
 
 def _function(name: str, form: Form) -> Callable[..., list[Any]]:
@@ -109,19 +98,15 @@ def _function(name: str, form: Form) -> Callable[..., list[Any]]:
             arguments[0] = arguments[0].clone()
         if owner_name == "Tensor":
             owner, *arguments = arguments
-            return leaves(getattr(owner, short)(*arguments, **keywords))
-        return leaves(getattr(gc if owner_name == "graphc" else functional, short)(*arguments, **keywords))
+            return numbers_of(getattr(owner, short)(*arguments, **keywords))
+        return numbers_of(getattr(gc if owner_name == "graphc" else functional, short)(*arguments, **keywords))
 
     return function
 
 
-def leaves(value: Any) -> list[Any]:
-    """Return tensors and numbers of nested tuples, lists and dictionaries."""
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, (tuple, list)):
-        return [leaf for item in value for leaf in leaves(item)]
-    return [] if value is None or isinstance(value, (str, gc.dtype)) else [value]
+def numbers_of(value: Any) -> list[Any]:
+    """Return tensors and numbers of a result."""
+    return [leaf for leaf in leaves(value) if not isinstance(leaf, (str, gc.dtype))]
 
 
 def tensors_of(call: Call, gradients: bool) -> list[Any]:
@@ -152,7 +137,7 @@ class Results(NamedTuple):
 def run(function: Callable[..., list[Any]], inputs: Sequence[Any]) -> Results:
     """Return the results of a function, and gradients of their weighted sum."""
     try:
-        results = leaves(function(*inputs))
+        results = numbers_of(function(*inputs))
         values = [_array(v) for v in results]
         total: Any = None
         for number, tensor in enumerate(results):
@@ -219,7 +204,7 @@ def _traced(call: Call, expected: Results) -> Outcome | None:
     return compare("traced", expected, expected._replace(values=results), TRACED)
 
 
-def compare(mode: str, expected: Results, actual: Results, tolerance: Tolerance) -> Outcome | None:
+def compare(mode: str, expected: Results, actual: Results, tolerance: Allowed) -> Outcome | None:
     """Return the difference, or None."""
     if expected.error is not None or actual.error is not None:
         return _compare_errors(mode, expected.error, actual.error)
@@ -246,25 +231,15 @@ def _compare_errors(mode: str, expected: Exception | None, actual: Exception | N
     return None if expected is not None else Outcome(REFUSED, f"{mode}: {actual}")
 
 
-def different(a: np.ndarray, b: np.ndarray, tolerance: Tolerance, factor: float) -> str:
+def different(a: np.ndarray, b: np.ndarray, tolerance: Allowed, factor: float) -> str:
     """Describe how ``b`` differs from ``a``; empty where it does not. Non-finite numbers must be equal. Without a
     tolerance all bits count except the signs of zeros."""
-    if (a.dtype, a.shape) != (b.dtype, b.shape):
-        return f"{b.dtype}{list(b.shape)}, expected {a.dtype}{list(a.shape)}"
-    if a.dtype.kind != "f" or tolerance is None:
-        same = np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
-        return "" if same else _shown(a, b, np.not_equal(a, b) & ~((a != a) & (b != b)))
-    finite = np.isfinite(a)
-    limit = tolerance[str(a.dtype)] * factor
-    scale = max(1.0, float(np.max(np.abs(a), initial=0.0, where=finite)))
-    wrong = np.where(finite, np.abs(a - b) > limit * (np.abs(a) + scale), (a != b) & ~((a != a) & (b != b)))
-    wrong |= finite != np.isfinite(b)
-    return _shown(a, b, wrong) if np.any(wrong) else ""
-
-
-def _shown(a: np.ndarray, b: np.ndarray, wrong: np.ndarray) -> str:
-    index = tuple(int(k[0]) for k in np.nonzero(np.atleast_1d(wrong))) if wrong.ndim else ()
-    return f"{b[index]!r}, expected {a[index]!r} at {list(index)} ({int(np.sum(wrong))} of {a.size})"
+    allowed = EXACT
+    if tolerance is not None and a.dtype.kind == "f":
+        limit = tolerance[str(a.dtype)] * factor
+        allowed = Tolerance(limit, limit * max(1.0, largest(a)))
+    result = difference("", b, a, allowed, same_dtype=True)
+    return "" if result.is_within else str(result)
 
 
 def cases(seed: int) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +20,8 @@ LARGE = (*SPECIAL, 3e38, -3e38, 88.0, -88.0, 1e5)
 LAYOUTS = ("dense", "transposed", "stepped", "negative", "expanded")
 
 
-class Operand(NamedTuple):
+@dataclass(frozen=True)
+class Operand:
     """Description of an operand."""
 
     kind: str

@@ -4,32 +4,34 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 
 from tools.nets.program import Input, Program
 
-Test = Callable[[Program], bool]
-"""Whether a program still fails in the same way."""
+T = TypeVar("T")
 BUDGET = 60.0
 """Seconds for one program."""
 
 
-def reduced(program: Program, fails: Test) -> Program:
-    """Return a smaller program that fails in the same way."""
-    end = time.monotonic() + BUDGET
+def reduced(
+    program: T, fails: Callable[[T], bool], passes: Sequence[Callable[[T], Iterator[T]]] = (), budget: float = BUDGET
+) -> T:
+    """Return a smaller program that fails in the same way: each pass yields candidates, and the first one that fails
+    takes the place of the program, until none does or the time is over."""
+    end = time.monotonic() + budget
     again = True
     while again:
         again = False
-        for steps in (_fewer_outputs, _fewer_statements, _fewer_inputs, _fewer_layers, _smaller, _plainer):
+        for candidates in passes or PASSES:
             smaller = True
-            while smaller and time.monotonic() < end:
+            while smaller:
                 smaller = False
-                for candidate in steps(program):
+                for candidate in candidates(program):
                     if time.monotonic() > end:
                         return program
                     if fails(candidate):
@@ -156,3 +158,7 @@ def _plainer(program: Program) -> Iterator[Program]:
         for array in (ones, short):
             if not np.array_equal(array, argument.array) and not np.array_equal(argument.array, ones):
                 yield program.with_array(i, array)
+
+
+PASSES: tuple[Any, ...] = (_fewer_outputs, _fewer_statements, _fewer_inputs, _fewer_layers, _smaller, _plainer)
+"""Passes over a program of fixed sizes."""

@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -26,6 +26,7 @@ from graphc.ir.graph.interpret import bind, evaluate
 from tools.nets import compare, run
 from tools.nets.program import Program, as_array
 from tools.nets.programs import cases_of, judge_drawn
+from tools.nets.reduce import reduced
 from tools.nets.sized_builder import FAMILIES_OF_SIZES, draw
 from tools.nets.sized_program import SizedProgram
 
@@ -56,7 +57,9 @@ def judged(program: SizedProgram, number: int = 0) -> run.Outcome:
     for check in checks:
         verdict = check(program)
         if verdict.outcome in run.BAD:
-            small = reduced(program, lambda p, check=check, kind=verdict[:3]: check(p)[:3] == kind)
+            small = reduced(
+                program, lambda p, check=check, kind=verdict[:3]: bool(p.dims) and check(p)[:3] == kind, [_smaller]
+            )
             return run.Outcome(verdict.outcome, f"{check(small).detail}\n{small.text()}")
         if verdict.outcome != run.EQUAL:
             last = run.Outcome(verdict.outcome, f"{verdict.stage}: {verdict.detail}\n{program.text()}")
@@ -72,18 +75,6 @@ def _is_possible(program: SizedProgram) -> bool:
         except Exception:
             return False
     return True
-
-
-def reduced(program: SizedProgram, fails: Callable[[SizedProgram], bool]) -> SizedProgram:
-    """Return the program with fewer results, statements and sizes that fails in the same way."""
-    progress = True
-    while progress:
-        progress = False
-        for small in _smaller(program):
-            if small.dims and fails(small):
-                program, progress = small, True
-                break
-    return program
 
 
 def _smaller(program: SizedProgram) -> Iterator[SizedProgram]:
@@ -126,6 +117,45 @@ def _quiet() -> Iterator[list[str]]:
         logger.removeHandler(handler)
 
 
+class _Way(NamedTuple):
+    """A way to run a program at all its sizes, after one compilation or trace."""
+
+    stage: str
+    expected: Callable[[Program], compare.Record]
+    """Returns what eager mode computes with the arguments of one of the sizes."""
+    actual: Callable[[Program, dict[str, int]], compare.Record]
+    holds: Callable[[dict[str, int]], bool] = lambda sizes: True
+    """Returns whether the assumptions of the trace hold at the sizes."""
+
+
+def _at_all_sizes(program: SizedProgram, way: _Way) -> compare.Verdict | None:
+    """Return the verdict on the first of the sizes at which a way fails or differs."""
+    for number, sizes in enumerate(program.sizes):
+        plain = program.at(number)
+        if not way.holds(sizes):
+            continue
+        try:
+            expected = way.expected(plain)
+        except Exception:
+            continue  # compiled code may refuse a program that eager mode refuses at some size
+        try:
+            record = way.actual(plain, sizes)
+        except Exception as error:
+            return _failed(way.stage, sizes, error)
+        if verdict := _compared(plain, way.stage, sizes, record, expected):
+            return verdict
+    return None
+
+
+def _inference(net: Any, plain: Program) -> compare.Record:
+    with graphc.no_grad():
+        return _values(net(*plain.tensors(graphc, gradients=False)))
+
+
+def _values(results: Any) -> compare.Record:
+    return {f"value {i}": as_array(r) for i, r in enumerate(results)}
+
+
 def compiled(program: SizedProgram) -> compare.Verdict:
     """Return one compiled function at all sizes: values, gradients, buffers."""
     with _quiet() as logged:
@@ -133,20 +163,14 @@ def compiled(program: SizedProgram) -> compare.Verdict:
         net, eager = first.net(graphc), first.net(graphc)
         state = {name: value.detach().clone() for name, value in net.state_dict().items()}
         call = graphc.compile(net, dims=program.named())
-        for number, sizes in enumerate(program.sizes):
-            plain = program.at(number)
-            for module in (net, eager):
-                module.load_state_dict(state)
-            try:
-                expected = compare.values_and_gradients(plain, graphc, eager, eager, plain.tensors(graphc))
-            except Exception:
-                continue  # compiled code may refuse a program that eager mode refuses at some size
-            try:
-                record = compare.values_and_gradients(plain, graphc, net, call, plain.tensors(graphc))
-            except Exception as error:
-                return _failed("compiled", sizes, error)
-            if verdict := _compared(plain, "compiled", sizes, record, expected):
-                return verdict
+
+        def record(module: Any, function: Any, plain: Program) -> compare.Record:
+            module.load_state_dict(state)
+            return compare.values_and_gradients(plain, graphc, module, function, plain.tensors(graphc))
+
+        way = _Way("compiled", lambda plain: record(eager, eager, plain), lambda plain, _: record(net, call, plain))
+        if verdict := _at_all_sizes(program, way):
+            return verdict
         if len(call.variants) > 1:
             return compare.Verdict(SPECIALISED, "compiled", "", _reasons(call, logged))
     return compare.Verdict(run.EQUAL)
@@ -161,6 +185,11 @@ def _reasons(call: Any, logged: Sequence[str]) -> str:
     return f"{len(call.variants)} programs; {'; '.join(dict.fromkeys(general + assumed)) or 'no reason'}"
 
 
+def _all_hold(assumptions: Any, program: SizedProgram) -> Callable[[dict[str, int]], bool]:
+    dims = dimensions(n for shape in program.named() for n in shape)
+    return lambda sizes: all(a.holds({dims[n]: k for n, k in sizes.items()}) for a in assumptions)
+
+
 def bound(program: SizedProgram) -> compare.Verdict:
     """Return the traced graph, bound to each of the sizes and interpreted."""
     with _quiet():
@@ -171,31 +200,24 @@ def bound(program: SizedProgram) -> compare.Verdict:
                 graph = graphc.trace(net, *first.tensors(graphc, gradients=False), dims=program.named())
         except Exception as error:
             return _failed("traced", program.sizes[0], error)
-        dims = dimensions(n for shape in program.named() for n in shape)
-        for number, sizes in enumerate(program.sizes):
-            bindings = {dims[n]: k for n, k in sizes.items()}
-            if not all(a.holds(bindings) for a in graph.assumptions):
-                continue
-            plain = program.at(number)
-            try:
-                with graphc.no_grad():
-                    results = first.net(graphc)(*plain.tensors(graphc, gradients=False))
-                expected = {f"value {i}": as_array(r) for i, r in enumerate(results)}
-            except Exception:
-                continue
-            try:
-                fixed = bind(graph, {n: k for n, k in sizes.items() if n in graph.dims})
-                inputs = iter([i.memory() for i in plain.inputs])
-                arguments = [
-                    next(inputs) if input_class(v) == "input" else as_array(graph.bound[input_path(v)])
-                    for v in graph.inputs
-                ]
-                record = {f"value {i}": np.asarray(r) for i, r in enumerate(evaluate(fixed, arguments)[: len(results)])}
-            except Exception as error:
-                return _failed("bound", sizes, error)
-            if verdict := _compared(plain, "bound", sizes, record, expected):
-                return verdict
-    return compare.Verdict(run.EQUAL)
+
+        def interpreted(plain: Program, sizes: dict[str, int]) -> compare.Record:
+            fixed = bind(graph, {n: k for n, k in sizes.items() if n in graph.dims})
+            inputs = iter([i.memory() for i in plain.inputs])
+            arguments = [
+                next(inputs) if input_class(v) == "input" else as_array(graph.bound[input_path(v)])
+                for v in graph.inputs
+            ]
+            results = evaluate(fixed, arguments)[: len(plain.outputs)]
+            return {f"value {i}": np.asarray(r) for i, r in enumerate(results)}
+
+        way = _Way(
+            "bound",
+            lambda plain: _inference(first.net(graphc), plain),
+            interpreted,
+            _all_hold(graph.assumptions, program),
+        )
+        return _at_all_sizes(program, way) or compare.Verdict(run.EQUAL)
 
 
 def from_file(program: SizedProgram) -> compare.Verdict:
@@ -210,24 +232,14 @@ def from_file(program: SizedProgram) -> compare.Verdict:
             model = graphc.load(path)
         except Exception as error:
             return _failed("file", program.sizes[0], error)
-        dims = dimensions(n for shape in program.named() for n in shape)
-        for number, sizes in enumerate(program.sizes):
-            plain = program.at(number)
-            tensors = plain.tensors(graphc, gradients=False)
-            try:
-                with graphc.no_grad():
-                    expected = {f"value {i}": as_array(r) for i, r in enumerate(eager(*tensors))}
-            except Exception:
-                continue
-            bindings = {dims[n]: k for n, k in sizes.items()}
-            if not all(a.holds(bindings) for a in manifest.assumptions):
-                continue
-            try:
-                record = {f"value {i}": as_array(r) for i, r in enumerate(model(*tensors))}
-            except Exception as error:
-                return _failed("file", sizes, error)
-            if verdict := _compared(plain, "file", sizes, record, expected):
-                return verdict
+        way = _Way(
+            "file",
+            lambda plain: _inference(eager, plain),
+            lambda plain, _: _values(model(*plain.tensors(graphc, gradients=False))),
+            _all_hold(manifest.assumptions, program),
+        )
+        if verdict := _at_all_sizes(program, way):
+            return verdict
         if why := [t for t in logged if _PER_SIZE in t]:
             return compare.Verdict(SPECIALISED, "file", "", why[0])
     return compare.Verdict(run.EQUAL)

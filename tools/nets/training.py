@@ -16,6 +16,7 @@ import numpy as np
 
 import graphc as gc
 from graphc import nn, optim
+from graphc.base.difference import EXACT, Tolerance, difference, largest
 from graphc.errors import GraphcError
 from graphc.nn import functional as F
 from graphc.optim import lr_scheduler as schedules
@@ -359,12 +360,8 @@ def _same(a: Any, b: Any) -> bool:
         return len(a) == len(b) and all(_same(x, y) for x, y in zip(a, b, strict=True))
     if not isinstance(a, np.ndarray) or not isinstance(b, np.ndarray):
         return bool(a is b or (a is not None and b is not None and a == b))
-    if a.shape != b.shape or a.dtype != b.dtype:
-        return False
-    if a.dtype.kind != "f" or not a.size:
-        return np.array_equal(a, b)
-    bound = TOLERANCE * max(1.0, float(np.abs(a).max()))
-    return bool(np.all(np.isclose(a, b, rtol=0, atol=bound, equal_nan=True)))
+    allowed = Tolerance(0.0, TOLERANCE * max(1.0, largest(a))) if a.dtype.kind == "f" else EXACT
+    return difference("", b, a, allowed, same_dtype=True).is_within
 
 
 def cases(seed: int) -> Iterator[str]:

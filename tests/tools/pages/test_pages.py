@@ -18,14 +18,11 @@ from graphc.ir.op import REGISTRY
 from tools.pages import aten_ops, cli, onnx_ops, onnx_out_ops, ops, page_command, torch_names
 from tools.pages.page_command import NAMES, ROOT, main
 
-OF_TORCH = pytest.param("torch_names", marks=pytest.mark.torch)
-EVERY = [OF_TORCH if name == "torch_names" else name for name in NAMES]
 
-
-@pytest.mark.parametrize("name", EVERY)
-def test_stored_pages_are_up_to_date(name: str):
+@pytest.mark.parametrize("name", NAMES)
+def test_stored_pages_are_up_to_date(name: str, request: pytest.FixtureRequest):
     if name == "torch_names":
-        pytest.importorskip("torch")
+        request.getfixturevalue("torch")
     for path, text in page_command.build(name).items():
         assert path.read_text(encoding="utf-8") == text, f"run: python -m tools.pages {name} --write"
 
@@ -102,16 +99,14 @@ def test_there_is_a_page_for_each_command_and_no_other():
     assert "[`graphc run`](cli/run.md)" in (ROOT / cli.INDEX).read_text(encoding="utf-8")
 
 
-@pytest.mark.torch
+@pytest.mark.usefixtures("torch")
 @pytest.mark.parametrize("space", torch_names.SPACES)
 def test_each_name_that_is_missing_has_a_reason(space: str):
-    pytest.importorskip("torch")
     assert not [name for name in torch_names.missing(space) if not torch_names.reason(space, name)]
 
 
-@pytest.mark.torch
+@pytest.mark.usefixtures("torch")
 def test_reasons_are_looked_up_in_order_and_names_are_listed():
-    pytest.importorskip("torch")
     assert torch_names.reason("torch", "sparse_coo_tensor") == "tensors are dense"
     assert torch_names.reason("torch", "no_such_name") == ""
     assert {"conv2d", "add", "Tensor"} <= set(torch_names.names_of("torch"))

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import graphc as gc
+from graphc.base.difference import EXACT, Tolerance, difference, largest
 from graphc.eager.dispatcher import references
 from graphc.errors import GraphcError
 from tools.nets.changes.scene import SEED, Arrays, Scene, staged, state_of, tensors_of
@@ -236,13 +237,8 @@ def first_difference(expected: Arrays, actual: Arrays, complete: bool) -> str:
         return f"{missing[0]}: only {who} has it"
     for name in names:
         a, b = expected[name], actual[name]
-        if (a.dtype, a.shape) != (b.dtype, b.shape):
-            return f"{name}: {b.dtype}{list(b.shape)}, eager {a.dtype}{list(a.shape)}"
-        scale = max(1.0, float(np.max(np.abs(a), initial=0.0, where=np.isfinite(a))))
-        if not np.allclose(b, a, RELATIVE, ABSOLUTE * scale, equal_nan=True):
-            return f"{name}: {_shown(b)}, eager {_shown(a)}"
+        allowed = Tolerance(RELATIVE, ABSOLUTE * max(1.0, largest(a)))
+        apart = difference(name, b, a, allowed if a.dtype.kind in "fc" else EXACT, same_dtype=True)
+        if not apart.is_within:
+            return str(apart)
     return ""
-
-
-def _shown(array: np.ndarray) -> str:
-    return np.array2string(array.ravel()[:4], precision=5, separator=", ")

@@ -14,7 +14,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -25,6 +24,7 @@ from benchmarks.harness import commits
 from benchmarks.harness.sweep import pick as names_of
 from graphc import nn
 from graphc.nn import functional as F
+from tools import child
 
 FEW, MANY = 1_000, 101_000
 QUICK_FEW, QUICK_MANY = 200, 2_200
@@ -114,11 +114,10 @@ def measure(tree: Path, names: Sequence[str], few: int, many: int) -> Costs:
         command += [f"--callgrind-out-file={folder / 'counts'}", sys.executable, "-m", "tools.call_cost"]
         command += ["--run", "--cases", ",".join(names), "--counts", str(few), str(many), "--folder", folder_name]
         settings = {"PYTHONHASHSEED": "0", "GRAPHC_CACHE": "off", "GRAPHC_THREADS": "1", "GRAPHC_COMPILE_THREADS": "1"}
-        environment = {**os.environ, **settings, "GRAPHC_PROGRESS": "off", "OPENBLAS_NUM_THREADS": "1"}
-        environment.pop("PYTHONPATH", None)
-        done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise RuntimeError(f"valgrind ended with status {done.returncode}:\n{done.stderr[-3000:]}")
+        settings |= {"GRAPHC_PROGRESS": "off", "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": str(tree)}
+        done = child.run(command, folder=tree, environment=settings)
+        if done.status:
+            raise RuntimeError(f"valgrind ended with status {done.status}:\n{done.output[-3000:]}")
         counts = read_counts(folder)
     # Each case leaves three counts: the code before it, its few calls, its many calls.
     pairs = zip(counts[1::3], counts[2::3], strict=False)

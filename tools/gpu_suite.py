@@ -11,10 +11,7 @@ import argparse
 import json
 import os
 import shutil
-import signal
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,9 +19,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.cuda import format_rows
+from tools import child
 from tools.cuda.device_check import reason_without
 
-ROOT = Path(__file__).resolve().parent.parent
 TAIL = 6000
 """Characters to keep of a part's output."""
 NO_GPU = 3
@@ -160,33 +157,15 @@ def run_part(entry: Part, plan: Plan, seconds: float) -> dict[str, Any]:
     command = entry.command(plan, seconds)
     if command.absent:
         return {"status": ABSENT, "reason": command.absent, "seconds": 0.0}
-    start = time.monotonic()
-    status, out, rc = _run(command.words, max(seconds, 5.0))
-    result = {"status": status, "rc": rc, "seconds": round(time.monotonic() - start, 1), "command": command.words[1:]}
-    return result | {"data": parse(out)}
-
-
-def _run(words: Sequence[str], seconds: float) -> tuple[str, str, int]:
-    """Return status, output and exit status of a process group, which is ended when its time is over."""
-    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as out:
-        environment = {**os.environ, "GRAPHC_CACHE": "off", "PYTHONUNBUFFERED": "1"}
-        try:
-            process = subprocess.Popen(
-                words, stdout=out, stderr=subprocess.STDOUT, cwd=ROOT, env=environment, start_new_session=True
-            )
-        except OSError as error:
-            return FAILED, str(error), -1
-        try:
-            rc = process.wait(seconds)
-            status = PASSED if rc == 0 else FAILED
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            rc, status = process.wait(), LATE
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-        out.seek(0)
-        return status, out.read(), rc
+    try:
+        ended = child.run(
+            command.words, max(seconds, 5.0), environment={"GRAPHC_CACHE": "off", "PYTHONUNBUFFERED": "1"}
+        )
+    except OSError as error:
+        ended = child.Ended(-1, str(error), 0.0, False)
+    status = LATE if ended.is_late else FAILED if ended.status else PASSED
+    result = {"status": status, "rc": ended.status, "seconds": round(ended.seconds, 1), "command": command.words[1:]}
+    return result | {"data": parse(ended.output)}
 
 
 def parse(out: str) -> dict[str, Any]:

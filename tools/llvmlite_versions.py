@@ -10,7 +10,6 @@ import argparse
 import json
 import re
 import resource
-import subprocess
 import sys
 import tempfile
 import tomllib
@@ -18,6 +17,8 @@ import venv
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from tools import child
 
 ROOT = Path(__file__).resolve().parents[1]
 VERSIONS = ("0.45", "0.46", "0.47", "0.48", "0.49", "0.50")
@@ -90,10 +91,10 @@ def check(version: str, folder: Path, tests: Sequence[str] = SUBSET) -> ReleaseO
     installed, llvm = version, ""
     line = ""
     for command in commands:
-        done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        line = (done.stdout.strip().splitlines() or [""])[-1]
-        if done.returncode:
-            sys.stderr.write(done.stdout)
+        done = child.run(command)
+        line = (done.output.strip().splitlines() or [""])[-1]
+        if done.status:
+            sys.stderr.write(done.output)
             return ReleaseOutcome(installed, llvm, False, line, _children_seconds() - before)
         if command[-1] == _PROBE:
             installed, llvm = line.split()

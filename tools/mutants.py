@@ -13,7 +13,6 @@ import argparse
 import contextlib
 import json
 import os
-import resource
 import shutil
 import subprocess
 import sys
@@ -28,7 +27,7 @@ from io import BytesIO
 from pathlib import Path, PurePosixPath
 from random import Random
 
-from tools import first_failure
+from tools import child, first_failure
 from tools.mutations import Mutation, find_mutations, is_python
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -95,15 +94,6 @@ def groups_of(path: str, root: Path) -> list[list[str]]:
     return [[name for name in group if (root / name).exists()] for group in groups]
 
 
-@dataclass(frozen=True)
-class Ended:
-    """Way in which a command ended."""
-
-    status: int
-    output: str
-    hung: bool
-
-
 class Copy:
     """A copy of the tree in which one file at a time is changed."""
 
@@ -130,31 +120,12 @@ class Copy:
         finally:
             file.write_text(source, encoding="utf-8")
 
-    def run(self, arguments: Sequence[str], cpu_s: int, note: Path = Path(os.devnull)) -> Ended:
+    def run(self, arguments: Sequence[str], cpu_s: int, note: Path = Path(os.devnull)) -> child.Ended:
         """Run ``python -m ...`` in the copy; ``note`` is for the first test that fails."""
         settings = {"PYTHONDONTWRITEBYTECODE": "1", "GRAPHC_CACHE": "off", "PYTHONPATH": str(self.folder)}
         settings[first_failure.VARIABLE] = str(note)
-
-        def limit() -> None:
-            resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 5))
-            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-
-        process = subprocess.Popen(
-            [sys.executable, "-m", *arguments],
-            cwd=self.folder,
-            env={**os.environ, **settings},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            preexec_fn=limit,
-            start_new_session=True,
-        )
-        try:
-            output, _ = process.communicate(timeout=WALL_S)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, 9)
-            return Ended(process.wait(), "", True)
-        return Ended(process.returncode, output, process.returncode in (-9, -24))
+        words = [sys.executable, "-m", *arguments]
+        return child.run(words, WALL_S, folder=self.folder, environment=settings, cpu_s=cpu_s, memory=MEMORY)
 
     def failing_test(self, names: Sequence[str], cpu_s: int) -> str:
         """Return the first test that fails only because of the change; "hang"; empty where none does."""
@@ -165,7 +136,7 @@ class Copy:
             # Long tables as a whole, not the share of them that other runs take.
             options = ["-x", "-q", "-m", "not slow or sampled", "-p", "no:cacheprovider", "-p", first_failure.__name__]
             ended = self.run(["pytest", *options, *(f"--deselect={test}" for test in deselected), *names], cpu_s, note)
-            if ended.hung:
+            if ended.is_late:
                 return "hang"
             if ended.status in (0, 5):  # 5: pytest collected no tests
                 return ""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import doctest
 import json
 import re
-import subprocess
 from pathlib import Path
 
 import llvmlite
 import pytest
 
 from tools import llvmlite_versions
+from tools.child import Ended
 from tools.llvmlite_versions import ROOT, SUBSET, VERSIONS, ReleaseOutcome
 
 PAGE = (ROOT / "docs" / "versions.md").read_text(encoding="utf-8")
@@ -48,13 +48,13 @@ def test_the_examples_of_the_documentation_are_right():
 def test_an_environment_is_made_probed_and_tested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: str):
     commands = []
 
-    def run(command: list[str], **_) -> subprocess.CompletedProcess[str]:
+    def run(command: list[str]) -> Ended:
         commands.append(command)
         output = "0.49.3 20.1.8\n" if "-c" in command else "3 passed in 1.0s\n"
-        return subprocess.CompletedProcess(command, int(bool(failing) and failing in command), output)
+        return Ended(int(bool(failing) and failing in command), output, 1.0, False)
 
     monkeypatch.setattr(llvmlite_versions.venv, "create", lambda folder, **_: None)
-    monkeypatch.setattr(llvmlite_versions.subprocess, "run", run)
+    monkeypatch.setattr(llvmlite_versions.child, "run", run)
     outcome = llvmlite_versions.check("0.49", tmp_path, ["tests/runtime"])
     assert outcome.passed == (not failing)
     assert len(commands) == {"": 4, "install": 1, "pytest": 4}[failing]

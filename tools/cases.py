@@ -12,7 +12,7 @@ import graphc
 from benchmarks.harness import framework as fw
 from benchmarks.workloads import WORKLOADS, Workload
 from examples import custom_optimizer, mlp, net
-from graphc.calls import bound_program
+from graphc.calls import variant
 from graphc.compiler.freeze import freeze, freeze_narrow, watch
 from graphc.ir.graph.graph import Graph
 from graphc.models.model_trace import snapshot
@@ -53,7 +53,7 @@ def _capture(graph: Graph, *_options: Any) -> Any:
 
 def step_graph(model: Any, loss: Callable[..., Any], optimizer: Any, x: Any, y: Any) -> Graph:
     """Return the graph of a compiled training step, before it is optimized."""
-    with mock.patch.object(bound_program, "compile_on", _capture):
+    with mock.patch.object(variant, "compile_on", _capture):
         try:
             graphc.compile_step(model, loss, optimizer)(x, y)
         except _CapturedError as captured:

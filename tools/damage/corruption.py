@@ -20,8 +20,9 @@ MOST_SECONDS = 20.0
 """Seconds after which reading and running a damaged file counts as hanging."""
 
 
-def flip(chance: random.Random, data: bytes, _: Sequence[bytes] = ()) -> bytes:
+def flip(chance: random.Random, data: bytes, others: Sequence[bytes] = ()) -> bytes:
     """Change some bytes, by a bit or altogether."""
+    del others
     damaged = bytearray(data)
     for _ in range(chance.choice((1, 1, 1, 2, 8, 64))):
         old = damaged[at := chance.randrange(len(damaged))]

@@ -103,7 +103,10 @@ MODELS: tuple[Callable[[], Any], ...] = (_model, _model, _branches)
 
 
 def _of_bytes(damage: corruption.Damage) -> Damage:
-    return lambda chance, path: path.write_bytes(damage(chance, path.read_bytes(), ())) and None
+    def write(chance: random.Random, path: Path) -> None:
+        path.write_bytes(damage(chance, path.read_bytes(), ()))
+
+    return write
 
 
 # Damage to structure

@@ -6,6 +6,7 @@ from typing import Any
 
 import graphc as gc
 from graphc import nn
+from graphc.nn import module_hooks
 from tools.nets.changes.table import changes
 
 
@@ -156,5 +157,5 @@ _HOOK = """
     s.stack.callback(register(s.layer).remove)
 """
 for _name, _register in HOOKS.items():
-    _scope = {"module_hooks": nn.module_hooks, **NAMES}
+    _scope = {"module_hooks": module_hooks, **NAMES}
     changes(_HOOK.format(name=_name), {"register": eval(f"lambda m: {_register}", _scope)})

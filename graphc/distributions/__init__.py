@@ -1,8 +1,7 @@
 """Probability distributions with gradients, in eager mode and in compiled code."""
 
-from graphc.base.lazy import collect
+from graphc.base.lazy import collect, known_as
 from graphc.distributions.composed import *
-from graphc.distributions.constraint_transforms import *
 from graphc.distributions.discrete import *
 from graphc.distributions.distribution import *
 from graphc.distributions.gamma_family import *
@@ -15,3 +14,4 @@ from graphc.distributions.transforms import *
 from . import constraints, transforms
 
 collect(__name__, "constraints", "transforms")
+known_as(f"{__name__}.constraint_transforms", f"{__name__}.transforms")  # a file of graphc 0.2.0, which pickles name

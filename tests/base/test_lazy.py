@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import pickle
 import subprocess
 import sys
 from importlib import import_module
@@ -153,6 +154,18 @@ def test_import_paths_hand_on_names_and_those_they_are_asked_for():
         conv._nothing  # noqa: B018
     with pytest.raises(ImportError, match="cannot import name 'Conv9d'"):
         exec("from graphc.nn.modules.conv import Conv9d")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("nn.functional.shrinkage:threshold", "nn.functional.loss_linear:LinearCrossEntropyOptions"),
+        *("nn.modules.shrinkage:Hardshrink", "distributions.constraint_transforms:biject_to", "optim.nadam:NAdam"),
+    ],
+)
+def test_pickles_find_names_in_files_of_earlier_versions(path: str):
+    module, _, name = path.partition(":")
+    assert pickle.loads(f"cgraphc.{module}\n{name}\n.".encode()).__name__ == name
 
 
 def test_import_paths_are_imported_by_their_names():

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import graphc
-from graphc.optim import Adam, AdamW
+from graphc.errors import AttributeValueError
+from graphc.optim import Adam, Adamax, AdamW, NAdam, RAdam
 from graphc.optim.adam import bias_correction
-from tests.optim.compare import parameters, steps_agree
+from tests.optim.compare import follows, parameters, steps_agree
 
 
 @pytest.mark.parametrize("name", ["Adam", "AdamW"])
@@ -62,3 +63,80 @@ def test_errors():
         Adam(parameters(), betas=(0.9, 1.0))
     with pytest.raises(ValueError, match="eps must be 0 or more"):
         Adam(parameters(), eps=-1)
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.1])
+def test_the_rule(decay: float):
+    def rule(value, gradient, state, t):
+        gradient = gradient + decay * value
+        state["mean"] = 0.8 * state.get("mean", 0) + 0.2 * gradient
+        state["size"] = np.maximum(0.9 * state.get("size", 0), np.abs(gradient) + 1e-8)
+        return value - 0.1 / (1 - 0.8**t) * state["mean"] / state["size"]
+
+    follows(Adamax(parameters(), lr=0.1, betas=(0.8, 0.9), weight_decay=decay), rule)
+
+
+def test_state_and_errors():
+    p = parameters()[0]
+    assert set(Adamax([p]).init_state(p)) == {"step", "exp_avg", "exp_inf"}
+    with pytest.raises(AttributeValueError, match="Adamax: betas"):
+        Adamax([p], betas=(0.9, 1.0))
+
+
+@pytest.mark.parametrize("decoupled", [False, True])
+def test_the_rule_nadam(decoupled: bool):
+    def momentum(t):
+        return 0.8 * (1 - 0.5 * 0.96 ** (t * 0.1))
+
+    def rule(value, gradient, state, t):
+        if decoupled:
+            value = value * (1 - 0.05 * 0.1)
+        else:
+            gradient = gradient + 0.1 * value
+        state["m"] = 0.8 * state.get("m", 0) + 0.2 * gradient
+        state["n"] = 0.9 * state.get("n", 0) + 0.1 * gradient**2
+        product = np.prod([momentum(i) for i in range(1, t + 1)])
+        ahead = momentum(t + 1) * state["m"] / (1 - product * momentum(t + 1))
+        here = (1 - momentum(t)) * gradient / (1 - product)
+        return value - 0.05 * (ahead + here) / (np.sqrt(state["n"] / (1 - 0.9**t)) + 1e-8)
+
+    options = {"weight_decay": 0.1, "momentum_decay": 0.1, "decoupled_weight_decay": decoupled}
+    follows(NAdam(parameters(), lr=0.05, betas=(0.8, 0.9), **options), rule)
+
+
+def test_state_nadam():
+    p = parameters()[0]
+    state = NAdam([p]).init_state(p)
+    assert set(state) == {"step", "exp_avg", "exp_avg_sq", "mu_product"}
+    assert state["mu_product"].item() == 1
+
+
+def test_the_rule_radam():
+    rectified = []
+
+    def rule(value, gradient, state, t):
+        gradient = gradient + 0.1 * value
+        state["m"] = 0.8 * state.get("m", 0) + 0.2 * gradient
+        state["v"] = 0.9 * state.get("v", 0) + 0.1 * gradient**2
+        mean = state["m"] / (1 - 0.8**t)
+        most = 2 / (1 - 0.9) - 1
+        length = most - 2 * t * 0.9**t / (1 - 0.9**t)
+        rectified.append(length > 5)
+        if length <= 5:
+            return value - 0.05 * mean
+        scale = np.sqrt((length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length))
+        return value - 0.05 * mean * scale * np.sqrt(1 - 0.9**t) / (np.sqrt(state["v"]) + 1e-8)
+
+    follows(RAdam(parameters(), lr=0.05, betas=(0.8, 0.9), weight_decay=0.1), rule, steps=10)
+    assert not rectified[0]
+    assert rectified[-1]
+
+
+def test_decoupled_decay():
+    def rule(value, gradient, state, t):
+        state["m"] = 0.8 * state.get("m", 0) + 0.2 * gradient
+        return value * (1 - 0.05 * 0.1) - 0.05 * state["m"] / (1 - 0.8**t)
+
+    follows(
+        RAdam(parameters(), lr=0.05, betas=(0.8, 0.9), weight_decay=0.1, decoupled_weight_decay=True), rule, steps=2
+    )

@@ -14,16 +14,47 @@ from graphc.base.sizes.named_dims import Dim
 from graphc.base.sizes.shape_patterns import ShapePatterns
 from graphc.base.sizes.size import hint, is_size
 from graphc.interop.onnx.elements import Element, element_of
-from graphc.interop.onnx.graph import OnnxGraph, Port, TensorAttribute
+from graphc.interop.onnx.graph import OnnxGraph, OnnxNode, Port, TensorAttribute
 from graphc.interop.onnx.protos import MOST_NAME, Names
 from graphc.interop.onnx.reader import read_model
+from graphc.interop.onnx.registry import HOST
 from graphc.interop.onnx.run import Runner, check_rules
-from graphc.interop.onnx.sizes import asked_constants
+from graphc.interop.onnx.table import find
 from graphc.interop.onnx.values import Value
 from graphc.interop.parts import ImportedRoot, Member
 from graphc.nn.parameter import Parameter
 from graphc.tensors.creation import as_tensor, zeros
 from graphc.tensors.tensor import Tensor
+
+_OF_SHAPES = frozenset({"Shape", "Size"})
+"""Operators whose static results do not depend on the values of their inputs."""
+
+
+def asked_constants(graph: OnnxGraph) -> set[str]:
+    """Return the names of initializers whose values rules read, directly or through sizes computed from them.
+
+    Includes all integer initializers of at most one dimension, which a graph may compute sizes with.
+    """
+    needed: set[str] = set()
+    for node in reversed(graph.nodes):
+        input_indices = _asked_inputs(node)
+        needed |= {name for i, name in enumerate(node.inputs) if i in input_indices}
+        if (node.domain, node.op) in HOST and node.op not in _OF_SHAPES and needed & set(node.outputs):
+            needed |= set(node.inputs)
+        for inner in node.graphs():
+            needed |= asked_constants(inner)
+    small = {n for n, c in graph.constants.items() if not c.element.is_floating_point and c.array.ndim <= 1}
+    return needed | small
+
+
+def _asked_inputs(node: OnnxNode) -> set[int]:
+    """Return the indices of the inputs whose values an operator reads."""
+    if node.body is not None:
+        needed = asked_constants(node.body)
+        return {i for i, port in enumerate(node.body.inputs) if port.name in needed}
+    entry = find(node.domain, node.op, node.version)
+    return set() if entry is None else set(entry.host)
+
 
 MOST_PARTS = 64
 """Dot-separated components of an initializer's name. Each becomes a module within the one before."""

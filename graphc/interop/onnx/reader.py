@@ -1,22 +1,191 @@
-"""Reader of ONNX models: from a path, bytes or a ModelProto to an OnnxGraph with functions inlined."""
+"""Reader of ONNX models: from a path, bytes or a ModelProto to a verified OnnxGraph with functions inlined."""
 
 from __future__ import annotations
 
+import inspect
 import os
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from graphc.base.errors import ArtifactError, GraphcError, UnsupportedError
 from graphc.interop.onnx.external import External
-from graphc.interop.onnx.graph import OnnxGraph, OnnxNode, Port
-from graphc.interop.onnx.growth import check_depth, count_operators
+from graphc.interop.onnx.graph import ABSENT, OnnxGraph, OnnxNode, Port, TensorAttribute
 from graphc.interop.onnx.package import Schema, newest_versions, onnx_package, schema
 from graphc.interop.onnx.protos import ModelDims, read_attribute, read_port_type, read_sparse, read_tensor, text_of
+from graphc.interop.onnx.registry import OperatorEntry
 from graphc.interop.onnx.table import find
-from graphc.interop.onnx.verify import verify_graph
 from graphc.interop.onnx.version_6 import modern
+
+_ONE: dict[int, type] = {
+    **{1: float, 2: int, 3: str, 4: TensorAttribute, 5: OnnxGraph},
+    **{11: TensorAttribute, 13: Port},
+}
+"""Python type of an attribute's value, by its type code."""
+_SEVERAL: dict[int, type] = {6: float, 7: int, 8: str, 9: TensorAttribute, 10: OnnxGraph}
+
+
+def verify_graph(graph: OnnxGraph, enclosing: Sequence[set[str]] = ()) -> None:
+    """Check that names have one definition before their uses, and that nodes fit the schemas of their operators.
+
+    ``enclosing`` holds the names of enclosing graphs. Schemas limit the counts of inputs and results, and the
+    attributes. Raises ArtifactError.
+    """
+    scopes = (set(), *enclosing)
+    _define([p.name for p in graph.inputs], scopes[0], f"input of graph {graph.name[:60]!r}")
+    _define(graph.constants, scopes[0], f"initializer of graph {graph.name[:60]!r}")
+    for node in graph.nodes:
+        _check_known([n for n in node.inputs if n != ABSENT], scopes, _place(node))
+        _verify_node(node)
+        for inner in node.graphs():
+            verify_graph(inner, scopes)
+        if node.body is not None:
+            verify_graph(node.body)
+        _define([n for n in node.outputs if n != ABSENT], scopes[0], f"result of {_place(node)}")
+    _check_known([p.name for p in graph.outputs], scopes, f"results of graph {graph.name[:60]!r}")
+
+
+def _define(names: Iterable[str], defined: set[str], what: str) -> None:
+    """Add names to the defined ones. Raises ArtifactError for a duplicate or empty name."""
+    for name in names:
+        if name in defined or name == ABSENT:
+            raise ArtifactError(f"the name {name[:80]!r} is defined twice, or is empty", where=what)
+        defined.add(name)
+
+
+def _check_known(names: Iterable[str], scopes: Sequence[set[str]], where: str) -> None:
+    """Raise ArtifactError for a name that no scope defines."""
+    for name in names:
+        if not any(name in scope for scope in scopes):
+            raise ArtifactError(f"{name[:80]!r} is used before it is computed, or is never computed", where=where)
+
+
+def _place(node: OnnxNode) -> str:
+    return f"{node.title} {node.name}"[:200]
+
+
+def _verify_node(node: OnnxNode) -> None:
+    operator_schema = schema(node.domain, node.op, node.version) if node.version else None
+    if node.version == 0 and node.body is not None:
+        _verify_count(node, "inputs", len(node.inputs), 0, len(node.body.inputs))
+        _verify_count(node, "results", len(node.outputs), 0, len(node.body.outputs))
+    elif operator_schema is not None:
+        least_inputs, most_inputs, least_results, most_results = operator_schema.counts
+        _verify_count(node, "inputs", len(node.inputs), least_inputs, most_inputs)
+        _verify_count(node, "results", len(node.outputs), least_results, most_results)
+        for i, name in enumerate(node.inputs):
+            if name == ABSENT and i in operator_schema.needed:
+                raise ArtifactError(f"input {i} is left out", where=_place(node))
+        _verify_attributes(node, operator_schema.attributes)
+    else:
+        _verify_call(node)
+
+
+def _verify_count(node: OnnxNode, what: str, count: int, least: int, most: int) -> None:
+    if not least <= count <= most:
+        expected = str(least) if least == most else f"{least} to {most}"
+        raise ArtifactError(f"the node has {count} {what}, its operator takes {expected}", where=_place(node))
+
+
+def _verify_attributes(node: OnnxNode, specs: Any) -> None:
+    for name, value in node.attributes.items():
+        if name not in specs:
+            raise ArtifactError(f"the operator has no attribute {name[:80]!r}", where=_place(node))
+        if not _is_of_type(value, specs[name][0]):
+            raise ArtifactError(f"the attribute {name[:80]!r} has the wrong type", where=_place(node))
+    missing = [name for name, (_, needed) in specs.items() if needed and name not in node.attributes]
+    if missing:
+        raise ArtifactError(f"the attribute {missing[0]!r} is missing", where=_place(node))
+
+
+def _is_of_type(value: Any, code: int) -> bool:
+    if code in _ONE:
+        return isinstance(value, _ONE[code])
+    return isinstance(value, tuple) and (not value or isinstance(value[0], _SEVERAL.get(code, object)))
+
+
+def _verify_call(node: OnnxNode) -> None:
+    """Check an operator without a schema against the parameters of its rule."""
+    entry = find(node.domain, node.op, node.version)
+    if entry is None:
+        return
+    try:
+        inspect.signature(entry.rule).bind(*node.inputs, **_named(node, entry))
+    except TypeError as error:
+        raise ArtifactError(f"its inputs or attributes do not fit: {error}"[:300], where=_place(node)) from None
+
+
+def _named(node: OnnxNode, entry: OperatorEntry) -> dict[str, Any]:
+    own = {name: value for name, value in node.attributes.items() if not isinstance(value, OnnxGraph)}
+    return own | ({"call": None} if entry.call else {})
+
+
+MOST_DEPTH = 64
+"""Nesting levels of graphs within graphs, and of functions that apply functions."""
+MOST_WRITTEN = 50_000
+"""Operators of a model beyond those in its file. Without this limit a few functions that apply each other twice could
+expand to any number of operators."""
+Key = tuple[str, str, str]
+"""Domain, name and overload of a function."""
+
+
+def count_operators(graph: Any, functions: Mapping[Key, Any]) -> int:
+    """Count the operators of a GraphProto after inlining its FunctionProtos.
+
+    Raises ArtifactError for functions that apply each other in a cycle, and for too many operators.
+    """
+    counts = _Counts(functions)
+    total = counts.of_nodes(graph.node, 0)
+    in_file = sum(1 for f in (graph, *functions.values()) for _ in _all_nodes(f.node, 0))
+    if total > in_file + MOST_WRITTEN:
+        raise ArtifactError(f"the model has {total} operators once its functions are inlined, {in_file} in the file")
+    return total
+
+
+class _Counts:
+    """Operator counts of functions, each computed once."""
+
+    def __init__(self, functions: Mapping[Key, Any]):
+        self.functions = functions
+        self.counts: dict[Key, int | None] = {}
+        """None for a function whose count is in progress."""
+
+    def of_nodes(self, nodes: Any, depth: int) -> int:
+        """Count the operators of nodes, of their graphs, and of applied functions."""
+        total = 0
+        for node in _all_nodes(nodes, depth):
+            key = node.domain if node.domain != "ai.onnx" else "", node.op_type, node.overload
+            total += 1 + (self.of_function(key, depth + 1) if key in self.functions else 0)
+        return total
+
+    def of_function(self, key: Key, depth: int) -> int:
+        """Count the operators of a function."""
+        if key not in self.counts:
+            check_depth(depth)
+            self.counts[key] = None
+            self.counts[key] = self.of_nodes(self.functions[key].node, depth)
+        count = self.counts[key]
+        if count is None:
+            raise ArtifactError(f"the function {key[1][:80]!r} applies itself")
+        return count
+
+
+def _all_nodes(nodes: Any, depth: int) -> Iterator[Any]:
+    """Yield nodes, and the nodes of their graphs."""
+    check_depth(depth)
+    for node in nodes:
+        yield node
+        for attribute in node.attribute:
+            for graph in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
+                yield from _all_nodes(graph.node, depth + 1)
+
+
+def check_depth(depth: int) -> None:
+    """Raise ArtifactError for too many nested graphs and functions."""
+    if depth > MOST_DEPTH:
+        raise ArtifactError(f"graphs and functions of the model are nested in more than {MOST_DEPTH} levels")
+
 
 MOST_NODES = 1_000_000
 """Operators of a model. Counts functions each time they are applied, also ONNX's own."""

@@ -10,18 +10,14 @@ from graphc.nn.modules.convolution import *
 from graphc.nn.modules.distance import *
 from graphc.nn.modules.dropout import *
 from graphc.nn.modules.flatten import *
-from graphc.nn.modules.folding import *
 from graphc.nn.modules.lazy import *
 from graphc.nn.modules.linear import *
 from graphc.nn.modules.loss import *
-from graphc.nn.modules.loss_multilabel import *
 from graphc.nn.modules.normalization import *
 from graphc.nn.modules.parameter_container import *
 from graphc.nn.modules.pooling import *
 from graphc.nn.modules.recurrent import *
-from graphc.nn.modules.shrinkage import *
 from graphc.nn.modules.sparse import *
-from graphc.nn.modules.sync_batch_norm import *
 from graphc.nn.modules.transformer import *
 from graphc.nn.modules.unpooling import *
 from graphc.nn.modules.vision import *
@@ -53,6 +49,8 @@ _PRIVATE = {
     | {"_ntuple": f"{_SPATIAL}:repeated"},
 }
 """The files in which PyTorch keeps its layers, where users import these from, with the bases that they ask for."""
-for _file, _names in _PRIVATE.items():
+_OLD = {name: {} for name in ("folding", "loss_multilabel", "shrinkage", "sync_batch_norm")}
+"""Files of graphc 0.2.0, which pickles name."""
+for _file, _names in (_PRIVATE | _OLD).items():
     # PyTorch's paths hand on all layers, also those that are files here.
     vars(known_as(f"{__name__}.{_file}", "graphc.nn", **_names)).pop("__all__", None)

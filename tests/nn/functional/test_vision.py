@@ -8,7 +8,7 @@ import pytest
 import graphc
 import graphc.nn.functional as F
 from graphc.errors import AttributeValueError, ShapeError
-from tests.nn.compare import floats, tensor
+from tests.nn.compare import agree, floats, tensor
 
 
 def test_padding_keeps_the_type():
@@ -59,3 +59,56 @@ def test_shuffle_errors():
         F.pixel_unshuffle(tensor(floats(1, 6, 3, 4)), 2)
     with pytest.raises(ShapeError, match="4 groups do not divide 6"):
         F.channel_shuffle(tensor(floats(1, 6, 3, 4)), 4)
+
+
+OPTIONS = [
+    {"kernel_size": 2},
+    {"kernel_size": (2, 3), "stride": 2},
+    {"kernel_size": 2, "dilation": (1, 2), "padding": 1},
+    {"kernel_size": (3, 1), "padding": (2, 0), "stride": (1, 3)},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("lead", [(2, 3), (3,)])
+def test_unfold_as_torch(torch, options: dict, lead: tuple[int, ...]):
+    agree(F.unfold, torch.nn.functional.unfold, floats(*lead, 5, 6), **options)
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("lead", [(2,), ()])
+def test_fold_as_torch(torch, options: dict, lead: tuple[int, ...]):
+    columns = F.unfold(graphc.zeros(1, 3, 5, 6), **options).shape[1:]
+    theirs = torch.nn.functional.fold
+    agree(F.fold, theirs, floats(*lead, *columns), output_size=(5, 6), **options)
+
+
+def test_columns_are_windows():
+    image = floats(1, 2, 4, 5)
+    columns = F.unfold(tensor(image), (2, 3)).numpy()
+    wanted = [image[0, :, r : r + 2, c : c + 3].reshape(-1) for r in range(3) for c in range(3)]
+    np.testing.assert_array_equal(columns[0].T, wanted)
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_fold_is_the_transpose_of_unfold(options: dict):
+    image = floats(2, 3, 5, 6)
+    columns = F.unfold(tensor(image), **options).numpy()
+    weights = floats(*columns.shape, seed=1)
+    folded = F.fold(tensor(weights), (5, 6), **options).numpy()
+    np.testing.assert_allclose((columns * weights).sum(), (image * folded).sum(), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: F.unfold(graphc.zeros(1, 1, 3, 3), 0), AttributeValueError, "must be positive"),
+        (lambda: F.unfold(graphc.zeros(1, 1, 3, 3), 2, padding=-1), AttributeValueError, "0 or more"),
+        (lambda: F.unfold(graphc.zeros(1, 1, 3, 3), 4), ShapeError, "does not fit an image"),
+        (lambda: F.fold(graphc.zeros(1, 5, 4), (3, 3), 2), ShapeError, "windows of 4 elements"),
+        (lambda: F.fold(graphc.zeros(1, 4, 5), (3, 3), 2), ShapeError, "4 windows"),
+    ],
+)
+def test_what_does_not_fit(call, error: type[Exception], text: str):
+    with pytest.raises(error, match=text):
+        call()

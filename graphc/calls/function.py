@@ -145,8 +145,9 @@ class Compiled:
         """Whether a variant draws random numbers and was called inside another module's call."""
         self._lock = Lock()
         self._log = config.logger("compile")
-        self._recompiles = Recompiles(graph_name(target))
-        self.recompile_count = RecompileCount(graph_name(target), functools.partial(argument_names, target))
+        self._name = graph_name(target)
+        self._recompiles = Recompiles(self._name)
+        self.recompile_count = RecompileCount(self._name, functools.partial(argument_names, target))
         if not is_module(target):
             functools.update_wrapper(self, target, updated=())
 
@@ -312,7 +313,6 @@ class Compiled:
                     self._traces.add(call.key(key), trace)
                 sized = trace, trace.numbers.traced_tensors()
             trace, numbers = sized
-            inputs, name = trace.numbers, graph_name(self._target)
             leaves += numbers
             variant, key = self._variant(key, trace, call, modules, leaves)
             others = self._variants.find(key)
@@ -320,8 +320,8 @@ class Compiled:
             alone = self._weights.freeze and not any(v.holds() for v in others)
             self._variants.add(key, variant, alone)
             if len([v for v in self._variants.find(key) if v.numbers.asks]) > MOST_ANSWERS:
-                self._numbers.fix(inputs.asks)
-            self._log.info("%s: variant %d", name, len(self._variants))
+                self._numbers.fix(trace.numbers.asks)
+            self._log.info("%s: variant %d", self._name, len(self._variants))
             return variant, key, numbers
 
     def _variant(
@@ -332,17 +332,19 @@ class Compiled:
         It serves all sizes of the named dimensions without a common size, or only those of the call where building for
         all of them fails.
         """
-        name = graph_name(self._target)
 
         def make(key: Any, specialized: Traced) -> Variant:
-            weights = self._weights._replace(live=any(v.is_thrashing for v in self._variants.find(key)))
-            traced = passed(specialized, self._first, self._machine)
-            variant = Variant(name, traced, modules, leaves, weights, self._pipeline, self._machine, trace.outside)
+            variant = self._make(key, passed(specialized, self._first, self._machine), modules, leaves, trace.outside)
             variant.drawn, variant.numbers = trace.drawn, trace.numbers
             variant.holds()
             return variant
 
         return program_for(trace, call, key, make)
+
+    def _make(self, key: Any, traced: Traced, modules: Modules, leaves: Sequence[Tensor], outside: Outside) -> Variant:
+        """Compile a trace."""
+        weights = self._weights._replace(live=any(v.is_thrashing for v in self._variants.find(key)))
+        return Variant(self._name, traced, modules, leaves, weights, self._pipeline, self._machine, outside)
 
     def _traced(
         self,
@@ -376,12 +378,7 @@ class Compiled:
             self._draws, position = True, self._random_position(scope)
             result = self._numbers.traced(structure, trace_inside)
         shape, dynamic, traced, inputs = result
-        return (
-            shape,
-            dynamic,
-            SizedTrace(graph_name(self._target), traced, Outside(traced, modules), inputs, after),
-            position,
-        )
+        return shape, dynamic, SizedTrace(self._name, traced, Outside(traced, modules), inputs, after), position
 
     def _random_position(self, scope: module_path.Scope) -> tuple[Any, ...]:
         """Return the state that determines the random numbers of a call inside another module's call."""

@@ -206,35 +206,19 @@ def training_part(function: Any, examples: Sequence[Any], dims: Any) -> CheckedG
     variant, leaves = program_and_leaves
     if variant.training is None:
         return None
-    graph = settle(variant.traced.graph)
-    arrays = iter([np.array(on_host(t._data)) for t in leaves])
-    state = {path: np.array(on_host(slot.tensor()._data)) for path, slot in variant.outside.slots.items()}
+    graph, first = _training_arguments(variant, leaves)
     bound = {v: input_path(v) for v in graph.inputs if input_class(v) != "input"}
-    first = [state[bound[v]] if v in bound else next(arrays) for v in graph.inputs]
     written = evaluated(graph, first)[1]
     second = [written.get(bound[v], a) if v in bound else a for v, a in zip(graph.inputs, first, strict=True)]
     return CheckedGraph("training", graph, tuple(np.array(a) for a in second))
 
 
-class _Recorder:
-    """Replaces the calls of a step, and records the arguments of the next one."""
-
-    def __init__(self, program: Any):
-        self.calls = program.calls
-        self._program = program
-        self.given: list[np.ndarray] = []
-        self.bound: list[np.ndarray] = []
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the calls themselves."""
-        return self.calls.nbytes
-
-    def run(self, arguments: Sequence[Any]) -> Any:
-        """Copy all arguments, then run the step."""
-        self.given = [np.array(on_host(a)) for a in arguments]
-        self.bound = [np.array(on_host(t._data)) for t in self._program.binding.tensors()]
-        return self.calls.run(arguments)
+def _training_arguments(variant: Any, leaves: Sequence[Any]) -> tuple[Graph, list[np.ndarray]]:
+    """Return the graph of a program that trains, and its arguments in a call on these tensors now."""
+    graph, passed = settle(variant.traced.graph), variant.training.passed
+    arrays = iter([np.array(on_host(t._data)) for t in leaves] + ([] if passed is None else passed.arrays()))
+    state = {path: np.array(on_host(slot.tensor()._data)) for path, slot in variant.outside.slots.items()}
+    return graph, [next(arrays) if input_class(v) == "input" else state[input_path(v)] for v in graph.inputs]
 
 
 def _step_parts(step: CompiledStep, examples: Sequence[Any]) -> Iterator[CheckedGraph]:
@@ -243,30 +227,15 @@ def _step_parts(step: CompiledStep, examples: Sequence[Any]) -> Iterator[Checked
     A copy of model and optimizer makes the calls. With accumulation, also return the graph of the calls that only add
     up gradients.
     """
-    copied = copy.deepcopy(step)
-    calls, drawn = step.options.accumulate, get_rng_state()
+    copied, drawn = copy.deepcopy(step), get_rng_state()
+    parts: dict[str, CheckedGraph] = {}
     try:
-        for _ in range(calls):
+        for _ in range(2 * step.options.accumulate):
+            program, leaves = copied.program_for_call(*examples)
+            graph, arguments = _training_arguments(program, leaves)
+            name = "step" if program.updates else "accumulation"
+            parts[name] = CheckedGraph(name, graph, tuple(np.array(a) for a in arguments))
             copied(*examples)
-        programs: list[Any] = list(copied._programs)
-        recorders = [_Recorder(program) for program in programs]
-        for program, recorder in zip(programs, recorders, strict=True):
-            program.calls = recorder
-        for _ in range(calls):
-            copied(*examples)
-        for program, recorder in zip(programs, recorders, strict=True):
-            program.calls = recorder.calls
     finally:
         set_rng_state(drawn)
-    used = [pair for pair in zip(programs, recorders, strict=True) if pair[1].given or pair[1].bound]
-    if not used:
-        raise ArgumentError(
-            "check of a step: its second call ran another program than the first", remedy="pass other examples"
-        )
-    for program, recorder in used:
-        paths = [spec.path for spec in program.program.bound]
-        state = dict(zip(paths, recorder.bound, strict=True))
-        graph = settle(program.graph)
-        arrays = iter(recorder.given)
-        arguments = [next(arrays) if input_class(v) == "input" else state[input_path(v)] for v in graph.inputs]
-        yield CheckedGraph("step" if program.updates else "accumulation", graph, tuple(np.array(a) for a in arguments))
+    yield from parts.values()

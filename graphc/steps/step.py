@@ -5,49 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from graphc.base import config, module_path
+from graphc.base import module_path
 from graphc.base.errors import GradientError, HookError
-from graphc.base.locks import Lock
-from graphc.calls.bindings import Modules
 from graphc.calls.graph_module import as_callable
 from graphc.calls.machine import HOST, machine_named, machine_of
 from graphc.calls.memory import Budget
-from graphc.calls.number_places import MOST_ANSWERS, DynamicNumbers, DynamicValues, Fresh
-from graphc.calls.outside import Outside
 from graphc.calls.plan import Plan, plan_of
-from graphc.calls.program_store import ProgramStore, trim
-from graphc.calls.recompile_reasons import Recompiles
-from graphc.calls.recompile_warning import RecompileCount, argument_names
-from graphc.calls.sized_traces import (
-    DimsOfCalls,
-    SizedCall,
-    SizedTrace,
-    SizedTraces,
-    keys_of,
-    program_for,
-)
 from graphc.compiler.memory_report import MemoryReport
-from graphc.ir.graph.graph import Graph, input_class
+from graphc.ir.graph.graph import Graph
 from graphc.ops import dispatch
 from graphc.passes.base import Pass
 from graphc.steps.step_forward import Inputs
 from graphc.steps.step_function import StepFunction
 from graphc.steps.step_options import DynamicScale, StepOptions
-from graphc.steps.step_program import StepProgram
+from graphc.steps.step_program import StepProgram, StepPrograms
 from graphc.steps.step_reductions import check_reductions
 from graphc.steps.step_state import StepState
-from graphc.tape.grad_mode import enable_grad, is_grad_enabled, is_inference_mode_enabled
+from graphc.tape.grad_mode import is_grad_enabled, is_inference_mode_enabled
 from graphc.tensors.structure import (
-    LEAF,
-    Branch,
     Structure,
-    check_static,
     flatten,
     shape_of,
 )
 from graphc.tensors.tensor import Tensor
 from graphc.tracing.identity import repeats
-from graphc.tracing.trace import Traced, modules_of, trace_function
 
 
 class _Batch(NamedTuple):
@@ -108,21 +89,13 @@ class CompiledStep:
         self._state = StepState(options)
         self._inputs = Inputs(options.model)
         self.target, self.name = options.target, options.name
-        self._recompiles = Recompiles(self.name)
         self.last_output: Any = None
         """The model's output in the last step."""
         self.last_grad_norm: Any = None
         """The norm of the gradients before clipping in the last update, with ``clip_norm`` or ``grad_norm``. None after
         a call that only accumulates gradients.
         """
-        self._programs: ProgramStore[StepProgram] = ProgramStore(self._forget)
-        self._count = RecompileCount(self.name, self._argument_names)
-        self._modules: Modules | None = None
-        self._numbers = DynamicNumbers()
-        self._calls = DimsOfCalls(options.dims, options.model, self._argument_names())
-        self._traces = SizedTraces()
-        self._lock = Lock()
-        self._log = config.logger("compile")
+        self._compiled = StepPrograms(options, self._state)
 
     def __call__(self, *args: Any, **more: Any) -> Any:
         """Train on one batch, ``step(x, *y)``, and return the loss's result; see ``compile_step``."""
@@ -134,14 +107,18 @@ class CompiledStep:
 
     def __repr__(self) -> str:
         optimizers = ", ".join(type(o).__name__ for o in self._optimizers)
-        return f"compile_step({self.name}, {optimizers}; {len(self._programs)} programs)"
+        return f"compile_step({self.name}, {optimizers}; {len(self._compiled.programs_of_step)} programs)"
 
     def prepare(self, *args: Any, **more: Any) -> StepProgram:
         """Return the program for a batch, compiled if necessary, without running it. Raise the errors of a call."""
-        leaves, _, program, _, _ = self._look_up(args, more)
+        return self.program_for_call(*args, **more)[0]
+
+    def program_for_call(self, *args: Any, **more: Any) -> tuple[StepProgram, list[Any]]:
+        """Return the program as ``prepare`` does, and the tensors that a call passes to it."""
+        leaves, _, program, numbers, _ = self._look_up(args, more)
         if program is None:
             raise self._refusal(leaves)
-        return program
+        return program, [*leaves, *numbers]
 
     def _look_up(self, args: tuple[Any, ...], more: dict[str, Any]) -> tuple[Any, ...]:
         """Return the flat tensors of a call, the original batch, the program, its dynamic numbers and its named sizes.
@@ -165,13 +142,9 @@ class CompiledStep:
         if not is_plain:
             batch = self._with_size_tensors(batch)
             leaves, structure = flatten(batch.parts())
-        shape, dynamic = (structure, []) if type(structure) is tuple else self._numbers.split(structure)
-        modules = self._modules
-        if modules is None or not modules.holds():
-            every_module = [m for t in (self.model, self.loss) if t is not None for _, m in modules_of(t)]
-            modules = self._modules = Modules(every_module)
-            self._programs.clear()
-            self._traces.clear()
+        compiled = self._compiled
+        shape, dynamic = (structure, []) if type(structure) is tuple else compiled._numbers.split(structure)
+        modules = compiled.present_modules()
         types = tuple([(t.dtype, shape_of(t)) for t in leaves])
         machine, updates = machine_of(self.target, leaves), self._state.is_update
         key = (shape, types, modules.training(), True, repeats(leaves), machine, None, None, updates)
@@ -181,13 +154,13 @@ class CompiledStep:
                 is_unserved = True
         if is_unserved:
             return leaves, plain, None, None, None
-        call = self._calls.of(*batch.by_position()) if self._calls.is_any else None
-        program, numbers = self._find(key, dynamic, call) or self._new(key, structure, modules, batch, call)
+        call = compiled._calls.of(*batch.by_position()) if compiled._calls.is_any else None
+        program, numbers = compiled.program(key, structure, dynamic, batch.parts(), call)
         return leaves, plain, program, numbers, call
 
     def _with_size_tensors(self, batch: _Batch) -> _Batch:
         """Return the batch with tensors for whole-number sizes."""
-        by_position, more = self._calls.with_numbers((*batch.x, *batch.y), batch.more)
+        by_position, more = self._compiled._calls.with_numbers((*batch.x, *batch.y), batch.more)
         return _Batch(by_position[: len(batch.x)], by_position[len(batch.x) :], more)
 
     def _run(self, function: StepFunction, run: Callable[..., Any], *args: Any) -> Any:
@@ -250,82 +223,9 @@ class CompiledStep:
     def __reduce__(self) -> Any:
         return _copied, (self.options, self._state.copied())
 
-    def _forget(self) -> None:
-        """Do nothing: only the table refers to a program."""
-
-    def _argument_names(self) -> list[str]:
-        names = argument_names(self.model)
-        return names if self.loss is None else [*names, *argument_names(self.loss)[1:]]
-
-    def _find(
-        self, key: Any, dynamic: DynamicValues, call: SizedCall | None
-    ) -> tuple[StepProgram, list[Tensor]] | None:
-        """Return the program for a call, and the call's dynamic numbers as tensors, or None."""
-        for program in (p for candidate in keys_of(call, key) for p in self._programs.find(candidate)):
-            fits = call is None or program.assumptions.broken(call.sizes) is None
-            if fits and program.holds() and (numbers := program.numbers.tensors(dynamic)) is not None:
-                if program is not self._programs.last:
-                    self._programs.use(program)
-                return program, numbers
-        return None
-
-    def _new(
-        self, key: Any, structure: Any, modules: Modules, batch: _Batch, call: SizedCall | None
-    ) -> tuple[StepProgram, list[Tensor]]:
-        with self._lock:
-            shape, dynamic = self._numbers.learn(structure, self._programs)
-            key = (shape, *key[1:])
-            if match := self._find(key, dynamic, call):
-                return match
-            sized = call and self._traces.fitting(call.key(key), call.sizes, dynamic)
-            is_first = sized is None
-            if sized is None:
-                check_static(structure if isinstance(structure, Branch) else LEAF)
-                before = self._programs.items() if call is None else self._traces.items()
-                self._recompiles.tell(call.key(key) if call else key, dict(before), modules, self._numbers.remarks)
-                shape, dynamic, traced, inputs = self._numbers.traced(
-                    structure, lambda fresh: self._trace(batch, fresh, call)
-                )
-                key = (shape, *key[1:])
-                if inputs.is_empty and (match := self._find(key, dynamic, call)):
-                    return match
-                trace = SizedTrace(self.name, traced, Outside(traced, modules), inputs)
-                if call is not None:
-                    self._traces.add(call.key(key), trace)
-                sized = trace, inputs.traced_tensors()
-            trace, numbers = sized
-            leaves = [*batch.by_position()[1], *numbers]
-
-            def make(_: Any, match: Traced) -> StepProgram:
-                return StepProgram(self.options, trace, match, modules, leaves)
-
-            program, key = program_for(trace, call, key, make)
-            program.holds()
-            self._programs.add(key, program)
-            if len([p for p in self._programs.find(key) if p.numbers.asks]) > MOST_ANSWERS:
-                self._numbers.fix(trace.numbers.asks)
-            self._log.info("%s: variant %d", self.name, len(self._programs))
-            trim()
-            if is_first:
-                self._count.note(key, 4)
-            return program, numbers
-
-    def _trace(self, batch: _Batch, fresh: Fresh, call: SizedCall | None) -> Traced:
-        function = StepFunction(self.options, self._state, self._state.is_update)
-        named = list(modules_of(self.model))
-        if self.loss is not None:
-            named += [(f"loss.{prefix}", m) for prefix, m in modules_of(self.loss)]
-        sized = call.arguments() if call else {}
-        with enable_grad():
-            traced = trace_function(function, batch.parts(), {}, self.name, named, True, numbers=fresh(), **sized)
-        passed = [v for v in traced.graph.inputs if input_class(v) == "input" and v not in traced.inputs]
-        traced.graph.inputs = [*(v for v in traced.graph.inputs if v not in passed), *passed]
-        return traced
-
     def _run_pre_hooks(self, optimizer: Any) -> None:
         """Run the hooks before the update. They must not write, because forward and update are one call."""
-        assert self._modules is not None
-        tensors = [t for _, _, t in self._modules.members() if t is not None]
+        tensors = [t for _, _, t in self._compiled.present_modules().members() if t is not None]
         tensors += [p for group in optimizer.param_groups for p in group["params"]]
         tensors += [t for state in optimizer.state.values() for t in state.values()]
         before = [(t._data, t._version) for t in tensors]
@@ -341,11 +241,11 @@ class CompiledStep:
 
     def plan(self) -> list[Plan]:
         """Return the memory, code size and estimated time of the programs for all signatures so far."""
-        return [plan_of(p.program) for p in self._programs]
+        return [plan_of(p.program) for p in self._compiled.programs_of_step]
 
     def memory_report(self) -> list[MemoryReport]:
         """Return the report of the memory budget for each signature so far; empty without a budget."""
-        return [p.memory_report for p in self._programs if p.memory_report is not None]
+        return [p.memory_report for p in self._compiled.programs_of_step if p.memory_report is not None]
 
     @property
     def ema(self) -> Any:
@@ -397,7 +297,7 @@ class CompiledStep:
     @property
     def graphs(self) -> list[Graph]:
         """The unoptimized graphs of all signatures so far."""
-        return [p.graph for p in self._programs]
+        return [p.graph for p in self._compiled.programs_of_step]
 
 
 def _copied(options: StepOptions, state: Mapping[str, Any]) -> CompiledStep:

@@ -11,8 +11,13 @@ import numpy as np
 
 from graphc.base.errors import ConditionError, IndexRangeError
 from graphc.calls.bindings import Modules, Slot
-from graphc.calls.sized_traces import SizedTrace
-from graphc.calls.user_passes import passed
+from graphc.calls.function import Compiled
+from graphc.calls.number_places import DynamicValues, Fresh
+from graphc.calls.outside import Outside
+from graphc.calls.program_store import trim
+from graphc.calls.recompile_reasons import Recompiles
+from graphc.calls.recompile_warning import RecompileCount, argument_names
+from graphc.calls.sized_traces import DimsOfCalls, SizedCall, SizedTrace
 from graphc.calls.variant import Variant, Weights
 from graphc.ir.graph.graph import Graph, input_class, input_path
 from graphc.ir.op import Trait
@@ -23,31 +28,29 @@ from graphc.steps.first_nan import FirstNan, Scene, class_names
 from graphc.steps.state_rounds import Rounds
 from graphc.steps.step_function import StepFunction
 from graphc.steps.step_options import StepOptions
+from graphc.steps.step_state import StepState
+from graphc.tape.grad_mode import enable_grad
 from graphc.tensors.placement import on_host
 from graphc.tensors.structure import Branch
 from graphc.tensors.tensor import Tensor
-from graphc.tracing.trace import Traced
+from graphc.tracing.trace import Traced, modules_of, trace_function
 
 
 class StepProgram(Variant):
     """A training step for one signature. It updates parameters, or only accumulates gradients."""
 
-    def __init__(
-        self, options: StepOptions, trace: SizedTrace, traced: Traced, modules: Modules, leaves: Sequence[Any]
-    ):
-        """``traced`` is the part of ``trace`` for the sizes of this program."""
+    def __init__(self, options: StepOptions, traced: Traced, modules: Modules, leaves: Sequence[Any], outside: Outside):
+        """``outside`` is the state of the world outside when it was traced."""
         training: Any = traced.training
         self.function: StepFunction = training.step
-        passes = arrange(options.passes)
-        traced = passed(traced, passes.first, options.target)
         guarded = None
         if options.first_nan:
             traced, guarded = without_checked(options, traced)
         self.graph: Graph = traced.graph
         # NOTE: live, as no packed weight outlives an update.
         weights = Weights(options.precision, live=True, memory=options.memory)
-        super().__init__(options.name, traced, modules, leaves, weights, passes.pipeline, options.target, trace.outside)
-        self.numbers = trace.numbers
+        pipeline = arrange(options.passes).pipeline
+        super().__init__(options.name, traced, modules, leaves, weights, pipeline, options.target, outside)
         if guarded is not None:
             self.guarded = GuardedStep(options, self, guarded, self._machine)
 
@@ -68,8 +71,76 @@ class StepProgram(Variant):
     @property
     def passed_numbers(self) -> dict[Any, np.ndarray]:
         """The optimizers' numbers among the program's inputs, as its last ones, in order, with their present values."""
-        numbers: Any = self.training.passed
+        training: Any = self.training
+        numbers = training.passed
         return dict(zip(numbers.keys(), numbers.arrays(), strict=True))
+
+
+class StepPrograms(Compiled):
+    """The programs of a step, those of a compiled function: its trace is that of a ``StepFunction``."""
+
+    def __init__(self, options: StepOptions, state: StepState):
+        self.options, self.state = options, state
+        names = argument_names(options.model)
+        names += [] if options.loss is None else argument_names(options.loss)[1:]
+        super().__init__(StepFunction(options, state, True), passes=options.passes, machine=options.target)
+        self._name, self._recompiles = options.name, Recompiles(options.name)
+        self.recompile_count = RecompileCount(options.name, lambda: names)
+        self._calls = DimsOfCalls(options.dims, options.model, names)
+
+    def _named_modules(self) -> list[tuple[str, Any]]:
+        """Return the modules of model and loss, with prefixes for the names of their tensors."""
+        loss = [] if self.options.loss is None else modules_of(self.options.loss)
+        return [*modules_of(self.options.model), *((f"loss.{prefix}", module) for prefix, module in loss)]
+
+    @property
+    def programs_of_step(self) -> list[StepProgram]:
+        """The programs held in memory."""
+        return [variant for variant in self._variants if isinstance(variant, StepProgram)]
+
+    def present_modules(self) -> Modules:
+        """Return the modules of model and loss. Drop all programs where a module was added, removed or replaced."""
+        modules = self._modules
+        if modules is None or not modules.holds():
+            modules = self._modules = Modules(module for _, module in self._named_modules())
+            self._variants.clear()
+            self._traces.clear()
+        return modules
+
+    def program(
+        self, key: Any, structure: Any, dynamic: DynamicValues, batch: tuple[Any, ...], call: SizedCall | None
+    ) -> tuple[StepProgram, list[Tensor]]:
+        """Return the program for a call, compiled if necessary, and the call's dynamic numbers as tensors."""
+        match = self._find_variant(key, dynamic, call)
+        if match is None:
+            match = self._new_variant(key, structure, self.present_modules(), batch, {}, call)
+            trim()
+            if self.state.is_update:
+                self.recompile_count.note(match[1], 4)
+        elif match[0] is not self._variants.last:
+            self._variants.use(match[0])
+        return match[0], match[2]  # type: ignore[return-value]
+
+    def _make(
+        self, key: Any, traced: Traced, modules: Modules, leaves: Sequence[Tensor], outside: Outside
+    ) -> StepProgram:
+        return StepProgram(self.options, traced, modules, leaves, outside)
+
+    def _traced(
+        self, structure: Any, args: tuple[Any, ...], kwargs: dict[str, Any], modules: Modules, call: SizedCall | None
+    ) -> tuple[Any, DynamicValues, SizedTrace, Any]:
+        sized = call.arguments() if call else {}
+
+        def trace(fresh: Fresh) -> Traced:
+            function, named = StepFunction(self.options, self.state, self.state.is_update), self._named_modules()
+            with enable_grad():
+                traced = trace_function(function, args, {}, self._name, named, True, numbers=fresh(), **sized)
+            passed = [v for v in traced.graph.inputs if input_class(v) == "input" and v not in traced.inputs]
+            traced.graph.inputs = [*(v for v in traced.graph.inputs if v not in passed), *passed]
+            return traced
+
+        shape, dynamic, traced, numbers = self._numbers.traced(structure, trace)
+        return shape, dynamic, SizedTrace(self._name, traced, Outside(traced, modules), numbers), None
 
 
 def without_checked(options: StepOptions, traced: Traced) -> tuple[Traced, Guarded]:
@@ -81,6 +152,7 @@ def without_checked(options: StepOptions, traced: Traced) -> tuple[Traced, Guard
     graph, structure, training = traced.graph, traced.structure, traced.training
     assert isinstance(structure, Branch) and training is not None
     *others, last = structure.children
+    assert isinstance(last, Branch)
     count = len(graph.outputs) - len(last.children)
     outputs, checked = graph.outputs[:count], graph.outputs[count:]
     numbers = [v for v in graph.inputs if input_class(v) == "input"][len(traced.inputs) :]

@@ -7,7 +7,7 @@ import graphc as gc
 from graphc import nn
 from graphc.errors import ArgumentError, ShapeError
 from graphc.nn import functional as F
-from graphc.steps import step as steps
+from graphc.steps import step_program as steps
 
 BATCH = gc.Dim("batch", 1, 64)
 

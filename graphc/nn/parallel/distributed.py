@@ -163,8 +163,9 @@ class DistributedDataParallel(Module):
                 tensor.register_hook(self._begin)
             return output
         call = _TracedCall(self, self._reducer.begin)
-        for tensor in chosen:
-            tensor._node.hooks_of(tensor._index)[id(call)] = call
+        for node, index in [(t._node, t._index) for t in chosen]:
+            assert node is not None
+            node.hooks_of(index)[id(call)] = call
         watched = watch_gradients(front(), "DistributedDataParallel", call.begin, chosen)
         fresh = {id(t): w for t, w in zip(chosen, watched, strict=True)}
         return unflatten(structure, [fresh.get(id(t), t) for t in leaves])

@@ -431,7 +431,7 @@ def test_compiled_forward_passes_reduce_as_eager_ones_do(inside: bool):
 
 @pytest.mark.parametrize("buckets", [25, 1e-5], ids=["one bucket", "several"])
 def test_a_compiled_training_function_reduces_in_its_graph(buckets: float):
-    def trained(compiled: bool) -> list[list[np.ndarray]]:
+    def trained(compiled: bool) -> list[np.ndarray]:
         net = Net()
         model = DDP(net, bucket_cap_mb=buckets)
         optimizer = gc.optim.Adam(net.parameters(), lr=0.01)

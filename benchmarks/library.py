@@ -2,7 +2,8 @@
 
 Five small nets, batch 1: times of calls (each with the clock around it, in alternating rounds), bytes of machine code,
 of stack (painted), and of memory for temporaries. onnx2c (github.com/kraiskil/onnx2c) is built by whoever runs this;
-its C is compiled with ``-O3 -march=native``. Without it the peer is ONNX Runtime, called from Python on one thread.
+its C is compiled with ``-O3 -march=native``. Without it the peer is ONNX Runtime, if installed,
+called from Python on one thread.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import numpy as np
 
 import graphc
 from benchmarks.harness.results import format_table
+from benchmarks.harness.timing import find_library
 from benchmarks.models.standard import module
 from benchmarks.peers.onnx_calls import onnx_session
 from graphc import nn
@@ -197,8 +199,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if shutil.which("cc") is None:
         print("a C compiler (cc) is needed", file=sys.stderr)
         return 2
-    peer = "onnx2c" if options.onnx2c else "onnxruntime"
-    figures = {name: _measure(name, options) for name in NETS}
+    peer = "onnx2c" if options.onnx2c else "onnxruntime" if find_library("onnxruntime") else ""
+    figures = {name: _measure(name, peer, options) for name in NETS}
     if options.json:
         print(json.dumps(figures, indent=2))
         return 0
@@ -208,11 +210,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             ratio = f"{f['p50'] / row['graphc']['p50']:.1f}" if who != "graphc" else ""
             rest = [f"{f[key]:,}" if f[key] else "-" for key in ("code", "stack", "memory")]
             rows.append([name, who, f"{f['p50']:.2f}", f"{f['p999']:.2f}", *rest, ratio])
-    print(format_table(["net", "by", "p50 us", "p99.9 us", "code B", "stack B", "memory B", f"{peer} / graphc"], rows))
+    figures_of = ["p50 us", "p99.9 us", "code B", "stack B", "memory B"]
+    print(format_table(["net", "by", *figures_of, f"{peer or 'peer'} / graphc"], rows))
     return 0
 
 
-def _measure(name: str, options: argparse.Namespace) -> dict[str, dict[str, float]]:
+def _measure(name: str, peer: str, options: argparse.Namespace) -> dict[str, dict[str, float]]:
     make, shape = NETS[name]
     graphc.manual_seed(0)
     model, x = make().eval(), graphc.zeros(*shape)
@@ -220,18 +223,19 @@ def _measure(name: str, options: argparse.Namespace) -> dict[str, dict[str, floa
         folder = Path(text)
         graphc.export(model, x, path=folder / "net.onnx")
         outputs = model(x).detach().numpy().size
-        own = _own(model, x, outputs, folder / "own")
-        peer = _onnx2c(options.onnx2c, x.numpy().size, outputs, folder) if options.onnx2c else Built(None, 0, 0)
-        runs: tuple[list[dict[str, Any]], list[dict[str, Any]]] = [], []
+        built = {"graphc": _own(model, x, outputs, folder / "own")}
+        if peer == "onnx2c":
+            built[peer] = _onnx2c(options.onnx2c, x.numpy().size, outputs, folder)
+        elif peer:
+            built[peer] = Built(None, 0, 0)
+        runs: dict[str, list[dict[str, Any]]] = {who: [] for who in built}
         for _ in range(options.rounds):
-            runs[0].append(_run(own.program, options.calls))
-            c_peer = peer.program is not None
-            runs[1].append(
-                _run(peer.program, options.calls) if c_peer else _onnxruntime(folder / "net.onnx", x.numpy())
-            )
-    if peer.program:
-        np.testing.assert_allclose(runs[1][0]["outputs"], runs[0][0]["outputs"], rtol=1e-3, atol=1e-4)
-    return {"graphc": _figures(runs[0], own), "onnx2c" if peer.program else "onnxruntime": _figures(runs[1], peer)}
+            for who, b in built.items():
+                run = _run(b.program, options.calls) if b.program else _onnxruntime(folder / "net.onnx", x.numpy())
+                runs[who].append(run)
+    if peer == "onnx2c":
+        np.testing.assert_allclose(runs[peer][0]["outputs"], runs["graphc"][0]["outputs"], rtol=1e-3, atol=1e-4)
+    return {who: _figures(runs[who], b) for who, b in built.items()}
 
 
 def _figures(runs: Sequence[dict[str, Any]], built: Built) -> dict[str, float]:

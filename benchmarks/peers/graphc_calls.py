@@ -17,16 +17,21 @@ from benchmarks.workloads import LoopWorkload, Workload
 TARGET = os.environ.get(VARIABLE, "host")
 OPTIONS = {} if TARGET == "host" else {"target": TARGET}
 """Empty for this machine: older commits under comparison may lack the argument."""
+NARROW = ("bf16", "f16", "int8", "int4", "bf16_dot", "int8_dot", "int4_dot")
+"""Variants with narrow weights or products."""
+BUDGETS = ("%", "B")
+"""Ends of variants that are memory budgets, such as ``70%`` and ``500MB``."""
 
 
 def prepare_file(workload: Workload | LoopWorkload, folder: Path, threads: int, variant: str) -> Prepared:
     """Export and load the model, or compile its training step or that of a loop."""
     del threads  # GRAPHC_THREADS is set for the whole process.
     if isinstance(workload, LoopWorkload):
-        transform = partial(graphc.compile, **_precision(variant), **OPTIONS)
-        return fw.prepare_loop(graphc, workload, folder, **({} if variant == "eager" else {"transform": transform}))
+        if variant == "eager":
+            return fw.prepare_loop(graphc, workload, folder)
+        return fw.prepare_loop(graphc, workload, folder, transform=_compile(variant))
     if workload.train:
-        return _prepare_step(workload, folder, {"memory": variant} if variant else {})
+        return _prepare_step(workload, folder, variant)
     path, arrays = folder / f"model{variant}.gcm", workload.draw_inputs()
     start = time.perf_counter()
     if variant == "onnx":
@@ -45,7 +50,7 @@ def prepare_file(workload: Workload | LoopWorkload, folder: Path, threads: int, 
 def prepare_compiled(workload: Workload | LoopWorkload, folder: Path, threads: int, variant: str) -> Prepared:
     """Compile the model on its first call with tensors, also in a training loop."""
     del threads
-    compiled = partial(graphc.compile, **_precision(variant), **OPTIONS)
+    compiled = _compile(variant)
     if isinstance(workload, LoopWorkload):
         return fw.prepare_loop(graphc, workload, folder, wrap=compiled)
     if workload.train:
@@ -54,15 +59,23 @@ def prepare_compiled(workload: Workload | LoopWorkload, folder: Path, threads: i
 
 
 def _precision(variant: str) -> dict[str, str]:
+    if variant and variant not in NARROW:
+        raise NotProvidedError(f"no variant {variant} of this workload")
     return {"precision": variant} if variant else {}
 
 
-def _prepare_step(workload: Workload, folder: Path, budget: dict[str, str]) -> Prepared:
+def _compile(variant: str) -> Any:
+    return partial(graphc.compile, **_precision(variant), **OPTIONS)
+
+
+def _prepare_step(workload: Workload, folder: Path, variant: str) -> Prepared:
     loss, steps = fw.make_loss(graphc, workload), []
+    budget = {"memory": variant} if variant.endswith(BUDGETS) else {}
+    options = budget or _precision(variant)
 
     def make_step(model: Any) -> fw.Step:
         optimizer = fw.make_optimizer(graphc, workload, model)
-        steps.append(graphc.compile_step(model, loss, optimizer, **budget, **OPTIONS))
+        steps.append(graphc.compile_step(model, loss, optimizer, **options, **OPTIONS))
         return steps[-1]
 
     prepared = fw.prepare_steps(graphc, workload, folder, make_step)

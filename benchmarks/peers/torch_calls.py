@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from benchmarks.harness import framework as fw
-from benchmarks.harness.prepared import Prepared
+from benchmarks.harness.prepared import NotProvidedError, Prepared
 from benchmarks.workloads import LoopWorkload, Workload
 
 _BLOCK = re.compile(r"Block|Bottleneck|Layer$")
@@ -21,8 +21,11 @@ _BLOCK = re.compile(r"Block|Bottleneck|Layer$")
 def prepare_eager(workload: Workload | LoopWorkload, folder: Path, threads: int, variant: str) -> Prepared:
     """Build the model, or the usual training step or loop."""
     torch.set_num_threads(threads)
+    loop = isinstance(workload, LoopWorkload)
+    if variant not in ("", "bf16" if loop else "checkpoint" if workload.train else ""):
+        raise NotProvidedError(f"no variant {variant} of this workload")
     if isinstance(workload, LoopWorkload):
-        narrow = {"transform": torch.autocast("cpu", dtype=torch.bfloat16)} if variant == "bf16" else {}
+        narrow = {"transform": torch.autocast("cpu", dtype=torch.bfloat16)} if variant else {}
         return fw.prepare_loop(torch, workload, folder, **narrow)
     return _prepare(workload, folder, lambda function: function, checkpoint_blocks if variant else lambda model: None)
 

@@ -24,9 +24,18 @@ def test_a_budget_says_what_is_planned_and_must_be_met(tmp_path: Path):
     assert prepared.facts["planned MB"] > 0 and prepared.facts["again MB"] == 0
     np.testing.assert_allclose(prepared.numbers, np.load(tmp_path / fw.NUMBERS), rtol=1e-5)
     with pytest.raises(MemoryError, match="cannot be met"):
-        graphc_calls.prepare_file(SMALL, tmp_path, 1, "1")
+        graphc_calls.prepare_file(SMALL, tmp_path, 1, "1B")
     with pytest.raises(NotProvidedError):
         graphc_calls.prepare_compiled(SMALL, tmp_path, 1, "")
+
+
+@pytest.mark.parametrize(
+    ("name", "variant"), [("train_policy_b256", "onnx"), ("policy_b1", "70%"), ("policy_b1", "eager"), ("vae", "70%")]
+)
+def test_a_variant_that_a_workload_has_not_is_refused(name: str, variant: str, tmp_path: Path):
+    fw.write_reference(graphc, ALL[name], tmp_path)
+    with pytest.raises(NotProvidedError, match=f"no variant {variant}"):
+        graphc_calls.prepare_file(ALL[name], tmp_path, 1, variant)
 
 
 def test_narrow_weights_make_smaller_files_and_small_errors(tmp_path: Path):

@@ -141,6 +141,32 @@ def test_conditions_that_are_known_are_no_branch():
     assert [n.op.name for n in graph.nodes() if n.op.name == "cond"] == []
 
 
+@pytest.mark.parametrize("positive", [True, False])
+@pytest.mark.parametrize(
+    ("other", "error", "message"),
+    [
+        (lambda x: x[:1], ShapeError, r"result 0 of one branch has shape \[[12]\], not \[[12]\]"),
+        (lambda x: x.double(), DTypeError, "result 0 of one branch is f(32|64), not f(32|64)"),
+        (lambda x: (x, x), ArgumentError, "different nestings"),
+    ],
+)
+def test_results_of_other_types_are_refused_in_eager_mode_too(other, error, message, positive):
+    x = gc.full((2,), 1.0 if positive else -1.0)
+    for _ in range(2):
+        with pytest.raises(error, match=message):
+            gc.cond(x.sum() > 0, lambda x: x, other, (x,))
+
+
+def test_eager_mode_calls_what_cannot_be_traced_only_where_it_is_chosen():
+    x, calls = gc.ones(2), []
+
+    def other(x):
+        calls.append(float(x.sum()))
+        return x[:1]
+
+    assert gc.cond(x.sum() > 0, lambda x: x * 2, other, (x,)).tolist() == [2, 2] and not calls
+
+
 def test_wrong_calls():
     x = gc.ones(2)
     with pytest.raises(DTypeError, match="the condition is f32"):

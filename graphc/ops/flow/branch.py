@@ -25,7 +25,7 @@ from graphc.ops.pointwise import elementwise, math
 from graphc.ops.rules import check_type, show
 from graphc.ops.samples import array, floats
 
-_REMEDY = "give both branches the same operand and result types"
+REMEDY = "give both branches the same operand and result types"
 
 
 def _infer(pred: TensorType, *operands: TensorType, then: Graph, otherwise: Graph) -> Types:
@@ -37,11 +37,11 @@ def _infer(pred: TensorType, *operands: TensorType, then: Graph, otherwise: Grap
         if len(branch.inputs) != len(operands):
             raise ArgumentError(f"cond: {len(operands)} operands for a branch with {len(branch.inputs)} arguments")
         for i, (type, value) in enumerate(zip(operands, branch.inputs, strict=True)):
-            check_type(f"cond: operand {i}", type, value.type, _REMEDY)
+            check_type(f"cond: operand {i}", type, value.type, REMEDY)
     if len(then.outputs) != len(otherwise.outputs) or not then.outputs:
         raise ArgumentError(f"cond: the branches give {len(then.outputs)} and {len(otherwise.outputs)} results")
     for i, (first, second) in enumerate(zip(then.outputs, otherwise.outputs, strict=True)):
-        check_type(f"cond: result {i} of one branch", first.type, second.type, _REMEDY)
+        check_type(f"cond: result {i} of one branch", first.type, second.type, REMEDY)
     return tuple(v.type for v in then.outputs)
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from graphc.base.dtypes import DType, bool_, float32, float64, int8, int32, int64, uint8
 from graphc.codegen.llvm.accumulator import analyse, next_power_of_two
+from graphc.codegen.machine.target import Target
 from graphc.ir.kernel.scalar import SCALAR_OPS
 from graphc.ir.kernel.statements import COMBINES, Loop, identity
 from tests.codegen.kernel_native import check_native, kernel_of
@@ -52,11 +53,10 @@ def text(copies: int, lanes: int, rest: int, combine: str, init: str) -> str:
         }}"""
 
 
-@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("combine,init", [("add", "3.0"), ("max", "0.5"), ("min", "-0.5"), ("mul", "2.0")])
 @pytest.mark.parametrize("copies,lanes,rest", [(2, 4, 3), (3, 8, 5), (1, 4, 1), (4, 2, 2), (2, 3, 1)])
-def test_the_initial_value_counts_once(copies: int, lanes: int, rest: int, combine: str, init: str, target: str):
-    check_native(kernel_of(text(copies, lanes, rest, combine, init)), target_or_skip(target))
+def test_the_initial_value_counts_once(copies: int, lanes: int, rest: int, combine: str, init: str, machine: Target):
+    check_native(kernel_of(text(copies, lanes, rest, combine, init)), machine)
 
 
 def test_lanes_of_loops_that_share_an_accumulator_are_equal():

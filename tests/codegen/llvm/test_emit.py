@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 
 from graphc.codegen.llvm.emit import emit_kernel
-from graphc.codegen.machine.target import target_named
+from graphc.codegen.machine.target import Target, target_named
 from graphc.errors import CompileError
 from graphc.ir.kernel.statements import Kernel
 from tests.codegen.kernel_native import check_native, kernel_of
-from tests.native import TARGETS, target_or_skip
+from tests.native import target_or_skip
 
 WIDE, NARROW = target_named("avx512"), target_named("sse2")
 
@@ -54,13 +54,11 @@ def test_no_fused_multiply_add_where_it_is_no_instruction():
     assert "llvm.fma" not in text and len(re.findall(r"fadd <8 x float>", text)) == 6
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_a_register_block_natively(target: str):
-    check_native(kernel_of(BLOCK), target_or_skip(target))
+def test_a_register_block_natively(machine: Target):
+    check_native(kernel_of(BLOCK), machine)
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_copies_of_which_one_does_not_vary_by_lane(target: str):
+def test_copies_of_which_one_does_not_vary_by_lane(machine: Target):
     kernel = kernel_of("""
         kernel @k(%x: f32[9] in, %i: i64[9] out, %y: f32[8] out) {
           for u in 2 unroll {
@@ -72,12 +70,11 @@ def test_copies_of_which_one_does_not_vary_by_lane(target: str):
             }
           }
         }""")
-    check_native(kernel, target_or_skip(target))
+    check_native(kernel, machine)
 
 
-@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("lanes", [2, 3, 5, 7, 8, 13])
-def test_lanes_of_any_number(lanes: int, target: str):
+def test_lanes_of_any_number(lanes: int, machine: Target):
     kernel = kernel_of(f"""
         kernel @k(%x: f64[{lanes + 2}] in, %b: bool[{lanes}] in, %y: f64[{2 * lanes}] out, %c: bool[{lanes}] out) {{
           for l in {lanes} vector {{
@@ -90,7 +87,7 @@ def test_lanes_of_any_number(lanes: int, target: str):
             store %c[l] = n
           }}
         }}""")
-    check_native(kernel, target_or_skip(target))
+    check_native(kernel, machine)
 
 
 def test_values_of_outer_loops_are_computed_there():
@@ -148,8 +145,7 @@ def test_colliding_lanes_of_a_combining_store_are_refused():
         emitted(kernel)
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_combining_stores(target: str):
+def test_combining_stores(machine: Target):
     kernel = kernel_of("""
         kernel @k(%x: f32[24] in, %y: f32[12] inout, %z: i8[1] inout) {
           for i in 2 serial {
@@ -160,7 +156,7 @@ def test_combining_stores(target: str):
             store %z[0] max= i8(7)
           }
         }""")
-    check_native(kernel, target_or_skip(target))
+    check_native(kernel, machine)
 
 
 def test_arguments_that_are_only_read_say_so():
@@ -181,11 +177,10 @@ def interleaving(lanes: int, copies: int, dtype: str) -> Kernel:
         }}""")
 
 
-@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("dtype", ["f32", "f64", "i8", "bool"])
 @pytest.mark.parametrize(("lanes", "copies"), [(16, 2), (16, 3), (16, 4), (8, 4), (8, 2), (5, 3), (13, 2), (9, 4)])
-def test_copies_between_lanes(lanes: int, copies: int, dtype: str, target: str):
-    check_native(interleaving(lanes, copies, dtype), target_or_skip(target))
+def test_copies_between_lanes(lanes: int, copies: int, dtype: str, machine: Target):
+    check_native(interleaving(lanes, copies, dtype), machine)
 
 
 def test_copies_between_lanes_are_stored_as_whole_vectors():
@@ -235,12 +230,11 @@ def test_what_the_kernel_writes_is_read_by_each_load():
     assert text.count("load <16 x float>") == 4
 
 
-@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(
     ("lanes", "taps", "stride", "copies"), [(16, 3, 2, 1), (16, 5, 3, 2), (7, 3, 2, 1), (8, 4, 4, 3)]
 )
-def test_windows_natively(lanes: int, taps: int, stride: int, copies: int, target: str):
-    check_native(windows(lanes, taps, stride, copies), target_or_skip(target))
+def test_windows_natively(lanes: int, taps: int, stride: int, copies: int, machine: Target):
+    check_native(windows(lanes, taps, stride, copies), machine)
 
 
 def test_operands_are_read_where_they_are_multiplied_when_each_load_takes_a_register():
@@ -287,10 +281,9 @@ FIRST = """
     }"""
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_a_sum_ends_where_a_scalar_says(target: str):
+def test_a_sum_ends_where_a_scalar_says(machine: Target):
     """Before the first step (also for less than none), behind the last one, and anywhere between."""
-    check_native(kernel_of(FIRST), target_or_skip(target))
+    check_native(kernel_of(FIRST), machine)
 
 
 def test_copies_of_a_sum_end_together():

@@ -10,7 +10,7 @@ import pytest
 from graphc.base.dtypes import STORED, DType, bool_, float32, float64, int8, int32, int64, pair, uint8
 from graphc.codegen.llvm.emit import emit_kernel
 from graphc.codegen.llvm.scalar import literal, memory_type, register_type, splat_literal, suffix
-from graphc.codegen.machine.target import target_named
+from graphc.codegen.machine.target import Target, target_named
 from graphc.codegen.schedule.expansion.expand import EXPRESSIONS
 from graphc.errors import GraphcError
 from graphc.ir.kernel.index import Axis, as_index
@@ -19,7 +19,6 @@ from graphc.ir.kernel.scalar import SCALAR_OPS, result_type
 from graphc.ir.kernel.statements import Buffer, Const, Kernel, Let, Load, Loop, Store
 from graphc.ir.kernel.verify import verify_kernel
 from tests.codegen.kernel_native import interpreted, native
-from tests.native import TARGETS, target_or_skip
 
 DTYPES = (float32, float64, int64, int32, int8, uint8, bool_, *STORED)
 LANES = 8
@@ -115,10 +114,8 @@ def test_the_cases_cover_every_operation():
 
 
 @pytest.mark.sampled(50)
-@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", sorted({name for name, _, _ in CASES}))
-def test_operations_agree_with_their_references(name: str, target: str):
-    machine = target_or_skip(target)
+def test_operations_agree_with_their_references(name: str, machine: Target):
     for op, types, result in CASES:
         if op != name:
             continue

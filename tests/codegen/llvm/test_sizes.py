@@ -12,12 +12,11 @@ from graphc.codegen.llvm.build import build_object, emit_assembly
 from graphc.codegen.llvm.emit import emit_kernel
 from graphc.codegen.llvm.module import text_of
 from graphc.codegen.llvm.sizes import SizeWriter
-from graphc.codegen.machine.target import host_target, target_named
+from graphc.codegen.machine.target import Target, host_target, target_named
 from graphc.ir.kernel.parse import parse_kernel
 from graphc.ir.kernel.statements import Kernel
 from graphc.runtime.loader import host, load_object
 from tests.codegen.kernel_native import check_sizes
-from tests.native import TARGETS, target_or_skip
 
 N = Dim("n", 0, 300, hint=64)
 M = Dim("m", 1, 70, hint=8)
@@ -384,12 +383,11 @@ KERNELS = {
 
 
 @pytest.mark.sampled(50)
-@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", KERNELS)
-def test_one_kernel_at_many_sizes(name: str, target: str):
+def test_one_kernel_at_many_sizes(name: str, machine: Target):
     kernel = parse_kernel(KERNELS[name])
     sizes = [{"n": n, "m": m} for n in LENGTHS for m in (1, 2, 7)]
-    check_sizes(kernel, target_or_skip(target), [*sizes, {"n": 300, "m": 70}, {"n": 1, "m": 70}])
+    check_sizes(kernel, machine, [*sizes, {"n": 300, "m": 70}, {"n": 1, "m": 70}])
 
 
 @pytest.mark.parametrize("target", ["avx512", "avx2", "sse2", "neon"])

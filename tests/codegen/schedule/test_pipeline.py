@@ -24,7 +24,7 @@ from graphc.ir.kernel.interpret import run_kernel, run_program
 from graphc.ir.kernel.statements import Program
 from graphc.passes.pipeline import PIPELINE as GRAPH_PIPELINE
 from tests.codegen.kernel_native import kernel_of
-from tests.native import TARGETS, Tolerance, check_all, lowered, scheduled, target_or_skip
+from tests.native import Tolerance, check_all, lowered, scheduled
 from tests.passes.check_pass import random_arguments
 from tests.passes.graph_text import graph_of
 
@@ -82,9 +82,7 @@ def test_storages_keep_their_order():
         assert order == sorted(order)
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_linear_layer_natively(target: str):
-    target_or_skip(target)
+def test_linear_layer_natively():
     graph = graph_of(LINEAR)
     check_all(graph, random_arguments(graph))
 

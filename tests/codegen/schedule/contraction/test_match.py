@@ -7,7 +7,7 @@ import pytest
 
 from graphc.base.dtypes import float32
 from graphc.codegen.llvm.build import emit_assembly
-from graphc.codegen.machine.target import target_named
+from graphc.codegen.machine.target import Target, target_named
 from graphc.codegen.schedule.contraction.match import find_contraction
 from graphc.codegen.schedule.forms import canonical
 from graphc.ir.kernel.map import Names
@@ -15,7 +15,7 @@ from graphc.ir.kernel.parse import parse_kernel
 from graphc.ir.kernel.statements import Kernel, Loop, walk
 from tests.codegen.kernel_native import check_scheduled, kernel_of
 from tests.codegen.products import plain, transposed_a, transposed_b
-from tests.native import TARGETS, Tolerance, emitted, target_or_skip
+from tests.native import TARGETS, Tolerance, emitted
 from tests.native import check_native as check_graph
 from tests.passes.check_pass import random_arguments
 from tests.passes.graph_text import graph_of
@@ -27,10 +27,8 @@ FORMS = {"plain": plain, "transposed_a": transposed_a, "transposed_b": transpose
 SIZES = [(1, 1, 1), (1, 17, 5), (7, 1, 9), (13, 33, 3), (5, 16, 20), (14, 32, 8), (15, 37, 17), (2, 3, 70)]
 
 
-@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("form", FORMS)
-def test_products_of_any_size_natively(form: str, target: str):
-    machine = target_or_skip(target)
+def test_products_of_any_size_natively(form: str, machine: Target):
     for m, n, k in SIZES:
         kernel = FORMS[form](m, n, k, "f64" if k == 20 else "f32")
         check_scheduled(kernel, machine)
@@ -108,7 +106,6 @@ def test_the_inner_loop_of_a_large_product_has_no_spills():
     assert np.prod(unrolled[:2]) >= 16
 
 
-@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(
     "epilogue",
     [
@@ -116,7 +113,7 @@ def test_the_inner_loop_of_a_large_product_has_no_spills():
         "%t = tanh(%a) : f32[9,21]\n          %r = mul(%t, %c) : f32[9,21]",
     ],
 )
-def test_what_is_done_with_a_product_is_done_in_its_registers(epilogue: str, target: str):
+def test_what_is_done_with_a_product_is_done_in_its_registers(epilogue: str, machine: Target):
     graph = graph_of(f"""
         graph @g(%x: f32[9,13], %w: f32[21,13], %b: f32[21], %c: f32[9,21]) -> (f32[9,21]) {{
           %m = matmul(%x, %w) {{transpose_a=false, transpose_b=true}} : f32[9,21]
@@ -124,10 +121,9 @@ def test_what_is_done_with_a_product_is_done_in_its_registers(epilogue: str, tar
           {epilogue}
           return %r
         }}""")
-    check_graph(graph, random_arguments(graph), target_or_skip(target))
+    check_graph(graph, random_arguments(graph), machine)
 
 
-@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(
     "x,w,attrs,y",
     [
@@ -139,7 +135,7 @@ def test_what_is_done_with_a_product_is_done_in_its_registers(epilogue: str, tar
         ("2,3,40", "4,3,7", "stride=[3], padding=[[3,3]], dilation=[1], groups=1", "2,4,14"),
     ],
 )
-def test_convolutions(x: str, w: str, attrs: str, y: str, target: str):
+def test_convolutions(x: str, w: str, attrs: str, y: str, machine: Target):
     kernel = w.split(",", 2)[2]
     size = x.split(",", 2)[2]
     graph = graph_of(f"""
@@ -149,20 +145,19 @@ def test_convolutions(x: str, w: str, attrs: str, y: str, target: str):
           %dx = conv_grad_input(%y, %w) {{size=[{size}], {attrs}}} : f32[{x}]
           return %y, %dw, %dx
         }}""")
-    check_graph(graph, random_arguments(graph), target_or_skip(target), Tolerance(1e-4, 5e-6))
+    check_graph(graph, random_arguments(graph), machine, Tolerance(1e-4, 5e-6))
 
 
-@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(
     "a,b,y", [("3,4,5", "3,5,6", "3,4,6"), ("2,1,4,5", "3,5,6", "2,3,4,6"), ("5,7", "2,7,9", "2,5,9")]
 )
-def test_batched_products(a: str, b: str, y: str, target: str):
+def test_batched_products(a: str, b: str, y: str, machine: Target):
     graph = graph_of(f"""
         graph @g(%a: f32[{a}], %b: f32[{b}]) -> (f32[{y}]) {{
           %m = matmul(%a, %b) {{transpose_a=false, transpose_b=false}} : f32[{y}]
           return %m
         }}""")
-    check_graph(graph, random_arguments(graph), target_or_skip(target))
+    check_graph(graph, random_arguments(graph), machine)
 
 
 OF_SUMS = """\

@@ -18,7 +18,7 @@ from graphc.ir.kernel.map import Names
 from graphc.ir.kernel.statements import Kernel, Loop, Prefetch, Update, walk
 from tests.codegen.kernel_native import check_equivalent, check_native, check_scheduled, kernel_of, program_of
 from tests.codegen.products import plain, transposed_a, transposed_b
-from tests.native import TARGETS, emitted, target_or_skip
+from tests.native import emitted
 from tools.codegen.register_blocks import innermost_loops
 
 WIDE = target_named("avx512")
@@ -354,7 +354,6 @@ def test_rows_that_stay_near_are_no_groups():
     assert [x.axis.extent for x in result[0] if x.kind == "parallel"] == [20, 2]
 
 
-@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("rows", [1000, 1001])
-def test_groups_of_rows_natively(rows: int, target: str):
-    check_scheduled(transposed_b(rows, 70, 16), replace(target_or_skip(target), **SMALL))
+def test_groups_of_rows_natively(rows: int, machine: Target):
+    check_scheduled(transposed_b(rows, 70, 16), replace(machine, **SMALL))

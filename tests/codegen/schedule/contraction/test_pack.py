@@ -18,7 +18,6 @@ from graphc.ir.kernel.map import Names
 from graphc.ir.kernel.statements import Buffer, Kernel, Store, walk
 from tests.codegen.kernel_native import check_scheduled, kernel_of
 from tests.codegen.products import plain, transposed_a, transposed_b
-from tests.native import TARGETS, target_or_skip
 
 
 def test_every_element_is_packed_once():
@@ -91,10 +90,9 @@ def is_row_packed(kernel: Kernel, target: Target) -> bool:
 
 
 @pytest.mark.sampled(50)
-@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("rows", [64, 75])
-def test_rows_of_which_each_step_reads_another_line_are_packed(rows: int, target: str):
-    assert is_row_packed(transposed_a(rows, 400, 96), replace(target_or_skip(target), **SMALL))
+def test_rows_of_which_each_step_reads_another_line_are_packed(rows: int, machine: Target):
+    assert is_row_packed(transposed_a(rows, 400, 96), replace(machine, **SMALL))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from graphc.codegen.schedule.loops.transform import hoist
 from graphc.ir.kernel.map import Names
 from graphc.ir.kernel.statements import Kernel, Load, Loop, Store, walk
 from tests.codegen.kernel_native import check_equivalent, check_native, kernel_of
-from tests.native import TARGETS, target_or_skip
+from tests.native import target_or_skip
 
 WIDE, NARROW = target_named("avx512"), target_named("sse2")
 
@@ -54,25 +54,19 @@ def test_without_masks_tails_are_powers_of_two(n: int, expected: list[int]):
     assert vectors(vectorised(map_kernel(n), NARROW)) == expected
 
 
-@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("n", [*range(1, 36), 64, 65, 127])
-def test_every_length_natively(n: int, target: str):
-    machine = target_or_skip(target)
+def test_every_length_natively(n: int, machine: Target):
     check_native(vectorised(map_kernel(n), machine), machine)
 
 
-@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("dtype", ["f64", "i64", "i32", "i8", "u8"])
 @pytest.mark.parametrize("n", [1, 5, 16, 23, 67])
-def test_every_element_type_natively(n: int, dtype: str, target: str):
-    machine = target_or_skip(target)
+def test_every_element_type_natively(n: int, dtype: str, machine: Target):
     check_native(vectorised(map_kernel(n, dtype), machine), machine)
 
 
-@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("n", [1, 5, 16, 23, 67])
-def test_bools_natively(n: int, target: str):
-    machine = target_or_skip(target)
+def test_bools_natively(n: int, machine: Target):
     kernel = kernel_of(f"""
         kernel @k(%x: bool[{n}] in, %a: f32[{n}] in, %y: bool[{n}] out, %z: f32[{n}] out) {{
           for i in {n} parallel {{
@@ -106,29 +100,23 @@ def reduction(n: int, combine: str, init: str, dtype: str = "f32") -> Kernel:
         }}""")
 
 
-@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("n", [2, 7, 16, 17, 31, 33, 64, 67, 130])
 @pytest.mark.parametrize(
     "combine,init", [("add", "0.0"), ("add", "2.5"), ("max", "-inf"), ("max", "1.0"), ("min", "inf"), ("mul", "1.0")]
 )
-def test_reductions_of_every_length_natively(n: int, combine: str, init: str, target: str):
-    machine = target_or_skip(target)
+def test_reductions_of_every_length_natively(n: int, combine: str, init: str, machine: Target):
     check_native(vectorised(reduction(n, combine, init), machine), machine)
 
 
-@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("dtype", ["f64", "i64", "i32", "i8", "u8"])
-def test_reductions_of_every_type_natively(dtype: str, target: str):
-    machine = target_or_skip(target)
+def test_reductions_of_every_type_natively(dtype: str, machine: Target):
     one = "1.0" if dtype == "f64" else "1"
     for combine in ("add", "max", "min"):
         check_native(vectorised(reduction(21, combine, one, dtype), machine), machine)
 
 
-@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("combine,init", [("or", "false"), ("and", "true"), ("or", "true")])
-def test_reductions_of_bools_natively(combine: str, init: str, target: str):
-    machine = target_or_skip(target)
+def test_reductions_of_bools_natively(combine: str, init: str, machine: Target):
     for n in (1, 5, 16, 19, 40):
         check_native(vectorised(reduction(n, combine, init, "bool"), machine), machine)
 
@@ -177,9 +165,7 @@ def test_serial_loops_and_colliding_stores_stay_scalar():
     check_native(result, target_or_skip("host"))
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_gathers_scatters_and_guards_natively(target: str):
-    machine = target_or_skip(target)
+def test_gathers_scatters_and_guards_natively(machine: Target):
     kernel = kernel_of("""
         kernel @k(%i: i32[40] in, %x: f32[99] in, %y: f32[80] out, %z: f32[45] out) {
           for i in 40 parallel {
@@ -343,9 +329,7 @@ def test_a_loop_whose_iterations_differ_stays():
     assert unrolled(vectorised(kernel, WIDE)) == []
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_shared_work_natively(target: str):
-    machine = target_or_skip(target)
+def test_shared_work_natively(machine: Target):
     for n, groups in ((16, 4), (16, 3), (7, 2)):
         check_native(vectorised(shared_work(n, groups), machine), machine)
 
@@ -367,9 +351,7 @@ def test_what_lies_between_lanes_is_written_out():
     assert 3 not in unrolled(vectorised(between(4), WIDE)), "one of four elements stays as it is"
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_what_lies_between_lanes_natively(target: str):
-    machine = target_or_skip(target)
+def test_what_lies_between_lanes_natively(machine: Target):
     check_native(vectorised(between(3), machine), machine)
 
 
@@ -405,14 +387,12 @@ def test_short_rows_and_rows_from_the_end_stay_in_order(kernel: Kernel):
     assert vectors(vectorised(kernel, WIDE)) == []
 
 
-@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("n", [16, 17, 77])
 @pytest.mark.parametrize(
     ("dtype", "op"), [("f32", "add"), ("f64", "max"), ("i32", "mul"), ("i64", "add"), ("i8", "max")]
 )
-def test_running_sums_natively(target: str, n: int, dtype: str, op: str):
+def test_running_sums_natively(machine: Target, n: int, dtype: str, op: str):
     kernel = running(n, dtype, op)
-    machine = target_or_skip(target)
     check_native(vectorised(kernel, machine), machine)
 
 
@@ -444,10 +424,8 @@ def test_windows_with_common_elements_are_written_out():
     assert reduced(vectorised(pool(2, 30), WIDE)) != [], "too many steps"
 
 
-@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(("step", "taps"), [(2, 2), (2, 3), (3, 5), (4, 3)])
-def test_windows_natively(step: int, taps: int, target: str):
-    machine = target_or_skip(target)
+def test_windows_natively(step: int, taps: int, machine: Target):
     check_native(vectorised(pool(step, taps), machine), machine)
 
 
@@ -488,8 +466,6 @@ def test_elements_that_data_choose_do_not():
     assert vectors(vectorised(kernel, WIDE)) == []
 
 
-@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(("n", "dtype"), [(16, "f32"), (21, "f32"), (9, "f64"), (33, "i32")])
-def test_rows_that_data_choose_natively(target: str, n: int, dtype: str):
-    machine = target_or_skip(target)
+def test_rows_that_data_choose_natively(machine: Target, n: int, dtype: str):
     check_native(vectorised(chosen_rows(n, dtype), machine), machine)

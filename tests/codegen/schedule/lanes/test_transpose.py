@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from graphc.codegen.machine.target import target_named
+from graphc.codegen.machine.target import Target, target_named
 from graphc.codegen.schedule.lanes.transpose import transposed_tiles
 from graphc.ir.graph.parse import parse_graph
 from graphc.ir.kernel.map import Names
 from graphc.ir.kernel.statements import Kernel, Loop, walk
 from graphc.lowering.program import lower_graph
 from tests.codegen.kernel_native import check_equivalent, check_scheduled, kernel_of
-from tests.native import TARGETS, emitted, scheduled, target_or_skip
+from tests.native import emitted, scheduled
 
 WIDE = target_named("avx512")
 
@@ -31,18 +31,14 @@ def transpose(rows: int, columns: int, dtype: str = "f32", extra: str = "") -> K
         }}""")
 
 
-@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("rows,columns", [(16, 16), (19, 21), (5, 33), (33, 5), (64, 8), (8, 64), (3, 3), (40, 17)])
-def test_sizes(rows: int, columns: int, target: str):
-    machine = target_or_skip(target)
+def test_sizes(rows: int, columns: int, machine: Target):
     for kernel in (transpose(rows, columns), transpose(rows, columns, extra="w: f32 = mul(v, f32(2.0))")):
         check_scheduled(kernel, machine)
 
 
-@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("dtype", ["f64", "i32", "i64", "u8", "bool"])
-def test_types(dtype: str, target: str):
-    machine = target_or_skip(target)
+def test_types(dtype: str, machine: Target):
     kernel = transpose(21, 19, dtype)
     check_scheduled(kernel, machine)
 

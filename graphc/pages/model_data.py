@@ -11,14 +11,96 @@ import numpy as np
 from graphc.base.pass_runner import PassRun
 from graphc.base.version import VERSION
 from graphc.codegen.machine.target import Target
+from graphc.compiler.explain import KernelReport, explain
 from graphc.compiler.freeze import freeze
-from graphc.compiler.profile import Profile
+from graphc.compiler.profile import KernelTime, Profile
 from graphc.compiler.stages import Stages
-from graphc.ir.graph.graph import Graph
-from graphc.pages.graph_data import GraphCollector
-from graphc.pages.kernel_data import kernels_data
-from graphc.passes.base import Pass, PassResult
+from graphc.ir.graph.graph import Graph, Node
+from graphc.ir.kernel.statements import Call
+from graphc.ir.kernel.text import kernel_lines
+from graphc.ir.op import Trait
+from graphc.pages.graph_data import GraphCollector, inside_of, node_key
+from graphc.passes.base import Pass, PassResult, held_graphs
 from graphc.passes.pipeline import PIPELINE
+
+
+def kernels_data(stages: Stages, times: Profile | None) -> dict[str, Any]:
+    """Return the data of all kernels of a program.
+
+    ``kernels`` has an entry per call in the order of execution, ``texts`` the loop nests by kernel name, and
+    ``profile`` the figures of the whole call if ``times`` is given.
+    """
+    program = stages.scheduled
+    nodes = _nodes_by_value(stages.optimized)
+    time_of = {call.report.number: call for call in times.calls} if times else {}
+    kernels = []
+    for report, call in zip(explain(stages).calls, program.calls, strict=True):
+        kernels.append(_kernel(report, _nodes_of(call, nodes), time_of.get(report.number)))
+    texts = {kernel.name: "\n".join(line for line, _ in kernel_lines(kernel)) for kernel in program.kernels}
+    return {"kernels": kernels, "texts": texts, "profile": _profile(times)}
+
+
+def _nodes_by_value(graph: Graph) -> dict[str, list[tuple[str, Node]]]:
+    """Return (key, node) by the names of values in kernel calls.
+
+    Values in inner graphs of a node are prefixed with its name. Values of several branches may have the same name.
+    """
+    nodes: dict[str, list[tuple[str, Node]]] = {}
+    pending = [("", "", graph)]
+    while pending:
+        start, prefix, current = pending.pop()
+        for node in current.nodes():
+            for value in node.results:
+                nodes.setdefault(start + value.name, []).append((node_key(node, prefix), node))
+            inner = f"{start}{node.results[0].name}." if node.results else ""
+            pending += [(inner, inside_of(node, name, prefix), node.attrs[name]) for name in held_graphs(node)]
+    return nodes
+
+
+def _nodes_of(call: Call, nodes: dict[str, list[tuple[str, Node]]]) -> list[tuple[str, Node]]:
+    """Return the nodes of a call; of nodes in several branches, only the branch that its flag selects."""
+    flags = tuple(f"{axis.flag}." for axis in call.loops if axis.flag)
+    unique: dict[tuple[str, Node], None] = {}
+    for name in call.values:
+        candidates = nodes.get(name, [])
+        chosen = [pair for pair in candidates if pair[0].startswith(flags)] if len(candidates) > 1 else candidates
+        unique.update(dict.fromkeys(chosen or candidates[:1]))
+    return list(unique)
+
+
+def _kernel(report: KernelReport, nodes: list[tuple[str, Node]], time: KernelTime | None) -> dict[str, Any]:
+    products = [key for key, node in nodes if node.op.has(Trait.CONTRACTION)]
+    keys = [key for key, _ in nodes]
+    data: dict[str, Any] = {
+        "number": report.number,
+        "name": report.kernel,
+        "kind": report.kind,
+        "ops": list(report.ops),
+        "nodes": keys,
+        "home": next(iter((*products, *reversed(keys))), ""),
+        "module": report.home,
+        "reads": list(report.reads),
+        "writes": list(report.writes),
+        "schedule": report.schedule,
+        "flops": report.flops,
+        "bytes": report.bytes,
+        "runs": list(report.loops),
+    }
+    if time is not None:
+        best, low, high = time.spread
+        data |= {"seconds": time.seconds, "share": time.share, "resolved": time.resolved}
+        data |= {"best": best, "low": low, "high": high}
+        data |= {"peak": time.peak_fraction, "copy": time.copy_fraction}
+    return data
+
+
+def _profile(times: Profile | None) -> dict[str, Any] | None:
+    if times is None:
+        return None
+    machine = {"flops": times.machine.flops, "bandwidth": times.machine.bandwidth}
+    call = {"seconds": times.seconds, "kernels": times.kernels, "rounds": times.rounds, "overhead": times.overhead}
+    return {**call, "resolution": times.resolution, "stamp": times.stamp, **machine}
+
 
 FORMAT = 1
 """Version of the data."""

@@ -8,7 +8,7 @@ import pytest
 from graphc.codegen.cuda.emit import emit_cuda
 from graphc.codegen.machine.target import host_target
 from graphc.codegen.schedule.gpu import contraction
-from graphc.codegen.schedule.gpu.tile import TILES, Tile
+from graphc.codegen.schedule.gpu.contraction import TILES, Tile
 from graphc.ir.kernel.interpret import run_kernel
 from graphc.ir.kernel.map import Names
 from graphc.ir.kernel.statements import Kernel

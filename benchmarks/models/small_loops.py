@@ -55,6 +55,13 @@ def perceptron(lib: Any) -> Loop:
     return model, [_numbers(64, 784), _labels(10, 64)], nn.functional.cross_entropy, lib.optim.Adam
 
 
+def policy(lib: Any) -> Loop:
+    """Return a control policy 17-64-64-6, batch 32, Adam: nearly all of its time is that of the calls."""
+    nn = lib.nn
+    model = nn.Sequential(nn.Linear(17, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 6))
+    return model, [_numbers(32, 17), _numbers(32, 6)], nn.functional.mse_loss, lib.optim.Adam
+
+
 def digits(lib: Any) -> Loop:
     """Return a convolutional network for digits, batch 32, SGD with momentum."""
     nn = lib.nn
@@ -208,7 +215,7 @@ def segments(lib: Any) -> Loop:
     return net, [_numbers(4, 1, 32, 32), _labels(3, 4, 32, 32)], nn.functional.cross_entropy, lib.optim.Adam
 
 
-LOOPS = {f.__name__: f for f in (perceptron, digits, tagger, variational, autoencoder, transformer)}
+LOOPS = {f.__name__: f for f in (perceptron, policy, digits, tagger, variational, autoencoder, transformer)}
 """Loops over compiled models."""
 EAGER = {**LOOPS, **{f.__name__: f for f in (gated, bag, values, actor, residual, segments)}}
 """Loops in eager mode."""

@@ -20,6 +20,7 @@ from unittest import mock
 
 import numpy as np
 
+from benchmarks.harness.results import format_table
 from graphc.base.errors import DeviceError, VerifyError
 from graphc.codegen.cuda.emit import CudaSource
 from graphc.compiler import stages
@@ -363,9 +364,8 @@ def _line(error: Exception) -> str:
 
 def format_found(outcomes: Sequence[Found]) -> str:
     """Return a table in Markdown."""
-    lines = ["| fault | planted in | caught by | which says |", "|---|---|---|---|"]
-    lines += [f"| {f.fault} | {f.subject} | {f.by} | {f.said} |" for f in outcomes]
-    return "\n".join(lines)
+    heads = ("fault", "planted in", "caught by", "which says")
+    return format_table(heads, ((f.fault, f.subject, f.by, f.said) for f in outcomes))
 
 
 def main(argv: Sequence[str] | None = None) -> int:

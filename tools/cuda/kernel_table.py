@@ -8,9 +8,9 @@ import re
 import sys
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, astuple, dataclass
 
+from benchmarks.harness.results import format_table
 from benchmarks.workloads import WORKLOADS
 from graphc.codegen.cuda.nvrtc import compile_cubin, compile_ptx
 from tools.cuda.programs import QUICK, DeviceProgram, workload_programs
@@ -75,32 +75,9 @@ def row_of(program: DeviceProgram, arch: str) -> Row:
 
 def format_rows(rows: Iterable[Row]) -> str:
     """Return a table in Markdown."""
-    heads = (
-        "workload",
-        "architecture",
-        "kernels",
-        "products",
-        "registers",
-        "spilled bytes",
-        "stack bytes",
-        "shared bytes",
-    )
-    heads += ("vector accesses", "lines", "seconds")
-    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
-    for r in rows:
-        cells: list[Any] = [
-            r.workload,
-            r.arch,
-            r.kernels,
-            r.products,
-            r.registers,
-            r.spilled,
-            r.stack,
-            r.shared,
-            r.vector,
-        ]
-        lines.append(f"| {' | '.join(map(str, [*cells, r.lines, f'{r.seconds:.2f}']))} |")
-    return "\n".join(lines)
+    heads = ("workload", "architecture", "kernels", "products", "registers", "spilled bytes", "stack bytes")
+    heads += ("shared bytes", "vector accesses", "lines", "seconds")
+    return format_table(heads, ([*map(str, astuple(r)[:-2]), f"{r.seconds:.2f}"] for r in rows))
 
 
 def summary(rows: Sequence[Row]) -> str:

@@ -12,13 +12,14 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from typing import Any
 
 import numpy as np
 
 import graphc as gc
 import graphc.nn.functional as F
+from benchmarks.harness.results import format_table
 from graphc.compiler.device import compile_for_device
 from graphc.runtime.devices.emulated import EmulatedDevice, Traffic
 
@@ -119,10 +120,7 @@ def _ratio(numerator: int, denominator: int) -> float:
 
 def format_rows(rows: Sequence[LaunchRow]) -> str:
     """Return the table as Markdown."""
-    names = list(LaunchRow.__dataclass_fields__)
-    lines = [names, ["---"] * len(names)]
-    lines += [[str(value) for value in asdict(row).values()] for row in rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return format_table(list(LaunchRow.__dataclass_fields__), ([*map(str, astuple(row))] for row in rows))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

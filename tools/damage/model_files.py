@@ -1,7 +1,7 @@
 """The nets of damaged and forged model files and cache entries.
 
 ``python -m tools.damage.model_files --count 10000 [--cache 2000]``. A file is one of a few models (one entry, several
-that share weights, open sizes, native code, the first format). One kind of damage leaves digests unchanged: flips,
+that share weights, open sizes, native code). One kind of damage leaves digests unchanged: flips,
 cuts, bytes appended, dropped, overwritten or repeated, exchanged sections. The other kind repairs the digests: lengths
 and offsets in the table, digests of another file, names of sections, manifests and graphs with other contents. The
 first kind and wrong tables must be refused; a file with right digests must be refused or be a callable model (*equal*).
@@ -40,8 +40,6 @@ from tools.damage.corruption import BYTES, Damage, cases_of, damaged_of, edit_js
 from tools.damage.forked import finish
 from tools.nets.run import EQUAL, FAILED, REFUSED, Net, Outcome, main
 
-ROOT = Path(__file__).parents[2]
-OLD = ROOT / "tests" / "compatibility" / "files"
 MOST_MEMORY = 1 << 31
 """Bytes of address space that reading and running a file may add."""
 _HEADER, _ENTRY = struct.Struct("<8sIIQ8x32s"), struct.Struct("<16sQQ32s")
@@ -217,9 +215,6 @@ def make_files(folder: Path) -> None:
     gc.export(entries, path=folder / "several.gcm")
     gc.export(net.eval(), x, path=folder / "sized.gcm", dims=[(batch,)])
     gc.export(nn.Linear(5, 2), gc.zeros(3, 5), path=folder / "derivative.gcm", derivative=True)
-    old = sorted(OLD.rglob("*.gcm"))
-    if old:
-        (folder / "old.gcm").write_bytes(old[0].read_bytes())
 
 
 @lru_cache(maxsize=1)

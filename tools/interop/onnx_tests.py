@@ -26,6 +26,8 @@ from onnx.backend.test.loader import load_model_tests
 from onnx.reference import ReferenceEvaluator
 from tqdm import tqdm
 
+from benchmarks.harness.results import format_table
+
 _TYPES = onnx.TensorProto
 _SMALL = {getattr(_TYPES, n) for n in ("UINT4", "INT4", "FLOAT4E2M1", "UINT2", "INT2") if hasattr(_TYPES, n)}
 _RANDOM = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
@@ -232,9 +234,9 @@ def main() -> int:
         for group, (passed, count) in counts(groups).items():
             print(f"{name} {group}: {passed} of {count} pass")
         if options.operators:
-            print("| operator | passed | of | largest error, units |\n|---|---|---|---|")
-            for title, (passed, count, units) in by_operator(groups.get("Node", {})).items():
-                print(f"| {title} | {passed} | {count} | {units:.2g} |")
+            rows = by_operator(groups.get("Node", {})).items()
+            cells = [(title, str(passed), str(count), f"{units:.2g}") for title, (passed, count, units) in rows]
+            print(format_table(("operator", "passed", "of", "largest error, units"), cells))
     return 0
 
 

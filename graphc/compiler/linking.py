@@ -39,15 +39,6 @@ def hide_names(code: bytes, exports: Mapping[str, str]) -> bytes:
     return merge_objects(split_objects(code), exports)
 
 
-def link_objects(code: Sequence[bytes], exports: Mapping[str, str], target: Target, data: Mapping[str, bytes]) -> bytes:
-    """Link objects of ``build_object`` and ``hide_names`` into one object file for other linkers; see
-    ``merge_objects``.
-
-    It contains called library functions, and blocks of data.
-    """
-    return merge_objects(_parts(code), exports, data=data, supply=builtins_for(target))
-
-
 def link_library(
     code: Sequence[bytes],
     exports: Collection[str],

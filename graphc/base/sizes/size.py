@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -291,15 +291,6 @@ def root(number: Any) -> Any:
 def is_size(value: Any) -> bool:
     """Return whether a value is a symbolic size."""
     return type(value) is Size
-
-
-def sizes_in(number: SizeNumber) -> Iterator[Size]:
-    """Yield the sizes in a symbolic float."""
-    for x in number.operands:
-        if type(x) is SizeNumber:
-            yield from sizes_in(x)
-        elif type(x) is Size:
-            yield x
 
 
 # ---- normal form

@@ -82,7 +82,7 @@ def _case(case: CheckCase, options: argparse.Namespace) -> int:
         kind, name = case.point.kind, case.point.name
         console.emit_json({"good": not fault, "kind": kind, "pass": name, "what": fault, "was": case.what})
     else:
-        names = {COMPILE: "compilation", OPERATOR: case.operator}
+        names = {COMPILE: "compilation", OPERATOR: f"operator {case.point.name}"}
         name = names.get(case.point.kind, f"{case.point.kind} pass {case.point.name}")
         console.emit(f"{name}: " + (f"BAD: {fault}" if fault else "ok"))
     return console.WRONG if fault else console.OK

@@ -57,7 +57,7 @@ def written(step: Step, values: Mapping[str, np.ndarray], expected: Sequence[np.
     names = dict.fromkeys(refs((step.args, step.kwargs)))
     arguments = tuple(np.asarray(values[n]) for n in names)
     text = f"Step({step.name!r}, {step.target!r}, {step.args!r}, {dict(step.kwargs)!r})"
-    fault = Fault(step.target, Point(OPERATOR, 0, OPERATOR), what, "", Graph("operator"), arguments)
+    fault = Fault(OPERATOR, Point(OPERATOR, 0, step.target), what, "", Graph("operator"), arguments)
     tensors = {i: e for i, e in enumerate(expected) if e is not None}
     return write_case(fault, expected=list(tensors.values()), operator=f"{list(tensors)}, {text}")
 

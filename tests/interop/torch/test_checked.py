@@ -77,7 +77,7 @@ def test_a_fault_of_a_rule_is_shown_with_the_line(monkeypatch: pytest.MonkeyPatc
     right = registry.TABLE["aten.sin.default"]
     monkeypatch.setitem(registry.TABLE, "aten.sin.default", lambda x: right(x) * 2)
     (text,) = calls()
-    assert "aten_sin_default_operator.gc reproduces it" in text and "return torch.maximum(x.sin()" in text
+    assert "operator_aten_sin_default.gc reproduces it" in text and "return torch.maximum(x.sin()" in text
     assert shown(text)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,18 +18,13 @@ from graphc.ops.movement.shape import broadcast_to, zeros_like
 from graphc.ops.pointwise.elementwise import add
 from graphc.ops.reduction.reduce import sum_to
 
-Seed = Callable[[Graph, Value], Value]
-"""``seed(graph, output)`` emits the gradient of an output into a graph."""
 
-
-def vjp_graph(
-    graph: Graph, wrt: Sequence[Value], outputs: Sequence[int] | None = None, unit: bool | Seed = False
-) -> Graph:
+def vjp_graph(graph: Graph, wrt: Sequence[Value], outputs: Sequence[int] | None = None, unit: bool = False) -> Graph:
     """Return a new graph that computes the outputs of ``graph`` and their gradients with respect to ``wrt``.
 
     Inputs: the inputs of ``graph``, then one gradient per chosen output, of its type, named ``grad.<output>``. With
-    ``unit`` there are no gradient inputs: the only chosen output has one element, and its gradient is the constant 1 or
-    the result of ``unit(the new graph, the output)``. Outputs: the outputs of ``graph``, then the gradients in the
+    ``unit`` there are no gradient inputs: the only chosen output has one element, and its gradient is the constant 1.
+    Outputs: the outputs of ``graph``, then the gradients in the
     order of ``wrt``, named ``grad.<path or name>``. A value that affects no chosen output has gradient zeros.
 
     ``outputs`` are positions in ``graph.outputs``; None chooses every floating-point output. Backward nodes carry the
@@ -42,7 +37,7 @@ def vjp_graph(
             raise GradientError(f"%{value.name}: {value.type} has no gradient", remedy="cast it to f32 or f64")
     reverse = _Reverse(graph, wrt)
     for i in chosen:
-        reverse.seed(graph.outputs[i], _unit_gradient(reverse.target, graph, chosen, unit) if unit else None)
+        reverse.seed(graph.outputs[i], _unit_gradient(reverse.target, graph, chosen) if unit else None)
     reverse.run()
     reverse.target.set_outputs([*reverse.target.outputs, *reverse.gradients()])
     return reverse.target
@@ -129,7 +124,7 @@ def complex_loss(value: Any) -> GradientError:
     )
 
 
-def _unit_gradient(target: Graph, graph: Graph, chosen: Sequence[int], unit: bool | Seed) -> Value:
+def _unit_gradient(target: Graph, graph: Graph, chosen: Sequence[int]) -> Value:
     value = graph.outputs[chosen[0]]
     if len(chosen) != 1 or value.type.size != 1:
         types = ", ".join(str(graph.outputs[i].type) for i in chosen)
@@ -139,8 +134,6 @@ def _unit_gradient(target: Graph, graph: Graph, chosen: Sequence[int], unit: boo
         )
     if value.dtype.is_complex:
         raise complex_loss(value)
-    if not isinstance(unit, bool):
-        return unit(target, value)
     with use(GraphDispatcher(target, prefix=f"grad.{value.name}.")):
         one = target.scalar(1, value.dtype)
         return one if not value.shape else broadcast_to(one, shape=value.shape)
@@ -238,21 +231,6 @@ def _depending(graph: Graph, wrt: Sequence[Value]) -> set[Value]:
             if operand in active and not (isinstance(rules, tuple) and rules[i] is None):
                 active.update(r for r in node.results if r.dtype.is_differentiable)
     return active
-
-
-def leads_to(graph: Graph, output: Value) -> set[Value]:
-    """Return the values on which a floating-point value depends, except along paths whose gradient is zero by
-    definition."""
-    ancestors = {output}
-    for node in reversed(graph.nodes()):
-        if stops_gradient(node) or not any(r in ancestors for r in node.results):
-            continue
-        rules = node.op.vjp
-        skipped = [isinstance(rules, tuple) and rules[i] is None for i in range(len(node.operands))]
-        ancestors.update(
-            v for v, skip in zip(node.operands, skipped, strict=True) if not skip and v.dtype.is_differentiable
-        )
-    return ancestors
 
 
 # ---- forward and backward as two graphs

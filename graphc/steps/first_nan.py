@@ -23,18 +23,13 @@ from graphc.tensors.placement import on_host
 
 
 class Scene(NamedTuple):
-    """The context of a guarded graph, for messages."""
+    """The context of a guarded step, for messages."""
 
     name: str
-    """Name of the function or step."""
     classes: Mapping[str, str] = MappingProxyType({})
     """The classes of modules, by path."""
-    kind: str = "step"
-    """The kind of a call: a step, a call, a backward call."""
-    updates: Sequence[range] = ()
-    """Ranges of ids of nodes that belong to an optimizer's update."""
-    phase: str = "forward"
-    """The phase of nodes outside of gradients and updates."""
+    backward: int = 0
+    """The least id of a node that computes a gradient. Other nodes after it prepare gradients or update."""
 
 
 class FirstNan:
@@ -47,19 +42,12 @@ class FirstNan:
             )
         self.scene, self.graph, self.guarded = scene, graph, guarded
 
-    def look(
-        self,
-        number: int,
-        bound: Mapping[str, Any],
-        call_arguments: Sequence[Any],
-        sizes: Mapping[str, int] | None = None,
-    ) -> list[np.ndarray]:
+    def look(self, number: int, bound: Mapping[str, Any], call_arguments: Sequence[Any]) -> list[np.ndarray]:
         """Evaluate a stopped call again, which has written nothing. Raise NonFiniteError, or the error of another
         check.
 
-        Where all values are finite, make the call's writes and return its outputs. ``given`` holds the arguments,
-        ``bound`` the arrays of params and states by path, ``sizes`` the named sizes that no argument determines.
-        Results of Python functions are replayed, not computed again.
+        Where all values are finite, make the call's writes and return its outputs. ``bound`` holds the arrays of params
+        and states by path. Results of Python functions are replayed, not computed again.
         """
         plain = iter(call_arguments)
         arguments = [
@@ -68,7 +56,7 @@ class FirstNan:
         ]
         search, host = Search(self.guarded), current()
         with nullcontext() if host is None else interpreting(host.rewind()), np.errstate(all="ignore"):
-            outputs = search.evaluate(self.graph, arguments, sizes or {})
+            outputs = search.evaluate(self.graph, arguments)
         origin = search.first()
         if origin is not None:
             raise self._error(search, origin, number)
@@ -87,8 +75,8 @@ class FirstNan:
         )
 
     def _error(self, search: Search, origin: Node | Value, number: int) -> NonFiniteError:
-        head = f"{self.scene.name}: {self.scene.kind} {number}"
-        undone = f"inspect these operands (the {self.scene.kind} wrote nothing)"
+        head = f"{self.scene.name}: step {number}"
+        undone = "inspect these operands (the step wrote nothing)"
         if isinstance(origin, Value):
             return self._given_error(search, origin, head, number)
         if self._phase(origin) == "update":
@@ -109,8 +97,8 @@ class FirstNan:
         path = input_path(value)
         own = {input_path(argument) for argument in self.guarded.writes}
         message = f"{head}: {path or f'input {value.name}'} is not finite: {search.text(value)}"
-        if path not in own or number == 1 or self.scene.kind != "step":
-            return NonFiniteError(message, remedy=f"correct its content (the {self.scene.kind} wrote nothing)")
+        if path not in own or number == 1:
+            return NonFiniteError(message, remedy="correct its content (the step wrote nothing)")
         slots = [v for v in self.graph.inputs if input_path(v).startswith(f"optimizer.{path}.")]
         return NonFiniteError(
             f"{message}; the update of step {number - 1} caused this, unless something else wrote to it",
@@ -147,7 +135,7 @@ class FirstNan:
     def _phase(self, node: Node) -> str:
         if node.results[0].name.startswith("grad."):
             return "backward"
-        return "update" if any(node.id in numbers for numbers in self.scene.updates) else self.scene.phase
+        return "update" if node.id > self.scene.backward else "forward"
 
 
 def _maker(node: Node) -> tuple[str, int]:
@@ -171,10 +159,10 @@ class Search(Evaluator):
         self.guarded = guarded
         self._reports: dict[Value, ArrayReport] = {}
 
-    def evaluate(self, graph: Graph, arguments: Sequence[Any], sizes: Mapping[str, int]) -> tuple[Any, ...]:
-        """Evaluate all nodes and keep their values. For ``sizes`` see ``look``."""
+    def evaluate(self, graph: Graph, arguments: Sequence[Any]) -> tuple[Any, ...]:
+        """Evaluate all nodes and keep their values."""
         self.graph = graph
-        self.sizes = solved_sizes(graph, arguments) | {graph.dims[name]: n for name, n in sizes.items()}
+        self.sizes = solved_sizes(graph, arguments)
         return Interpreter.run(self, graph, arguments)
 
     def apply(self, node: Node, operands: list[Any]) -> Sequence[Any]:

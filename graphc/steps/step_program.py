@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -170,8 +169,7 @@ class GuardedStep:
 
     def __init__(self, options: StepOptions, program: Any, guarded: Guarded, machine: str):
         self._options, self._program = options, program
-        updates = [range(first_of_backward(program.graph), sys.maxsize)]
-        scene = Scene(options.name, class_names(options.model), "step", updates)
+        scene = Scene(options.name, class_names(options.model), first_of_backward(program.graph))
         self._first = FirstNan(scene, program.graph, guarded, machine)
         written = sorted(input_path(argument) for argument in guarded.writes)
         slots = {path: program.slots[path] for path in written}

@@ -44,8 +44,8 @@ UNKNOWN = object()
 class HostCalls:
     """The Python functions a graph calls, by index, and the token of the last call."""
 
-    def __init__(self, functions: Sequence[HostFunction] = ()) -> None:
-        self.functions = list(functions)
+    def __init__(self) -> None:
+        self.functions: list[HostFunction] = []
         self.token: Tensor | None = None
         self.watched: dict[int, tuple[Tensor, OrderedDict[int, Callable[..., Any]]]] = {}
         """Traced tensors with hooks, by identity."""

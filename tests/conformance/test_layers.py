@@ -44,6 +44,17 @@ SIGNS = np.where(truth(5), 1.0, -1.0)
 PLAIN = "Identity ReLU ReLU6 LeakyReLU ELU SELU CELU GELU SiLU Mish Softplus Softsign Tanh Sigmoid LogSigmoid Hardtanh"
 PLAIN += " Hardsigmoid Hardswish Hardshrink Softshrink Tanhshrink GLU PReLU Flatten Softmax2d"
 ONCE = {"Hardswish", "Hardsigmoid", "Hardshrink", "Softshrink"}
+CONVOLUTIONS = [
+    {},
+    {"stride": 2, "padding": 1},
+    {"dilation": 2, "bias": False},
+    {"groups": 2, "padding": "same"},
+    {"padding": 2, "padding_mode": "reflect"},
+    {"padding": 1, "padding_mode": "replicate", "stride": 2},
+    {"padding": 1, "padding_mode": "circular"},
+    {"padding": "same", "padding_mode": "circular"},
+    {"padding": "valid", "padding_mode": "circular"},
+]
 
 LAYERS = [
     *(Layer(n, lambda t, n=n: getattr(t.nn, n)(), (IMAGE[:, :, :, :4],), 1 if n in ONCE else 2) for n in PLAIN.split()),
@@ -62,6 +73,15 @@ LAYERS = [
     Layer("Embedding padded at the end", lambda t: t.nn.Embedding(7, 3, padding_idx=-1), (TOKENS,)),
     Layer("EmbeddingBag", lambda t: t.nn.EmbeddingBag(7, 3, mode="sum"), (TOKENS,), 1),
     Layer("EmbeddingBag offsets", lambda t: t.nn.EmbeddingBag(7, 3), (TOKENS.ravel(), np.array([0, 4, 9])), 1),
+    *(
+        Layer(f"{kind} {list(array.shape)} {o}", lambda t, k=kind, s=size, o=o: getattr(t.nn, k)(4, 6, s, **o), (array,))
+        for kind, size, arrays in (("Conv2d", (3, 2), (IMAGE, IMAGE[0])), ("Conv1d", 3, (SEQUENCE,))) for array in arrays for o in CONVOLUTIONS
+    ),
+    *(
+        Layer(f"{kind} {o}", lambda t, k=kind, o=o: getattr(t.nn, k)(4, 6, 3, **o), (array,))
+        for kind, array in (("ConvTranspose2d", IMAGE), ("ConvTranspose1d", SEQUENCE))
+        for o in ({}, {"stride": 2, "padding": 1, "output_padding": 1}, {"groups": 2, "dilation": 2}, {"bias": False, "stride": 3})
+    ),
     Layer("Conv1d", lambda t: t.nn.Conv1d(4, 6, 3, stride=2, padding=1), (SEQUENCE,)),
     Layer("Conv1d circular", lambda t: t.nn.Conv1d(4, 6, 3, padding=1, padding_mode="circular"), (SEQUENCE,)),
     Layer("Conv2d", lambda t: t.nn.Conv2d(4, 6, 3), (IMAGE,)),

@@ -1,4 +1,4 @@
-"""Convolution layers: PyTorch's numbers, options, text, errors."""
+"""Convolution layers: sizes of results, shapes of weights, text, errors."""
 
 from __future__ import annotations
 
@@ -8,41 +8,6 @@ import graphc
 from graphc import nn
 from graphc.errors import AttributeValueError
 from tests.nn.compare import floats, modules_agree
-
-OPTIONS = [
-    {},
-    {"stride": 2, "padding": 1},
-    {"dilation": 2, "bias": False},
-    {"groups": 2, "padding": "same"},
-    {"padding": 2, "padding_mode": "reflect"},
-    {"padding": 1, "padding_mode": "replicate", "stride": 2},
-    {"padding": 1, "padding_mode": "circular"},
-    {"padding": "same", "padding_mode": "circular"},
-    {"padding": "valid", "padding_mode": "circular"},
-]
-
-
-@pytest.mark.parametrize("options", OPTIONS)
-@pytest.mark.parametrize("lead", [(2,), ()])
-def test_conv2d_as_torch(torch, options: dict, lead: tuple[int, ...]):
-    args = (4, 6, (3, 2))
-    modules_agree(nn.Conv2d(*args, **options), torch.nn.Conv2d(*args, **options), floats(*lead, 4, 8, 7))
-
-
-@pytest.mark.parametrize("options", OPTIONS)
-def test_conv1d_as_torch(torch, options: dict):
-    modules_agree(nn.Conv1d(4, 6, 3, **options), torch.nn.Conv1d(4, 6, 3, **options), floats(2, 4, 9))
-
-
-@pytest.mark.parametrize(
-    "options",
-    [{}, {"stride": 2, "padding": 1, "output_padding": 1}, {"groups": 2, "dilation": 2}, {"bias": False, "stride": 3}],
-)
-def test_transposed_as_torch(torch, options: dict):
-    theirs = torch.nn
-    x = floats(2, 4, 5, 6)
-    modules_agree(nn.ConvTranspose2d(4, 6, 3, **options), theirs.ConvTranspose2d(4, 6, 3, **options), x)
-    modules_agree(nn.ConvTranspose1d(4, 6, 3, **options), theirs.ConvTranspose1d(4, 6, 3, **options), x[:, :, 0])
 
 
 def test_output_size_as_torch(torch):

@@ -21,6 +21,7 @@ from graphc.nn.functional.vision import *
 from graphc.nn.functional.volume import *
 from graphc.nn.functional.with_indices import *
 
+__all__: list[str]
 collect(__name__)
 # Files of graphc 0.2.0, which pickles name.
 for _old, _file in (("folding", "vision"), ("loss_linear", "loss"), ("shrinkage", "activation")):

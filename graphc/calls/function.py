@@ -225,7 +225,8 @@ class Compiled:
     def _shorten(self, variant: Variant, epoch: int, leaves: Sequence[Tensor], result: Any, numbers: bool) -> None:
         """Prepare the short way of calls like this one."""
         if variant.sources:
-            self._recorder = variant.recorder(epoch, leaves)
+            # NOTE: random numbers inside another module's call depend on the draws of that call before.
+            self._recorder = None if self._draws else variant.recorder(epoch, leaves)
         elif call := variant.shortcut():
             versions = variant.versions()
             self._shortcut = _Shortcut(epoch, len(leaves), is_grad_enabled(), call, result.dtype, *versions, numbers)
@@ -375,7 +376,7 @@ class Compiled:
 
         result = self._numbers.traced(structure, trace)
         if scope is not None and first is not None and (draws(result[2].graph) or UNCERTAIN in first.memory):
-            self._draws, position = True, self._random_position(scope)
+            self._draws, self._recorder, position = True, None, self._random_position(scope)
             result = self._numbers.traced(structure, trace_inside)
         shape, dynamic, traced, inputs = result
         return shape, dynamic, SizedTrace(self._name, traced, Outside(traced, modules), inputs, after), position

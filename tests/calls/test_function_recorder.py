@@ -309,6 +309,19 @@ def test_several_results_and_random_numbers():
     np.testing.assert_array_equal(x.grad.numpy(), 2 + first["b"][1].detach().numpy())
 
 
+def test_random_numbers_inside_of_another_module():
+    class Twice(nn.Module):
+        def forward(self, run: Callable[[Any], Any], x: Any) -> Any:
+            return run(x) + run(x)
+
+    compiled, x = gc.compile(lambda x: nn.functional.dropout(x)), gc.ones(50, requires_grad=True)
+    results = []
+    for run in (compiled, nn.functional.dropout):
+        gc.manual_seed(0)
+        results.append([Twice()(run, x).detach().numpy() for _ in range(3)] + [run(x).detach().numpy()])
+    np.testing.assert_array_equal(*results)
+
+
 def test_sizes_and_modes_in_turns():
     net = perceptron()
     compiled = gc.compile(net)

@@ -177,6 +177,14 @@ def watch_gradients(
     return [next(remaining) if any(t is c for c in chosen) else t for t in local]
 
 
+def pass_gradients(watched: Tensor) -> None:
+    """Let backward passes of this trace pass on the gradients of ``watch_gradients`` without a call of Python."""
+    node: Any = watched._node
+    backward = Graph(node.attrs["backward"].name)
+    backward.set_outputs([backward.add_input(v.type, v.name) for v in node.attrs["backward"].inputs])
+    node.attrs = {**node.attrs, "backward": backward}
+
+
 def run_gradient_hook(tracer: Any, name: str, hook: Callable[[Tensor], Any], gradient: Tensor) -> Tensor:
     """Run a hook on a gradient, at each backward pass of compiled code or, if it is a traced hook, now; return its
     result. Only a traced hook is differentiable: raise TraceError if another one would be differentiated."""

@@ -26,7 +26,7 @@ def test_training_is_that_of_the_eager_loop(name):
     assert difference(model, twin) < 1e-12
     assert (average is not None) == ("ema" in settings)
     if average is not None:
-        assert difference(average, step.ema) < 1e-12
+        assert difference(average, step.ema) < 1e-12 and step.ema.n_averaged.item() == 6
     assert len(step.graphs) == (1 if settings.get("accumulate", 1) == 1 else 2)
 
 

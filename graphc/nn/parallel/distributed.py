@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -25,7 +25,7 @@ from graphc.tensors.share import sharing
 from graphc.tensors.structure import flatten, unflatten
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
-from graphc.tracing.host import watch_gradients
+from graphc.tracing.host import pass_gradients, watch_gradients
 
 _ABSENT = {
     "join": "use DistributedSampler, which gives all processes the same number of samples",
@@ -162,16 +162,20 @@ class DistributedDataParallel(Module):
             for tensor in chosen:
                 tensor.register_hook(self._begin)
             return output
-        call = _TracedCall(self, self._reducer.begin)
-        for node, index in [(t._node, t._index) for t in chosen]:
+        watched = watch_gradients(front(), "DistributedDataParallel", self._begin_compiled, chosen)
+        call = _TracedCall(self, watched)
+        for node, index in [(t._node, t._index) for t in watched]:
             assert node is not None
             node.hooks_of(index)[id(call)] = call
-        watched = watch_gradients(front(), "DistributedDataParallel", call.begin, chosen)
         fresh = {id(t): w for t, w in zip(chosen, watched, strict=True)}
         return unflatten(structure, [fresh.get(id(t), t) for t in leaves])
 
     def _begin(self, gradient: Tensor) -> None:
         self._reducer.begin()
+
+    def _begin_compiled(self, gradients: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        self._reducer.begin()
+        return gradients
 
     def sharded_state_dict(self) -> dict[str, Any]:
         """Return the entries of ``state_dict`` that this process saves, for ``graphc.distributed.checkpoint``.
@@ -209,32 +213,26 @@ class DistributedDataParallel(Module):
 
 
 class _TracedCall:
-    """One call of a module in a trace, and the reduction of its gradients.
+    """One call of a module in a trace. The graph reduces the gradients where it holds the backward pass.
 
-    The graph holds the reduction where it holds the backward pass. Else the reducer acts in each backward pass outside.
+    Else the reducer acts in each backward pass outside.
     """
 
     is_traced_hook = True
 
-    def __init__(self, module: DistributedDataParallel, begin: Callable[[], None]):
-        self._module, self._begin = module, begin
-        self._is_in_graph = False
+    def __init__(self, module: DistributedDataParallel, watched: Sequence[Tensor]):
+        self._module, self._watched = module, watched
 
     def __call__(self, gradient: Tensor) -> None:
         """Note that a traced backward pass reaches an output: reduce the gradients at its end."""
         outermost = engine.current_pass().outermost
         if not outermost.accumulate:
             return
-        self._is_in_graph = True
+        for tensor in self._watched:
+            pass_gradients(tensor)
         if self._module.process_group.size > 1 and self._module not in outermost.reduced:
             outermost.reduced.append(self._module)
             outermost.finishers.append(self._reduce)
-
-    def begin(self, gradients: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        """Tell the reducer of a backward pass outside of the graph."""
-        if not self._is_in_graph:
-            self._begin()
-        return gradients
 
     def _reduce(self) -> None:
         """Replace the gradients by their means over all processes, in the graph."""

@@ -18,6 +18,7 @@ from graphc.distributed.communicator import Alone
 from graphc.distributed.group import Group, group
 from graphc.errors import ArgumentError, DistributedError
 from graphc.nn.parallel import DistributedDataParallel as DDP
+from graphc.passes.pipeline import optimize
 from graphc.utils.checkpoint import checkpoint
 
 X = np.random.default_rng(0).normal(size=(12, 4))
@@ -473,6 +474,19 @@ def test_gradients_that_a_compiled_function_leaves_are_means():
 
     for result in run(trained):
         assert_near(result, wanted())
+
+
+def test_one_process_trains_without_calls_of_python_in_the_program():
+    model = DDP(Net())
+
+    @gc.compile
+    def train(x: Any) -> Any:
+        loss = (model(x) ** 2).mean()
+        loss.backward()
+        return loss
+
+    train(rows())
+    assert not any(node.op.name == "host_call" for node in optimize(train.variants[0].traced.graph).nodes())
 
 
 # ---- copies

@@ -41,6 +41,7 @@ def of(actual: object, reference: object, tolerance: Tolerance | None = EXACT) -
         ([1.0, nan], [1.0, 1.0], inf, inf, 1, (1,)),
         ([1.0, 1.0], [1.0, nan], inf, inf, 1, (1,)),
         ([nan], [0.0], inf, inf, 1, (0,)),
+        ([nan, 1.5], [0.0, 1.0], inf, inf, 2, (0,)),
         ([inf], [-inf], inf, inf, 1, (0,)),
         ([1.0], [inf], inf, inf, 1, (0,)),
         ([inf], [1.0], inf, inf, 1, (0,)),
@@ -81,7 +82,9 @@ def test_narrow_and_packed_types():
     assert (result.absolute, result.count, result.position, result.is_within) == (5, 1, (1,), True)
     assert (result.actual, result.expected, result.ratio) == (-2.0, 3.0, 1.0)
     pairs = [np.array([1, n], "<u4").view(bfloat16x2.numpy) for n in (2, 3)]
-    assert of(pairs[0], pairs[1]).count == 1 and of(pairs[0], pairs[0]).count == 0
+    assert (of(pairs[0], pairs[1]).count, of(pairs[0], pairs[1]).expected) == (1, 3) and of(
+        pairs[0], pairs[0]
+    ).count == 0
 
 
 def test_the_tolerance_is_that_of_the_less_exact_type():
@@ -139,6 +142,8 @@ def test_several_arrays_are_one_difference():
     assert (result.absolute, result.relative, result.ratio) == (4.0, 0.8, 5.0)
     assert (result.size, result.count, result.beyond, result.position) == (3, 2, 1, (1,))
     assert not result.is_equal and not combined([small, of(ONE, ONE.T)]).is_within
+    other_type = difference("z", ONE, ONE.astype(float), same_dtype=True)
+    assert not combined([of([2.5], [2.0], Tolerance(0, 1.0)), other_type]).is_within
     assert combined([]) == Difference()
 
 

@@ -225,12 +225,11 @@ class _TracedCall:
 
     def __call__(self, gradient: Tensor) -> None:
         """Note that a traced backward pass reaches an output: reduce the gradients at its end."""
-        outermost = engine.current_pass().outermost
-        if not outermost.accumulate:
-            return
         for tensor in self._watched:
             pass_gradients(tensor)
-        if self._module.process_group.size > 1 and self._module not in outermost.reduced:
+        outermost = engine.current_pass().outermost
+        is_reduced = outermost.accumulate and self._module.process_group.size > 1
+        if is_reduced and self._module not in outermost.reduced:
             outermost.reduced.append(self._module)
             outermost.finishers.append(self._reduce)
 

@@ -242,10 +242,15 @@ def _differ(model: nn.Module) -> bool:
     return any((a != b).any() for a, b in zip(own, group().gather_objects(own)[1 - rank()], strict=True))
 
 
-def test_passes_that_reduce_nothing():
+@pytest.mark.parametrize("compiled", [False, True])
+def test_passes_that_reduce_nothing(compiled: bool):
     def trained() -> list[bool]:
         model = DDP(Net())
-        first = gc.autograd.grad(model(rows()).sum(), [*model.parameters()])[0].numpy()
+
+        def first_gradient(x: Any) -> Any:
+            return gc.autograd.grad(model(x).sum(), [*model.parameters()])[0]
+
+        first = (gc.compile(first_gradient) if compiled else first_gradient)(rows()).numpy()
         others = group().gather_objects(first)
         assert model.module.first.weight.grad is None
         model.module(rows()).sum().backward()

@@ -394,11 +394,6 @@ class PrepackedBinding(Binding):
         self._calls, self._rewrites = STABLE_CALLS, 0
         self._lock = Lock()
 
-    @property
-    def prepacks(self) -> bool:
-        """Whether a program packs arrays."""
-        return self._prepacking is not None
-
     def holds(self) -> bool:
         """Check that every tensor has the type and flags for which the graph was compiled, and that prepacking still
         pays.

@@ -147,7 +147,7 @@ class Compiled:
         self._log = config.logger("compile")
         self._name = graph_name(target)
         self._recompiles = Recompiles(self._name)
-        self.recompile_count = RecompileCount(self._name, functools.partial(argument_names, target))
+        self._recompile_count = RecompileCount(self._name, functools.partial(argument_names, target))
         if not is_module(target):
             functools.update_wrapper(self, target, updated=())
 
@@ -219,7 +219,7 @@ class Compiled:
             self._shorten(variant, epoch, leaves, result, not isinstance(structure, int))
         if new_match is not None:
             trim()
-            self.recompile_count.note(key, 3)
+            self._recompile_count.note(key, 3)
         return result
 
     def _shorten(self, variant: Variant, epoch: int, leaves: Sequence[Tensor], result: Any, numbers: bool) -> None:

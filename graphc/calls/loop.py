@@ -94,7 +94,7 @@ class CompiledLoop:
         if compiled is None:
             compiled = self._functions[function] = Compiled(function)
             # NOTE: programs of losses follow the sizes of the model, so a warning does not help.
-            compiled.recompile_count.silence()
+            compiled._recompile_count.silence()
         try:
             return compiled(*args, **kwargs)
         except GraphcError as error:

@@ -171,22 +171,14 @@ def _age(program: Any) -> int:
     return program.used
 
 
-def limit_bytes() -> int:
+def _limit_bytes() -> int:
     """Return the limit on the bytes of all owners' programs together."""
-    return config.read().program_memory or _memory() // _PART_OF_MEMORY
-
-
-def _memory() -> int:
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-
-
-def held_bytes() -> int:
-    """Return the bytes of the programs of all stores. Shared arrays count once."""
-    with _lock:
-        return _held([program for store in _stores for program in store])
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return config.read().program_memory or memory // _PART_OF_MEMORY
 
 
 def _held(programs: Iterable[Any]) -> int:
+    """Return the bytes of programs. Shared arrays count once."""
     own, shared = 0, {}
     for program in programs:
         own += program.nbytes
@@ -200,7 +192,7 @@ def trim() -> None:
 
     Call it after the first run of a new program, which allocates its caches.
     """
-    limit = limit_bytes()
+    limit = _limit_bytes()
     with _lock:
         stores = list(_stores)
         owned = [(p, s) for s in stores for p in s if p is not s.last and p.nbytes]

@@ -84,7 +84,7 @@ class StepPrograms(Compiled):
         names += [] if options.loss is None else argument_names(options.loss)[1:]
         super().__init__(StepFunction(options, state, True), passes=options.passes, machine=options.target)
         self._name, self._recompiles = options.name, Recompiles(options.name)
-        self.recompile_count = RecompileCount(options.name, lambda: names)
+        self._recompile_count = RecompileCount(options.name, lambda: names)
         self._calls = DimsOfCalls(options.dims, options.model, names)
 
     def _named_modules(self) -> list[tuple[str, Any]]:
@@ -115,7 +115,7 @@ class StepPrograms(Compiled):
             match = self._new_variant(key, structure, self.present_modules(), batch, {}, call)
             trim()
             if self.state.is_update:
-                self.recompile_count.note(match[1], 4)
+                self._recompile_count.note(match[1], 4)
         elif match[0] is not self._variants.last:
             self._variants.use(match[0])
         return match[0], match[2]  # type: ignore[return-value]

@@ -386,7 +386,7 @@ def test_narrow_weights_are_packed_too(precision: str):
 
         check()
         (variant,) = compiled.variants
-        assert variant.binding.prepacks
+        assert variant.binding._prepacking is not None
         made = variant.binding.made()[-2:]  # scales come before packed matrices
         assert made[0].base is made[1].base and all(a.ctypes.data % 64 == 0 for a in made)
         check()
@@ -397,4 +397,4 @@ def test_narrow_weights_are_packed_too(precision: str):
             model[0].weight.mul_(-1.0)
             check()
         (variant,) = compiled.variants
-        assert not variant.binding.prepacks
+        assert variant.binding._prepacking is None

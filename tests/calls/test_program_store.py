@@ -15,7 +15,7 @@ import pytest
 import graphc as gc
 from graphc import nn, optim
 from graphc.calls import program_store
-from graphc.calls.program_store import SAME_KEY, OneForAll, ProgramStore, held_bytes, trim
+from graphc.calls.program_store import SAME_KEY, OneForAll, ProgramStore, trim
 from graphc.errors import CompileError
 from graphc.nn import functional as F
 from tests.base.test_locks import in_child
@@ -45,6 +45,10 @@ def model() -> nn.Module:
 
 def batch(rows: int) -> gc.Tensor:
     return gc.from_numpy(np.random.default_rng(rows).standard_normal((rows, 16)).astype(np.float32))
+
+
+def held_bytes() -> int:
+    return program_store._held([program for store in program_store._stores for program in store])
 
 
 class _Program:

@@ -179,9 +179,7 @@ def compiled(program: SizedProgram) -> compare.Verdict:
 def _reasons(call: Any, logged: Sequence[str]) -> str:
     """Return why there are several programs."""
     general = [t for t in logged if _PER_SIZE in t]
-    assumed = [
-        str(a) for traces in call._traces.items().values() for t in traces for a in t.traced.assumptions.found.values()
-    ]
+    assumed = [str(a) for t in call._traces for a in t.traced.assumptions.found.values()]
     return f"{len(call.variants)} programs; {'; '.join(dict.fromkeys(general + assumed)) or 'no reason'}"
 
 

@@ -50,10 +50,6 @@ class Weights:
         """Bound weights of the previous call."""
         self._lock = Lock()
 
-    def arrays(self, args: Sequence[Any]) -> tuple[np.ndarray, ...]:
-        """Return the program's arrays for these arguments, the same tuple while nothing changes."""
-        return self.bound(args).arrays
-
     def bound(self, args: Sequence[Any]) -> AddressedWeights:
         """Return the bound weights for these arguments."""
         if not self._numbers and self._last is not None:
@@ -86,10 +82,6 @@ class Weights:
         if self._is_live and comparison.table:
             return Look(addresses, comparison.table)
         return Look((), 0, lambda args: self.bound(args).arrays is arrays)
-
-    def prepared_arrays(self) -> list[np.ndarray]:
-        """Return the prepared arrays it keeps."""
-        return [packed.array for bound in self._bound.values() for packed in bound.prepared]
 
     def _bind(self, args: Sequence[Any], addresses: tuple[int, ...]) -> AddressedWeights:
         with self._lock:

@@ -28,4 +28,9 @@ def _is_packed(size: int) -> bool:
     with torch.no_grad():
         run = program.TorchProgram(PRODUCT, [x, w, b], [torch.addmm(b, x, w)], {1, 2}, "live")
         run([x, w, b])
-    return bool(run._weights.prepared_arrays())
+    return bool(prepared_arrays(run))
+
+
+def prepared_arrays(program: Any) -> list[Any]:
+    """The arrays that a program has prepared from weights and keeps."""
+    return [packed.array for bound in program._weights._bound.values() for packed in bound.prepared]

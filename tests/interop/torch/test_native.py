@@ -15,7 +15,7 @@ import pytest
 from graphc.errors import IndexRangeError
 from graphc.interop.aten.graph import AtenGraph, Ref, Step
 from graphc.runtime import threads
-from tests.interop.torch.packing import PRODUCT, packed_or_skip
+from tests.interop.torch.packing import PRODUCT, packed_or_skip, prepared_arrays
 from tests.runtime.threaded import thread_count
 
 torch = pytest.importorskip("torch")
@@ -220,14 +220,14 @@ def test_native_calls_do_not_keep_what_was_made_of_weights():
     packed_or_skip(64)
     (w, b), x = weights_of(64), torch.randn(2, 64)
     run = product("live", w, b)
-    first = weakref.ref(run._weights.prepared_arrays()[0])
+    first = weakref.ref(prepared_arrays(run)[0])
     w.mul_(2)
     run([x, w, b])
     gc.collect()
     assert first() is None
     for _ in range(CALLS):
         run([x, w, b])
-    second = weakref.ref(run._weights.prepared_arrays()[0])
+    second = weakref.ref(prepared_arrays(run)[0])
     del w, b
     others = weights_of(64)
     for _ in range(CALLS):

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.interop.torch.packing import PRODUCT, packed_or_skip
+from tests.interop.torch.packing import PRODUCT, packed_or_skip, prepared_arrays
 
 torch = pytest.importorskip("torch")
 program: Any = pytest.importorskip("graphc.interop.torch.program")
@@ -89,7 +89,7 @@ def test_a_write_of_any_kind_between_two_calls_is_seen(write: Callable[[Any], No
     run = product("live", w, b)
     for _ in range(2):
         torch.testing.assert_close(run([X, w, b])[0], torch.addmm(b, X, w))
-    assert run._weights.prepared_arrays()
+    assert prepared_arrays(run)
     write(w)
     b.add_(1)
     torch.testing.assert_close(run([X, w, b])[0], torch.addmm(b, X, w))
@@ -101,9 +101,9 @@ def test_nothing_is_prepared_while_nothing_is_written():
     w, b = weight()
     run = product("live", w, b)
     run([X, w, b])
-    (made,) = run._weights.prepared_arrays()
+    (made,) = prepared_arrays(run)
     run([X, w, b])
-    assert run._weights.prepared_arrays()[0] is made
+    assert prepared_arrays(run)[0] is made
 
 
 @torch.no_grad()
@@ -126,7 +126,7 @@ def test_blocks_that_share_a_program_have_their_own_weights(watch: str):
     for _ in range(2):
         for w, b in blocks:
             torch.testing.assert_close(run([X, w, b])[0], torch.addmm(b, X, w))
-    assert len(run._weights.prepared_arrays()) == 3
+    assert len(prepared_arrays(run)) == 3
 
 
 @torch.no_grad()
@@ -146,11 +146,11 @@ def test_weights_that_are_gone_or_lie_elsewhere_are_not_kept():
     w, b = weight()
     run = product("live", w, b)
     run([X, w, b])
-    kept = weakref.ref(run._weights.prepared_arrays()[0])
+    kept = weakref.ref(prepared_arrays(run)[0])
     w.data = torch.randn(N, N)
     run([X, w, b])
     gc.collect()
-    assert kept() is None and len(run._weights.prepared_arrays()) == 1
+    assert kept() is None and len(prepared_arrays(run)) == 1
 
 
 @torch.no_grad()
@@ -159,12 +159,12 @@ def test_programs_share_what_they_prepare_of_the_same_weights():
     first, second = product("live", w, b), product("live", w, b)
     first([X, w, b])
     second([X, w, b])
-    assert first._weights.prepared_arrays()[0] is second._weights.prepared_arrays()[0]
+    assert prepared_arrays(first)[0] is prepared_arrays(second)[0]
     w.add_(1)
     first([X, w, b])
     torch.testing.assert_close(second([X, w, b])[0], torch.addmm(b, X, w))
-    assert first._weights.prepared_arrays()[0] is second._weights.prepared_arrays()[0]
-    kept = weakref.ref(first._weights.prepared_arrays()[0])
+    assert prepared_arrays(first)[0] is prepared_arrays(second)[0]
+    kept = weakref.ref(prepared_arrays(first)[0])
     del first, second
     gc.collect()
     assert kept() is None

@@ -89,6 +89,18 @@ def eager_step(net: Any, optimizer: Any) -> Any:
     return step
 
 
+def test_full_backward_hooks_added_later_are_called():
+    net, seen = network(), []
+    compiled = graphc.compile(net)
+    run(compiled, net)
+    handle = net[1].register_full_backward_hook(lambda m, gi, go: seen.append(type(m).__name__))
+    run(compiled, net)
+    assert seen == ["ReLU"]
+    handle.remove()
+    run(compiled, net)
+    assert seen == ["ReLU"]
+
+
 def test_backward_hooks_of_the_old_kind_added_later_are_refused():
     net = network()
     compiled = graphc.compile(net)
@@ -98,6 +110,21 @@ def test_backward_hooks_of_the_old_kind_added_later_are_refused():
         run(compiled, net)
     handle.remove()
     run(compiled, net)
+
+
+def test_hooks_of_tensors_inside_are_called():
+    def function(x: Any) -> Any:
+        y = x * 2
+        y.register_hook(lambda g: g * 5)
+        return y.sum()
+
+    compiled = graphc.compile(function)
+    for _ in range(2):
+        x = graphc.ones(3).requires_grad_()
+        compiled(x).backward()
+        assert x.grad.tolist() == [10, 10, 10]
+    with graphc.no_grad():
+        assert graphc.compile(lambda x: x * 2)(x).tolist() == [2, 2, 2]
 
 
 def test_hooks_of_tensors_that_were_used_before_are_refused():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -32,29 +32,12 @@ class Operand:
     """Exclusive bound of indices, which are at least 0."""
 
 
-def f(*shape: int) -> Operand:
-    """Describe a floating-point operand."""
-    return Operand("float", shape)
+def _of(kind: str) -> Callable[..., Operand]:
+    return lambda *shape: Operand(kind, shape)
 
 
-def p(*shape: int) -> Operand:
-    """Return numbers between 0.1 and 0.9."""
-    return Operand("positive", shape)
-
-
-def a(*shape: int) -> Operand:
-    """Return numbers of any type."""
-    return Operand("any", shape)
-
-
-def i(*shape: int) -> Operand:
-    """Describe an integer operand."""
-    return Operand("integer", shape)
-
-
-def b(*shape: int) -> Operand:
-    """Describe a boolean operand."""
-    return Operand("bool", shape)
+f, p, a, i, b = map(_of, ("float", "positive", "any", "integer", "bool"))
+"""Operands of a shape: floats, numbers between 0.1 and 0.9, numbers of any type, integers, booleans."""
 
 
 def n(below: int, *shape: int) -> Operand:

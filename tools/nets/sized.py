@@ -24,11 +24,10 @@ from graphc.base.sizes.named_dims import dimensions
 from graphc.ir.graph.graph import input_class, input_path
 from graphc.ir.graph.interpret import bind, evaluate
 from tools.nets import compare, run
-from tools.nets.program import Program, as_array
+from tools.nets.families.table import FAMILIES_OF_SIZES, draw_sized
+from tools.nets.program import Program, SizedProgram, as_array
 from tools.nets.programs import cases_of, judge_drawn
 from tools.nets.reduce import reduced
-from tools.nets.sized_builder import FAMILIES_OF_SIZES, draw
-from tools.nets.sized_program import SizedProgram
 
 SPECIALISED = "specialised"
 """Right, but by more than one program: something was assumed of sizes, or there can be no program for all."""
@@ -41,7 +40,7 @@ _PER_SIZE = "is compiled for each size"
 
 def judge(name: str) -> run.Outcome:
     """Draw the program of a name, run it at all sizes, and reduce it if it fails."""
-    return judge_drawn(name, draw, judged)
+    return judge_drawn(name, draw_sized, judged)
 
 
 def judged(program: SizedProgram, number: int = 0) -> run.Outcome:

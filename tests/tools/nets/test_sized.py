@@ -11,10 +11,10 @@ torch = pytest.importorskip("torch", reason="the net builds its programs on PyTo
 
 import graphc  # noqa: E402
 from tools.nets import run, sized  # noqa: E402
-from tools.nets.builder import Unfit  # noqa: E402
-from tools.nets.program import Input, Program  # noqa: E402
-from tools.nets.sized_builder import FAMILIES_OF_SIZES, Named, SizedBuilder, draw  # noqa: E402
-from tools.nets.sized_program import Extent, Range, SizedProgram  # noqa: E402
+from tools.nets.builder import Named, SizedBuilder, Unfit  # noqa: E402
+from tools.nets.families.table import FAMILIES_OF_SIZES  # noqa: E402
+from tools.nets.families.table import draw_sized as draw  # noqa: E402
+from tools.nets.program import Extent, Input, Program, Range, SizedProgram  # noqa: E402
 
 pytestmark = pytest.mark.torch
 

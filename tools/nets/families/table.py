@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from tools.nets.builder import Builder, Unfit
+from tools.nets.builder import Builder, SizedBuilder, Unfit
 from tools.nets.families import layers as layers
 from tools.nets.families import shape as shape
+from tools.nets.families import sized as sized
 from tools.nets.families import values as values
 from tools.nets.families.grammar import Steps
-from tools.nets.program import Program
+from tools.nets.program import Program, SizedProgram
 
 FAMILIES: dict[str, Steps] = {
     "views of views": (shape.view,),
@@ -69,3 +70,38 @@ def draw(seed: int, number: int) -> Program:
     builder = Builder(f"{seed}/{number}", family, training=number // len(names) % 2 == 0)
     grow(builder, FAMILIES[family], OTHERS, FOREIGN, builder.pick((1, 1, 2, 2, 3, 3, 4, 5, 7)))
     return builder.program()
+
+
+# ---- open sizes
+
+ATTEMPTS = 4
+"""Attempts at a program whose results depend on a dimension."""
+FAMILIES_OF_SIZES: dict[str, Steps] = {
+    **{
+        name: (*steps, *steps, sized.step)
+        for name, steps in FAMILIES.items()
+        if name not in ("specials", "wide integers", "long rows", "scalars", "losses", "empty dimensions")
+    },
+    "losses": FAMILIES["losses"],
+    "sizes": (sized.step,),
+    "sizes of images": (sized.image, sized.image, sized.step),
+    "sequences": (sized.sequence, sized.sequence, sized.step),
+}
+
+
+def draw_sized(seed: int, number: int) -> SizedProgram:
+    """Return the program of a seed and a number; raises Unfit when none came about."""
+    names = tuple(FAMILIES_OF_SIZES)
+    for attempt in range(ATTEMPTS):
+        try:
+            return _drawn(f"sized/{seed}/{number}/{attempt}", names[number % len(names)], number // len(names) % 2 == 0)
+        except Unfit:
+            continue
+    raise Unfit
+
+
+def _drawn(seed: str, family: str, training: bool) -> SizedProgram:
+    builder = SizedBuilder(seed, family, training)
+    length = builder.pick((1, 1, 2, 2, 3, 3, 4, 5))
+    grow(builder, FAMILIES_OF_SIZES[family], (*OTHERS, sized.step), 0.15, length)
+    return builder.sized()

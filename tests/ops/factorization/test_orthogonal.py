@@ -11,7 +11,14 @@ from graphc.ops.factorization import orthogonal
 
 @pytest.mark.parametrize(
     "matrix",
-    [np.eye(3), -np.eye(3), np.zeros((3, 2)), np.triu(np.ones((3, 4))), np.ones((4, 2)), np.diag([1.0, 0.0, 2.0])],
+    [
+        np.eye(3),
+        -np.eye(3),
+        np.zeros((3, 2)),
+        np.triu(np.ones((3, 4))),
+        np.array([[3.0, 0.0], [4.0, 0.0], [0.0, 0.0], [0.0, 0.0]]),
+        np.diag([1.0, 0.0, 2.0]),
+    ],
     ids=["one", "minus one", "nothing", "upper", "less rank", "a zero"],
 )
 def test_compiled_code_gives_the_signs_of_lapack(matrix: np.ndarray):

@@ -11,9 +11,11 @@ from graphc.base.errors import ArgumentError, GradientError, ShapeError, TraceEr
 from graphc.calls.bindings import Modules
 from graphc.guards.attributes import recorder
 from graphc.ir.graph.graph import INPUT, input_path
+from graphc.ir.types import TensorType
 from graphc.nn.clip_grad import norm_of
 from graphc.nn.parallel.reducer import reduced_by_graph
 from graphc.ops import dispatch
+from graphc.ops.autodiff import complex_loss
 from graphc.ops.define import as_type
 from graphc.ops.movement.shape import filled
 from graphc.ops.pointwise import elementwise as ew
@@ -137,11 +139,13 @@ class StepFunction:
         for loss in losses:
             if loss.numel() != 1:
                 raise ShapeError(
-                    f"the loss must be one number, got {loss.dtype.name}{list(loss.shape)}",
+                    f"the loss must be one number, got {TensorType(loss.dtype, tuple(loss.shape))}",
                     remedy="reduce it: loss.mean() or loss.sum()",
                 )
             if not loss.requires_grad:
                 raise GradientError("the loss does not depend on any parameter that requires gradients")
+            if loss.dtype.is_complex:
+                raise complex_loss(loss)
         return losses
 
     def _gradients(self, losses: Sequence[Any]) -> dict[int, Any]:

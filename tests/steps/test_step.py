@@ -186,8 +186,10 @@ def test_versions_count_the_writes(net):
 
 def test_wrong_uses(net):
     optimizer = optim.SGD(net.parameters(), lr=0.1)
-    with pytest.raises(ShapeError, match="the loss must be one number"):
+    with pytest.raises(ShapeError, match=r"the loss must be one number, got f32\[\d+\]\n"):
         graphc.compile_step(net, lambda o, y: o.sum(1), optimizer)(*batch())
+    with pytest.raises(GradientError, match="only for a real output, this one is c64"):
+        graphc.compile_step(net, lambda o, y: graphc.complex(o.sum(), o.sum()), optimizer)(*batch())
     with pytest.raises(GradientError, match="does not depend on any parameter"):
         graphc.compile_step(net, lambda o, y: o.detach().sum(), optimizer)(*batch())
     with pytest.raises(ArgumentError, match="the optimizer holds no parameter that the loss depends on"):

@@ -76,13 +76,16 @@ class Constant:
     """The line that first read it."""
 
     def holds(self) -> bool:
-        """Return whether the tensor still has that content and cannot be changed unseen."""
+        """Return whether the tensor still has that content, cannot be changed unseen, and needs no gradient."""
         tensor = self.tensor
-        return tensor._data is self.data and is_counted(tensor) and tensor._version == self.version
+        if tensor._requires_grad or tensor._data is not self.data:
+            return False
+        return is_counted(tensor) and tensor._version == self.version
 
     def why(self) -> str:
         """Describe the change, and the line that read the tensor."""
         change = "its memory was given out" if not is_counted(self.tensor) else "it was written to"
+        change = "it requires gradients now" if self.tensor._requires_grad else change
         location = f" (read at {self.read_at})" if self.read_at else ""
         return f"a tensor whose content is part of the code: {change}{location}"
 

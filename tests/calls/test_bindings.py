@@ -88,6 +88,10 @@ def test_constants():
     assert constants[0].holds()
     table[0] = 5
     assert not constants[0].holds() and "was written to" in constants[0].why()
+    other = graphc.ones(2)
+    constant = Constant(other, other._version, other._data)
+    other.requires_grad_()
+    assert not constant.holds() and "requires gradients now" in constant.why()
 
 
 def test_a_tensor_replaced_in_any_dictionary_is_seen():

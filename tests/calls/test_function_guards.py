@@ -373,10 +373,11 @@ def test_what_forward_assigns_is_refused_and_restored(how: str, kind: str):
         pytest.skip("a file is a snapshot: what is outside of the modules is not watched")
     net = Assigning(how)
     before, tables = dict(vars(net)), {k: dict(v) for k, v in vars(net).items() if k in ("_buffers", "_parameters")}
-    optimizer = gc.optim.SGD([nn.Parameter(gc.ones(2))], lr=0.1)
+    weight = nn.Parameter(gc.ones(2))
+    optimizer = gc.optim.SGD([weight], lr=0.1)
     calls = {
         "compile": lambda: gc.compile(net)(gc.ones(2)),
-        "step": lambda: gc.compile_step(net, lambda y: y.sum(), optimizer)(gc.ones(2)),
+        "step": lambda: gc.compile_step(net, lambda y: (weight * y).sum(), optimizer)(gc.ones(2)),
         "export": lambda: gc.trace(net, gc.ones(2)),
     }
     with pytest.raises(TraceError, match="changes what is outside of it while it is traced"):
@@ -544,3 +545,17 @@ def test_attributes_of_an_object_that_is_compiled_itself_are_read(target: Any):
         owner.factor, owner.mode = factor, mode
         assert agree(fast, slow, x)
         assert agree(fast, slow, x)
+
+
+@pytest.mark.parametrize("trains", [False, True])
+def test_a_captured_tensor_that_requires_gradients_later_gets_them(trains):
+    weight, factor = gc.tensor([1.0, 2.0], requires_grad=trains), gc.tensor([3.0, 4.0])
+    compiled = gc.compile(lambda x: x * weight * factor)
+    x = gc.tensor([5.0, 6.0])
+    assert compiled(x).requires_grad is compiled(x).requires_grad is trains
+    factor.requires_grad_()
+    for count in (1, 2):
+        compiled(x).sum().backward()
+        assert factor.grad.tolist() == [5.0 * count, 12.0 * count]
+    factor.requires_grad_(False)
+    assert compiled(x).requires_grad is trains

@@ -81,7 +81,7 @@ class GraphModule(Module):
         tensors = [as_tensor(x) for x in inputs]
         plain = [v for v in graph.inputs if input_class(v) == "input"]
         converted = {v: _fitting(v, x) for v, x in zip(plain, tensors, strict=True)}
-        replay = _Replay()
+        replay = Replay()
         arguments = [converted[v] if v in converted else self._bound[input_path(v)][1] for v in graph.inputs]
         outputs = list(replay.run(graph, arguments))
         if replay.written:
@@ -123,7 +123,7 @@ def as_callable(target: Any, tensors: Mapping[str, Tensor] | None = None) -> Any
     return target
 
 
-class _Replay(Interpreter):
+class Replay(Interpreter):
     """Applies the nodes of a graph again through the dispatcher, each at its original source line."""
 
     def __init__(self) -> None:

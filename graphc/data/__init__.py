@@ -10,4 +10,5 @@ from graphc.data.loader import *
 from graphc.data.sampler import *
 from graphc.files.numpy_file import *
 
+__all__: list[str]
 collect(__name__)

@@ -11,4 +11,5 @@ from graphc.linalg.reflections import *
 from graphc.linalg.spectra import *
 from graphc.linalg.systems import *
 
+__all__: list[str]
 collect(__name__)

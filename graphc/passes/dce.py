@@ -28,13 +28,14 @@ class DeadCodeElimination:
 
     def run(self, graph: Graph) -> PassResult:
         """Count removed nodes."""
-        effects = [r for n in graph.nodes() if _has_effect(n) for r in n.results]
+        effects = [r for n in graph.nodes() if has_effect(n) for r in n.results]
         live = live_nodes(graph, [*graph.outputs, *effects])
         dead = sum(node not in live for node in graph.nodes())
         return PassResult(_Keep(live).transform(graph) if dead else graph, dead)
 
 
-def _has_effect(node: Node) -> bool:
+def has_effect(node: Node) -> bool:
+    """Return whether a node must run although its results are not used."""
     return not node.op.has(Trait.PURE) or (node.op.has(Trait.ORDERED) and node.attrs["ordered"])
 
 

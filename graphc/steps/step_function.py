@@ -21,6 +21,8 @@ from graphc.ops.movement.shape import filled
 from graphc.ops.pointwise import elementwise as ew
 from graphc.ops.pointwise import math as mathematics
 from graphc.optim.settings import GivenNumbers
+from graphc.passes.pipeline import arrange
+from graphc.steps.forward_passes import passed_forward
 from graphc.steps.step_forward import forward_and_loss
 from graphc.steps.step_options import DynamicScale, StepOptions
 from graphc.steps.step_state import StepState
@@ -68,6 +70,8 @@ class StepFunction:
             self._begin(tracer)
         with enable_grad(), reduced_by_graph():
             result = forward_and_loss(options.model, options.loss, options.losses, x, y, more)
+            if tracer is not None and (first := arrange(options.passes).first):
+                result = passed_forward(tracer, first, options.target, (x, y, more), result)
         if tracer is not None:
             self._end_forward(tracer)
         norm, checked = None, ()

@@ -82,7 +82,8 @@ class StepPrograms(Compiled):
         self.options, self.state = options, state
         names = argument_names(options.model)
         names += [] if options.loss is None else argument_names(options.loss)[1:]
-        super().__init__(StepFunction(options, state, True), passes=options.passes, machine=options.target)
+        # NOTE: its own function applies the first passes, to the forward pass alone.
+        super().__init__(StepFunction(options, state, True), machine=options.target)
         self._name, self._recompiles = options.name, Recompiles(options.name)
         self._recompile_count = RecompileCount(options.name, lambda: names)
         self._calls = DimsOfCalls(options.dims, options.model, names)

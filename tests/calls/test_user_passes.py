@@ -92,20 +92,6 @@ def test_those_that_choose_by_costs_do_so_by_those_of_the_target(net: nn.Sequent
     assert step.told == [target.costs] != [DEFAULT]
 
 
-def test_training_steps_go_through_them_before_gradients(net: nn.Sequential):
-    other = nn.Sequential(nn.Linear(4, 3), nn.Tanh())
-    other.load_state_dict(net.state_dict())
-    optimizer = gc.optim.SGD(other.parameters(), lr=0.5)
-    step = gc.compile_step(net, gc.sum, gc.optim.SGD(net.parameters(), lr=0.5), passes=[Scaled()])
-    for _ in range(2):
-        optimizer.zero_grad()
-        loss = wanted(other, gc.tensor(X)).sum()
-        loss.backward()
-        optimizer.step()
-        assert gc.allclose(step(gc.tensor(X)), loss, atol=1e-6)
-    assert gc.allclose(net[0].weight, other[0].weight, atol=1e-6)
-
-
 @pytest.mark.parametrize("after", ["", "decompose"])
 def test_code_in_the_cache_is_that_of_what_they_left(
     net: nn.Sequential, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: str

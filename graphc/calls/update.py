@@ -100,7 +100,7 @@ class Update:
         own = argument(param, f"{i}", None)
         traced_state = {name: Tensor._wrap(value) for name, value in values.items()}
         new, after = optimizer.new_values(Tensor._wrap(own), Tensor._wrap(gradient), traced_state, rule)
-        for target, tensor in [(own, new), *((value, after[name]) for name, value in values.items())]:
+        for target, tensor in [(own, new), *((values[n], after[n]) for n in values if n in after)]:
             tracer.write(target, tensor)
 
     def fits(self, optimizer: Any, params: Sequence[Any]) -> bool:

@@ -281,7 +281,7 @@ class Optimizer:
         Where ``condition`` is false, the new values are the former ones.
         """
         value, new_state = self.new_values(param, grad, state, hyper)
-        pairs = [(param, value), *((state[name], new_state[name]) for name in state)]
+        pairs = [(param, value), *((state[n], new_state[n]) for n in state if n in new_state)]
         return pairs if condition is None else [(old, ew.where(condition, new, old)) for old, new in pairs]
 
     @staticmethod

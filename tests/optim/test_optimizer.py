@@ -33,6 +33,20 @@ def test_groups_have_their_own_options():
     assert set(optimizer.state_of(c)) == {"momentum_buffer"}
 
 
+@pytest.mark.parametrize("native", [False, True])
+def test_an_option_that_is_switched_off_leaves_its_state_unchanged(native):
+    (weight,) = held = parameters()[:1]
+    optimizer = SGD(held, lr=0.5, momentum=0.9)
+    optimizer.native = native
+    weight.grad = graphc.tensor(values(1)[0])
+    optimizer.step()
+    optimizer.param_groups[0]["momentum"] = 0
+    before, buffer = weight.detach().clone(), optimizer.state_of(weight)["momentum_buffer"].clone()
+    optimizer.step()
+    np.testing.assert_allclose(weight.detach().numpy(), (before - 0.5 * weight.grad).numpy(), rtol=1e-12)
+    assert graphc.equal(optimizer.state_of(weight)["momentum_buffer"], buffer)
+
+
 def test_named_parameters():
     net = nn.Linear(2, 1)
     optimizer = SGD(net.named_parameters(), lr=0.1)

@@ -6,11 +6,11 @@ import sys
 from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
 from importlib.machinery import ModuleSpec, PathFinder
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
 from graphc.base.absent import PACKAGE, missing
-from graphc.base.locks import section
+from graphc.base.locks import Lock, section
 
 if TYPE_CHECKING:
     from importlib.abc import InspectLoader
@@ -38,8 +38,7 @@ def exports(
         if isinstance(names, str):
             names = imported_by(names)
         if pending and name not in alone:
-            with section():
-                members = vars(import_module(pending[0]))
+            members = vars(_imported(pending[0]))
             namespace.update({n: v for n, v in members.items() if not n.startswith("_") and n not in names})
             namespace["__all__"] = sorted({*members["__all__"], *names} - {*(hidden or ())})
             pending.clear()
@@ -52,8 +51,7 @@ def exports(
             replacements = PACKAGE if "." not in package else {}
             raise missing(f"module {package!r}", name, replacements, sys.modules.get(package))
         module, _, attribute = target.partition(":")
-        with section():
-            loaded = import_module(module)
+        loaded = _imported(module)
         namespace[name] = getattr(loaded, attribute) if attribute else loaded
         return namespace[name]
 
@@ -100,8 +98,7 @@ def known_as(path: str, source: str, **private: str) -> ModuleType:
         target_module, _, attribute = private.get(attribute_name, f"{source}:{attribute_name}").partition(":")
         if attribute_name not in private and attribute_name.startswith("_") and attribute_name != "__all__":
             raise missing(f"module {path!r}", attribute_name, {}, module)
-        with section():
-            return getattr(import_module(target_module), attribute)
+        return getattr(_imported(target_module), attribute)
 
     vars(module).setdefault("__getattr__", load)
     vars(sys.modules[package]).setdefault(name, module)
@@ -113,8 +110,32 @@ def deferred(target: str) -> Callable[..., Any]:
     module, _, attribute = target.partition(":")
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        with section():
-            function = getattr(import_module(module), attribute)
-        return function(*args, **kwargs)
+        return getattr(_imported(module), attribute)(*args, **kwargs)
 
     return call
+
+
+_loading = Lock()
+
+
+def _imported(module: str) -> ModuleType:
+    """Import a module while other threads that load names wait.
+
+    Without the lock, two threads that begin at different modules of packages would wait for each other, and Python
+    gives one of them an unfinished module. A thread inside an import statement does not wait: it holds locks of Python.
+    """
+    with section():
+        if _is_importing():
+            return import_module(module)
+        with _loading:
+            return import_module(module)
+
+
+def _is_importing() -> bool:
+    """Return whether the thread runs the code of a module that is imported."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        if frame.f_code.co_name == "_find_and_load" and frame.f_globals.get("__name__") == "importlib._bootstrap":
+            return True
+        frame = frame.f_back
+    return False

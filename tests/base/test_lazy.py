@@ -84,6 +84,30 @@ print([m for m in ("networkx", "llvmlite", "graphc.codegen", "graphc.passes") if
     assert run(code) == "[]"
 
 
+def test_threads_may_load_different_names_first():
+    program = """
+import threading, graphc
+paths = ("nn.Linear optim.SGD compile tensor nn.functional.relu distributions.Normal autograd.grad data.DataLoader "
+    "linalg.norm relu vmap Entry save fft.fft").split()
+errors = []
+def load(first):
+    try:
+        for path in paths[first:]:
+            value = graphc
+            for name in path.split("."):
+                value = getattr(value, name)
+    except Exception as error:
+        errors.append(error)
+threads = [threading.Thread(target=load, args=(i,)) for i in range(len(paths))]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(errors)
+"""
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout == "[]\n"
+
+
 def test_public_names_do_not_depend_on_the_order_of_imports():
     code = """
 import graphc.tensors.tensor, graphc.tracing.trace

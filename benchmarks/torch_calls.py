@@ -108,8 +108,9 @@ def memory(model: Any, x: Any) -> tuple[int, int]:
 
 def _prepared() -> dict[int, int]:
     """Return the bytes of all prepared weights, by where they lie: programs share them."""
-    programs = [x for x in gc.get_objects() if type(x) is Weights]
-    return {array.ctypes.data: array.nbytes for weights in programs for array in weights.prepared_arrays()}
+    bound = [b for x in gc.get_objects() if type(x) is Weights for b in x._bound.values()]
+    arrays = [packed.array for b in bound for packed in b.prepared]
+    return {array.ctypes.data: array.nbytes for array in arrays}
 
 
 def _makers(makers: Callable[[Result], Makers], result: Result) -> Makers:

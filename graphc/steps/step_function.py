@@ -9,7 +9,7 @@ from typing import Any
 from graphc.autograd import engine
 from graphc.base.errors import ArgumentError, GradientError, ShapeError, TraceError
 from graphc.calls.bindings import Modules
-from graphc.guards.attributes import recorder
+from graphc.guards.attributes import not_recording, recorder
 from graphc.ir.graph.graph import INPUT, input_path
 from graphc.ir.types import TensorType
 from graphc.nn.clip_grad import norm_of
@@ -242,7 +242,8 @@ class StepFunction:
     def _update(self, gradients: Mapping[int, Any], finite: Any) -> None:
         for optimizer in self.options.optimizers:
             if (reads := recorder()) is not None:
-                with dispatch.use(dispatch.default()):  # states are made before changes of the optimizer are watched
+                # NOTE: states are made before changes of the optimizer are watched; a device counts what it makes.
+                with dispatch.use(dispatch.default()), not_recording():
                     for param in optimizer.owned([p for p in _held([optimizer]) if id(p) in gradients]):
                         optimizer.state_of(param)
                 reads.reach(optimizer.rule, "")

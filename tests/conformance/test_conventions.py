@@ -42,7 +42,8 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[np.ndarray, ...]]] = {
         for n in "fmax fmin maximum minimum atan2 pow float_power hypot logaddexp logaddexp2 copysign xlogy".split()
     },
     **{n: (name_of(n), (SPECIAL,)) for n in UNARY.split()},
-    "logit": (lambda t, x: t.logit(x), (np.array([*SPECIAL, 0.5, 1.5, -0.25]),)),
+    # Without -0.0: the sign of PyTorch's infinite gradient there depends on the number of elements.
+    "logit": (lambda t, x: t.logit(x), (np.array([*SPECIAL[SPECIAL != 0], 0.0, 0.5, 1.5, -0.25]),)),
     "logit with eps": (lambda t, x: t.logit(x, eps=0.1), (np.array([*SPECIAL[1:], 0.5, 1.5, 0.05]),)),
     "sinc beside 0": (lambda t, x: t.sinc(x), (np.array([*SPECIAL, 1e-300, 1e-310, -1e-320]),)),
     "arc sine of a power": (lambda t, x, y: t.asin(x**y), (np.array([1.0, 1.0, 0.5, NAN]), np.array([0.0, 0, 1, 0]))),

@@ -146,5 +146,5 @@ def allowed(reference: np.ndarray, growth: float) -> Tolerance:
     """Return the allowed rounding of results, relative to the largest element and to each element itself."""
     if reference.dtype.kind not in "fc":
         return EXACT
-    unit = growth * ROUNDING.get(np.real(reference[:0]).dtype.name, 1e-2)
+    unit = growth * ROUNDING.get(np.real(reference).dtype.name, 1e-2)
     return Tolerance(ELEMENT * unit, unit * max(1.0, largest(reference)))

@@ -121,7 +121,7 @@ def test_dump_writes_prepacking_programs(tmp_path: Path, monkeypatch: pytest.Mon
     with use(GraphDispatcher(graph)):
         graph.set_outputs([matmul(x, w)])
     compile_graph(watch(graph, {"w"}))
-    assert (tmp_path / "0.product" / "weights" / "lowered.gck").is_file()
+    assert [*tmp_path.glob("*.product/weights/lowered.gck")]
 
 
 def test_dump_writes_every_stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -17,7 +17,7 @@ from graphc.guards.facts import Table, broken
 from graphc.guards.watch_words import Words
 from graphc.runtime.arena import aligned
 from graphc.tensors.creation import get_default_device, get_default_dtype
-from graphc.tensors.journal import note_write
+from graphc.tensors.journal import OPEN, note_write
 from graphc.tensors.random.generator import PATH as RANDOM
 from graphc.tensors.tensor import Tensor
 
@@ -309,6 +309,8 @@ class Binding:
 
     def announce_writes(self) -> None:
         """Announce the program's coming writes to open journals, and its random states."""
+        if not OPEN.get():
+            return
         for i, tensor in enumerate(self._tensors or ()):
             if i in self.written or getattr(tensor, "_capture_path", None) == RANDOM:
                 note_write(tensor._data, tensor._counter)

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-_open: ContextVar[tuple[Journal, ...]] = ContextVar("graphc_journals", default=())
+OPEN: ContextVar[tuple[Journal, ...]] = ContextVar("graphc_journals", default=())
+"""The open journals of this thread."""
 USED = [False]
 """Whether a journal was ever opened; until then no write checks for one."""
 
@@ -43,11 +44,11 @@ class Journal:
     def opened(self) -> Iterator[None]:
         """Record all writes of this thread, also in journals already open."""
         USED[0] = True
-        token = _open.set((*_open.get(), self))
+        token = OPEN.set((*OPEN.get(), self))
         try:
             yield
         finally:
-            _open.reset(token)
+            OPEN.reset(token)
             self._entries = {key: e for key, e in self._entries.items() if e.owner() is not None}
 
     def forget(self, data: Any) -> None:
@@ -73,7 +74,7 @@ class Journal:
 
 def note_write(data: Any, counter: list[int] | None) -> None:
     """Report a write to memory, before it, to all open journals."""
-    for journal in _open.get():
+    for journal in OPEN.get():
         journal.note(data, counter)
 
 

@@ -16,6 +16,7 @@ from graphc.autograd import forward_ad
 from graphc.autograd.graph import saved_tensors_hooks
 from graphc.calls.function import Compiled
 from graphc.errors import GradientError
+from graphc.tensors.journal import Journal
 from tests.base.test_mutation_epoch import CHANGES
 from tests.calls.test_function_shortcut import BREAKS
 
@@ -87,6 +88,16 @@ def test_a_call_runs_few_python_functions(monkeypatch: pytest.MonkeyPatch):
     assert result.requires_grad and type(result) is gc.Tensor
     assert python_calls(lambda: compiled(x)) <= LIMIT
     assert_like_eager(net, compiled, x)
+
+
+def test_calls_stay_short_after_a_journal():
+    with Journal().opened():
+        pass
+    net = nn.Sequential(*[nn.Linear(3, 3) for _ in range(10)])
+    compiled, x = gc.compile(net), gc.randn(5, 3)
+    warm(compiled, x)
+    result = compiled(x)  # keeps the nodes of the parameters
+    assert python_calls(lambda: compiled(x)) <= LIMIT < len(list(net.parameters())), result
 
 
 def test_the_loop_runs_few_python_functions():

@@ -295,6 +295,8 @@ class Recorder:
         self._arrays = binding.arrays()
         self._counters = [None if i in binding.written else t._counter for i, t in enumerate(self._tensors)]
         self._sources, self._again, self._early = tuple(sources), tuple(again), tuple(early)
+        self._nodes = edges_of([self._tensors[i - len(leaves)] for i in sources if i >= len(leaves)])
+        """Nodes of the parameters, kept alive between calls so that none makes them again."""
         self._result_of = result_of
         self._dtypes = [dtype for _, dtype in types]
         self._types = [(shape, dtype.numpy) for shape, dtype in types]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -94,3 +95,30 @@ def captured(graph: OnnxGraph) -> set[str]:
         free_names |= {n for n in (*node.inputs, *inner) if n != ABSENT and n not in defined}
         defined |= set(node.outputs)
     return free_names | {p.name for p in graph.outputs if p.name not in defined}
+
+
+def in_order(nodes: list[OnnxNode]) -> list[OnnxNode]:
+    """Return the nodes so that each follows those that compute its inputs, otherwise in the order of the file.
+
+    Nodes in a circle stay where they are, which ``reader.verify_graph`` reports.
+    """
+    makers = {name: i for i, node in enumerate(nodes) for name in node.outputs if name != ABSENT}
+    sources: list[set[int]] = []
+    users: list[list[int]] = [[] for _ in nodes]
+    for i, node in enumerate(nodes):
+        inner = (name for g in node.graphs() for name in captured(g))
+        sources.append({makers[name] for name in (*node.inputs, *inner) if name in makers})
+        for source in sources[i]:
+            users[source].append(i)
+    if all(source < i for i, before in enumerate(sources) for source in before):
+        return nodes
+    ready = [i for i, before in enumerate(sources) if not before]
+    order: list[int] = []
+    while ready:
+        i = heapq.heappop(ready)
+        order.append(i)
+        for user in users[i]:
+            sources[user].discard(i)
+            if not sources[user]:
+                heapq.heappush(ready, user)
+    return [nodes[i] for i in order] if len(order) == len(nodes) else nodes

@@ -11,11 +11,11 @@ from typing import Any
 
 from graphc.base.errors import ArtifactError, GraphcError, UnsupportedError
 from graphc.interop.onnx.external import External
-from graphc.interop.onnx.graph import ABSENT, OnnxGraph, OnnxNode, Port, TensorAttribute
+from graphc.interop.onnx.graph import ABSENT, OnnxGraph, OnnxNode, Port, TensorAttribute, in_order
 from graphc.interop.onnx.package import Schema, newest_versions, onnx_package, schema
 from graphc.interop.onnx.protos import ModelDims, read_attribute, read_port_type, read_sparse, read_tensor, text_of
 from graphc.interop.onnx.registry import OperatorEntry
-from graphc.interop.onnx.table import find
+from graphc.interop.onnx.table import TABLE, find
 from graphc.interop.onnx.version_6 import modern
 
 _ONE: dict[int, type] = {
@@ -298,7 +298,7 @@ class _ModelReader:
         constants = _unique(initializers, "initializer")
         inputs = [read_port_type(v.name, v.type, dims) for v in proto.input if v.name not in constants]
         outputs = [read_port_type(v.name, v.type, None) for v in proto.output]
-        nodes = self._nodes(proto.node, versions, bindings, depth)
+        nodes = in_order(self._nodes(proto.node, versions, bindings, depth))
         return OnnxGraph(text_of(proto.name), inputs, outputs, nodes, constants)
 
     def _nodes(
@@ -318,12 +318,7 @@ class _ModelReader:
         if local is not None:
             body = self._function(local, attributes, len(outputs), depth)
             return OnnxNode(name, proto.op_type, domain, 0, inputs, outputs, attributes, (), body)
-        if domain not in versions:
-            raise UnsupportedError(
-                f"the model uses {proto.op_type[:60]} of the domain {domain[:60]!r}, but imports no version of it",
-                where=f"{proto.op_type} {name}"[:200],
-            )
-        version = versions[domain]
+        version = versions.get(domain) or _assumed_version(domain, proto.op_type, name)
         operator_schema = schema(domain, proto.op_type, version)
         if domain == "" and version < OLDEST:
             _check_unchanged(proto, operator_schema, version)
@@ -381,8 +376,20 @@ class _ModelReader:
         return value
 
 
+def _assumed_version(domain: str, op_type: str, name: str) -> int:
+    """Return the newest version of a domain that the model does not import, as ONNX Runtime does."""
+    if not any(known == domain for known, _ in TABLE):
+        raise UnsupportedError(
+            f"the model uses {op_type[:60]} of the domain {domain[:60]!r}, but imports no version of it",
+            where=f"{op_type} {name}"[:200],
+        )
+    return newest_versions().get(domain, 1)
+
+
 def _versions(imports: Sequence[Any]) -> dict[str, int]:
-    versions = _unique([(_domain(entry.domain), entry.version) for entry in imports], "version of the domain")
+    """Return the version of each domain: the last one where a file lists a domain several times, which skl2onnx and
+    ``onnx.compose`` write."""
+    versions = {_domain(entry.domain): entry.version for entry in imports}
     newest = newest_versions()
     for domain, version in versions.items():
         if not 1 <= version <= LATEST:

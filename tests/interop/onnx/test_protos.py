@@ -143,9 +143,14 @@ def test_names_that_become_alike_are_numbered():
     assert [names.take(n) for n in ("a", "a", "a_2", "a")] == ["a", "a_2", "a_2_2", "a_3"]
 
 
+def test_negative_sizes_and_names_for_any_size_are_open_sizes_of_their_own():
+    port = read_port_type("x", helper.make_tensor_type_proto(1, [-1, "?", "?", "None", "-1", 0]), ModelDims())
+    assert [str(s) for s in port.shape] == ["size_x_0", "size_x_1", "size_x_2", "size_x_3", "size_x_4", "0"]
+
+
 def test_types_are_checked():
-    with pytest.raises(ArtifactError, match="has the invalid size -1"):
-        read_port_type("x", helper.make_tensor_type_proto(1, [-1]), ModelDims())
+    with pytest.raises(ArtifactError, match="has the invalid size 4611686018427387904"):
+        read_port_type("x", helper.make_tensor_type_proto(1, [2**62]), ModelDims())
     kind = helper.make_tensor_type_proto(1, [2])
     for _ in range(MOST_NESTED + 2):
         kind = helper.make_sequence_type_proto(kind)

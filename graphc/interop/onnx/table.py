@@ -31,6 +31,7 @@ from graphc.interop.onnx.ops.microsoft import extensions as microsoft
 from graphc.interop.onnx.ops.microsoft import rotary
 from graphc.interop.onnx.ops.quantized import integer_products, quantization
 from graphc.interop.onnx.ops.quantized import linear as quantized
+from graphc.interop.onnx.ops.quantized import recurrent as quantized_recurrent
 from graphc.interop.onnx.ops.vision import detection, grids, images, regions, resizing
 from graphc.interop.onnx.registry import TABLE, find
 
@@ -39,7 +40,8 @@ __all__ = ["FAMILIES", "TABLE", "find"]
 FAMILIES = (
     *(activations, attention, control_flow, conversions, convolutions, detection, elementwise, features),
     *(generators, grids, images, indexing, integer_products, losses, microsoft, microsoft_attention),
-    *(normalization, orders, pooling, products, quantization, quantized, recurrent, reductions, regions),
+    *(normalization, orders, pooling, products, quantization, quantized, quantized_recurrent, recurrent),
+    *(reductions, regions),
     *(resizing, rotary, sequences, shapes, signal, sizes, slicing, texts, training, trees),
 )
 """Modules that define the rules."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from graphc.base.errors import UnsupportedError
@@ -50,7 +50,7 @@ class Network:
 
 _RNN = Network("RNN", 1, ("tanh",), {("tanh",): "RNN_TANH", ("relu",): "RNN_RELU"}, (0,))
 _GRU = Network("GRU", 3, ("sigmoid", "tanh"), {("sigmoid", "tanh"): "GRU"}, (1, 0, 2))
-_LSTM = Network("LSTM", 4, ("sigmoid", "tanh", "tanh"), {("sigmoid", "tanh", "tanh"): "LSTM"}, (0, 2, 3, 1))
+LSTM = Network("LSTM", 4, ("sigmoid", "tanh", "tanh"), {("sigmoid", "tanh", "tanh"): "LSTM"}, (0, 2, 3, 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +65,8 @@ class Options:
     layout: int
     input_forget: bool = False
     linear_before_reset: bool = True
+    rounded: Activation | None = None
+    """Function that rounds the factors of the products with weights, for networks with quantized weights."""
 
     def functions(self, network: Network, count: int) -> list[list[tuple[str, Activation]]]:
         """Return the activations of each direction. Raises UnsupportedError for an unknown one."""
@@ -82,6 +84,10 @@ class Options:
             bound = self.clip if len(activations) % each < 2 else None
             activations.append((name, _clipped(function, numbers, bound)))
         return [activations[i * each : (i + 1) * each] for i in range(count)]
+
+    def product(self, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """Multiply inputs or states by the transpose of a weight."""
+        return linear(x if self.rounded is None else self.rounded(x), weight, bias)
 
 
 def _clipped(function: Callable[..., Tensor], numbers: Sequence[float], bound: float | None) -> Activation:
@@ -109,7 +115,7 @@ def rnn(
 ) -> Any:
     """Return all hidden states, and the last ones."""
     options = Options(activations, activation_alpha, activation_beta, clip, direction, layout)
-    return _run(_RNN, options, x, w, r, b, sequence_lens, (initial_h,), None)
+    return run(_RNN, options, x, w, r, b, sequence_lens, (initial_h,), None)
 
 
 @op("GRU")
@@ -133,7 +139,7 @@ def gru(
     """Return all hidden states, and the last ones."""
     common = (activations, activation_alpha, activation_beta, clip, direction, layout)
     options = Options(*common, linear_before_reset=bool(linear_before_reset))
-    return _run(_GRU, options, x, w, r, b, sequence_lens, (initial_h,), None)
+    return run(_GRU, options, x, w, r, b, sequence_lens, (initial_h,), None)
 
 
 @op("LSTM")
@@ -159,10 +165,10 @@ def lstm(
     """Return all hidden states, the last ones and the last cell states."""
     common = (activations, activation_alpha, activation_beta, clip, direction, layout)
     options = Options(*common, input_forget=bool(input_forget))
-    return _run(_LSTM, options, x, w, r, b, sequence_lens, (initial_h, initial_c), p)
+    return run(LSTM, options, x, w, r, b, sequence_lens, (initial_h, initial_c), p)
 
 
-def _run(
+def run(
     network: Network,
     options: Options,
     x: Tensor,
@@ -173,6 +179,7 @@ def _run(
     initial: tuple[Tensor | None, ...],
     p: Tensor | None,
 ) -> tuple[Tensor, ...]:
+    """Return all states [time, directions, batch, hidden], and the last state of each kind."""
     if options.direction not in ("forward", "reverse", "bidirectional"):
         raise UnsupportedError(f"{network.name}: unknown direction {options.direction[:40]!r}")
     if options.layout:
@@ -199,6 +206,10 @@ def _running(steps: int, lens: Tensor) -> Tensor:
     return (index.iota(shape=(steps, 1), axis=0) < lens.to("int64")).unsqueeze(2)
 
 
+_PLAIN: dict[str, Any] = {"clip": None, "input_forget": False, "linear_before_reset": True, "rounded": None}
+"""Options with which graphc's own layers compute the same."""
+
+
 def _one_direction(
     network: Network,
     options: Options,
@@ -213,11 +224,11 @@ def _one_direction(
     w, r, b, p = weights
     wb, rb = (None, None) if b is None else b.chunk(2)
     kind = network.native.get(tuple([name for name, _ in functions]))
-    plain = p is None and options.clip is None and not options.input_forget and options.linear_before_reset
+    plain = p is None and options == replace(options, **_PLAIN)
     if kind is not None and plain:
         parameters = [None if t is None else _ordered(t, network) for t in (w, r, wb, rb)]
         return recurrent_layer(kind, x, state, *parameters, reverse=reverse, mask=mask)  # type: ignore[arg-type]
-    projected = linear(x, w, wb)
+    projected = options.product(x, w, wb)
     calls = [function for _, function in functions]
     # Split before the loop, not in each step.
     cut = [2 * r.shape[1], r.shape[1]] if network is _GRU else [r.shape[0]]
@@ -271,7 +282,7 @@ def _lstm_step(
 ) -> State:
     """Compute the gates input, output, forget, cell. With peepholes the first three read the cell."""
     (hidden, cell), (f, g, h) = state, functions
-    i, o, k, c = (x + linear(hidden, *products[0])).chunk(4, 1)
+    i, o, k, c = (x + options.product(hidden, *products[0])).chunk(4, 1)
     pi, po, pk = (None,) * 3 if p is None else p.chunk(3)
     input_gate = f(_with_peephole(i, pi, cell))
     forget_gate = 1.0 - input_gate if options.input_forget else f(_with_peephole(k, pk, cell))

@@ -114,13 +114,24 @@ def dequantize_linear_of_runtime(x: Value, scale: Value, zero: Value | None = No
 
 def dynamic_steps(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Return u8 codes of a tensor over the range of its elements and 0, their scale and their zero point."""
+    scale, zero = _dynamic_scale(x)
+    return quantized(x, scale, zero, UINT8), scale, zero.to("uint8")
+
+
+def dynamically_rounded(x: Tensor) -> Tensor:
+    """Round a tensor to the numbers that ``dynamic_steps`` can represent."""
+    scale, zero = _dynamic_scale(x)
+    return (functions.clamp(functions.round(x / scale) + zero, 0.0, 255.0) - zero) * scale
+
+
+def _dynamic_scale(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the scale and the zero point of 256 codes over the range of the elements and 0."""
     axes = tuple(range(x.ndim))
     low = ew.minimum(functions.amin(x, axes), 0.0)
     high = ew.maximum(functions.amax(x, axes), 0.0)
     scale = (high - low) / 255.0
     scale = ew.where(scale.eq(0), 1.0, scale)
-    zero = functions.clamp(functions.round(-low / scale), 0.0, 255.0)
-    return quantized(x, scale, zero, UINT8), scale, zero.to("uint8")
+    return scale, functions.clamp(functions.round(-low / scale), 0.0, 255.0)
 
 
 @op("DynamicQuantizeLinear", since=11, values=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from collections.abc import Mapping
+from typing import Any, ClassVar, Unpack
 
 from graphc.base.errors import AttributeValueError
 from graphc.ops.pointwise import math as mathematics
@@ -35,6 +36,11 @@ class RMSprop(Optimizer):
     """
 
     schedulable = ("lr", "weight_decay", "momentum")
+    optional_entries: ClassVar[Mapping[str, str | None]] = {
+        "step": None,
+        "momentum_buffer": "momentum",
+        "grad_avg": "centered",
+    }
 
     def __init__(
         self,
@@ -52,10 +58,11 @@ class RMSprop(Optimizer):
         super().__init__(params, settings_of(locals()), options)
 
     def init_state(self, param: Tensor) -> State:
-        """Return the initial state: ``square_avg``, ``momentum_buffer`` with momentum, ``grad_avg`` if centered."""
+        """Return the initial state: ``step`` and ``square_avg``, with momentum ``momentum_buffer``, if centered
+        ``grad_avg``."""
         group = self.group_of(param)
-        state = {"square_avg": zeros_like(param)}
-        if group["momentum"]:
+        state = {"step": step_counter(), "square_avg": zeros_like(param)}
+        if not is_zero(group["momentum"]):
             state["momentum_buffer"] = zeros_like(param)
         if group["centered"]:
             state["grad_avg"] = zeros_like(param)
@@ -66,7 +73,7 @@ class RMSprop(Optimizer):
         grad = decayed_gradient(param, grad, hyper)
         alpha = hyper["alpha"]
         square = state["square_avg"] * alpha + grad * grad * (1.0 - alpha)
-        new_state = {"square_avg": square}
+        new_state = {"step": state["step"] + 1, "square_avg": square}
         if hyper["centered"]:
             mean = state["grad_avg"] * alpha + grad * (1.0 - alpha)
             new_state["grad_avg"] = mean

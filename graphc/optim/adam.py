@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Unpack
+from collections.abc import Mapping
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 
@@ -147,6 +148,8 @@ class Adam(Moments):
         >>> weight
         tensor([0.9000], requires_grad=True)
     """
+
+    optional_entries: ClassVar[Mapping[str, str | None]] = {"max_exp_avg_sq": "amsgrad"}
 
     def __init__(
         self,

@@ -69,6 +69,9 @@ class Optimizer:
 
     schedulable: ClassVar[tuple[str, ...]] = ("lr", "weight_decay")
     """Numbers of a group that may change between steps without a new trace."""
+    optional_entries: ClassVar[Mapping[str, str | None]] = {}
+    """Entries that a loaded state may lack, with the option that needs them, or None if every step does. The first step
+    that needs such an entry begins it; so does a step after the option was switched on."""
     native: bool | None = None
     """Whether ``step`` is one native call: True, False or None.
 
@@ -188,13 +191,21 @@ class Optimizer:
                 return group
         raise AttributeValueError(f"{type(self).__name__} does not hold this parameter")
 
-    def state_of(self, param: Tensor) -> State:
-        """Return the state of ``param``, created on first use."""
+    def state_of(self, param: Tensor, group: Group | None = None) -> State:
+        """Return the state of ``param``; create it, and the entries of options switched on since, on first use.
+
+        ``group`` is the parameter's group, which is looked up if absent.
+        """
         state = self.state[param]
-        if not state:
+        if not state or self._lacks_entry(state, group or self.group_of(param)):
             with no_grad():
-                state.update(_on_device_of(param, self.init_state(param)))
+                initial = _on_device_of(param, self.init_state(param))
+                state.update((name, value) for name, value in initial.items() if name not in state)
         return state
+
+    def _lacks_entry(self, state: State, group: Group) -> bool:
+        optional = self.rule.optional_entries.items()
+        return any([name not in state and not (option and is_zero(group[option])) for name, option in optional])
 
     # Several processes
 
@@ -270,7 +281,7 @@ class Optimizer:
         for group in self.param_groups:
             hyper = self.hyper(group)
             for param in self.owned([p for p in group["params"] if id(p) in gradients]):
-                changes += self.changes_of(param, gradients[id(param)], self.state_of(param), hyper, condition)
+                changes += self.changes_of(param, gradients[id(param)], self.state_of(param, group), hyper, condition)
         return changes
 
     def changes_of(
@@ -375,7 +386,8 @@ class Optimizer:
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Load state and options from the ``state_dict`` of an optimizer with as many parameters.
 
-        Raises StateDictError, without any change, if groups or shapes do not fit.
+        The options of this optimizer may differ; the loaded ones replace them. Entries of the state that no option
+        needs now are kept. Raises StateDictError, without any change, if groups or shapes do not fit.
         """
         state_dict = self._run_state_hooks("load", {**state_dict})
         saved = list(state_dict["param_groups"])
@@ -388,26 +400,39 @@ class Optimizer:
         params = [p for group in self.param_groups for p in group["params"]]
         numbers = [n for group in saved for n in group["params"]]
         params_by_number = dict(zip(numbers, params, strict=True))
-        state = {
-            params_by_number[n]: self._load_state(params_by_number[n], entries)
-            for n, entries in state_dict["state"].items()
-        }
+        options = [dict(group) for group in self.param_groups]
+        try:
+            for group, entries in zip(self.param_groups, saved, strict=True):
+                group.update((name, deepcopy(value)) for name, value in entries.items() if name != "params")
+            state = {
+                params_by_number[n]: self._load_state(params_by_number[n], entries)
+                for n, entries in state_dict["state"].items()
+            }
+        # NOTE: whatever a state dictionary raises, the options stay as they were.
+        except BaseException:
+            for group, former in zip(self.param_groups, options, strict=True):
+                group.clear()
+                group.update(former)
+            raise
         self.state = defaultdict(dict, state)
-        for group, entries in zip(self.param_groups, saved, strict=True):
-            group.update((name, deepcopy(value)) for name, value in entries.items() if name != "params")
         self._run_state_hooks("loaded")
 
     def _load_state(self, param: Tensor, entries: Mapping[str, Any]) -> State:
-        """Return a copy of saved entries in the element types of a fresh state."""
+        """Return a copy of saved entries, in the element types of a fresh state where that has them."""
         fresh = _on_device_of(param, self.init_state(param))
         loaded: State = {}
+        for name in fresh:
+            if name not in entries and name not in self.rule.optional_entries:
+                raise StateDictError(f"{type(self).__name__}: the state dictionary lacks {name!r} of a parameter")
         with no_grad():
-            for name, current in fresh.items():
-                if name not in entries:
-                    raise StateDictError(f"{type(self).__name__}: the state dictionary lacks {name!r} of a parameter")
-                value = entries[name]
+            for name, value in entries.items():
+                if value is None:
+                    continue
                 value = value if isinstance(value, Tensor) else front().constant(np.asarray(value))
-                if tuple(value.shape) != tuple(current.shape):
+                current = fresh.get(name)
+                if current is None:
+                    current = _on_device_of(param, {name: _blank_entry(param, value)})[name]
+                elif tuple(value.shape) != tuple(current.shape):
                     raise StateDictError(
                         f"{type(self).__name__}: state {name!r} has shape {list(value.shape)}, "
                         f"the parameter needs {list(current.shape)}"
@@ -447,6 +472,12 @@ def _on_device_of(param: Tensor, state: State) -> State:
 def zeros_like(param: Tensor) -> Tensor:
     """Return zeros in shape and type of ``param``."""
     return front().constant(np.zeros(param.shape, param.dtype.numpy))
+
+
+def _blank_entry(param: Tensor, value: Tensor) -> Tensor:
+    """Return zeros for an entry that a fresh state lacks: in the type of the parameter if they have its shape."""
+    dtype = param.dtype if tuple(value.shape) == tuple(param.shape) else value.dtype
+    return front().constant(np.zeros(value.shape, dtype.numpy))
 
 
 def step_counter() -> Tensor:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from collections.abc import Mapping
+from typing import Any, ClassVar, Unpack
 
 from graphc.base.errors import AttributeValueError
 from graphc.ops.pointwise import elementwise as ew
@@ -37,6 +38,7 @@ class SGD(Optimizer):
     """
 
     schedulable = ("lr", "weight_decay", "momentum")
+    optional_entries: ClassVar[Mapping[str, str | None]] = {"momentum_buffer": "momentum", "step": "dampening"}
 
     def __init__(
         self,
@@ -62,13 +64,15 @@ class SGD(Optimizer):
             )
 
     def init_state(self, param: Tensor) -> State:
-        """Return the initial state: ``momentum_buffer``, and ``step`` if the first step differs from the others."""
+        """Return the initial state: ``momentum_buffer``, and ``step`` if the first step differs from the others. A
+        buffer without ``step`` has had its first step."""
         group = self.group_of(param)
-        if not group["momentum"]:
+        if is_zero(group["momentum"]):
             return {}
         state = {"momentum_buffer": zeros_like(param)}
-        if group["dampening"]:
-            state["step"] = step_counter()
+        if not is_zero(group["dampening"]):
+            has_begun = "momentum_buffer" in self.state.get(param, ())
+            state["step"] = step_counter() + 1 if has_begun else step_counter()
         return state
 
     def update(self, param: Tensor, grad: Tensor, state: State, hyper: Group) -> tuple[Tensor, State]:
@@ -79,7 +83,7 @@ class SGD(Optimizer):
             return param - hyper["lr"] * grad, {}
         new_state: State = {}
         buffer = state["momentum_buffer"] * momentum + grad * (1.0 - dampening)
-        if dampening:
+        if "step" in state:
             buffer = ew.where(state["step"] == 0, grad, buffer)
             new_state["step"] = state["step"] + 1
         new_state["momentum_buffer"] = buffer

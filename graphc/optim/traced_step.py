@@ -126,7 +126,7 @@ class _Update:
                 for param in self.optimizer.owned(present):
                     if param.dtype not in hypers:
                         hypers[param.dtype] = self._hyper(index, group, param.dtype)
-                    state, hyper = self._state(param), hypers[param.dtype]
+                    state, hyper = self._state(param, group), hypers[param.dtype]
                     changes += self.optimizer.changes_of(param, gradients[id(param)], state, hyper, condition)
                 self.training.stepped(present)
                 params += present
@@ -134,10 +134,10 @@ class _Update:
             self.optimizer._write([*changes, *self.optimizer.from_others(params, new)])
         self.training.facts.append(self.settings)
 
-    def _state(self, param: Tensor) -> dict[str, Tensor]:
+    def _state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Tensor]:
         """Return the state of a parameter, which the graph takes as arguments."""
         with dispatch.use(dispatch.default()):
-            state = self.optimizer.state_of(param)
+            state = self.optimizer.state_of(param, group)
         path = self.training.name_of(self.tracer, param)
         for name, tensor in state.items():
             self.training.bind(self.tracer, tensor, f"optimizer.{path}.{name}", (state, name))

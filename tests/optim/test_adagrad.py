@@ -41,7 +41,7 @@ OPTIONS = [{}, {"momentum": 0.9}, {"centered": True}, {"momentum": 0.5, "centere
 @pytest.mark.parametrize("options", OPTIONS)
 def test_state(options: dict):
     p = parameters()[0]
-    names = {"square_avg"}
+    names = {"step", "square_avg"}
     names |= {"momentum_buffer"} if "momentum" in options else set()
     names |= {"grad_avg"} if "centered" in options else set()
     assert set(RMSprop([p], **options).init_state(p)) == names

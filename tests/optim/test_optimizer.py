@@ -214,10 +214,21 @@ def test_loading_what_does_not_fit_changes_nothing():
     wrong["state"][0] = {"momentum_buffer": graphc.zeros(9)}
     with pytest.raises(StateDictError, match=r"'momentum_buffer' has shape \[9\], the parameter needs \[3, 4\]"):
         optimizer.load_state_dict(wrong)
-    wrong["state"][0] = {}
-    with pytest.raises(StateDictError, match="lacks 'momentum_buffer'"):
-        optimizer.load_state_dict(wrong)
     assert optimizer.state[held[0]]["momentum_buffer"].numpy().any()
+    with pytest.raises(StateDictError, match="lacks 'step' of a parameter"):
+        Adam(held).load_state_dict({**wrong, "state": {0: {}}})
+
+
+def test_a_failed_load_leaves_the_options():
+    held = parameters()
+    source, target = SGD(held, lr=0.1, momentum=0.9), SGD(held, lr=0.5)
+    give_gradients(held)
+    source.step()
+    wrong = source.state_dict()
+    wrong["state"][2] = {"momentum_buffer": graphc.zeros(9)}
+    with pytest.raises(StateDictError, match=r"'momentum_buffer' has shape \[9\]"):
+        target.load_state_dict(wrong)
+    assert (target.param_groups[0]["lr"], target.param_groups[0]["momentum"]) == (0.5, 0.0) and not target.state
 
 
 def test_state_of_torch_is_taken(torch):

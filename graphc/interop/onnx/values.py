@@ -81,7 +81,8 @@ class Value:
         assert self._array is not None
         if self._array.dtype == object and _holds_sizes(self._array):
             return _tensor_of_sizes(self._array, self.element)
-        return from_numpy(np.ascontiguousarray(carried(self._array, self.element)).reshape(self.shape))
+        # NOTE: from_numpy would hand the memory out, and memory that others write is never prepacked.
+        return front().constant(np.ascontiguousarray(carried(self._array, self.element)).reshape(self.shape))
 
     @property
     def array(self) -> np.ndarray:

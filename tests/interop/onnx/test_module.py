@@ -56,6 +56,19 @@ def test_compiled_models_give_what_eager_ones_give():
             np.testing.assert_allclose(computed(fast, batch(count)), expected(batch(count)), rtol=1e-6)
 
 
+def test_weights_of_a_file_are_packed_once_for_many_calls():
+    rng = np.random.default_rng(0)
+    values = weight("w", rng.standard_normal((64, 64)).astype(np.float32))
+    module = gc.from_onnx(model(graph_of(node("MatMul", "x w", "y"), inputs=[port("x", 32, 64)], weights=[values])))
+    fast = gc.compile(module)
+    x = gc.randn(32, 64)
+    with gc.no_grad():
+        before = fast(x)
+        assert fast.programs[-1].prepacked >= 64 * 64 * 4
+        next(module.parameters()).mul_(2)
+        assert gc.allclose(fast(x), 2 * before, rtol=1e-5)
+
+
 def test_a_model_file_has_the_named_dimensions(tmp_path: Path):
     module = gc.from_onnx(scaled())
     gc.export(module, *module.examples(), path=tmp_path / "a.gcm", dims=module.dims)

@@ -1,0 +1,93 @@
+"""The results of the zoo as a table, and the page docs/zoo.md."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmarks.harness.results import format_table
+
+Row = Mapping[str, Any]
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "zoo.md"
+LARGEST = 1e-4
+"""Allowed difference, as a fraction of the largest expected number."""
+WAYS = ("compile", "export", "eager")
+BEGIN, END = "<!-- zoo:begin -->", "<!-- zoo:end -->"
+
+
+def is_fault(row: Row) -> bool:
+    """Return whether a file is refused in any way, differs, or decides otherwise."""
+    return any(word not in ("takes", "one a size") for word in outcome(row))
+
+
+def outcome(row: Row) -> list[str]:
+    """Return a word for each way: takes, one a size, refused, differs or decides otherwise."""
+    if "failed" in row or "read" in row:
+        return ["refused"]
+    return [_of_way(row.get(way, {})) for way in WAYS]
+
+
+def _of_way(found: Row) -> str:
+    if "error" in found:
+        return "refused"
+    if not found.get("same", True):
+        return "decides otherwise"
+    if found.get("difference", 0.0) > LARGEST:
+        return "differs"
+    return "one a size" if found.get("programs", 0) > 2 else "takes"
+
+
+def reason(row: Row) -> str:
+    """Return the first error of a row, or its largest difference where that is too large."""
+    errors = [row.get(key, "") for key in ("failed", "read")] + [row.get(way, {}).get("error", "") for way in WAYS]
+    return next((error for error in errors if error), "")
+
+
+def line(name: str, row: Row) -> str:
+    """Return one line about a file."""
+    words = " ".join(f"{w}" for w in outcome(row))
+    return f"{name}: {words} {_ratio(row)} {_first(row)} {reason(row)}"
+
+
+def table(rows: Mapping[str, Row]) -> str:
+    """Return a summary and the table, in Markdown."""
+    head = ["file", *WAYS, "difference", "ratio", "first, s (ONNX Runtime)"]
+    cells = []
+    for name, row in rows.items():
+        words = outcome(row)
+        words += [words[0]] * (len(WAYS) - len(words))
+        largest = max([row.get(way, {}).get("difference", 0.0) for way in WAYS])
+        cells.append([f"`{name}`", *words, f"{largest:.0e}", _ratio(row), _first(row)])
+    return f"{summary(rows)}.\n\n{format_table(head, cells)}"
+
+
+def summary(rows: Mapping[str, Row]) -> str:
+    """Return the counts of outcomes and the geometric mean of the ratios."""
+    refused = sum("refused" in outcome(row) for row in rows.values())
+    sized = sum("one a size" in outcome(row) for row in rows.values())
+    wrong = sum(bool({"differs", "decides otherwise"} & set(outcome(row))) for row in rows.values())
+    ratios = [row["ratio"] for row in rows.values() if "ratio" in row]
+    mean = math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else math.nan
+    below = sum(ratio < 1 for ratio in ratios)
+    return (
+        f"{len(rows)} files: {refused} refused, {sized} with a program for each size, {wrong} with other results; "
+        f"{mean:.2f} times ONNX Runtime (geometric mean of {len(ratios)}), {below} below 1"
+    )
+
+
+def write(rows: Mapping[str, Row]) -> None:
+    """Replace the table in docs/zoo.md."""
+    text = PAGE.read_text(encoding="utf-8")
+    before, _, rest = text.partition(BEGIN)
+    after = rest.partition(END)[2]
+    PAGE.write_text(f"{before}{BEGIN}\n{table(rows)}\n{END}{after}", encoding="utf-8")
+
+
+def _ratio(row: Row) -> str:
+    return f"{row['ratio']:.2f}" if "ratio" in row else "-"
+
+
+def _first(row: Row) -> str:
+    return f"{row['first_s']:.2f} ({row['onnxruntime_first_s']:.2f})" if "first_s" in row else "-"

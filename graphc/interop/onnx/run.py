@@ -82,7 +82,7 @@ class Runner:
             left_out = len(self._bodies[id(node)].graph.inputs) - len(inputs)
             return self._bodies[id(node)].run({}, [*inputs, *[None] * left_out])
         try:
-            raw_results = self._known(node, inputs)
+            raw_results = self._known(node, entry, inputs)
             if raw_results is None:
                 raw_results = _computed(Call(node, self, scope, inputs), entry)
             results = _values(node, raw_results, inputs)
@@ -102,10 +102,15 @@ class Runner:
         return results
 
     @staticmethod
-    def _known(node: OnnxNode, inputs: Sequence[Any]) -> Any:
-        """Compute the node with its function of arrays where all inputs are static. None if impossible."""
+    def _known(node: OnnxNode, entry: OperatorEntry, inputs: Sequence[Any]) -> Any:
+        """Compute the node with its function of arrays where all inputs are static. None if impossible.
+
+        Inputs whose values the rule reads decide the shape of the result; an array has no shape for all sizes.
+        """
         rule = HOST.get((node.domain, node.op))
         if rule is None or not inputs or not all(v is None or _is_short(v) for v in inputs):
+            return None
+        if any(v is not None and v.array.dtype == object and i in entry.host for i, v in enumerate(inputs)):
             return None
         return rule(*[None if v is None else v.array for v in inputs], **_plain(node.attributes))
 

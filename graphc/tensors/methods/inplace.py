@@ -202,7 +202,8 @@ class InPlace(TensorBase):
 
     def index_copy_(self, dim: int, index: Tensor, source: Tensor) -> Tensor:
         """Replace the entries of a dimension that ``index`` selects by the entries of ``source``."""
-        if self.ndim < 2 and source.numel() == 1:  # A single number counts as a vector of one element.
+        # A single number counts as a vector of one element.
+        if self.ndim < 2 and source.ndim != self.ndim and source.numel() == 1:
             source = source.reshape(tuple(index.shape) if self.shape else ())
             source = source if index.shape or not self.shape else source.reshape(1)
         at = indexing.need_entries("index_copy_", self, dim, index, source)

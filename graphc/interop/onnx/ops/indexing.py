@@ -31,8 +31,8 @@ def gather(data: Tensor, indices: Tensor, *, axis: int = 0) -> Tensor:
 
 
 @host("Gather")
-def gather_known(data: np.ndarray, indices: np.ndarray, *, axis: int = 0) -> np.ndarray:
-    return np.take(data, indices.astype(np.int64), axis)
+def gather_known(data: np.ndarray, indices: np.ndarray, *, axis: int = 0) -> np.ndarray | None:
+    return None if indices.dtype == object else np.take(data, indices.astype(np.int64), axis)
 
 
 @op("GatherElements")
@@ -41,8 +41,8 @@ def gather_elements(data: Tensor, indices: Tensor, *, axis: int = 0) -> Tensor:
 
 
 @host("GatherElements")
-def gather_elements_known(data: np.ndarray, indices: np.ndarray, *, axis: int = 0) -> np.ndarray:
-    return np.take_along_axis(data, indices.astype(np.int64), axis)
+def gather_elements_known(data: np.ndarray, indices: np.ndarray, *, axis: int = 0) -> np.ndarray | None:
+    return None if indices.dtype == object else np.take_along_axis(data, indices.astype(np.int64), axis)
 
 
 def _wrapped(indices: Tensor, extent: Any) -> Tensor:
@@ -67,7 +67,9 @@ def gather_nd(data: Tensor, indices: Tensor, *, batch_dims: int = 0) -> Tensor:
 
 @host("GatherND")
 def gather_nd_known(data: np.ndarray, indices: np.ndarray, *, batch_dims: int = 0) -> np.ndarray | None:
-    return None if batch_dims else data[tuple(np.moveaxis(indices.astype(np.int64), -1, 0))]
+    if batch_dims or indices.dtype == object:
+        return None
+    return data[tuple(np.moveaxis(indices.astype(np.int64), -1, 0))]
 
 
 def _flat_indices(indices: Tensor, extents: Sequence[Any]) -> Tensor:
@@ -119,7 +121,7 @@ def scatter_nd(data: Tensor, indices: Tensor, updates: Tensor, *, reduction: str
 def scatter_nd_known(
     data: np.ndarray, indices: np.ndarray, updates: np.ndarray, *, reduction: str = "none"
 ) -> np.ndarray | None:
-    if reduction != "none":
+    if reduction != "none" or indices.dtype == object:
         return None
     sized = next((a for a in (data, updates) if a.dtype == object), data)
     result = data.astype(sized.dtype)

@@ -86,7 +86,7 @@ def split(
     """Split into tensors of the given sizes, or into equal ones of which the last may be smaller."""
     requested = split.numbers if isinstance(split, Value) else split
     sizes = requested or _equal_sizes(input.shape[axis], num_outputs or call.outputs)
-    if input.is_known:
+    if input.is_known and not any(map(is_size, sizes)):
         ends = list(accumulate(sizes))[:-1]
         return tuple([Value(input.element, None, chunk) for chunk in np.split(input.array, ends, axis)])
     return tuple([Value(input.element, chunk) for chunk in input.tensor.split(list(sizes), axis)])
@@ -152,10 +152,7 @@ def expand(data: Tensor, shape: Sequence[Any]) -> Tensor:
 
 @host("Expand")
 def expand_known(data: np.ndarray, shape: np.ndarray) -> np.ndarray | None:
-    sizes = shape.tolist()
-    if any(map(is_size, sizes)):
-        return None
-    target = common_shape(data.shape, tuple(sizes))
+    target = common_shape(data.shape, tuple(shape.tolist()))
     return np.broadcast_to(data, target) if math.prod(target) <= MOST_KNOWN else None
 
 
@@ -167,7 +164,7 @@ def tile(input: Tensor, repeats: Sequence[Any]) -> Tensor:
 @host("Tile")
 def tile_known(input: np.ndarray, repeats: np.ndarray) -> np.ndarray | None:
     counts = repeats.tolist()
-    if any(map(is_size, counts)) or math.prod(counts) * input.size > MOST_KNOWN:
+    if math.prod(counts) * input.size > MOST_KNOWN:
         return None
     return np.tile(input, counts)
 

@@ -96,3 +96,16 @@ def test_known_arrays_are_indexed_without_tensors() -> None:
         j = Unsqueeze(i, zero) r = ScatterND(s, j, u) y = GatherND(r, j)
     }""".replace("j = Unsq", "zero = Constant<value_ints=[1]>() j = Unsq")
     check(text, X)
+
+
+def test_updates_of_open_sizes_may_be_one_element():
+    """The trace assumed more than one update."""
+    module = module_of("(float[N, N] x, int64[N, N, 2] i, float[N, N] u) => (float y) { y = ScatterND(x, i, u) }")
+    graph = gc.trace(module, gc.zeros(3, 3), gc.zeros(3, 3, 2, dtype="int64"), gc.zeros(3, 3), dims=module.dims)
+    assert not graph.assumptions
+    compiled = gc.compile(module, dims=module.dims)
+    for n in (3, 1):
+        indices = np.stack(np.meshgrid(np.arange(n), np.arange(n), indexing="ij"), -1)
+        updates = np.arange(n * n, dtype=np.float32).reshape(n, n)
+        np.testing.assert_array_equal(compiled(np.zeros((n, n), np.float32), indices, updates).numpy(), updates)
+    assert len(compiled.programs) == 1

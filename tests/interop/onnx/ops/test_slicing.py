@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 
 pytest.importorskip("onnx")
-from tests.interop.onnx.alike import check
+from onnx.reference import ReferenceEvaluator
+
+import graphc as gc
+from graphc.interop.onnx import from_onnx
+from tests.interop.onnx.alike import check, proto_of
 
 X = np.arange(40, dtype=np.float32).reshape(5, 8)
 LARGE = 2**63 - 1
@@ -76,3 +80,32 @@ def test_the_first_elements_of_sequences_are_turned_around(batch: int, time: int
     lengths = np.array([3, 1, 4, 2, 5, 1, 1, 1][: X.shape[batch]])
     node = f"y = ReverseSequence<batch_axis={batch}, time_axis={time}>(x, n)"
     check(f"(float[5, 8] x, int64[{len(lengths)}] n) => (float y) {{ {node} }}", X, lengths)
+
+
+@pytest.mark.parametrize("kind", ["float", "int64"])
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        "y = Slice(c, zero, n, zero)",
+        "i = Constant<value_ints=[0]>() y = Slice(c, i, n)",
+        "e = Sub(n, one) i = Concat<axis=0>(e, one) y = Expand(zero, i)",
+        "y = Tile(c, n)",
+        "y = Gather(c, n)",
+        "m = Sub(six, n) s = Concat<axis=0>(n, m) y, z = Split<axis=0>(c, s)",
+    ],
+)
+def test_constants_are_cut_to_open_sizes(kind, nodes):
+    """A constant of few elements was cut during the trace, which fixed the size."""
+    head = "zero = Constant<value_ints=[0]>() one = Constant<value_ints=[1]>() six = Constant<value_ints=[6]>()"
+    text = (
+        f"(float[N, 2] x) => ({kind} y) <{kind}[6] c = {{0, 1, 2, 3, 4, 5}}> "
+        f"{{ {head} s0 = Shape(x) n = Slice(s0, zero, one) {nodes} }}"
+    )
+    proto = proto_of(text)
+    module = from_onnx(proto)
+    compiled = gc.compile(module, dims=module.dims)
+    for rows in (4, 1, 5, 2, 3):
+        x = np.zeros((rows, 2), np.float32)
+        (expected,) = ReferenceEvaluator(proto).run(None, {"x": x})
+        np.testing.assert_array_equal(compiled(x).detach().numpy(), expected)
+    assert len(compiled.programs) == 1

@@ -40,7 +40,8 @@ def prepare(text: str, options: argparse.Namespace) -> tuple[Any, list[Any], Any
     if getattr(options, "train", False):
         with targets.compiling():
             model.train()
-    return model, *_examples(text, model, getattr(options, "input", None))
+    examples, dims = _examples(text, model, getattr(options, "input", None))
+    return model, *targets.hinted(model, examples, dims, getattr(options, "shape", ()))
 
 
 def _examples(text: str, model: Any, types: Any) -> tuple[list[Any], Any]:
@@ -59,7 +60,7 @@ def _examples(text: str, model: Any, types: Any) -> tuple[list[Any], Any]:
 def trace(text: str, options: argparse.Namespace | None = None) -> Any:
     """Trace the model in a file."""
     model, examples, dims = prepare(text, options or argparse.Namespace())
-    return targets.guarded(lambda: snapshot(model, examples, dims=dims), f"tracing {text}")
+    return targets.guarded(lambda: snapshot(model, examples, dims=dims, by_hints=True), f"tracing {text}")
 
 
 def stored(text: str) -> Artifact:

@@ -95,7 +95,8 @@ def open_source(options: argparse.Namespace, machine: Target | None = None, call
         start = time.perf_counter()
         with targets.compiling():
             traced = targets.guarded(
-                lambda: snapshot(model, examples, dims=dims, calls_python=calls_python), f"tracing {options.source}"
+                lambda: snapshot(model, examples, dims=dims, calls_python=calls_python, by_hints=True),
+                f"tracing {options.source}",
             )
         source = Source(traced.graph, None, traced.state(), module=model if isinstance(model, Module) else None)
     source = replace(source, seconds=time.perf_counter() - start)

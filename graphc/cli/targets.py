@@ -21,6 +21,7 @@ import numpy as np
 
 from graphc.base.dtypes import BY_NAME
 from graphc.base.errors import ArgumentError, ArtifactError, GraphcError, RealtimeError, StateDictError, TargetError
+from graphc.base.lazy import deferred
 from graphc.base.sizes.dims import has_sizes
 from graphc.checkpoints.weights import weights_for
 from graphc.cli.arrays import parse_types, specs_at
@@ -32,7 +33,9 @@ from graphc.nn.module import Module
 from graphc.passes.base import Pass, PassResult, with_costs
 from graphc.passes.pipeline import Arranged, arrange
 from graphc.tensors.creation import from_numpy
+from graphc.tracing.dims import Dims
 
+by_name = deferred("graphc.cli.arguments:by_name")
 _LISTED = 8
 FORMS = (
     "file.py:Name or package.module:Name, where Name is a Module class, an instance, or a function; "
@@ -265,6 +268,20 @@ def examples(model: Callable[..., Any], texts: Sequence[str]) -> tuple[list[Any]
     tensors = [_example(s) for s in specs_at(ordered, {})]
     dims = [s.shape if s.equals is None else s.equals for s in ordered]
     return tensors, dims if any(has_sizes(s.pattern) for s in ordered) else None
+
+
+def hinted(model: Any, examples: list[Any], dims: Any, shapes: Sequence[tuple[str, int]]) -> tuple[list[Any], Any]:
+    """Return the examples and dims with the sizes that ``--shape`` expects. Raises UsageError for a dimension that
+    ``dims`` lacks, and for a size out of its range."""
+    if not shapes:
+        return examples, dims
+    if dims is None:
+        raise UsageError(f"--shape {shapes[0][0]}: the model has no named dimension", remedy="leave out --shape")
+    try:
+        declared = Dims(dims, model).hinted(by_name(shapes))
+    except ArgumentError as error:
+        raise UsageError(f"--shape: {error.what}", remedy=error.remedy) from None
+    return declared.expected_examples(examples), declared.specs
 
 
 def _example(spec: TensorSpec) -> Any:

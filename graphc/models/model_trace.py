@@ -26,14 +26,16 @@ def snapshot(
     keyword_examples: Mapping[str, Any] | None = None,
     dims: Any = None,
     calls_python: bool = False,
+    by_hints: bool = False,
 ) -> Traced:
     """Trace a model without gradients. For ``dims`` see ``compile``.
 
-    ``calls_python`` allows calls of Python functions in the trace, for callers that only inspect it.
+    ``calls_python`` allows calls of Python functions in the trace, for callers that only inspect it. ``by_hints``
+    traces for the hints of ``dims`` instead of the sizes of the examples, or for others where that fails.
     """
     named = dict(keyword_examples or {})
     with no_grad():
-        traced = trace_sized(model, examples, named, dims, calls_python)
+        traced = trace_sized(model, examples, named, dims, calls_python, by_hints)
     traced.graph.assumptions = tuple(traced.assumptions.found.values())
     return traced
 

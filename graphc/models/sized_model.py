@@ -42,7 +42,7 @@ class SizesOfModel:
         if len(arrays) != len(inputs):
             signature = ", ".join(map(str, inputs))
             raise ArgumentError(f"{self._spec.title}({signature}) takes {len(inputs)} inputs, got {len(arrays)}")
-        remedy = "export it again with a hint for the other sizes: gc.Dim(..., hint=...)"
+        remedy = "export it again with examples of these sizes"
         return self._patterns.sizes_of_call(arrays, self._spec.assumptions, self._spec.title, remedy)
 
     def named(self, sizes: Mapping[str, int]) -> Sizes:

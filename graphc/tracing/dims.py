@@ -5,14 +5,16 @@ from __future__ import annotations
 import inspect
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from graphc.base.errors import ArgumentError, ShapeError
-from graphc.base.sizes.named_dims import dimensions
+from graphc.base.sizes.named_dims import chosen_sizes, dimensions, size_of
 from graphc.base.sizes.shape_patterns import Number, ShapePatterns
-from graphc.base.sizes.size import is_size
+from graphc.base.sizes.size import Dimension, at, hint, is_size
+from graphc.tensors.creation import zeros
 from graphc.tensors.structure import (
     Branch,
     Leaf,
@@ -51,16 +53,18 @@ class Dims:
                 f"dims must map arguments to their named sizes, got {type(dims).__name__}",
                 remedy="pass dims={'x': (gc.Dim('batch'), gc.Dim('time'))}",
             )
-        self._specs = dict(dims)
+        self.specs = dict(dims)
+        """The spec of each argument, by name or position."""
+        self._function = function
         self._names = names or _positional(function)
         if not names:
             self._check_names(function)
-        elif unknown := [n for n in self._specs if n not in names and n not in range(len(names))]:
+        elif unknown := [n for n in self.specs if n not in names and n not in range(len(names))]:
             raise ArgumentError(
                 f"dims names an argument {unknown[0]!r}, which {_title(function)} does not have",
                 remedy=f"use one of {', '.join(names)}",
             )
-        self.dimensions = dimensions(size for spec in self._specs.values() for size in _sizes(spec))
+        self.dimensions = dimensions(size for spec in self.specs.values() for size in _sizes(spec))
         """Dimensions by name."""
         if not self.dimensions:
             raise ArgumentError("dims names no dimension", remedy="pass dims={'x': (gc.Dim('batch'),)}")
@@ -71,7 +75,7 @@ class Dims:
             return
         kinds = {p.kind for p in parameters}
         parameter_names = [p.name for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
-        for name in self._specs:
+        for name in self.specs:
             by_name = isinstance(name, str) and (name in parameter_names or inspect.Parameter.VAR_KEYWORD in kinds)
             first = type(name) is int and (name < len(self._names) or inspect.Parameter.VAR_POSITIONAL in kinds)
             if not (by_name or first):
@@ -86,9 +90,27 @@ class Dims:
         arguments = _arguments(structure, names or _positional(function))
         return [t for name, argument in arguments for t in names_in(argument, str(name[0]))]
 
+    def hinted(self, hints: Mapping[str, int]) -> Dims:
+        """Return the declaration with these hints, by name of the dimension. Raises ArgumentError for an unknown name
+        and for a size out of range."""
+        chosen_sizes(self.dimensions, hints)
+        values = {d: size_of(replace(d, hint=hints.get(name, d.hint))) for name, d in self.dimensions.items()}
+        return Dims(_substituted(self.specs, values), self._function, self._names)
+
+    def expected_examples(self, examples: Sequence[Any]) -> list[Any]:
+        """Return zeros of the expected sizes in place of the tensors of a call, and these sizes for whole numbers."""
+        args, _ = self.with_numbers(tuple(examples), {})
+        leaves, structure = flatten((args, {}))
+        shapes = self.patterns(structure, leaves).shapes
+        expected = [
+            hint(shape[0]) if isinstance(leaf, NumberTensor) else zeros(tuple(map(hint, shape)), dtype=leaf.dtype)
+            for leaf, shape in zip(leaves, shapes, strict=True)
+        ]
+        return list(unflatten(structure, expected)[0])
+
     def with_numbers(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Replace integer arguments that ``dims`` names by number tensors."""
-        names, specs = self._names, self._specs
+        names, specs = self._names, self.specs
         positional_specs = [
             specs.get(names[i]) if i < len(names) and names[i] in specs else specs.get(i) for i in range(len(args))
         ]
@@ -104,10 +126,10 @@ class Dims:
         titled_shapes: list[tuple[str, tuple[Any, ...]]] = []
         rest = iter(leaves)
         for name, argument in _arguments(structure, self._names):
-            keys = [key for key in name if key in self._specs]
+            keys = [key for key in name if key in self.specs]
             if len(keys) > 1:
                 raise ArgumentError(f"dims names argument {keys[0]!r} twice, as {keys[1]!r} too")
-            titled_shapes += _walk(self._specs[keys[0]] if keys else None, argument, rest, str(name[0]))
+            titled_shapes += _walk(self.specs[keys[0]] if keys else None, argument, rest, str(name[0]))
         return ShapePatterns([shape for _, shape in titled_shapes], [title for title, _ in titled_shapes])
 
 
@@ -142,6 +164,15 @@ def _sizes(spec: Spec) -> Iterator[Any]:
         raise ArgumentError(
             f"dims may hold dimensions, ints and None, got {type(spec).__name__}", remedy="use gc.Dim('batch')"
         )
+
+
+def _substituted(spec: Spec, values: Mapping[Dimension, Any]) -> Spec:
+    """Return a spec with sizes in place of its dimensions."""
+    if isinstance(spec, Mapping):
+        return {key: _substituted(item, values) for key, item in spec.items()}
+    if isinstance(spec, (tuple, list)):
+        return type(spec)([_substituted(item, values) for item in spec])
+    return at(spec, values) if is_size(spec) else spec
 
 
 def _names_any(spec: Spec) -> bool:

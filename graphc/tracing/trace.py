@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import MethodType
 from typing import Any
 
@@ -46,6 +47,7 @@ from graphc.tensors.structure import (
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import edge_of, is_counted, refresh
 from graphc.tracing.dims import Dims
+from graphc.tracing.example_sizes import first_trace
 from graphc.tracing.host import HostCalls
 from graphc.tracing.identity import repeats
 from graphc.tracing.taps import deliver
@@ -157,8 +159,8 @@ def trace(target: Any, *examples: Any, dims: Any = None, **keyword_examples: Any
         examples, keyword_examples: arguments. Tensors and arrays, also nested in tuples, lists and dictionaries, become
             inputs; other arguments are static.
         dims: names of input sizes that vary, as for ``compile``. Where the function branches on a size, the graph is
-            valid for sizes that branch like the hints: ``graph.assumptions`` lists these conditions with their lines,
-            and the dimension gets a smaller range, or becomes a number or a multiple (``4*time_4``).
+            valid for sizes that branch like those of the examples: ``graph.assumptions`` lists these conditions with
+            their lines, and the dimension gets a smaller range, or becomes a number or a multiple (``4*time_4``).
 
     Returns:
         The Graph. Parameters, buffers and the random state are its arguments of class param and state; ``graph.bound``
@@ -186,26 +188,42 @@ def trace(target: Any, *examples: Any, dims: Any = None, **keyword_examples: Any
 
 
 def trace_sized(
-    target: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dims: Any, calls_python: bool = False
+    target: Any,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    dims: Any,
+    calls_python: bool = False,
+    by_hints: bool = False,
 ) -> Traced:
-    """Trace a call in which ``dims`` names dimensions, or is None. With ``calls_python`` the graph is for inspection
-    only and may call Python functions, which it does not contain."""
+    """Trace a call in which ``dims`` names dimensions, or is None.
+
+    Questions about sizes are answered for the arguments. With ``by_hints`` the arguments show types and ranks only:
+    answers hold for the hints, and where the trace then fails, for other sizes. These sizes become the hints of the
+    graph where the declared hints break an assumption. With ``calls_python`` the graph is for inspection only and may
+    call Python functions, which it does not contain.
+    """
     no_foreign_module("trace", target)
     if dims is None:
         return trace_function(target, args, dict(kwargs), calls_python=calls_python)
     declared = Dims(dims, target)
     args, kwargs = declared.with_numbers(tuple(args), dict(kwargs))
-    patterns = _patterns(declared, args, kwargs)
-    return trace_function(target, args, kwargs, patterns=patterns, calls_python=calls_python)
 
+    def attempt(patterns: ShapePatterns, assumptions: Assumptions) -> Traced:
+        return trace_function(
+            target, args, kwargs, patterns=patterns, assumptions=assumptions, calls_python=calls_python
+        )
 
-def _patterns(dims: Dims, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ShapePatterns:
-    """Return the shapes of a call's tensors, with named dimensions. Raise ArgumentError or ShapeError for a call that
-    does not fit."""
     leaves, structure = flatten((args, kwargs))
-    patterns = dims.patterns(structure, leaves)
-    patterns.solve([shape_of(leaf) for leaf in leaves])
-    return patterns
+    patterns = declared.patterns(structure, leaves)
+    hints = {d: d.hint for d in patterns.dimensions.values()}
+    if by_hints:
+        traced = first_trace(partial(attempt, patterns), hints)
+    else:
+        traced = attempt(patterns, Assumptions(patterns.solve([shape_of(leaf) for leaf in leaves])))
+    if traced.assumptions.broken(hints) is None:
+        return traced
+    hinted = patterns.hinted(traced.assumptions.sizes or hints)
+    return attempt(hinted, Assumptions({d: d.hint for d in hinted.dimensions.values()}))
 
 
 @contextmanager

@@ -130,3 +130,9 @@ sys.exit(main(["run", {str(scaled)!r}, "--input", "in.x=ones"]))
 
 def test_files_are_told_by_their_suffix():
     assert exported.is_exported("a/b.onnx") and not exported.is_exported("net.py:onnx")
+
+
+def test_expected_sizes_of_a_file_are_those_of_shape(tmp_path: Path, scaled: Path, graphc: Graphc):
+    done = graphc("compile", scaled, "--shape", "batch=7", "-o", tmp_path / "net.gcm", "--json")
+    assert [d["hint"] for d in json.loads(done.out)["dims"]] == [7], done.err
+    assert gc.load(tmp_path / "net.gcm")(np.ones((2, 3), np.float32)).shape == (2, 3)

@@ -182,3 +182,14 @@ def test_sizes_are_looked_at_once_in_a_call(path, monkeypatch):
     assert loaded(np.ones(5, np.float32)).tolist() == [2.0, 2.0] and looked == [1]
     with pytest.raises(ShapeError, match="was traced for"):
         loaded(np.ones(1, np.float32))
+
+
+def test_a_file_takes_its_own_examples(path):
+    """It was traced for the hint 32, which takes the other branch."""
+    samples = gc.Dim("samples")
+    example = gc.rand(1, 1000)
+    gc.export(lambda x: x[:, : max(x.shape[1] // 256, 1)] * 2, example, path=path, dims={"x": (BATCH, samples)})
+    loaded = gc.load(path)
+    assert loaded(example.numpy()).shape == (1, 3) and loaded(np.ones((2, 4000), np.float32)).shape == (2, 15)
+    with pytest.raises(ShapeError, match=r"was traced for .*samples = 20\n.*with examples of these sizes"):
+        loaded(np.ones((1, 20), np.float32))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -100,6 +101,11 @@ class ShapePatterns:
                     f"{self._format_entry(tensor, dim)} is {actual}, not {self._explained(size, expected, sizes)}"
                 )
         return sizes
+
+    def hinted(self, sizes: Mapping[Dimension, int]) -> ShapePatterns:
+        """Return the patterns with sizes of the dimensions as their hints."""
+        values: dict[Dimension, Any] = {d: size_of(replace(d, hint=n)) for d, n in sizes.items()}
+        return ShapePatterns([type(s)([at(n, values) for n in s]) for s in self.shapes], self.titles)
 
     def sizes_of_call(
         self, arguments: Sequence[Any], assumptions: Iterable[Any], title: str, remedy: str | None = None

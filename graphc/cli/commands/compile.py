@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from graphc.base.errors import ArgumentError, GraphcError
-from graphc.base.sizes.size import Dimension
+from graphc.base.sizes.size import Dimension, hint
 from graphc.calls.machine import HOST, compile_on, machine_named, strict_name
 from graphc.cli import arguments, console, exported, library, recompile, targets
 from graphc.cli.fields import Field, below, spec_fields
@@ -22,12 +22,11 @@ from graphc.codegen.machine.target import Target, named_targets, target_named
 from graphc.compiler.compile import CompiledGraph, compile_graph
 from graphc.compiler.freeze import freeze
 from graphc.files.model_manifest import EntrySpec, ModelManifest
-from graphc.ir.graph.graph import Graph
+from graphc.ir.graph.graph import Graph, Value, input_equals
 from graphc.ir.graph.interpret import bind, settle
 from graphc.models.formats import GCM, ONNX, check_options, format_of
 from graphc.models.golden import sample_calls
 from graphc.models.model_export import check_native, export, extended, save_graph
-from graphc.models.model_tensors import array_of
 from graphc.models.model_trace import nesting, snapshot
 from graphc.nn.module import Module
 from graphc.passes.pipeline import Arranged
@@ -144,6 +143,15 @@ def add_model_arguments(parser: argparse.ArgumentParser, target: str = "target")
     parser.add_argument(
         "--no-strict", action="store_true", help="load only the weights whose names fit (default: all names must fit)"
     )
+    parser.add_argument(
+        "--shape",
+        type=arguments.size,
+        action="append",
+        default=[],
+        metavar="NAME=N",
+        help="expected size of a named dimension: the model is traced and optimized for it (default: 32, or a size "
+        "that the model accepts)",
+    )
     parser.add_argument("--train", action="store_true", help="trace in training mode (default: evaluation mode)")
 
 
@@ -241,7 +249,9 @@ def _write_gcm(
     """Compile a model and write it; return the file's manifest, and the seconds of each stage."""
     machine = target_named(_machine(options))
     with targets.compiling():
-        traced = targets.guarded(lambda: snapshot(model, examples, dims=dims), f"tracing {options.target}")
+        traced = targets.guarded(
+            lambda: snapshot(model, examples, dims=dims, by_hints=True), f"tracing {options.target}"
+        )
         state = traced.state()
         graph = extended(traced.graph, state, passes, options.precision, machine.costs)
         build = partial(_compiled, machine=machine, device=options.device)
@@ -265,9 +275,15 @@ def _write_gcm(
             options.output,
             structure=nesting(traced.structure),
             native=[compiled, *_others(options, graph, state)] if options.native else False,
-            golden=sample_calls(graph, state, list(map(array_of, examples)), options.golden),
+            golden=sample_calls(graph, state, [_expected_array(v) for v in traced.inputs], options.golden),
         )
     return manifest, compiled.stages.seconds
+
+
+def _expected_array(value: Value) -> np.ndarray:
+    """Return zeros of the expected sizes for an input of a graph, or the expected size for a whole number."""
+    equals = input_equals(value)
+    return np.zeros(tuple(map(hint, value.shape)), value.dtype.numpy) if equals is None else np.asarray(hint(equals))
 
 
 def _others(options: argparse.Namespace, graph: Graph, state: Mapping[str, np.ndarray]) -> list[CompiledGraph]:
@@ -331,7 +347,7 @@ def prepare(options: argparse.Namespace, target: str = "target") -> tuple[Any, l
         targets.load_weights(model, options)
     if isinstance(model, Module):
         model.train(options.train)
-    return model, *targets.examples(model, options.input)
+    return model, *targets.hinted(model, *targets.examples(model, options.input), getattr(options, "shape", ()))
 
 
 def _dim_json(dimension: Dimension) -> dict[str, Any]:

@@ -67,8 +67,10 @@ def _subject(options: argparse.Namespace) -> tuple[Any, Any]:
     doing = f"tracing {options.target}"
     if not options.autograd:
         with targets.compiling():
-            graph = targets.guarded(lambda: snapshot(model, examples, dims=dims, calls_python=True).graph, doing)
-            return graph, model if isinstance(model, Module) else None
+            traced = targets.guarded(
+                lambda: snapshot(model, examples, dims=dims, calls_python=True, by_hints=True), doing
+            )
+            return traced.graph, model if isinstance(model, Module) else None
     with targets.compiling():
         result = targets.guarded(lambda: model(*examples), f"running {options.target}")
     return result, model if isinstance(model, Module) else None

@@ -245,3 +245,40 @@ def test_what_is_wrong_with_passes_is_said(
     done = graphc(*arguments, "--passes", f"{passes}:{name}")
     assert done.code == code and message in done.err
     assert not (tmp_path / "n.gcm").exists()
+
+
+REFLECTED = """
+from graphc import nn
+
+
+class Reflected(nn.Module):
+    def forward(self, x):
+        return nn.functional.pad(x, (0, 64), mode="reflect")
+"""
+
+
+def test_expected_sizes_are_those_of_shape_or_ones_that_the_model_accepts(tmp_path: Path, graphc: Graphc):
+    models, file = tmp_path / "reflected.py", tmp_path / "net.gcm"
+    models.write_text(REFLECTED)
+    target = (f"{models}:Reflected", "--input", "x:f32[rows=1..64,time=1..1000]", "-o", file, "--golden", "1")
+    for options, hints in (((), [32, 65]), (("--shape", "rows=3", "--shape", "time=500"), [3, 500])):
+        done = graphc("compile", *target, *options, "--json")
+        assert done.code == console.OK, done.err
+        assert [d["hint"] for d in json.loads(done.out)["dims"]] == hints
+        assert load(file)(np.ones((2, 70), np.float32)).shape == (2, 134)
+        assert graphc("selftest", file).code == console.OK
+
+
+@pytest.mark.parametrize(
+    ("types", "shape", "message"),
+    [
+        ("x:f32[rows=1..64,6]", "row=3", "there is no dimension row"),
+        ("x:f32[rows=1..64,6]", "rows=65", "dimension rows is 65, outside of 1..64"),
+        ("x:f32[2,6]", "rows=3", "--shape rows: the model has no named dimension"),
+    ],
+)
+def test_unsuitable_expected_sizes_are_refused(
+    models: Path, tmp_path: Path, graphc: Graphc, types: str, shape: str, message: str
+):
+    done = graphc("compile", f"{models}:Net", "--input", types, "--shape", shape, "-o", tmp_path / "net.gcm")
+    assert done.code == console.USAGE and message in done.err

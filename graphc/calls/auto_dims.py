@@ -10,8 +10,9 @@ from typing import Any
 from graphc.base import config
 from graphc.base.dtypes import DType
 from graphc.base.errors import ShapeError
-from graphc.base.sizes.named_dims import LOOP, Dim
+from graphc.base.sizes.named_dims import Dim
 from graphc.base.sizes.shape_patterns import ShapePatterns
+from graphc.base.sizes.size_text import LOOP
 from graphc.tensors.structure import Structure
 from graphc.tracing.dims import Dims
 
@@ -93,5 +94,6 @@ class AutoDims:
 
 
 def _dimension(learned: _Learned, position: _Position, size: int) -> Any:
-    name = f"{re.sub(r'[^0-9A-Za-z]+', '_', learned.titles[position[0]]).strip('_')}_{position[1]}"
+    title = re.sub(r"[^0-9A-Za-z]+", "_", learned.titles[position[0]]).strip("_")
+    name = f"{'arg' if title[0].isdigit() else ''}{title}_{position[1]}"
     return Dim(f"{name}_" if LOOP.fullmatch(name) else name, hint=size)

@@ -85,9 +85,9 @@ def threads(text: str) -> int:
 
 def sizes(text: str) -> tuple[str, list[int]]:
     """Parse a named dimension and sizes of it: ``batch=1,8,32``."""
-    name, _, numbers = text.partition("=")
+    name, _, numbers = text.rpartition("=")
     digits = [n.strip() for n in numbers.split(",")]
-    if not name.isidentifier() or not all(n.isdigit() for n in digits):
+    if not name or not all(n.isdigit() for n in digits):
         raise argparse.ArgumentTypeError(f"{text!r} is not a size such as batch=8")
     return name, [int(n) for n in digits]
 

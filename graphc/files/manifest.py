@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from graphc.base.dtypes import BY_NAME
 from graphc.base.errors import ArgumentError, ArtifactError
-from graphc.base.sizes.named_dims import dimensions, parse_size
+from graphc.base.sizes.named_dims import dimensions, is_name, parse_size
 from graphc.base.sizes.shape_patterns import Number
 from graphc.base.sizes.size import LARGEST, Dimension, bounds, is_size
 from graphc.files.container import ALIGNMENT, MAX_BYTES
@@ -198,7 +198,7 @@ def check_dims(dims: tuple[Dimension, ...], sizes: list[Any]) -> None:
     names = [d.name for d in dims]
     require(names == sorted(set(names)), "the dimensions are not in order of their names")
     for d in dims:
-        good = d.name.isidentifier() and 0 <= d.low <= d.hint <= d.high <= LARGEST and len(d.name) <= MAX_NAME
+        good = is_name(d.name) and 0 <= d.low <= d.hint <= d.high <= LARGEST and len(d.name) <= MAX_NAME
         require(good, f"the dimension {d.name[:60]!r} has the sizes {d.low}..{d.high}, expected {d.hint}")
     try:
         used = dimensions(sizes)

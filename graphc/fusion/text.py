@@ -16,7 +16,8 @@ from graphc.ir.graph.parse import parse_graph
 from graphc.ir.graph.text import print_graph
 
 _HEAD = "plan {"
-_GROUP = re.compile(r"(\w+) \[(.*?)\](?: axes \[([\d,]*)\])?(?: divisions (\d+))?: (.*?)(?: -> (.*))?$")
+_GROUP = re.compile(r"(\w+) \[((?:`[^`]*`|[^]`])*)\](?: axes \[([\d,]*)\])?(?: divisions (\d+))?: (.*?)(?: -> (.*))?$")
+_SIZE = re.compile(r"(?:`[^`]*`|[^,`])+")
 _REFUSAL = re.compile(r"not (%\S+) in (%\S+): (\w+)")
 
 
@@ -93,7 +94,7 @@ class _PlanReader:
             raise ParseError(f"{line!r}: the graph has no value {error.args[0]}") from None
 
     def _group(self, kind: str, shape: str, axes: str | None, divisions: str | None, nodes: str, stored: str) -> Group:
-        extents = tuple(parse_size(size, self.graph.dims) for size in shape.split(", ") if size)
+        extents = tuple(parse_size(size.strip(), self.graph.dims) for size in _SIZE.findall(shape))
         reduced = tuple(map(int, axes.split(","))) if axes else ()
         members = [self.values[name].node for name in nodes.split()]
         outputs = [self.values[name] for name in (stored or "").split()]

@@ -23,6 +23,7 @@ _PATTERN = r"""
     (?P<blank>[ \t\r]+) | (?P<newline>\n) | (?P<comment>{comment}[^\n]*)
   | (?P<string>{string})
   | (?P<value>%(?:[A-Za-z0-9_.]+|{string})) | (?P<symbol>@(?:[A-Za-z0-9_.]+|{string}))
+  | (?P<quoted>`[^`\n]*`)
   | (?P<digest>sha256:[0-9a-f]{{16}}) | (?P<number>\d+(?:\.\d+)?(?:e[+-]?\d+)?|nan:[0-9a-f]+)
   | (?P<word>[A-Za-z_]\w*(?:\.\w+)*)
   | (?P<mark>->|<=|\.\.|//|[-+*%(){{}}\[\]<>=,:])
@@ -47,7 +48,7 @@ class Cursor:
         self._lines = text.split("\n")
         self._data = data or {}
         self.dims: dict[str, Any] = {}
-        """Named dimensions declared at the head of the text."""
+        """Named dimensions declared at the head of the text, by their names as the text quotes them."""
         self._comments: dict[int, str] = {}
         self._tokens = self._split(text, comment)
         self._next = 0
@@ -185,7 +186,7 @@ class Cursor:
     def declare_dims(self) -> None:
         """Read any number of ``dim time = 1..512 hint 128 common [1,32]``; hint and common are optional."""
         while self.accept("dim"):
-            token = self.expect_kind("word", "the name of a dimension")
+            token = self.expect_kind("quoted" if self.token.kind == "quoted" else "word", "the name of a dimension")
             self.expect("=")
             low = self.integer()
             self.expect("..")
@@ -195,7 +196,7 @@ class Cursor:
             if token.text in self.dims:
                 self.refuse(f"dimension {token.text} is declared twice", token)
             try:
-                self.dims[token.text] = Dim(token.text, low, high, hint, common)
+                self.dims[token.text] = Dim(token.text.strip("`"), low, high, hint, common)
             except ArgumentError as error:
                 self.refuse(error.what, token, error.remedy)
 
@@ -224,7 +225,7 @@ class Cursor:
             self.expect(")")
             return size
         token = self.token
-        if not self.dims or token.kind != "word":
+        if not self.dims or token.kind not in ("word", "quoted"):
             return self.integer()
         if token.text not in self.dims:
             declared = ", ".join(self.dims)
@@ -319,7 +320,7 @@ def _divides(comment: str, tokens: list[Token], open_marks: list[str], line: int
     if not (comment.startswith("//") and tokens and open_marks and open_marks[-1] in "(["):
         return False
     last = tokens[-1]
-    return last.line == line and (last.kind in ("word", "number") or last.text == ")")
+    return last.line == line and (last.kind in ("word", "quoted", "number") or last.text == ")")
 
 
 _DTYPES = {d.name: d for d in BY_NAME.values()}

@@ -113,7 +113,7 @@ def _fits(value: int, dtype: DType) -> bool:
 def print_dim(dimension: Dimension) -> str:
     """Format ``dim time = 1..512 hint 128``, followed by ``common [1,32]`` for a dimension with common sizes."""
     common = f" common [{','.join(map(str, dimension.common))}]" if dimension.common else ""
-    return f"dim {dimension.name} = {dimension.low}..{dimension.high} hint {dimension.hint}{common}"
+    return f"dim {dimension} = {dimension.low}..{dimension.high} hint {dimension.hint}{common}"
 
 
 def print_type(dtype: DType, shape: tuple[int, ...]) -> str:

@@ -19,3 +19,10 @@ def test_dimensions_that_were_equal_by_chance_are_taken_apart(traces):
     for a, b in ((2, 2), (3, 3), (4, 5), (6, 1), (1, 1)):
         assert f(ones(a), ones(b)).item() == a + b
     assert len(traces) == 3
+
+
+def test_sizes_of_further_arguments_get_names():
+    f = gc.compile(lambda *x: x[0] + 1, dims="auto")
+    for n in (3, 3, 5, 7):
+        assert f(gc.ones(n)).tolist() == [2.0] * n
+    assert len(f.programs) == 2 and "f32[arg0_0]" in str(f.programs)

@@ -128,8 +128,8 @@ def test_manifests_without_named_dimensions_do_not_say_so():
         ("dims", [], "dims declares none"),
         (
             "dims",
-            [*PLAIN_DIMS, {"name": "zu b", "low": 1, "high": 2, "hint": 1, "common": []}],
-            "'zu b' has the sizes 1..2",
+            [*PLAIN_DIMS, {"name": "zu`b", "low": 1, "high": 2, "hint": 1, "common": []}],
+            "'zu`b' has the sizes 1..2",
         ),
         ("dims", [*PLAIN_DIMS, {"name": "zu", "low": 9, "high": 2, "hint": 1, "common": []}], "has the sizes 9..2"),
         ("dims", PLAIN_DIMS[::-1], "not in order"),

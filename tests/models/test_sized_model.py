@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
 import graphc as gc
 from graphc import nn
+from graphc.compiler.stages import Stages
 from graphc.errors import ArgumentError, IndexRangeError, ShapeError
 from graphc.files import model_content
+from graphc.fusion.text import parse_plan, print_plan
+from graphc.ir.graph.parse import parse_graph
+from graphc.ir.graph.text import print_graph
+from graphc.ir.kernel.parse import parse_program
+from graphc.ir.kernel.text import print_program
 from graphc.models import sized_model
 from tests.models.model_files import refuse_all_sizes
 
@@ -193,3 +201,21 @@ def test_a_file_takes_its_own_examples(path):
     assert loaded(example.numpy()).shape == (1, 3) and loaded(np.ones((2, 4000), np.float32)).shape == (2, 15)
     with pytest.raises(ShapeError, match=r"was traced for .*samples = 20\n.*with examples of these sizes"):
         loaded(np.ones((1, 20), np.float32))
+
+
+@pytest.mark.parametrize("name", ["class", "in", "0_0", "?", "-1", "i0", "batch size", "a, b]", "2*s + 1", "élan"])
+def test_dimensions_have_any_name_in_every_stage(path, name):
+    dims = {"x": (gc.Dim(name), None), "y": (2 * gc.Dim(name),)}
+    graph = gc.trace(lambda x, y: (x @ x.mT).sum(0) + y[: x.shape[0]], gc.ones(3, 4), gc.ones(6), dims=dims)
+    assert print_graph(parse_graph(print_graph(graph))) == print_graph(graph)
+    stages = Stages(graph)
+    assert print_plan(parse_plan(stages.text("fused"))) == stages.text("fused")
+    for program in (stages.lowered, stages.scheduled):
+        assert print_program(parse_program(print_program(program))) == print_program(program)
+    manifest = gc.export(graph, path=path, native=True)
+    assert [d.name for d in manifest.dims] == [name] and manifest == model_content.load(path).manifest
+    loaded = gc.load(path, trust=True)
+    for n in (1, 5):
+        assert loaded(np.ones((n, 4), np.float32), np.ones(2 * n, np.float32)).tolist() == [4.0 * n + 1] * n
+    with pytest.raises(ShapeError, match=re.escape(f"not 10 = 2*{gc.Dim(name)}")):
+        loaded(np.ones((5, 4), np.float32), np.ones(9, np.float32))

@@ -11,9 +11,9 @@ from typing import Any
 from graphc.base.errors import ArgumentError
 from graphc.base.sizes.size import LARGEST, Dimension, Size, always, is_size, terms
 from graphc.base.sizes.size_terms import dimensions_of
+from graphc.base.sizes.size_text import NAME
 
-LOOP = re.compile(r"[a-z](r|c|j|y|moved)?_?[0-9]+(_some)?|once_[0-9]+")
-"""Names of kernel loops. Dimensions must not use them, so that a name in the text of a kernel is unambiguous."""
+_NAME = re.compile(NAME)
 
 
 def Dim(
@@ -28,7 +28,7 @@ def Dim(
     ``batch + 1``, ``2 * time`` and quotients of dimensions are sizes too.
 
     Args:
-        name: a Python identifier, but not the name of a kernel loop (``i0``, ``r_0``).
+        name: printable text without a backquote.
         min, max: smallest and largest size, both included.
         hint: size that the compiler optimizes for (default: 32, or the nearest size in the range).
         common: sizes that get a program of their own in addition.
@@ -48,10 +48,8 @@ def Dim(
     """
     low, high = operator.index(min), operator.index(max)
     expected = sorted((low, 32 if hint is None else operator.index(hint), high))[1]
-    if not isinstance(name, str) or not name.isidentifier():
-        raise ArgumentError(f"the name of a dimension is an identifier, not {name!r}")
-    if LOOP.fullmatch(name):
-        raise ArgumentError(f"loops of kernels are called {name}", remedy=f"choose another name: size_{name}")
+    if not is_name(name):
+        raise ArgumentError(f"the name of a dimension is printable text without a backquote, not {name!r}")
     if not 0 <= low <= high <= LARGEST:
         raise ArgumentError(
             f"the sizes of dimension {name} are {low}..{high}", remedy=f"pass 0 <= min <= max <= {LARGEST}"
@@ -61,6 +59,11 @@ def Dim(
     if low == high:
         return low
     return size_of(Dimension(name, low, high, expected, tuple(common)))
+
+
+def is_name(name: Any) -> bool:
+    """Return whether a dimension may have this name."""
+    return isinstance(name, str) and name != "" and name.isprintable() and "`" not in name
 
 
 def size_of(dimension: Dimension) -> Size:
@@ -106,8 +109,11 @@ def _check_range(dimension: Dimension, size: int) -> None:
 def parse_size(text: str, by_name: Mapping[str, Dimension]) -> Any:
     """Return the size that prints as ``text`` with the dimensions ``by_name``. Raises ArgumentError for any other
     text."""
+    symbols = {str(d): f"_{i}" for i, d in enumerate(by_name.values())}
+    sizes = {symbols[str(d)]: size_of(d) for d in by_name.values()}
     try:
-        size = _read(ast.parse(text, mode="eval").body, by_name)
+        spelled = _NAME.sub(lambda name: symbols.get(name.group(), "unknown"), text)
+        size = _read(ast.parse(spelled, mode="eval").body, sizes)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         size = None
     if str(size) != text:
@@ -115,17 +121,17 @@ def parse_size(text: str, by_name: Mapping[str, Dimension]) -> Any:
     return size
 
 
-def _read(tree: ast.expr, by_name: Mapping[str, Dimension]) -> Any:
-    """Evaluate a syntax tree; raises ValueError for syntax that sizes do not have."""
+def _read(tree: ast.expr, sizes: Mapping[str, Any]) -> Any:
+    """Evaluate a syntax tree with dimensions of these symbols; raises ValueError for syntax that sizes do not have."""
     if isinstance(tree, ast.Constant) and type(tree.value) is int:
         return tree.value
-    if isinstance(tree, ast.Name) and tree.id in by_name:
-        return size_of(by_name[tree.id])
+    if isinstance(tree, ast.Name) and tree.id in sizes:
+        return sizes[tree.id]
     if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub):
-        return -_read(tree.operand, by_name)
+        return -_read(tree.operand, sizes)
     if not isinstance(tree, ast.BinOp):
         raise ValueError
-    a, b = _read(tree.left, by_name), _read(tree.right, by_name)
+    a, b = _read(tree.left, sizes), _read(tree.right, sizes)
     if isinstance(tree.op, ast.Add | ast.Sub):
         return a + b if isinstance(tree.op, ast.Add) else a - b
     if isinstance(tree.op, ast.FloorDiv) and always("<=", 0 if is_size(b) else 1, b):

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from graphc.base.sizes.assumptions import Assumption
-from graphc.base.sizes.named_dims import LOOP, Dim, dimensions, size_of
+from graphc.base.sizes.named_dims import Dim, dimensions, size_of
 from graphc.base.sizes.size import Dimension, Quotient, always, at, is_size, terms
+from graphc.base.sizes.size_text import LOOP
 
 
 def limits(assumptions: Iterable[Assumption], by_name: Mapping[str, Dimension]) -> dict[str, Any]:

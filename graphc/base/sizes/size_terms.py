@@ -10,7 +10,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from graphc.base.locks import Lock
-from graphc.base.sizes.size_text import as_operand
+from graphc.base.sizes.size_text import as_operand, quoted
 
 REMEMBERED = 1024
 """Capacity of the cache of each operation on terms: a program has few different sizes and asks often."""
@@ -48,7 +48,7 @@ class Dimension:
         return Dimension, (self.name, self.low, self.high, self.hint, self.common)
 
     def __str__(self) -> str:
-        return self.name
+        return quoted(self.name)
 
 
 @dataclass(frozen=True, eq=False)

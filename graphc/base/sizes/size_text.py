@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
+
+LOOP = re.compile(r"[a-z](r|c|j|y|moved)?_?[0-9]+(_some)?|once_[0-9]+")
+"""Names of kernel loops."""
+NAME = r"`[^`\n]*`|[A-Za-z_]\w*"
+"""Pattern of the name of a dimension in texts: quoted unless it is a word that names no kernel loop."""
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+def quoted(name: str) -> str:
+    """Return the name of a dimension as texts have it: ``batch``, `` `batch size` ``."""
+    return name if _WORD.fullmatch(name) and not LOOP.fullmatch(name) else f"`{name}`"
 
 
 def text_of(terms: Any) -> str:

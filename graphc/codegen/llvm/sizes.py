@@ -13,7 +13,7 @@ _MAX, _SIGNED_MAX = "llvm.umax.i64", "llvm.smax.i64"
 
 def register_of(dimension: Dimension) -> str:
     """Return the i64 register of a dimension; its name may have letters that LLVM does not accept."""
-    return "%n." + "".join(c if c.isascii() else f"${ord(c):x}" for c in dimension.name)
+    return "%n." + "".join(c if c.isascii() and (c.isalnum() or c in "_.") else f"${ord(c):x}$" for c in dimension.name)
 
 
 class SizeWriter:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from graphc.base.errors import ArgumentError, ArtifactError, DTypeError, GraphcError
-from graphc.base.sizes.named_dims import Dim
+from graphc.base.sizes.named_dims import Dim, dimensions
 from graphc.base.sizes.shape_patterns import ShapePatterns
 from graphc.base.sizes.size import hint, is_size
 from graphc.interop.onnx.elements import Element, element_of
@@ -141,7 +141,8 @@ class OnnxModule(ImportedRoot):
         well.
         """
         shapes = {p.name: p.shape for p in self._graph.inputs if p.shape and any(map(is_size, p.shape))}
-        dim_of = {str(s): Dim(str(s)) for shape in shapes.values() for s in shape if is_size(s)}
+        names_of_sizes = dimensions(s for shape in shapes.values() for s in shape)
+        dim_of = {str(d): Dim(name) for name, d in names_of_sizes.items()}
         specs = {name: tuple([dim_of.get(str(s)) for s in shape]) for name, shape in shapes.items()}
         names = self._patterns.names
         return {names[name]: spec for name, spec in specs.items()} or None

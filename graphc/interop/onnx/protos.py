@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from graphc.base.errors import ArtifactError, UnsupportedError
-from graphc.base.sizes.named_dims import LOOP, Dim
+from graphc.base.sizes.named_dims import Dim
 from graphc.base.sizes.size import LARGEST
+from graphc.base.sizes.size_text import LOOP
 from graphc.interop.onnx.elements import STRING, Element, element_of_code
 from graphc.interop.onnx.external import External
 from graphc.interop.onnx.graph import Port, TensorAttribute
@@ -194,6 +196,10 @@ class Names:
         return candidate
 
 
+_UNNAMED = re.compile(r"[-+]?[0-9]*|\W*")
+"""Strings of exporters for open sizes without a name."""
+
+
 class ModelDims:
     """Named dimensions of one model, by their strings in the file."""
 
@@ -202,12 +208,13 @@ class ModelDims:
         self._names = Names()
 
     def of(self, text: str, fallback: str) -> Any:
-        """Return the dimension with this string. Without one, return a dimension of its own named ``fallback``."""
-        key = text or fallback
+        """Return the dimension with this string. A string that names none (``?``, ``-1``) gets a dimension of its own,
+        named ``fallback``."""
+        key = text
+        if _UNNAMED.fullmatch(text):
+            key = f"size_{fallback}" if LOOP.fullmatch(fallback) else fallback
         if key not in self._dims:
-            name = "".join(c if c.isalnum() and c.isascii() else "_" for c in key[:MOST_NAME]).strip("_") or "size"
-            if not name.isidentifier() or LOOP.fullmatch(name):
-                name = f"size_{name}"
+            name = "".join(c if c.isprintable() and c != "`" else "_" for c in key[:MOST_NAME]) or "size"
             self._dims[key] = Dim(self._names.take(name), min=0)
         return self._dims[key]
 

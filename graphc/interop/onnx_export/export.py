@@ -118,6 +118,6 @@ def _fixed_dimensions(graph: Graph) -> dict[Dimension, Any]:
             continue
         atoms = [atom for monomial, _ in terms(size) for atom, _ in monomial]
         other = dims.get(getattr(atoms[0], "name", ""))
-        if len(atoms) == 1 and other is not None and str(size) == other.name and other is not dims[name]:
+        if len(atoms) == 1 and other is not None and size == size_of(other) and other is not dims[name]:
             fixed[dims[name]] = size_of(other)
     return {d: fixed.get(d, size_of(d)) for d in dims.values()} if fixed else {}

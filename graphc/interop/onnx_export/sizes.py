@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphc.base.errors import UnsupportedError
+from graphc.base.sizes.named_dims import dimensions, size_of
 from graphc.base.sizes.size import Dimension, bounds, is_size, terms
 from graphc.base.sizes.size_terms import Quotient
 
@@ -128,4 +129,5 @@ def _linear(size: Any) -> tuple[int | None, int]:
 
 def stated(size: Any) -> int | str:
     """Convert a size to ONNX's form: a number, or a name."""
-    return str(size) if is_size(size) else int(size)
+    names = dimensions([size]).values()
+    return next((d.name for d in names if size_of(d) == size), str(size)) if names else int(size)

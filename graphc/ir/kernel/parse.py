@@ -151,7 +151,7 @@ class _Parser:
             if not is_size(size) or name.text not in c.dims:
                 c.refuse("expected the name of a dimension of the kernel", name)
             c.expect("=")
-            sizes.append((dimensions([size])[name.text], c.size()))
+            sizes.append((dimensions([size])[name.text.strip("`")], c.size()))
         return tuple(sizes)
 
     def argument(self) -> tuple[str, Index | None]:
@@ -364,7 +364,7 @@ class _Parser:
             return result
         if c.accept("["):
             return self.dynamic()
-        if c.token.kind != "word":
+        if c.token.kind not in ("word", "quoted"):
             c.refuse_next("an axis, a number, '(' or '['")
         if c.token.text in c.dims and c.token.text not in self.axes:
             return as_index(c.dims[c.take().text])

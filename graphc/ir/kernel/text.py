@@ -155,7 +155,7 @@ def print_call(call: Call) -> str:
     zero = "[0]" if call.offsets and all(offset == Index() for offset in call.offsets) else ""
     offsets = [f"[{call.offset(i)}]" if call.offset(i) != Index() else zero for i in range(len(call.args))]
     args = [print_name("%", a) + offset for a, offset in zip(call.args, offsets, strict=True)]
-    sizes = ", ".join(f"{d.name} = {size}" for d, size in call.sizes)
+    sizes = ", ".join(f"{d} = {size}" for d, size in call.sizes)
     return f"call {print_name('@', call.kernel)}({', '.join(args)})" + (f" with {sizes}" if sizes else "")
 
 

@@ -134,8 +134,14 @@ def test_open_sizes_are_named_dimensions_by_their_text():
         helper.make_tensor_value_info(n, 1, shape) for n, shape in (("a", ["n", 3, "1/2", None]), ("b", ["n", None]))
     ]
     first, second = [read_port_type(p.name, p.type, dims) for p in ports]
-    assert [str(s) for s in first.shape] == ["n", "3", "size_1_2", "size_a_3"] and is_size(first.shape[0])
+    assert [str(s) for s in first.shape] == ["n", "3", "`1/2`", "size_a_3"] and is_size(first.shape[0])
     assert first.shape[0] is second.shape[0] and str(second.shape[1]) == "size_b_1"
+
+
+def test_texts_that_name_nothing_are_sizes_of_their_own():
+    proto = helper.make_tensor_value_info("in", 1, ["?", "-1", "", "class", "?"])
+    shape = read_port_type("in", proto.type, ModelDims()).shape
+    assert [str(s) for s in shape] == ["in_0", "in_1", "in_2", "class", "in_4"]
 
 
 def test_names_that_become_alike_are_numbered():

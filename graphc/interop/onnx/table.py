@@ -28,8 +28,8 @@ from graphc.interop.onnx.ops import (
 from graphc.interop.onnx.ops.classical import features, texts, trees
 from graphc.interop.onnx.ops.microsoft import attention as microsoft_attention
 from graphc.interop.onnx.ops.microsoft import extensions as microsoft
-from graphc.interop.onnx.ops.microsoft import rotary
-from graphc.interop.onnx.ops.quantized import integer_products, quantization
+from graphc.interop.onnx.ops.microsoft import mixtures, rotary, variants
+from graphc.interop.onnx.ops.quantized import blocks, integer_products, quantization, transformers
 from graphc.interop.onnx.ops.quantized import linear as quantized
 from graphc.interop.onnx.ops.quantized import recurrent as quantized_recurrent
 from graphc.interop.onnx.ops.vision import detection, grids, images, regions, resizing
@@ -41,7 +41,7 @@ FAMILIES = (
     *(activations, attention, control_flow, conversions, convolutions, detection, elementwise, features),
     *(generators, grids, images, indexing, integer_products, losses, microsoft, microsoft_attention),
     *(normalization, orders, pooling, products, quantization, quantized, quantized_recurrent, recurrent),
-    *(reductions, regions),
+    *(blocks, mixtures, reductions, regions, transformers, variants),
     *(resizing, rotary, sequences, shapes, signal, sizes, slicing, texts, training, trees),
 )
 """Modules that define the rules."""

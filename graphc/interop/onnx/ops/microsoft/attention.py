@@ -28,6 +28,20 @@ def attention(
     past_sequence_length: Tensor | None = None,
     *,
     call: Any,
+    **attributes: Any,
+) -> Any:
+    """Project one input to queries, keys and values, and attend. ``past`` holds earlier keys and values."""
+    joined = linear(x, weights.transpose(0, 1), bias)
+    return self_attention(joined, mask_index, past, attention_bias, call=call, **attributes)
+
+
+def self_attention(
+    joined: Tensor,
+    mask_index: Tensor | None,
+    past: Tensor | None,
+    attention_bias: Tensor | None = None,
+    *,
+    call: Any,
     do_rotary: int = 0,
     mask_filter_value: float = -10000.0,
     num_heads: int,
@@ -37,15 +51,14 @@ def attention(
     scale: float | None = None,
     unidirectional: int = 0,
 ) -> Any:
-    """Project one input to queries, keys and values, and attend. ``past`` holds earlier keys and values."""
+    """Attend with queries, keys and values [batch, time, size] that are joined along the last axis."""
     if do_rotary or past_present_share_buffer:
-        raise UnsupportedError("com.microsoft.Attention with do_rotary or past_present_share_buffer")
-    joined = linear(x, weights.transpose(0, 1), bias)
+        raise UnsupportedError(f"{call.node.title} with do_rotary or past_present_share_buffer")
     sizes = tuple(qkv_hidden_sizes) if qkv_hidden_sizes else (joined.shape[2] // 3,) * 3
     q, k, v = (heads_apart(projected, num_heads) for projected in joined.split(sizes, 2))
     if past is not None:
         k, v = cat([past[0], k], 2), cat([past[1], v], 2)
-    mask = None if mask_index is None else _masked(mask_index, x.shape[0], k.shape[2], mask_filter_value, q)
+    mask = None if mask_index is None else _masked(mask_index, q.shape[0], k.shape[2], mask_filter_value, q)
     scoring = _scoring(q, k, scale, bool(unidirectional), mask, attention_bias)
     result = heads_together(attend(q, k, v, scoring)[0])
     return (result, stack([k, v], 0)) if call.outputs > 1 else result

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from graphc.base.errors import UnsupportedError
@@ -96,16 +96,44 @@ def embed_layer_normalization(
 
     The second result counts the elements of the mask in each row, the third is the sum.
     """
-    total = F.embedding(ids.to("int64"), words)
+    tables = [words, positions, *([] if kinds is None else [kinds])]
+    marks = None if kinds is None else segments
+    return embedded(
+        ids,
+        marks,
+        lambda table, indices: F.embedding(indices, tables[table]),
+        gamma,
+        beta,
+        mask,
+        position_ids,
+        call=call,
+        epsilon=epsilon,
+    )
+
+
+def embedded(
+    ids: Tensor,
+    segments: Tensor | None,
+    rows: Callable[[int, Tensor], Tensor],
+    gamma: Tensor,
+    beta: Tensor,
+    mask: Tensor | None,
+    position_ids: Tensor | None,
+    *,
+    call: Any,
+    epsilon: float,
+) -> Any:
+    """Normalize sums of embeddings. ``rows`` returns those of indices in the tables 0 (words), 1 (positions) and 2
+    (segments)."""
     position_indices = index.iota(shape=(1, ids.shape[1]), axis=1) if position_ids is None else position_ids.to("int64")
-    total = total + F.embedding(position_indices, positions)
-    if segments is not None and kinds is not None:
-        total = total + F.embedding(segments.to("int64"), kinds)
+    total = rows(0, ids.to("int64")) + rows(1, position_indices)
+    if segments is not None:
+        total = total + rows(2, segments.to("int64"))
     result = layer_norm(total, 2, gamma, beta, epsilon)
     count = None
     if call.outputs > 1 and call.node.outputs[1]:
-        rows = ids.new_zeros(ids.shape[0]) if mask is None else mask.sum(1)
-        count = rows.to("int32")
+        valid = ids.new_zeros(ids.shape[0]) if mask is None else mask.sum(1)
+        count = valid.to("int32")
     return (result, count, total)[: call.outputs] if call.outputs > 1 else result
 
 

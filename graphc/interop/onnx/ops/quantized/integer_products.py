@@ -12,7 +12,8 @@ from typing import Any
 
 from graphc.base.dtypes import DType, float32, float64, int32
 from graphc.base.sizes.size import is_size
-from graphc.interop.onnx.elements import FLOAT, INT32, UINT8, Element
+from graphc.interop.onnx.elements import FLOAT, INT32, UINT8, UINT32, Element
+from graphc.interop.onnx.ops.pooling import max_pool
 from graphc.interop.onnx.ops.quantized.quantization import along, dynamic_steps, real, stepped
 from graphc.interop.onnx.ops.windows import padded, window_of
 from graphc.interop.onnx.registry import MICROSOFT, op
@@ -166,6 +167,7 @@ def qlinear_conv(
     bias: Value | None = None,
     **attributes: Any,
 ) -> Value:
+    """Convolve codes, and quantize the sums with a bias in units of both scales."""
     total = convolution(x, x_zero.tensor.reshape(()), w, _of_filters(w_zero, w), **attributes)
     if bias is not None:
         total = total + along(bias.tensor, total, 1, 0)
@@ -174,6 +176,28 @@ def qlinear_conv(
 
 
 # ---- of ONNX Runtime
+
+
+@op("QLinearConv", domain=MICROSOFT, values=True)
+def qlinear_conv_of_runtime(x: Value, *others: Value | None, channels_last: int = 0, **attributes: Any) -> Value:
+    """Compute QLinearConv, for ``channels_last`` of images with the channels last."""
+    if not channels_last:
+        return qlinear_conv(x, *others, **attributes)  # type: ignore[arg-type]
+    result = qlinear_conv(Value(x.element, x.tensor.movedim(-1, 1)), *others, **attributes)  # type: ignore[arg-type]
+    return Value(result.element, result.tensor.movedim(1, -1))
+
+
+@op("NhwcMaxPool", domain=MICROSOFT)
+def nhwc_max_pool(x: Tensor, *, call: Any, **attributes: Any) -> Tensor:
+    """Pool images with the channels last."""
+    return max_pool(x.movedim(-1, 1), call=call, **attributes).movedim(1, -1)
+
+
+@op("MatMulInteger16", domain=MICROSOFT, values=True)
+def matmul_integer_16(a: Value, b: Value) -> Value:
+    """Multiply matrices of 16 bits. Sums are exact up to 32 bits."""
+    element = UINT32 if a.element.name == b.element.name == "UINT16" else INT32
+    return Value(element, free.matmul(a.tensor.to("int64"), b.tensor.to("int64")).to(element.carrier))
 
 
 @op("QGemm", domain=MICROSOFT, values=True)
@@ -236,49 +260,3 @@ def dynamic_quantize_matmul(
     total = product(Value(UINT8, codes), zero, b, _of_columns(b_zero))
     result = total.to(float32) * (scale * real(b_scale))
     return Value(FLOAT, result if bias is None else result + bias.tensor)
-
-
-def unpacked(packed: Tensor, bits: int) -> Tensor:
-    """Unpack codes of ``bits`` bits from bytes u8[..., n], lowest bits first, to u8[..., n * 8 / bits]."""
-    if bits == 8:
-        return packed
-    codes = [(packed >> shift) & ((1 << bits) - 1) for shift in range(0, 8, bits)]
-    return free.stack(codes, -1).reshape(*packed.shape[:-1], packed.shape[-1] * (8 // bits))
-
-
-@op("MatMulNBits", domain=MICROSOFT, values=True)
-def matmul_nbits(
-    a: Value,
-    b: Value,
-    scales: Value,
-    zero_points: Value | None = None,
-    g_idx: Value | None = None,
-    bias: Value | None = None,
-    *,
-    K: int,
-    N: int,
-    bits: int = 4,
-    block_size: int,
-    accuracy_level: int = 0,
-    weight_prepacked: int = 0,
-) -> Value:
-    """Multiply rows by the transpose of a quantized matrix [N, K], in blocks along K.
-
-    Each block has a scale and a zero point. The default zero point is the middle of the codes.
-    """
-    blocks = -(-K // block_size)
-    codes = unpacked(b.tensor.reshape(N, blocks, -1), bits).to(float32).reshape(N, blocks, block_size)
-    scale = real(scales).reshape(N, blocks, 1)
-    if zero_points is None:
-        zero: Any = float(1 << (bits - 1))
-    elif zero_points.element.is_floating_point:
-        zero = zero_points.tensor.reshape(N, blocks, 1)
-    else:
-        zero = unpacked(zero_points.tensor.reshape(N, -1), bits).narrow(1, 0, blocks).to(float32).unsqueeze(-1)
-    if g_idx is None:
-        weight = ((codes - zero) * scale).reshape(N, blocks * block_size).narrow(1, 0, K)
-    else:
-        group = g_idx.tensor.narrow(0, 0, K)
-        offset = zero if isinstance(zero, float) else zero[:, group, 0]
-        weight = (codes.reshape(N, blocks * block_size).narrow(1, 0, K) - offset) * scale[:, group, 0]
-    return Value(a.element, F.linear(a.tensor, weight, None if bias is None else bias.tensor))

@@ -117,14 +117,17 @@ class _Product:
 
 
 def _product(graph: Graph, value: Value) -> _Product | None:
-    """Match ``value`` as a product that only one node reads and whose weights are not stored narrow."""
+    """Match ``value`` as a product that only one node reads and whose weights are not stored narrow.
+
+    A product of fixed operands does not match: it may itself be a shift, and the rules would exchange the two forever.
+    """
     op = value.node.op
     if op is not conv.op and not (op is matmul.op and len(value.node.operands[1].shape) == 2):
         return None
     weight = value.node.operands[1]
     if is_widening(weight.node) or weight.dtype.kind == "p":
         return None
-    return _Product(value.node) if graph.is_used_once(value) else None
+    return _Product(value.node) if graph.is_used_once(value) and not _is_static(value) else None
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,17 @@ Extents, coefficients, constants, divisors and ranges are numbers, or sizes know
 
 from __future__ import annotations
 
+import itertools
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from graphc.base.sizes.size import Size
+from graphc.base.sizes.size import Size, always
 from graphc.base.sizes.size import bounds as size_bounds
 from graphc.base.sizes.size_relations import as_factor, exact_quotient, quotient_and_rest, sign
 from graphc.base.sizes.size_text import as_operand
+from graphc.ir.types import row_major_strides
 
 
 @dataclass(frozen=True)
@@ -376,3 +379,24 @@ def unflatten(offset: IndexLike, shape: tuple[int, ...]) -> tuple[Index, ...]:
     if shape:
         result.append(rest)
     return tuple(reversed(result))
+
+
+def reshaped(index: Sequence[IndexLike], shape: tuple[int, ...], source: tuple[int, ...]) -> tuple[Index, ...]:
+    """Return the index in ``source``, a shape with as many elements, of the element at ``index`` in ``shape``.
+
+    Dimensions whose products are equal are converted by themselves. So an index that leaves one dimension, under a guard
+    that prevents the access, has no part in the others.
+    """
+    prefixes = list(itertools.accumulate(source, operator.mul, initial=1))
+    result: list[Index] = []
+    begin, product = 0, 1
+    for end, extent in enumerate(shape, start=1):
+        product = product * extent
+        stop = next((j for j in range(len(result), len(prefixes)) if always("==", prefixes[j], product)), None)
+        if end == len(shape):
+            stop = len(source)
+        if stop is not None:
+            offset = flatten(index[begin:end], row_major_strides(shape[begin:end]))
+            result += unflatten(offset, source[len(result) : stop])
+            begin = end
+    return tuple(result) if shape else unflatten(0, source)

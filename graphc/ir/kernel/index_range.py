@@ -22,7 +22,24 @@ _STEPS, _DEPTH = 200, 2
 
 def guarded_bounds(index: Index, guard: Guard) -> tuple[int, int]:
     """Return the bounds of an index where every bound in ``guard`` holds; conservative. Low > high: never reached."""
-    return _bounds(index, guard, 0) if guard else bounds(index)
+    return _bounds(index, _with_quotients(index, guard), 0) if guard else bounds(index)
+
+
+def _with_quotients(index: Index, guard: Guard) -> Guard:
+    """Add the bounds that follow for quotients of guarded expressions that occur in the index.
+
+    ``0 <= 8*o + l - 1 < 2*n`` bounds ``4*o + (l - 1) // 2``, too.
+    """
+    quotients = {atom: atom.divisor for atom, _ in index.terms if isinstance(atom, Div)}
+    divisors = sorted({d for d in quotients.values() if type(d) is int})
+    divided = [(bound, bound.index // d, d) for bound in guard for d in divisors]
+    return guard + tuple(
+        [
+            Bound(quotient, bound.low // d, (bound.high - 1) // d + 1)
+            for bound, quotient, d in divided
+            if any(atom in quotients for atom, _ in quotient.terms)
+        ]
+    )
 
 
 def _bounds(index: Index, guard: Guard, depth: int) -> tuple[int, int]:
@@ -241,6 +258,7 @@ def _is_proven(index: Index, guard: Guard, size: int) -> bool:
     """Check whether some range proves each end; the narrowest range may depend on sizes."""
     if not is_size(size) and not _is_sized(index):
         return False
+    guard = _with_quotients(index, guard)
     ranges = [*_ranges(index, guard, 0), *_ranges(index, guard, 0, relaxed=True)]
     nonnegative = [s for bound in guard if bound.index.is_constant for s in _slacks(bound) if is_size(s)]
     return any(_follows(low, nonnegative) for low, _ in ranges) and any(

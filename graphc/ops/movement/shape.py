@@ -15,12 +15,12 @@ from graphc.base.dtypes import DType, bool_, float32, int64
 from graphc.base.errors import AttributeValueError, DTypeError, GradientError, GraphcError, IndexRangeError, ShapeError
 from graphc.base.sizes.size import is_one, is_size
 from graphc.base.sizes.size_relations import at_most
-from graphc.ir.kernel.index import Index, flatten, unflatten
+from graphc.ir.kernel.index import Index, reshaped
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import Scalar
 from graphc.ir.kernel.statements import Bound
 from graphc.ir.op import REGISTRY, Attr, Attrs, Bounds, Dims, ErrorSample, Halo, ImageRule, OpDef, Sample, Trait, Types
-from graphc.ir.types import TensorType, row_major_strides
+from graphc.ir.types import TensorType
 from graphc.ops import bounds, dispatch
 from graphc.ops.batch import BatchedOperand, all_one_more, along_axes, along_axis
 from graphc.ops.define import define
@@ -57,7 +57,7 @@ def _infer_reshape(x: TensorType, shape: tuple[int, ...]) -> TensorType:
 def _lower_reshape(c: LowerContext, index: Indices, x: OperandRef, shape: tuple[int, ...]) -> Scalar:
     if 0 in shape:
         return c.nest.const(0, x.dtype)
-    return c.load(x, unflatten(flatten(index, row_major_strides(shape)), x.shape))
+    return c.load(x, reshaped(index, shape, x.shape))
 
 
 def _batched_reshape(op: OpDef, size: int, operands: Sequence[BatchedOperand], attrs: Attrs) -> Any:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from graphc.base.sizes.named_dims import Dim
 from graphc.ir.kernel.index import (
     Axis,
     Div,
@@ -20,6 +21,7 @@ from graphc.ir.kernel.index import (
     axes_of,
     bounds,
     flatten,
+    reshaped,
     substitute,
     total,
     unflatten,
@@ -28,6 +30,7 @@ from graphc.ir.types import row_major_strides
 from tests.ir.random_kernels import indices
 
 AXES = [Axis("a", 3), Axis("b", 4), Axis("c", 6)]
+N, M = Dim("n"), Dim("m")
 A0, B0, C0 = (as_index(a) for a in AXES)
 PLACES = [dict(zip(AXES, p, strict=True)) for p in product(*(range(a.extent) for a in AXES))]
 
@@ -147,3 +150,20 @@ def test_a_total_is_the_sum_of_its_parts():
             expected = expected + part
         assert total(parts, 7) == expected
     assert total(joined) == as_index(t) + as_index(a)
+
+
+@pytest.mark.parametrize("shape", [(2, 6, 20), (4, 3, 20), (2, 1, 6, 4, 5, 1), (12, 20), (240,), (2, 3, 2, 20)])
+@pytest.mark.parametrize("source", [(12, 4, 5), (1, 2, 6, 20), (240, 1), (3, 80)])
+def test_reshaped_agrees_with_numpy(shape: tuple[int, ...], source: tuple[int, ...]):
+    axes = [as_index(Axis(f"i{i}", n)) for i, n in enumerate(shape)]
+    index = reshaped(axes, shape, source)
+    for offset in range(0, 240, 7):
+        at = {f"i{i}": int(n) for i, n in enumerate(np.unravel_index(offset, shape))}
+        place = [substitute(i, lambda axis, at=at: at[axis.name]).constant for i in index]
+        assert place == list(np.unravel_index(offset, source))
+
+
+def test_dimensions_that_a_reshape_keeps_do_not_mix():
+    b, c = (as_index(Axis(name, n)) for name, n in (("b", N), ("c", 8 * M + 2)))
+    assert [str(i) for i in reshaped((b, c - 1), (N, 8 * M), (N, M, 8))] == ["b", "((c + 7) // 8) - 1", "((c + 7) % 8)"]
+    assert reshaped((), (), (1, 1)) == (as_index(0), as_index(0))

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from graphc.base.sizes.named_dims import Dim
 from graphc.ir.kernel.index import Axis, Dynamic, Index, as_index, axes_of, substitute
 from graphc.ir.kernel.index_range import guarded_bounds, guarded_range, stays_within, touches
 from graphc.ir.kernel.statements import Bound, Guard
@@ -106,3 +107,12 @@ def test_parts_without_a_common_variable_are_enumerated_one_by_one():
     assert guarded_range(index, guard) == (0, 4095 * 1024 + 31 * 32 + 30)
     assert stays_within(index, guard, 4096 * 1024) is None
     assert guarded_range(index, (*guard, Bound(row, 70, 80))) == (1, 0)
+
+
+def test_a_guarded_expression_bounds_its_quotient_inside_a_sum():
+    n = Dim("n", 1, 1000)
+    outer, lane = (as_index(Axis(name, size)) for name, size in (("o", n // 4 + 1), ("l", 8)))
+    guard = (Bound(8 * outer + lane - 1, 0, 2 * n),)
+    assert stays_within(4 * outer + (lane - 1) // 2, guard, n) is None
+    assert stays_within(4 * outer + (lane - 1) // 2, guard, n - 1) is not None
+    assert stays_within(4 * outer + (lane - 1) // 2, (), n) is not None

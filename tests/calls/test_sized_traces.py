@@ -11,6 +11,7 @@ from graphc import nn
 from graphc.base.sizes.size import UndecidedSize
 from graphc.compiler.compile import compile_graph
 from graphc.errors import ShapeError
+from graphc.nn import functional as F
 from tests.calls.sized import BATCH, TIME, ones, same
 
 
@@ -185,3 +186,45 @@ def _gradient_of_a_row_that_meets_all(x):
 def test_ends_of_ranges_are_as_eager(function, least, size):
     x = gc.arange(3.0 * max(size, least)).reshape(-1, 3)
     same(gc.compile(function, dims={0: (gc.Dim("n", least, 64),)})(x), function(x))
+
+
+class Pyramid(nn.Module):
+    """Five halvings, and as many doublings that join the skipped levels."""
+
+    def __init__(self):
+        super().__init__()
+        self.down = nn.ModuleList([nn.Conv2d(3 if i == 0 else 4, 4, 3, stride=2, padding=1) for i in range(5)])
+        self.smooth = nn.Conv2d(8, 4, 3, padding=1)
+
+    def forward(self, x):
+        levels = [x := down(x) for down in self.down]
+        for level in reversed(levels[:-1]):
+            x = self.smooth(gc.cat([level, F.interpolate(x, scale_factor=2.0)], 1))
+        return x
+
+
+def test_a_pyramid_has_a_trace_and_a_program_for_each_residue(traces):
+    model = Pyramid()
+    height, width = gc.Dim("height"), gc.Dim("width")
+    compiled = gc.compile(model, dims={"x": (None, None, height, width)})
+    for count, size in [(1, (64, 64)), (1, (96, 64)), (1, (128, 160)), (2, (63, 64)), (2, (31, 96)), (2, (32, 32))]:
+        x = gc.rand(1, 3, *size)
+        same(compiled(x), model(x))
+        assert len(traces) == len(compiled.programs) == count, size
+
+
+def test_adaptive_pools_have_one_program_for_all_sizes(traces):
+    model = nn.AdaptiveAvgPool1d(3)
+    compiled = gc.compile(model, dims={"input": (None, None, gc.Dim("length", 2, 256))})
+    for length in (32, 10, 5, 2, 100):
+        x = gc.rand(1, 2, length)
+        same(compiled(x), model(x))
+    assert len(traces) == len(compiled.programs) == 1
+
+
+def test_a_product_of_sizes_is_divided_by_a_number(traces):
+    compiled = gc.compile(lambda x: x.reshape(-1, 3) * 2, dims={"x": (BATCH, TIME)})
+    for shape in ((4, 6), (5, 9), (7, 3)):
+        x = gc.rand(*shape)
+        same(compiled(x), (x * 2).reshape(-1, 3))
+    assert len(traces) == len(compiled.programs) == 1

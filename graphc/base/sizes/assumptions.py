@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from graphc.base.location import Location, capture
+from graphc.base.sizes.named_dims import size_of
 from graphc.base.sizes.size import Dimension, UndecidedSize, at, hint
 from graphc.base.sizes.size_questions import asker
+from graphc.base.sizes.size_residues import Residue, decided, residue_of, residues_that_decide, under
 
 _RELATIONS = {"==": operator.eq, "<=": operator.le}
 _OPPOSITE = {"==": "!=", "<=": ">"}
@@ -68,15 +70,38 @@ class Assumptions:
     sizes: Mapping[Dimension, int] | None = None
     """The sizes that answers hold for; None: the hints."""
     found: dict[tuple[str, Any, Any], Assumption] = field(default_factory=dict)
+    residues: dict[Dimension, Residue] = field(default_factory=dict)
+    """Remainders of dimensions that the trace assumes: they decide later questions."""
 
     def ask(self, relation: str, a: Any, b: Any) -> bool:
-        """Return whether the relation holds for the example sizes, and record that as an assumption."""
+        """Return whether the relation holds for the example sizes, and record what the answer relies on.
+
+        That is the remainders of dimensions where they prove the answer, else the answer itself.
+        """
         key = (relation, a, b)
         assumption = self.found.get(key)
-        if assumption is None:
+        if assumption is not None:
+            return assumption.answer
+        difference = b - a
+        answer = decided(relation, under(self.residues, difference)) if self.residues else None
+        if answer is None:
             answer = _RELATIONS[relation](at(a, self.sizes), at(b, self.sizes))
-            assumption = self.found[key] = Assumption(relation, a, b, answer, capture())
-        return assumption.answer
+            self._record(key, difference, answer)
+        return answer
+
+    def _record(self, key: tuple[str, Any, Any], difference: Any, answer: bool) -> None:
+        relation, a, b = key
+        residues = None
+        if answer or relation == "<=":
+            residues = residues_that_decide(relation, difference, answer, self.sizes, self.residues)
+        if residues is None:
+            self.found[key] = Assumption(relation, a, b, answer, capture())
+            return
+        for dimension, (modulus, remainder) in residues.items() - self.residues.items():
+            size = size_of(dimension)
+            written = size // modulus * modulus + remainder
+            self.found["==", size, written] = Assumption("==", size, written, True, capture())
+        self.residues.update(residues)
 
     def value(self, size: Any) -> int:
         """Return the value of a size for the example sizes, and record it as an assumption."""
@@ -102,12 +127,18 @@ class _Recorded:
             (x.relation, at(x.b, values) - at(x.a, values)): x.answer  # type: ignore[arg-type]
             for x in assumptions
         }
+        equal = [residue_of(d) for (relation, d), answer in self._answers.items() if relation == "==" and answer]
+        self._residues = dict(sorted([x for x in equal if x is not None], key=lambda x: x[1].modulus))
 
     def ask(self, relation: str, a: Any, b: Any) -> bool:
         """Return the recorded answer. Without one, an equality is False and an order raises UndecidedSize."""
         answer = self._answers.get((relation, b - a))
         if answer is None and relation == "==":
-            return self._answers.get((relation, a - b), False)
+            answer = self._answers.get((relation, a - b))
+        if answer is None and self._residues:
+            answer = decided(relation, under(self._residues, b - a))
+        if answer is None and relation == "==":
+            return False
         if answer is None:
             raise UndecidedSize(f"{a} {relation} {b} depends on the sizes of a call")
         return answer

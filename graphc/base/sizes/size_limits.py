@@ -8,15 +8,16 @@ from typing import Any
 from graphc.base.sizes.assumptions import Assumption
 from graphc.base.sizes.named_dims import Dim, dimensions, size_of
 from graphc.base.sizes.size import Dimension, Quotient, always, at, is_size, terms
+from graphc.base.sizes.size_residues import residue_of
 from graphc.base.sizes.size_text import LOOP
 
 
 def limits(assumptions: Iterable[Assumption], by_name: Mapping[str, Dimension]) -> dict[str, Any]:
     """Return the substitution for each dimension, by name, in code that holds only under the assumptions.
 
-    ``n <= 128`` narrows the range of n, ``n == 5`` gives 5, ``n == m`` gives m, ``time == 4*(time // 4)`` gives
-    ``4*time_4`` with a new dimension time_4. Dimensions without assumptions are left out, and so are assumptions that
-    do not limit a single dimension, such as ``n <= m``.
+    ``n <= 128`` narrows the range of n, ``n == 5`` gives 5, ``n == m`` gives m, ``time == 4*(time // 4) + 1`` gives
+    ``4*time_4 + 1`` with a new dimension time_4. Dimensions without assumptions are left out, and so are assumptions
+    that do not limit a single dimension, such as ``n <= m``.
     """
     substitution = _Substitution(by_name)
     listed = list(assumptions)
@@ -118,13 +119,13 @@ class _Substitution:
 
     def zero(self, size: Any) -> None:
         """Solve ``size == 0`` for a dimension and substitute the solution."""
+        if self.has_remainder(size):
+            return
         for monomial, factor in terms(size):
             dimension = _alone(monomial)
             if dimension is None:
                 continue
             rest = size - size_of(dimension) * factor
-            if self.is_multiple(dimension, factor, rest):
-                return
             inside = dimension in dimensions([rest]).values()
             is_divisible = abs(factor) == 1 or (not is_size(rest) and rest % factor == 0)
             if (
@@ -143,25 +144,23 @@ class _Substitution:
     def is_in_range(self, dimension: Dimension, size: Any) -> bool:
         return is_size(size) or dimension.low <= size <= dimension.high
 
-    def is_multiple(self, dimension: Dimension, factor: int, rest: Any) -> bool:
-        """Return whether ``factor * dimension + rest`` is a remainder by a number; if so, substitute a multiple."""
-        rest_terms = terms(rest)
-        atom = rest_terms[0][0][0][0] if len(rest_terms) == 1 and len(rest_terms[0][0]) == 1 else None
-        if not isinstance(atom, Quotient) or is_size(atom.divisor) or atom.operand != size_of(dimension):
+    def has_remainder(self, size: Any) -> bool:
+        """Return whether ``size == 0`` gives a dimension a remainder by a number; if so, substitute a multiple plus the
+        remainder."""
+        residue = residue_of(size)
+        if residue is None:
             return False
-        divisor = int(atom.divisor)
-        if rest_terms[0][0][0][1] != 1 or rest_terms[0][1] != -factor * divisor:
-            return False
-        low, high = -(-dimension.low // divisor), dimension.high // divisor
+        dimension, (divisor, remainder) = residue
+        low, high = -((remainder - dimension.low) // divisor), (dimension.high - remainder) // divisor
         if low > high:
             return False
         name = f"{dimension.name}_{divisor}"
         while name in self.names or LOOP.fullmatch(name):
             name += "_"
         self.names.add(name)
-        hint = sorted((low, dimension.hint // divisor, high))[1]
-        common = [c // divisor for c in dimension.common if c % divisor == 0]
-        self.replace(dimension, divisor * Dim(name, low, high, hint, common))
+        hint = sorted((low, (dimension.hint - remainder) // divisor, high))[1]
+        common = [c // divisor for c in dimension.common if c % divisor == remainder]
+        self.replace(dimension, divisor * Dim(name, low, high, hint, common) + remainder)
         return True
 
 

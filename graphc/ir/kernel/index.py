@@ -384,8 +384,8 @@ def unflatten(offset: IndexLike, shape: tuple[int, ...]) -> tuple[Index, ...]:
 def reshaped(index: Sequence[IndexLike], shape: tuple[int, ...], source: tuple[int, ...]) -> tuple[Index, ...]:
     """Return the index in ``source``, a shape with as many elements, of the element at ``index`` in ``shape``.
 
-    Dimensions whose products are equal are converted by themselves. So an index that leaves one dimension, under a guard
-    that prevents the access, has no part in the others.
+    Dimensions whose products are equal are converted by themselves, so an index out of range of one dimension, whose
+    access a guard prevents, does not change the others.
     """
     prefixes = list(itertools.accumulate(source, operator.mul, initial=1))
     result: list[Index] = []

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.dtypes import float64, int64
+from graphc.base.dtypes import DType, float64, int64
 from graphc.base.errors import AttributeValueError, DTypeError, ShapeError
+from graphc.base.sizes.size import is_size
 from graphc.nn.functional.spatial import IntOrInts, Ints, Pairs, batched, per_dimension, unbatched
 from graphc.ops.movement import shape
 from graphc.ops.movement.parts import part_sum, parts_of
@@ -244,10 +245,17 @@ def average_parts(x: Tensor, output_shape: Ints) -> Tensor:
         kernel = tuple(n // m for n, m in zip(sizes, output_shape, strict=True))
         return window.avg_pool(x, kernel=kernel, stride=kernel, padding=((0, 0),) * rank, count_include_pad=True)
     for axis, (n, m) in enumerate(zip(sizes, output_shape, strict=True), start=2):
-        counts = np.array([stop - start for start, stop in parts_of(n, m)], x.dtype.numpy)
-        counts = counts.reshape(-1, *(1,) * (rank + 1 - axis))
-        x = ew.div(part_sum(x, axis=axis, count=m), beside(front().constant(counts), x))
+        counts = beside(_window_sizes(n, m, x.dtype), x).reshape(-1, *(1,) * (rank + 1 - axis))
+        x = ew.div(part_sum(x, axis=axis, count=m), counts)
     return x
+
+
+def _window_sizes(extent: int, count: int, dtype: DType) -> Tensor:
+    """Return the number of elements of each segment that ``parts_of`` returns; ``extent`` may be symbolic."""
+    if not is_size(extent):
+        return front().constant(np.array([stop - start for start, stop in parts_of(extent, count)], dtype.numpy))
+    segment = front().constant(np.arange(count))
+    return (((segment + 1) * extent + (count - 1)) // count - segment * extent // count).to(dtype)
 
 
 def adaptive_max_pool1d(input: Tensor, output_size: IntOrInts, return_indices: bool = False) -> Any:

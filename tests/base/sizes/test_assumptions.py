@@ -1,7 +1,10 @@
 """Assumptions of a trace about sizes."""
 
-from graphc.base.sizes.assumptions import Assumptions, assuming
-from graphc.base.sizes.named_dims import Dim, dimensions
+import pytest
+
+from graphc.base.sizes.assumptions import Assumptions, assuming, holding
+from graphc.base.sizes.named_dims import Dim, dimensions, size_of
+from graphc.base.sizes.size import UndecidedSize
 
 BATCH, TIME = Dim("batch", 1, 64), Dim("time", 1, 512, hint=128)
 
@@ -28,3 +31,33 @@ def test_questions_are_answered_for_the_sizes_of_a_call():
         assert int(BATCH) == 2
         assert float(1 / BATCH) == 0.5
     assert assumptions.broken(call) is None
+
+
+def halved(size, times):
+    for _ in range(times):
+        size = (size + 1) // 2
+    return size
+
+
+def test_a_remainder_answers_all_questions_of_a_pyramid():
+    dims = dimensions([TIME])
+    with assuming(Assumptions({dims["time"]: 96})) as assumptions:
+        assert all(halved(TIME, n - 1) == 2 * halved(TIME, n) for n in (5, 4, 3, 2, 1))
+        assert TIME % 8 == 0 and int(TIME % 16 + 3) == 3
+    (assumption,) = assumptions.found.values()
+    assert str(assumption).startswith("time == 32*(time // 32) (asked at")
+    assert assumptions.broken({dims["time"]: 160}) is None
+    assert assumptions.broken({dims["time"]: 161}) is assumption
+
+
+def test_remainders_of_a_trace_answer_questions_about_its_graph():
+    with assuming(Assumptions({dimensions([TIME])["time"]: 97})) as assumptions:
+        assert halved(TIME, 3) == (TIME + 7) // 8
+        assert TIME % 8 == 1
+    values = {d: size_of(d) for d in dimensions([TIME]).values()}
+    with holding(assumptions.found.values(), values):
+        assert halved(TIME, 2) * 4 == TIME + 3
+        assert halved(TIME, 2) * 4 != TIME
+        assert halved(TIME, 2) * 4 > TIME
+    with holding(assumptions.found.values(), values), pytest.raises(UndecidedSize):
+        assert halved(TIME, 2) > 20

@@ -8,6 +8,7 @@ from collections import defaultdict
 from graphc.interop.onnx.table import FAMILIES, TABLE
 from tools.pages import page_command
 from tools.pages.computed import computed_by
+from tools.pages.onnx_domains import share_table
 
 RULES = "graphc.interop.onnx"
 
@@ -19,6 +20,13 @@ the versions of an operator from the stated one until the next row's; [ONNX](onn
 An operator outside of this table is expanded if ONNX defines it as a function of others. A model with any other
 operator is refused, and the error names all of them. For element types see [ONNX](onnx.md): a type that graphc lacks is
 computed in a wider one.
+
+## Shares of domains
+
+Each row counts the operators of a domain for which ONNX Runtime has a CPU kernel, and those of them that graphc
+computes. `python -m tools.pages.onnx_domains` prints the operators of an installed onnxruntime.
+
+{shares}
 """
 _HEADER = "| operator | from version | computed by |\n|---|---|---|"
 
@@ -31,7 +39,7 @@ def build_page() -> str:
         for entry in sorted(entries, key=lambda e: e.since):
             since = str(entry.since) if entry.since > 1 else ""
             rows[entry.rule.__module__].append(f"| `{title}` | {since} | {computed_by(entry.rule, RULES)} |")
-    lines = [HEAD.format(count=len(TABLE))]
+    lines = [HEAD.format(count=len(TABLE), shares=share_table(TABLE))]
     for family in FAMILIES:
         family_rows = rows.pop(family.__name__, [])
         if family_rows:

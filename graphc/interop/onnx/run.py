@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.errors import GraphcError, UnsupportedError
+from graphc.base.errors import GraphcError, UnsupportedError, ValueNeededError
 from graphc.base.location import Location, at
 from graphc.interop.onnx.call import Call, Scope
 from graphc.interop.onnx.elements import Element
@@ -87,8 +87,7 @@ class Runner:
                 raw_results = _computed(Call(node, self, scope, inputs), entry)
             results = _values(node, raw_results, inputs)
         except GraphcError as error:
-            if error.where is None:
-                error.where = _place(node)
+            _explain(error, node)
             raise
         except _FAULTS as error:
             raise UnsupportedError(
@@ -113,6 +112,16 @@ class Runner:
         if any(v is not None and v.array.dtype == object and i in entry.host for i, v in enumerate(inputs)):
             return None
         return rule(*[None if v is None else v.array for v in inputs], **_plain(node.attributes))
+
+
+def _explain(error: GraphcError, node: OnnxNode) -> None:
+    """Say in an error at which operator of the model it is, unless an operator of an inner graph is there already."""
+    if isinstance(error, ValueNeededError) and (error.where or "%").startswith("%"):
+        error.what = error.what if error.what.startswith(node.op) else f"{node.title}: {error.what}"
+        error.where = None
+        error.remedy = "make the input an initializer of the model, or call the model without gc.compile"
+    if error.where is None:
+        error.where = _place(node)
 
 
 def _place(node: OnnxNode) -> str:

@@ -9,6 +9,7 @@ from graphc.interop.onnx.ops import (
     conversions,
     convolutions,
     elementwise,
+    experimental,
     generators,
     indexing,
     losses,
@@ -38,8 +39,8 @@ from graphc.interop.onnx.registry import TABLE, find
 __all__ = ["FAMILIES", "TABLE", "find"]
 
 FAMILIES = (
-    *(activations, attention, control_flow, conversions, convolutions, detection, elementwise, features),
-    *(generators, grids, images, indexing, integer_products, losses, microsoft, microsoft_attention),
+    *(activations, attention, control_flow, conversions, convolutions, detection, elementwise, experimental),
+    *(features, generators, grids, images, indexing, integer_products, losses, microsoft, microsoft_attention),
     *(normalization, orders, pooling, products, quantization, quantized, quantized_recurrent, recurrent),
     *(blocks, mixtures, reductions, regions, transformers, variants),
     *(resizing, rotary, sequences, shapes, signal, sizes, slicing, texts, training, trees),

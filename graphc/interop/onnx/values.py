@@ -10,7 +10,7 @@ import numpy as np
 from graphc.base.dtypes import int64
 from graphc.base.sizes.size import Size, SizeNumber
 from graphc.interop.onnx.elements import INT64, Element, carried, delivered, element_of, element_of_array
-from graphc.tensors.creation import from_numpy, full
+from graphc.tensors.creation import full
 from graphc.tensors.free_functions import stack
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
@@ -91,7 +91,7 @@ class Value:
         if self._array is not None:
             return self._array
         assert self._tensor is not None
-        return delivered(self._tensor.detach().numpy(), self.element)
+        return delivered(front().values(self._tensor.detach(), "an input"), self.element)
 
     @property
     def number(self) -> Any:

@@ -26,6 +26,24 @@ def test_an_error_says_which_operator_it_is_of() -> None:
         module(X)
 
 
+def test_an_operator_that_reads_values_of_a_trace_is_named() -> None:
+    module = module_of("(float[2, 3] x, int64[2] s) => (float y) { y = Reshape(x, s) }")
+    with pytest.raises(gc.errors.ValueNeededError) as raised:
+        gc.compile(module)(X, np.array([3, 2]))
+    text = str(raised.value)
+    assert text.startswith("Reshape: an input needs the values of a traced tensor, which has none: i64[2]")
+    assert "where  Reshape Reshape_1" in text and "make the input an initializer" in text
+
+
+def test_an_operator_of_an_inner_graph_that_reads_values_is_named() -> None:
+    text = """(float[2, 3] x, int64[2] s, bool c) => (float y) { y = If(c) <
+        then_branch = t () => (float a) { a = Reshape(x, s) }, else_branch = e () => (float b) { b = Reshape(x, s) }
+    > }"""
+    with pytest.raises(gc.errors.ValueNeededError) as raised:
+        gc.compile(module_of(text))(X, np.array([3, 2]), np.array(True))
+    assert str(raised.value).startswith("Reshape: an input needs") and "where  Reshape" in str(raised.value)
+
+
 def test_results_that_are_left_out_are_dropped() -> None:
     check("(float[6, 2] x) => (float y) { , y = Split<axis=0, num_outputs=2>(x) }", X.reshape(-1, 1).repeat(2, 1))
 

@@ -12,8 +12,9 @@ from graphc.interop.onnx.table import FAMILIES, TABLE, find
 
 ONNX = ("", "ai.onnx.ml")
 """Domains of which ONNX has schemas."""
-FOREIGN = {("", "SimplifiedLayerNormalization")}
-"""What ONNX Runtime writes to the domain of ONNX, which does not know it."""
+EXPERIMENTS = "Affine Crop DynamicSlice ImageScaler ParametricSoftplus Scale ScaledTanh".split()
+FOREIGN = {("", name) for name in ("SimplifiedLayerNormalization", *EXPERIMENTS)}
+"""Operators of ONNX Runtime in the domain of ONNX, which does not know them, or no longer."""
 
 
 def test_entries_stand_from_the_newest_version_down():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,7 @@ from graphc.interop.onnx.table import TABLE as ONNX
 from graphc.interop.onnx_export.table import ENTRIES, RULES
 from graphc.ir.graph.graph import CONSTANT
 from graphc.ir.op import REGISTRY
-from tools.pages import aten_ops, cli, onnx_ops, onnx_out_ops, ops, page_command, torch_names
+from tools.pages import aten_ops, cli, onnx_domains, onnx_ops, onnx_out_ops, ops, page_command, torch_names
 from tools.pages.page_command import NAMES, ROOT, main
 
 
@@ -76,6 +78,21 @@ def test_every_entry_of_the_onnx_table_is_on_its_page():
     assert "| `Sigmoid` |  | `graphc.sigmoid` |" in text and "<locals>" not in text
     reshape = "`shapes.reshape`: Change the shape. A size of 0 keeps the operand's size of that dimension"
     assert f"| `Reshape` | 5 | {reshape}, unless ``allowzero``. |\n" in text
+
+
+def test_shares_of_onnx_domains_count_computed_operators():
+    first, second = onnx_domains.OPERATORS["com.microsoft.nchwc"].split()[:2]
+    table = onnx_domains.share_table([("", "Abs"), ("", "NoSuch"), ("com.microsoft.nchwc", first)])
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()[2:]]
+    assert [row[0] for row in rows] == list(onnx_domains.OPERATORS) and rows[0][2] == "1"
+    assert rows[3][2] == "1" and rows[3][3].startswith(f"`{second}`, ") and f"`{first}`" not in rows[3][3]
+
+
+@pytest.mark.skipif(find_spec("onnxruntime") is None, reason="onnxruntime is not installed")
+def test_operators_of_onnxruntime_are_those_that_it_registers():
+    if import_module("onnxruntime").__version__ not in onnx_domains.RUNTIME:
+        pytest.skip("another version of onnxruntime")
+    assert onnx_domains.installed() == {d: set(text.split()) for d, text in onnx_domains.OPERATORS.items()}
 
 
 def test_every_exported_function_and_op_has_a_row():

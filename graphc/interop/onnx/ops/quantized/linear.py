@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from graphc.interop.onnx.elements import Element
+from graphc.interop.onnx.ops.pooling import average_pool
 from graphc.interop.onnx.ops.quantized.quantization import dequantized, quantized, real
 from graphc.interop.onnx.registry import MICROSOFT, op
 from graphc.interop.onnx.values import Value
@@ -73,34 +74,8 @@ def _global_average(x: Tensor, channels_last: int = 0) -> Tensor:
     return _channels_last(x, lambda y: functions.mean(y, tuple(range(2, y.ndim)), True), channels_last)
 
 
-_POOLS: dict[int, Callable[..., Tensor]] = {1: F.avg_pool1d, 2: F.avg_pool2d, 3: F.avg_pool3d}
-
-
-def _average(
-    x: Tensor,
-    kernel_shape: Sequence[int] = (),
-    strides: Sequence[int] = (),
-    pads: Sequence[int] = (),
-    ceil_mode: int = 0,
-    count_include_pad: int = 0,
-    channels_last: int = 0,
-    **others: Any,
-) -> Tensor:
-    """Return means of windows. Padding may differ between the sides of a dimension. ``count_include_pad`` counts it."""
-    rank = len(kernel_shape)
-    before, after = tuple(pads[:rank]) or (0,) * rank, tuple(pads[rank:]) or (0,) * rank
-    pool, step = _POOLS[rank], tuple(strides) or (1,) * rank
-
-    def pooled(y: Tensor) -> Tensor:
-        if before == after:
-            return pool(y, tuple(kernel_shape), step, before, bool(ceil_mode), bool(count_include_pad))
-        sides = [n for pair in reversed(list(zip(before, after, strict=True))) for n in pair]
-        total = pool(F.pad(y, sides), tuple(kernel_shape), step, 0, bool(ceil_mode))
-        if count_include_pad:
-            return total
-        return total / pool(F.pad(y * 0.0 + 1.0, sides), tuple(kernel_shape), step, 0, bool(ceil_mode))
-
-    return _channels_last(x, pooled, channels_last)
+def _average(x: Tensor, channels_last: int = 0, **attributes: Any) -> Tensor:
+    return _channels_last(x, lambda y: average_pool(y, **attributes), channels_last)
 
 
 _of_one("QLinearSigmoid", functions.sigmoid)

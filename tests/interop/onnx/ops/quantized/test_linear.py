@@ -47,7 +47,13 @@ def test_means_of_images():
     runs("QLinearGlobalAveragePool", x, number(0.5), ZERO, number(0.25), ZERO, channels_last=0)
 
 
-@pytest.mark.parametrize("attributes", [{}, {"pads": [1, 1, 1, 1]}, {"pads": [0, 0, 1, 1], "strides": [2, 2]}])
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        *({}, {"pads": [1, 1, 1, 1]}, {"pads": [0, 0, 1, 1], "strides": [2, 2]}),
+        *({"auto_pad": "SAME_UPPER"}, {"auto_pad": "SAME_LOWER", "count_include_pad": 1}),
+    ],
+)
 def test_means_of_windows(attributes: dict[str, Any]):
     x = steps(1, 3, 6, 6)
     runs("QLinearAveragePool", x, number(0.5), ZERO, number(0.5), ZERO, kernel_shape=[2, 2], **attributes)

@@ -37,7 +37,7 @@ class Prepared:
 def _array(value: Any) -> Any:
     if isinstance(value, Value):
         return value.array
-    return value if value is None else [_array(v) for v in value]
+    return [_array(v) for v in value] if isinstance(value, list) else value
 
 
 def supports_device(device: str) -> bool:

@@ -14,6 +14,7 @@ from graphc.base.sizes.named_dims import Dim, dimensions
 from graphc.base.sizes.shape_patterns import ShapePatterns
 from graphc.base.sizes.size import hint, is_size
 from graphc.interop.onnx.elements import Element, element_of
+from graphc.interop.onnx.forests import joined_forests
 from graphc.interop.onnx.graph import OnnxGraph, OnnxNode, Port, TensorAttribute
 from graphc.interop.onnx.protos import MOST_NAME, Names
 from graphc.interop.onnx.reader import read_model
@@ -99,6 +100,7 @@ class OnnxModule(ImportedRoot):
         super().__init__("".join(c if c.isalnum() else "_" for c in kind)[:60] or "OnnxModel")
         self._traced_name = self._kind
         check_rules(graph)
+        graph = joined_forests(graph)
         self._initializers: dict[str, tuple[str, Element]] = {}
         """Path of the tensor in this module, and its element type, by the name of the initializer."""
         static_names = asked_constants(graph)
@@ -193,7 +195,7 @@ class _Forward:
 def _tensors(value: Any) -> Any:
     if isinstance(value, Value):
         return value.tensor if value.element.carrier is not None else value.array
-    return value if value is None else [_tensors(v) for v in value]
+    return [_tensors(v) for v in value] if isinstance(value, list) else value
 
 
 def _example(port: Port) -> Any:
@@ -247,7 +249,7 @@ def _fitting(port: Port, value: Any) -> Any:
     """Convert the argument for an input to a value of its element type."""
     if value is None or isinstance(value, list):
         return value if value is None else [_fitting(Port(port.name, "tensor", port.element, None), v) for v in value]
-    if isinstance(value, Value):
+    if isinstance(value, (Value, dict)):
         return value
     if isinstance(value, Tensor):
         return Value(_checked(port, value), value)

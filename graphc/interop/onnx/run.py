@@ -194,7 +194,7 @@ def _likely(result: Any, inputs: Sequence[Any]) -> Element | None:
 
 
 def _value(result: Any, element: Element | None) -> Any:
-    if result is None or isinstance(result, (list, Value)):
+    if result is None or isinstance(result, (list, dict, Value)):
         return result
     if isinstance(result, Tensor):
         return Value(element, narrowed(result, element)) if element is not None else Value.of(result)

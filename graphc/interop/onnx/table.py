@@ -26,7 +26,7 @@ from graphc.interop.onnx.ops import (
     slicing,
     training,
 )
-from graphc.interop.onnx.ops.classical import features, texts, trees
+from graphc.interop.onnx.ops.classical import features, maps, support_vectors, texts, trees
 from graphc.interop.onnx.ops.microsoft import attention as microsoft_attention
 from graphc.interop.onnx.ops.microsoft import extensions as microsoft
 from graphc.interop.onnx.ops.microsoft import mixtures, rotary, variants
@@ -43,6 +43,7 @@ FAMILIES = (
     *(features, generators, grids, images, indexing, integer_products, losses, microsoft, microsoft_attention),
     *(normalization, orders, pooling, products, quantization, quantized, quantized_recurrent, recurrent),
     *(blocks, mixtures, reductions, regions, transformers, variants),
-    *(resizing, rotary, sequences, shapes, signal, sizes, slicing, texts, training, trees),
+    *(maps, resizing, rotary, sequences, shapes, signal, sizes, slicing, support_vectors, texts),
+    *(training, trees),
 )
 """Modules that define the rules."""

@@ -14,6 +14,7 @@ from graphc.interop.onnx.ops.classical.texts import texts_of
 from graphc.interop.onnx.registry import op
 from graphc.interop.onnx.values import Value
 from graphc.nn import functional as F
+from graphc.ops.selection.index import gather
 from graphc.tensors.creation import from_numpy, tensor
 from graphc.tensors.free_functions import cat, where
 from graphc.tensors.tensor import Tensor
@@ -21,10 +22,12 @@ from graphc.tensors.tensor import Tensor
 DOMAIN = "ai.onnx.ml"
 
 
-@op("ArrayFeatureExtractor", domain=DOMAIN)
-def array_feature_extractor(X: Tensor, Y: Tensor) -> Tensor:
-    rows = X.unsqueeze(0) if X.ndim == 1 else X
-    return rows[..., Y.reshape(-1).to("int64")]
+@op("ArrayFeatureExtractor", domain=DOMAIN, values=True)
+def array_feature_extractor(X: Value, Y: Value) -> Value:
+    if X.element.carrier is None:
+        return Value(X.element, None, np.atleast_2d(X.array)[..., Y.array.reshape(-1).astype(np.int64)])
+    rows = X.tensor.unsqueeze(0) if len(X.shape) == 1 else X.tensor
+    return Value(X.element, rows[..., Y.tensor.reshape(-1).to("int64")])
 
 
 @op("Binarizer", domain=DOMAIN)
@@ -129,8 +132,8 @@ def _default(attributes: Mapping[str, Any], element: Element) -> Any:
 
 
 def _mapped(x: Value, keys: np.ndarray, values: np.ndarray, default: Any, element: Element | None = None) -> Value:
-    """Return the value of the key that each element equals. Numeric keys and values are looked up in one tensor
-    operation."""
+    """Return the value of the key that each element equals. Numbers are looked up by operations on
+    tensors."""
     element = element or element_of_array(values.dtype)
     if x.element.carrier is None or element.carrier is None:
         table = dict(zip(keys.tolist(), values.tolist(), strict=True))
@@ -138,12 +141,34 @@ def _mapped(x: Value, keys: np.ndarray, values: np.ndarray, default: Any, elemen
         result = np.empty(source.size, values.dtype)
         result[:] = [table.get(v, default) for v in source.reshape(-1).tolist()]
         return Value(element, None, result.reshape(source.shape))
-    wide, listed = x.tensor.unsqueeze(-1), Value(element_of_array(keys.dtype), None, keys).tensor
+    chosen_of = _by_table if keys.dtype.kind in "iu" and not x.element.is_floating_point else _by_comparison
+    return Value(element, chosen_of(x.tensor, keys, Value(element, None, values).tensor, default))
+
+
+def _by_comparison(x: Tensor, keys: np.ndarray, values: Tensor, default: Any) -> Tensor:
+    """Compare each element with all keys."""
+    wide, listed = x.unsqueeze(-1), from_numpy(keys)
     hit = wide.eq(listed)
     if keys.dtype.kind == "f":
         hit = hit | (wide.ne(wide) & listed.ne(listed))
-    chosen = Value(element, None, values).tensor[hit.to("int32").argmax(-1)]
-    return Value(element, where(hit.any(-1), chosen, tensor(default, dtype=element.carrier)))
+    return where(hit.any(-1), values[hit.to("int32").argmax(-1)], tensor(default, dtype=values.dtype))
+
+
+MOST_SPREAD = 64
+"""Largest ratio of the range of integer keys to their number for which a table has an entry for each number."""
+
+
+def _by_table(x: Tensor, keys: np.ndarray, values: Tensor, default: Any) -> Tensor:
+    """Look integers up in a table of all numbers between the smallest and the largest key."""
+    low, high = int(keys.min()), int(keys.max())
+    if high - low > MOST_SPREAD * len(keys):
+        return _by_comparison(x, keys, values, default)
+    positions = np.full(high - low + 1, -1, np.int64)
+    positions[(keys - low)[::-1]] = np.arange(len(keys))[::-1]
+    near = x.to("int64").clamp(low, high)
+    position = gather(from_numpy(positions), near - low, axis=0)
+    hit, position = position.ge(0) & near.eq(x), position.clamp(0)
+    return where(hit, gather(values, position, axis=0), tensor(default, dtype=values.dtype))
 
 
 @op("CategoryMapper", domain=DOMAIN, values=True)

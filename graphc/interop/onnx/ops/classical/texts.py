@@ -11,7 +11,7 @@ import numpy as np
 
 from graphc.base.errors import AttributeValueError
 from graphc.interop.onnx.elements import FLOAT, STRING
-from graphc.interop.onnx.registry import op
+from graphc.interop.onnx.registry import MICROSOFT, op
 from graphc.interop.onnx.values import Value
 
 
@@ -41,12 +41,9 @@ def string_split(X: Value, *, delimiter: str | None = None, maxsplit: int | None
     most = -1 if maxsplit is None else maxsplit
     segments = [text.split(delimiter or None, most) if text or not delimiter else [""] for text in flat]
     segments = [p if text else [] for p, text in zip(segments, flat, strict=True)]
-    longest = max(map(len, segments), default=0)
-    table = np.full((len(segments), longest), "", object)
-    for row, row_segments in zip(table, segments, strict=True):
-        row[: len(row_segments)] = row_segments
+    table = _table(segments, "")
     counts = np.array([len(p) for p in segments], np.int64)
-    return _texts(table.reshape(*X.shape, longest)), counts.reshape(X.shape)
+    return _texts(table.reshape(*X.shape, table.shape[1])), counts.reshape(X.shape)
 
 
 @op("StringNormalizer", values=True)
@@ -71,16 +68,59 @@ def string_normalizer(
     return _texts(words.reshape(1, -1) if len(X.shape) == 2 else words)
 
 
+@op("Tokenizer", domain=MICROSOFT, values=True)
+def tokenizer(
+    X: Value,
+    *,
+    mark: int,
+    pad_value: str,
+    mincharnum: int = 1,
+    separators: Sequence[str] = (),
+    tokenexp: str = "",
+) -> Value:
+    """Split strings into tokens along a new last axis, padded with ``pad_value``.
+
+    Tokens are the matches of ``tokenexp``, the segments between matches of the separators, or, for one empty
+    separator, characters. Shorter tokens than ``mincharnum`` are dropped. With ``mark``, each string begins with the
+    token \\x02 and ends with \\x03.
+    """
+    if tokenexp:
+        split = _compiled("tokenexp", tokenexp).finditer
+        tokens = [[m.group() for m in split(text)] for text in texts_of(X.array).reshape(-1)]
+    elif list(separators) == [""]:
+        tokens = [list(text) for text in texts_of(X.array).reshape(-1)]
+    else:
+        between = _compiled("separators", "|".join(f"(?:{s})" for s in separators))
+        tokens = [between.split(text) for text in texts_of(X.array).reshape(-1)]
+    tokens = [[t for t in row if len(t) >= max(mincharnum, 1)] for row in tokens]
+    if mark:
+        tokens = [["\x02", *row, "\x03"] for row in tokens]
+    table = _table(tokens, pad_value)
+    return _texts(table.reshape(*X.shape, table.shape[1]))
+
+
+def _table(rows: Sequence[Sequence[str]], padding: str) -> np.ndarray:
+    """Return rows of strings as an array, padded to the longest row."""
+    table = np.full((len(rows), max(map(len, rows), default=0)), padding, object)
+    for target, row in zip(table, rows, strict=True):
+        target[: len(row)] = row
+    return table
+
+
+def _compiled(name: str, pattern: str) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        raise AttributeValueError(f"{name}: invalid pattern {pattern[:80]!r}: {error}") from None
+
+
 @op("RegexFullMatch", values=True)
 def regex_full_match(X: Value, *, pattern: str) -> Any:
     """Check whether strings match a pattern entirely.
 
     Patterns follow Python's syntax, which agrees with RE2's with few exceptions.
     """
-    try:
-        compiled = re.compile(pattern)
-    except re.error as error:
-        raise AttributeValueError(f"RegexFullMatch: invalid pattern {pattern[:80]!r}: {error}") from None
+    compiled = _compiled("RegexFullMatch", pattern)
     flat = [compiled.fullmatch(text) is not None for text in texts_of(X.array).reshape(-1)]
     return np.array(flat, bool).reshape(X.shape)
 
@@ -100,14 +140,14 @@ def tf_idf_vectorizer(
     weights: Sequence[float] = (),
 ) -> Value:
     """Count each n-gram of a pool in each row, with up to ``max_skip_count`` elements between its own."""
-    pool = _pool(pool_strings or pool_int64s, ngram_counts)
+    columns = dict(zip(_pool(pool_strings or pool_int64s, ngram_counts), ngram_indexes, strict=True))
     lengths = range(min_gram_length, max_gram_length + 1)
     rows = X.array.reshape(1, -1) if len(X.shape) < 2 else X.array
     matrix = np.zeros((len(rows), max(ngram_indexes) + 1), np.float32)
     for result, row in zip(matrix, rows.tolist(), strict=True):
-        counts = _counts(row, lengths, max_skip_count)
-        for number, gram in enumerate(pool):
-            result[ngram_indexes[number]] = counts[gram]
+        for gram, times in _counts(row, lengths, max_skip_count).items():
+            if gram in columns:
+                result[columns[gram]] = times
     if mode in ("IDF", "TFIDF"):
         scale = np.ones(matrix.shape[1], np.float32)
         scale[list(ngram_indexes)] = weights or 1

@@ -46,6 +46,20 @@ def test_numbers_are_mapped_in_compiled_code() -> None:
     check(text, np.array([1, 3, 2]), expected=[[1.5, 0.5, -1]])
 
 
+def test_integers_are_looked_up_in_a_table_or_among_sparse_keys() -> None:
+    for keys in ([7, -2, 7, 3], [10**6, -2, 5, 3]):
+        node = f"LabelEncoder<keys_int64s={keys}, values_int64s=[1, 2, 3, 4], default_int64=-5>"
+        values = dict(zip(reversed(keys), [4, 3, 2, 1], strict=True))
+        x = np.array([7, -2, 3, 5, 4, 10**6, 2**62, -(2**62)])
+        expected = [values.get(v, -5) for v in x.tolist()]
+        check(f"(int64[N] x) => (int64 y) {{ y = ai.onnx.ml.{node}(x) }}", x, expected=[expected])
+
+
+def test_features_of_texts_are_picked() -> None:
+    text = "(string[N, 2] x, int64[1] i) => (string y) { y = ai.onnx.ml.ArrayFeatureExtractor(x, i) }"
+    assert module_of(text)(np.array([["a", "b"], ["c", "d"]], object), np.array([1])).tolist() == [["b"], ["d"]]
+
+
 def test_nan_is_a_key_like_any_other() -> None:
     module = module_of(
         "(float[N] x, float[2] k) => (int64 y) {"

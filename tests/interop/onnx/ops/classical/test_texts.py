@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("onnx")
 import graphc as gc
-from tests.interop.onnx.alike import arrays_of, module_of
+from tests.interop.onnx.alike import arrays_of, module_of, onnx, proto_of
 
 
 def _texts(*found: Any) -> np.ndarray:
@@ -46,6 +46,25 @@ def test_a_wrong_pattern_is_an_error() -> None:
     module = module_of('(string[N] x) => (bool y) { y = RegexFullMatch<pattern="(">(x) }')
     with pytest.raises(gc.errors.AttributeValueError, match="pattern"):
         module(_texts("a"))
+
+
+def _tokens(attributes: str, *found: str) -> Any:
+    text = f"(string[N] x) => (string y) {{ y = com.microsoft.Tokenizer<{attributes}>(x) }}"
+    proto = proto_of(text)
+    proto.opset_import.append(onnx.helper.make_opsetid("com.microsoft", 1))
+    return gc.from_onnx(proto)(_texts(*found)).tolist()
+
+
+def test_texts_become_tokens() -> None:
+    plain = 'mark=0, pad_value="#"'
+    assert _tokens(plain + ', mincharnum=2, tokenexp="[a-z]+"', "ab c, def", "xy") == [["ab", "def"], ["xy", "#"]]
+    assert _tokens(plain + ', mincharnum=1, separators=[",", " +"]', "a,b  c", "d") == [
+        ["a", "b", "c"],
+        ["d", "#", "#"],
+    ]
+    assert _tokens(plain + ', mincharnum=1, separators=[""]', "äb") == [["ä", "b"]]
+    marked = plain.replace("mark=0", "mark=1")
+    assert _tokens(marked + ', mincharnum=1, tokenexp="."', "a") == [["\x02", "a", "\x03"]]
 
 
 def test_sequences_of_numbers_are_counted() -> None:

@@ -112,8 +112,3 @@ def test_nodes_that_go_round_are_refused() -> None:
     round_ = NEWEST.replace("nodes_trueleafs=[0, 1, 1]", "nodes_trueleafs=[0, 0, 1]")
     with pytest.raises(gc.errors.ArtifactError, match="cycle"):
         module_of(round_, ml=5)(ROWS)
-
-
-def test_maps_are_none_of_graphcs_values() -> None:
-    with pytest.raises(gc.errors.UnsupportedError, match="ZipMap"):
-        module_of("(float[N, 2] x) => (float y) { y = ai.onnx.ml.ZipMap<classlabels_int64s=[0, 1]>(x) }")

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphc.base.dtypes import float32, int64, uint8
-from graphc.base.sizes.size import is_size
+from graphc.base.sizes.size import always, is_size
 from graphc.interop.onnx_export.calls import ExportedCall
 from graphc.interop.onnx_export.products import top
 from graphc.interop.onnx_export.shaping import reshaped
@@ -18,6 +18,7 @@ from graphc.ir.graph.graph import Value
 from graphc.nn import functional as F
 from graphc.nn.functional import activation, pooling
 from graphc.nn.functional.convolution import same_padding
+from graphc.nn.functional.resampling import ignores_scale
 from graphc.nn.functional.spatial import per_dimension, symmetric
 from graphc.tensors import composite
 from graphc.tensors.methods.ordering import Ordering, take_along
@@ -357,7 +358,10 @@ def _interpolate(w: GraphWriter, call: ExportedCall) -> CallResults:
         attrs["coordinate_transformation_mode"] = "align_corners" if call["align_corners"] else "half_pixel"
     target = call.results[0].shape[2:]
     if size is None and not call["recompute_scale_factor"]:
-        factors = (scale,) * rank if isinstance(scale, (int, float)) else tuple(scale)
+        factors = list((scale,) * rank if isinstance(scale, (int, float)) else scale)
+        for i in range(rank):
+            if ignores_scale(mode, x.dtype, x.shape[2:], target, i):
+                factors[i] = 1 if always("==", target[i], x.shape[2 + i]) else 2
         factors_name = w.constant(np.array([1, 1, *factors], np.float32))
         return [w.add("Resize", w.value(x), "", factors_name, **attrs)]
     return [w.add("Resize", w.value(x), "", "", w.vector(w.at((*x.shape[:2], *target))), **attrs)]

@@ -11,6 +11,7 @@ import numpy as np
 from graphc.base.dtypes import DType, float32, float64, int32, int64, uint8
 from graphc.base.errors import DTypeError
 from graphc.base.sizes.dims import has_sizes
+from graphc.base.sizes.size import always
 from graphc.ops import dispatch
 from graphc.ops.pointwise import elementwise as ew
 from graphc.ops.pointwise import math as mathematics
@@ -24,6 +25,20 @@ from graphc.tensors.tensor_base import front
 
 _WEIGHT_BITS, _FRACTION_BITS = 15, 22
 """Maximum bits of a fixed-point weight for uint8 images, and maximum fraction bits."""
+SMALL_IMAGE = 128
+"""Largest height + width of a result that PyTorch computes by its vectorized kernel (UpSampleKernel.cpp,
+``_use_vectorized_kernel_cond_2d``), for images in the usual order of dimensions."""
+
+
+def ignores_scale(mode: str, dtype: DType, sizes: Sequence[int], new_sizes: Sequence[int], dim: int) -> bool:
+    """Check whether sizes alone determine the source positions of a dimension, as in the kernels of PyTorch: where the
+    size stays the same in linear modes and in images of bytes, or stays the same or doubles in a small image that takes
+    nearest elements."""
+    same = always("==", new_sizes[dim], sizes[dim])
+    if mode == "nearest":
+        small = len(sizes) == 2 and always("<=", sum(new_sizes), SMALL_IMAGE)
+        return small and (same or always("==", new_sizes[dim], 2 * sizes[dim]))
+    return same and ("linear" in mode or (mode == "bicubic" and dtype is uint8))
 
 
 def nearest(x: Tensor, axis: int, size: int, step: float, offset: float) -> Tensor:

@@ -13,7 +13,7 @@ from graphc.base.dtypes import int64, uint8
 from graphc.base.errors import AttributeValueError, ShapeError
 from graphc.base.sizes.size import always, bounds, is_size
 from graphc.nn.functional.pooling import adaptive_avg_pool1d, adaptive_avg_pool2d
-from graphc.nn.functional.resampling import nearest, weighted
+from graphc.nn.functional.resampling import ignores_scale, nearest, weighted
 from graphc.nn.functional.spatial import Ints, batched, per_dimension, unbatched
 from graphc.nn.functional.volume import adaptive_avg_pool3d
 from graphc.ops.movement import shape
@@ -228,8 +228,9 @@ def _target(
     else:
         factors = [float(f) for f in _spread(scale_factor, rank)]
         sizes = tuple(_scaled(n, f) for n, f in zip(x.shape[2:], factors, strict=True))
-        scales = [None] * rank if recompute else [1.0 / f for f in factors]
-    if any(s < 1 for s in (*sizes, *x.shape[2:])):
+        fixed = [recompute or ignores_scale(mode, x.dtype, x.shape[2:], sizes, i) for i in range(rank)]
+        scales = [None if by_size else 1.0 / f for f, by_size in zip(factors, fixed, strict=True)]
+    if any(s < 1 for s in ((*sizes, *x.shape[2:]) if mode != "area" else x.shape[2:])):
         raise ShapeError(f"interpolate: {list(x.shape[2:])} cannot be resized to {list(sizes)}")
     return sizes, scales  # type: ignore[return-value]
 

@@ -75,6 +75,13 @@ CASES: dict[str, tuple[str, Any, tuple[Any, ...]]] = {
     "adaptive_avg_pool2d to a divisor": ("AveragePool", lambda x: F.adaptive_avg_pool2d(x, 3), (IMAGE,)),
     "adaptive_avg_pool2d to another size": ("Einsum", lambda x: F.adaptive_avg_pool2d(x, 4), (IMAGE,)),
     "interpolate": ("Resize", lambda x: F.interpolate(x, scale_factor=2), (IMAGE,)),
+    "interpolate to the same size": ("Resize", lambda x: F.interpolate(x, scale_factor=1.1), (IMAGE,)),
+    "interpolate to the double size": ("Resize", lambda x: F.interpolate(x, scale_factor=2.1), (IMAGE,)),
+    "interpolate linearly to the same size": (
+        "Resize",
+        lambda x: F.interpolate(x, scale_factor=(1.1, 1.5), mode="bilinear"),
+        (IMAGE,),
+    ),
     "interpolate to a size": ("Resize", lambda x: F.interpolate(x, size=(9, 5), mode="nearest-exact"), (IMAGE,)),
     "interpolate linearly": ("Resize", lambda x: F.interpolate(x, size=5, mode="linear"), (LINE,)),
     "interpolate bilinearly": ("Resize", lambda x: F.interpolate(x, scale_factor=1.7, mode="bilinear"), (IMAGE,)),

@@ -47,6 +47,32 @@ def test_interpolate_errors(options: dict, message: str):
         F.interpolate(tensor(floats(1, 1, 4, 4)), **options)
 
 
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact", "linear", "bicubic", "area"])
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_a_scale_that_keeps_or_doubles_a_size_counts_as_in_torch(torch, rank, mode):
+    if mode == "bicubic" and rank != 2:
+        pytest.skip("images only")
+    mode = {"linear": {1: "linear", 2: "bilinear", 3: "trilinear"}[rank]}.get(mode, mode)
+    for extent, factor in ((3, 1.3), (5, 2.1), (4, 1.2), (4, 2.2), (4, 1.5), (90, 1.001), (2, 0.4)):
+        if extent * factor < 1 and mode != "area":
+            continue  # PyTorch refuses empty results.
+        x = floats(1, 2, extent, *(2,) * (rank - 1)).astype("float32")
+        options = {"scale_factor": (factor, *(1.5,) * (rank - 1)), "mode": mode}
+        expected = torch.nn.functional.interpolate(torch.tensor(x), **options).numpy()
+        for function in (F.interpolate, graphc.compile(F.interpolate)):
+            np.testing.assert_allclose(function(graphc.tensor(x), **options).numpy(), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_large_images_and_images_of_bytes_as_torch(torch):
+    x = floats(1, 1, 3, 100).astype("float32")
+    for given, options in (
+        (x, {"scale_factor": (1.3, 1.5)}),
+        ((x * 20 + 100).astype("uint8"), {"scale_factor": (1.3, 1.0), "mode": "bicubic"}),
+    ):
+        expected = torch.nn.functional.interpolate(torch.tensor(given), **options).numpy()
+        np.testing.assert_array_equal(F.interpolate(graphc.tensor(given), **options).numpy(), expected)
+
+
 def test_unshuffle_undoes_shuffle():
     x = floats(2, 18, 3, 4)
     np.testing.assert_array_equal(F.pixel_unshuffle(F.pixel_shuffle(tensor(x), 3), 3).numpy(), x)

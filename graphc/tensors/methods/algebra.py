@@ -258,6 +258,11 @@ def einsum(equation: str, *operands: Any) -> Any:
         tensor(5)
     """
     listed = list(operands[0]) if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else list(operands)
+    if not isinstance(equation, str):
+        raise ArgumentError(
+            f"einsum: the equation is of type {type(equation).__name__}", remedy='call einsum("ij,jk->ik", a, b)'
+        )
+    need_tensor("einsum", *listed)
     inputs, output = _parse(equation, listed)
     x, names = _unrepeated(listed[0], inputs[0])
     for i, other in enumerate(listed[1:], start=1):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -374,11 +374,18 @@ def unravelled(index: Any, extents: Sequence[int]) -> tuple[Any, ...]:
 # ---- joining
 
 
-def _rows(name: str, tensors: Sequence[Any], rank: int) -> list[Any]:
-    if isinstance(tensors, TensorBase):
-        raise ArgumentError(f"{name} takes a list of tensors, got one tensor", remedy=f"call {name}([a, b])")
-    need_tensor(name, *tensors)
-    return [at_least(t, rank) for t in tensors]
+def several(name: str, tensors: Any) -> list[Any]:
+    """Return the tensors that an argument lists. Raise ArgumentError for one tensor, and for anything but tensors."""
+    if isinstance(tensors, TensorBase) or not isinstance(tensors, Iterable):
+        got = "one tensor" if isinstance(tensors, TensorBase) else type(tensors).__name__
+        raise ArgumentError(f"{name} takes a list of tensors, got {got}", remedy=f"call {name}([a, b])")
+    listed = list(tensors)
+    need_tensor(name, *listed)
+    return listed
+
+
+def _rows(name: str, tensors: Any, rank: int) -> list[Any]:
+    return [at_least(t, rank) for t in several(name, tensors)]
 
 
 def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
@@ -470,8 +477,8 @@ def dstack(tensors: Sequence[Any]) -> Any:
 
 def column_stack(tensors: Sequence[Any]) -> Any:
     """Concatenate tensors along the second dimension, vectors as columns."""
-    need_tensor("column_stack", *tensors)
-    columns = [shape.reshape(t, shape=(t.numel(), 1)) if len(t.shape) < 2 else t for t in tensors]
+    listed = several("column_stack", tensors)
+    columns = [shape.reshape(t, shape=(t.numel(), 1)) if len(t.shape) < 2 else t for t in listed]
     return joined("column_stack", columns, 1)
 
 

@@ -24,10 +24,10 @@ from graphc.ops.pointwise import elementwise as ew
 from graphc.ops.pointwise.parts_of_complex import conjugate
 from graphc.ops.selection.index import gather, iota
 from graphc.tensors import indexing
-from graphc.tensors.methods.selection import Selection, concatenated, expanded, filling
+from graphc.tensors.methods.selection import Selection, concatenated, expanded, filling, several
 from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.routes import rearranging
-from graphc.tensors.tensor_base import TensorBase, front, name_in_error, need_tensor
+from graphc.tensors.tensor_base import TensorBase, front, name_in_error
 
 if TYPE_CHECKING:
     from graphc.tensors.tensor import Tensor
@@ -49,18 +49,10 @@ def _expanded_shape(sizes: tuple[int, ...], extents: tuple[int, ...]) -> tuple[i
     return None if full == (1,) * lead + extents else full
 
 
-def _several(name: str, tensors: Any) -> list[Any]:
-    if isinstance(tensors, TensorBase):
-        raise ArgumentError(f"{name} takes a list of tensors, got one tensor", remedy=f"call {name}([a, b])")
-    listed = list(tensors)
-    need_tensor(name, *listed)
-    return listed
-
-
 @compiled_when_repeated
 def concatenate(tensors: Sequence[Any], dim: int = 0) -> Any:
     """Concatenate tensors along a dimension; empty vectors are dropped, and element types are promoted."""
-    tensors = _several("cat", tensors)
+    tensors = several("cat", tensors)
     if not tensors:
         raise AttributeValueError("cat needs at least one tensor")
     dtype = common_type(tensors, "cat")
@@ -75,7 +67,7 @@ def concatenate(tensors: Sequence[Any], dim: int = 0) -> Any:
 @compiled_when_repeated
 def stacked(tensors: Sequence[Any], dim: int = 0) -> Any:
     """Stack tensors of one shape along a new dimension."""
-    tensors = _several("stack", tensors)
+    tensors = several("stack", tensors)
     if not tensors:
         raise ArgumentError("stack needs at least one tensor")
     first = tensors[0].shape

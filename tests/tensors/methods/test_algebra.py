@@ -65,6 +65,18 @@ def test_einsum_refuses(equation: str, shapes: list[tuple[int, ...]], error: typ
         einsum(equation, *(graphc.zeros(*s) for s in shapes))
 
 
+@pytest.mark.parametrize("equation", [3, None, graphc.ones(2, 2), ["ij"]])
+def test_einsum_refuses_equations_that_are_no_text(equation: object):
+    with pytest.raises(ArgumentError, match="einsum: the equation is of type"):
+        einsum(equation, graphc.ones(2, 2))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("operand", [3, None, "ij", [3, 4]])
+def test_einsum_refuses_operands_that_are_no_tensors(operand: object):
+    with pytest.raises(ArgumentError, match="einsum: .* is no tensor"):
+        einsum("ij->i", operand)
+
+
 @pytest.mark.parametrize("dims", [0, 1, 2, ([0, 2], [1, 0]), ([-1], [0])])
 def test_tensordot(dims: object):
     a, b = floats(3, 4, 3), floats(3, 3, 5)

@@ -219,9 +219,15 @@ def test_length_and_iteration():
 
 def test_joining_takes_lists():
     x = graphc.ones(2)
-    for call in (lambda: graphc.cat(x, x), lambda: graphc.stack(x)):
-        with pytest.raises(ArgumentError, match="takes a list of tensors"):
-            call()
+    for name in ("cat", "concat", "concatenate", "stack", "hstack", "vstack", "row_stack", "dstack", "column_stack"):
+        function = getattr(graphc, name)
+        for argument in (x, 3, 2.5, None):
+            with pytest.raises(ArgumentError, match="takes a list of tensors, got (one tensor|int|float|NoneType)"):
+                function(argument)
+        for argument in ([x, 1.0], "ab", {"a": x}):
+            with pytest.raises(ArgumentError, match="is no tensor"):
+                function(argument)
+        assert function(iter([x, x])).numel() == 4
     with pytest.raises(ArgumentError, match="is no tensor"):
         graphc.cat([x, 1.0])
 

@@ -73,7 +73,7 @@ def test_einsum_refuses_equations_that_are_no_text(equation: object):
 
 @pytest.mark.parametrize("operand", [3, None, "ij", [3, 4]])
 def test_einsum_refuses_operands_that_are_no_tensors(operand: object):
-    with pytest.raises(ArgumentError, match="einsum: .* is no tensor"):
+    with pytest.raises(ArgumentError, match=r"einsum: .* is no tensor"):
         einsum("ij->i", operand)
 
 

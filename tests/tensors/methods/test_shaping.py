@@ -222,7 +222,7 @@ def test_joining_takes_lists():
     for name in ("cat", "concat", "concatenate", "stack", "hstack", "vstack", "row_stack", "dstack", "column_stack"):
         function = getattr(graphc, name)
         for argument in (x, 3, 2.5, None):
-            with pytest.raises(ArgumentError, match="takes a list of tensors, got (one tensor|int|float|NoneType)"):
+            with pytest.raises(ArgumentError, match=r"takes a list of tensors, got (one tensor|int|float|NoneType)"):
                 function(argument)
         for argument in ([x, 1.0], "ab", {"a": x}):
             with pytest.raises(ArgumentError, match="is no tensor"):

@@ -166,13 +166,11 @@ def max_unpool(
     pads: Sequence[int] | None = None,
     strides: Sequence[int] | None = None,
 ) -> Tensor:
-    """Scatter elements to their indices in a result of zeros. A larger ``output_shape`` is filled up with zeros."""
-    geometry = window_of(x.shape[2:], kernel_shape, strides, pads, None)
-    spans = zip(geometry.sizes, geometry.stride, geometry.padding, geometry.kernel, strict=True)
-    sizes = [(n - 1) * s - low - high + k for n, s, (low, high), k in spans]
-    lead = tuple(x.shape[:2])
-    length = math.prod(lead) * math.prod(sizes)
-    result = x.new_zeros(length).scatter(0, indices.reshape(-1), x.reshape(-1)).reshape(*lead, *sizes)
+    """Scatter elements to their indices in zeros of ``output_shape``, as MaxPool counts them and ONNX Runtime does.
+    ONNX's evaluator counts them in the shape without ``output_shape``."""
     if output_shape is None:
-        return result
-    return padded(result, tuple([(0, target - n) for target, n in zip(output_shape[2:], sizes, strict=True)]))
+        geometry = window_of(x.shape[2:], kernel_shape, strides, pads, None)
+        spans = zip(geometry.sizes, geometry.stride, geometry.padding, geometry.kernel, strict=True)
+        output_shape = [*x.shape[:2], *((n - 1) * s - low - high + k for n, s, (low, high), k in spans)]
+    zeros = x.new_zeros(math.prod(output_shape))
+    return zeros.scatter(0, indices.reshape(-1), x.reshape(-1)).reshape(*output_shape)

@@ -64,6 +64,14 @@ def test_whole_images_have_norms():
 
 def test_maxima_are_put_back_to_their_places():
     places = np.array([[[[5, 7], [13, 15]]]], np.int64)
-    size = np.array([1, 1, 5, 5], np.int64)
-    arrays = (floats(1, 1, 2, 2), places, size)
-    check("MaxUnpool", *arrays, kernel_shape=[2, 2], strides=[2, 2], constants=(2,))
+    check("MaxUnpool", floats(1, 1, 2, 2), places, kernel_shape=[2, 2], strides=[2, 2])
+
+
+@needs_runtime
+@pytest.mark.parametrize("size", [(1, 1, 4, 5), (1, 1, 5, 5), (1, 1, 4, 4), (1, 1, 2, 9)])
+def test_places_count_in_the_shape_of_the_result(size):
+    places = np.array([[[[0, 7], [13, 15]]]], np.int64)
+    arrays = (floats(1, 1, 2, 2), places, np.array(size, np.int64))
+    options = {"kernel_shape": [2, 2], "strides": [2, 2], "constants": (2,), "runtime": True}
+    result, *_ = check("MaxUnpool", *arrays, **options)
+    np.testing.assert_array_equal(result.reshape(-1)[places.reshape(-1)], arrays[0].reshape(-1))

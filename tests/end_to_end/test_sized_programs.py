@@ -11,7 +11,7 @@ import pytest
 
 import graphc as gc
 from graphc import nn
-from graphc.base.sizes.named_dims import LOOP
+from graphc.base.sizes.size_text import LOOP
 from graphc.calls.plan import plan_of
 from graphc.compiler.compile import compile_graph, load_compiled
 from graphc.compiler.explain import explain

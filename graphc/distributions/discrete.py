@@ -22,6 +22,7 @@ from graphc.tensors.creation import arange, full_like, poisson, zeros_like
 from graphc.tensors.free_functions import multinomial
 from graphc.tensors.limits import finfo
 from graphc.tensors.random import sampling
+from graphc.tensors.special_functions import xlog1py
 from graphc.tensors.tensor import Tensor
 
 __all__ = ["Bernoulli", "Binomial", "Categorical", "Geometric", "Multinomial", "OneHotCategorical"]
@@ -68,7 +69,12 @@ class _Trial(_Chances):
 
 def _cross_entropy(logits: Tensor, value: Any) -> Tensor:
     """Compute the negative log probability of ``value`` (0, 1, or between) from log-odds."""
-    return logits.clamp(min=0) - logits * value + (-logits.abs()).exp().log1p()
+    return _softplus(logits) - logits * value
+
+
+def _softplus(logits: Tensor) -> Tensor:
+    """Compute ``log(1 + exp(logits))``, with the gradient 1/2 at 0."""
+    return composite.softplus(logits, threshold=math.inf)
 
 
 class Bernoulli(_Trial, ExponentialFamily):
@@ -153,7 +159,10 @@ class Geometric(_Trial):
         return value * (-ew.where(certain, 0.0, probs)).log1p() + probs.log()
 
     def entropy(self) -> Tensor:
-        return _cross_entropy(self.logits, self.probs) / self.probs
+        probs = self.probs
+        if "logits" in self.__dict__:
+            return _cross_entropy(self.logits, probs) / probs
+        return -probs.log() - xlog1py(1 - probs, -probs) / probs
 
 
 class Binomial(_Trial):
@@ -204,7 +213,7 @@ class Binomial(_Trial):
         self._check_sample(value)
         n, logits = self.total_count, self.logits
         log_binomial = (n + 1).lgamma() - (value + 1).lgamma() - (n - value + 1).lgamma()
-        return log_binomial + value * logits - n * (logits.clamp(min=0) + (-logits.abs()).exp().log1p())
+        return log_binomial + value * logits - n * _softplus(logits)
 
     def entropy(self) -> Tensor:
         if self._largest is None and bool((self.total_count != self.total_count.max()).any()):

@@ -158,7 +158,12 @@ def _odds_divergence(p: Any, q: Any) -> Tensor:
     """Compute the divergence of one trial from log-odds, so that probabilities 0 and 1 do not give NaN."""
     hit = p.probs * (composite.softplus(-q.logits) - composite.softplus(-p.logits))
     miss = (1 - p.probs) * (composite.softplus(q.logits) - composite.softplus(p.logits))
-    return hit + miss
+    return _unless_impossible(hit, p.probs, q.probs) + _unless_impossible(miss, 1 - p.probs, 1 - q.probs)
+
+
+def _unless_impossible(terms: Tensor, p: Tensor, q: Tensor) -> Tensor:
+    """Return the terms, but infinity where only q is 0, and 0 where p is 0."""
+    return ew.where(ew.eq(p, 0), 0.0, ew.where(ew.eq(q, 0), math.inf, terms))
 
 
 @register_kl(Bernoulli, Bernoulli)
@@ -187,8 +192,7 @@ def _poissons(p: Poisson, q: Poisson) -> Tensor:
 @register_kl(Categorical, Categorical)
 def _categoricals(p: Categorical, q: Categorical) -> Tensor:
     terms = p.probs * (p.logits - q.logits)
-    terms = ew.where(ew.eq(q.probs, 0), math.inf, terms)
-    return ew.where(ew.eq(p.probs, 0), 0.0, terms).sum(-1)
+    return _unless_impossible(terms, p.probs, q.probs).sum(-1)
 
 
 @register_kl(OneHotCategorical, OneHotCategorical)

@@ -112,6 +112,8 @@ def silu(x: Any) -> Any:
 @compiled_when_repeated
 def softplus(x: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
     """Compute log(1 + exp(beta x)) / beta, or x itself if beta x exceeds the threshold."""
+    if not beta:
+        return ew.add(ew.mul(to_float(x), 0.5), math.inf)  # log(2) / 0, with the gradient for every other beta at 0
     scaled = ew.mul(to_float(x), beta)
     smooth = ew.add(ew.maximum(scaled, 0), mathematics.log1p(mathematics.exp(ew.neg(ew.abs(scaled)))))
     return ew.where(ew.gt(scaled, threshold), x, ew.mul(smooth, 1.0 / beta))

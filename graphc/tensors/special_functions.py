@@ -86,6 +86,16 @@ def _modified(x: Any, order: int) -> Any:
     return _joined(x, near, integral, far, order)
 
 
+def _unscaled(x: Any, order: int) -> Any:
+    """Compute ``I(x)``, NaN at infinity as in PyTorch. Where the exponential overflows, so do the function and its
+    gradient; the product rule would subtract infinities there."""
+    power = mathematics.exp(ew.abs(x))
+    infinite = ew.logical_and(ew.eq(power, math.inf), ew.ne(ew.abs(x), math.inf))
+    finite = ew.where(infinite, 0.0, x)
+    product = ew.mul(mathematics.exp(ew.abs(finite)), _modified(finite, order))
+    return ew.where(infinite, ew.mul(power, ew.sign(x)) if order else power, product)
+
+
 def _joined(x: Any, near: Any, integral: Any, far: Any, order: int) -> Any:
     """Select integrals if ``near``, else expansions in ``|x|``. For order 1, which is odd, the integrals lack a factor
     of x, and the factor gives them the right gradient at 0."""
@@ -103,7 +113,7 @@ def i0e(input: Any) -> Tensor:
 @_in_f64
 def i0(input: Any) -> Tensor:
     """Compute the modified Bessel function of the first kind of order 0."""
-    return ew.mul(mathematics.exp(ew.abs(input)), _modified(input, 0))
+    return _unscaled(input, 0)
 
 
 @_in_f64
@@ -115,7 +125,7 @@ def i1e(input: Any) -> Tensor:
 @_in_f64
 def i1(input: Any) -> Tensor:
     """Compute the modified Bessel function of the first kind of order 1."""
-    return ew.mul(mathematics.exp(ew.abs(input)), _modified(input, 1))
+    return _unscaled(input, 1)
 
 
 def _oscillating(x: Any, order: int) -> Any:
@@ -164,7 +174,9 @@ _LARGE_ROOT = 1e150
 
 def _erfcx(x: Any) -> Any:
     """Compute ``exp(x**2) erfc(x)``, the integral of ``2 / sqrt(pi) exp(-t**2 - 2 x t)`` over t > 0."""
-    size = ew.minimum(ew.abs(x), _LARGE)
+    negative = ew.lt(x, 0)
+    # NOTE: the gradient at 0 is that of the positive side; `abs` has none there.
+    size = ew.minimum(ew.where(negative, ew.neg(x), x), _LARGE)
     some = ew.minimum(size, _LARGE_ROOT)
     root = ew.maximum(mathematics.sqrt(ew.add(ew.mul(some, some), _NEGLIGIBLE)), size)
     end = ew.div(_NEGLIGIBLE, ew.add(root, size))
@@ -172,8 +184,9 @@ def _erfcx(x: Any) -> Any:
     t = ew.mul(column(stop_gradient(end)), row(nodes))
     value = mathematics.exp(ew.neg(ew.mul(t, ew.add(t, ew.mul(column(size), 2.0)))))
     positive = ew.mul(sum_last(ew.mul(value, row(weights * (2 / math.sqrt(math.pi))))), stop_gradient(end))
-    negative = ew.sub(ew.mul(mathematics.exp(ew.mul(x, x)), 2.0), positive)
-    return ew.where(ew.lt(x, 0), negative, ew.where(ew.eq(x, math.inf), 0.0, positive))
+    below = ew.where(negative, x, 0.0)  # The gradient of an infinite power would be NaN.
+    reflected = ew.sub(ew.mul(mathematics.exp(ew.mul(below, below)), 2.0), positive)
+    return ew.where(negative, reflected, ew.where(ew.eq(x, math.inf), 0.0, positive))
 
 
 @_in_f64
@@ -199,6 +212,24 @@ def log_ndtr(input: Any) -> Tensor:
     return ew.where(low, ew.where(ew.eq(input, -math.inf), -math.inf, far), near)
 
 
+_FAR = -30.0
+"""Below it seven terms of the asymptotic series of the tail are exact; ``ndtr`` underflows below -37."""
+_TAIL = [1.0, -1.0, 3.0, -15.0, 105.0, -945.0, 10395.0]
+
+
+def _log_of_tail(z: Any) -> tuple[Any, Any]:
+    """Return the logarithm of ``ndtr(z)`` for z <= 0, and its derivative."""
+    is_far = ew.lt(z, _FAR)
+    near, far = ew.where(is_far, _FAR, z), ew.where(is_far, z, _FAR)
+    share = ew.mul(elementary.erfc(ew.mul(near, -math.sqrt(0.5))), 0.5)
+    density = ew.mul(mathematics.exp(ew.mul(ew.mul(near, near), -0.5)), 1 / math.sqrt(2 * math.pi))
+    series = _polynomial(ew.reciprocal(ew.mul(far, far)), _TAIL)
+    ratio = ew.div(series, ew.neg(far))
+    exponent = ew.sub(ew.mul(ew.mul(far, far), -0.5), 0.5 * math.log(2 * math.pi))
+    logarithm = ew.where(is_far, ew.add(exponent, mathematics.log(ratio)), mathematics.log(share))
+    return logarithm, ew.where(is_far, ew.reciprocal(ratio), ew.div(density, share))
+
+
 @_in_f64
 def ndtri(input: Any) -> Tensor:
     """Compute the inverse of ``ndtr`` by Newton's method on its logarithm: infinite at 0 and 1, NaN beyond."""
@@ -210,33 +241,32 @@ def ndtri(input: Any) -> Tensor:
     z: Any = ew.neg(mathematics.sqrt(ew.maximum(ew.mul(ew.add(target, math.log(2)), -2.0), 0.0)))
     for _ in range(_NEWTON):
         z = stop_gradient(z)
-        share = ew.mul(elementary.erfc(ew.mul(z, -math.sqrt(0.5))), 0.5)
-        slope = ew.div(mathematics.exp(ew.mul(ew.mul(z, z), -0.5)), ew.mul(share, math.sqrt(2 * math.pi)))
-        z = ew.sub(z, ew.div(ew.sub(mathematics.log(share), target), slope))
+        logarithm, slope = _log_of_tail(z)
+        z = ew.sub(z, ew.div(ew.sub(logarithm, target), slope))
     quantile = ew.where(upper, ew.neg(z), z)
-    ends = ew.where(ew.eq(input, 0), -math.inf, ew.where(ew.eq(input, 1), math.inf, math.nan))
-    return ew.where(inside, quantile, ends)
+    # NOTE: `logit` has the limits of the quantile at 0 and 1, with its gradient, and NaN beyond.
+    return ew.where(inside, quantile, elementary.logit(ew.where(inside, 0.5, input)))
 
 
 # ---- others
 
 
-@_in_f64
 def entr(input: Any) -> Tensor:
     """Compute ``-x log(x)``: 0 at 0, minus infinity below."""
-    return ew.where(ew.lt(input, 0), -math.inf, ew.neg(elementary.xlogy(input, input)))
+    need_tensor("entr", input)
+    return elementary.entr(input)
 
 
-@_in_f64
 def xlog1py(input: Any, other: Any) -> Tensor:
     """Compute ``x log(1 + y)``: 0 for x = 0 (NaN if y is NaN)."""
-    zero = ew.logical_and(ew.eq(input, 0), ew.eq(other, other))
-    safe = ew.where(zero, 0.0, other)
-    return ew.where(zero, 0.0, ew.mul(input, mathematics.log1p(safe)))
+    need_tensor("xlog1py", next((v for v in (input, other) if isinstance(v, TensorBase)), input))
+    return elementary.xlog1py(input, other)
 
 
 _SHIFT = 10
 """Terms of the zeta function to add before the Euler-Maclaurin formula applies."""
+_LARGEST_EXPONENT = 1e3
+"""From about 310 on the corrections are 0, powers of 1/10; infinity times 0 would be NaN."""
 _BERNOULLI = (*special.BERNOULLI, 43867 / 798, -174611 / 330)
 
 
@@ -244,7 +274,7 @@ _BERNOULLI = (*special.BERNOULLI, 43867 / 798, -174611 / 330)
 def zeta(input: Any, other: Any) -> Tensor:
     """Compute Hurwitz's zeta function, the sum of ``(q + k) ** -x`` over k from 0. Infinite at x = 1 and for q = 0 or a
     negative integer; NaN for x below 1 and for other negative q."""
-    x, q = input, ew.add(other, ew.mul(input, 0.0))
+    x, q = input, ew.add(other, ew.mul(ew.sign(input), 0.0))
     inside = ew.logical_and(ew.gt(x, 1), ew.gt(q, 0))
     x, q = ew.where(inside, x, 2.0), ew.where(inside, q, 1.0)
     total = sum_last(mathematics.pow(ew.add(column(q), row(np.arange(_SHIFT))), column(ew.neg(x))))
@@ -252,6 +282,7 @@ def zeta(input: Any, other: Any) -> Tensor:
     power = mathematics.pow(end, ew.neg(x))
     total = ew.add(total, ew.mul(power, ew.add(ew.div(end, ew.sub(x, 1.0)), 0.5)))
     inverse = ew.reciprocal(end)
+    x = ew.minimum(x, _LARGEST_EXPONENT)
     factor, square = ew.mul(ew.mul(x, power), inverse), ew.mul(inverse, inverse)
     for k, number in enumerate(_BERNOULLI, 1):
         total = ew.add(total, ew.mul(factor, number / math.factorial(2 * k)))

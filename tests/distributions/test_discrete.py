@@ -115,3 +115,24 @@ def test_mistakes():
         D.Multinomial(-1, gc.ones(3))
     with pytest.raises(ArgumentError, match="at least one dimension"):
         D.Categorical(gc.tensor(0.5))
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+def test_even_odds_have_the_gradient_of_their_neighbours(compiled: bool):
+    """The logarithms of both probabilities are joined at log-odds of 0."""
+
+    def function(probs):
+        bernoulli = D.Bernoulli(probs)
+        binomial = D.Binomial(5, probs).log_prob(gc.tensor(2.0, dtype=gc.float64))
+        return bernoulli.entropy(), bernoulli.log_prob(gc.ones(1)), D.Geometric(probs).entropy(), binomial
+
+    probs = gc.tensor([0.5, 0.5 + 1e-9], dtype=gc.float64, requires_grad=True)
+    for result in (gc.compile(function) if compiled else function)(probs):
+        (gradient,) = gc.autograd.grad(result.sum(), [probs], retain_graph=True)
+        np.testing.assert_allclose(gradient[0].item(), gradient[1].item(), 1e-6, 1e-6)
+
+
+def test_the_entropy_of_waiting_for_what_hardly_happens():
+    probs = gc.tensor([1.0, 1e-40], dtype=gc.float64, requires_grad=True)
+    result = D.Geometric(probs).entropy()
+    np.testing.assert_allclose(result.tolist(), [0.0, 1 - np.log(1e-40)])

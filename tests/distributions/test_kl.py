@@ -125,3 +125,9 @@ def test_different_transforms_have_no_rule():
         assert D.kl_divergence(p, p).abs().max().item() == 0
         with pytest.raises(UnsupportedError, match="different transforms"):
             D.kl_divergence(p, q)
+
+
+def test_the_divergence_from_the_impossible_is_infinite():
+    p = gc.tensor([0.25, 0.25, 0.0, 1.0], dtype=gc.float64)
+    q = gc.tensor([0.0, 1.0, 0.0, 1.0], dtype=gc.float64)
+    assert D.kl_divergence(D.Bernoulli(p), D.Bernoulli(q)).tolist() == [np.inf, np.inf, 0.0, 0.0]

@@ -45,3 +45,11 @@ def test_small_probabilities_of_halves_keep_their_digits(kind, slope):
     small = gc.tensor([1e-30, 1e-12])
     np.testing.assert_allclose(kind(1.0).cdf(small).numpy(), small.numpy() * slope, 1e-6)
     np.testing.assert_allclose(kind(1.0).icdf(small * slope).numpy(), small.numpy(), 1e-6)
+
+
+def test_outside_of_a_uniform_distribution_gradients_are_those_of_its_width():
+    low = gc.tensor(0.0, requires_grad=True)
+    distribution = D.Uniform(low, gc.tensor(2.0), validate_args=False)
+    result = distribution.log_prob(gc.tensor([1.0, 3.0]))
+    result.sum().backward()
+    assert result.tolist() == [pytest.approx(-np.log(2)), -np.inf] and low.grad.item() == 1.0

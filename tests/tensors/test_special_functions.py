@@ -132,3 +132,56 @@ def test_mistakes():
         special.i0(1.0)
     with pytest.raises(AttributeValueError, match="the order must be 0 or more, got -1"):
         special.polygamma(-1, gc.ones(1))
+
+
+NAN, INF = np.nan, np.inf
+LIMITS: dict[str, tuple[list[float], list[float]]] = {
+    "entr": ([0.0, -0.0, 1.0, INF, -1.0], [INF, INF, -1.0, -INF, NAN]),
+    "erfcx": (
+        [0.0, -0.0, 88.0, 1e5, 3e38],
+        [-2 / np.sqrt(np.pi)] * 2 + [-7.284095250798e-05, -5.6418958346e-11, -6.2687731505e-78],
+    ),
+    "log_ndtr": ([-88.0, -1e5, 0.0], [88.01136071, 1e5, np.sqrt(2 / np.pi)]),
+    "ndtri": ([0.0, 0.5, 1.0, -1.0, 2.0, NAN], [INF, np.sqrt(2 * np.pi), INF, NAN, NAN, NAN]),
+    "i0": ([-1e5, 0.0, 1e5], [-INF, 0.0, INF]),
+    "i1": ([-1e5, 0.0, 1e5], [INF, 0.5, INF]),
+}
+"""Points at the ends of domains and where powers overflow, with the gradients there."""
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+@pytest.mark.parametrize("name", LIMITS)
+def test_gradients_at_singular_points(name: str, compiled: bool):
+    points, expected = LIMITS[name]
+    function = getattr(special, name)
+    x = gc.tensor(points, dtype=gc.float64, requires_grad=True)
+    (gc.compile(function) if compiled else function)(x).sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), expected, 1e-7)
+
+
+def test_the_gradient_of_xlog1py_at_0_is_the_logarithm():
+    x = gc.tensor([0.0, 0.0, 0.0, 0.0], requires_grad=True)
+    y = gc.tensor([1.0, 3.0, -1.0, -2.0], requires_grad=True)
+    result = special.xlog1py(x, y)
+    result.sum().backward()
+    assert result.tolist() == [0.0] * 4
+    assert x.grad.tolist() == pytest.approx([np.log(2), np.log(4), 0.0, 0.0])
+    assert y.grad.tolist()[:2] == [0.0, 0.0]
+
+
+def test_quantiles_of_the_least_numbers_are_finite():
+    points = gc.tensor([5e-324, 1e-310, 1e-300, 1e-200], dtype=gc.float64)
+    np.testing.assert_allclose(special.ndtri(points).numpy(), [float(v) for v in _quantiles(points.tolist())], 1e-12)
+
+
+def _quantiles(chances: list[float]) -> list[mpmath.mpf]:
+    start = [-np.sqrt(-2 * np.log(p)) for p in chances]
+    return [
+        mpmath.findroot(lambda z, p=p: mpmath.log(mpmath.ncdf(z)) - mpmath.log(p), z)
+        for p, z in zip(chances, start, strict=True)
+    ]
+
+
+def test_zeta_of_an_infinite_exponent_is_its_first_term():
+    q = gc.tensor([0.5, 1.0, 2.0], dtype=gc.float64)
+    assert special.zeta(gc.tensor(INF, dtype=gc.float64), q).tolist() == [INF, 1.0, 0.0]

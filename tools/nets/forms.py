@@ -73,7 +73,14 @@ _each("where.Tensor", (FLOAT, BOOL, FLOAT), (f(2, 3), b(3), f(2, 3)))
 _each("igamma igammac", (POSITIVE, POSITIVE))
 _each("polygamma.graphc", (1, POSITIVE), (2, POSITIVE))
 _each("polygamma.Tensor", (POSITIVE, 1), (POSITIVE, 2))
-_each("mvlgamma", (f(3), 2), (p(2, 3), 1))
+_each("mvlgamma multigammaln", (f(3), 2), (p(2, 3), 1))
+_each("bessel_j0 bessel_j1 entr erfcx i0e i1 i1e log_ndtr modified_bessel_i0 modified_bessel_i1 ndtr ndtri", (FLOAT,))
+_each("expit gammaln psi", (FLOAT,), (ANY,))
+_each("entr ndtri", (POSITIVE,))
+_each("xlog1py", (FLOAT, FLOAT), (f(2, 3), f(3)), (FLOAT, 2.0))
+_each("zeta", (FLOAT, FLOAT), (p(2, 3), p(3)))
+_each("gammainc gammaincc", (POSITIVE, POSITIVE), (FLOAT, FLOAT))
+_each("polygamma.special", (1, POSITIVE), (2, POSITIVE))
 _each("threshold", (FLOAT, 0.1, -9.0))
 _each("prelu", (f(2, 3), f(3)), (f(2, 3, 4), f(1)))
 _each("rrelu rrelu_ dropout alpha_dropout", (FLOAT, {"training": False}))
@@ -364,9 +371,11 @@ NOT_CALLED = {
 
 
 def public() -> list[str]:
-    """Return every public function and method, as ``graphc.f``, ``nn.functional.f`` or ``Tensor.f``."""
+    """Return every public function and method, as ``graphc.f``, ``nn.functional.f``, ``special.f`` or
+    ``Tensor.f``."""
     names = [f"graphc.{x}" for x in gc.__all__ if callable(getattr(gc, x)) and not isinstance(getattr(gc, x), type)]
     names += [f"nn.functional.{x}" for x in functional.__all__]
+    names += [f"special.{x}" for x in gc.special.__all__]
     names += [f"Tensor.{x}" for x in dir(gc.Tensor) if not x.startswith("_") and callable(getattr(gc.Tensor, x))]
     return sorted(x for x in set(names) if not {x, x.rpartition(".")[2]} & NOT_CALLED)
 

@@ -41,6 +41,9 @@ CONVERSIONS = frozenset({"long", "int", "byte", "char", "to", "to_dtype", "type"
 SUMS = frozenset({"sum", "mean", "prod", "nansum", "nanmean", "std", "var", "std_mean", "var_mean", "allclose"})
 """Reductions over all elements: overflow depends on the order."""
 
+OWNERS: dict[str, Any] = {"graphc": gc, "nn.functional": functional, "special": gc.special, "Tensor": gc.Tensor}
+"""Modules and classes by the first part of a public name."""
+
 
 Allowed = dict[str, float] | None
 """Tolerance by element type; None demands equality."""
@@ -96,10 +99,7 @@ def _function(name: str, form: Form) -> Callable[..., list[Any]]:
         if short.endswith("_"):
             # What writes to an operand writes to a copy of it, which has a history.
             arguments[0] = arguments[0].clone()
-        if owner_name == "Tensor":
-            owner, *arguments = arguments
-            return numbers_of(getattr(owner, short)(*arguments, **keywords))
-        return numbers_of(getattr(gc if owner_name == "graphc" else functional, short)(*arguments, **keywords))
+        return numbers_of(getattr(OWNERS[owner_name], short)(*arguments, **keywords))
 
     return function
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from graphc.interop.aten.registry import function_of, rule, same
 from graphc.nn import functional as F
-from graphc.tensors import creation, functions
+from graphc.tensors import creation, functions, special_functions
 from graphc.tensors import free_functions as free
 from graphc.tensors.tensor import Tensor
 
@@ -62,19 +62,8 @@ rule("std_mean", "std_mean.dim")(_unbiased(free.std_mean))
 rule("var_mean", "var_mean.dim")(_unbiased(free.var_mean))
 
 
-@rule("special_xlog1py")
-def xlog1py(self: Tensor, other: Tensor) -> Tensor:
-    return free.where(
-        functions.logical_and(functions.eq(self, 0), functions.logical_not(functions.isnan(other))),
-        0.0,
-        self * functions.log1p(other),
-    )
-
-
-@rule("special_entr")
-def entr(self: Tensor) -> Tensor:
-    inner = -self * functions.log(self)
-    return free.where(functions.eq(self, 0), 0.0, free.where(functions.lt(self, 0), -float("inf"), inner))
+rule("special_xlog1py")(special_functions.xlog1py)
+rule("special_entr")(special_functions.entr)
 
 
 @rule("ldexp.Tensor")

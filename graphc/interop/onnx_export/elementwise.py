@@ -291,5 +291,7 @@ RULES: dict[str, Rule] = {
     "logaddexp": composed(_log_of_sum),
     "copysign": composed(_copied_sign),
     "xlogy": composed(_weighted_log),
+    "xlog1py": composed(lambda o, x, y: _weighted_log(o, x, o("Add", y, 1))),
+    "entr": composed(lambda o, x: o("Where", o("Less", x, 0), -math.inf, o("Neg", _weighted_log(o, x, x)))),
 }
 """Rules by op."""

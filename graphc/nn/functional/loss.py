@@ -16,6 +16,7 @@ from graphc.base.lazy import deferred
 from graphc.nn.functional.activation import logsigmoid
 from graphc.nn.functional.linear import linear
 from graphc.ops.define import no_tensor
+from graphc.ops.effects.state import stop_gradient, straight_through
 from graphc.ops.pointwise import elementary
 from graphc.ops.pointwise import elementwise as ew
 from graphc.ops.pointwise import math as mathematics
@@ -204,17 +205,45 @@ def binary_cross_entropy(
     Logarithms are taken as at least -100.
     """
     check_same_shape("binary_cross_entropy", input, target)
-    values = input._data
-    if isinstance(values, np.ndarray) and values.size and not (values.min() >= 0 and values.max() <= 1):
-        raise AttributeValueError(
-            "binary_cross_entropy: the input has elements outside of 0..1",
-            remedy="use binary_cross_entropy_with_logits",
-        )
+    _check_probabilities(input._data)
     reduction_name = reduction_of(reduction, size_average, reduce)
-    positive = ew.maximum(mathematics.log(input), -100.0)
-    negative = ew.maximum(mathematics.log1p(ew.neg(input)), -100.0)
-    loss = ew.neg(ew.add(ew.mul(target, positive), ew.mul(ew.sub(1.0, target), negative)))
+    loss = _binary_entropy(input, target)
     return reduced(loss if weight is None else ew.mul(loss, weight), reduction_name)
+
+
+def _check_probabilities(values: Any) -> None:
+    """Raise AttributeValueError for values outside of 0..1; values of a trace are not known."""
+    if not isinstance(values, np.ndarray) or not values.size or (values.min() >= 0 and values.max() <= 1):
+        return
+    count = np.count_nonzero(np.isnan(values))
+    if count:
+        raise AttributeValueError(
+            f"binary_cross_entropy: {count} of {values.size} elements of the input are NaN",
+            remedy="look for the first NaN in the model that computes the input: gc.debug(model)",
+        )
+    raise AttributeValueError(
+        "binary_cross_entropy: the input has elements outside of 0..1",
+        remedy="use binary_cross_entropy_with_logits",
+    )
+
+
+_SATURATED = 1e-12
+"""Least ``x (1 - x)`` by which the gradient of ``binary_cross_entropy`` divides, as in PyTorch."""
+
+
+def _binary_entropy(x: Any, target: Any) -> Any:
+    """Compute the elements of ``binary_cross_entropy``, with the gradient ``(x - target) / max(x (1 - x), 1e-12)``.
+
+    Logarithms of saturated probabilities have no gradient to x; a parabola that is 0 at x has it there.
+    """
+    saturated = ew.lt(ew.mul(x, ew.sub(1.0, x)), _SATURATED)
+    fixed = stop_gradient(x)
+    inside = ew.where(saturated, fixed, x)
+    positive = ew.maximum(mathematics.log(inside), -100.0)
+    negative = ew.maximum(mathematics.log1p(ew.neg(inside)), -100.0)
+    entropy = ew.neg(ew.add(ew.mul(target, positive), ew.mul(ew.sub(1.0, target), negative)))
+    parabola = ew.mul(ew.sub(x, fixed), ew.sub(ew.mul(ew.add(x, fixed), 0.5), target))
+    return ew.add(entropy, ew.where(saturated, ew.mul(parabola, 1.0 / _SATURATED), 0))
 
 
 @native_after_compiled
@@ -283,7 +312,8 @@ def gaussian_nll_loss(
     """
     if isinstance(var, Tensor) and var.shape != input.shape and var.shape == input.shape[:-1]:
         var = var.unsqueeze(-1)
-    spread = ew.where(ew.lt(var, eps), eps, var) if isinstance(var, Tensor) else max(var, eps)
+    # As in PyTorch the limit has no part in gradients, so that a small variance can grow again.
+    spread = straight_through(var, ew.where(ew.lt(var, eps), eps, var)) if isinstance(var, Tensor) else max(var, eps)
     difference = ew.sub(input, target)
     log = mathematics.log(spread) if isinstance(spread, Tensor) else float(np.log(spread))
     loss = ew.mul(ew.add(ew.div(ew.mul(difference, difference), spread), log), 0.5)

@@ -58,7 +58,7 @@ def multi_margin_loss(
     x, t = (input.unsqueeze(0), target) if single else _rows("multi_margin_loss", input, target, 0)
     require(t, 0, x.shape[1] - 1, "multi_margin_loss: target")
     own = x.gather(1, t.unsqueeze(1))
-    gap = ew.add(ew.sub(x, own), margin)
+    gap = ew.add(ew.sub(margin, own), x)
     gap = ew.where(ew.gt(gap, 0), gap, 0)  # as in PyTorch a gap that is NaN counts as none
     gap = gap if p == 1 else ew.mul(gap, gap)
     if weight is not None:
@@ -91,7 +91,8 @@ def multilabel_margin_loss(
     labels = ew.where(present, t, 0)
     named = ew.logical_and(ew.eq(labels.unsqueeze(2), index.iota(shape=(1, 1, classes), axis=2)), present.unsqueeze(2))
     is_label = any_of(named, axes=(1,), keepdims=False)
-    gaps = composite.relu(ew.add(ew.sub(x.unsqueeze(1), x.gather(1, labels).unsqueeze(2)), 1.0))
+    gaps = ew.add(ew.sub(1.0, x.gather(1, labels).unsqueeze(2)), x.unsqueeze(1))
+    gaps = ew.where(ew.gt(gaps, 0), gaps, 0)  # as in PyTorch a gap that is NaN counts as none
     counted = ew.logical_and(present.unsqueeze(2), ew.logical_not(is_label).unsqueeze(1))
     loss = ew.mul(composite.total(ew.where(counted, gaps, 0), (1, 2)), 1.0 / classes)
     return reduced(loss if len(input.shape) == 2 else loss.squeeze(0), reduction_name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 
 from graphc.base.errors import AttributeValueError
-from graphc.nn.functional.distance import cosine_similarity, pairwise_distance
+from graphc.nn.functional.distance import pairwise_distance
 from graphc.nn.functional.loss import reduced, reduction_of
 from graphc.ops.pointwise import elementwise as ew
 from graphc.ops.pointwise import math as mathematics
@@ -204,6 +204,10 @@ def margin_ranking_loss(
     return reduced(loss, reduction_of(reduction, size_average, reduce))
 
 
+_LEAST_SQUARE = 1e-12
+"""Added to squared norms in ``cosine_embedding_loss``, as in PyTorch."""
+
+
 @loss
 @compiled_when_repeated
 def cosine_embedding_loss(
@@ -216,7 +220,8 @@ def cosine_embedding_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """Compute ``1 - cos`` where the target is 1, ``max(0, cos - margin)`` where it is -1."""
-    cosine = cosine_similarity(input1, input2, dim=-1, eps=1e-8)
+    squares = [ew.add(composite.total(ew.mul(x, x), -1), _LEAST_SQUARE) for x in (input1, input2)]
+    cosine = ew.div(composite.total(ew.mul(input1, input2), -1), mathematics.sqrt(ew.mul(*squares)))
     loss = ew.where(ew.eq(target, 1), ew.sub(1.0, cosine), composite.clamp(ew.sub(cosine, margin), 0))
     return reduced(loss, reduction_of(reduction, size_average, reduce))
 

@@ -327,7 +327,8 @@ def _lp_pool(
     pool = avg_pool1d if rank == 1 else avg_pool2d
     # A last window past the input is averaged over its elements inside, and its mean counts as that of a full window.
     total = ew.mul(pool(mathematics.pow(x, float(p)), kernel_size, stride, 0, ceil_mode), count)
-    return ew.mul(ew.sign(total), mathematics.pow(composite.relu(ew.abs(total)), 1.0 / p))
+    # NOTE: for an odd norm type the root of a negative sum is NaN, as in PyTorch; a sum of 0 has no gradient.
+    return mathematics.pow(ew.mul(ew.sign(total), composite.relu(ew.abs(total))), 1.0 / p)
 
 
 def output_sizes(name: str, rank: int, x: Tensor, output_size: Any) -> Ints:

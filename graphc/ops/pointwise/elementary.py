@@ -34,7 +34,7 @@ from graphc.ops.pointwise.elementwise import (
     sub,
     where,
 )
-from graphc.ops.pointwise.math import exp, function, log, rsqrt, sigmoid
+from graphc.ops.pointwise.math import exp, function, log, log1p, rsqrt, sigmoid
 from graphc.ops.rules import elementwise
 from graphc.ops.samples import binary
 
@@ -266,4 +266,27 @@ xlogy = _of_two(
     ),
     lowered(lambda nest, x, y: nest.select(x.eq(0) & y.eq(y), 0.0, x * nest.op("log", y))),
     ELEMENTWISE,
+)
+xlog1py = _of_two(
+    "xlog1py",
+    "x log(1 + y), 0 where x is 0 (NaN where y is).",
+    lambda x, y: np.where((x == 0) & (y == y), x.dtype.type(0), x * np.log1p(y)),
+    (
+        lambda g, result, x, y: mul(g, where(logical_and(eq(x, 0), le(y, -1)), 0, log1p(y))),
+        lambda g, result, x, y: mul(g, div(x, add(y, 1))),
+    ),
+    lowered(lambda nest, x, y: nest.select(x.eq(0) & y.eq(y), 0.0, x * nest.op("log1p", y))),
+    ELEMENTWISE,
+)
+entr = function(
+    "entr",
+    "-x log(x): 0 where x is 0, minus infinity below.",
+    lambda x: np.where(x < 0, x.dtype.type(-np.inf), np.where(x == 0, x.dtype.type(0), -x * np.log(x))),
+    lambda g, y, x: neg(mul(g, add(log(x), 1))),
+    0.1,
+    5,
+    lowered(
+        lambda nest, x: nest.select(x < 0, -math.inf, nest.select(x.eq(0), 0.0, -x * nest.op("log", x))),
+    ),
+    zero_sign=ZeroSign.HIDDEN,
 )

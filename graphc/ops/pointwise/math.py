@@ -414,7 +414,8 @@ def _clamp_gradients() -> tuple[Any, Any, Any]:
         return where(inside, g, 0)
 
     def of_low(g: Any, result: Any, x: Any, low: Any, high: Any, strict: bool) -> Any:
-        return where(logical_and(lt(x, low), lt(low, high)), g, 0)
+        # NOTE: an infinite upper limit is none, so that an infinite lower one is what limits.
+        return where(logical_and(lt(x, low), logical_or(lt(low, high), eq(high, math.inf))), g, 0)
 
     def of_high(g: Any, result: Any, x: Any, low: Any, high: Any, strict: bool) -> Any:
         return where(logical_or(gt(x, high), lt(high, low)), g, 0)

@@ -12,6 +12,7 @@ from graphc.base.lazy import deferred
 from graphc.base.sizes.dims import Dims, dim_of, dims_of
 from graphc.ops.contraction.matrix_product import matmul
 from graphc.ops.define import Scalar, common_type
+from graphc.ops.effects.state import straight_through
 from graphc.ops.movement import shape
 from graphc.ops.pointwise import elementwise as ew
 from graphc.ops.pointwise import math as mathematics
@@ -122,7 +123,10 @@ def divide(x: Any, y: Any, rounding_mode: str | None = None) -> Any:
         return ew.floor_div(x, y)
     if rounding_mode == "trunc":
         exact = common_type([x, y], "div").kind != "f"
-        return _truncated_quotient(x, y) if exact else mathematics.trunc(ew.div(x, y))
+        if exact:
+            return _truncated_quotient(x, y)
+        # NOTE: the gradient is that of `floor_div`, 0; through the quotient it would be 0 / 0 for a zero divisor.
+        return straight_through(ew.floor_div(x, y), mathematics.trunc(ew.div(x, y)))
     raise ArgumentError(f"div: rounding_mode must be None, 'floor' or 'trunc', got {rounding_mode!r}")
 
 

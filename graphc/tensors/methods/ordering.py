@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from graphc.base.dtypes import DType, int32, int64, limits
+from graphc.base.dtypes import DType, float32, float64, int32, int64, limits
 from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, IndexRangeError, ShapeError
 from graphc.base.sizes.dims import Dims, dim_of, dims_of, extent_of
 from graphc.ops.effects.state import stop_gradient, straight_through
@@ -227,7 +227,10 @@ class Ordering(TensorBase):
         at = dim_of(dim, self.ndim)
         if not self.numel() or not self.shape:
             return ew.mul(x, True)
-        return running(x, at, ew.mul, 1)
+        # As in PyTorch, products of f32 are formed in f64, where no product of ordinary numbers is lost on the way.
+        wide = ew.cast(x, dtype=float64) if x.dtype is float32 else x
+        result = running(wide, at, ew.mul, 1)
+        return result if wide is x else ew.cast(result, dtype=dtype)
 
     @compiled_when_repeated
     def logcumsumexp(self, dim: int) -> Tensor:

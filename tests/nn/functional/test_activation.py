@@ -151,3 +151,10 @@ def test_samples_of_a_softmax():
     (hard * graphc.tensor([1.0, 2.0, 3.0])).sum().backward()
     assert logits.grad is not None
     assert np.any(logits.grad.numpy() != 0)
+
+
+def test_softplus_with_beta_0_is_infinite():
+    x = graphc.tensor([-1.0, 0.0, 3.0], requires_grad=True)
+    result = F.softplus(x, beta=0.0)
+    result.sum().backward()
+    assert result.tolist() == [np.inf] * 3 and x.grad.tolist() == [0.5] * 3

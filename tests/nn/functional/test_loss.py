@@ -194,3 +194,43 @@ def test_wrong_calls_are_named():
     ):
         with pytest.raises(error, match=message):
             call()
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+def test_binary_cross_entropy_of_saturated_probabilities_has_finite_gradients(compiled: bool):
+    """In f32 the sigmoid of 20 is 1 and that of -200 is 0, where the derivatives of the logarithms are infinite."""
+    function = gc.compile(F.binary_cross_entropy) if compiled else F.binary_cross_entropy
+    logits = gc.tensor([20.0, -200.0, 0.0, -200.0, 200.0], requires_grad=True)
+    loss = function(gc.sigmoid(logits), gc.tensor([1.0, 1.0, 1.0, 0.0, 0.0]), reduction="none")
+    assert loss.tolist() == pytest.approx([0.0, 100.0, np.log(2), 0.0, 100.0])
+    (gradient,) = gc.autograd.grad(loss.sum(), [logits])
+    assert gradient.tolist() == [0.0, 0.0, -0.5, 0.0, 0.0]
+
+
+def test_binary_cross_entropy_divides_by_no_less_than_pytorch():
+    x = gc.tensor([0.0, 0.0, 1.0, 1.0, 0.25], dtype=gc.float64, requires_grad=True)
+    target = gc.tensor([0.0, 1.0, 0.0, 1.0, 1.0], dtype=gc.float64, requires_grad=True)
+    loss = F.binary_cross_entropy(x, target, reduction="sum")
+    (first,) = gc.autograd.grad(loss, [x], create_graph=True)
+    assert first.tolist() == [0.0, -1e12, 1e12, 0.0, -4.0]
+    second, mixed = gc.autograd.grad(first.sum(), [x, target])
+    assert second.tolist() == [1e12, 1e12, 1e12, 1e12, 16.0]
+    assert mixed.tolist() == pytest.approx([-1e12, -1e12, -1e12, -1e12, -16 / 3])
+
+
+def test_binary_cross_entropy_names_nan():
+    target = gc.zeros(3)
+    with pytest.raises(AttributeValueError, match="1 of 3 elements of the input are NaN"):
+        F.binary_cross_entropy(gc.tensor([0.5, float("nan"), 2.0]), target)
+    with pytest.raises(AttributeValueError, match=r"outside of 0\.\.1"):
+        F.binary_cross_entropy(gc.tensor([0.5, 0.0, 2.0]), target)
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+def test_a_variance_below_the_least_one_has_the_gradient_of_the_least_one(compiled: bool):
+    function = gc.compile(F.gaussian_nll_loss) if compiled else F.gaussian_nll_loss
+    variance = gc.tensor([1e-9, 1.0, float("inf")], dtype=gc.float64, requires_grad=True)
+    loss = function(gc.ones(3, dtype=gc.float64), gc.zeros(3, dtype=gc.float64), variance, reduction="none")
+    assert loss[0].item() == pytest.approx((np.log(1e-6) + 1e6) / 2)
+    loss.sum().backward()
+    assert variance.grad.tolist() == pytest.approx([(1e6 - 1e12) / 2, 0.0, 0.0])

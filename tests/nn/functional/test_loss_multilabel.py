@@ -38,3 +38,10 @@ def test_any_distance_serves():
 def test_what_is_refused(call, error: type[Exception], text: str):
     with pytest.raises(error, match=text):
         call(graphc.zeros(2, 3), graphc.tensor([0, 1]))
+
+
+def test_a_gap_that_is_nan_counts_as_none():
+    x = graphc.tensor([[0.5, float("nan"), 0.25]], dtype=graphc.float64, requires_grad=True)
+    loss = F.multilabel_margin_loss(x, graphc.tensor([[0, -1, -1]]))
+    loss.backward()
+    assert loss.item() == 0.25 and x.grad.tolist() == [[-1 / 3, 0.0, 1 / 3]]

@@ -20,3 +20,10 @@ def test_errors():
         F.smooth_l1_loss(x, x, beta=-1)
     with pytest.raises(AttributeValueError, match="delta 0 is not positive"):
         F.huber_loss(x, x, delta=0)
+
+
+def test_vectors_of_zeros_have_a_bounded_gradient():
+    """As in PyTorch 1e-12 is added to both squared lengths."""
+    zero = graphc.zeros(1, 2, dtype=graphc.float64, requires_grad=True)
+    F.cosine_embedding_loss(zero, graphc.tensor([[3.0, 4.0]], dtype=graphc.float64), graphc.ones(1)).backward()
+    assert zero.grad.tolist() == [[pytest.approx(-0.6e6), pytest.approx(-0.8e6)]]

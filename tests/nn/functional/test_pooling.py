@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import graphc
 import graphc.nn.functional as F
 from graphc.errors import AttributeValueError, ShapeError
 from tests.nn.compare import agree, floats, tensor
@@ -55,3 +56,11 @@ def test_equal_windows_are_means():
 def test_errors(call: object, error: type, message: str):
     with pytest.raises(error, match=message):
         call(tensor(floats(1, 2, 5, 5)))
+
+
+def test_the_odd_root_of_a_negative_sum_is_nan():
+    x = graphc.tensor([[[-1.0, -2.0, 3.0, 1.0, 0.0, 0.0]]], requires_grad=True)
+    result = F.lp_pool1d(x, 3.0, 2)
+    assert np.isnan(result[0, 0, 0].item()) and result[0, 0, 1:].tolist() == pytest.approx([28 ** (1 / 3), 0.0])
+    result[0, 0, 2].backward()
+    assert x.grad[0, 0, 2:].tolist() == [0.0] * 4

@@ -311,3 +311,16 @@ def test_the_norm_of_singular_values():
         x.norm("nuc")
     with pytest.raises(AttributeValueError, match="unknown p 'max'"):
         x.norm("max")
+
+
+def test_a_truncated_quotient_has_no_gradient_even_by_zero():
+    x = graphc.tensor([5.0, np.nan, np.inf, 0.0], requires_grad=True)
+    y = graphc.tensor([0.0, 1.0, 2.0, 0.0], requires_grad=True)
+    x.div(y, rounding_mode="trunc").sum().backward()
+    assert x.grad.tolist() == y.grad.tolist() == [0.0] * 4
+
+
+def test_an_infinite_lower_limit_has_the_gradient():
+    low = graphc.tensor([np.inf, 2.0], requires_grad=True)
+    graphc.clamp(graphc.ones(2), low).sum().backward()
+    assert low.grad.tolist() == [1.0, 1.0]

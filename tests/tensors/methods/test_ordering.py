@@ -238,3 +238,21 @@ def test_runs_of_equal_elements():
     assert result.tolist() == [1, 2, 1] and inverse.tolist() == [0, 0, 1, 1, 1, 2] and counts.tolist() == [2, 3, 1]
     assert graphc.tensor([[1, 1], [2, 2]]).unique_consecutive(dim=1).tolist() == [[1], [2]]
     assert graphc.empty(0).unique_consecutive().shape == (0,)
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+def test_running_products_of_f32_lose_no_product_on_the_way(compiled: bool):
+    """Products of three elements are beyond f32 here, but not those of all."""
+
+    def function(x):
+        return x.cumprod(0)
+
+    points = [1e-30, 1e-30, 1e30, 1e30]
+    x = graphc.tensor(points, requires_grad=True)
+    result = (graphc.compile(function) if compiled else function)(x)
+    assert result.dtype is graphc.float32
+    assert result.tolist() == pytest.approx([1e-30, 0.0, 1e-30, 1.0], rel=1e-6)
+    infinite = graphc.tensor([1e-30, 1e-30, -math.inf, 2.0])
+    assert infinite.cumprod(0).tolist() == [pytest.approx(1e-30), 0.0, -math.inf, -math.inf]
+    result[3].backward()
+    assert x.grad.tolist() == pytest.approx([1e30, 1e30, 1e-30, 1e-30], rel=1e-6)

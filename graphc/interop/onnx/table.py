@@ -29,7 +29,7 @@ from graphc.interop.onnx.ops import (
 from graphc.interop.onnx.ops.classical import features, maps, support_vectors, texts, trees
 from graphc.interop.onnx.ops.microsoft import attention as microsoft_attention
 from graphc.interop.onnx.ops.microsoft import extensions as microsoft
-from graphc.interop.onnx.ops.microsoft import mixtures, rotary, variants
+from graphc.interop.onnx.ops.microsoft import linear_attention, mixtures, rotary, variants
 from graphc.interop.onnx.ops.quantized import blocks, integer_products, quantization, transformers
 from graphc.interop.onnx.ops.quantized import linear as quantized
 from graphc.interop.onnx.ops.quantized import recurrent as quantized_recurrent
@@ -42,7 +42,7 @@ FAMILIES = (
     *(activations, attention, control_flow, conversions, convolutions, detection, elementwise, experimental),
     *(features, generators, grids, images, indexing, integer_products, losses, microsoft, microsoft_attention),
     *(normalization, orders, pooling, products, quantization, quantized, quantized_recurrent, recurrent),
-    *(blocks, mixtures, reductions, regions, transformers, variants),
+    *(blocks, linear_attention, mixtures, reductions, regions, transformers, variants),
     *(maps, resizing, rotary, sequences, shapes, signal, sizes, slicing, support_vectors, texts),
     *(training, trees),
 )

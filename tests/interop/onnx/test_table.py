@@ -12,7 +12,7 @@ from graphc.interop.onnx.table import FAMILIES, TABLE, find
 
 ONNX = ("", "ai.onnx.ml")
 """Domains of which ONNX has schemas."""
-EXPERIMENTS = "Affine Crop DynamicSlice ImageScaler ParametricSoftplus Scale ScaledTanh".split()
+EXPERIMENTS = ["Affine", "Crop", "DynamicSlice", "ImageScaler", "ParametricSoftplus", "Scale", "ScaledTanh"]
 FOREIGN = {("", name) for name in ("SimplifiedLayerNormalization", *EXPERIMENTS)}
 """Operators of ONNX Runtime in the domain of ONNX, which does not know them, or no longer."""
 

@@ -66,7 +66,8 @@ def instance_normalization(x: Tensor, scale: Tensor, b: Tensor, *, epsilon: floa
     return F.group_norm(x, x.shape[1], scale, b, epsilon)
 
 
-@op("LayerNormalization", since=17)
+# ONNX Runtime's optimizer also writes it to models of earlier versions.
+@op("LayerNormalization")
 def layer_normalization(
     x: Tensor,
     scale: Tensor,

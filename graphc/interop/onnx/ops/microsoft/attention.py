@@ -11,8 +11,10 @@ from graphc.interop.onnx.ops.attention import Scoring, attend, causal_mask, head
 from graphc.interop.onnx.ops.microsoft.rotary import rotated
 from graphc.interop.onnx.registry import MICROSOFT, op
 from graphc.interop.onnx.values import Value
+from graphc.nn import functional as F
 from graphc.nn.functional.linear import linear
 from graphc.ops.selection import index
+from graphc.tensors import creation
 from graphc.tensors.free_functions import cat, stack
 from graphc.tensors.tensor import Tensor
 
@@ -119,9 +121,23 @@ def multi_head_attention(
     All three may come as one tensor [batch, time, heads, 3, size], keys and values as [batch, time, heads, 2, size] or
     as [batch, heads, time, size].
     """
-    if past_sequence_length is not None or cache_indirection is not None:
-        raise UnsupportedError("com.microsoft.MultiHeadAttention with past_sequence_length or cache_indirection")
+    if cache_indirection is not None:
+        raise UnsupportedError(f"{call.node.title} with cache_indirection")
     q, k, v = _three(query, key, value, bias, num_heads)
+    if past_sequence_length is not None and past_key is not None and past_value is not None:
+        return _with_buffers(
+            q,
+            k,
+            v,
+            (past_key, past_value),
+            past_sequence_length,
+            key_padding_mask,
+            attention_bias,
+            call=call,
+            filling=mask_filter_value,
+            scale=scale,
+            causal=bool(unidirectional),
+        )
     if past_key is not None and past_value is not None:
         k, v = cat([past_key, k], 2), cat([past_value, v], 2)
     mask = None
@@ -130,6 +146,105 @@ def multi_head_attention(
     scoring = _scoring(q, k, scale, bool(unidirectional), mask, attention_bias)
     result = heads_together(attend(q, k, v, scoring)[0])
     return (result, k, v)[: call.outputs] if call.outputs > 1 else result
+
+
+def _with_buffers(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    buffers: tuple[Tensor, Tensor],
+    length: Tensor,
+    mask: Tensor | None,
+    bias: Tensor | None,
+    *,
+    call: Any,
+    filling: float,
+    scale: float | None,
+    causal: bool = False,
+    beams: Tensor | None = None,
+) -> Any:
+    """Attend with keys and values in buffers, of which ``length`` steps are written already, and write the new ones.
+
+    ``beams`` holds, for each beam and step [batch, beams, steps], the beam whose step it has.
+    """
+    row = length.to("int64").reshape(1, 1, 1, 1)
+    k, v = (rows_written(buffer, rows, row, 2) for buffer, rows in zip(buffers, (k, v), strict=True))
+    keys, queries = k.shape[2], q.shape[2]
+    written = index.iota(shape=(1, 1, 1, keys), axis=3) < row + queries
+    keep = causal_mask(queries, keys, row) if causal else written
+    if mask is not None:
+        known = mask.shape[-1] if mask.ndim > 1 else keys
+        added = _masked(mask, q.shape[0], known, filling, q)
+        added = added if always("==", known, keys) else F.pad(added, (0, keys - known))
+        bias = added if bias is None else bias + added
+    if bias is not None and not always("==", bias.shape[-1], keys):
+        bias = F.pad(bias, (0, keys - bias.shape[-1]))
+    seen = (k, v) if beams is None else (_of_beams(k, beams, row), _of_beams(v, beams, row))
+    result = heads_together(attend(q, *seen, Scoring(scale or None, keep=keep, bias=bias))[0])
+    return (result, k, v)[: call.outputs] if call.outputs > 1 else result
+
+
+def _of_beams(buffer: Tensor, sources: Tensor, row: Tensor) -> Tensor:
+    """Return the steps that each beam has seen, up to ``row`` from the buffers [batch * beams, ...] of others."""
+    count, keys = buffer.shape[0], buffer.shape[2]
+    own = index.iota(shape=(count, 1), axis=0)
+    step = index.iota(shape=(1, keys), axis=1)
+    first = own - own % sources.shape[1]
+    others = first + sources.to("int64").reshape(count, keys)
+    picked = others.where(step < row.reshape(1, 1), own)
+    return buffer.transpose(1, 2)[picked, step].transpose(1, 2)
+
+
+@op("DecoderMaskedMultiHeadAttention", domain=MICROSOFT)
+def decoder_attention(
+    query: Tensor,
+    key: Tensor | None = None,
+    value: Tensor | None = None,
+    mask_index: Tensor | None = None,
+    attention_bias: Tensor | None = None,
+    past_key: Tensor | None = None,
+    past_value: Tensor | None = None,
+    past_sequence_length: Tensor | None = None,
+    beam_width: Tensor | None = None,
+    cache_indirection: Tensor | None = None,
+    bias: Tensor | None = None,
+    *,
+    call: Any,
+    mask_filter_value: float = -10000.0,
+    num_heads: int,
+    output_qk: int = 0,
+    past_present_share_buffer: int = 0,
+    scale: float | None = None,
+) -> Any:
+    """Compute MultiHeadAttention of one step. Keys and values lie in buffers, or are those of cross attention."""
+    options = {"call": call, "scale": scale}
+    if past_sequence_length is None or past_key is None or past_value is None:
+        return multi_head_attention(
+            query,
+            key,
+            value,
+            bias,
+            mask_index,
+            attention_bias,
+            past_key,
+            past_value,
+            num_heads=num_heads,
+            mask_filter_value=mask_filter_value,
+            **options,
+        )
+    q, k, v = _three(query, key, value, bias, num_heads)
+    return _with_buffers(
+        q,
+        k,
+        v,
+        (past_key, past_value),
+        past_sequence_length,
+        mask_index,
+        attention_bias,
+        filling=mask_filter_value,
+        beams=cache_indirection,
+        **options,
+    )
 
 
 def _three(query: Tensor, key: Tensor | None, value: Tensor | None, bias: Tensor | None, heads: int) -> list[Tensor]:
@@ -172,6 +287,38 @@ def rotary_embedding(
         positions = (positions + index.iota(shape=(split_heads.shape[2],), axis=0)).unsqueeze(0)
     rotated_heads = _turned(split_heads, cos_cache, sin_cache, positions, bool(interleaved))
     return heads_together(rotated_heads) if flat else rotated_heads
+
+
+@op("MRotaryEmbedding", domain=MICROSOFT)
+def rotary_embedding_of_three(
+    x: Tensor,
+    position_ids: Tensor,
+    cos_cache: Tensor,
+    sin_cache: Tensor,
+    *,
+    interleaved: int = 0,
+    is_packed_batching: int = 0,
+    mrope_layout: int = 0,
+    mrope_section: Sequence[int],
+    num_heads: int = 0,
+    rotary_embedding_dim: int = 0,
+    scale: float = 1.0,
+) -> Tensor:
+    """Rotate pairs of elements by angles of positions in time, height and width [3, batch, time].
+
+    ``mrope_section`` counts the pairs of each. They are adjacent or, in layout 1, every third pair.
+    """
+    flat, half = len(x.shape) == 3, cos_cache.shape[1]
+    heads = num_heads or (x.shape[2] // (half * 2) if flat else 0)
+    axes = [axis for axis, count in enumerate(mrope_section) for _ in range(count)]
+    if mrope_layout == 1:
+        counts = [0, *mrope_section[1:]]
+        axes = [i % 3 if i < 3 * counts[i % 3] else 0 for i in range(half)]
+    pair = index.iota(shape=(half,), axis=0)
+    rows = position_ids.to("int64")[creation.tensor(axes, dtype="int64")].permute(1, 2, 0)
+    cos, sin = (table[rows, pair].unsqueeze(1) for table in (cos_cache, sin_cache))
+    result = rotated(heads_apart(x, heads) if flat else x, cos, sin, bool(interleaved), 2 * half)
+    return heads_together(result) if flat else result
 
 
 def _turned(x: Tensor, cos: Tensor, sin: Tensor, positions: Tensor, interleaved: bool) -> Tensor:

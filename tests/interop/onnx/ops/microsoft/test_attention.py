@@ -231,3 +231,71 @@ def test_what_is_not_done_is_an_error(op, arrays, options):
     module = gc.from_onnx(model_of(op, arrays, domain=MICROSOFT, **options))
     with pytest.raises(UnsupportedError):
         module(*[a for a in arrays if a is not None])
+
+
+BUFFERS = floats(BATCH, HEADS, 8, SIZE, seed=7), floats(BATCH, HEADS, 8, SIZE, seed=8)
+WRITTEN = np.array([2], np.int32)
+
+
+def _continued(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> list[np.ndarray]:
+    """Return the results of attention with buffers of two earlier steps."""
+    steps, buffers = 2 + k.shape[1], [b.copy() for b in BUFFERS]
+    for buffer, rows in zip(buffers, (k, v), strict=True):
+        buffer[:, :, 2:steps] = _apart(rows)
+    return [_attended(_apart(q), *[b[:, :, :steps] for b in buffers]), *buffers]
+
+
+def test_keys_and_values_are_written_to_buffers():
+    k, v = floats(BATCH, TIME, WIDTH, seed=3), floats(BATCH, TIME, WIDTH, seed=4)
+    arrays = (X, k, v, None, None, None, *BUFFERS, WRITTEN)
+    sizes = {0: ("b", TIME, WIDTH), 1: ("b", TIME, WIDTH), 2: ("b", TIME, WIDTH)}
+    sizes |= dict.fromkeys((6, 7), ("b", HEADS, 8, SIZE))
+    options = {"num_heads": HEADS, "outputs": 3, "open_sizes": sizes}
+    check("MultiHeadAttention", *arrays, expected=_continued(X, k, v), **options, **PLAIN)
+
+
+@needs_runtime
+@pytest.mark.parametrize("causal", [0, 1])
+def test_buffers_are_those_of_onnxruntime(causal):
+    k, v = floats(BATCH, TIME, WIDTH, seed=3), floats(BATCH, TIME, WIDTH, seed=4)
+    options = {"num_heads": HEADS, "outputs": 3, "unidirectional": causal}
+    check("MultiHeadAttention", X, k, v, BIAS, None, None, *BUFFERS, WRITTEN, **options, **RUNTIME)
+
+
+ONE = [floats(BATCH, 1, WIDTH, seed=seed) for seed in (1, 2, 3)]
+
+
+def test_a_decoder_attends_in_single_steps():
+    options = {"num_heads": HEADS, "outputs": 3, "past_present_share_buffer": 1}
+    arrays = (*ONE, None, None, *BUFFERS, WRITTEN)
+    check("DecoderMaskedMultiHeadAttention", *arrays, expected=_continued(*ONE), **options, **PLAIN)
+
+
+@needs_runtime
+def test_steps_of_a_decoder_are_those_of_onnxruntime():
+    options = {"num_heads": HEADS, "outputs": 3, "past_present_share_buffer": 1}
+    mask = np.array([[1, 1, 1], [0, 1, 1]], np.int32)
+    arrays = (*ONE, mask, None, *BUFFERS, WRITTEN, None, None, BIAS)
+    check("DecoderMaskedMultiHeadAttention", *arrays, **options, **RUNTIME)
+    check("DecoderMaskedMultiHeadAttention", ONE[0], *BUFFERS, num_heads=HEADS, **RUNTIME)
+    beams = np.array([[[1, 0, 0, 0, 0, 0, 0, 0], [1, 0, 0, 0, 0, 0, 0, 0]]], np.int32)
+    arrays = (*ONE, None, None, *BUFFERS, WRITTEN, np.array([2], np.int32), beams)
+    check("DecoderMaskedMultiHeadAttention", *arrays, **options, **RUNTIME)
+
+
+@needs_runtime
+@pytest.mark.parametrize("layout", [0, 1])
+@pytest.mark.parametrize("interleaved", [0, 1])
+def test_positions_in_time_height_and_width_rotate(layout, interleaved):
+    positions = np.random.default_rng(1).integers(0, 16, (3, BATCH, TIME))
+    options = {"mrope_section": [4, 2, 2], "mrope_layout": layout, "interleaved": interleaved, "num_heads": HEADS}
+    sizes = {0: ("b", "t", WIDTH), 1: (3, "b", "t")}
+    check("MRotaryEmbedding", X, positions, *TABLES, constants=(2, 3), open_sizes=sizes, **options, **RUNTIME)
+
+
+def test_equal_positions_rotate_as_one_position_does():
+    positions = np.tile(np.arange(TIME), (BATCH, 1))
+    one = gc.from_onnx(model_of("RotaryEmbedding", (X, positions, *TABLES), num_heads=HEADS, domain=MICROSOFT))
+    expected = one(X, positions, *TABLES).numpy()
+    options = {"mrope_section": [3, 3, 2], "mrope_layout": 1, "num_heads": HEADS}
+    check("MRotaryEmbedding", X, np.stack([positions] * 3), *TABLES, expected=[expected], **options, **PLAIN)

@@ -39,6 +39,10 @@ def test_a_layer_normalization_of_this_domain_is_that_of_onnx():
     check("LayerNormalization", X, GAMMA, BETA, domain=MICROSOFT, expected=[_layer_norm(X)], tolerance=1e-4)
 
 
+def test_a_layer_normalization_may_be_in_a_model_of_an_older_version():
+    check("LayerNormalization", X, GAMMA, BETA, opset=12, expected=[_layer_norm(X)], tolerance=1e-4)
+
+
 def test_a_sum_is_normalized_and_given_as_well():
     total = X + SKIP + BIAS
     options = {"outputs": ["y", "", "", "s"], "epsilon": 1e-5, "domain": MICROSOFT, "tolerance": 1e-4}

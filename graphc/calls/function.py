@@ -17,7 +17,7 @@ from graphc.base.mutation_epoch import EPOCH
 from graphc.calls.backward import Recorder
 from graphc.calls.bindings import Modules
 from graphc.calls.bound_program import not_native
-from graphc.calls.graph_module import as_callable
+from graphc.calls.graph_module import GraphModule, as_callable
 from graphc.calls.machine import HOST, machine_named, machine_of
 from graphc.calls.memory import Budget
 from graphc.calls.number_places import MOST_ANSWERS, DynamicNumbers, DynamicValues, Fresh
@@ -26,11 +26,13 @@ from graphc.calls.plan import Plan
 from graphc.calls.program_store import ProgramStore, trim
 from graphc.calls.recompile_reasons import Recompiles
 from graphc.calls.recompile_warning import RecompileCount, argument_names
+from graphc.calls.segments import Answers, ProgramSegment, Segmented, TracedPath, no_training
 from graphc.calls.sized_traces import DimsOfCalls, SizedCall, SizedTrace, SizedTraces, keys_of, program_for
 from graphc.calls.torch_arguments import without_torch_arguments
 from graphc.calls.user_passes import passed
 from graphc.calls.variant import Variant, Weights
 from graphc.compiler.memory_report import MemoryReport
+from graphc.ir.graph.graph import Graph
 from graphc.ops import dispatch
 from graphc.ops.dispatch import active
 from graphc.passes.base import Pass
@@ -39,10 +41,11 @@ from graphc.passes.precision import check_precision
 from graphc.tape.grad_mode import enable_grad, is_grad_enabled
 from graphc.tape.tangents import USED, levels, only
 from graphc.tensors.random.generator import UNCERTAIN, drawn
-from graphc.tensors.structure import Structure, check_static, flatten, shape_of
+from graphc.tensors.structure import Structure, check_static, flatten, shape_of, unflatten
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import refresh
 from graphc.tracing.identity import repeats
+from graphc.tracing.reads import ValueReads, traced_with_reads
 from graphc.tracing.trace import (
     Traced,
     draws,
@@ -310,12 +313,16 @@ class Compiled:
                 key = (shape, *key[1:-1], key[-1] if position is None else position)
                 if trace.numbers.is_empty and (match := self._find_variant(key, dynamic, call)):
                     return match
-                if call is not None:
+                if call is not None and not trace.traced.reads:
                     self._traces.add(call.key(key), trace)
                 sized = trace, trace.numbers.traced_tensors()
             trace, numbers = sized
             leaves += numbers
-            variant, key = self._variant(key, trace, call, modules, leaves)
+            if trace.traced.reads:
+                key = call.key(key, program=True) if call else key
+                variant: Any = self._segmented(trace, structure, modules)
+            else:
+                variant, key = self._variant(key, trace, call, modules, leaves)
             others = self._variants.find(key)
             # Programs with other frozen constants never fit again. Those that still hold serve different numbers.
             alone = self._weights.freeze and not any(v.holds() for v in others)
@@ -324,6 +331,27 @@ class Compiled:
                 self._numbers.fix(trace.numbers.asks)
             self._log.info("%s: variant %d", self._name, len(self._variants))
             return variant, key, numbers
+
+    def _segmented(self, first: SizedTrace, structure: Structure | int, modules: Modules) -> Segmented:
+        """Return the programs of a trace that reads values of the call."""
+        weights, options = self._weights, {"passes": self._passes, "machine": self._machine}
+
+        def make(graph: Graph, tensors: Mapping[str, Tensor]) -> Compiled:
+            return Compiled(GraphModule(graph, tensors), weights.precision, weights.freeze, **options)
+
+        def path(trace: SizedTrace, before: Sequence[ProgramSegment] = ()) -> TracedPath:
+            no_training(self._name, trace.traced)
+            return TracedPath(trace.traced, trace.outside, before, make)
+
+        def retrace(leaves: Sequence[Any], answers: Answers, before: Sequence[ProgramSegment]) -> TracedPath:
+            args, kwargs = (leaves, {}) if isinstance(structure, int) else unflatten(structure, leaves)
+            call = self._calls.of(structure, leaves)
+            with self._lock:
+                return path(self._traced(structure, tuple(args), kwargs, modules, call, answers)[2], before)
+
+        places = ", ".join(read.place for read in first.traced.reads)
+        self._log.info("%s has several programs a call, for it reads values: %s", self._name, places)
+        return Segmented(self._name, path(first), retrace)
 
     def _variant(
         self, key: Any, trace: SizedTrace, call: SizedCall | None, modules: Modules, leaves: Sequence[Tensor]
@@ -354,6 +382,7 @@ class Compiled:
         kwargs: dict[str, Any],
         modules: Modules,
         call: SizedCall | None,
+        answers: Answers | None = None,
     ) -> tuple[Any, DynamicValues, SizedTrace, Any]:
         """Trace the call. Return its structure, its dynamic numbers, the trace, and its random position.
 
@@ -363,8 +392,11 @@ class Compiled:
         first = None if scope is None else module_path.Scope(None, explicit=True)
 
         def trace(fresh: Fresh, inside: Any = first) -> Traced:
-            sized = call.arguments() if call else {}
-            return trace_function(self._target, args, kwargs, guarded=True, scope=inside, numbers=fresh(), **sized)
+            def run(reads: ValueReads) -> Traced:
+                options = {"scope": inside, "numbers": fresh(), **(call.arguments() if call else {})}
+                return trace_function(self._target, args, kwargs, guarded=True, value_reads=reads, **options)
+
+            return traced_with_reads(run, answers)
 
         def trace_inside(fresh: Fresh) -> Traced:
             nonlocal after
@@ -379,6 +411,9 @@ class Compiled:
             self._draws, self._recorder, position = True, None, self._random_position(scope)
             result = self._numbers.traced(structure, trace_inside)
         shape, dynamic, traced, inputs = result
+        if traced.reads and not inputs.is_empty:
+            self._numbers.fix(dict.fromkeys(inputs.sources, traced.reads[0].place))
+            return self._traced(structure, args, kwargs, modules, call, answers)
         return shape, dynamic, SizedTrace(self._name, traced, Outside(traced, modules), inputs, after), position
 
     def _random_position(self, scope: module_path.Scope) -> tuple[Any, ...]:
@@ -420,7 +455,8 @@ class Compiled:
             >>> len(double.programs)
             2
         """
-        return [v.plan() for v in sorted(self._variants, key=lambda v: (v is self._variants.last, v.used))]
+        ordered = sorted(self._variants, key=lambda v: (v is self._variants.last, v.used))
+        return [plan for variant in ordered for plan in variant.plans]
 
     def memory_report(self) -> list[MemoryReport]:
         """Return the report of the memory budget for each program with gradients; no reports without a budget."""

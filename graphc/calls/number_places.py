@@ -220,6 +220,11 @@ class NumberInputs:
         return self._record is None
 
     @property
+    def sources(self) -> tuple[NumberSource, ...]:
+        """The dynamic numbers that the program takes."""
+        return tuple(self._sources)
+
+    @property
     def are_watched(self) -> bool:
         """Whether watched memory words reveal each change of a number in an attribute."""
         return all([isinstance(fact, DictEntry) for fact, _ in self._reads])

@@ -375,6 +375,11 @@ class Variant:
         """Bytes of code, constants, scratch memory and reused outputs."""
         return self.calls.nbytes + (self.backward_program.nbytes if self.sources else 0)
 
+    @property
+    def plans(self) -> list[Plan]:
+        """The plan for the expected sizes, as a list."""
+        return [self.plan()]
+
     def plan(self, leaves: Sequence[Tensor] | None = None) -> Plan:
         """Return the cost of a call on ``leaves``, or at the expected sizes. Nothing is called."""
         sizes: dict[str, int] = {}

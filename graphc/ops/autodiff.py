@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphc.base.errors import ArgumentError, GradientError, GraphcError
-from graphc.base.sizes.size import hint
-from graphc.ir.graph.build import emit
-from graphc.ir.graph.graph import CONSTANT, INPUT, Graph, Node, Value, input_class, input_equals, input_path, input_role
+from graphc.ir.graph.cut import SubgraphCopier, is_cheap
+from graphc.ir.graph.graph import INPUT, Graph, Node, Value, input_class, input_path
 from graphc.ir.graph.interpret import Reemitter, live_nodes
 from graphc.ir.op import Trait
 from graphc.ops.dispatch import GraphDispatcher, use
@@ -57,7 +56,7 @@ def pullback_graph(graph: Graph, wrt: Sequence[int], outputs: Sequence[int]) -> 
     reverse.run()
     dependent = [position for position, value in enumerate(values) if value in reverse.adjoints]
     gradients = [reverse.adjoints[values[position]] for position in dependent]
-    copier = _SubgraphCopier(f"{graph.name}.grad", live_nodes(reverse.target, gradients))
+    copier = SubgraphCopier(f"{graph.name}.grad", live_nodes(reverse.target, gradients))
     for value in reverse.target.inputs:
         copier.add_input(value, plain=True)
     copier.copy(reverse.target, gradients)
@@ -77,7 +76,7 @@ def pushforward_graph(graph: Graph, moving: Sequence[int]) -> tuple[Graph, list[
     first = len(graph.inputs)
     weights = list(range(first, first + len(floats)))
     pushed, reached = pullback_graph(pulled, weights, list(range(len(dependent))))
-    copier = _SubgraphCopier(f"{graph.name}.tangents", live_nodes(pushed, pushed.outputs))
+    copier = SubgraphCopier(f"{graph.name}.tangents", live_nodes(pushed, pushed.outputs))
     for value in pushed.inputs[:first]:
         copier.add_input(value, plain=True)
     with use(GraphDispatcher(copier.target)):
@@ -267,8 +266,8 @@ def split_forward_backward(graph: Graph, n_inputs: int, n_outputs: int) -> Split
             raise GradientError(f"forward outputs of @{graph.name} depend on the gradient %{value.name}")
     cut = _Cut(graph, forward, n_inputs)
     cut.visit(graph.outputs[n_outputs:])
-    first = _SubgraphCopier(f"{graph.name}.forward", forward | {v.node for v in graph.inputs[:n_inputs]})
-    second = _SubgraphCopier(f"{graph.name}.backward", cut.later)
+    first = SubgraphCopier(f"{graph.name}.forward", forward | {v.node for v in graph.inputs[:n_inputs]})
+    second = SubgraphCopier(f"{graph.name}.backward", cut.later)
     for value in graph.inputs[:n_inputs]:
         first.add_input(value)
     for value in cut.residuals:
@@ -316,43 +315,10 @@ class _Cut:
             visited.add(value)
             if value in self.inputs:
                 (self.residuals if input_class(value) == "state" else self.kept).append(value)
-            elif value.node in self.forward and not _is_cheap(value):
+            elif value.node in self.forward and not is_cheap(value):
                 self.residuals.append(value)
             else:
                 self.later.add(value.node)
                 stack.extend(value.node.operands)
         self.residuals.sort(key=lambda v: (v.node.id, v.index))
         self.kept.sort(key=lambda v: v.node.id)
-
-
-def _is_cheap(value: Value) -> bool:
-    node = value.node
-    if node.op.has(Trait.GENERATOR) or node.op is CONSTANT:
-        return True
-    return node.op.has(Trait.VIEW) and all(hint(v.type.nbytes) <= hint(value.type.nbytes) for v in node.operands)
-
-
-class _SubgraphCopier:
-    """Copier of some nodes of a graph into a new one."""
-
-    def __init__(self, name: str, nodes: set[Node]):
-        self.target = Graph(name)
-        self.nodes = nodes
-        self.values: dict[Value, Value] = {}
-
-    def add_input(self, value: Value, plain: bool = False) -> None:
-        """Make ``value`` an argument; with ``plain``, of class input and without path."""
-        role = ("input", "", input_equals(value)) if plain else input_role(value)
-        self.values[value] = self.target.add_input(value.type, value.name, *role)
-
-    def copy(self, graph: Graph, outputs: Sequence[Value]) -> None:
-        """Copy the nodes in order; ``outputs`` are values of the old graph."""
-        for node in graph.nodes():
-            if node not in self.nodes or all(r in self.values for r in node.results):
-                continue
-            name = node.results[0].name if len(node.results) == 1 else node.results[0].name.removesuffix(".0")
-            operands = [self.values[v] for v in node.operands]
-            results = emit(self.target, node.op, operands, node.attrs, node.location, name)
-            for old, new in zip(node.results, results, strict=True):
-                self.values.setdefault(old, new)
-        self.target.set_outputs([self.values[v] for v in outputs])

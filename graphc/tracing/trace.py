@@ -50,6 +50,7 @@ from graphc.tracing.dims import Dims
 from graphc.tracing.example_sizes import first_trace
 from graphc.tracing.host import HostCalls
 from graphc.tracing.identity import repeats
+from graphc.tracing.reads import ValueRead, ValueReads
 from graphc.tracing.taps import deliver
 from graphc.tracing.tracer import Tracer, named_tensors
 from graphc.tracing.training import Training
@@ -122,6 +123,8 @@ class Traced:
     """The Python functions that the graph calls, by index."""
     training: Training | None = field(default=None, compare=False)
     """Effects on gradients and optimizers outside. The gradients are further outputs, and no output has a history."""
+    reads: tuple[ValueRead, ...] = ()
+    """The values that each call reads, in order."""
 
     def state(self) -> dict[str, np.ndarray]:
         """Return the arrays of params and states by path."""
@@ -204,14 +207,14 @@ def trace_sized(
     """
     no_foreign_module("trace", target)
     if dims is None:
-        return trace_function(target, args, dict(kwargs), calls_python=calls_python)
+        fixed = ValueReads(is_fixed=True)
+        return trace_function(target, args, dict(kwargs), calls_python=calls_python, value_reads=fixed)
     declared = Dims(dims, target)
     args, kwargs = declared.with_numbers(tuple(args), dict(kwargs))
 
     def attempt(patterns: ShapePatterns, assumptions: Assumptions) -> Traced:
-        return trace_function(
-            target, args, kwargs, patterns=patterns, assumptions=assumptions, calls_python=calls_python
-        )
+        options = {"patterns": patterns, "assumptions": assumptions, "calls_python": calls_python}
+        return trace_function(target, args, kwargs, value_reads=ValueReads(is_fixed=True), **options)
 
     leaves, structure = flatten((args, kwargs))
     patterns = declared.patterns(structure, leaves)
@@ -257,15 +260,17 @@ def trace_function(
     patterns: ShapePatterns | None = None,
     assumptions: Assumptions | None = None,
     calls_python: bool = False,
+    value_reads: ValueReads | None = None,
 ) -> Traced:
     """Trace ``target(*args, **kwargs)``; see ``trace``.
 
     ``modules`` are the modules it uses, with prefixes for the names of their tensors; None finds them. ``guarded``
     also records reads of globals and closures, and makes arguments of outside tensors that can be changed unseen.
     ``scope`` holds the modules whose calls enclose the trace; random numbers depend on it. ``numbers`` holds the
-    symbolic numbers that each call passes; its record is closed afterwards. ``patterns`` are the tensors' shapes with
-    named dimensions; assumptions about these are added to ``assumptions``. ``calls_python`` lets the graph call Python
-    functions, as a guarded one may. Raises TraceError if the traced code changes the world outside, which is restored.
+    symbolic numbers that each call passes; its record is closed afterwards, and ``value_reads`` the values that calls
+    read. ``patterns`` are the tensors' shapes with named dimensions; assumptions about these are added to
+    ``assumptions``. ``calls_python`` lets the graph call Python functions, as a guarded one may. Raises TraceError if
+    the traced code changes the world outside, which is restored.
     """
     _check_target(target)
     leaves, structure = flatten((tuple(args), dict(kwargs or {})))
@@ -273,18 +278,17 @@ def trace_function(
     modules = modules_of(target) if modules is None else modules
     submodules = [m for _, root in modules if hasattr(root, "modules") for m in root.modules()]
     tracer = start(graph, modules)
-    tracer.binds_escaped = guarded
     images = _images(graph, leaves, patterns, _input_names(target, structure))
     inside = [images[i] for i in repeats(leaves)] or images
     values = tuple(image._data for image in images)
-    tracer.arguments = frozenset(map(id, images))
-    numbers = numbers or TraceNumbers()
-    record = tracer.numbers = numbers.record
+    tracer.binds_escaped, tracer.arguments = guarded, frozenset(map(id, images))
+    record = tracer.numbers = (numbers := numbers or TraceNumbers()).record
     tracer.training = Training(numbers) if guarded else None
     tracer.host = HostCalls() if guarded or calls_python else None
     if numbers.arguments:
         structure = with_numbers(structure, iter([Open(number) for number in numbers.arguments]))
     sized, recorded = assuming(assumed := assumptions or Assumptions()), recording(guarded, numbers)
+    _read_values(tracer, value_reads, dict(zip(values, leaves, strict=True)), patterns, assumed)
     with _world(tracer, scope), record, sized, recorded as reads:
         inputs, keywords = unflatten(structure, [_passed(image) for image in inside])
         reads.begin(target if guarded else None, submodules)
@@ -304,6 +308,22 @@ def trace_function(
     traced = finish(tracer, (*values, *record.inputs.values()), results, outputs)
     effects = tuple(reads.effects)
     return replace(traced, attributes=reads, written=written, reached=reached, effects=effects, assumptions=assumed)
+
+
+def _read_values(
+    tracer: Tracer,
+    value_reads: ValueReads | None,
+    leaves: Mapping[Value, Tensor],
+    patterns: ShapePatterns | None,
+    assumptions: Assumptions,
+) -> None:
+    """Let a trace read values of the call, whose tensors are ``leaves`` by the inputs of the graph."""
+    if value_reads is None:
+        return
+    tracer.reads = value_reads
+    shapes = [shape_of(leaf) for leaf in leaves.values()]
+    arrays = {value: on_host(leaf._data) for value, leaf in leaves.items()}
+    value_reads.begin(arrays, lambda: {} if patterns is None else patterns.solve(shapes), assumptions)
 
 
 def _check_target(target: Any) -> None:
@@ -391,7 +411,8 @@ def finish(tracer: Tracer, inputs: tuple[Value, ...], results: Sequence[Tensor],
     hooked = tuple(dict.fromkeys(map(str, tracer.hooked)))
     host = () if tracer.host is None else tuple(tracer.host.functions)
     fields = (tracer.graph, inputs, ordered, constants, structure, differentiable)
-    return Traced(*fields, hooked=hooked, host=host, training=training)
+    reads = () if tracer.reads is None else tuple(tracer.reads.reads)
+    return Traced(*fields, hooked=hooked, host=host, training=training, reads=reads)
 
 
 def _images(

@@ -98,6 +98,8 @@ class Tracer(OnOneDevice):
         """Gradients of tensors outside; None if the trace cannot reach them."""
         self.numbers: NumberRecord | None = None
         """The symbolic numbers that each call passes."""
+        self.reads: Any = None
+        """The values that each call reads (``tracing.reads.ValueReads``); None if calls read none."""
         self._site: tuple[Location | None, str] | None = None
         """Location, if it is known, and prefix of names for the gradient of one op; None outside of gradients."""
         self._asked: set[Node] = set()

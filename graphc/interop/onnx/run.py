@@ -7,20 +7,28 @@ from typing import Any
 
 import numpy as np
 
+from graphc.base.dtypes import bool_
 from graphc.base.errors import GraphcError, UnsupportedError, ValueNeededError
 from graphc.base.location import Location, at
+from graphc.base.sizes.size import LARGEST
+from graphc.base.sizes.size_relations import at_most
 from graphc.interop.onnx.call import Call, Scope
 from graphc.interop.onnx.elements import Element
 from graphc.interop.onnx.graph import ABSENT, OnnxGraph, OnnxNode, TensorAttribute, captured
 from graphc.interop.onnx.registry import HOST, OperatorEntry
 from graphc.interop.onnx.table import find
-from graphc.interop.onnx.values import MOST_KNOWN, Value, settled
+from graphc.interop.onnx.values import MOST_KNOWN, Value, array_of_sizes, settled
 from graphc.interop.onnx.widths import narrowed
 from graphc.tensors.tensor import Tensor
+from graphc.tracing.reads import folded, may_read, read_size
 
 _FAULTS = (ArithmeticError, LookupError, TypeError, ValueError)
 """Exceptions of rules for inputs and attributes outside the operator's domain, in addition to graphc's errors.
 AttributeError and AssertionError are bugs of a rule."""
+
+
+MOST_READ = 8
+"""Elements of the longest vector that is read as sizes."""
 
 
 class Runner:
@@ -160,10 +168,25 @@ def _computed(call: Call, entry: OperatorEntry) -> Any:
         attributes = _plain(attributes)
     if entry.call:
         attributes["call"] = call
+    inputs = [_as_sizes(v, call.node) if i in entry.host else v for i, v in enumerate(call.inputs)]
     if entry.values:
-        return entry.rule(*call.inputs, **attributes)
-    arguments = [_argument(value, i in entry.host) for i, value in enumerate(call.inputs)]
+        return entry.rule(*inputs, **attributes)
+    arguments = [_argument(value, i in entry.host) for i, value in enumerate(inputs)]
     return entry.rule(*arguments, **attributes)
+
+
+def _as_sizes(value: Any, node: OnnxNode) -> Any:
+    """Return integers that only calls know as sizes that each call reads, where it may; anything else as it is."""
+    if not isinstance(value, Value) or not value.is_open or not may_read(sizes=True) or value.element.is_floating_point:
+        return value
+    tensor = value.tensor
+    if tensor.ndim > 1 or tensor.dtype is bool_ or not (tensor.ndim == 0 or at_most(tensor.shape[0], MOST_READ)):
+        return value
+    if folded(tensor) is not None:
+        return value
+    title = f"an input of {node.title}, a number of 0 or more,"
+    sizes = [read_size(element, LARGEST, title) for element in tensor.reshape(-1)]
+    return Value(value.element, None, array_of_sizes(sizes).reshape(tuple(tensor.shape)))
 
 
 def _argument(value: Any, on_host: bool) -> Any:

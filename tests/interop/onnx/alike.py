@@ -61,5 +61,5 @@ def refused(text: str, *inputs: np.ndarray, opset: int = 21) -> str:
     module = module_of(text, opset)
     module(*inputs)
     with pytest.raises(gc.errors.TraceError) as raised:
-        gc.compile(module)(*inputs)
+        gc.trace(module, *inputs)
     return str(raised.value)

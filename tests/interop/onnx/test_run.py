@@ -29,7 +29,7 @@ def test_an_error_says_which_operator_it_is_of() -> None:
 def test_an_operator_that_reads_values_of_a_trace_is_named() -> None:
     module = module_of("(float[2, 3] x, int64[2] s) => (float y) { y = Reshape(x, s) }")
     with pytest.raises(gc.errors.ValueNeededError) as raised:
-        gc.compile(module)(X, np.array([3, 2]))
+        gc.trace(module, X, np.array([3, 2]))
     text = str(raised.value)
     assert text.startswith("Reshape: an input needs the values of a traced tensor, which has none: i64[2]")
     assert "where  Reshape Reshape_1" in text and "make the input an initializer" in text
@@ -40,7 +40,7 @@ def test_an_operator_of_an_inner_graph_that_reads_values_is_named() -> None:
         then_branch = t () => (float a) { a = Reshape(x, s) }, else_branch = e () => (float b) { b = Reshape(x, s) }
     > }"""
     with pytest.raises(gc.errors.ValueNeededError) as raised:
-        gc.compile(module_of(text))(X, np.array([3, 2]), np.array(True))
+        gc.trace(module_of(text), X, np.array([3, 2]), np.array(True))
     assert str(raised.value).startswith("Reshape: an input needs") and "where  Reshape" in str(raised.value)
 
 
@@ -120,3 +120,29 @@ def test_a_fault_in_a_rule_is_not_blamed_on_the_model(monkeypatch: pytest.Monkey
     runner._steps[0] = (node, replace(entry, rule=rule))
     with pytest.raises(AttributeError, match="negated_by_mistake"):
         runner.run({}, [Value.of(gc.tensor(X.tolist()))])
+
+
+LENGTHS = {
+    "Range": "(int64 n) => (int64 y) { z = Constant<value_int=0>() o = Constant<value_int=1>() y = Range(z, n, o) }",
+    "ConstantOfShape": "(int64[2] n) => (float y) { a = ConstantOfShape(n) y = Exp(a) }",
+    "Expand": "(int64[2] n) => (float y) { c = Constant<value_float=3.0>() a = Expand(c, n) y = Exp(a) }",
+}
+
+
+@pytest.mark.parametrize("operator", LENGTHS)
+def test_numbers_of_calls_are_sizes_of_compiled_code(operator: str) -> None:
+    module = module_of(LENGTHS[operator])
+    program = gc.compile(module)
+    for n in (3, 8, 1):
+        number = np.array(n) if operator == "Range" else np.array([n, 2 * n])
+        np.testing.assert_array_equal(program(number).numpy(), module(number).numpy())
+    assert len(program.variants[0].paths) == 1
+    with pytest.raises(gc.errors.ShapeError, match=f"an input of {operator}, a number of 0 or more, is a size of -1"):
+        program(np.array(-1) if operator == "Range" else np.array([2, -1]))
+
+
+def test_a_trace_that_fails_for_the_expected_size_has_that_of_the_call() -> None:
+    module = module_of("(float[9] x, int64[1] k) => (float y) { e = Exp(x) y, i = TopK(e, k) }")
+    program, x = gc.compile(module), np.arange(9, dtype=np.float32)
+    for k in (3, 1, 9):
+        np.testing.assert_allclose(program(x, np.array([k])).numpy(), np.exp(x[::-1][:k]), rtol=1e-6)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.errors import UnsupportedError, ValueNeededError
-from graphc.base.sizes.size import is_size
+from graphc.base.errors import GraphcError, UnsupportedError, ValueNeededError
+from graphc.base.sizes.size import LARGEST, is_size
 from graphc.control.branch import cond as branch
 from graphc.control.scan import scan as scan_steps
 from graphc.control.while_loop import while_loop
@@ -22,6 +22,7 @@ from graphc.tensors.free_functions import stack
 from graphc.tensors.random.generator import own_step
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
+from graphc.tracing.reads import folded, is_cheap, may_read, read_flag, read_size
 from graphc.tracing.tracer import Tracer
 
 MOST_UNROLLED = 1000
@@ -34,9 +35,28 @@ MOST_BOUNDED = 10_000
 def if_(cond: Value, *, call: Call) -> Any:
     """Return the results of one of two graphs."""
     graphs = [call.graph(name) for name in ("then_branch", "else_branch")]
-    if not cond.is_open:
+    known = cond.array if not cond.is_open else folded(cond.tensor)
+    if known is not None:
         with own_step(uncertain=not cond.is_known):
-            return tuple(call.run(graphs[0] if cond.array.reshape(-1)[0] else graphs[1]))
+            return tuple(call.run(graphs[0] if known.reshape(-1)[0] else graphs[1]))
+    if may_read() and is_cheap(cond.tensor):
+        return _taken(cond, graphs, call)
+    try:
+        return _both(cond, graphs, call)
+    # NOTE: a branch that does not fit the shapes of this call is never taken with them.
+    except GraphcError:
+        if not may_read():
+            raise
+        return _taken(cond, graphs, call)
+
+
+def _taken(cond: Value, graphs: Sequence[OnnxGraph], call: Call) -> tuple[Any, ...]:
+    """Trace the branch of this call; calls that take the other one have another program."""
+    return tuple(call.run(graphs[0] if read_flag(cond.tensor, "the condition of If") else graphs[1]))
+
+
+def _both(cond: Value, graphs: Sequence[OnnxGraph], call: Call) -> tuple[Any, ...]:
+    """Trace both branches as one node of the program."""
     elements: list[list[Element]] = []
 
     def run(graph: OnnxGraph) -> list[Tensor]:
@@ -91,6 +111,8 @@ class _Steps:
         self.stacked = body.outputs[1 + carried :]
         self.elements: list[Element] = []
         """Element types of the stacked results, once a step is traced."""
+        self.steps: Any = None
+        """Steps that the last loop with a condition has run."""
 
     def in_python(self, count: Any, state: Sequence[Any]) -> tuple[Any, ...] | None:
         """Run the steps in Python, whatever state and results are.
@@ -126,6 +148,8 @@ class _Steps:
 
     def counted(self, count: Any, state: Sequence[Any]) -> tuple[Any, ...]:
         """Run ``count`` steps as one loop of the program."""
+        if count == 0:
+            return *state, *(_stacked([], port) for port in self.stacked)
         elements = [_need_tensor(v, "Loop").element for v in state]
 
         def step(carry: list[Tensor], number: Tensor) -> tuple[list[Tensor], list[Tensor]]:
@@ -137,10 +161,7 @@ class _Steps:
     def conditional(self, M: Value | None, cond: Value | None, state: Sequence[Any]) -> tuple[Any, ...]:
         """Run steps while the condition holds, as one loop of the program."""
         if self.stacked:
-            raise ValueNeededError(
-                "Loop stacks results of steps whose number only calls know",
-                remedy="call the model without compilation, or give the loop a constant number of steps",
-            )
+            return self._stacking(M, cond, state)
         elements = [_need_tensor(v, "Loop").element for v in state]
         is_bounded = M is not None and not M.is_open and not is_size(M.number) and M.number <= MOST_BOUNDED
         limit = None if M is None else M.tensor.reshape(())
@@ -154,8 +175,27 @@ class _Steps:
             go_on, after, _ = self._step(carry[0], carry[2], elements)
             return carry[0] + 1, go_on, after
 
-        last = while_loop(more, step, init, M.number if is_bounded else None)[2]  # type: ignore[union-attr]
+        self.steps, _, last = while_loop(more, step, init, M.number if is_bounded else None)  # type: ignore[union-attr]
         return tuple(map(Value, elements, last))
+
+    def _stacking(self, M: Value | None, cond: Value | None, state: Sequence[Any]) -> tuple[Any, ...]:
+        """Run the steps of a loop that stacks results: each call reads their number, then runs them.
+
+        A loop with a condition runs twice, first for the number alone.
+        """
+        if not may_read():
+            raise ValueNeededError(
+                "Loop stacks results of steps whose number only calls know",
+                remedy="call the model without compilation, or give the loop a constant number of steps",
+            )
+        purpose = "the number of steps of Loop"
+        if self.goes_on and M is not None and (cond is None or not cond.is_open):
+            return self.counted(read_size(M.tensor.reshape(()).clamp(min=0), LARGEST, purpose), state)
+        stacked, self.stacked = self.stacked, []
+        self.conditional(M, cond, state)
+        self.stacked = stacked
+        most = LARGEST if M is None or M.is_open else M.number
+        return self.counted(read_size(self.steps, most, purpose), state)
 
 
 def _goes_on(body: OnnxGraph) -> bool:

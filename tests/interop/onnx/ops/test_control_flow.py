@@ -1,5 +1,7 @@
 """Operators that run graphs: branches, loops and scans, as Python and as parts of compiled programs."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -43,6 +45,54 @@ def test_a_known_condition_leaves_one_branch_whose_shape_may_differ() -> None:
         >
     }"""
     check(text, X, expected=[X.T])
+
+
+UNLIKE = """(float[N, M] x, int64 rate) => (float[N, K] y) {
+    high = Constant<value_int=16000>() c = Equal(rate, high)
+    y = If(c) <
+        then_branch = t () => (float[N, 2] a) { w = ConstantOfShape<value = float[1] {1.0}>(s) a = MatMul(x, w) },
+        else_branch = e () => (float[N, 3] b) { v = ConstantOfShape<value = float[1] {2.0}>(r) b = MatMul(x, v) }
+    >
+}""".replace("c = Eq", "s = Constant<value_ints=[6, 2]>() r = Constant<value_ints=[3, 3]>() c = Eq")
+RATES = (
+    (16000, np.ones((1, 6), np.float32), np.full((1, 2), 6)),
+    (8000, np.ones((1, 3), np.float32), np.full((1, 3), 6)),
+)
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_a_rate_chooses_the_only_branch_that_fits_its_shapes(named: bool) -> None:
+    module = module_of(UNLIKE)
+    program = gc.compile(module, dims=module.dims if named else None)
+    for rate, x, expected in (*RATES, *RATES):
+        np.testing.assert_array_equal(program(x, np.array(rate)).numpy(), expected)
+
+
+def test_a_rate_that_is_a_constant_of_the_trace_leaves_one_branch() -> None:
+    module = module_of(UNLIKE)
+    for rate, x, expected in RATES:
+        np.testing.assert_array_equal(gc.compile(lambda v, r=rate: module(v, r))(x).numpy(), expected)
+
+
+def test_a_file_has_the_branch_of_its_example_and_refuses_others(tmp_path: Path) -> None:
+    rate, x, expected = RATES[1]
+    gc.export(module_of(UNLIKE), x, np.array(rate), path=tmp_path / "net.gcm")
+    model = gc.load(tmp_path / "net.gcm")
+    np.testing.assert_array_equal(model(x, np.array(rate)), expected)
+    with pytest.raises(gc.errors.ConditionError, match="the condition of If was False for the example arguments"):
+        model(x, np.array(16000))
+
+
+def test_branches_of_different_shapes_are_a_program_each() -> None:
+    text = IF.replace("[N, 4] y", " y").replace("[N", "[3").replace("b = Add(x, k)", "b = ReduceSum<keepdims=0>(k)")
+    text = text.replace("bool c)", "float[1] p)").replace(
+        "z = Neg(x)", "o = Constant<value_float=0.0>() c = Less(o, p) z = Neg(x)"
+    )
+    program = gc.compile(module_of(text))
+    for p in (1, -1, 2, -2):
+        expected = -X * X if p > 0 else 2
+        np.testing.assert_array_equal(program(X, np.float32([p])).numpy(), expected)
+    assert len(program.programs) == 3  # the condition, and each branch
 
 
 def _loop(count: str, body: str, results: str = "float[N, 4] y", names: str = "y") -> str:
@@ -111,13 +161,31 @@ def test_a_short_loop_may_make_its_state_longer() -> None:
     check(_loop("n = Constant<value_int=3>()", body, "float[K, 4] y"), X, expected=[np.concatenate([X] * 4)])
 
 
-def test_stacks_of_unknown_length_are_there_eagerly_alone() -> None:
+def test_stacks_are_as_long_as_a_condition_says() -> None:
     body = WHILE.replace("w) {", "w, float[N, 4] q) { q = Neg(w)", 1).replace("q = Neg(w)", "", 1)
     body = body.replace("on = Less(m, most)", "on = Less(m, most) q = Neg(w)")
     module = module_of(_loop("n = Constant<value_int=400>()", body, "float[N, 4] y, float[K, N, 4] s", "y, s"))
-    assert module(X)[1].shape[0] == 65
-    with pytest.raises(gc.errors.ValueNeededError, match="only calls know"):
-        gc.compile(module)(X)
+    program = gc.compile(module)
+    for x in (X, X + 30):
+        for result, expected in zip(program(x), module(x), strict=True):
+            np.testing.assert_array_equal(result.detach().numpy(), expected.detach().numpy())
+    assert len(module(X)[1]) == 65
+    with pytest.raises(gc.errors.ValueNeededError, match="the number of steps of Loop"):
+        gc.trace(module, X)
+
+
+def test_stacks_are_as_long_as_an_input_says() -> None:
+    text = """(float[N, 4] x, int64 n) => (float[N, 4] y, float[K, N, 4] s) {
+        y, s = Loop(n, , x) <body = b (int64 i, bool go, float[N, 4] v) => (bool on, float[N, 4] w, float[N, 4] q) {
+            on = Identity(go) w = Add(v, x) q = Mul(w, w)
+        }>
+    }"""
+    module = module_of(text)
+    program = gc.compile(module)
+    for n in (3, 1, 8, -1):
+        stack = np.array([(X * i) ** 2 for i in range(2, max(n, 0) + 2)])
+        np.testing.assert_array_equal(program(X, np.array(n))[0].numpy(), X * (max(n, 0) + 1))
+        np.testing.assert_array_equal(program(X, np.array(n))[1].numpy().reshape(-1), stack.reshape(-1))
 
 
 def test_gradients_go_through_loops() -> None:

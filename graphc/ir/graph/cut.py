@@ -1,0 +1,128 @@
+"""Graphs cut in parts that run one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from graphc.base.sizes.size import hint
+from graphc.ir.graph.build import emit
+from graphc.ir.graph.graph import CONSTANT, INPUT, Graph, Node, Value, has_sizes, input_class, input_equals, input_role
+from graphc.ir.graph.interpret import live_nodes
+from graphc.ir.op import Trait
+
+
+class Part(NamedTuple):
+    """A part of a graph as a graph of its own, and the values of the whole graph at its ends."""
+
+    graph: Graph
+    inputs: tuple[Value, ...]
+    """The values of its inputs of class input, in order. Params and states keep their paths."""
+    outputs: tuple[Value, ...]
+
+
+def cut(graph: Graph, ends: Sequence[Value], late: Sequence[Value | None]) -> list[Part]:
+    """Cut a graph after each of ``ends``. Return the parts, of which the last one has the outputs.
+
+    The first output of a part is its end; further ones are the values that later parts take. ``late[i]`` is the input
+    of the graph that exists after end ``i``, if there is one. A part with symbolic sizes takes all inputs that exist,
+    which tell what the sizes are. Constants and small views are computed in each part that reads them; effects are in
+    the last part, checks where they can be computed.
+    """
+    part_of = _numbered(graph, ends)
+    inputs = [v for v in graph.inputs if input_class(v) == "input" and v not in late]
+    parts: list[Part] = []
+    taken: list[Value] = []
+    for number in reversed(range(len(ends) + 1)):
+        outputs = [*graph.outputs]
+        if number < len(ends):
+            outputs = [ends[number], *(v for v in taken if part_of[v.node] == number and v is not ends[number])]
+        nodes, crossing, used = _reached(graph, part_of, number, outputs)
+        copier = SubgraphCopier(f"{graph.name}_{number}", nodes)
+        plain = [*inputs, *(v for v in late[:number] if v is not None)]
+        if not any(map(has_sizes, [*nodes, *(v.node for v in (*used, *crossing))])):
+            plain = [v for v in plain if v in used]
+        plain += crossing
+        for value in plain:
+            copier.add_input(value, plain=True)
+        for value in graph.inputs:
+            if value in used and input_class(value) != "input":
+                copier.add_input(value)
+        copier.copy(graph, outputs)
+        parts.insert(0, Part(copier.target, tuple(plain), tuple(outputs)))
+        taken += [v for v in crossing if v not in taken]
+    return parts
+
+
+def _numbered(graph: Graph, ends: Sequence[Value]) -> dict[Node, int]:
+    """Return the number of the part that computes each node."""
+    part_of: dict[Node, int] = {v.node: 0 for v in graph.inputs}
+    for number, end in enumerate(ends):
+        live = live_nodes(graph, [end])
+        for node in graph.nodes():
+            is_ready = node.op.has(Trait.CHECK) and all(v.node in part_of for v in node.operands)
+            if node in live or is_ready:
+                part_of.setdefault(node, number)
+    effects = [v for node in graph.nodes() if not node.op.has(Trait.PURE) for v in node.results]
+    for node in live_nodes(graph, [*graph.outputs, *effects]):
+        part_of.setdefault(node, len(ends))
+    return part_of
+
+
+def _reached(
+    graph: Graph, part_of: dict[Node, int], number: int, outputs: Sequence[Value]
+) -> tuple[set[Node], list[Value], set[Value]]:
+    """Return the nodes of a part, the values that it takes from earlier parts, and the inputs that it reads."""
+    nodes = {node for node, part in part_of.items() if part == number and node.op is not INPUT}
+    crossing: dict[Value, None] = {}
+    used: set[Value] = set()
+    stack = [*outputs, *(v for node in nodes for v in node.operands)]
+    visited: set[Value] = set()
+    while stack:
+        value = stack.pop()
+        if value in visited:
+            continue
+        visited.add(value)
+        if value.node.op is INPUT:
+            used.add(value)
+        elif part_of[value.node] < number:
+            if not is_cheap(value):
+                crossing[value] = None
+                continue
+            nodes.add(value.node)
+            stack += value.node.operands
+    return nodes, sorted(crossing, key=lambda v: (v.node.id, v.index)), used
+
+
+def is_cheap(value: Value) -> bool:
+    """Return whether a value is cheaper to compute again than to pass on: constants, and views that read no more."""
+    node = value.node
+    if node.op.has(Trait.GENERATOR) or node.op is CONSTANT:
+        return True
+    return node.op.has(Trait.VIEW) and all(hint(v.type.nbytes) <= hint(value.type.nbytes) for v in node.operands)
+
+
+class SubgraphCopier:
+    """Copier of some nodes of a graph into a new one."""
+
+    def __init__(self, name: str, nodes: set[Node]):
+        self.target = Graph(name)
+        self.nodes = nodes
+        self.values: dict[Value, Value] = {}
+
+    def add_input(self, value: Value, plain: bool = False) -> None:
+        """Make ``value`` an argument; with ``plain``, of class input and without path."""
+        role = ("input", "", input_equals(value)) if plain else input_role(value)
+        self.values[value] = self.target.add_input(value.type, value.name, *role)
+
+    def copy(self, graph: Graph, outputs: Sequence[Value]) -> None:
+        """Copy the nodes in order; ``outputs`` are values of the old graph."""
+        for node in graph.nodes():
+            if node not in self.nodes or all(r in self.values for r in node.results):
+                continue
+            name = node.results[0].name if len(node.results) == 1 else node.results[0].name.removesuffix(".0")
+            operands = [self.values[v] for v in node.operands]
+            results = emit(self.target, node.op, operands, node.attrs, node.location, name)
+            for old, new in zip(node.results, results, strict=True):
+                self.values.setdefault(old, new)
+        self.target.set_outputs([self.values[v] for v in outputs])

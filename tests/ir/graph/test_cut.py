@@ -1,0 +1,62 @@
+"""Graphs cut in parts: together they compute what the graph computes, and each ends where it should."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import graphc as gc
+from graphc.ir.graph.cut import cut
+from graphc.ir.graph.graph import Graph, Value
+from graphc.ir.graph.interpret import evaluate
+from graphc.ir.graph.verify import verify_graph
+
+
+def _run(graph: Graph, ends: list[Value], arguments: list[np.ndarray]) -> tuple[list[np.ndarray], list[int]]:
+    """Return the outputs of the parts one after the other, and the number of values between them."""
+    values = dict(zip(graph.inputs, arguments, strict=True))
+    crossing = []
+    for part in cut(graph, ends, [None] * len(ends)):
+        verify_graph(part.graph)
+        values.update(zip(part.outputs, evaluate(part.graph, [values[v] for v in part.inputs]), strict=True))
+        crossing.append(len(part.inputs) - len(graph.inputs))
+    return [values[v] for v in graph.outputs], crossing
+
+
+def test_parts_compute_together_what_the_graph_computes() -> None:
+    def function(x: gc.Tensor) -> tuple[gc.Tensor, gc.Tensor]:
+        y = x.exp()
+        return y * y.sum(), x + 1
+
+    x = np.float32([1, 2, 3])
+    graph = gc.trace(function, gc.from_numpy(x))
+    total = next(n for n in graph.nodes() if n.op.name == "sum").result
+    outputs, crossing = _run(graph, [total], [x])
+    for a, b in zip(outputs, evaluate(graph, [x]), strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert crossing == [0, 2]  # exp and its sum
+
+
+def test_constants_and_views_are_computed_in_each_part() -> None:
+    def function(x: gc.Tensor) -> gc.Tensor:
+        rows = x.reshape(3, 1) * gc.tensor([1.0, 2.0])
+        return (rows / rows.sum()) * gc.tensor([1.0, 2.0]) + x.reshape(3, 1)
+
+    x = np.float32([1, 2, 3])
+    graph = gc.trace(function, gc.from_numpy(x))
+    total = next(n for n in graph.nodes() if n.op.name == "sum").result
+    outputs, crossing = _run(graph, [total], [x])
+    np.testing.assert_array_equal(outputs[0], evaluate(graph, [x])[0])
+    assert crossing == [0, 2]  # the product and its sum
+
+
+def test_writes_are_in_the_last_part_and_checks_where_they_can_be() -> None:
+    norm = gc.nn.BatchNorm1d(2)
+
+    def function(x: gc.Tensor, index: gc.Tensor) -> gc.Tensor:
+        return norm(x) * x[index].sum()
+
+    graph = gc.trace(function, gc.from_numpy(np.float32([[1, 2], [3, 5]])), gc.tensor([1, 0]))
+    total = next(n for n in graph.nodes() if n.op.name == "sum" and not n.result.shape).result
+    first, last = [{n.op.name for n in part.graph.nodes()} for part in cut(graph, [total], [None])]
+    assert "check_index" in first - last
+    assert "state_write" in last - first

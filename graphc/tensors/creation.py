@@ -30,6 +30,7 @@ from graphc.ops import dispatch
 from graphc.ops.pointwise import elementwise as ew
 from graphc.ops.pointwise.math import pow as power
 from graphc.ops.selection.index import iota
+from graphc.ops.size_numbers import depends_on_sizes
 from graphc.tensors.methods.conversion import type_named
 from graphc.tensors.open_numbers import counted, filled_with, is_given, plain_number, spaced_between, tensor_of
 from graphc.tensors.out import with_hints
@@ -368,19 +369,19 @@ def arange(
     if dtype is None:
         dtype = int64 if all(isinstance(n, (int, np.integer)) for n in numbers) else _default[0]
     kind = _counting("arange", dtype)
-    if not all([is_size(n) or math.isfinite(n) for n in (low, high, step)]):
+    if not all([depends_on_sizes(n) or math.isfinite(n) for n in (low, high, step)]):
         raise AttributeValueError(
             f"arange: {low} to {high} in steps of {step} does not end", remedy="pass finite numbers"
         )
     # As in PyTorch: i64 ranges count in integers; other ranges count first and truncate afterwards.
-    low, high, step = (n if is_size(n) else int(n) for n in (low, high, step)) if kind is int64 else (low, high, step)
+    low, high, step = map(math.trunc, (low, high, step)) if kind is int64 else (low, high, step)
     if step == 0 or (high - low if step > 0 else low - high) < 0:
         raise AttributeValueError(
             f"arange: steps of {step} do not lead from {low} to {high}", remedy="choose a step towards the end"
         )
     exact = kind is int64 or (is_size(high - low) and type(step) is int)
     (count,) = new_shape((-((low - high) // step) if exact else math.ceil((high - low) / step),))
-    if any(map(is_size, (count, low, step))):
+    if any(map(depends_on_sizes, (count, low, step))):
         return _placed(counted(count, low, step, kind), requires_grad, device)
     first, each = (low, step) if kind.is_floating_point else (fitted(low, int64), int(step))
     values = _allocated(lambda: elements(first + each * np.arange(count), kind))

@@ -228,3 +228,12 @@ def test_a_product_of_sizes_is_divided_by_a_number(traces):
         x = gc.rand(*shape)
         same(compiled(x), (x * 2).reshape(-1, 3))
     assert len(traces) == len(compiled.programs) == 1
+
+
+def test_pools_with_overlapping_windows_have_one_program_for_all_planes():
+    model = nn.MaxPool2d(5, 1, 2)
+    compiled = gc.compile(model, dims={"input": (None, None, gc.Dim("height"), gc.Dim("width"))})
+    for size in ((10, 10), (2, 2), (1, 3), (12, 40)):
+        x = gc.rand(1, 32, *size)
+        same(compiled(x), model(x))
+    assert len(compiled.programs) == 1

@@ -255,16 +255,27 @@ class SizeNumber:
         return float(self) == other
 
     def __lt__(self, other: Any) -> bool:
-        return float(self) < other
+        return _compare(operator.lt, self, other)
 
     def __le__(self, other: Any) -> bool:
-        return float(self) <= other
+        return _compare(operator.le, self, other)
 
     def __gt__(self, other: Any) -> bool:
-        return float(self) > other
+        return _compare(operator.gt, self, other)
 
     def __ge__(self, other: Any) -> bool:
-        return float(self) >= other
+        return _compare(operator.ge, self, other)
+
+    def __floor__(self) -> Any:
+        ratio = fraction(self, in_floats=True)
+        return math.floor(float(self)) if ratio is None else ratio[0] // ratio[1]
+
+    def __ceil__(self) -> Any:
+        ratio = fraction(self, in_floats=True)
+        return math.ceil(float(self)) if ratio is None else -(-ratio[0] // ratio[1])
+
+    def __trunc__(self) -> Any:
+        return math.floor(self) if self >= 0 else math.ceil(self)
 
     def __hash__(self) -> int:
         return hash((self.function, self.operands))
@@ -281,6 +292,44 @@ def _float_operation(function: Callable[..., Any], *operands: Any) -> Any:
     if not all(type(x) in _OPERANDS for x in operands):
         return NotImplemented
     return SizeNumber(function, operands)
+
+
+def fraction(value: Any, in_floats: bool = False) -> tuple[Any, Any] | None:
+    """Return a number computed from sizes as a numerator and a positive denominator, both integers; None if it is not a
+    fraction, or an infinite number.
+
+    ``in_floats``: also None unless floats hold all operands exactly, so that only the outermost division rounds.
+    """
+    if type(value) is not SizeNumber:
+        ratio = (value, 1) if type(value) is Size else value.as_integer_ratio() if math.isfinite(value) else None
+        return ratio if ratio is not None and (type(value) is Size or ratio[1] <= _LARGEST_DENOMINATOR) else None
+    if value.function not in _FRACTION_RULES:
+        return None
+    ratios = [ratio for x in value.operands if (ratio := fraction(x, in_floats)) is not None]
+    if len(ratios) < 2 or (in_floats and any(type(d) is Size or d & (d - 1) for _, d in ratios)):
+        return None
+    (a, b), (c, d) = ratios
+    numerator, denominator = _FRACTION_RULES[value.function](a, b, c, d)
+    if type(denominator) is not Size and denominator == 0:
+        return None
+    return (numerator, denominator) if denominator > 0 else (-numerator, -denominator)
+
+
+_LARGEST_DENOMINATOR = 1 << 20
+"""Denominator up to which a float counts as a fraction: 0.5 and 1.75 do, 0.1 in binary does not."""
+_FRACTION_RULES: dict[Any, Callable[..., tuple[Any, Any]]] = {
+    operator.add: lambda a, b, c, d: (a * d + c * b, b * d),
+    operator.sub: lambda a, b, c, d: (a * d - c * b, b * d),
+    operator.mul: lambda a, b, c, d: (a * c, b * d),
+    operator.truediv: lambda a, b, c, d: (a * d, b * c),
+}
+"""Numerator and denominator of the result for a/b and c/d."""
+
+
+def _compare(relation: Callable[[Any, Any], bool], a: SizeNumber, b: Any) -> bool:
+    """Compare exactly where floats hold both numbers exactly; otherwise as floats, whose values are then assumed."""
+    ratio = fraction(a - b, in_floats=True) if type(b) in _OPERANDS else None
+    return relation(float(a), b) if ratio is None else relation(ratio[0], 0)
 
 
 def root(number: Any) -> Any:
@@ -321,8 +370,10 @@ def _quotient(a: Any, b: Any) -> Any:
     if type(a) is not Size and type(b) is not Size:
         return a // b
     quotient, rest = divided(a, b)
-    if type(rest) is not Size and type(b) is not Size:
-        return quotient + rest // b
+    if type(b) is not Size:
+        low, high = [end // b for end in bounds(rest)]
+        if low == high:
+            return quotient + low
     if _is_proven(0, rest) and _is_proven(rest + 1, b):
         return quotient
     if _is_proven(-b, rest) and _is_proven(rest, -1):

@@ -7,7 +7,8 @@ from typing import Any
 
 from graphc.base.sizes.assumptions import Assumption
 from graphc.base.sizes.named_dims import Dim, dimensions, size_of
-from graphc.base.sizes.size import Dimension, Quotient, always, at, is_size, terms
+from graphc.base.sizes.size import Dimension, always, at, is_size, terms
+from graphc.base.sizes.size_relations import trend
 from graphc.base.sizes.size_residues import residue_of
 from graphc.base.sizes.size_text import LOOP
 
@@ -89,7 +90,7 @@ class _Substitution:
     def at_least_zero(self, size: Any) -> None:
         """Narrow the range of a dimension that alone decides whether a size is negative, by bisection."""
         used = list(dimensions([size]).values()) if is_size(size) else []
-        direction = _direction(size) if len(used) == 1 else 0
+        direction = trend(size) if len(used) == 1 else 0
         if not direction:
             return
         (dimension,) = used
@@ -111,7 +112,7 @@ class _Substitution:
         """Remove an end of a range where the size is zero."""
         for dimension in dimensions([size]).values():
             low, high = dimension.low, dimension.high
-            if len(dimensions([size])) == 1 and _direction(size) and low < high:
+            if len(dimensions([size])) == 1 and trend(size) and low < high:
                 if at(size, {dimension: low}) == 0:
                     self.narrow(dimension, low + 1, high)
                 elif at(size, {dimension: high}) == 0:
@@ -169,18 +170,3 @@ def _alone(monomial: Any) -> Dimension | None:
     if len(monomial) != 1 or monomial[0][1] != 1 or not isinstance(monomial[0][0], Dimension):
         return None
     return monomial[0][0]
-
-
-def _direction(size: Any) -> int:
-    """Return 1 if a size of one dimension never falls as it grows, -1 if it never rises, 0 if unknown."""
-    signs = {(1 if factor > 0 else -1) * _of_monomial(monomial) for monomial, factor in terms(size) if monomial}
-    return signs.pop() if len(signs) == 1 else 0
-
-
-def _of_monomial(monomial: Any) -> int:
-    if all(isinstance(atom, Dimension) for atom, _ in monomial):
-        return 1
-    ((atom, power), *others) = monomial
-    if others or power != 1 or not isinstance(atom, Quotient) or is_size(atom.divisor):
-        return 0
-    return _direction(atom.operand)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.base.sizes.size import Size, always, bounds, divided, hint
+from graphc.base.sizes.size import Dimension, Quotient, Size, always, bounds, divided, hint, is_size, terms
 
 
 def at_most(a: Any, b: Any) -> bool:
@@ -43,3 +43,18 @@ def tighter(a: Any, b: Any, *, low: bool) -> Any:
 def as_factor(value: Any) -> str:
     """Return the text of a size as the first factor of a product."""
     return f"({value})" if type(value) is Size and len(value.terms) > 1 else str(value)
+
+
+def trend(size: Any) -> int:
+    """Return 1 if a size never falls as its dimensions grow, -1 if it never rises, 0 if unknown."""
+    signs = {(1 if factor > 0 else -1) * _of_monomial(monomial) for monomial, factor in terms(size) if monomial}
+    return signs.pop() if len(signs) == 1 else 0
+
+
+def _of_monomial(monomial: Any) -> int:
+    if all(isinstance(atom, Dimension) for atom, _ in monomial):
+        return 1
+    ((atom, power), *others) = monomial
+    if others or power != 1 or not isinstance(atom, Quotient) or is_size(atom.divisor):
+        return 0
+    return trend(atom.operand)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from graphc.base.sizes.named_dims import size_of
 from graphc.base.sizes.size import Dimension, Quotient, always, at, is_size, terms
 from graphc.base.sizes.size_questions import asker
+from graphc.base.sizes.size_relations import trend
 from graphc.base.sizes.size_terms import REMEMBERED, Terms, dimensions_of, terms_of
 
 LARGEST_MODULUS = 1 << 10
@@ -95,8 +96,11 @@ def residues_that_decide(
     """Return residues of few dimensions under which a comparison of ``difference`` with 0 has this answer in all
     calls.
 
-    The residues are those of ``sizes`` (None: of the hints) and include ``known`` ones. None if there are none.
+    The residues are those of ``sizes`` (None: of the hints) and include ``known`` ones. None if there are none, or if
+    the answer depends on the magnitude of sizes rather than on remainders.
     """
+    if relation == "<=" and trend(difference):
+        return None
     moduli = _moduli(terms(difference))
     for chosen in _subsets([d for d, modulus in moduli.items() if modulus > 1]):
         residues = dict(known)

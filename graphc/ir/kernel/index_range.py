@@ -9,9 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from graphc.base.sizes.size import Quotient, is_size
+from graphc.base.sizes.size import Quotient, Size, is_size
 from graphc.base.sizes.size import terms as terms_of
 from graphc.base.sizes.size_relations import at_most, exact_quotient, sign, tighter
+from graphc.base.sizes.size_terms import over
 from graphc.ir.kernel.index import Atom, Axis, Div, Dynamic, Index, Mod, atoms, bounds, scaled, sizes_of
 from graphc.ir.kernel.statements import Bound, Guard
 
@@ -26,20 +27,20 @@ def guarded_bounds(index: Index, guard: Guard) -> tuple[int, int]:
 
 
 def _with_quotients(index: Index, guard: Guard) -> Guard:
-    """Add the bounds that follow for quotients of guarded expressions that occur in the index.
+    """Add the bounds that follow for quotients of guarded expressions that share a term with the index.
 
-    ``0 <= 8*o + l - 1 < 2*n`` bounds ``4*o + (l - 1) // 2``, too.
+    ``0 <= 8*o + l - 1 < 2*n`` bounds ``4*o + (l - 1) // 2``, and ``0 <= n*i + j - n < m*n`` bounds ``i - 1``, too.
     """
-    quotients = {atom: atom.divisor for atom, _ in index.terms if isinstance(atom, Div)}
-    divisors = sorted({d for d in quotients.values() if type(d) is int})
-    divided = [(bound, bound.index // d, d) for bound in guard for d in divisors]
-    return guard + tuple(
-        [
-            Bound(quotient, bound.low // d, (bound.high - 1) // d + 1)
-            for bound, quotient, d in divided
-            if any(atom in quotients for atom, _ in quotient.terms)
-        ]
-    )
+    used = {atom for atom, _ in index.terms}
+    numbers = {atom.divisor for atom in used if isinstance(atom, Div) and type(atom.divisor) is int}
+    quotients = []
+    for bound in guard:
+        sizes = {c for atom, c in bound.index.terms if is_size(c) and atom in used and at_most(1, c)}
+        for divisor in [*sorted(numbers), *sorted(sizes, key=str)]:
+            quotient = bound.index // divisor
+            if not used.isdisjoint([atom for atom, _ in quotient.terms]):
+                quotients.append(Bound(quotient, bound.low // divisor, (bound.high - 1) // divisor + 1))
+    return guard + tuple(quotients)
 
 
 def _bounds(index: Index, guard: Guard, depth: int) -> tuple[int, int]:
@@ -272,16 +273,22 @@ def _slacks(bound: Bound) -> tuple[int, int]:
 
 
 def _follows(value: int, assumed: Sequence[int]) -> bool:
-    """Check whether a size is nonnegative if the ``assumed`` ones are."""
+    """Check whether a size is nonnegative if the ``assumed`` ones are: without a multiple of one of them it is."""
     if at_most(0, value):
         return True
-    coefficients = dict(terms_of(value))
-    for nonnegative in assumed:
-        for monomial, coefficient in terms_of(nonnegative):
-            factor = coefficients.get(monomial, 0) // coefficient if monomial else 0
-            if factor > 0 and at_most(0, value - factor * nonnegative):
-                return True
-    return False
+    return any(
+        at_most(0, factor) and at_most(0, value - factor * nonnegative)
+        for nonnegative in assumed
+        for factor in _multiples(value, nonnegative)
+    )
+
+
+def _multiples(value: int, divisor: int) -> set[int]:
+    """Return the numbers and sizes f for which ``value - f * divisor`` loses a term."""
+    pairs = [(over(m, n), c // d) for n, d in terms_of(divisor) if n for m, c in terms_of(value)]
+    return {
+        factor if not rest else Size(((rest, 1),)) * factor for rest, factor in pairs if rest is not None and factor > 0
+    }
 
 
 def _is_empty(low: int, high: int) -> bool:

@@ -1,6 +1,7 @@
 """Sizes: their normal form, what is proven of them, and what a trace assumes."""
 
 import copy
+import math
 import pickle
 import random
 
@@ -166,3 +167,38 @@ def test_a_trace_asks_whether_a_divisor_is_negative():
             if assumptions.broken(values) is None:
                 assert [at(size, values) for size in found] == [x // y, x % y, 9 // y]
                 assert all(bounds(size)[0] <= at(size, values) <= bounds(size)[1] for size in found)
+
+
+@pytest.mark.parametrize("function", [math.floor, math.ceil, math.trunc])
+@pytest.mark.parametrize(
+    "number",
+    [lambda n: n / 2, lambda n: n / 3, lambda n: n * 0.75 - 20.5, lambda n: (n - 7.0) / 3, lambda n: 100 / n],
+)
+def test_whole_numbers_near_a_fraction_are_sizes(function, number):
+    with assuming(Assumptions()) as assumptions:
+        whole = function(number(BATCH))
+    assert is_size(whole)
+    (dimension,) = dimensions([BATCH]).values()
+    for value in range(1, 65):
+        if assumptions.broken({dimension: value}) is None:
+            assert at(whole, {dimension: value}) == function(number(value))
+
+
+def test_fractions_that_floats_round_twice_need_the_number_of_a_call():
+    for number in (BATCH / 49 * 49, BATCH * 0.1, BATCH**0.5):
+        with pytest.raises(UndecidedSize):
+            math.floor(number)
+
+
+def test_fractions_are_compared_without_their_number():
+    assert BATCH / 2 >= 0.5 and BATCH * 0.5 < 32.5 and not BATCH - 0.5 <= 0 and 2.0 * BATCH > 1.0
+    with assuming(Assumptions()) as assumptions:
+        assert BATCH * 0.5 < 20
+    assert [str(a).partition(" (")[0] for a in assumptions.found.values()] == ["0 > batch - 40"]
+
+
+def test_a_quotient_with_one_value_is_a_number():
+    rows = Dim("rows", 48, 95)
+    assert rows // 48 == 1 and type(rows // 48) is int
+    assert (rows + 2 * SIDE * 96) // 96 == 2 * SIDE
+    assert is_size(rows // 47)

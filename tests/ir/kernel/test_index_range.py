@@ -116,3 +116,20 @@ def test_a_guarded_expression_bounds_its_quotient_inside_a_sum():
     assert stays_within(4 * outer + (lane - 1) // 2, guard, n) is None
     assert stays_within(4 * outer + (lane - 1) // 2, guard, n - 1) is not None
     assert stays_within(4 * outer + (lane - 1) // 2, (), n) is not None
+
+
+def test_a_guarded_position_in_a_plane_bounds_its_row():
+    n, m = Dim("n", 1, 1000), Dim("m", 1, 1000)
+    row, column = (as_index(Axis(name, size)) for name, size in (("i", 3 * m), ("j", n)))
+    guard = (Bound(row * n + column - 2 * m * n, 0, m * n),)
+    assert stays_within(row - 2 * m, guard, m) is None
+    assert stays_within(row - 2 * m, guard, m - 1) is not None
+
+
+def test_a_condition_on_one_side_bounds_places_in_the_plane():
+    h, w = Dim("h", 1, 1000), Dim("w", 1, 1000)
+    column = as_index(Axis("j", w))
+    third_from_last = (Bound(as_index(h - 3), 0, h),)
+    assert stays_within(column + (h * w - 3 * w), third_from_last, h * w) is None
+    assert stays_within(column + (h * w - 4 * w), third_from_last, h * w) is not None
+    assert stays_within(column + (h * w - 3 * w), (), h * w) is not None

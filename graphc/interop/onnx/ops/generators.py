@@ -16,6 +16,7 @@ from graphc.interop.onnx.graph import TensorAttribute
 from graphc.interop.onnx.registry import op
 from graphc.interop.onnx.values import MOST_KNOWN, Value
 from graphc.ops import dispatch
+from graphc.ops.size_numbers import depends_on_sizes
 from graphc.tensors import creation
 from graphc.tensors.free_functions import where
 from graphc.tensors.random.generator import Generator
@@ -60,7 +61,7 @@ def range_(start: Value, limit: Value, delta: Value, *, stash_type: int = 1) -> 
     """Return numbers from ``start`` to before ``limit``, or none where the steps lead away from it."""
     first, end, step = (v.number for v in (start, limit, delta))
     element = start.element
-    if not any(map(is_size, (first, end, step))):
+    if not any(map(depends_on_sizes, (first, end, step))):
         count = max(math.ceil((end - first) / step), 0) if isinstance(step, float) else max(-((first - end) // step), 0)
         if count <= MOST_KNOWN:
             numbers = first + step * np.arange(count, dtype=element.numpy if element.numpy.kind in "fi" else np.float32)

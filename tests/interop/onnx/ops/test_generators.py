@@ -35,6 +35,19 @@ def test_a_row_of_numbers_ends_at_a_named_dimension() -> None:
     assert [program(np.zeros((n, 5), np.float32)).tolist() for n in (3, 7)] == [[0, 1, 2], [*range(7)]]
 
 
+def test_a_row_of_real_numbers_ends_at_half_a_named_dimension(traces) -> None:
+    text = """(float[N, 5] x) => (float y) {
+        s = Shape(x) z = Constant<value_int=0>() n = Gather(s, z) r = Cast<to=1>(n)
+        two = Constant<value_float=2.0>() zero = Constant<value_float=0.0>() one = Constant<value_float=1.0>()
+        half = Div(r, two) f = Floor(half) end = Cast<to=1>(f) y = Range(zero, end, one)
+    }"""
+    module = module_of(text)
+    program = gc.compile(module, dims=module.dims)
+    rows = [program(np.zeros((n, 5), np.float32)).tolist() for n in (3, 7, 10)]
+    assert rows == [[0.0], [0.0, 1.0, 2.0], [0.0, 1.0, 2.0, 3.0, 4.0]]
+    assert len(traces) == 1
+
+
 @pytest.mark.parametrize("axis", [-1, 0, 1])
 def test_places_become_ones(axis: int) -> None:
     nodes = f"d = Constant<value_int=4>() v = Constant<value_floats=[-1.0, 2.0]>() y = OneHot<axis={axis}>(i, d, v)"

@@ -425,7 +425,7 @@ class _Tiler:
         tile = loops[-1]
         if not tile.is_open:
             return self.calls_of_tile(sequence, loops, around, starts, sizes)
-        rows = self.new_tile_size(tile.size)
+        rows = self.new_tile_size(tile.size, min(tile.size, max(1, hint(tile.extent))))
         (dimension,) = dimensions([rows]).values()
         open_loops = [*loops[:-1], replace(tile, size=rows)]
         calls = self.calls_of_tile(sequence, open_loops, around, starts, sizes)
@@ -434,12 +434,12 @@ class _Tiler:
         full = [replace(call, sizes=((dimension, tile.size),)) for call in calls]
         return [*full, *(replace(call, sizes=((dimension, tile.last),)) for call in last)]
 
-    def new_tile_size(self, high: int) -> int:
+    def new_tile_size(self, high: int, expected: int) -> int:
         """Return a new dimension for the size of a tile, 1 to ``high`` iterations; calls bind it for their kernels."""
         name = f"tile_{high}"
         while name in self.dims:
             name += "_"
-        return Dim(name, 1, high, high)
+        return Dim(name, 1, high, expected)
 
     def calls_of_tile(
         self,

@@ -29,8 +29,8 @@ def suit_small_sizes(kernel: Kernel, tile: Tile, target: Target, free: frozenset
         return tile
     rivals.insert(0, tile)
     slower = dict.fromkeys((t.label for t in rivals), 0.0)
-    for fewer in _fewer(kernel):
-        again = find_contraction(fewer)
+    for smaller in _smaller(kernel):
+        again = find_contraction(smaller)
         cycles = {t.label: t.cycles for t in rank_tiles(again, target, free) if t.label in slower} if again else {}
         if cycles:
             best, worst = min(cycles.values()), max(cycles.values())
@@ -60,13 +60,16 @@ def _names(tile: Tile) -> tuple[str, ...]:
     return (*(axis.name if axis else "" for axis in _axes(tile)), pack)
 
 
-def _fewer(kernel: Kernel) -> Iterator[Kernel]:
-    """Yield the kernel with the least sizes as expected sizes, and with sizes between these and the expected ones."""
+def _smaller(kernel: Kernel) -> Iterator[Kernel]:
+    """Yield the kernel with the least sizes as expected sizes, with sizes between these and the expected ones, and with
+    one of several dimensions at 1, as for one long recording or one step of many."""
     dims = dims_of_kernel(kernel)
+    expected = {name: d.hint for name, d in dims.items()}
     least = {name: max(1, d.low) for name, d in dims.items()}
     between = {name: isqrt(least[name] * d.hint) for name, d in dims.items()}
-    for sizes in (least, between):
-        if any(sizes[name] < d.hint for name, d in dims.items()):
+    one = [expected | {name: 1} for name, size in least.items() if size == 1 and len(dims) > 1]
+    for sizes in (least, between, *one):
+        if any(sizes[name] < hint for name, hint in expected.items()):
             yield _expecting(kernel, sizes)
 
 

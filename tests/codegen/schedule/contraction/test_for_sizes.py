@@ -64,6 +64,35 @@ def test_rows_run_over_images_where_pixels_are_few():
     assert suited is best and best.row is not None and best.row.name == "b"
 
 
+FRAMES = """
+        dim batch = 1..64 hint 32
+        dim samples = 512..65536 hint 1760
+        kernel @k(%x: f32[batch*samples] in, %w: f32[16384] in, %c: f32[COUNT*batch*48] out) {
+          for b in batch parallel {
+            for t in COUNT parallel {
+              for o in 32 parallel {
+                acc s: f32 = add f32(0.0)
+                for l in 512 reduce {
+                  x: f32 = load %x[samples*b + 160*t + l]
+                  y: f32 = load %w[512*o + l]
+                  p: f32 = mul(x, y)
+                  update s with p
+                }
+                r = read s
+                store %c[48*COUNT*b + 48*t + o] = r
+              }
+            }
+          }
+        }""".replace("COUNT", "((samples - 352) // 160)")
+"""Frames of recordings: one of 512 samples, eight of the expected 1,760."""
+
+
+def test_rows_run_over_frames_for_one_long_recording():
+    best, suited = blocks(kernel_of(FRAMES), "avx512")
+    assert best.row is not None and best.row.name == "b"
+    assert suited.row is not None and suited.row.name == "t"
+
+
 def test_a_block_stays_that_has_no_rival_over_other_axes():
     best, suited = blocks(sized_product("rows", 70, 23, TRANSPOSED_B), "avx512")
     assert suited is best

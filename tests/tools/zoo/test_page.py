@@ -12,7 +12,13 @@ from tools.zoo import page
 
 def _row(**ways: Any) -> dict[str, Any]:
     good = {"difference": 1e-7, "same": True, "programs": 1}
-    return {"first_s": 1.0, "onnxruntime_first_s": 0.1, "ratio": 2.0, **dict.fromkeys(page.WAYS, good), **ways}
+    return {
+        "first_s": 1.0,
+        "onnxruntime_first_s": 0.1,
+        "ratios": [2.0, 4.0, 1.0],
+        **dict.fromkeys(page.WAYS, good),
+        **ways,
+    }
 
 
 @pytest.mark.parametrize(
@@ -23,6 +29,7 @@ def _row(**ways: Any) -> dict[str, Any]:
         (_row(compile={"difference": 1e-7, "same": True, "programs": 3}), "one a size"),
         (_row(compile={"difference": 1e-2, "same": True, "programs": 1}), "differs"),
         (_row(compile={"difference": 1e-7, "same": False, "programs": 1}), "decides otherwise"),
+        (_row(compile={"difference": 1e-2, "same": True, "programs": 1}, kind="int8"), "takes"),
         ({"failed": "killed"}, "refused"),
         ({"read": "UnsupportedError"}, "refused"),
     ],
@@ -33,7 +40,7 @@ def test_an_outcome_is_one_word(row: dict[str, Any], word: str):
 
 
 def test_the_summary_counts_files_and_takes_the_geometric_mean():
-    rows = {"a": _row(), "b": _row(ratio=0.5), "c": {"read": "UnsupportedError: no rule"}}
+    rows = {"a": _row(), "b": _row(ratios=[0.5]), "c": {"read": "UnsupportedError: no rule"}}
     assert page.summary(rows) == (
         "3 files: 1 refused, 0 with a program for each size, 0 with other results; "
         "1.00 times ONNX Runtime (geometric mean of 2), 1 below 1"

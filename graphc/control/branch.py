@@ -19,25 +19,18 @@ from graphc.control.sub_graphs import (
 )
 from graphc.ir.graph.graph import Graph, Value
 from graphc.ir.op import Trait
-from graphc.ir.types import TensorType
 from graphc.ops import dispatch
 from graphc.ops.effects.check import check_true, limits_of
-from graphc.ops.flow.branch import REMEDY
 from graphc.ops.flow.branch import cond as cond_op
 from graphc.ops.pointwise import elementwise as ew
-from graphc.ops.rules import check_type
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors.random.generator import own_step
 from graphc.tensors.structure import Structure, flatten, unflatten
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front, refresh
-from graphc.tracing.trace import trace_function
 from graphc.tracing.tracer import Tracer
 
 Function = Callable[..., Any]
-COMPARED_LIMIT = 256
-_compared: dict[tuple[Any, ...], None] = {}
-"""Pairs of functions, with operand types, whose result types eager calls have compared; the oldest first."""
 
 
 def cond(pred: Any, true_fn: Function, false_fn: Function, operands: Any = ()) -> Any:
@@ -45,7 +38,7 @@ def cond(pred: Any, true_fn: Function, false_fn: Function, operands: Any = ()) -
 
     Compiled code contains both functions and a branch; its backward pass recomputes the chosen one. Under ``vmap`` with
     different conditions, both are computed. Eager and compiled code draw the same random numbers (``Generator.draw``).
-    Eager mode traces the other function once, to compare the types of the results.
+    Eager mode calls the chosen function only; compiled code compares the types of the results of both.
 
     Args:
         pred: a bool, or a bool tensor of one element.
@@ -57,9 +50,9 @@ def cond(pred: Any, true_fn: Function, false_fn: Function, operands: Any = ()) -
         The result of the chosen function. Both return the same nesting, shapes and element types.
 
     Raises:
-        ShapeError: the results have different shapes.
-        DTypeError: the results have different element types.
-        ArgumentError: the results are nested differently.
+        ShapeError: in a trace, the results have different shapes.
+        DTypeError: in a trace, the results have different element types.
+        ArgumentError: in a trace, the results are nested differently.
 
     Example:
         >>> import graphc as gc
@@ -81,38 +74,9 @@ def cond(pred: Any, true_fn: Function, false_fn: Function, operands: Any = ()) -
         raise ShapeError(f"cond: the condition has shape {list(pred.shape)}", remedy="reduce it with .any() or .all()")
     tracer = front()
     if not isinstance(tracer, Tracer) or tracer.known(pred) is not None:
-        chosen, other = (true_fn, false_fn) if bool(pred) else (false_fn, true_fn)
         with own_step(uncertain=True):
-            results = unshared(chosen(*operands))
-        if not isinstance(tracer, Tracer):
-            _compare_types(chosen, results, other, operands)
-        return results
+            return unshared((true_fn if bool(pred) else false_fn)(*operands))
     return _Branches(tracer, operands).trace(pred.reshape(()), true_fn, false_fn)
-
-
-def _compare_types(chosen: Function, results: Any, other: Function, operands: Sequence[Any]) -> None:
-    """Raise what a trace raises where the function that was not chosen returns another nesting, shape or element type.
-
-    It is traced, which takes milliseconds: once for each pair of functions and each set of operand types.
-    """
-    leaves, _ = flatten(tuple(operands))
-    key = (*(getattr(f, "__code__", id(f)) for f in (chosen, other)), *((t.dtype, t.shape) for t in leaves))
-    if key in _compared:
-        return
-    try:
-        traced = trace_function(other, operands)
-    # NOTE: code that cannot be traced is refused where it is compiled, and eager mode may never call it.
-    except Exception:
-        traced = None
-    if traced is not None:
-        tensors, form = flatten(results)
-        if form != traced.structure:
-            raise _different_nesting()
-        for i, (tensor, value) in enumerate(zip(tensors, traced.graph.outputs, strict=True)):
-            check_type(f"cond: result {i} of one branch", TensorType(tensor.dtype, tensor.shape), value.type, REMEDY)
-    _compared[key] = None
-    if len(_compared) > COMPARED_LIMIT:
-        _compared.pop(next(iter(_compared)), None)
 
 
 def _different_nesting() -> ArgumentError:

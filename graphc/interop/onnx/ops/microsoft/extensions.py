@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -153,6 +154,15 @@ def fused_conv(
     return _activated(result if z is None else result + z, activation, activation_params)
 
 
+@op("NhwcConv", "NhwcFusedConv", domain=MICROSOFT)
+def channels_last_conv(
+    x: Tensor, w: Tensor, b: Tensor | None = None, z: Tensor | None = None, **attributes: Any
+) -> Tensor:
+    """Compute FusedConv of images with the channels last."""
+    added = None if z is None else z.movedim(-1, 1)
+    return fused_conv(x.movedim(-1, 1), w, b, added, **attributes).movedim(1, -1)
+
+
 def _activated(x: Tensor, name: str, numbers: Sequence[float]) -> Tensor:
     if not name:
         return x
@@ -162,6 +172,51 @@ def _activated(x: Tensor, name: str, numbers: Sequence[float]) -> Tensor:
         raise UnsupportedError(f"FusedConv: graphc lacks the activation {name[:40]!r}")
     function, defaults = ACTIVATIONS[name.lower()]
     return function(x, *[*numbers, *defaults[len(numbers) :]])
+
+
+@op("GemmFastGelu", domain=MICROSOFT)
+def gemm_fast_gelu(x: Tensor, w: Tensor, bias: Tensor | None = None) -> Tensor:
+    product = x @ w
+    return F.gelu(product if bias is None else product + bias, approximate="tanh")
+
+
+@op("SwiGLU", domain=MICROSOFT)
+def swiglu(
+    gate: Tensor,
+    up: Tensor | None = None,
+    *,
+    activation_alpha: float = 1.0,
+    activation_beta: float = 0.0,
+    limit: float = 0.0,
+    round_activation: int = 0,
+) -> Tensor:
+    """Multiply a gate by its sigmoid and by ``up``, which is otherwise the second half of the gate's last dimension."""
+    if up is None:
+        gate, up = gate.chunk(2, -1)
+    if limit > 0:
+        gate, up = gate.clamp(max=limit), up.clamp(-limit, limit)
+    return gate * (gate * activation_alpha).sigmoid() * (up + activation_beta)
+
+
+@op("RelativePositionBias", domain=MICROSOFT, host="query_length key_length")
+def relative_position_bias(
+    table: Tensor, query_length: Any, key_length: Any, *, is_bidirectional: int = 0, max_distance: int
+) -> Tensor:
+    """Return T5's summand of attention scores [1, heads, queries, keys] from a table of distances in buckets.
+
+    The shape of the table is [buckets, heads], but its elements are those of its transpose.
+    """
+    buckets, heads = table.shape
+    lengths = [n[0] if isinstance(n, tuple) else n for n in (query_length, key_length)]
+    distance = index.iota(shape=(1, lengths[1]), axis=1) - index.iota(shape=(lengths[0], 1), axis=0)
+    count = buckets // 2 if is_bidirectional else buckets
+    offset = (distance > 0).to("int64") * count if is_bidirectional else 0
+    steps = distance.abs() if is_bidirectional else (-distance).clamp(min=0)
+    exact = count // 2
+    ratio = (steps.clamp(min=1).to("float32") / exact).log() / math.log(max_distance / exact)
+    far = (exact + (ratio * (count - exact)).to("int64")).clamp(max=count - 1)
+    bucket = steps.where(steps < exact, far) + offset
+    return table.reshape(heads, buckets)[:, bucket].unsqueeze(0)
 
 
 @op("BiasAdd", domain=MICROSOFT)

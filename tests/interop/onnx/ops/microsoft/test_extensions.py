@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -16,6 +18,7 @@ GAMMA, BETA = floats(32, seed=1), floats(32, seed=2)
 IDS = np.array([[1, 2, 3, 0, 2], [4, 4, 1, 1, 0]], np.int32)
 MASK = np.array([[1, 1, 1, 1, 0], [1, 1, 0, 0, 0]], np.int32)
 TABLES = (floats(9, 32), floats(7, 32, seed=8), floats(2, 32, seed=9))
+WIDE = floats(32, 32, seed=6) * 0.2
 IMAGE, WEIGHT = floats(2, 4, 9, 8), floats(6, 4, 3, 3) * 0.3
 RUNTIME = {"domain": MICROSOFT, "runtime": True, "tolerance": 2e-4}
 
@@ -94,6 +97,44 @@ def test_a_convolution_with_a_sum_is_one_of_plain_operators():
     plain = check("Conv", IMAGE, WEIGHT, constants=(1,), tolerance=1e-4)[0]
     options = {"activation": "Relu", "constants": (1,), "domain": MICROSOFT, "tolerance": 1e-4}
     check("FusedConv", IMAGE, WEIGHT, None, extra, expected=[np.maximum(plain + extra, 0)], **options)
+
+
+@pytest.mark.parametrize("name", ["NhwcConv", "NhwcFusedConv"])
+def test_a_convolution_may_have_its_channels_last(name):
+    plain = check("Conv", IMAGE, WEIGHT, floats(6), constants=(1,), tolerance=1e-4)[0]
+    image = np.moveaxis(IMAGE, 1, -1).copy()
+    options: dict[str, Any] = {"constants": (1,), "domain": MICROSOFT, "tolerance": 1e-4}
+    check(name, image, WEIGHT, floats(6), expected=[np.moveaxis(plain, 1, -1)], **options)
+
+
+def test_a_gate_is_half_of_its_tensor_or_another():
+    gate, up = np.minimum(X, 1), np.clip(SKIP, -1, 1)
+    expected = gate / (1 + np.exp(-1.7 * gate)) * (up + 0.5)
+    options: dict[str, Any] = {"activation_alpha": 1.7, "activation_beta": 0.5, "limit": 1.0, "domain": MICROSOFT}
+    check("SwiGLU", X, SKIP, expected=[expected], **options)
+    check("SwiGLU", np.concatenate([X, SKIP], -1), expected=[expected], **options)
+
+
+def test_a_product_has_an_activation():
+    product = X @ WIDE + BETA
+    expected = product * 0.5 * (1 + np.tanh(np.sqrt(2 / np.pi) * (product + 0.044715 * product**3)))
+    check("GemmFastGelu", X, WIDE, BETA, expected=[expected], domain=MICROSOFT, tolerance=1e-4)
+
+
+@pytest.mark.parametrize("both", [0, 1])
+def test_distances_have_a_bias_of_their_bucket(both):
+    table, lengths = floats(8, 3), [np.array(n) for n in (5, 40)]
+    bias = np.zeros((1, 3, 5, 40), np.float32)
+    for query in range(5):
+        for key in range(40):
+            count = 4 if both else 8
+            steps = abs(key - query) if both else max(query - key, 0)
+            if steps >= count // 2:
+                ratio = np.log(steps / (count // 2)) / np.log(16 / (count // 2))
+                steps = min(count // 2 + int(ratio * (count - count // 2)), count - 1)
+            bias[0, :, query, key] = table.reshape(3, 8)[:, steps + (count if both and key > query else 0)]
+    options: dict[str, Any] = {"max_distance": 16, "is_bidirectional": both, "constants": (1, 2)}
+    check("RelativePositionBias", table, *lengths, expected=[bias], domain=MICROSOFT, **options)
 
 
 def test_an_unknown_activation_is_an_error():

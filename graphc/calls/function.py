@@ -249,7 +249,7 @@ class Compiled:
             except GraphcError:
                 # NOTE: Python code may work where tracing fails. It raises the error itself if the call is wrong.
                 variant, leaves = None, []
-        if variant is None:
+        if variant is None or isinstance(variant, Segmented):
             return self._target(*args, **kwargs)
         along = variant.along(leaves)
         if not along.moves:

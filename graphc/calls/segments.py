@@ -144,7 +144,6 @@ class Segmented:
         self.drawn: dict[Any, dict[str, int]] = {}
         self.sources: list[int] = []
         self.memory_report = None
-        self.pushes = False
         self.is_thrashing = False
 
     used: int
@@ -170,10 +169,6 @@ class Segmented:
 
     def shortcut(self) -> None:
         """Return None: each call chooses its path in Python."""
-
-    def along(self, leaves: Sequence[Any]) -> Any:
-        """Raise TraceError: tangents do not pass through values that are read."""
-        raise TraceError(f"{self.name} reads values of the call, which forward mode cannot", remedy="call it eagerly")
 
     def run(self, leaves: Sequence[Any], sizes: Mapping[Dimension, int] | None = None) -> Any:
         """Call the path whose trace is valid for what the call reads; trace another one where there is none."""

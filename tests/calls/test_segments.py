@@ -62,6 +62,12 @@ def test_gradients_go_through_all_segments() -> None:
         np.testing.assert_allclose(a, b, rtol=1e-5)
 
 
+def test_tangents_go_through_python() -> None:
+    f, x = gc.compile(lambda x: _positive(x).square()), gc.tensor([3.0, -1.0, 2.0])
+    value, tangent = gc.func.jvp(f, (x,), (gc.ones(3),))
+    assert (value.tolist(), tangent.tolist()) == ([9, 4], [6, 4])
+
+
 def test_named_dimensions_and_counts_are_one_path() -> None:
     f = gc.compile(lambda x: _positive(x.exp().log()) + 1, dims={"x": (gc.Dim("n"),)})
     for size in (5, 60, 1):

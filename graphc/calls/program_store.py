@@ -14,6 +14,8 @@ from graphc.base.locks import Lock
 
 SAME_KEY = 16
 """Limit on programs with one key, for different states of the world outside or different assumptions."""
+_MOST_QUESTIONS = 8
+"""Limit on the questions about sizes that stages of the compiler may ask for one program."""
 _PART_OF_MEMORY = 2
 """Divisor of the machine's memory for the default limit on programs."""
 
@@ -146,12 +148,21 @@ class OneForAll:
         self.holds = True
         """False after making a program for all sizes failed."""
 
-    def make(self, general: Callable[[], _T], alone: Callable[[], _T]) -> _T:
-        """Return the program that ``general`` makes for all sizes, or the one of ``alone``, for the sizes of a call."""
+    def make(
+        self,
+        general: Callable[[], _T],
+        alone: Callable[[], _T],
+        answered: Callable[[GraphcError], bool] = lambda _: False,
+    ) -> _T:
+        """Return the program that ``general`` makes for all sizes, or the one of ``alone``, for the sizes of a call.
+
+        ``answered`` returns whether ``general`` may succeed after an error, because its cause is a question about sizes
+        that now has an answer.
+        """
         if not self.holds:
             return alone()
         try:
-            return general()
+            return self._first(general, answered)
         except GraphcError as error:
             # NOTE: if the error has another cause, making the program for the call's sizes raises it again.
             program = alone()
@@ -160,6 +171,15 @@ class OneForAll:
                 "%s is compiled for each size of its dimensions: %s", self._name, error.what
             )
             return program
+
+    def _first(self, general: Callable[[], _T], answered: Callable[[GraphcError], bool]) -> _T:
+        for _ in range(_MOST_QUESTIONS):
+            try:
+                return general()
+            except GraphcError as error:
+                if not answered(error):
+                    raise
+        return general()
 
 
 _lock = Lock()

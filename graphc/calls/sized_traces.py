@@ -12,7 +12,7 @@ from graphc.base.sizes.assumptions import Assumptions
 from graphc.base.sizes.named_dims import chosen_sizes
 from graphc.base.sizes.shape_patterns import ShapePatterns
 from graphc.base.sizes.size import Dimension, SizeNumber, at
-from graphc.base.sizes.size_limits import limits
+from graphc.base.sizes.size_limits import answered, limits
 from graphc.calls.auto_dims import AutoDims
 from graphc.calls.number_places import DynamicValues, NumberInputs
 from graphc.calls.outside import Outside
@@ -129,14 +129,17 @@ def program_for(
 ) -> tuple[Program, Any]:
     """Make a program of a trace and return it with its key.
 
-    It serves all sizes of the call's named dimensions without a common size. Where that fails, it serves the sizes
-    of the call.
+    It serves all sizes of the call's named dimensions without a common size. Where a stage of the compiler asks a
+    question about sizes, its answer becomes an assumption of the trace. Where no such program can be made, it serves
+    the sizes of the call.
     """
     if call is None:
         return make(key, trace.traced), key
     general = call.key(key, program=True)
     return trace.one_for_all.make(
-        lambda: (make(general, trace.at(call.bound)), general), lambda: (make(key, trace.at(call.sizes)), key)
+        lambda: (make(general, trace.at(call.bound)), general),
+        lambda: (make(key, trace.at(call.sizes)), key),
+        lambda error: answered(error, trace.traced.assumptions, trace.traced.graph.dims),
     )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from graphc.base.errors import CompileError, GraphcError, TraceError, UnsupportedError
+from graphc.base.sizes.size_limits import question_behind
 from graphc.checks.check_case import COMPILE, write_case
 from graphc.checks.pass_check import Fault
 from graphc.checks.pass_points import Point
@@ -42,6 +43,8 @@ def compile_reported(graph: Graph) -> CompiledGraph:
         raise
     # NOTE: any other exception is a fault of the compiler, and is reported.
     except Exception as error:
+        if question_behind(error) is not None:
+            raise  # the trace can answer it, which makes another graph
         what = error.what if isinstance(error, GraphcError) else f"{type(error).__name__}: {error}"
         path = report(graph, None, CompilerFault(what, kind_of(error)))
         raise CompileError(

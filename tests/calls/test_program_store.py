@@ -177,6 +177,22 @@ def test_one_program_for_all_sizes_is_tried_until_it_fails(caplog: pytest.LogCap
     assert "net is compiled for each size of its dimensions: too many" in caplog.text
 
 
+def test_a_program_for_all_sizes_is_made_again_once_a_question_has_an_answer(caplog: pytest.LogCaptureFixture):
+    answers: list[bool] = []
+
+    def general() -> str:
+        if len(answers) < 2:
+            raise CompileError("3 <= n depends on the sizes of a call")
+        return "general"
+
+    one_for_all = OneForAll("net")
+    assert one_for_all.make(general, lambda: "alone", lambda _: not answers.append(True)) == "general"
+    assert one_for_all.holds and not caplog.text
+    answers.clear()
+    assert one_for_all.make(general, lambda: "alone", lambda _: False) == "alone"
+    assert not one_for_all.holds
+
+
 def test_bytes_of_all_functions_are_limited_and_shared_arrays_count_once(option: Option):
     option("PROGRAM_MEMORY", 1000)
     first, second = _Owner(), _Owner()

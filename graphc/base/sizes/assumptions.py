@@ -140,7 +140,7 @@ class _Recorded:
         if answer is None and relation == "==":
             return False
         if answer is None:
-            raise UndecidedSize(f"{a} {relation} {b} depends on the sizes of a call")
+            raise UndecidedSize.of(relation, a, b)
         return answer
 
     def value(self, size: Any) -> int:

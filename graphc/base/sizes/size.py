@@ -41,6 +41,16 @@ LARGEST = 2**31 - 1
 class UndecidedSize(TraceError):
     """Code that must hold for all sizes needs an answer that depends on the size."""
 
+    question: tuple[str, Any, Any] | None = None
+    """The comparison without an answer: its relation and both sizes. None for the number of a size."""
+
+    @staticmethod
+    def of(relation: str, a: Any, b: Any) -> UndecidedSize:
+        """Return the error of a comparison."""
+        error = UndecidedSize(f"{a} {relation} {b} depends on the sizes of a call")
+        error.question = relation, a, b
+        return error
+
 
 def _operation(function: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Return the methods of an operator with a float result, plain and reflected."""
@@ -481,7 +491,7 @@ def _ask(relation: str, a: Any, b: Any) -> bool:
         return True
     if resolver is not None:
         return resolver.ask(relation, a, b)
-    raise UndecidedSize(f"{a} {relation} {b} depends on the sizes of a call")
+    raise UndecidedSize.of(relation, a, b)
 
 
 def _specialised(size: Any) -> Any:

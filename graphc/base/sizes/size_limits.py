@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from graphc.base.sizes.assumptions import Assumption
+from graphc.base.sizes.assumptions import Assumption, Assumptions
 from graphc.base.sizes.named_dims import Dim, dimensions, size_of
-from graphc.base.sizes.size import Dimension, always, at, is_size, terms
+from graphc.base.sizes.size import Dimension, UndecidedSize, always, at, is_size, terms
 from graphc.base.sizes.size_relations import trend
 from graphc.base.sizes.size_residues import residue_of
 from graphc.base.sizes.size_text import LOOP
@@ -53,6 +53,40 @@ def _is_decided(assumption: Assumption) -> bool:
     if assumption.answer:
         return always("==", a, b)
     return always("<=", a + 1, b) or always("<=", b + 1, a)
+
+
+def question_behind(error: BaseException) -> tuple[str, Any, Any] | None:
+    """Return the comparison of sizes without an answer that caused an error, if any."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, UndecidedSize) and cause.question is not None:
+            return cause.question
+        cause = cause.__cause__
+    return None
+
+
+def answered(error: BaseException, assumptions: Assumptions, by_name: Mapping[str, Dimension]) -> bool:
+    """Answer the question that stopped a later stage for the example sizes, as a trace would have done.
+
+    Return whether that adds an assumption. ``by_name`` are the dimensions of the trace; the stage may have had those
+    that ``limits`` substitutes for them.
+    """
+    question = question_behind(error)
+    if question is None:
+        return False
+    relation, *sizes = question
+    substitutes = limits(assumptions.found.values(), by_name)
+    origins: dict[Dimension, Any] = {d: size_of(d) for d in by_name.values()}
+    for name, substitute in substitutes.items():
+        used = list(dimensions([substitute]).values())
+        if len(used) == 1 and used[0] not in origins:
+            rest = at(substitute, {used[0]: 0})
+            origins[used[0]] = (size_of(by_name[name]) - rest) // (at(substitute, {used[0]: 1}) - rest)
+    if not all(d in origins for d in dimensions(sizes).values()):
+        return False
+    count = len(assumptions.found)
+    assumptions.ask(relation, *[at(size, origins) for size in sizes])
+    return len(assumptions.found) > count
 
 
 class _Identity(dict[Dimension, Any]):

@@ -11,6 +11,7 @@ from graphc.base.locks import Lock
 from graphc.base.sizes.assumptions import Assumptions
 from graphc.base.sizes.shape_patterns import Number, ShapePatterns
 from graphc.base.sizes.size import Dimension, at, hint
+from graphc.base.sizes.size_limits import answered
 from graphc.calls.program_store import OneForAll
 from graphc.interop.torch.program import TorchProgram
 from graphc.interop.torch.sizes import GraphSizes
@@ -97,12 +98,18 @@ class Programs:
     def _make_for(self, key: tuple[int, ...], sizes: Mapping[Dimension, int]) -> TorchProgram:
         """Make a program for a call and as many other calls as possible."""
 
+        assumptions = Assumptions(sizes)
+
         def general() -> TorchProgram:
-            program = self._make(GraphSizes(), Assumptions(sizes))
+            program = self._make(GraphSizes(), assumptions)
             self._general = [program, *self._general][:MOST]
             return program
 
-        return self._one_for_all.make(general, lambda: self._specialize(key, sizes))
+        return self._one_for_all.make(
+            general,
+            lambda: self._specialize(key, sizes),
+            lambda error: answered(error, assumptions, self._patterns.dimensions),
+        )
 
     def _specialize(self, key: tuple[int, ...], sizes: Mapping[Dimension, int]) -> TorchProgram:
         program = self._make(GraphSizes({d.name: n for d, n in sizes.items()}), Assumptions())

@@ -6,10 +6,11 @@ import random
 
 import pytest
 
+from graphc.base.errors import CompileError
 from graphc.base.sizes.assumptions import Assumptions, assuming
-from graphc.base.sizes.named_dims import Dim, dimensions
-from graphc.base.sizes.size import at, bounds
-from graphc.base.sizes.size_limits import in_terms_of, limits
+from graphc.base.sizes.named_dims import Dim, dimensions, size_of
+from graphc.base.sizes.size import UndecidedSize, at, bounds
+from graphc.base.sizes.size_limits import answered, in_terms_of, limits
 
 N, M = Dim("n", 1, 512, hint=32, common=(8, 300)), Dim("m", 2, 64, hint=32)
 KNOWN = dimensions([N, M])
@@ -92,3 +93,20 @@ def test_what_is_left_of_assumptions_is_said_of_the_narrower_dimensions():
     narrower = dimensions([Dim("n", 1, 128, hint=32), Dim("m", 4, 64, hint=32)])
     (left,) = in_terms_of(assumptions.found.values(), narrower)
     assert str(left).startswith("m <= n") and set(dimensions([left.a, left.b]).values()) == set(narrower.values())
+
+
+def test_a_question_of_a_later_stage_is_answered_for_the_dimensions_of_the_trace():
+    sizes = {KNOWN["n"]: 12, KNOWN["m"]: 40}
+    with assuming(Assumptions(sizes)) as assumptions:
+        assert N % 4 == 0
+    quarter = dimensions([limits(assumptions.found.values(), KNOWN)["n"]])["n_4_"]
+    error = CompileError("pass decompose failed")
+    assert not answered(error, assumptions, KNOWN)
+    error.__cause__ = UndecidedSize.of("<=", size_of(quarter) + 1, 3)
+    assert not answered(error, assumptions, {"m": KNOWN["m"]})
+    error.__cause__ = UndecidedSize.of("<=", size_of(quarter) + 1, M)
+    assert answered(error, assumptions, KNOWN) and not answered(error, assumptions, KNOWN)
+    assert [str(a).partition(" (asked")[0] for a in assumptions.found.values()] == [
+        "n == 4*(n // 4)",
+        "(n // 4) + 1 <= m",
+    ]

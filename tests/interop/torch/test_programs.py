@@ -59,5 +59,25 @@ def test_what_no_program_for_all_sizes_can_be_made_of_has_one_for_each(
     made: list[Any], monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(programs, "MOST", 2)
-    agree(lambda x: x.chunk(2)[0] * 2, lengths(6, 9, 10, 9, 6))
+    weight = torch.rand(2, 5, 3)
+    calls = [(torch.rand(2, 5, n), weight) for n in (8, 11, 14, 11, 8)]
+    agree(lambda x, w: torch.nn.functional.conv1d(x, w, stride=2, padding=1), calls)
     assert made[0].count == 4, "the first was dropped for the third"
+
+
+def test_halves_have_a_program_for_each_remainder(made: list[Any]):
+    agree(lambda x: x.chunk(2)[0] * 2, lengths(6, 9, 10, 9, 6))
+    assert made[0].count == 2
+
+
+def test_a_product_of_sizes_is_divided_by_a_number(made: list[Any]):
+    agree(lambda x: x.reshape(-1, 3) * 2, [(torch.rand(n, 6),) for n in (4, 5, 7)])
+    assert [p.count for p in made] == [1]
+
+
+def test_a_question_of_a_pass_becomes_an_assumption(made: list[Any], caplog: pytest.LogCaptureFixture):
+    def transposed(x, weight):
+        return torch.nn.functional.conv_transpose1d(x, weight, stride=3, padding=1, output_padding=1)
+
+    agree(transposed, [(torch.rand(2, 3, n), torch.rand(3, 4, 3)) for n in (8, 11)])
+    assert [p.count for p in made] == [1] and "compiled for each size" not in caplog.text

@@ -16,8 +16,8 @@ X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 def test_operators_without_a_rule_are_all_named() -> None:
     with pytest.raises(gc.errors.UnsupportedError) as raised:
-        module_of("(float[2] x) => (float y) { a = ai.onnx.ml.ZipMap(x) y = ai.onnx.ml.SVMRegressor(a) }")
-    assert "ai.onnx.ml.ZipMap (version 3), ai.onnx.ml.SVMRegressor (version 3)" in str(raised.value)
+        module_of("(float[2] x) => (float y) { a = ai.onnx.ml.NoSuch(x) y = ai.onnx.ml.NorThis(a) }")
+    assert "ai.onnx.ml.NoSuch (version 3), ai.onnx.ml.NorThis (version 3)" in str(raised.value)
 
 
 def test_an_error_says_which_operator_it_is_of() -> None:

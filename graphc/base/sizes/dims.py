@@ -148,18 +148,23 @@ def same_sizes(a: Sequence[Any], b: Sequence[Any]) -> bool:
     return len(a) == len(b) and all([always("==", x, y) for x, y in zip(a, b, strict=True)])
 
 
+def is_wildcard(size: Any) -> bool:
+    """Return whether a size of a new shape is -1. A symbolic one never is, whatever its value in a call."""
+    return not is_size(size) and size == -1
+
+
 def view_shape(sizes: Sequence[int], count: int) -> tuple[int, ...]:
     """Return a shape of ``count`` elements in which one size may be -1; raises ShapeError if it does not fit."""
-    wildcards = [i for i, s in enumerate(sizes) if s == -1]
+    wildcards = [i for i, s in enumerate(sizes) if is_wildcard(s)]
     if len(wildcards) > 1:
         raise ShapeError(f"only one size of {list(sizes)} can be -1")
     if any(s < -1 for s in sizes):
         raise ShapeError(f"shape {list(sizes)} has a negative size")
-    product = prod(s for s in sizes if s != -1)
+    product = prod(s for s in sizes if not is_wildcard(s))
     if wildcards:
         if product == 0 or count % product:
             raise ShapeError(f"shape {list(sizes)} does not fit {count} elements")
-        return tuple(count // product if s == -1 else s for s in sizes)
+        return tuple(count // product if is_wildcard(s) else s for s in sizes)
     if product != count:
         raise ShapeError(f"shape {list(sizes)} has {product} elements, the tensor has {count}")
     return tuple(sizes)

@@ -33,8 +33,6 @@ MOST_DIMS = 64
 _WIDEST = 16
 """Bytes of the widest element."""
 _ADDRESSES = 2**63 - 1
-_NAMELESS = frozenset({"?", "-1", "None"})
-"""Names of sizes by which converters mean any size: two of them need not be equal. So does a negative size."""
 _BITS = frozenset(
     ("FLOAT16", "BFLOAT16", "FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ", "FLOAT8E8M0")
 )
@@ -196,8 +194,8 @@ class Names:
         return candidate
 
 
-_UNNAMED = re.compile(r"[-+]?[0-9]*|\W*")
-"""Strings of exporters for open sizes without a name."""
+_UNNAMED = re.compile(r"None|[-+]?[0-9]*|\W*")
+"""Names of sizes by which converters mean any size: two of them need not be equal. So does a negative size."""
 
 
 class ModelDims:
@@ -246,5 +244,4 @@ def _size(proto: Any, title: str, dims: ModelDims | None) -> Any:
         if proto.dim_value > LARGEST:
             raise ArtifactError(f"{title[:80]} has the invalid size {proto.dim_value}")
         return proto.dim_value
-    name = text_of(proto.dim_param)
-    return dims.of("" if name in _NAMELESS else name, title) if dims is not None else None
+    return dims.of(text_of(proto.dim_param), title) if dims is not None else None

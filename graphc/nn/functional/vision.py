@@ -132,17 +132,18 @@ def _as_type(value: float, x: Tensor) -> bool | int | float:
 
 
 def _pad_axis(x: Tensor, axis: int, before: int, after: int, mode: str) -> Tensor:
-    if not before and not after:
+    if always("==", before, 0) and always("==", after, 0):
         return x
     if mode == "circular" and min(before, after) < 0:
         start = max(-before, 0)
         cut = x.narrow(axis, start, max(x.shape[axis] - start - max(-after, 0), 0))
         return _pad_axis(cut, axis, max(before, 0), max(after, 0), mode)
     extent = x.shape[axis]
-    limit = {"reflect": extent - 1, "circular": extent, "replicate": math.inf if extent else 0}[mode]
-    if max(before, after) > limit:
+    limit = extent - 1 if mode == "reflect" else extent
+    is_unlimited = mode == "replicate" and extent != 0
+    if not is_unlimited and (before > limit or after > limit):
         raise ShapeError(f"pad: {mode} padding {(before, after)} is too large for a dimension of size {extent}")
-    if is_size(extent):
+    if any(map(is_size, (extent, before, after))):
         targets = ew.sub(index.iota(shape=(before + extent + after,), axis=0, dtype=int64), before)
         return index.gather(x, _TRACED_SOURCES[mode](targets, extent), axis=axis)
     positions = np.array([_SOURCES[mode](i, extent) for i in range(-before, extent + after)], np.int64)

@@ -13,7 +13,7 @@ import numpy as np
 
 from graphc.base.dtypes import DType, int64
 from graphc.base.errors import ArgumentError, AttributeValueError, IndexRangeError, RecompileWarning, ShapeError
-from graphc.base.sizes.dims import common_shape, dim_of, extent_of, same_sizes, sizes_of, view_shape
+from graphc.base.sizes.dims import common_shape, dim_of, extent_of, is_wildcard, same_sizes, sizes_of, view_shape
 from graphc.base.sizes.size import always, is_size
 from graphc.ops import dispatch
 from graphc.ops.define import as_type, common_type
@@ -280,9 +280,10 @@ class Shaping(Selection):
                 return expanded(self, full)
         requested = _named("expand", sizes, size)
         lead = len(requested) - self.ndim
-        if lead < 0 or any(s == -1 for s in requested[:lead]):
+        if lead < 0 or any(map(is_wildcard, requested[:lead])):
             raise ShapeError(f"expand: {list(requested)} does not fit a tensor of shape {list(self.shape)}")
-        full = (*requested[:lead], *(s if w == -1 else w for w, s in zip(requested[lead:], self.shape, strict=True)))
+        trailing = [s if is_wildcard(w) else w for w, s in zip(requested[lead:], self.shape, strict=True)]
+        full = (*requested[:lead], *trailing)
         # NOTE: without repetition the memory stays writable.
         alike = same_sizes(full, (1,) * lead + tuple(self.shape))
         return shape.reshape(self, shape=full) if alike else expanded(self, full)

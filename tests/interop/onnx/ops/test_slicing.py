@@ -8,7 +8,7 @@ from onnx.reference import ReferenceEvaluator
 
 import graphc as gc
 from graphc.interop.onnx import from_onnx
-from tests.interop.onnx.alike import check, proto_of
+from tests.interop.onnx.alike import check, module_of, proto_of
 
 X = np.arange(40, dtype=np.float32).reshape(5, 8)
 LARGE = 2**63 - 1
@@ -108,4 +108,22 @@ def test_constants_are_cut_to_open_sizes(kind, nodes):
         x = np.zeros((rows, 2), np.float32)
         (expected,) = ReferenceEvaluator(proto).run(None, {"x": x})
         np.testing.assert_array_equal(compiled(x).detach().numpy(), expected)
+    assert len(compiled.programs) == 1
+
+
+@pytest.mark.parametrize("mode", ["edge", "reflect", "wrap", "constant"])
+def test_amounts_of_padding_may_be_open_sizes(mode):
+    """Padding of the edge compared a size with infinity."""
+    text = (
+        "(float[4, N] x, float[M] y) => (float z) { "
+        "zero = Constant<value_ints=[0]>() three = Constant<value_ints=[3]>() "
+        f'm = Shape(y) p = Concat<axis=0>(zero, m, three, zero) z = Pad<mode="{mode}">(x, p) }}'
+    )
+    module = module_of(text)
+    compiled = gc.compile(module, dims=module.dims)
+    session = pytest.importorskip("onnxruntime").InferenceSession(proto_of(text).SerializeToString())
+    for columns, amount in ((7, 2), (5, 4), (9, 1)):
+        x, y = np.random.rand(4, columns).astype(np.float32), np.zeros(amount, np.float32)
+        (expected,) = session.run(None, {"x": x, "y": y})
+        np.testing.assert_array_equal(compiled(x, y).numpy(), expected)
     assert len(compiled.programs) == 1

@@ -11,7 +11,7 @@ import numpy as np
 
 from graphc.base.dtypes import DType, float32, float64, int64
 from graphc.base.errors import AttributeValueError, ShapeError
-from graphc.base.sizes.size import always, is_size
+from graphc.base.sizes.size import Size, SizeNumber, always, is_size
 from graphc.interop.onnx.registry import op
 from graphc.nn.functional.resampling import of_sizes
 from graphc.nn.functional.vision import pad
@@ -217,7 +217,7 @@ def _along(x: Tensor, axis: int, method: Filter, scaling: Scaling) -> Tensor:
 
 def _times(method: Filter, scaling: Scaling) -> int:
     """Return how often each element repeats, where the result is a mere repetition; else 0."""
-    if method.mode != "nearest" or is_size(scaling.scale) or not float(scaling.scale).is_integer():
+    if method.mode != "nearest" or type(scaling.scale) in (Size, SizeNumber) or scaling.scale % 1:
         return 0
     halves = method.coordinates.startswith(("half_pixel", "pytorch")) and method.nearest.startswith("round")
     floors = method.coordinates in ("asymmetric", "tf_half_pixel_for_nn") and method.nearest == "floor"

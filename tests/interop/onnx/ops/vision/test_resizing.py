@@ -10,6 +10,7 @@ onnx = pytest.importorskip("onnx")
 import graphc as gc  # noqa: E402
 from graphc.base.errors import AttributeValueError, ShapeError  # noqa: E402
 from graphc.interop.onnx.ops.vision.resizing import COORDINATES, NEAREST  # noqa: E402
+from tests.interop.onnx.alike import module_of  # noqa: E402
 from tests.interop.onnx.one_node import check, floats, model_of, needs_runtime  # noqa: E402
 
 IMAGE = floats(2, 3, 9, 8)
@@ -99,3 +100,19 @@ def test_wider_filters_need_known_sizes():
     assert module(IMAGE).shape == (2, 3, 4, 3)
     with pytest.raises(ShapeError, match="antialias"):
         gc.compile(module, dims=module.dims)(IMAGE)
+
+
+def test_nearest_rows_of_open_sizes_keep_them_open():
+    """The ratio of two open sizes was read as a number, which fixed both."""
+    text = """(float[1, 2, H, 3] x, float[T] y) => (float z) {
+        one = Constant<value_ints=[1]>() two = Constant<value_ints=[2]>() three = Constant<value_ints=[3]>()
+        t = Shape(y) s = Concat<axis=0>(one, two, t, three)
+        z = Resize<mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor">(x, , , s) }"""
+    module = module_of(text)
+    assert not gc.trace(module, gc.zeros(1, 2, 4, 3), gc.zeros(6), dims=module.dims).assumptions
+    compiled = gc.compile(module, dims=module.dims)
+    for rows, wanted in ((4, 6), (5, 3), (2, 8), (1, 1)):
+        x = np.arange(6 * rows, dtype=np.float32).reshape(1, 2, rows, 3)
+        expected = x[:, :, np.arange(wanted) * rows // wanted]
+        np.testing.assert_array_equal(compiled(x, np.zeros(wanted, np.float32)).numpy(), expected)
+    assert len(compiled.programs) == 1

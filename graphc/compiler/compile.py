@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from graphc.base import config
+from graphc.base.sizes.size_limits import in_terms_of
 from graphc.codegen.llvm.entry import ENTRY, bound_storages
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.estimate.cost import program_ns
@@ -80,7 +81,9 @@ def key_parts(stages: Stages) -> tuple[str | np.ndarray, ...]:
     if stages.is_extended:
         program = stages.lowered
         return ("kernels", target, kernel_text.print_program(program), *kernel_text.collect_data(program).values())
-    return ("graph", target, text.print_graph(stages.traced), *text.collect_data(stages.traced).values())
+    graph = stages.traced
+    assumed = (str(a._replace(place="")) for a in in_terms_of(graph.assumptions, graph.dims))
+    return ("graph", target, text.print_graph(graph), *assumed, *text.collect_data(graph).values())
 
 
 _numbers = itertools.count()

@@ -13,7 +13,7 @@ from graphc.base.errors import ArgumentError
 from graphc.calls.graph_module import GraphModule
 from graphc.files.structure import Structure
 from graphc.ir.graph.graph import Graph, Value, input_class, input_path
-from graphc.ir.graph.interpret import Reemitter, assumed
+from graphc.ir.graph.interpret import Reemitter
 from graphc.models.model_trace import nesting, snapshot
 from graphc.models.step_entry import step_parts
 from graphc.steps.step import CompiledStep
@@ -231,9 +231,7 @@ def _name(entry: TracedEntry, path: str, names: Mapping[Any, str]) -> str:
 def _renamed(entry: TracedEntry, names: Mapping[str, str]) -> TracedEntry:
     if all(path == name for path, name in names.items()):
         return entry
-    with assumed(entry.graph):
-        graph = _Renamer(names).transform(entry.graph)
-    graph.assumptions = entry.graph.assumptions
+    graph = _Renamer(names).transform(entry.graph)
     differentiated = entry.differentiated
     if differentiated is not None:
         differentiated = differentiated._replace(params=tuple(names[path] for path in differentiated.params))

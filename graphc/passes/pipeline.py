@@ -12,7 +12,7 @@ from graphc.base.errors import ArgumentError, VerifyError
 from graphc.base.pass_runner import Outcome, PassRun, PipelineRunner
 from graphc.codegen.machine.costs import DEFAULT, Costs
 from graphc.ir.graph.graph import INPUT, Graph, input_path, input_role
-from graphc.ir.graph.interpret import copy
+from graphc.ir.graph.interpret import answering, copy
 from graphc.ir.graph.text import print_graph
 from graphc.ir.graph.verify import verify_graph
 from graphc.ir.op import Trait
@@ -100,7 +100,9 @@ def optimize(graph: Graph, passes: Sequence[Pass] = PIPELINE, costs: Costs = DEF
 
 def run_passes(graph: Graph, passes: Sequence[Pass] = PIPELINE, costs: Costs = DEFAULT) -> tuple[Graph, list[PassRun]]:
     """Run ``optimize``, and also return what each pass did."""
-    present, runs = _RUNNER([with_costs(step, costs) for step in passes], copy(graph))
+    with answering(graph):
+        present, runs = _RUNNER([with_costs(step, costs) for step in passes], copy(graph))
+    present.assumptions = graph.assumptions
     _name_outputs(graph, present)
     return present, runs
 

@@ -11,10 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import graphc
 from graphc.base.dtypes import float32
 from graphc.codegen.machine.target import host_target, target_named
 from graphc.compiler.compile import SUFFIXES, compile_graph, compile_stages, describe, key_parts, load_compiled
-from graphc.compiler.freeze import watch
+from graphc.compiler.freeze import freeze, watch
 from graphc.compiler.stages import STAGES, Stages
 from graphc.errors import CompileError
 from graphc.files.manifest import INTERRUPTIBLE_NS
@@ -166,3 +167,13 @@ def test_of_a_program_that_calls_python_the_time_is_known_where_ctrl_c_may_end_i
         graph.set_outputs([found])
     manifest, _ = describe(Stages(graph, target=target).scheduled, target)
     assert manifest.nanoseconds >= INTERRUPTIBLE_NS if is_long else manifest.nanoseconds == 0
+
+
+def test_the_key_of_code_contains_what_it_assumes_of_sizes():
+    rows, columns = graphc.Dim("rows"), graphc.Dim("columns")
+    graphs = [
+        graphc.trace(lambda x: (x.shape[0] * x.shape[1] > 9, x * 2)[1], graphc.ones(n, n), dims=[(rows, columns)])
+        for n in (2, 4)
+    ]
+    keys = [key_parts(Stages(freeze(graph, {}))) for graph in graphs]
+    assert keys[0] != keys[1] and "columns*rows > 9" in "".join(map(str, keys[1]))

@@ -225,3 +225,17 @@ def test_one_program_runs_for_all_sizes(name):
             result = [t.numpy() for e in result for t in (e if isinstance(e, tuple) else (e,))]
             compare(result, model(*arguments), f"{name} at {sizes}")
     assert len(compiled.variants) == 1
+
+
+def test_code_for_all_sizes_relies_on_assumptions_that_limit_no_single_dimension():
+    """Passes asked again whether ``rows*columns - 2`` is negative; each size got a program."""
+    rows, columns = gc.Dim("rows"), gc.Dim("columns")
+
+    def f(x):
+        return gc.cat([x.reshape(-1), x.sum().expand(x.shape[0] * x.shape[1] - 2)])
+
+    compiled = gc.compile(f, dims={"x": (rows, columns)})
+    for shape in ((2, 3), (3, 1), (1, 4), (2, 1)):
+        x = gc.ones(*shape)
+        assert compiled(x).tolist() == f(x).tolist()
+    assert len(compiled.programs) == 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import MappingProxyType
 from typing import Any
 
@@ -15,6 +15,7 @@ from graphc.base.sizes.named_dims import chosen_sizes, dimensions, size_of
 from graphc.base.sizes.shape_patterns import Number, ShapePatterns, as_pattern
 from graphc.base.sizes.size import Dimension, at, is_size
 from graphc.base.sizes.size_limits import limits
+from graphc.base.sizes.size_questions import asker
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value, input_path, input_pattern, input_role
 from graphc.ir.op import Attrs, Trait
@@ -102,11 +103,12 @@ class Reemitter(Interpreter):
         self.name = name
 
     def transform(self, graph: Graph) -> Graph:
-        """Return the transformed copy."""
+        """Return the transformed copy, which assumes the same of its dimensions."""
         self.target = Graph(self.name or graph.name)
-        self.target.bound = graph.bound
-        arguments = [self.copy_input(v) for v in graph.inputs]
-        self.target.set_outputs(self.run(graph, arguments))
+        self.target.bound, self.target.assumptions = graph.bound, graph.assumptions
+        with answering(graph):
+            arguments = [self.copy_input(v) for v in graph.inputs]
+            self.target.set_outputs(self.run(graph, arguments))
         return self.target
 
     def copy_input(self, value: Value) -> Value:
@@ -159,9 +161,7 @@ def settle(graph: Graph) -> Graph:
     if not sizes:
         return graph
     with assumed(graph, sizes):
-        settled = bind(graph, sizes)
-    settled.assumptions = graph.assumptions
-    return settled
+        return bind(graph, sizes)
 
 
 @contextmanager
@@ -173,6 +173,12 @@ def assumed(graph: Graph, sizes: Mapping[str, Any] = MappingProxyType({})) -> It
     chosen = {name: sizes.get(name, dims.get(name, size_of(d))) for name, d in assumed_dims.items()}
     with holding(graph.assumptions, {d: chosen[name] for name, d in assumed_dims.items()}):
         yield
+
+
+def answering(graph: Graph) -> AbstractContextManager[None]:
+    """Answer questions about sizes from the graph's assumptions inside the ``with`` block, unless a trace, or a caller
+    that replaces dimensions, answers them already."""
+    return assumed(graph) if graph.assumptions and asker.get() is None else nullcontext()
 
 
 def bound_sizes(value: Any, sizes: Mapping[Dimension, Any]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 from pathlib import PurePath
 from typing import Any
 
@@ -69,11 +70,20 @@ def stored(text: str) -> Artifact:
 
 
 def load_model(
-    text: str, trust: bool, target: str, device: str | None = None, weights: str | None = None
+    text: str,
+    trust: bool,
+    target: str,
+    device: str | None = None,
+    weights: str | None = None,
+    shapes: Iterable[tuple[str, int]] = (),
 ) -> LoadedModel:
-    """Load a model file, or a file of another framework, as a callable model; ``weights`` names a file of other
-    weights."""
+    """Load a model file, or a file of another framework, as a callable model.
+
+    ``weights`` names a file of other weights. ``shapes`` are expected sizes of dimensions, for which a file of another
+    framework is traced.
+    """
     if is_exported(text):
-        traced = trace(text, argparse.Namespace(weights=weights, weights_entry=None, no_strict=False))
+        options = argparse.Namespace(weights=weights, weights_entry=None, no_strict=False, shape=list(shapes))
+        traced = trace(text, options)
         return load_traced(traced, target=target, device=device)
     return load(text, trust=trust, target=target, device=device, weights=weights)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -20,16 +21,21 @@ compiling = deferred("graphc.cli.targets:compiling")
 
 
 def load_model(
-    text: str, trust: bool, target: str, device: str | None = None, weights: str | None = None
+    text: str,
+    trust: bool,
+    target: str,
+    device: str | None = None,
+    weights: str | None = None,
+    shapes: Iterable[tuple[str, int]] = (),
 ) -> LoadedModel:
-    """Load a model file, or a file of another framework, as a callable model; ``weights`` names a file of other
-    weights.
+    """Load a model file, or a file of another framework, as a callable model.
 
-    Raises CompileFailure, and whatever ``graphc.load`` raises for files.
+    ``weights`` names a file of other weights. ``shapes`` are expected sizes of dimensions, for which a file of another
+    framework is traced. Raises CompileFailure, and whatever ``graphc.load`` raises for files.
     """
     try:
         if PurePath(text).suffix in FOREIGN:
-            return load_foreign(text, trust, target, device, weights)
+            return load_foreign(text, trust, target, device, weights, shapes)
         return load(text, trust=trust, target=target, device=device, weights=weights)
     except GraphcError:
         with compiling():

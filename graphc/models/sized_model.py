@@ -11,7 +11,7 @@ import numpy as np
 from graphc.base.errors import ArgumentError
 from graphc.base.lazy import deferred
 from graphc.base.sizes.named_dims import chosen_sizes
-from graphc.base.sizes.shape_patterns import ShapePatterns
+from graphc.base.sizes.shape_patterns import ShapePatterns, as_pattern
 from graphc.base.sizes.size import Dimension
 from graphc.calls.machine import compile_on, load_on
 from graphc.calls.program_store import ProgramStore
@@ -44,6 +44,12 @@ class SizesOfModel:
             raise ArgumentError(f"{self._spec.title}({signature}) takes {len(inputs)} inputs, got {len(arrays)}")
         remedy = "export it again with examples of these sizes"
         return self._patterns.sizes_of_call(arrays, self._spec.assumptions, self._spec.title, remedy)
+
+    def refused(self, arrays: Sequence[Any]) -> dict[str, int] | None:
+        """Return the sizes in a call, by name, where they break an assumption of the trace; None where all hold."""
+        sizes = self._patterns.solve([as_pattern(x, s) for x, s in zip(arrays, self._patterns.shapes, strict=True)])
+        is_broken = any(not a.holds(sizes) for a in self._spec.assumptions)
+        return {d.name: n for d, n in sizes.items()} if is_broken else None
 
     def named(self, sizes: Mapping[str, int]) -> Sizes:
         """Return the sizes with these names, and the expected sizes of the other dimensions.

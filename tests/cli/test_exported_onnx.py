@@ -136,3 +136,15 @@ def test_expected_sizes_of_a_file_are_those_of_shape(tmp_path: Path, scaled: Pat
     done = graphc("compile", scaled, "--shape", "batch=7", "-o", tmp_path / "net.gcm", "--json")
     assert [d["hint"] for d in json.loads(done.out)["dims"]] == [7], done.err
     assert gc.load(tmp_path / "net.gcm")(np.ones((2, 3), np.float32)).shape == (2, 3)
+
+
+def test_run_traces_again_for_arrays_that_the_trace_for_expected_sizes_refuses(tmp_path: Path, graphc: Graphc):
+    text = """<ir_version: 8, opset_import: ["": 18]> g (float[B, N] x) => (float[B, M] y) {
+        one = Constant<value_ints=[1]>() hop = Constant<value_ints=[256]>() zero = Constant<value_ints=[0]>()
+        s = Shape<start=1>(x) f = Div(s, hop) k = Max(f, one) y = Slice(x, zero, k, one) }"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "net.onnx")
+    x = np.arange(2000, dtype=np.float32).reshape(2, 1000)
+    np.save(tmp_path / "x.npy", x)
+    done = graphc("run", tmp_path / "net.onnx", "--input", f"x=@{tmp_path / 'x.npy'}", "--output", tmp_path / "y.npy")
+    assert done.code == console.OK, done.err
+    np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), x[:, :3])

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from functools import partial
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from graphc.cli.arrays import read_array
 from graphc.cli.batches import Folder, count_of, run_chunks
 from graphc.cli.entry import add_entry, entry_of
 from graphc.cli.fields import Field, below, spec_fields
-from graphc.cli.loading import load_model
+from graphc.cli.loading import FOREIGN, load_model
 from graphc.cli.progress import Progress
 from graphc.files.container import replacing
 from graphc.files.manifest import TensorSpec
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 file_options = deferred("graphc.cli.sources:file_options")
 open_source = deferred("graphc.cli.sources:open_source")
+SizesOfModel = deferred("graphc.models.sized_model:SizesOfModel")
 SHOWN = 16
 """Largest number of elements of an output that is printed in full."""
 ROWS = 8
@@ -131,9 +133,12 @@ class Outcome(NamedTuple):
 
 
 def run(options: argparse.Namespace) -> int:
-    loaded = load_model(options.model, options.trust, options.machine, options.device, options.weights)
-    model = entry_of(loaded, options.entry)
+    load = partial(load_model, options.model, options.trust, options.machine, options.device, options.weights)
+    model = entry_of(load(), options.entry)
     values = inputs.read(options, model.inputs, arguments.by_name(options.shape))
+    if PurePath(options.model).suffix in FOREIGN and not any(isinstance(x, Folder) for x in values):
+        sizes = SizesOfModel(model.spec).refused(values)
+        model = model if sizes is None else load(sizes.items())
     files = _output_files(options.output, model.outputs)
     expected = dict(_expected(options.expect, [spec.name for spec in model.outputs]))
     outcome = _run(options, model, values)

@@ -227,6 +227,14 @@ def test_one_program_runs_for_all_sizes(name):
     assert len(compiled.variants) == 1
 
 
+def test_joined_tensors_of_open_sizes_are_flattened_by_one_program():
+    compiled = gc.compile(lambda x: gc.cat([x, x]).reshape(-1) * 2, dims=[(gc.Dim("rows"), gc.Dim("columns"))])
+    for shape in ((2, 3), (1, 1), (5, 7)):
+        x = gc.rand(*shape)
+        assert compiled(x).tolist() == 2 * (x * 2).reshape(-1).tolist()
+    assert len(compiled.programs) == 1
+
+
 def test_code_for_all_sizes_relies_on_assumptions_that_limit_no_single_dimension():
     """Passes asked again whether ``rows*columns - 2`` is negative; each size got a program."""
     rows, columns = gc.Dim("rows"), gc.Dim("columns")

@@ -23,7 +23,7 @@ _STEPS, _DEPTH = 200, 2
 
 def guarded_bounds(index: Index, guard: Guard) -> tuple[int, int]:
     """Return the bounds of an index where every bound in ``guard`` holds; conservative. Low > high: never reached."""
-    return _bounds(index, _with_quotients(index, guard), 0) if guard else bounds(index)
+    return _bounds(index, _with_quotients(index, _with_operands(guard)), 0) if guard else bounds(index)
 
 
 def _with_quotients(index: Index, guard: Guard) -> Guard:
@@ -92,6 +92,21 @@ def _bound_ranges(bound: Bound) -> list[tuple[int, int]]:
     first, last = bound.low, bound.high - 1
     narrow = tighter(low, first, low=True), tighter(high, last, low=False)
     return [narrow, (first, last)] if any(map(is_size, (low, high, first, last))) else [narrow]
+
+
+def _with_operands(guard: Guard) -> Guard:
+    """Add the bounds that follow for operands of guarded quotients, where sizes are involved.
+
+    ``0 <= i // c < n`` bounds ``i`` by ``n*c``.
+    """
+    operands = []
+    for bound in guard:
+        ((atom, coefficient), *others) = bound.index.terms or ((None, 0),)
+        if isinstance(atom, Div) and coefficient == 1 and not others and at_most(1, atom.divisor):
+            low, high = ((end - bound.index.constant) * atom.divisor for end in (bound.low, bound.high))
+            if is_size(low) or is_size(high):
+                operands.append(Bound(atom.operand, low, high))
+    return guard + tuple(operands)
 
 
 def _factors(index: Index, guarded: Index) -> set[int]:
@@ -259,7 +274,7 @@ def _is_proven(index: Index, guard: Guard, size: int) -> bool:
     """Check whether some range proves each end; the narrowest range may depend on sizes."""
     if not is_size(size) and not _is_sized(index):
         return False
-    guard = _with_quotients(index, guard)
+    guard = _with_quotients(index, _with_operands(guard))
     ranges = [*_ranges(index, guard, 0), *_ranges(index, guard, 0, relaxed=True)]
     nonnegative = [s for bound in guard if bound.index.is_constant for s in _slacks(bound) if is_size(s)]
     return any(_follows(low, nonnegative) for low, _ in ranges) and any(

@@ -133,3 +133,12 @@ def test_a_condition_on_one_side_bounds_places_in_the_plane():
     assert stays_within(column + (h * w - 3 * w), third_from_last, h * w) is None
     assert stays_within(column + (h * w - 4 * w), third_from_last, h * w) is not None
     assert stays_within(column + (h * w - 3 * w), (), h * w) is not None
+
+
+def test_a_guarded_quotient_by_a_size_bounds_its_operand():
+    """Two matrices of open sizes, joined and flattened: the row decides which one an element comes from."""
+    rows, columns = Dim("rows", 1, 1000), Dim("columns", 1, 1000)
+    i = as_index(Axis("i", 2 * rows * columns))
+    assert stays_within(i, (Bound(i // columns, 0, rows),), rows * columns) is None
+    assert stays_within(i, (Bound(i // columns, 0, rows),), rows * columns - 1) is not None
+    assert stays_within(i - rows * columns, (Bound(i // columns - rows, 0, rows),), rows * columns) is None

@@ -141,7 +141,8 @@ def _pad_axis(x: Tensor, axis: int, before: int, after: int, mode: str) -> Tenso
     extent = x.shape[axis]
     limit = extent - 1 if mode == "reflect" else extent
     is_unlimited = mode == "replicate" and extent != 0
-    if not is_unlimited and (before > limit or after > limit):
+    amounts = (before, after) if is_size(before) or is_size(after) else (max(before, after),)
+    if not is_unlimited and any(amount > limit for amount in amounts):
         raise ShapeError(f"pad: {mode} padding {(before, after)} is too large for a dimension of size {extent}")
     if any(map(is_size, (extent, before, after))):
         targets = ew.sub(index.iota(shape=(before + extent + after,), axis=0, dtype=int64), before)

@@ -1,0 +1,65 @@
+"""ONNX graphs of open sizes: a seeded sample agrees with ONNX Runtime, and what differs is noticed."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnx")
+pytest.importorskip("onnxruntime", reason="the net compares with ONNX Runtime")
+pytest.importorskip("torch", reason="the builder of nets uses PyTorch")
+
+from tools.nets import onnx_sizes, run
+from tools.nets.builder import Unfit
+from tools.nets.onnx_graphs import STEPS, OnnxBuilder, drawn
+
+SAMPLE = 12
+
+
+def test_a_name_means_the_same_graph():
+    assert drawn(3, 1).model() == drawn(3, 1).model() != drawn(3, 2).model()
+
+
+@pytest.mark.slow
+def test_no_graph_of_a_sample_differs():
+    outcomes = {name: onnx_sizes.judge(name) for name in islice(onnx_sizes.NET.cases(1), SAMPLE)}
+    assert not {name: o for name, o in outcomes.items() if o.kind in run.BAD or o.kind == run.REFUSED}
+    assert sum(o.kind == run.EQUAL for o in outcomes.values()) >= SAMPLE // 2
+
+
+def test_every_step_adds_nodes_that_onnx_accepts():
+    onnx = pytest.importorskip("onnx")
+    for step in dict.fromkeys(STEPS):
+        builder = _with(step)
+        onnx.checker.check_model(builder.model(), full_check=True)
+
+
+def _with(step):
+    """The first graph of some to which a step adds nodes."""
+    for number in range(200):
+        builder = OnnxBuilder(7, number)
+        builder.input(int(builder.random.integers(2, 5)))
+        try:
+            step(builder)
+        except Unfit:
+            continue
+        return builder
+    raise AssertionError(f"{step.__name__} fits no graph")
+
+
+def test_differences_and_several_programs_are_noticed():
+    builder = OnnxBuilder(5, 0)
+    x = builder.input(2)
+    axis = next(i for i, label in enumerate(builder.inputs[0][1]) if isinstance(label, str))
+    top = builder.node("Min", builder.size_of(x, axis).name, builder.constant([4]))
+    name = builder.node("Slice", x.name, builder.constant([0]), top, builder.constant([axis]))
+    shape = [np.minimum(n, 4) if i == axis else n for i, n in enumerate(x.shape)]
+    builder.keep(name, shape)
+    data = builder.model().SerializeToString()
+    expected = onnx_sizes._expected(builder, data)
+    outcome = onnx_sizes.judged(builder, data, expected)
+    assert outcome.kind == onnx_sizes.BRANCHED and "Min" in outcome.detail
+    expected[1][0] = expected[1][0] + 1
+    assert onnx_sizes.judged(builder, data, expected).kind == run.DIFFERENT

@@ -18,6 +18,7 @@ from graphc.optim.traced_step import apply_in_trace, step_in_trace
 from graphc.tape.grad_mode import enable_grad, no_grad, reset_recording, set_recording
 from graphc.tape.hooks import RemovableHandle
 from graphc.tensors.complex_numbers import view_as_complex, view_as_real
+from graphc.tensors.creation import as_tensor
 from graphc.tensors.native import native_loop
 from graphc.tensors.placement import is_on_device
 from graphc.tensors.tensor import Tensor
@@ -428,7 +429,7 @@ class Optimizer:
             for name, value in entries.items():
                 if value is None:
                     continue
-                value = value if isinstance(value, Tensor) else front().constant(np.asarray(value))
+                value = as_tensor(value)
                 current = fresh.get(name)
                 if current is None:
                     current = _on_device_of(param, {name: _blank_entry(param, value)})[name]

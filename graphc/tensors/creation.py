@@ -11,6 +11,7 @@ import numpy as np
 from graphc.base import mutation_epoch
 from graphc.base.device import CPU, OF_PROCESS, default_device, device_of
 from graphc.base.device import device as device_type
+from graphc.base.dlpack import host_array
 from graphc.base.dtypes import (
     DType,
     bfloat16,
@@ -100,8 +101,10 @@ def array_of(data: Any, dtype: Any = None) -> np.ndarray:
     """Return a new array of numbers, nested sequences, arrays or tensors. Python floats become the default type."""
     if isinstance(data, Tensor):
         data = on_host(data._data) if is_on_device(data._data) else data._values(force=True)
-    elif isinstance(data, (list, tuple)) and any(isinstance(item, Tensor) for item in data):
+    elif isinstance(data, (list, tuple)) and any(issubclass(t, Tensor) or _exports(t) for t in set(map(type, data))):
         data = [array_of(item) for item in data]
+    elif _exports(type(data)):
+        data = on_host(_memory_of(data))
     if dtype is not None:
         requested = dtype_of(dtype)
         return converted(fitted(data, requested) if isinstance(data, _SCALARS) else data, requested)
@@ -174,7 +177,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
         return _placed(data if dtype is None else data.to_dtype(dtype), False, _device_like(data, device))
     if isinstance(data, np.ndarray) and (dtype is None or dtype_of(dtype).numpy == data.dtype):
         return _placed(from_numpy(data), False, device)
-    if not isinstance(data, _PLAIN) and _is_elsewhere(data):
+    if not isinstance(data, _PLAIN) and (_exports(type(data)) or _is_elsewhere(data)):
         return as_tensor(from_dlpack(data), dtype, device)
     return tensor(data, dtype=dtype, device=device)
 
@@ -204,16 +207,32 @@ def from_numpy(array: np.ndarray) -> Tensor:
 def from_dlpack(source: Any) -> Tensor:
     """Return a tensor that shares the memory of an array or tensor of another library, of any object with
     ``__dlpack__`` or ``__cuda_array_interface__``."""
+    array = _memory_of(source)
+    if isinstance(array, np.ndarray):
+        return from_numpy(array)
+    imported = Tensor._wrap(array)
+    expose(imported)
+    return imported
+
+
+def _memory_of(source: Any) -> Any:
+    """Return the array over an object's memory: of numpy, or on a device."""
     if (array := placement().imported(source) if _is_elsewhere(source) else None) is not None:
-        imported = Tensor._wrap(array)
-        expose(imported)
-        return imported
+        return array
     try:
-        array = np.from_dlpack(source)
+        return np.from_dlpack(source)
     except (BufferError, RuntimeError) as error:
         remedy = "pass an array of a supported type; detach a tensor with gradients"
-        raise DTypeError(f"from_dlpack: {error}", remedy=remedy) from None
-    return from_numpy(array)
+        failure = DTypeError(f"from_dlpack: {error}", remedy=remedy)
+    try:
+        return host_array(source)  # numpy lacks bf16
+    except (BufferError, RuntimeError):
+        raise failure from None
+
+
+def _exports(kind: type) -> bool:
+    """Return whether objects of a class are tensors of another library."""
+    return hasattr(kind, "__dlpack__") and not issubclass(kind, (Tensor, np.ndarray))
 
 
 def _is_elsewhere(source: Any) -> bool:

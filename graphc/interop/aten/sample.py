@@ -20,6 +20,7 @@ from graphc.interop.aten.graph import AtenGraph, Ref, Step, refs
 from graphc.interop.aten.run import Runner
 from graphc.ir.graph.graph import Graph
 from graphc.tape.grad_mode import no_grad
+from graphc.tensors.placement import on_host
 from graphc.tensors.tensor import Tensor
 
 
@@ -44,7 +45,11 @@ def fault_of(step: Step, values: Mapping[str, np.ndarray], expected: Sequence[np
         return f"{type(error).__name__}: {error}"
     results = actual if isinstance(actual, (list, tuple)) else [actual]
     for i, (ours, theirs) in enumerate(zip(results, expected, strict=False)):
-        if isinstance(ours, Tensor) and theirs is not None and (what := differing(ours.numpy(), theirs)):
+        if (
+            isinstance(ours, Tensor)
+            and theirs is not None
+            and (what := differing(on_host(ours.detach()._data), theirs))
+        ):
             return f"result {i}: {what}"
     return ""
 

@@ -17,7 +17,7 @@ from graphc.checks.report import report, written
 from graphc.interop.aten import sample
 from graphc.interop.aten.graph import refs
 from graphc.interop.torch.fallback import ERROR
-from graphc.interop.torch.fx import place_of, read_node
+from graphc.interop.torch.fx import memory_of, place_of, read_node
 from graphc.interop.torch.parts import is_random
 from graphc.interop.torch.program import TorchProgram
 from graphc.ir.graph.graph import input_class, input_path
@@ -102,9 +102,9 @@ class _FaultSearch(fx.Interpreter):
         results = result if isinstance(result, (list, tuple)) else [result]
         if not all(isinstance(v, torch.Tensor) for v in inputs.values()):
             return
-        expected = [r.detach().numpy() if isinstance(r, torch.Tensor) else None for r in results]
+        expected = [memory_of(r.detach()) if isinstance(r, torch.Tensor) else None for r in results]
         step = read_node(node)
-        values = {name: inputs[name].detach().numpy() for name in refs((step.args, step.kwargs))}
+        values = {name: memory_of(inputs[name].detach()) for name in refs((step.args, step.kwargs))}
         if what := sample.fault_of(step, values, expected):
             self.path, self.location = sample.written(step, values, expected, what), place_of(node)
 
@@ -116,4 +116,4 @@ def _copy(value: Any) -> Any:
 def _differing(result: Any, expected: Any) -> str:
     if not isinstance(expected, torch.Tensor):
         return "" if result == expected else f"{result} instead of {expected}"
-    return sample.differing(result.detach().numpy(), expected.detach().numpy())
+    return sample.differing(memory_of(result.detach()), memory_of(expected.detach()))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graphc.base.dlpack import HostArray
 from graphc.base.dtypes import bfloat16, bool_, dtype_of, float16, float32, float64, int8, int16, int32, int64, uint8
 from graphc.base.errors import GradientError, UnsupportedError
 from graphc.base.lazy import deferred
@@ -171,7 +172,7 @@ class Conversion(TensorBase):
     def _shared(self) -> Any:
         """Return the array for access by code other than tensors."""
         if not is_on_device(self._data):
-            return self.numpy()  # type: ignore[attr-defined]
+            return self._host_memory()
         if self._requires_grad:  # type: ignore[attr-defined]
             raise GradientError(
                 "a tensor that requires gradients cannot share its memory with another library",
@@ -179,6 +180,13 @@ class Conversion(TensorBase):
             )
         expose(self)
         return self._data
+
+    def _host_memory(self) -> Any:
+        if self.dtype is not bfloat16:  # type: ignore[attr-defined]
+            return self.numpy()  # type: ignore[attr-defined]
+        values = self._values()  # type: ignore[attr-defined]
+        expose(self)
+        return HostArray(values)
 
     def get_device(self) -> builtins.int:
         """Return the number of the GPU; -1 for a tensor elsewhere."""

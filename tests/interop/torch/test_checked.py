@@ -81,6 +81,20 @@ def test_a_fault_of_a_rule_is_shown_with_the_line(monkeypatch: pytest.MonkeyPatc
     assert shown(text)
 
 
+def narrow(x: Any) -> Any:
+    return (x * 3).to(torch.bfloat16)
+
+
+def test_bf16_is_compared_too(monkeypatch: pytest.MonkeyPatch):
+    assert calls(call=narrow) == []
+    torch._dynamo.reset()
+    right = registry.TABLE["aten._to_copy.default"]
+    monkeypatch.setitem(registry.TABLE, "aten._to_copy.default", lambda x, **options: right(x * 2, **options))
+    (text,) = calls(call=narrow)
+    assert "results differ from PyTorch's" in text and "return (x * 3).to(torch.bfloat16)" in text
+    assert shown(text)
+
+
 def test_with_fallback_error_a_difference_is_one(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(registry.TABLE, "aten.sin.default", lambda x: x)
     with pytest.raises(Exception, match="results differ from PyTorch's"):

@@ -7,9 +7,10 @@ import pickle
 import numpy as np
 import pytest
 
+from graphc.base import dlpack
 from graphc.base.errors import ArgumentError, DTypeError, IndexRangeError, ShapeError
 from graphc.runtime.devices import array as arrays
-from graphc.runtime.devices import device_named, dlpack
+from graphc.runtime.devices import device_named
 from graphc.runtime.devices.array import DeviceArray, empty, from_cuda_array_interface, from_dlpack, from_host, zeros
 
 S = np.s_

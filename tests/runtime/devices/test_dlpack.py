@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from graphc.base import dlpack as capsules
 from graphc.errors import ArgumentError, DTypeError
 from graphc.runtime.devices import dlpack
 from graphc.runtime.devices.array import DeviceArray, from_host
@@ -36,11 +37,11 @@ def test_memory_lives_as_long_as_it_is_shared():
     theirs = np.from_dlpack(from_host(device, np.arange(5)))
     assert device.memory_stats().allocated >= 40 and theirs.tolist() == [0, 1, 2, 3, 4]
     del theirs
-    assert not dlpack._exported
+    assert not capsules._exported
 
 
 def test_kinds_of_devices():
-    assert dlpack.kind_of(DEVICE) == (dlpack.CPU, 0)
+    assert dlpack.kind_of(DEVICE) == (capsules.CPU, 0)
 
 
 def test_what_cannot_be_shared_is_refused():

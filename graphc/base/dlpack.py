@@ -24,7 +24,7 @@ _READ_ONLY = 1
 """Flag of versioned tensors."""
 
 
-class Memory(NamedTuple):
+class CapsuleMemory(NamedTuple):
     """Elements of an array in the memory of a library."""
 
     address: int
@@ -111,7 +111,7 @@ def is_expressible(dtype: np.dtype) -> bool:
     return dtype == bfloat16.numpy or dtype.kind in _CODES
 
 
-def exported(memory: Memory, max_version: Any) -> Any:
+def exported(memory: CapsuleMemory, max_version: Any) -> Any:
     """Return a capsule for a consumer that knows versions up to ``max_version``. Raise BufferError for strides or an
     element type that DLPack cannot express, and for read-only memory before version 1."""
     size, strides = memory.dtype.itemsize, memory.strides or ()
@@ -146,7 +146,7 @@ class _Imported:
             self._deleter(self._address)
 
 
-def imported(source: Any, **arguments: Any) -> Memory:
+def imported(source: Any, **arguments: Any) -> CapsuleMemory:
     """Return the memory of an object with ``__dlpack__``, which gets the arguments. Raise ArgumentError for another
     object, DTypeError for an element type that graphc lacks."""
     if not hasattr(source, "__dlpack__"):
@@ -169,11 +169,11 @@ def imported(source: Any, **arguments: Any) -> Memory:
     return _memory_of(managed.tensor, _Imported(address, managed.deleter), writeable)
 
 
-def _memory_of(tensor: _Tensor, owner: _Imported, writeable: bool) -> Memory:
+def _memory_of(tensor: _Tensor, owner: _Imported, writeable: bool) -> CapsuleMemory:
     dtype = _type_of(tensor)
     strides = tuple([s * dtype.itemsize for s in tensor.strides[: tensor.ndim]]) if tensor.strides else None
     address, device = (tensor.data or 0) + tensor.byte_offset, (tensor.device_type, tensor.device_id)
-    return Memory(address, device, tuple(tensor.shape[: tensor.ndim]), strides, dtype, bool(writeable), owner)
+    return CapsuleMemory(address, device, tuple(tensor.shape[: tensor.ndim]), strides, dtype, bool(writeable), owner)
 
 
 def _type_of(tensor: _Tensor) -> np.dtype:
@@ -204,14 +204,15 @@ class HostArray:
         array = self._array.copy() if copy else self._array
         flags = array.flags.writeable
         return exported(
-            Memory(array.ctypes.data, (CPU, 0), array.shape, array.strides, array.dtype, flags, array), max_version
+            CapsuleMemory(array.ctypes.data, (CPU, 0), array.shape, array.strides, array.dtype, flags, array),
+            max_version,
         )
 
 
 class _Exposed:
     """Memory in numpy's array interface."""
 
-    def __init__(self, memory: Memory):
+    def __init__(self, memory: CapsuleMemory):
         self._owner = memory.owner
         bits = np.dtype(f"u{memory.dtype.itemsize}")
         self.__array_interface__ = {

@@ -27,7 +27,7 @@ def exported(array: DeviceArray, stream: Any, max_version: Any, dl_device: Any, 
     if stream != _NO_SYNCHRONISATION and stream != getattr(array.device, "stream", None):
         array.device.synchronize()
     address, where = array.address if array.size else 0, kind_of(array.device)
-    memory = dlpack.Memory(address, where, array.shape, array.strides, array.dtype, array.writeable, array)
+    memory = dlpack.CapsuleMemory(address, where, array.shape, array.strides, array.dtype, array.writeable, array)
     return dlpack.exported(memory, max_version)
 
 

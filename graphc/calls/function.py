@@ -145,7 +145,7 @@ class Compiled:
         self._recorder: Recorder | None = None
         """The short way of calls with gradients."""
         self._draws = False
-        """Whether a variant draws random numbers and was called inside another module's call."""
+        """Whether a variant draws random numbers."""
         self._lock = Lock()
         self._log = config.logger("compile")
         self._name = graph_name(target)
@@ -177,7 +177,12 @@ class Compiled:
                     result._data, result.dtype, result._counter = array, dtype, [0]
                     return result
         recorder = self._recorder
-        if recorder is not None and recorder.epoch == EPOCH[0] and is_grad_enabled():
+        if (
+            recorder is not None
+            and recorder.epoch == EPOCH[0]
+            and is_grad_enabled()
+            and not (self._draws and module_path.scope())
+        ):
             result = recorder.run(args)
             if result is not None:
                 return result
@@ -229,7 +234,7 @@ class Compiled:
         """Prepare the short way of calls like this one."""
         if variant.sources:
             # NOTE: random numbers inside another module's call depend on the draws of that call before.
-            self._recorder = None if self._draws else variant.recorder(epoch, leaves)
+            self._recorder = None if self._draws and module_path.scope() else variant.recorder(epoch, leaves)
         elif call := variant.shortcut():
             versions = variant.versions()
             self._shortcut = _Shortcut(epoch, len(leaves), is_grad_enabled(), call, result.dtype, *versions, numbers)
@@ -407,9 +412,11 @@ class Compiled:
             return traced
 
         result = self._numbers.traced(structure, trace)
-        if scope is not None and first is not None and (draws(result[2].graph) or UNCERTAIN in first.memory):
-            self._draws, self._recorder, position = True, None, self._random_position(scope)
-            result = self._numbers.traced(structure, trace_inside)
+        if draws(result[2].graph) or (first is not None and UNCERTAIN in first.memory):
+            self._draws = True
+            if scope is not None:
+                self._recorder, position = None, self._random_position(scope)
+                result = self._numbers.traced(structure, trace_inside)
         shape, dynamic, traced, inputs = result
         if traced.reads and not inputs.is_empty:
             self._numbers.fix(dict.fromkeys(inputs.sources, traced.reads[0].place))

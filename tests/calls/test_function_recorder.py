@@ -380,3 +380,30 @@ def test_threads_record_their_own_calls():
     for thread in threads:
         thread.join()
     assert not failures
+
+
+class _Drops(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x):
+        return self.function(x)
+
+
+@pytest.mark.parametrize("grad", [False, True])
+@pytest.mark.parametrize("order", ["fn", "fffn", "nf", "fnfn", "fmnmf"])
+def test_a_function_that_draws_follows_the_module_that_calls_it(order, grad):
+    """First compiled outside of modules, inside of one, or in turn: the numbers are those of eager mode."""
+
+    def drawn(function):
+        inner = _Drops(function)
+        callers = {"f": function, "m": inner, "n": nn.Sequential(inner, _Drops(function), _Drops(function))}
+        gc.manual_seed(0)
+        x = gc.ones(40, requires_grad=grad)
+        return [callers[name](x).tolist() for name in order]
+
+    def drop(x):
+        return nn.functional.dropout(x, 0.3) + 1
+
+    assert drawn(gc.compile(drop)) == drawn(drop)

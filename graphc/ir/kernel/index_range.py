@@ -287,12 +287,12 @@ def _slacks(bound: Bound) -> tuple[int, int]:
     return bound.index.constant - bound.low, bound.high - 1 - bound.index.constant
 
 
-def _follows(value: int, assumed: Sequence[int]) -> bool:
-    """Check whether a size is nonnegative if the ``assumed`` ones are: without a multiple of one of them it is."""
+def _follows(value: int, assumed: Sequence[int], multiples: int = 2) -> bool:
+    """Check whether a size is nonnegative if the ``assumed`` ones are: without up to two multiples of them it is."""
     if at_most(0, value):
         return True
-    return any(
-        at_most(0, factor) and at_most(0, value - factor * nonnegative)
+    return multiples > 0 and any(
+        at_most(0, factor) and _follows(value - factor * nonnegative, assumed, multiples - 1)
         for nonnegative in assumed
         for factor in _multiples(value, nonnegative)
     )

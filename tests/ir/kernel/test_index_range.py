@@ -142,3 +142,11 @@ def test_a_guarded_quotient_by_a_size_bounds_its_operand():
     assert stays_within(i, (Bound(i // columns, 0, rows),), rows * columns) is None
     assert stays_within(i, (Bound(i // columns, 0, rows),), rows * columns - 1) is not None
     assert stays_within(i - rows * columns, (Bound(i // columns - rows, 0, rows),), rows * columns) is None
+
+
+def test_a_condition_on_one_side_bounds_places_in_a_plane_of_sums():
+    h, w = 32 * Dim("h", 0, 1000) + 31, 32 * Dim("w", 0, 1000) + 31
+    column = as_index(Axis("j", w))
+    late = (Bound(as_index(h - 40), 0, h),)
+    assert stays_within(column + (h * w - 40 * w), late, h * w) is None
+    assert stays_within(column + (h * w - 41 * w), late, h * w) is not None

@@ -40,7 +40,7 @@ from graphc.tape.grad_mode import is_grad_enabled
 from graphc.tape.node import Edge, next_sequence
 from graphc.tape.saved import saving
 from graphc.tensors.placement import is_on_device, on_host
-from graphc.tensors.structure import Branch, Leaf, given_for, shape_of, unflatten
+from graphc.tensors.structure import Branch, Leaf, Structure, given_for, shape_of, unflatten
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import edges_of, is_counted
 from graphc.tracing.host import lead_to
@@ -79,6 +79,7 @@ class Variant:
         self._passes = passes
         self.traced = traced
         self.structure = traced.structure
+        self._same = traced.same
         self.single = isinstance(traced.structure, Leaf)
         children = traced.structure.children if isinstance(traced.structure, Branch) else ()
         self._is_tuple = traced.structure == Branch(tuple, (), (Leaf(),) * len(children))
@@ -273,7 +274,7 @@ class Variant:
         if effects:
             set_again(effects)
         count = len(self.output_types)
-        results = [Tensor._wrap(a) for a in arrays[:count]]
+        results = [*map(Tensor._wrap, arrays[:count])]
         if self.training is not None:
             self.training.done(arrays[count:])
         elif self.sources:
@@ -283,6 +284,15 @@ class Variant:
                 # Nodes of Python functions that ran inside the call come after the call's node.
                 node.sequence = first
                 lead_to(state, node)
+        return self._nested(results, leaves, structure)
+
+    def _nested(self, results: list[Tensor], leaves: Sequence[Tensor], structure: Structure) -> Any:
+        """Nest the results as the function does, with tensors from outside instead of their copies."""
+        for i, source in self._same:
+            if isinstance(source, str):
+                results[i] = self._slots[source].tensor()
+            else:
+                results[i] = source if isinstance(source, Tensor) else leaves[source]
         if self.single:
             return results[0]
         return tuple(results) if self._is_tuple else unflatten(structure, results)
@@ -304,7 +314,7 @@ class Variant:
         """Whether a call depends only on epochs, watched words, facts that are always checked, and arguments, and does
         nothing but return results.
         """
-        if self._effects or self.drawn or self.training is not None or self.traced.host:
+        if self._effects or self.drawn or self.training is not None or self.traced.host or self._same:
             return False
         if self._made or not self.account.is_watched or self.assumptions.found:
             return False

@@ -125,6 +125,9 @@ class Traced:
     """Effects on gradients and optimizers outside. The gradients are further outputs, and no output has a history."""
     reads: tuple[ValueRead, ...] = ()
     """The values that each call reads, in order."""
+    same: tuple[tuple[int, int | str | Tensor], ...] = field(default=(), compare=False)
+    """Outputs that are a tensor from outside, not a copy: the index of each, and the index of the input, the path of
+    the argument, or the tensor of a constant. An input that the function wrote to is left out."""
 
     def state(self) -> dict[str, np.ndarray]:
         """Return the arrays of params and states by path."""
@@ -306,8 +309,16 @@ def trace_function(
     written = tuple(i for i, image in enumerate(inside) if image._version)
     reached = _reached(tracer, dict(zip(map(id, images), values, strict=True)), results)
     traced = finish(tracer, (*values, *record.inputs.values()), results, outputs)
-    effects = tuple(reads.effects)
-    return replace(traced, attributes=reads, written=written, reached=reached, effects=effects, assumptions=assumed)
+    facts: dict[str, Any] = {"written": written, "reached": reached, "effects": tuple(reads.effects)}
+    return replace(traced, attributes=reads, assumptions=assumed, same=_same(traced, inside, result_leaves), **facts)
+
+
+def _same(traced: Traced, images: Sequence[Tensor], results: Sequence[Tensor]) -> tuple[tuple[int, Any], ...]:
+    """Return the results that are the image of an input or a captured tensor; see ``Traced.same``."""
+    sources: dict[int, int | str | Tensor] = {id(c.tensor): c.tensor for c in traced.constants}
+    sources |= {id(a.tensor): a.value.node.attrs["path"] for a in traced.arguments}
+    sources |= {id(image): i for i, image in reversed([*enumerate(images)]) if not image._version}
+    return tuple((i, sources[id(t)]) for i, t in enumerate(results) if id(t) in sources)
 
 
 def _read_values(

@@ -3,9 +3,11 @@
 import pickle
 
 import numpy as np
+import pytest
 
 import graphc
 from graphc import nn
+from graphc.tensors.structure import flatten
 from tests.native import target_or_skip
 
 
@@ -28,3 +30,61 @@ def test_backward_programs_are_for_the_same_target():
     f(graphc.rand(4, 8)).backward()
     (variant,) = f.variants
     assert variant.backward_program.manifest.target.features == ("sse2",)
+
+
+def _named(x):
+    return x
+
+
+SAME = {
+    "argument": lambda x, k, net: _named(x),
+    "arguments in a structure": lambda x, k, net: {"a": [x, (x + 1,)], "b": x},
+    "captured": lambda x, k, net: (k, x + k),
+    "parameter": lambda x, k, net: (net.weight, net(x)),
+    "buffer that is written": lambda x, k, net: (k.add_(1), k),
+    "detached": lambda x, k, net: (x.detach(), x * 2),
+    "copies": lambda x, k, net: (x.clone(), x + 0),
+}
+
+
+@pytest.mark.parametrize("grad", [False, True])
+@pytest.mark.parametrize("name", SAME)
+def test_tensors_from_outside_are_returned_themselves(name, grad):
+    """The same objects as in eager mode, in repeated calls, with writes and gradients that reach them."""
+
+    def observed(compile):
+        x, k, net = graphc.ones(2, 3, requires_grad=grad), graphc.zeros(2, 3), graphc.nn.Linear(3, 3)
+        with graphc.no_grad():
+            net.weight.fill_(0.5)
+            net.bias.fill_(1)
+        outside = [x, k, net.weight]
+        function = compile(lambda x: SAME[name](x, k, net))
+        seen = []
+        for _ in range(3):
+            results, _ = flatten(function(x))
+            seen.append([next((i for i, t in enumerate(outside) if t is r), None) for r in results])
+            if any(r.requires_grad for r in results):
+                sum([(r * 3).sum() for r in results if r.requires_grad], graphc.zeros(())).backward()
+            seen.append([None if t.grad is None else t.grad.tolist() for t in outside])
+            with graphc.no_grad():
+                for r in results:
+                    if any(r is t for t in outside):
+                        r.mul_(2)
+            seen.append([t.tolist() for t in outside])
+        return seen
+
+    assert observed(graphc.compile) == observed(lambda function: function)
+
+
+def test_arguments_of_all_sizes_are_returned_themselves():
+    for dims in ({"x": (graphc.Dim("n"),)}, "auto"):
+        function = graphc.compile(lambda x: (x, x + 1), dims=dims)
+        for size in (3, 4, 5):
+            x = graphc.ones(size)
+            assert function(x)[0] is x
+
+
+def test_a_written_argument_is_returned_as_a_copy():
+    x = graphc.ones(2)
+    result = graphc.compile(lambda x: x.mul_(3))(x)
+    assert result is not x and result.tolist() == [3, 3] and x.tolist() == [1, 1]

@@ -22,7 +22,6 @@ from graphc.tensors.creation import arange, full_like, poisson, zeros_like
 from graphc.tensors.free_functions import multinomial
 from graphc.tensors.limits import finfo
 from graphc.tensors.random import sampling
-from graphc.tensors.special_functions import xlog1py
 from graphc.tensors.tensor import Tensor
 
 __all__ = ["Bernoulli", "Binomial", "Categorical", "Geometric", "Multinomial", "OneHotCategorical"]
@@ -162,7 +161,10 @@ class Geometric(_Trial):
         probs = self.probs
         if "logits" in self.__dict__:
             return _cross_entropy(self.logits, probs) / probs
-        return -probs.log() - xlog1py(1 - probs, -probs) / probs
+        rare = ew.lt(probs, finfo(probs.dtype).eps)
+        usual = ew.where(rare, 0.5, probs)
+        # NOTE: where 1 - p is 1, log-odds could not tell p from the machine epsilon.
+        return ew.where(rare, 1 - probs.log(), _cross_entropy(clamped(usual).logit(), usual) / usual)
 
 
 class Binomial(_Trial):

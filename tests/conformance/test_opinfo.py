@@ -21,6 +21,7 @@ operators: Any = pytest.importorskip("tools.conformance.operators")
 layers: Any = pytest.importorskip("tools.conformance.layers")
 optimizers: Any = pytest.importorskip("tools.conformance.optimizers")
 functions: Any = pytest.importorskip("tools.conformance.functions")
+singular: Any = pytest.importorskip("tools.conformance.singular")
 names: Any = pytest.importorskip("tools.conformance.names")
 
 SEED = 1
@@ -68,6 +69,14 @@ def test_every_optimizer_with_its_first_options():
 @pytest.mark.parametrize("name", ["exp", "arcsinh", "log1p", "tanh"])
 def test_functions_are_within_the_bounds_of_numpy(name: str):
     assert len(failures(functions, name, "eager", None)) == 0
+
+
+@pytest.mark.parametrize("column", singular.COLUMNS if singular else ())
+def test_a_sample_of_singular_points(column: str):
+    subjects = [n for n, s in singular.standing().items() if s == "mapped"]
+    chosen = random.Random(f"{SEED} {column}").sample(subjects, 3 if column == "compiled" else 20)
+    found = {n: failures(singular, n, column, 300) for n in chosen}
+    assert not {n: texts for n, texts in found.items() if texts}
 
 
 def test_operators_are_mapped_or_left_out_with_a_reason():

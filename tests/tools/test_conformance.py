@@ -12,13 +12,15 @@ pytest.importorskip("torch")
 pytest.importorskip("expecttest")
 
 import graphc as gc  # noqa: E402
-from tools.conformance import functions, layers, operators, optimizers  # noqa: E402
+import graphc.nn.functional as F  # noqa: E402
+from graphc.tensors.free_functions import where  # noqa: E402
+from tools.conformance import functions, layers, operators, optimizers, singular, singular_known  # noqa: E402
 from tools.conformance.page import page, summary  # noqa: E402
 from tools.conformance.samples import NotMappedError  # noqa: E402
 from tools.conformance.tally import UnequalError, judge  # noqa: E402
 
 
-@pytest.mark.parametrize("suite", [operators, layers, optimizers, functions])
+@pytest.mark.parametrize("suite", [operators, layers, optimizers, functions, singular])
 def test_every_subject_is_mapped_or_left_out_for_a_reason(suite):
     assert [name for name, state in suite.standing().items() if state == "missing"] == []
 
@@ -46,6 +48,27 @@ def test_a_wrong_result_gradient_and_error_are_noticed(monkeypatch):
         assert judge(operators, "hypot", column, 4).failed, column
     monkeypatch.setattr(operators, "find", lambda *name: lambda *arguments, **options: None)
     assert judge(operators, "signal_windows_kaiser", operators.ERRORS).failed
+
+
+def test_every_known_difference_names_functions_that_are_judged():
+    subjects = singular.standing()
+    names = {n.rpartition(".")[2] for n in subjects} | {n.partition(".")[2].replace(" ", "_") for n in subjects}
+    assert {name for known in singular_known.KNOWN for name in known.names.split()} - {"*", "distributions"} <= names
+    assert set(singular_known.EXCLUDED) <= names
+
+
+@pytest.mark.parametrize("column", [singular.F64, singular.F32])
+def test_a_gradient_that_a_guard_cuts_is_a_difference(column: str, monkeypatch):
+    assert judge(singular, "nn.functional.relu6", column).failed == []
+    monkeypatch.setattr(F, "relu6", lambda x: where(x < 0, 0.0, where(x > 6, 6.0, x.detach())) + 0 * x)
+    failed = judge(singular, "nn.functional.relu6", column).failed
+    assert any("relu6#0(1.)" in text and "gradient 0 0.0, PyTorch 1.0" in text for text in failed)
+
+
+@pytest.mark.parametrize("subject", ["distributions.bernoulli.entropy", "nn.functional.huber_loss"])
+def test_distributions_and_losses_are_judged_at_singular_points(subject: str):
+    tally = judge(singular, subject, singular.F64)
+    assert tally.failed == [] and tally.passed >= 24
 
 
 def test_samples_that_are_no_calls_do_not_count_as_compared():

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from tools.conformance import functions, layers, operators, optimizers
+from tools.conformance import functions, layers, operators, optimizers, singular
 from tools.conformance.page import page, summary
 from tools.conformance.tally import judge
 from tools.progress import progress_bar
@@ -26,6 +26,7 @@ SUITES: dict[str, Any] = {
     "layers": layers,
     "optimizers": optimizers,
     "functions": functions,
+    "singular": singular,
 }
 SAMPLES = 12
 """Samples of an operator or a layer in each column, without ``--all``."""

@@ -6,19 +6,21 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from tools.conformance import functions, layers, operators, optimizers
+from tools.conformance import functions, layers, operators, optimizers, singular
 
 _COLUMNS = {
     "operators": operators.COLUMNS,
     "layers": layers.COLUMNS,
     "optimizers": optimizers.COLUMNS,
     "functions": functions.COLUMNS,
+    "singular": singular.COLUMNS,
 }
 _SOURCES = {
     "operators": "`op_db` of `torch.testing._internal.common_methods_invocations`",
     "layers": "`module_db` of `torch.testing._internal.common_modules`",
     "optimizers": "`optim_db` of `torch.testing._internal.common_optimizers`",
     "functions": "`umath-validation-set-*.csv` of numpy",
+    "singular": "`tools/nets/forms.py` and `tests/distributions/cases.py`, at singular points",
 }
 
 

@@ -155,6 +155,7 @@ LATE_EDGES: dict[tuple[str, str], str] = {
     ("distributed", "checkpoints"): "`graphc.distributed` hands on its checkpoints under PyTorch's import path",
     ("nn", "calls"): "`Module.compile` is a method",
     ("checks", "interop.aten"): "a case may hold an operator of PyTorch, whose rule runs again",
+    ("models", "interop.onnx"): "a model file of an ONNX model may hold its operators on texts",
     ("models", "interop.onnx_export"): "`export` writes ONNX where the path ends in .onnx",
     ("interop", "interop.torch"): "`from_torch` is public where PyTorch is not installed",
 }

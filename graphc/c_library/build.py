@@ -11,6 +11,7 @@ from typing import Any
 
 from graphc.base.dtypes import BY_NAME, bfloat16
 from graphc.base.errors import ArgumentError, CompileError
+from graphc.base.host_parts import check_numeric
 from graphc.base.sizes.shape_patterns import Number, ShapePatterns
 from graphc.base.sizes.size import is_size
 from graphc.c_library.c_demo import c_demo
@@ -38,6 +39,7 @@ from graphc.files import model_content
 from graphc.files.container import ALIGNMENT, replacing
 from graphc.files.model_content import Artifact
 from graphc.files.object_archive import split_objects
+from graphc.models.formats import read_text_parts
 from graphc.models.model_export import content_of, wanted_entries
 from graphc.passes.base import Pass
 from graphc.passes.pipeline import Arranged, arrange
@@ -248,7 +250,7 @@ def build_library(
     _check_choices(weights, threads, realtime, machine)
     check_precision(precision)
     prefix = _prefix(library_path, name)
-    stored = _content(model, examples, keyword_examples, dims, passes, precision, machine)
+    stored = _without_texts(_content(model, examples, keyword_examples, dims, passes, precision, machine))
     sources = sources_of(stored, entries)
     library_code = build(sources, changing(stored, sources), Choices(prefix, machine, target, weights, threads))
     if weights == INSIDE:
@@ -326,6 +328,13 @@ def _content(
             remedy="leave out examples, dims, passes and precision",
         )
     return model_content.load(model)
+
+
+def _without_texts(stored: Artifact) -> Artifact:
+    """Return the content of a model file. Raise ArgumentError for an entry that takes or returns texts."""
+    for spec in stored.manifest.public:
+        check_numeric(read_text_parts(spec.texts) if spec.texts else None, "a C library")
+    return stored
 
 
 def _write(built: Built, machine: Target, path: Path, kinds: Sequence[str], realtime: bool) -> Library:

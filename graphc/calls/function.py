@@ -12,6 +12,7 @@ from graphc.base.autocast_state import autocast_dtype, is_autocast_enabled
 from graphc.base.dtypes import DType, float32
 from graphc.base.errors import ArgumentError, GraphcError
 from graphc.base.foreign import no_foreign_module
+from graphc.base.host_parts import CompiledParts, host_parts_of
 from graphc.base.locks import Lock
 from graphc.base.mutation_epoch import EPOCH
 from graphc.calls.backward import Recorder
@@ -545,6 +546,15 @@ def compile(
         tensor(11.)
     """
     freeze, dims, off = without_torch_arguments(freeze, dims, torch)
-    options = (precision, freeze, passes, machine_named(target, device, strict_order), dims, memory)
-    make = (lambda f: f) if off else lambda f: Compiled(as_callable(f, tensors), *options)
+    machine = machine_named(target, device, strict_order)
+    options = {"precision": precision, "freeze": freeze, "passes": passes, "machine": machine, "memory": memory}
+    make = (lambda f: f) if off else lambda f: _compiled(f, tensors, dims, options)
     return make if model is None else make(model)
+
+
+def _compiled(f: Any, tensors: Mapping[str, Tensor] | None, dims: Any, options: Mapping[str, Any]) -> Any:
+    """Compile a function or module; of a model with texts, its program."""
+    parts = host_parts_of(f)
+    if parts is None:
+        return Compiled(as_callable(f, tensors), dims=dims, **options)
+    return CompiledParts(parts, Compiled(parts.program, dims=parts.dims(dims), **options))

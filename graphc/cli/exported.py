@@ -19,6 +19,9 @@ READERS = {
 }
 """Reader for each suffix. They are imported at their first call, since most commands read no such file."""
 in_memory = deferred("graphc.models.model_export:in_memory")
+entry = deferred("graphc.models.model_entries:Entry")
+host_parts_of = deferred("graphc.base.host_parts:host_parts_of")
+load_entry = deferred("graphc.models.model_export:load_entry")
 load_traced = deferred("graphc.models.model_export:load_traced")
 snapshot = deferred("graphc.models.model_trace:snapshot")
 
@@ -59,8 +62,11 @@ def _examples(text: str, model: Any, types: Any) -> tuple[list[Any], Any]:
 
 
 def trace(text: str, options: argparse.Namespace | None = None) -> Any:
-    """Trace the model in a file."""
+    """Trace the model in a file; of a model with texts its program, which takes numbers."""
     model, examples, dims = prepare(text, options or argparse.Namespace())
+    parts = host_parts_of(model)
+    if parts is not None:
+        model, examples, dims = parts.program, parts.arguments(examples, {}), parts.dims(dims)
     return targets.guarded(lambda: snapshot(model, examples, dims=dims, by_hints=True), f"tracing {text}")
 
 
@@ -84,6 +90,10 @@ def load_model(
     """
     if is_exported(text):
         options = argparse.Namespace(weights=weights, weights_entry=None, no_strict=False, shape=list(shapes))
+        model, examples, dims = prepare(text, options)
+        if host_parts_of(model) is not None:
+            with targets.compiling():
+                return load_entry(entry(model, *examples, dims=dims), target=target, device=device)
         traced = trace(text, options)
         return load_traced(traced, target=target, device=device)
     return load(text, trust=trust, target=target, device=device, weights=weights)

@@ -234,6 +234,8 @@ _EQUALS = "equals"
 """Field that only integer inputs have in JSON."""
 _STRICT_ORDER = "strict_order"
 """Field that only code in strict order has in JSON."""
+_TEXTS = "texts"
+"""Field that only entries with texts have in JSON."""
 
 
 def _without_dims(value: Any) -> Any:
@@ -242,7 +244,7 @@ def _without_dims(value: Any) -> Any:
         return [_without_dims(child) for child in value]
     if not isinstance(value, dict):
         return value
-    empty = {key for key in (*_OF_DIMS, _STRICT_ORDER) if not value.get(key)}
+    empty = {key for key in (*_OF_DIMS, _STRICT_ORDER, _TEXTS) if not value.get(key)}
     empty |= {_EQUALS} if value.get(_EQUALS) is None else set()
     return {key: _without_dims(child) for key, child in value.items() if key not in empty}
 
@@ -374,4 +376,6 @@ def _completed(value: dict[str, Any], names: Mapping[str, Decoder], dims: Dims) 
         value = {_EQUALS: None, **value}
     if _STRICT_ORDER in names and value.get(_STRICT_ORDER) is not False:
         value = {_STRICT_ORDER: False, **value}
+    if _TEXTS in names and value.get(_TEXTS) != "":
+        value = {_TEXTS: "", **value}
     return value, dims

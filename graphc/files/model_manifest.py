@@ -160,6 +160,8 @@ class EntrySpec:
     """Named dimensions in order of name."""
     assumptions: tuple[AssumptionSpec, ...] = ()
     """Assumptions under which the graph is correct; empty: for all sizes."""
+    texts: str = ""
+    """Operators on texts that run in Python before and after the graph, as JSON (interop.onnx.text_record)."""
 
     def __post_init__(self) -> None:
         head, *suffix = self.name.split(".")

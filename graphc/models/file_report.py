@@ -11,6 +11,7 @@ import numpy as np
 from graphc.base.errors import ArtifactError
 from graphc.files import model_content
 from graphc.files.model_content import Artifact, Code, StoredEntry
+from graphc.models.formats import read_text_parts
 from graphc.models.model_graph import read_graph
 from graphc.models.model_programs import why_not_native
 
@@ -59,6 +60,8 @@ def report_of(path: str | os.PathLike[str]) -> FileReport:
 def _entry_facts(stored: Artifact, entry: StoredEntry) -> dict[str, Any]:
     try:
         graph = read_graph(stored, entry.spec.name)
+        if entry.spec.texts:
+            read_text_parts(entry.spec.texts)
     except ArtifactError as error:
         error.what = f"entry {entry.spec.name}: {error.what}"
         raise

@@ -12,6 +12,8 @@ from graphc.base.lazy import deferred
 
 GCM, ONNX = ".gcm", ".onnx"
 """Suffixes of model files, and of files for other runtimes."""
+read_text_parts = deferred("graphc.interop.onnx.host_parts:read_text_parts")
+"""Reader of the operators on texts in a model file, for models that have some."""
 write_onnx = deferred("graphc.interop.onnx_export.export:export_model")
 
 

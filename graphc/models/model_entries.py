@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphc.base.errors import ArgumentError
+from graphc.base.host_parts import host_parts_of
 from graphc.calls.graph_module import GraphModule
 from graphc.files.structure import Structure
 from graphc.ir.graph.graph import Graph, Value, input_class, input_path
@@ -61,6 +62,8 @@ class Entry:
     ):
         self.target, self.examples, self.keyword_examples = target, examples, keyword_examples
         self.dims, self.train, self.derivative = dims, train, derivative
+        self.texts = ""
+        """Text operators around the target, see ``without_texts``."""
         if isinstance(target, Graph):
             if examples or keyword_examples or dims is not None:
                 raise ArgumentError(
@@ -122,6 +125,21 @@ class TracedEntry:
     free: frozenset[str] = frozenset()
     """Paths of numbers that schedules change."""
     differentiated: Differentiated | None = None
+    texts: str = ""
+    """Text operators around the graph."""
+
+
+def without_texts(entry: Entry) -> Entry:
+    """Return an entry for the numeric module of a model with texts. Raise ArgumentError for a derivative."""
+    parts = host_parts_of(entry.target)
+    if parts is None:
+        return entry
+    if entry.derivative:
+        raise ArgumentError("a model with texts or dictionaries has no derivative", remedy="pass derivative=False")
+    arguments = parts.arguments(entry.examples, entry.keyword_examples)
+    numeric = Entry(parts.program, *arguments, dims=parts.dims(entry.dims), train=entry.train)
+    numeric.texts = parts.record()
+    return numeric
 
 
 def trace_entry(name: str, entry: Entry) -> TracedEntry:
@@ -140,7 +158,7 @@ def trace_entry(name: str, entry: Entry) -> TracedEntry:
         traced = _traced(entry)
     held = {input_path(a.value): _held(a.tensor) for a in traced.arguments}
     roots = [module for prefix, module in modules_of(target) if not prefix]
-    result = TracedEntry(name, traced.graph, nesting(traced.structure), held, roots)
+    result = TracedEntry(name, traced.graph, nesting(traced.structure), held, roots, texts=entry.texts)
     return replace(result, differentiated=_differentiated(traced)) if entry.derivative else result
 
 

@@ -26,7 +26,7 @@ from graphc.ir.graph.interpret import assumed, settle
 from graphc.models.formats import GCM, ONNX, check_options, format_of, write_onnx
 from graphc.models.golden import sample_calls
 from graphc.models.model_derivative import derive
-from graphc.models.model_entries import Entry, TracedEntry, trace_entry, with_shared_names
+from graphc.models.model_entries import Entry, TracedEntry, trace_entry, with_shared_names, without_texts
 from graphc.models.model_file import LoadedModel, make_model
 from graphc.models.model_graph import read_graph
 from graphc.models.model_trace import nesting, stored_entry
@@ -114,6 +114,7 @@ def content_of(
     golden: int = 0,
 ) -> Artifact:
     """Return the content of a file with these entries."""
+    entries = {name: without_texts(entry) for name, entry in entries.items()}
     if any(e.derivative for e in entries.values()) and (precision is not None or passes.pipeline is not PIPELINE):
         raise ArgumentError(
             "weights that are constants of the graph have no derivative", remedy="pass derivative=False"
@@ -184,7 +185,8 @@ def _assembled(
         graph = extended(entry.graph, constants, passes, precision, costs)
         spec = None if derived is None else derived.spec
         codes, golden = _codes(graph, constants, native), calls[entry.name](graph, weights)
-        stored.append(stored_entry(entry.name, graph, entry.structure, codes, spec, golden))
+        own = stored_entry(entry.name, graph, entry.structure, codes, spec, golden)
+        stored.append(replace(own, spec=replace(own.spec, texts=entry.texts)))
         for derived_entry in () if derived is None else derived.parts:
             codes = _codes(derived_entry.graph, constants, native)
             stored.append(stored_entry(derived_entry.name, derived_entry.graph, derived_entry.structure, codes))
@@ -320,6 +322,12 @@ def manifest_of(graph: Graph, weights: Mapping[str, np.ndarray], structure: Stru
 def load_traced(traced: Traced, *, target: str = HOST, device: Any = None) -> LoadedModel:
     """Return the model of ``export`` and ``load`` for a trace, without a file in between."""
     return make_model(in_memory(traced), machine_named(target, device))
+
+
+def load_entry(entry: Entry, *, target: str = HOST, device: Any = None) -> LoadedModel:
+    """Return the model of ``export`` and ``load`` for an entry, without a file in between."""
+    content = content_of({ENTRY: entry}, None, arrange(()), None, target_named(HOST).costs)
+    return make_model(content, machine_named(target, device))
 
 
 def in_memory(traced: Traced) -> Artifact:

@@ -11,13 +11,14 @@ import numpy as np
 
 from graphc.base.errors import ArtifactError, GradientError
 from graphc.base.lazy import deferred
-from graphc.base.locks import Lock
+from graphc.base.locks import Lock, cached_property
 from graphc.base.sizes.size import at
 from graphc.calls.machine import HOST, is_device, machine_named, strict_name
 from graphc.calls.plan import Plan, plan_of
 from graphc.files import model_content
 from graphc.files.manifest import TensorSpec, signature
 from graphc.files.model_content import Artifact, StoredEntry, entry_name
+from graphc.models.formats import read_text_parts
 from graphc.models.model_call import ModelCall
 from graphc.models.model_programs import Programs
 from graphc.models.model_state import ModelState
@@ -80,7 +81,18 @@ class LoadedEntry:
                 calls = ModelCall(self.spec, program, self._programs.state, recorder, derived)
                 self._made = calls, seconds
                 self.__call__, self._run = calls.native(), calls.native_list()
+                if self.texts is not None:
+                    parts, program = self.texts, self.__call__
+                    self.__call__ = lambda *args, **named: parts.run(args, named, program)
             return self._made
+
+    @cached_property
+    def texts(self) -> Any:
+        """Python code around the program of a model with texts or dictionaries, None for other models.
+
+        Calls of the entry run it. ``inputs``, ``outputs`` and ``run`` are those of the program.
+        """
+        return read_text_parts(self.spec.texts) if self.spec.texts else None
 
     def _recorder(self) -> Any:
         with self._lock:
@@ -283,6 +295,11 @@ class LoadedModel:
     def inputs(self) -> tuple[TensorSpec, ...]:
         """Names, element types and shapes of the inputs of the first entry, in order."""
         return self._first.inputs
+
+    @property
+    def texts(self) -> Any:
+        """See ``LoadedEntry.texts``."""
+        return self._first.texts
 
     @property
     def outputs(self) -> tuple[TensorSpec, ...]:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from graphc.base.errors import ArgumentError, GraphcError
+from graphc.base.host_parts import host_parts_of
 from graphc.base.sizes.size import Dimension, hint
 from graphc.calls.machine import HOST, compile_on, machine_named, strict_name
 from graphc.cli import arguments, console, exported, library, recompile, targets
@@ -21,12 +22,15 @@ from graphc.cli.fields import Field, below, spec_fields
 from graphc.codegen.machine.target import Target, named_targets, target_named
 from graphc.compiler.compile import CompiledGraph, compile_graph
 from graphc.compiler.freeze import freeze
+from graphc.files import model_content, model_manifest
+from graphc.files.model_content import Artifact
 from graphc.files.model_manifest import EntrySpec, ModelManifest
 from graphc.ir.graph.graph import Graph, Value, input_equals
 from graphc.ir.graph.interpret import bind, settle
 from graphc.models.formats import GCM, ONNX, check_options, format_of
 from graphc.models.golden import sample_calls
-from graphc.models.model_export import check_native, export, extended, save_graph
+from graphc.models.model_entries import Entry
+from graphc.models.model_export import check_native, content_of, export, extended, machines_of, save_graph
 from graphc.models.model_trace import nesting, snapshot
 from graphc.nn.module import Module
 from graphc.passes.pipeline import Arranged
@@ -194,7 +198,9 @@ def _write(options: argparse.Namespace) -> int:
     output = Path(options.output)
     if not output.resolve().parent.is_dir():
         raise console.UsageError(f"there is no folder {str(output.parent)!r} to write {output.name!r} to")
-    if format_of(options.output) == ONNX:
+    if host_parts_of(model) is not None and format_of(options.output) != ONNX:
+        manifest, stages = _write_texts(options, model, examples, dims, passes), {}
+    elif format_of(options.output) == ONNX:
         manifest, stages = _write_onnx(options, model, examples, dims), {}
     else:
         manifest, stages = _write_gcm(options, model, examples, dims, passes)
@@ -241,6 +247,21 @@ def _write_onnx(options: argparse.Namespace, model: Any, examples: list[Any], di
 
     with targets.compiling():
         return targets.guarded(write, f"tracing {options.target}")
+
+
+def _write_texts(
+    options: argparse.Namespace, model: Any, examples: list[Any], dims: Any, passes: Arranged
+) -> ModelManifest:
+    """Write a model with texts: its program, and the operators that run in Python around it. Raises UsageError."""
+    machines = machines_of(_machines(options), False, options.native)
+    entries = {model_manifest.ENTRY: Entry(model, *examples, dims=dims)}
+    native = machines if options.native else ()
+
+    def content() -> Artifact:
+        return content_of(entries, None, passes, options.precision, machines[0].costs, native, options.golden or 0)
+
+    with targets.compiling():
+        return model_content.save(options.output, targets.guarded(content, f"tracing {options.target}"))
 
 
 def _write_gcm(

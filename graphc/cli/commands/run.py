@@ -2,7 +2,8 @@
 
 Images need Pillow. The shape of the input chooses their layout: channels first or last (1, 3 or 4 of them). An image is
 resized to cover the input and cropped around its centre; for float inputs, pixel values are divided by 255. A folder is
-a batch of its files in sorted order, split into calls of the model's batch size.
+a batch of its files in sorted order, split into calls of the model's batch size. Inputs that are texts are JSON
+(``[["red"],["blue"]]``) or a file ``@colors.txt`` with a text per line.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from graphc.files.numpy_file import read_npz
 if TYPE_CHECKING:
     from graphc.models.model_file import LoadedModel
 
+run_texts = deferred("graphc.cli.texts:run")
 file_options = deferred("graphc.cli.sources:file_options")
 open_source = deferred("graphc.cli.sources:open_source")
 SizesOfModel = deferred("graphc.models.sized_model:SizesOfModel")
@@ -135,6 +137,8 @@ class Outcome(NamedTuple):
 def run(options: argparse.Namespace) -> int:
     load = partial(load_model, options.model, options.trust, options.machine, options.device, options.weights)
     model = entry_of(load(), options.entry)
+    if model.texts is not None:
+        return run_texts(options, model)
     values = inputs.read(options, model.inputs, arguments.by_name(options.shape))
     if PurePath(options.model).suffix in FOREIGN and not any(isinstance(x, Folder) for x in values):
         sizes = SizesOfModel(model.spec).refused(values)

@@ -63,7 +63,7 @@ class Port:
 
     name: str
     kind: str
-    """``tensor``, ``sequence``, ``optional``, or ``other`` where the model does not say."""
+    """``tensor``, ``sequence``, ``optional``, ``map``, or ``other`` where the model does not say."""
     element: Element | None
     shape: tuple[Any, ...] | None
     """Ints, and sizes of named dimensions. None for any shape."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -9,23 +10,23 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.errors import ArgumentError, ArtifactError, DTypeError, GraphcError
+from graphc.base.errors import ArgumentError, ArtifactError, GraphcError
 from graphc.base.sizes.named_dims import Dim, dimensions
-from graphc.base.sizes.shape_patterns import ShapePatterns
 from graphc.base.sizes.size import hint, is_size
-from graphc.interop.onnx.elements import Element, element_of
+from graphc.interop.onnx.elements import Element
 from graphc.interop.onnx.forests import joined_forests
 from graphc.interop.onnx.graph import OnnxGraph, OnnxNode, Port, TensorAttribute
-from graphc.interop.onnx.protos import MOST_NAME, Names
+from graphc.interop.onnx.host_parts import OnnxParts
+from graphc.interop.onnx.inputs import Inputs, results_of
 from graphc.interop.onnx.reader import read_model
 from graphc.interop.onnx.registry import HOST
 from graphc.interop.onnx.run import Runner, check_rules
 from graphc.interop.onnx.table import find
+from graphc.interop.onnx.text_split import split_texts
 from graphc.interop.onnx.values import Value
 from graphc.interop.parts import ImportedRoot, Member
 from graphc.nn.parameter import Parameter
-from graphc.tensors.creation import as_tensor, zeros
-from graphc.tensors.tensor import Tensor
+from graphc.tensors.creation import zeros
 
 _OF_SHAPES = frozenset({"Shape", "Size"})
 """Operators whose static results do not depend on the values of their inputs."""
@@ -100,6 +101,7 @@ class OnnxModule(ImportedRoot):
         super().__init__("".join(c if c.isalnum() else "_" for c in kind)[:60] or "OnnxModel")
         self._traced_name = self._kind
         check_rules(graph)
+        self._split = split_texts(graph)
         graph = joined_forests(graph)
         self._initializers: dict[str, tuple[str, Element]] = {}
         """Path of the tensor in this module, and its element type, by the name of the initializer."""
@@ -109,8 +111,9 @@ class OnnxModule(ImportedRoot):
                 self._hold(name, constant)
         constants = {name: c for name, c in graph.constants.items() if name not in self._initializers}
         self._graph = replace(graph, constants=constants)
+        self._parts: OnnxParts | None = None
         self._runner = Runner(self._graph)
-        self._patterns = _Inputs(graph.inputs)
+        self._patterns = Inputs(graph.inputs)
         super().train(False)
 
     def _hold(self, name: str, constant: TensorAttribute) -> None:
@@ -157,6 +160,22 @@ class OnnxModule(ImportedRoot):
         return [_example(port) for port in self._graph.inputs]
 
     @property
+    def host_parts(self) -> OnnxParts | None:
+        """Return the model as Python code around a numeric module, or None where it has neither texts nor maps."""
+        if self._parts is None and self._split is not None:
+            self._parts = OnnxParts(self, self._split)
+        return self._parts
+
+    def part(self, graph: OnnxGraph) -> OnnxModule:
+        """Return a module with the same parameters and buffers that computes another graph of its initializers."""
+        module = copy.copy(self)
+        constants = {name: c for name, c in graph.constants.items() if name not in self._initializers}
+        module._graph = joined_forests(replace(graph, constants=constants))
+        module._split, module._parts = None, None
+        module._runner, module._patterns = Runner(module._graph), Inputs(module._graph.inputs)
+        return module
+
+    @property
     def forward(self) -> Callable[..., Any]:  # type: ignore[override]
         """Return the function that computes the graph for its inputs, by position or by name."""
         return _Forward(self)
@@ -169,7 +188,7 @@ class OnnxModule(ImportedRoot):
         return self._runner.run({}, self._patterns.bind(args, kwargs), tensors)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in super().__getstate__().items() if k != "_runner"}
+        return super().__getstate__() | {"_runner": None, "_parts": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -183,7 +202,7 @@ class _Forward:
         self._module = module
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        results = [_tensors(value) for value in self._module.run(args, kwargs)]
+        results = [results_of(value) for value in self._module.run(args, kwargs)]
         return results[0] if len(results) == 1 else tuple(results)
 
     @property
@@ -192,87 +211,8 @@ class _Forward:
         return inspect.Signature([inspect.Parameter(n, kind) for n in self._module._patterns.names.values()])
 
 
-def _tensors(value: Any) -> Any:
-    if isinstance(value, Value):
-        return value.tensor if value.element.carrier is not None else value.array
-    return [_tensors(v) for v in value] if isinstance(value, list) else value
-
-
 def _example(port: Port) -> Any:
-    if port.kind != "tensor" or port.element is None or port.element.carrier is None or port.shape is None:
+    if port.kind != "tensor" or port.element is None or port.shape is None:
         raise ArgumentError(f"input {port.name!r}: the model does not say the element type and rank of its tensors")
-    return zeros(tuple([hint(s) if is_size(s) else s for s in port.shape]), dtype=port.element.carrier)
-
-
-class _Inputs:
-    """Inputs of a graph, which bind the arguments of calls."""
-
-    def __init__(self, ports: Sequence[Port]):
-        self.ports = ports
-        self.names = _identifiers(ports)
-        """Python identifiers by the names of the graph."""
-        self._shaped = [i for i, p in enumerate(ports) if p.shape is not None]
-        shapes = [ports[i].shape for i in self._shaped]
-        self._patterns = ShapePatterns([s for s in shapes if s is not None], [ports[i].name for i in self._shaped])
-
-    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
-        """Return values in the order of the inputs. Raises ArgumentError, DTypeError and ShapeError."""
-        names = [*self.names.values()]
-        if len(args) > len(names):
-            raise ArgumentError(f"got {len(args)} inputs, the model has {len(names)}: {', '.join(names)}"[:400])
-        bound: dict[str, Any] = dict(zip(names, args, strict=False))
-        for name, value in kwargs.items():
-            ours = self.names.get(name, name)
-            if ours not in names or ours in bound:
-                what = "given twice" if ours in bound else "not an input of the model"
-                raise ArgumentError(f"input {name!r} is {what}", remedy=f"use the names {', '.join(names)}"[:400])
-            bound[ours] = value
-        missing = [n for n, p in zip(names, self.ports, strict=True) if n not in bound and p.kind != "optional"]
-        if missing:
-            raise ArgumentError(f"the call lacks {', '.join(missing)}"[:400])
-        values = [_fitting(p, bound.get(n)) for n, p in zip(names, self.ports, strict=True)]
-        self._patterns.solve([values[i].shape for i in self._shaped])
-        return values
-
-
-def _identifiers(ports: Sequence[Port]) -> dict[str, str]:
-    """Return a unique Python identifier for each port. Valid identifiers stay as they are."""
-    names = Names()
-    identifiers = {p.name: names.take(p.name) for p in ports if p.name.isidentifier()}
-    for name in [p.name for p in ports if p.name not in identifiers]:
-        spelled = "".join(c if c.isalnum() else "_" for c in name[:MOST_NAME])
-        identifiers[name] = names.take(spelled if spelled.isidentifier() else f"input_{spelled}")
-    return {p.name: identifiers[p.name] for p in ports}
-
-
-def _fitting(port: Port, value: Any) -> Any:
-    """Convert the argument for an input to a value of its element type."""
-    if value is None or isinstance(value, list):
-        return value if value is None else [_fitting(Port(port.name, "tensor", port.element, None), v) for v in value]
-    if isinstance(value, (Value, dict)):
-        return value
-    if isinstance(value, Tensor):
-        return Value(_checked(port, value), value)
-    array = np.asarray(value)
-    if port.element is not None and (port.element.carrier is None or array.dtype == port.element.numpy):
-        return _of_array(array, port.element)
-    tensor = as_tensor(array)
-    return Value(_checked(port, tensor), tensor)
-
-
-def _of_array(array: np.ndarray, element: Element) -> Value:
-    """Convert an argument to a value without a static array, for a trace would bake its numbers into the program."""
-    static = Value(element, None, array)
-    return static if element.carrier is None else Value(element, static.tensor)
-
-
-def _checked(port: Port, tensor: Tensor) -> Element:
-    """Return the element type of an input. Raises DTypeError where the tensor's dtype cannot hold it."""
-    element = port.element or element_of(tensor.dtype)
-    if element.carrier is not tensor.dtype:
-        carrier = "a type that graphc lacks" if element.carrier is None else element.carrier.long_name
-        raise DTypeError(
-            f"input {port.name!r} is {element.name.lower()}, held in {carrier}; got {tensor.dtype.long_name}",
-            remedy=f"pass x.to(graphc.{carrier})" if element.carrier is not None else None,
-        )
-    return element
+    shape = tuple([hint(s) if is_size(s) else s for s in port.shape])
+    return np.full(shape, "", object) if port.element.carrier is None else zeros(shape, dtype=port.element.carrier)

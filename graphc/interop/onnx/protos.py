@@ -227,7 +227,7 @@ def read_port_type(name: str, proto: Any, dims: ModelDims | None, depth: int = 0
         inner = read_port_type(name, getattr(proto, kind).elem_type, None, depth + 1)
         return Port(name, kind.removesuffix("_type"), inner.element, None)
     if kind != "tensor_type":
-        return Port(name, "other", None, None)
+        return Port(name, "map" if kind == "map_type" else "other", None, None)
     tensor_type = proto.tensor_type
     element = element_of_code(tensor_type.elem_type) if tensor_type.elem_type else None
     if not tensor_type.HasField("shape"):

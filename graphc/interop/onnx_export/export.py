@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from graphc.base.host_parts import check_numeric, host_parts_of
 from graphc.base.sizes.named_dims import size_of
 from graphc.base.sizes.size import is_size, terms
 from graphc.base.sizes.size_limits import limits
@@ -50,6 +51,7 @@ def export_model(
         manifest = manifest_of(graph, state)
         record = graph_record(graph, state, [s.name for s in manifest.first.outputs], opset, lambda graph: ())
     else:
+        check_numeric(host_parts_of(model), "an ONNX file that graphc writes")
         with observed(call_rules(opset)) as observer:
             traced = snapshot(model, examples, keyword_examples, dims)
         graph, state = traced.graph, traced.state()

@@ -436,7 +436,7 @@ class _Tiler:
 
     def new_tile_size(self, high: int, expected: int) -> int:
         """Return a new dimension for the size of a tile, 1 to ``high`` iterations; calls bind it for their kernels."""
-        name = f"tile_{high}"
+        name = f"tile_{high}_{expected}"
         while name in self.dims:
             name += "_"
         return Dim(name, 1, high, expected)

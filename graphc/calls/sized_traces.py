@@ -108,6 +108,7 @@ class DimsOfCalls:
             form = structure, tuple([leaf._data.shape for leaf in leaves])
             patterns = self._patterns.get(form)
             if patterns is None:
+                self._declared = self._declared.expecting(structure, leaves)
                 self._patterns.clear()
                 patterns = self._patterns[form] = self._declared.patterns(structure, leaves)
         else:

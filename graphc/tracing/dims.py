@@ -24,6 +24,7 @@ from graphc.tensors.structure import (
     Structure,
     flatten,
     is_whole,
+    shape_of,
     unflatten,
 )
 from graphc.tensors.structure import names as names_in
@@ -56,6 +57,7 @@ class Dims:
         self.specs = dict(dims)
         """The spec of each argument, by name or position."""
         self._function = function
+        self._given_names = names
         self._names = names or _positional(function)
         if not names:
             self._check_names(function)
@@ -94,8 +96,18 @@ class Dims:
         """Return the declaration with these hints, by name of the dimension. Raises ArgumentError for an unknown name
         and for a size out of range."""
         chosen_sizes(self.dimensions, hints)
-        values = {d: size_of(replace(d, hint=hints.get(name, d.hint))) for name, d in self.dimensions.items()}
-        return Dims(_substituted(self.specs, values), self._function, self._names)
+        values = {
+            d: size_of(replace(d, hint=hints.get(name, d.hint), is_hinted=True)) for name, d in self.dimensions.items()
+        }
+        return Dims(_substituted(self.specs, values), self._function, self._given_names)
+
+    def expecting(self, structure: Structure | int, leaves: Sequence[Tensor]) -> Dims:
+        """Return the declaration with hints from a call for dimensions that have none: its sizes, or the usual hint
+        where that is larger, since later calls often have more rows than the first."""
+        if all(d.is_hinted for d in self.dimensions.values()):
+            return self
+        sizes = self.patterns(structure, leaves).solve([shape_of(leaf) for leaf in leaves])
+        return self.hinted({d.name: max(d.hint, n) for d, n in sizes.items() if not d.is_hinted})
 
     def expected_examples(self, examples: Sequence[Any]) -> list[Any]:
         """Return zeros of the expected sizes in place of the tensors of a call, and these sizes for whole numbers."""

@@ -220,6 +220,7 @@ def trace_sized(
         return trace_function(target, args, kwargs, value_reads=ValueReads(is_fixed=True), **options)
 
     leaves, structure = flatten((args, kwargs))
+    declared = declared.hinted({}) if by_hints else declared.expecting(structure, leaves)
     patterns = declared.patterns(structure, leaves)
     hints = {d: d.hint for d in patterns.dimensions.values()}
     if by_hints:

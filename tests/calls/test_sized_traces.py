@@ -237,3 +237,16 @@ def test_pools_with_overlapping_windows_have_one_program_for_all_planes():
         x = gc.rand(1, 32, *size)
         same(compiled(x), model(x))
     assert len(compiled.programs) == 1
+
+
+def test_the_first_call_gives_the_expected_size_of_a_dimension_without_hint():
+    rows, time = gc.Dim("rows"), gc.Dim("time", hint=8)
+    double = gc.compile(lambda x: x * 2, dims={"x": (rows, time)})
+    few = gc.compile(lambda x: x * 2, dims={"x": (rows, time)})
+    for compiled, sizes, expected in ((double, (100, 3), (100, 8)), (few, (1, 9), (32, 8))):
+        for size in (sizes, (7, 64), (1, 1)):
+            assert compiled(gc.ones(*size)).shape == size
+        (variant,) = compiled.variants
+        assert tuple(d.hint for d in variant.traced.graph.dims.values()) == expected
+    with pytest.raises(ShapeError):
+        double(gc.ones(3))

@@ -29,8 +29,9 @@ def test_a_trace_answers_for_the_sizes_of_its_examples():
 
 
 def test_sizes_of_examples_become_hints_where_the_declared_ones_break_an_assumption():
-    kept = snapshot(lambda x: x + 1, [gc.ones(150)], dims={"x": (ROWS,)}).graph
-    moved = snapshot(branching, [gc.ones(150)], dims={"x": (ROWS,)}).graph
+    declared = {"x": (gc.Dim("rows", hint=32),)}
+    kept = snapshot(lambda x: x + 1, [gc.ones(150)], dims=declared).graph
+    moved = snapshot(branching, [gc.ones(150)], dims=declared).graph
     assert [d.hint for d in (*kept.dims.values(), *moved.dims.values())] == [32, 150]
 
 

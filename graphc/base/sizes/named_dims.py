@@ -30,7 +30,8 @@ def Dim(
     Args:
         name: printable text without a backquote.
         min, max: smallest and largest size, both included.
-        hint: size that the compiler optimizes for (default: 32, or the nearest size in the range).
+        hint: size that the compiler optimizes for (default: the size in the first call or example, at least 32 where
+            the range allows it).
         common: sizes that get a program of their own in addition.
 
     Returns:
@@ -58,7 +59,7 @@ def Dim(
         raise ArgumentError(f"hint and common sizes of dimension {name} must be in {low}..{high}")
     if low == high:
         return low
-    return size_of(Dimension(name, low, high, expected, tuple(common)))
+    return size_of(Dimension(name, low, high, expected, tuple(common), hint is not None))
 
 
 def is_name(name: Any) -> bool:

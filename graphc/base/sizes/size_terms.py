@@ -39,13 +39,18 @@ class Dimension:
     high: int
     hint: int
     common: tuple[int, ...] = ()
+    is_hinted: bool = True
+    """Whether the hint was given or found; else a larger size in the first call takes its place."""
 
-    def __new__(cls, name: str, low: int, high: int, hint: int, common: tuple[int, ...] = ()) -> Dimension:
+    def __new__(
+        cls, name: str, low: int, high: int, hint: int, common: tuple[int, ...] = (), is_hinted: bool = True
+    ) -> Dimension:
         """Return the unique object with these fields."""
-        return _one(cls, (name, low, high, hint, common), name=name, low=low, high=high, hint=hint, common=common)
+        fields = {"name": name, "low": low, "high": high, "hint": hint, "common": common, "is_hinted": is_hinted}
+        return _one(cls, tuple(fields.values()), **fields)
 
     def __reduce__(self) -> Any:
-        return Dimension, (self.name, self.low, self.high, self.hint, self.common)
+        return Dimension, (self.name, self.low, self.high, self.hint, self.common, self.is_hinted)
 
     def __str__(self) -> str:
         return quoted(self.name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -374,13 +373,9 @@ NOT_CALLED = {
 def public() -> list[str]:
     """Return every public function and method, as ``graphc.f``, ``nn.functional.f``, ``special.f`` or
     ``Tensor.f``."""
-    names = [
-        f"graphc.{x}"
-        for x in import_module("graphc").__all__
-        if callable(getattr(gc, x)) and not isinstance(getattr(gc, x), type)
-    ]
+    names = [f"graphc.{x}" for x in gc.__all__ if callable(getattr(gc, x)) and not isinstance(getattr(gc, x), type)]
     names += [f"nn.functional.{x}" for x in functional.__all__]
-    names += [f"special.{x}" for x in gc.special.__all__]
+    names += [f"special.{x}" for x in vars(gc.special)["__all__"]]
     names += [f"Tensor.{x}" for x in dir(gc.Tensor) if not x.startswith("_") and callable(getattr(gc.Tensor, x))]
     return sorted(x for x in set(names) if not {x, x.rpartition(".")[2]} & NOT_CALLED)
 

@@ -28,17 +28,19 @@ class OptimizerSettings:
     """Fact that an optimizer's settings are unchanged: the parameters of each group, and all numbers other than
     arguments. The optimizer is referenced weakly."""
 
-    def __init__(self, optimizer: Any):
+    def __init__(self, optimizer: Any, numbers: bool = False):
+        """With ``numbers``, no number of a group is an argument."""
         self._optimizer = ref(optimizer)
+        self._has_arguments = not numbers
         self._name = type(optimizer).__name__
         self._settings = self._read(optimizer)
         self._last_values = self._values(optimizer)
 
-    @staticmethod
-    def _read(optimizer: Any) -> list[Any]:
+    def _read(self, optimizer: Any) -> list[Any]:
         groups = []
         for group in optimizer.param_groups:
-            constants = {k: _key(v) for k, v in optimizer.hyper(group).items() if not is_argument(optimizer, k, v)}
+            settings = optimizer.hyper(group).items()
+            constants = {k: _key(v) for k, v in settings if not (self._has_arguments and is_argument(optimizer, k, v))}
             groups.append(([*map(id, group["params"])], constants))
         return groups
 
@@ -101,8 +103,8 @@ class GroupRule:
 
 
 class GivenNumbers:
-    """The numbers a call of a program passes, as arrays; unchanged numbers reuse the arrays of the previous
-    call."""
+    """The numbers of optimizers that a call of a program passes after its other inputs, as arrays; unchanged numbers
+    reuse the arrays of the previous call."""
 
     def __init__(self) -> None:
         self._numbers: list[GroupNumber] = []

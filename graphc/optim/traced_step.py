@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
-
-from graphc.base.errors import TraceError
-from graphc.base.values import key_of
-from graphc.guards.number_reads import NumberRead, ReadPlace
+from graphc.base.errors import TraceError, ValueNeededError
+from graphc.base.sizes.symbolic import is_symbolic
 from graphc.ops import dispatch
-from graphc.optim.settings import GroupRule, OptimizerSettings, is_argument
+from graphc.optim.settings import GivenNumbers, GroupRule, OptimizerSettings
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
@@ -19,37 +16,12 @@ from graphc.tracing.tracer import Tracer
 from graphc.tracing.training import Training
 
 
-class OptimizerNumber:
-    """Fact about a number of a parameter group that each call reads again."""
-
-    def __init__(self, optimizer: Any, index: int, name: str):
-        self._optimizer, self._index, self._name = optimizer, index, name
-        self.title = f"{name} of group {index} of {type(optimizer).__name__}"
-        self.read_at = ""
-        self.value = self.now()
-        self.key = key_of(self.value)
-
-    def now(self) -> Any:
-        """Return the current number as a float; None if the group no longer exists."""
-        groups = self._optimizer.param_groups
-        number = self._optimizer.number(groups[self._index], self._name) if self._index < len(groups) else None
-        return float(number) if isinstance(number, (int, np.number)) else number
-
-    def holds(self) -> bool:
-        """Return whether the number still has its traced type."""
-        return type(self.now()) is type(self.value)
-
-    def why(self) -> str:
-        """Describe the change."""
-        return f"{self.title}: {self.value!r} -> {self.now()!r}"
-
-
 class _Settings(OptimizerSettings):
     """Fact that settings, and the states of the updated parameters, are unchanged, and that no hook runs before the
     step unless hooks are allowed."""
 
-    def __init__(self, optimizer: Any, allows_hooks: bool):
-        super().__init__(optimizer)
+    def __init__(self, optimizer: Any, allows_hooks: bool, numbers: bool = False):
+        super().__init__(optimizer, numbers)
         self._allows_hooks = allows_hooks
         self._states: list[tuple[Tensor, Any]] = []
 
@@ -117,22 +89,35 @@ class _Update:
 
     def append(self, gradients: Mapping[int, Tensor], condition: Any = None) -> None:
         """Append the update by gradients by ``id`` of the parameter. Where ``condition`` is false, nothing changes."""
-        changes: list[tuple[Tensor, Any]] = []
-        params: list[Tensor] = []
         with no_grad():
-            for index, group in enumerate(self.optimizer.param_groups):
-                present = [p for p in group["params"] if id(p) in gradients]
-                hypers: dict[Any, dict[str, Any]] = {}
-                for param in self.optimizer.owned(present):
-                    if param.dtype not in hypers:
-                        hypers[param.dtype] = self._hyper(index, group, param.dtype)
-                    state, hyper = self._state(param, group), hypers[param.dtype]
-                    changes += self.optimizer.changes_of(param, gradients[id(param)], state, hyper, condition)
-                self.training.stepped(present)
-                params += present
+            try:
+                params, changes = self._changes(gradients, condition, self._rule)
+            except ValueNeededError:
+                # NOTE: the rule decides by the value of a number, so the program holds for the present numbers.
+                self.settings = _Settings(self.optimizer, self.training.step is not None, numbers=True)
+                params, changes = self._changes(gradients, condition, lambda index, _: self._group(index))
             new = {id(target): value for target, value in changes}
             self.optimizer._write([*changes, *self.optimizer.from_others(params, new)])
         self.training.facts.append(self.settings)
+
+    def _changes(
+        self, gradients: Mapping[int, Tensor], condition: Any, rule: Callable[[int, Any], dict[str, Any]]
+    ) -> tuple[list[Tensor], list[tuple[Tensor, Tensor]]]:
+        """Return the parameters with a gradient, and pairs of a tensor and its new value. ``rule`` returns the numbers
+        of a group for parameters of an element type."""
+        changes: list[tuple[Tensor, Any]] = []
+        params: list[Tensor] = []
+        for index, group in enumerate(self.optimizer.param_groups):
+            present = [p for p in group["params"] if id(p) in gradients]
+            hypers: dict[Any, dict[str, Any]] = {}
+            for param in self.optimizer.owned(present):
+                if param.dtype not in hypers:
+                    hypers[param.dtype] = rule(index, param.dtype)
+                state, hyper = self._state(param, group), hypers[param.dtype]
+                changes += self.optimizer.changes_of(param, gradients[id(param)], state, hyper, condition)
+            self.training.stepped(present)
+            params += present
+        return params, changes
 
     def _state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Tensor]:
         """Return the state of a parameter, which the graph takes as arguments."""
@@ -145,33 +130,19 @@ class _Update:
             self.settings.add_state(param, state)
         return state
 
-    def _hyper(self, index: int, group: dict[str, Any], dtype: Any) -> dict[str, Any]:
-        """Return the numbers of a group, with symbols or arguments of the graph for the ones passed by each call."""
-        passed: Any = self.training.passed
-        if passed is not None:
-            rule = GroupRule(self.optimizer, index, dtype, self.tracer.graph)
-            passed.add(rule.inputs)
-            return rule.values
-        hyper = dict(self.optimizer.hyper(group))
-        for name, value in hyper.items():
-            if isinstance(value, Tensor):
-                self.training.bind(self.tracer, value, f"group{index}.{name}", (group, name))
-            elif is_argument(self.optimizer, name, value):
-                hyper[name] = self._number(index, group, name)
-        return hyper
+    def _group(self, index: int) -> dict[str, Any]:
+        return self.optimizer.hyper(self.optimizer.param_groups[index])
 
-    def _number(self, index: int, group: dict[str, Any], name: str) -> Any:
-        numbers = self.training.numbers
-        key = (id(group), f"group.{name}")
-        if (number_read := numbers.reads.get(key)) is not None:
-            return number_read.symbol
-        fact = OptimizerNumber(self.optimizer, index, name)
-        location = ReadPlace(id(group), key[1], fact.title)
-        if location in numbers.fixed:
-            self.training.facts.append(_SameNumber(fact))
-            return fact.value
-        numbers.reads[key] = NumberRead(location, fact, numbers.record.add(fact.value))
-        return numbers.reads[key].symbol
+    def _rule(self, index: int, dtype: Any) -> dict[str, Any]:
+        """Return the numbers of a group, as arguments of the graph where each call passes them."""
+        rules, key = self.training.rules, (id(self.optimizer), index, dtype)
+        if key not in rules:
+            rules[key] = GroupRule(self.optimizer, index, dtype, self.tracer.graph)
+            self.training.passed = self.training.passed or GivenNumbers()
+            self.training.passed.add(rules[key].inputs)
+        # NOTE: what the function itself sets or writes is not the number at the start of a call.
+        inside = {n: v for n, v in self._group(index).items() if is_symbolic(v) or id(v) in self.tracer.captured}
+        return {**rules[key].values, **inside}
 
     def count(self) -> None:
         """Count a step, and run the hooks after it."""
@@ -179,18 +150,3 @@ class _Update:
         optimizer.step_count += 1
         for hook in list(optimizer._step_post_hooks.values()):
             hook(optimizer, (None,), {})
-
-
-class _SameNumber:
-    """Fact that a number is unchanged; the graph contains its value because the update rule reads it."""
-
-    def __init__(self, number: OptimizerNumber):
-        self._number = number
-
-    def holds(self) -> bool:
-        """Return whether the number is unchanged."""
-        return key_of(self._number.now()) == self._number.key
-
-    def why(self) -> str:
-        """Describe the change."""
-        return self._number.why()

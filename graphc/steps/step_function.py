@@ -20,7 +20,6 @@ from graphc.ops.define import as_type
 from graphc.ops.movement.shape import filled
 from graphc.ops.pointwise import elementwise as ew
 from graphc.ops.pointwise import math as mathematics
-from graphc.optim.settings import GivenNumbers
 from graphc.passes.pipeline import arrange
 from graphc.steps.forward_passes import passed_forward
 from graphc.steps.step_forward import forward_and_loss
@@ -118,7 +117,7 @@ class StepFunction:
                 f"{self.options.name}: the model or the loss calls backward or steps an optimizer itself",
                 remedy="compile the whole training function with graphc.compile, and call it with the batch",
             )
-        tracer.training.step, tracer.training.passed = self, GivenNumbers()
+        tracer.training.step = self
         tracer.differentiable = False  # the graph holds its gradients
         self.forward_paths = frozenset(
             input_path(c.value) for c in tracer.captured.values() if c.value.node.op is INPUT

@@ -134,10 +134,7 @@ class StepPrograms(Compiled):
         def trace(fresh: Fresh) -> Traced:
             function, named = StepFunction(self.options, self.state, self.state.is_update), self._named_modules()
             with enable_grad():
-                traced = trace_function(function, args, {}, self._name, named, True, numbers=fresh(), **sized)
-            passed = [v for v in traced.graph.inputs if input_class(v) == "input" and v not in traced.inputs]
-            traced.graph.inputs = [*(v for v in traced.graph.inputs if v not in passed), *passed]
-            return traced
+                return trace_function(function, args, {}, self._name, named, True, numbers=fresh(), **sized)
 
         shape, dynamic, traced, numbers = self._numbers.traced(structure, trace)
         return shape, dynamic, SizedTrace(self._name, traced, Outside(traced, modules), numbers), None

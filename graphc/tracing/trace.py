@@ -24,7 +24,7 @@ from graphc.base.sizes.assumptions import Assumptions, assuming
 from graphc.base.sizes.shape_patterns import ShapePatterns
 from graphc.guards.attributes import Effect, Reads, recording
 from graphc.guards.number_reads import TraceNumbers
-from graphc.ir.graph.graph import INPUT, Graph, Value, input_path
+from graphc.ir.graph.graph import INPUT, Graph, Value, input_class, input_path
 from graphc.ir.graph.interpret import settle
 from graphc.ir.graph.verify import sub_graphs
 from graphc.ir.op import Trait
@@ -287,7 +287,7 @@ def trace_function(
     values = tuple(image._data for image in images)
     tracer.binds_escaped, tracer.arguments = guarded, frozenset(map(id, images))
     record = tracer.numbers = (numbers := numbers or TraceNumbers()).record
-    tracer.training = Training(numbers) if guarded else None
+    tracer.training = Training() if guarded else None
     tracer.host = HostCalls() if guarded or calls_python else None
     if numbers.arguments:
         structure = with_numbers(structure, iter([Open(number) for number in numbers.arguments]))
@@ -404,6 +404,8 @@ def finish(tracer: Tracer, inputs: tuple[Value, ...], results: Sequence[Tensor],
         if training is not None:
             results = [*results, *(refresh(tracer.local(t)) for t in training.finish(tracer))]
             differentiable = (False,) * len(results)
+            passed = [v for v in tracer.graph.inputs if input_class(v) == "input" and v not in inputs]
+            tracer.graph.inputs = [*(v for v in tracer.graph.inputs if v not in passed), *passed]
         written = {id(entry) for entry in tracer.written()}
         tracer.finish_writes()
     tracer.graph.set_outputs([t._data for t in results])

@@ -13,7 +13,6 @@ import numpy as np
 from graphc.base import module_path
 from graphc.base.errors import HookError, TraceError
 from graphc.base.location import capture
-from graphc.guards.number_reads import TraceNumbers
 from graphc.ir.graph.graph import INPUT, Value
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors.tensor import Tensor
@@ -47,6 +46,10 @@ class GradientTracer(Protocol):
 
 class PassedNumbers(Protocol):
     """Numbers that calls of a program pass; see ``optim.settings.GivenNumbers``."""
+
+    def add(self, numbers: Iterable[Any]) -> None: ...
+
+    def keys(self) -> list[Any]: ...
 
     def arrays(self) -> list[np.ndarray]: ...
 
@@ -127,9 +130,7 @@ class Training:
     and an optimizer has used the new one, ``grad`` is None after a call instead.
     """
 
-    def __init__(self, numbers: TraceNumbers):
-        self.numbers = numbers
-        """The symbolic numbers that optimizers use."""
+    def __init__(self) -> None:
         self.places: dict[int, tuple[Any, Any]] = {}
         """By identity: the table and the key under which each call finds a tensor outside."""
         self.facts: list[Any] = []
@@ -139,7 +140,9 @@ class Training:
         self.step: Any = None
         """The function of a training step that is traced; None for other functions."""
         self.passed: PassedNumbers | None = None
-        """Numbers of optimizers that each call passes after its other inputs; None where they are symbols."""
+        """Numbers of optimizers that each call passes after its other inputs, if there are any."""
+        self.rules: dict[Any, Any] = {}
+        """The numbers of each group for parameters of one element type, by optimizer, index and type."""
         self._gradients: dict[int, _Gradient] = {}
         self._stepped: set[int] = set()
         self._trained: set[int] = set()

@@ -18,6 +18,8 @@ from graphc.base.mutation_epoch import EPOCH
 from graphc.calls.backward import Recorder
 from graphc.calls.bindings import Modules
 from graphc.calls.bound_program import not_native
+from graphc.calls.first_nan.guarded_calls import GuardedCalls, check_level, with_check
+from graphc.calls.first_nan.search import Scene, class_names
 from graphc.calls.graph_module import GraphModule, as_callable
 from graphc.calls.machine import HOST, machine_named, machine_of
 from graphc.calls.memory import Budget
@@ -124,13 +126,16 @@ class Compiled:
         machine: str = HOST,
         dims: Any = None,
         memory: int | str | None = None,
+        first_nan: bool | str = False,
     ):
         if not callable(target):
             raise ArgumentError(f"a module or a function can be compiled, not {type(target).__name__}")
         no_class("compile", target)
         no_foreign_module("compile", target)
         check_precision(precision)
+        check_level("compile", first_nan)
         self._target = target
+        self._first_nan = first_nan
         self._memory = memory
         self._weights = Weights(precision, freeze, memory=None if memory is None else Budget.parse(memory))
         self._passes = tuple(passes)
@@ -378,8 +383,26 @@ class Compiled:
 
     def _make(self, key: Any, traced: Traced, modules: Modules, leaves: Sequence[Tensor], outside: Outside) -> Variant:
         """Compile a trace."""
-        weights = self._weights._replace(live=any(v.is_thrashing for v in self._variants.find(key)))
-        return Variant(self._name, traced, modules, leaves, weights, self._pipeline, self._machine, outside)
+        guarded = None
+        if self._first_nan:
+            traced, guarded = with_check(self._name, traced, self._first_nan)
+        live = self._weights.live or any(v.is_thrashing for v in self._variants.find(key))
+        weights = self._weights._replace(live=live)
+        variant = Variant(self._name, traced, modules, leaves, weights, self._pipeline, self._machine, outside)
+        if guarded is not None:
+            classes = class_names(self._named_modules())
+            scene = Scene(self._name, variant.machine, classes, self._root is not None)
+            variant.guarded = GuardedCalls(variant, guarded, self._first_nan, scene)
+        return variant
+
+    @property
+    def _root(self) -> Any:
+        """The module whose code is traced; None for a function."""
+        return self._target if is_module(self._target) else None
+
+    def _named_modules(self) -> list[tuple[str, Any]]:
+        """Return the modules of the function, with prefixes for the names of their tensors."""
+        return modules_of(self._target)
 
     def _traced(
         self,
@@ -398,9 +421,11 @@ class Compiled:
         first = None if scope is None else module_path.Scope(None, explicit=True)
 
         def trace(fresh: Fresh, inside: Any = first) -> Traced:
+            sized = call.arguments() if call else {}
+
             def run(reads: ValueReads) -> Traced:
-                options = {"scope": inside, "numbers": fresh(), **(call.arguments() if call else {})}
-                return trace_function(self._target, args, kwargs, guarded=True, value_reads=reads, **options)
+                options = {"scope": inside, "numbers": fresh(), "checks": bool(self._first_nan)}
+                return trace_function(self._target, args, kwargs, guarded=True, value_reads=reads, **options, **sized)
 
             return traced_with_reads(run, answers)
 
@@ -488,7 +513,8 @@ class Compiled:
         if functools.reduce(lambda value, attribute: getattr(value, attribute, None), name.split("."), owner) is self:
             return name
         weights = self._weights.precision, self._weights.freeze
-        return Compiled, (self._target, *weights, self._passes, self._machine, self._dims, self._memory)
+        more = self._passes, self._machine, self._dims, self._memory, self._first_nan
+        return Compiled, (self._target, *weights, *more)
 
     def __repr__(self) -> str:
         return f"compiled({self._target!r})"
@@ -506,6 +532,7 @@ def compile(
     dims: Any = None,
     memory: int | str | None = None,
     strict_order: bool = False,
+    first_nan: bool | str = False,
     **torch: Any,
 ) -> Any:
     """Compile a module, function or graph to native code; the result is called like ``model``.
@@ -524,6 +551,8 @@ def compile(
         dims: names of varying sizes, ``{"x": (gc.Dim("batch"), None)}``, by argument; ``"auto"`` finds them.
         memory: the most that a call keeps for its backward pass: bytes, ``"200MB"`` or ``"70%"`` (docs/memory.md).
         strict_order: add in the order of the source: the same bits on every CPU (docs/precision.md).
+        first_nan: True raises at the op that makes the first NaN or infinity of a function that trains, before anything
+            is written; ``"all"`` also checks each update (docs/debugging.md).
         torch: arguments of ``torch.compile`` by name, such as ``dynamic`` or ``disable``.
 
     Returns:
@@ -536,6 +565,7 @@ def compile(
         ShapeError: in a call, sizes do not fit ``dims``.
         TraceError: in a call, Python code asks for a value that is only known when the program runs.
         PassError: in a call, a pass leaves a graph with other inputs, outputs or states.
+        NonFiniteError: in a call, with ``first_nan``; the call writes nothing.
 
     Example:
         >>> import graphc as gc
@@ -548,6 +578,7 @@ def compile(
     freeze, dims, off = without_torch_arguments(freeze, dims, torch)
     machine = machine_named(target, device, strict_order)
     options = {"precision": precision, "freeze": freeze, "passes": passes, "machine": machine, "memory": memory}
+    options |= {"first_nan": first_nan}
     make = (lambda f: f) if off else lambda f: _compiled(f, tensors, dims, options)
     return make if model is None else make(model)
 

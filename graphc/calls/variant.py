@@ -14,7 +14,7 @@ from graphc.base.dtypes import dtype_of
 from graphc.base.errors import GradientError, TraceError
 from graphc.base.sizes.size import hint
 from graphc.calls.backward import Backward, CompiledNode, Higher, RecordedCall, Recorder
-from graphc.calls.bindings import Binding, Frozen, Maker, Modules, PrepackedBinding
+from graphc.calls.bindings import Binding, Frozen, Maker, Modules, PrepackedBinding, Slot
 from graphc.calls.bound_program import BoundProgram, bind, binding_of, build
 from graphc.calls.derivative import Derivative
 from graphc.calls.forward_mode import TangentCall, pushes
@@ -106,7 +106,7 @@ class Variant:
         self.assumptions = traced.assumptions
         self._effects = traced.effects
         self._slots, self._written = outside.slots, outside.written
-        self._machine = machine_of(machine, [*leaves, *(slot.tensor() for slot in self._slots.values())])
+        self.machine = machine_of(machine, [*leaves, *(slot.tensor() for slot in self._slots.values())])
         self.differentiable = traced.differentiable if is_grad_enabled() else (False,) * len(self.output_types)
         if any(self.differentiable):
             no_hooks(name, traced)
@@ -125,13 +125,13 @@ class Variant:
         """Return the graph. Where it trains under a memory budget, return one that fits the budget."""
         if self.training is None or self.weights.memory is None:
             return graph
-        graph, self._passes, self.memory_report = within_memory(graph, self.weights.memory, self._machine, self._passes)
+        graph, self._passes, self.memory_report = within_memory(graph, self.weights.memory, self.machine, self._passes)
         return graph
 
     def _build_forward(self, graph: Graph) -> None:
         self._made: dict[str, tuple[str, Maker]] = {}
         """For the path of a param with a narrow copy: the path of its source, and the function that converts it."""
-        target = target_for(self._machine)
+        target = target_for(self.machine)
         if self.weights.freeze:
             # NOTE: do not freeze a tensor that is neither parameter nor buffer if writes to it are not counted.
             uncounted = {p for p, slot in self._slots.items() if not slot.is_member and not is_counted(slot.tensor())}
@@ -142,13 +142,13 @@ class Variant:
             narrowed = narrow_weights(optimize(graph, self._passes, target.costs), self.weights.precision)
             graph, self._made = narrowed.graph, narrowed.params
             self._passes = PIPELINE  # the graph is already optimized
-        if self.weights.watched and not any(self.differentiable) and not is_device(self._machine):
+        if self.weights.watched and not any(self.differentiable) and not is_device(self.machine):
             counted = {path for path, slot in self._slots.items() if is_counted(slot.tensor())}
             narrow = {path for path, (source, _) in self._made.items() if source in counted}
             if len(narrow) == len(self._made):
                 graph = watch(graph, (counted - self._made.keys()) | narrow)
-        compiled = compile_on(graph, self._machine, self._passes)
-        self.program = load_on(compiled, self._machine)
+        compiled = compile_on(graph, self.machine, self._passes)
+        self.program = load_on(compiled, self.machine)
         self.binding = self._binding(compiled.prepacking)
         self.calls = bind(self.program, self.binding, self.account.words, len(self.output_types))
         if isinstance(self.calls, BoundProgram):
@@ -156,14 +156,14 @@ class Variant:
 
     def _binding(self, prepacking: CacheEntry | None) -> Binding:
         # NOTE: arrays packed from narrow copies are not shared: the recipe starts at the copies, not the weights.
-        first = None if prepacking is None else Prepacking(load_on(prepacking, self._machine), not self._made)
+        first = None if prepacking is None else Prepacking(load_on(prepacking, self.machine), not self._made)
         paths = [spec.path for spec in self.program.bound]
         packed = {} if first is None else {name: i for i, name in enumerate(first.names)}
         outside = list(dict.fromkeys([*(p for p in paths if p not in packed), *(first.reads if first else ())]))
         sources = [self._made[p][0] if p in self._made else p for p in outside]
         slots, written = [self._slots[p] for p in sources], [self._written[p] for p in sources]
         makers = {i: self._made[p][1] for i, p in enumerate(outside) if p in self._made}
-        if is_device(self._machine) or not (first or makers):
+        if is_device(self.machine) or not (first or makers):
             return binding_of(self.program, slots, written, makers)
         number = {path: i for i, path in enumerate(outside)} | {name: len(outside) + i for name, i in packed.items()}
         takes = [number[p] for p in first.reads] if first else []
@@ -182,7 +182,7 @@ class Variant:
         joint = MergeScans().run(vjp_graph(graph, differentiated, chosen)).graph
         split = self._split(joint, count, len(graph.outputs))
         self._build_forward(split.forward)
-        self.backward_program = build(split.backward, self._passes, self._machine)
+        self.backward_program = build(split.backward, self._passes, self.machine)
         self.residual_count = split.residuals
         saved_inputs = [graph.inputs[i] for i in split.kept]
         position = {v: i for i, v in enumerate(plain)}
@@ -212,12 +212,12 @@ class Variant:
     def _derivative(self) -> Derivative:
         """Return the traced function for derivatives."""
         graph = self.traced.graph
-        return Derivative(self.name, lambda: (graph, []), self._passes, self._machine)
+        return Derivative(self.name, lambda: (graph, []), self._passes, self.machine)
 
     @functools.cached_property
     def pushes(self) -> bool:
         """Whether programs can propagate tangents."""
-        return not self.weights.for_inference and not is_device(self._machine) and pushes(self.traced)
+        return not self.weights.for_inference and not is_device(self.machine) and pushes(self.traced)
 
     def along(self, leaves: Sequence[Any]) -> TangentCall:
         """Return a call on tensors that may have tangents, before it runs."""
@@ -233,11 +233,31 @@ class Variant:
         budget = self.weights.memory
         if budget is None:
             return split_forward_backward(joint, inputs, outputs)
-        budgeted = split_within(joint, inputs, outputs, budget, target_for(self._machine), self._passes)
+        budgeted = split_within(joint, inputs, outputs, budget, target_for(self.machine), self._passes)
         self.memory_report = budgeted.report
         if budgeted.is_optimized:
             self._passes = PIPELINE  # the graphs are already optimized
         return budgeted.split
+
+    @property
+    def graph(self) -> Graph:
+        """The unoptimized graph."""
+        return self.traced.graph
+
+    @property
+    def slots(self) -> dict[str, Slot]:
+        """The slots of the trace's params and states, by path."""
+        return self._slots
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Return the tensors of the program's params and states, by path."""
+        return {spec.path: self._slots[spec.path].tensor() for spec in self.program.bound}
+
+    @property
+    def passed_numbers(self) -> dict[Any, np.ndarray]:
+        """The optimizers' numbers among the program's inputs, as its last ones, in order, with their present values."""
+        passed = None if self.training is None else self.training.passed
+        return {} if passed is None else dict(zip(passed.keys(), passed.arrays(), strict=True))
 
     def holds(self) -> bool:
         """Check that the world outside is unchanged since the trace, apart from the contents of tensors."""

@@ -233,7 +233,7 @@ def _step_parts(step: CompiledStep, examples: Sequence[Any]) -> Iterator[Checked
         for _ in range(2 * step.options.accumulate):
             program, leaves = copied.program_for_call(*examples)
             graph, arguments = _training_arguments(program, leaves)
-            name = "step" if program.updates else "accumulation"
+            name = "step" if program.training.step.updates else "accumulation"
             parts[name] = CheckedGraph(name, graph, tuple(np.array(a) for a in arguments))
             copied(*examples)
     finally:

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphc.base.errors import ArgumentError
+from graphc.calls.variant import Variant
 from graphc.files.structure import Structure
 from graphc.ir.graph.graph import Graph, Value, input_class
 from graphc.ir.graph.interpret import Reemitter, assumed
 from graphc.models.model_trace import nesting
 from graphc.steps.step import CompiledStep
-from graphc.steps.step_program import StepProgram
 from graphc.tensors.tensor import Tensor
 
 NUMBERS = "optimizer"
@@ -54,7 +54,7 @@ def step_parts(step: CompiledStep, examples: Sequence[Any], named: Mapping[str, 
     return StepParts(graph, structure, program.tensors(), numbers)
 
 
-def _check(step: CompiledStep, program: StepProgram) -> None:
+def _check(step: CompiledStep, program: Variant) -> None:
     options = step.options
     more = {
         "accumulate": options.accumulate > 1,

@@ -18,6 +18,7 @@ from graphc.tensors import composite
 from graphc.tensors.native import TensorGroup, native_loop
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front, grads_of
+from graphc.tracing.training import check_instead
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
 __all__ += ["parameters_to_vector", "vector_to_parameters"]
@@ -85,6 +86,8 @@ def clip_grad_norm_(
     else:
         norm = _finite(group.norm(norm_type)) if error_if_nonfinite else group.norm(norm_type)
     _scale(gradients, group, max_norm, norm)
+    if norm_type >= 1:
+        check_instead(gradients, norm)
     return norm
 
 

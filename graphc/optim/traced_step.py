@@ -15,6 +15,9 @@ from graphc.tensors.tensor_base import front
 from graphc.tracing.tracer import Tracer
 from graphc.tracing.training import Training
 
+UPDATE = "update."
+"""Prefix of the names of nodes that compute the update of an optimizer."""
+
 
 class _Settings(OptimizerSettings):
     """Fact that settings, and the states of the updated parameters, are unchanged, and that no hook runs before the
@@ -86,9 +89,19 @@ class _Update:
         self.tracer = tracer
         self.training = training
         self.settings = _Settings(optimizer, training.step is not None)
+        training.optimizers.append(optimizer)
 
     def append(self, gradients: Mapping[int, Tensor], condition: Any = None) -> None:
         """Append the update by gradients by ``id`` of the parameter. Where ``condition`` is false, nothing changes."""
+        if condition is None:
+            self.training.require_finite(self.tracer, gradients.values())
+        former = self.tracer.locate((None, UPDATE))
+        try:
+            self._append(gradients, condition)
+        finally:
+            self.tracer.locate(former)
+
+    def _append(self, gradients: Mapping[int, Tensor], condition: Any) -> None:
         with no_grad():
             try:
                 params, changes = self._changes(gradients, condition, self._rule)
@@ -98,6 +111,8 @@ class _Update:
                 params, changes = self._changes(gradients, condition, lambda index, _: self._group(index))
             new = {id(target): value for target, value in changes}
             self.optimizer._write([*changes, *self.optimizer.from_others(params, new)])
+        if condition is not None:
+            self.training.overflowing.update(f"grad.{self.training.name_of(self.tracer, p)}" for p in params)
         self.training.facts.append(self.settings)
 
     def _changes(

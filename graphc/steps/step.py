@@ -11,6 +11,7 @@ from graphc.calls.graph_module import as_callable
 from graphc.calls.machine import HOST, machine_named, machine_of
 from graphc.calls.memory import Budget
 from graphc.calls.plan import Plan, plan_of
+from graphc.calls.variant import Variant
 from graphc.compiler.memory_report import MemoryReport
 from graphc.ir.graph.graph import Graph
 from graphc.ops import dispatch
@@ -18,7 +19,7 @@ from graphc.passes.base import Pass
 from graphc.steps.step_forward import Inputs
 from graphc.steps.step_function import StepFunction
 from graphc.steps.step_options import DynamicScale, StepOptions
-from graphc.steps.step_program import StepProgram, StepPrograms
+from graphc.steps.step_program import StepPrograms
 from graphc.steps.step_reductions import check_reductions
 from graphc.steps.step_state import StepState
 from graphc.tape.grad_mode import is_grad_enabled, is_inference_mode_enabled
@@ -103,17 +104,17 @@ class CompiledStep:
         if program is None:
             return self._run_unserved(leaves, plain)
         leaves = [*leaves, *numbers] if numbers else leaves
-        return self._run(program.function, program.run, leaves, call and call.sizes)
+        return self._run(program.training.step, program.run, leaves, call and call.sizes)
 
     def __repr__(self) -> str:
         optimizers = ", ".join(type(o).__name__ for o in self._optimizers)
-        return f"compile_step({self.name}, {optimizers}; {len(self._compiled.programs_of_step)} programs)"
+        return f"compile_step({self.name}, {optimizers}; {len(self._compiled.variants)} programs)"
 
-    def prepare(self, *args: Any, **more: Any) -> StepProgram:
+    def prepare(self, *args: Any, **more: Any) -> Variant:
         """Return the program for a batch, compiled if necessary, without running it. Raise the errors of a call."""
         return self.program_for_call(*args, **more)[0]
 
-    def program_for_call(self, *args: Any, **more: Any) -> tuple[StepProgram, list[Any]]:
+    def program_for_call(self, *args: Any, **more: Any) -> tuple[Variant, list[Any]]:
         """Return the program as ``prepare`` does, and the tensors that a call passes to it."""
         leaves, _, program, numbers, _ = self._look_up(args, more)
         if program is None:
@@ -176,7 +177,7 @@ class CompiledStep:
             loss, self.last_output = result
             self.last_grad_norm = None
             return loss
-        loss, self.last_output, self.last_grad_norm, gradients, _ = result
+        loss, self.last_output, self.last_grad_norm, gradients = result
         for param, gradient in zip(function.params if gradients else (), gradients, strict=True):
             param.grad = gradient
         return loss
@@ -241,11 +242,11 @@ class CompiledStep:
 
     def plan(self) -> list[Plan]:
         """Return the memory, code size and estimated time of the programs for all signatures so far."""
-        return [plan_of(p.program) for p in self._compiled.programs_of_step]
+        return [plan_of(p.program) for p in self._compiled.variants]
 
     def memory_report(self) -> list[MemoryReport]:
         """Return the report of the memory budget for each signature so far; empty without a budget."""
-        return [p.memory_report for p in self._compiled.programs_of_step if p.memory_report is not None]
+        return [p.memory_report for p in self._compiled.variants if p.memory_report is not None]
 
     @property
     def ema(self) -> Any:
@@ -297,7 +298,7 @@ class CompiledStep:
     @property
     def graphs(self) -> list[Graph]:
         """The unoptimized graphs of all signatures so far."""
-        return [p.graph for p in self._compiled.programs_of_step]
+        return [p.graph for p in self._compiled.variants]
 
 
 def _copied(options: StepOptions, state: Mapping[str, Any]) -> CompiledStep:

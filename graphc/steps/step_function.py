@@ -10,7 +10,7 @@ from graphc.autograd import engine
 from graphc.base.errors import ArgumentError, GradientError, ShapeError, TraceError
 from graphc.calls.bindings import Modules
 from graphc.guards.attributes import not_recording, recorder
-from graphc.ir.graph.graph import INPUT, input_path
+from graphc.ir.graph.graph import input_path
 from graphc.ir.types import TensorType
 from graphc.nn.clip_grad import norm_of
 from graphc.nn.parallel.reducer import reduced_by_graph
@@ -32,7 +32,7 @@ from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
 from graphc.tracing.trace import graph_name
 from graphc.tracing.tracer import Tracer, named_tensors
-from graphc.tracing.training import accumulated
+from graphc.tracing.training import accumulated, check_instead
 
 SCALE = "compile_step.loss_scale"
 """Path of the loss scale in graphs, and prefix of the path of its growth tracker."""
@@ -51,17 +51,13 @@ class StepFunction:
         self.options, self.state, self.updates = options, state, updates
         self.params: tuple[Any, ...] = ()
         """The parameters that have a gradient, in the order of their optimizers; known after a call."""
-        self.forward_paths: frozenset[str] = frozenset()
-        """The paths of the tensors that the forward pass uses; known after a trace."""
-        self.updated_paths: frozenset[str] = frozenset()
-        """The paths of ``params``; known after a trace."""
         self._tracer: Any = None
 
     def __call__(self, x: tuple[Any, ...], y: tuple[Any, ...], more: Any = None) -> tuple[Any, ...]:
         """Return the loss's result and the model's output.
 
-        They are followed, where requested, by the norm of the gradients before clipping (or None), the final gradients
-        of ``params``, and in a trace with ``first_nan`` the losses and values that must be finite in a good step.
+        They are followed, where requested, by the norm of the gradients before clipping (or None) and the final
+        gradients of ``params``.
         """
         options = self.options
         self._tracer = tracer = front() if isinstance(front(), Tracer) else None
@@ -73,29 +69,25 @@ class StepFunction:
                 result = passed_forward(tracer, first, options.target, (x, y, more), result)
         if tracer is not None:
             self._end_forward(tracer)
-        norm, checked = None, ()
+        norm = None
         with no_grad():
             losses = self._losses(result)
+            if tracer is not None:
+                self._tracer.training.require_finite(tracer, losses)
             by_param = self._gradients(losses)
             self.params = tuple(p for p in _held(options.optimizers) if id(p) in by_param)
-            self.updated_paths = frozenset(map(self._path, self.params))
             by_param = {id(p): self._added(p, by_param[id(p)]) for p in self.params}
             if self.updates:
                 self.state.meet(frozenset(by_param), True)
                 by_param, norm, finite = self._prepared(by_param)
                 self._update(by_param, finite)
-            if tracer is not None and options.first_nan:
-                is_norm = norm is not None and options.norm_type >= 1
-                decisive = () if self.state.scaling else (norm,) if is_norm else by_param.values()
-                checked = (*losses, *decisive)
         gradients = tuple(by_param[id(p)] for p in self.params) if options.grads and self.updates else ()
         loss, output = result[-2:]
         if tracer is None:
             leaves, structure = flatten((loss, output))
             loss, output = unflatten(structure, [t.detach() for t in leaves])
         self._tracer = None
-        is_plain = norm is None and not (gradients or checked)
-        return (loss, output) if is_plain else (loss, output, norm, gradients, checked)
+        return (loss, output) if norm is None and not gradients else (loss, output, norm, gradients)
 
     # ---- traces
 
@@ -119,9 +111,6 @@ class StepFunction:
             )
         tracer.training.step = self
         tracer.differentiable = False  # the graph holds its gradients
-        self.forward_paths = frozenset(
-            input_path(c.value) for c in tracer.captured.values() if c.value.node.op is INPUT
-        )
 
     def _path(self, param: Any) -> str:
         """Return the path of a parameter in a trace."""
@@ -219,6 +208,8 @@ class StepFunction:
         if options.clip_norm is not None:
             factor = ew.minimum(ew.div(options.clip_norm, ew.add(norm, 1e-6)), 1.0)
             gradients = {k: as_type(ew.mul(g, factor), g.dtype) for k, g in gradients.items()}
+        if norm is not None and options.norm_type >= 1:
+            check_instead(gradients.values(), norm)
         return gradients, norm, finite
 
     def _unscaled(self, gradients: dict[int, Any], rule: DynamicScale) -> tuple[dict[int, Any], Any]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphc.base.errors import ArgumentError
+from graphc.calls.first_nan.guarded_calls import check_level
 from graphc.calls.function import no_class
 from graphc.calls.machine import HOST
 from graphc.calls.memory import Budget
@@ -59,8 +60,7 @@ class StepOptions:
                 raise ArgumentError(f"compile_step: {name} is a number that is not negative, got {value!r}")
         if not (isinstance(self.accumulate, int) and self.accumulate >= 1):
             raise ArgumentError(f"compile_step: accumulate is a number of micro-batches, got {self.accumulate!r}")
-        if not isinstance(self.first_nan, bool) and self.first_nan != "all":
-            raise ArgumentError(f"compile_step: first_nan is {self.first_nan!r}", remedy='pass True, False or "all"')
+        check_level("compile_step", self.first_nan)
         self._check_scale()
         check_training_precision(self.precision)
 

@@ -265,6 +265,7 @@ def trace_function(
     assumptions: Assumptions | None = None,
     calls_python: bool = False,
     value_reads: ValueReads | None = None,
+    checks: bool = False,
 ) -> Traced:
     """Trace ``target(*args, **kwargs)``; see ``trace``.
 
@@ -273,8 +274,8 @@ def trace_function(
     ``scope`` holds the modules whose calls enclose the trace; random numbers depend on it. ``numbers`` holds the
     symbolic numbers that each call passes; its record is closed afterwards, and ``value_reads`` the values that calls
     read. ``patterns`` are the tensors' shapes with named dimensions; assumptions about these are added to
-    ``assumptions``. ``calls_python`` lets the graph call Python functions, as a guarded one may. Raises TraceError if
-    the traced code changes the world outside, which is restored.
+    ``assumptions``. ``calls_python`` lets the graph call Python functions, as a guarded one may. ``checks`` appends the
+    values that ``first_nan`` checks to the outputs. Raises TraceError if the code changes the world outside.
     """
     _check_target(target)
     leaves, structure = flatten((tuple(args), dict(kwargs or {})))
@@ -287,7 +288,7 @@ def trace_function(
     values = tuple(image._data for image in images)
     tracer.binds_escaped, tracer.arguments = guarded, frozenset(map(id, images))
     record = tracer.numbers = (numbers := numbers or TraceNumbers()).record
-    tracer.training = Training() if guarded else None
+    tracer.training = Training(checks) if guarded else None
     tracer.host = HostCalls() if guarded or calls_python else None
     if numbers.arguments:
         structure = with_numbers(structure, iter([Open(number) for number in numbers.arguments]))

@@ -496,6 +496,8 @@ class Tracer(OnOneDevice):
         self, tensors: Any, gradients: Any, retain_graph: bool | None, create_graph: bool, inputs: Any
     ) -> None:
         """Run the backward pass, which appends its operations."""
+        if self.training is not None:
+            self.training.require_finite(self, [tensors] if isinstance(tensors, Tensor) else tensors)
         engine.backward(tensors, gradients, retain_graph, create_graph, inputs)
 
     def run_hook(self, hook: Callable[[Tensor], Any], gradient: Tensor, name: str) -> Any:

@@ -16,6 +16,7 @@ from graphc.base.location import capture
 from graphc.ir.graph.graph import INPUT, Value
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors.tensor import Tensor
+from graphc.tensors.tensor_base import front
 
 
 class CapturedTensor(Protocol):
@@ -40,6 +41,8 @@ class GradientTracer(Protocol):
     def add_names(self, named: Iterable[tuple[Tensor, str, str]]) -> None: ...
 
     def assign(self, tensor: Tensor, value: Tensor) -> None: ...
+
+    def local(self, tensor: Any) -> Any: ...
 
     def run_hook(self, hook: Callable[[Tensor], Any], gradient: Tensor, name: str) -> Any: ...
 
@@ -130,7 +133,17 @@ class Training:
     and an optimizer has used the new one, ``grad`` is None after a call instead.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, checks: bool = False):
+        """With ``checks``, the values that ``first_nan`` checks become further outputs of the graph."""
+        self._checks = checks
+        self._finite: dict[Value, None] = {}
+        """Values that must be finite."""
+        self._instead: dict[Value, Value] = {}
+        """For a value, the one that is checked in place of it."""
+        self.overflowing: set[str] = set()
+        """Paths of gradients that may be infinite or NaN: their optimizer then discards the update."""
+        self.optimizers: list[Any] = []
+        """The optimizers that update parameters, in order."""
         self.places: dict[int, tuple[Any, Any]] = {}
         """By identity: the table and the key under which each call finds a tensor outside."""
         self.facts: list[Any] = []
@@ -157,6 +170,22 @@ class Training:
     def kept(self) -> int:
         """The number of gradients among the outputs."""
         return len(self._kept)
+
+    @property
+    def checked(self) -> int:
+        """The number of values to check, which are the last outputs."""
+        return len(self._finite)
+
+    def require_finite(self, tracer: GradientTracer, tensors: Iterable[Any]) -> None:
+        """Let ``first_nan`` check that tensors are finite now."""
+        if self._checks:
+            values = [tracer.local(t)._data for t in tensors]
+            self._finite |= {self._instead.get(v, v): None for v in values}
+
+    def check_instead(self, tracer: GradientTracer, tensors: Iterable[Any], other: Any) -> None:
+        """Let ``first_nan`` check ``other`` in place of tensors: it is finite only where they all are."""
+        if self._checks:
+            self._instead.update((tracer.local(t)._data, tracer.local(other)._data) for t in tensors)
 
     def leaf(self, tracer: GradientTracer, captured: CapturedTensor, clears: bool) -> Tensor:
         """Return the image of a captured tensor from outside, whose ``grad`` starts with the tensor's gradient."""
@@ -194,7 +223,8 @@ class Training:
         self._trained.update(map(id, tensors))
 
     def finish(self, tracer: GradientTracer) -> list[Tensor]:
-        """Finish the trace: write the gradients updated in place, and return the others as outputs."""
+        """Finish the trace: write the gradients updated in place. Return the others, then the values to check, as
+        outputs."""
         gradients = []
         self._keep_apart(tracer)
         for gradient in self._gradients.values():
@@ -210,7 +240,9 @@ class Training:
             else:
                 gradients.append(present)
                 self._kept.append(gradient.tensor)
-        return gradients
+                if id(gradient.tensor) not in self._stepped:
+                    self.require_finite(tracer, [present])
+        return [*gradients, *map(Tensor._wrap, self._finite)]
 
     def _keep_apart(self, tracer: GradientTracer) -> None:
         """Raise TraceError if gradients read or written share memory; add the fact for later calls."""
@@ -265,6 +297,14 @@ def accumulated(param: Tensor, hook: Callable[[Tensor], Any], gradient: Tensor) 
             remedy="change only `grad`; or call loss.backward() and optimizer.step() in a loop that is not compiled",
         )
     return changed
+
+
+def check_instead(tensors: Iterable[Any], other: Any) -> None:
+    """In a trace, let ``first_nan`` check ``other`` in place of tensors; see ``Training``."""
+    tracer: Any = front()
+    training = getattr(tracer, "training", None)
+    if training is not None:
+        training.check_instead(tracer, tensors, other)
 
 
 class _Drop:

@@ -359,7 +359,7 @@ def test_a_step_for_a_machine_with_fewer_instructions():
     step = graphc.compile_step(model, F.cross_entropy, optim.SGD(model.parameters(), lr=0.1), target="avx2")
     first = float(step(graphc.rand(4, 6), graphc.tensor([0, 1, 2, 0])))
     assert np.isfinite(first)
-    (program,) = step._compiled.programs_of_step
+    (program,) = step._compiled.variants
     assert program.program.manifest.target.cpu == "x86-64-v3"
     assert pickle.loads(pickle.dumps(step)).target == "avx2"
 

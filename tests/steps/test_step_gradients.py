@@ -59,7 +59,7 @@ def test_accumulation_has_one_program_that_adds_up_and_one_that_updates():
     assert all(p.equal(q) for p, q in zip(model.parameters(), before, strict=True))
     step(*batch(1))
     assert not any(p.equal(q) for p, q in zip(model.parameters(), before, strict=True))
-    assert sorted(program.updates for program in step._compiled.programs_of_step) == [False, True]
+    assert sorted(program.training.step.updates for program in step._compiled.variants) == [False, True]
 
 
 def test_hooks_of_the_optimizer_run_at_updates_only():

@@ -8,6 +8,7 @@ import pytest
 from graphc.base.dtypes import float32
 from graphc.base.errors import ConditionError
 from graphc.calls.bound_program import build
+from graphc.calls.first_nan.finite_flag import append_check
 from graphc.compiler.stages import Stages
 from graphc.ir.graph.graph import Graph
 from graphc.ir.types import TensorType
@@ -17,7 +18,6 @@ from graphc.ops.dispatch import GraphDispatcher
 from graphc.ops.effects.state import state_write
 from graphc.ops.pointwise import elementwise as ew
 from graphc.passes.pipeline import optimize
-from graphc.steps.finite_flag import append_check
 
 BAD = np.nan, np.inf, -np.inf
 

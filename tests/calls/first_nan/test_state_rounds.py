@@ -7,7 +7,7 @@ import pytest
 
 import graphc
 from graphc.calls.bindings import Slot
-from graphc.steps.state_rounds import CALLS, Rounds
+from graphc.calls.first_nan.state_rounds import CALLS, Rounds
 
 
 @pytest.mark.parametrize("sizes", [(1, 1, 1), (1000, 3, 0, 77), (5,)])

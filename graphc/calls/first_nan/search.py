@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -11,38 +12,54 @@ import numpy as np
 
 from graphc.base.array_report import ArrayReport, report_of
 from graphc.base.errors import ArgumentError, NonFiniteError
+from graphc.calls.first_nan.finite_flag import Guarded
+from graphc.calls.first_nan.state_rounds import CALLS
 from graphc.calls.machine import is_device
 from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value, input_class, input_path
 from graphc.ir.graph.interpret import Evaluator, Interpreter, solved_sizes
 from graphc.ir.op import Trait
 from graphc.ops.effects.host import interpreting
+from graphc.optim.traced_step import UPDATE
 from graphc.runtime.host_calls import current
-from graphc.steps.finite_flag import Guarded
-from graphc.steps.state_rounds import CALLS
 from graphc.tensors.placement import on_host
+
+GRADIENT = "grad."
+"""Prefix of the names of nodes of backward passes; see ``Tracer.locate``."""
 
 
 class Scene(NamedTuple):
-    """The context of a guarded step, for messages."""
+    """The context of guarded calls, for messages."""
 
     name: str
+    machine: str
     classes: Mapping[str, str] = MappingProxyType({})
     """The classes of modules, by path."""
-    backward: int = 0
-    """The least id of a node that computes a gradient. Other nodes after it prepare gradients or update."""
+    has_root: bool = True
+    """Whether code outside of submodules belongs to the root."""
+
+
+class Moment(NamedTuple):
+    """The number of a call, for messages."""
+
+    noun: str
+    """``step`` where an optimizer counts, else ``call``."""
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.noun} {self.number}"
 
 
 class FirstNan:
     """Guards the calls of one program whose graph ends with the check of ``finite_flag``."""
 
-    def __init__(self, scene: Scene, graph: Graph, guarded: Guarded, machine: str):
-        if is_device(machine):
+    def __init__(self, scene: Scene, graph: Graph, guarded: Guarded):
+        if is_device(scene.machine):
             raise ArgumentError(
                 f"{scene.name}: first_nan on a device", remedy="pass first_nan=False, or run it on the host"
             )
         self.scene, self.graph, self.guarded = scene, graph, guarded
 
-    def look(self, number: int, bound: Mapping[str, Any], call_arguments: Sequence[Any]) -> list[np.ndarray]:
+    def look(self, moment: Moment, bound: Mapping[str, Any], call_arguments: Sequence[Any]) -> list[np.ndarray]:
         """Evaluate a stopped call again, which has written nothing. Raise NonFiniteError, or the error of another
         check.
 
@@ -59,26 +76,26 @@ class FirstNan:
             outputs = search.evaluate(self.graph, arguments)
         origin = search.first()
         if origin is not None:
-            raise self._error(search, origin, number)
+            raise self._error(search, origin, moment)
         for argument, value in self.guarded.writes.items():
             np.copyto(bound[input_path(argument)], search.values[value])
         return [np.array(output) for output in outputs]
 
-    def written(self, number: int, bound: Mapping[str, Any], path: str) -> NonFiniteError:
+    def written(self, moment: Moment, bound: Mapping[str, Any], path: str) -> NonFiniteError:
         """Return the error for a tensor left non-finite by an earlier call, unnoticed by the check."""
         slots = [p for p in bound if p.startswith(f"optimizer.{path}.")]
         return NonFiniteError(
-            f"{self.scene.name}: {path} is not finite after step {number}: {report_of(bound[path])}; the update of "
-            f"that step or of one of the {CALLS} before it caused this, unless something else wrote to it",
+            f"{self.scene.name}: {path} is not finite after {moment}: {report_of(bound[path])}; the update of "
+            f"that {moment.noun} or of one of the {CALLS} before it caused this, unless something else wrote to it",
             where="; ".join(f"{p} {report_of(bound[p])}" for p in slots) or None,
             remedy='pass first_nan="all", which checks updates before they are written; or lower the learning rate',
         )
 
-    def _error(self, search: Search, origin: Node | Value, number: int) -> NonFiniteError:
-        head = f"{self.scene.name}: step {number}"
-        undone = "inspect these operands (the step wrote nothing)"
+    def _error(self, search: Search, origin: Node | Value, moment: Moment) -> NonFiniteError:
+        head = f"{self.scene.name}: {moment}"
+        undone = f"inspect these operands (the {moment.noun} wrote nothing)"
         if isinstance(origin, Value):
-            return self._given_error(search, origin, head, number)
+            return self._given_error(search, origin, head, moment)
         if self._phase(origin) == "update":
             undone += ", or lower the learning rate"
         maker, tokens = _maker(origin)
@@ -92,16 +109,17 @@ class FirstNan:
             remedy=undone,
         )
 
-    def _given_error(self, search: Search, value: Value, head: str, number: int) -> NonFiniteError:
+    def _given_error(self, search: Search, value: Value, head: str, moment: Moment) -> NonFiniteError:
         """Return the error for a value non-finite before the call."""
         path = input_path(value)
         own = {input_path(argument) for argument in self.guarded.writes}
         message = f"{head}: {path or f'input {value.name}'} is not finite: {search.text(value)}"
-        if path not in own or number == 1:
-            return NonFiniteError(message, remedy="correct its content (the step wrote nothing)")
+        if path not in own or moment.number == 1:
+            return NonFiniteError(message, remedy=f"correct its content (the {moment.noun} wrote nothing)")
         slots = [v for v in self.graph.inputs if input_path(v).startswith(f"optimizer.{path}.")]
         return NonFiniteError(
-            f"{message}; the update of step {number - 1} caused this, unless something else wrote to it",
+            f"{message}; the update of {moment.noun} {moment.number - 1} caused this, unless something else wrote to "
+            "it",
             where="; ".join(f"{input_path(v)} {search.text(v)}" for v in slots) or None,
             remedy='pass first_nan="all", which checks updates before they are written; or lower the learning rate',
         )
@@ -113,7 +131,7 @@ class FirstNan:
             kind = self.scene.classes.get(path.rpartition(".")[0])
             return f" for {path} ({kind})" if kind else f" for {path}" if path else ""
         module = node.location.module
-        kind = self.scene.classes.get(module)
+        kind = self.scene.classes.get(module) if module or self.scene.has_root else None
         name = f"{module} ({kind})" if module and kind else module or kind
         return f" in {name}" if name else ""
 
@@ -133,9 +151,25 @@ class FirstNan:
         return ""
 
     def _phase(self, node: Node) -> str:
-        if node.results[0].name.startswith("grad."):
+        if _is_named(node, GRADIENT):
             return "backward"
-        return "update" if node.id > self.scene.backward else "forward"
+        return "update" if _is_named(node, UPDATE) or node in self._behind_gradients else "forward"
+
+    @functools.cached_property
+    def _behind_gradients(self) -> set[Node]:
+        """The nodes that prepare gradients for an update, and those after the last gradient."""
+        nodes = list(self.graph.nodes())
+        last = max((i for i, node in enumerate(nodes) if _is_named(node, GRADIENT)), default=len(nodes))
+        behind: set[Node] = set()
+        for node in nodes[:last]:
+            makers = [v.node for v in node.operands if not _is_named(v.node, UPDATE)]
+            if _is_named(node, GRADIENT) or any(maker in behind for maker in makers):
+                behind.add(node)
+        return behind.union(nodes[last:])
+
+
+def _is_named(node: Node, prefix: str) -> bool:
+    return bool(node.results) and node.results[0].name.startswith(prefix)
 
 
 def _maker(node: Node) -> tuple[str, int]:
@@ -232,6 +266,14 @@ class Search(Evaluator):
         return str(self._report(value))
 
 
-def class_names(model: Any) -> dict[str, str]:
-    """Return the class of each module of a model, by its path in locations."""
-    return {path: type(m).__name__ for path, m in model.named_modules()} if hasattr(model, "named_modules") else {}
+def class_names(modules: Iterable[tuple[str, Any]]) -> dict[str, str]:
+    """Return the class of each module, by its path in locations and in the names of tensors.
+
+    ``modules`` are roots with the prefixes of the names of their tensors. Omit paths of several classes.
+    """
+    classes: dict[str, set[str]] = {}
+    for prefix, root in modules:
+        for path, module in root.named_modules() if hasattr(root, "named_modules") else ():
+            for name in {path, f"{prefix}{path}".rstrip(".")}:
+                classes.setdefault(name, set()).add(type(module).__name__)
+    return {path: names.pop() for path, names in classes.items() if len(names) == 1}

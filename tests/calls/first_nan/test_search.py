@@ -7,9 +7,9 @@ import pytest
 
 import graphc
 from graphc import nn
+from graphc.calls.first_nan.state_rounds import CALLS
 from graphc.errors import NonFiniteError
 from graphc.hooks import tap, tap_gradient
-from graphc.steps.state_rounds import CALLS
 
 KINDS = {
     # What is injected: the buffer, its value, the op that is to blame, the phase.

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from graphc.base.errors import ArgumentError, GradientError
+import numpy as np
+
+from graphc.base.errors import ArgumentError, GradientError, TraceError
+from graphc.ops.define import as_type
 from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.pointwise import math as mathematics
+from graphc.optim.traced_step import step_in_trace
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors import structure
 from graphc.tensors.tensor import Tensor
+from graphc.tensors.tensor_base import front
+from graphc.tracing.trace import is_tracing
+from graphc.tracing.training import check_instead
 
 
 @dataclass(frozen=True)
@@ -29,8 +39,49 @@ class DynamicScale:
                 f"and 1"
             )
 
+    def state(self) -> dict[str, Tensor]:
+        """Return the scale and the number of consecutive finite updates before the first one."""
+        scale, tracker = np.full((), self.start, np.float32), np.zeros((), np.int64)
+        return {"scale": front().constant(scale), "growth_tracker": front().constant(tracker)}
+
+    def adjust(self, scale: Any, tracker: Any, finite: Any) -> None:
+        """Write the scale and the tracker after an update, whose gradients were ``finite`` or not."""
+        count = tracker + 1
+        grown = ew.mul(scale, self.growth_factor)
+        grows = ew.logical_and(count >= self.growth_interval, mathematics.isfinite(grown))
+        after = ew.where(finite, ew.where(grows, grown, scale), ew.mul(scale, self.backoff_factor))
+        goes_on = ew.logical_and(finite, count < self.growth_interval)
+        tracker.copy_(ew.where(goes_on, count, count * 0))
+        scale.copy_(after)
+
+
+def unscaled(gradients: Sequence[Any], scale: Any) -> tuple[list[Any], Any]:
+    """Return gradients divided by the scale, and whether all of them are finite."""
+    inverse = ew.div(1.0, scale)
+    gradients = [ew.mul(g, as_type(inverse, g.dtype)) for g in gradients]
+    return gradients, functools.reduce(ew.logical_and, [mathematics.isfinite(g).all() for g in gradients])
+
 
 _READY, _UNSCALED, _STEPPED = range(3)
+
+
+class _Settings:
+    """Fact that a scaler has the same rule and no unscaled gradients when a compiled function is called."""
+
+    def __init__(self, scaler: GradScaler):
+        self._scaler = scaler
+        self._settings = self._now()
+
+    def _now(self) -> tuple[Any, ...]:
+        return self._scaler._rule, self._scaler._enabled, bool(self._scaler._optimizers)
+
+    def holds(self) -> bool:
+        """Return whether they are unchanged."""
+        return self._now() == self._settings
+
+    def why(self) -> str:
+        """Describe the change."""
+        return "the settings of a GradScaler were changed, or unscale_ was called before the compiled function"
 
 
 class GradScaler:
@@ -40,8 +91,9 @@ class GradScaler:
     Call ``scaler.scale(loss).backward()``, ``scaler.step(optimizer)``, ``scaler.update()``. Between the first two,
     ``unscale_`` unscales gradients for clipping.
 
-    With ``enabled=False`` losses and gradients are unchanged. The scaler reads numbers, so it only works in eager
-    training; ``compile_step(loss_scale=graphc.DynamicScale())`` does the same in a compiled step.
+    With ``enabled=False`` losses and gradients are unchanged. In a function of ``graphc.compile`` all of it is part of
+    the program, as in ``compile_step(loss_scale=graphc.DynamicScale())``; ``step_count`` of the optimizer then counts
+    skipped steps, too.
 
     Example:
         >>> import graphc as gc
@@ -64,53 +116,67 @@ class GradScaler:
         enabled: bool = True,
     ):
         self._rule = DynamicScale(float(init_scale), growth_factor, backoff_factor, growth_interval)
-        self._scale = self._rule.start
+        self._state = self._rule.state()
         self._enabled = bool(enabled)
-        self._finite = 0
-        """Consecutive updates with finite gradients."""
-        self._optimizers: dict[int, tuple[int, bool]] = {}
+        self._optimizers: dict[int, tuple[int, Any]] = {}
         """Stage of each optimizer since the last update, and whether its gradients are finite."""
 
     def scale(self, outputs: Any) -> Any:
         """Multiply a tensor by the scale, or each tensor in nested lists, tuples and dictionaries."""
+        training, scale = self._begin()
         if not self._enabled:
             return outputs
-        return structure.replace(outputs, lambda t: ew.mul(t, self._scale))
+        if training is None:
+            return structure.replace(outputs, lambda t: ew.mul(t, scale.item()))
+        return structure.replace(outputs, lambda t: _scaled(t, scale))
 
     def unscale_(self, optimizer: Any) -> None:
         """Divide the gradients of the optimizer's parameters by the scale, in place.
 
         Raises GradientError after an earlier ``unscale_`` or ``step`` since the last ``update``.
         """
+        training, scale = self._begin()
         if not self._enabled:
             return
-        if self._state(optimizer)[0] != _READY:
+        stages, gradients = self._stages(training), _gradients(optimizer)
+        if id(optimizer) in stages:
             raise GradientError(
                 "unscale_: the gradients were already unscaled since the last update()", remedy="call scaler.update()"
             )
-        finite = True
+        finite: Any = True
         with no_grad():
-            for gradient in _gradients(optimizer):
-                gradient.mul_(1.0 / self._scale)
-                finite = finite and bool(gradient.isfinite().all())
-        self._optimizers[id(optimizer)] = _UNSCALED, finite
+            if training is None:
+                inverse = float(np.float32(1) / np.float32(scale.item()))
+                for gradient in gradients:
+                    gradient.mul_(inverse)
+                    finite = finite and bool(gradient.isfinite().all())
+            elif gradients:
+                values, finite = unscaled(gradients, scale)
+                for gradient, value in zip(gradients, values, strict=True):
+                    gradient.copy_(value)
+        stages[id(optimizer)] = _UNSCALED, finite
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
         """Call ``optimizer.step(...)`` and return its result; skip it and return None if a gradient is not finite.
 
         Raises GradientError for a second step before ``update``.
         """
+        training, _ = self._begin()
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
         if "closure" in kwargs:
             raise ArgumentError("step: a closure computes the gradients again, unscaled", remedy="call step(optimizer)")
-        if self._state(optimizer)[0] == _STEPPED:
+        stages = self._stages(training)
+        if stages.get(id(optimizer), (_READY, True))[0] == _STEPPED:
             raise GradientError("step: called twice since the last update()", remedy="call scaler.update()")
-        if self._state(optimizer)[0] == _READY:
+        if id(optimizer) not in stages:
             self.unscale_(optimizer)
-        finite = self._state(optimizer)[1]
-        result = optimizer.step(*args, **kwargs) if finite else None
-        self._optimizers[id(optimizer)] = _STEPPED, finite
+        finite, result = stages[id(optimizer)][1], None
+        if training is not None and finite is not True:
+            step_in_trace(optimizer, *args, condition=finite, **kwargs)
+        elif finite:
+            result = optimizer.step(*args, **kwargs)
+        stages[id(optimizer)] = _STEPPED, finite
         return result
 
     def update(self, new_scale: float | Tensor | None = None) -> None:
@@ -118,22 +184,54 @@ class GradScaler:
 
         Raises GradientError if no gradients were checked since the last one.
         """
+        training, scale = self._begin()
         if not self._enabled:
             return
-        if new_scale is not None:
-            self._scale = float(new_scale)
-        elif not self._optimizers:
-            raise GradientError("update: no gradients were checked", remedy="call scaler.step(optimizer) before")
-        elif not all(finite for _, finite in self._optimizers.values()):
-            self._scale, self._finite = self._scale * self._rule.backoff_factor, 0
-        else:
-            self._finite += 1
-            if self._finite == self._rule.growth_interval:
-                self._scale, self._finite = self._scale * self._rule.growth_factor, 0
-        self._optimizers.clear()
+        stages = self._stages(training)
+        with no_grad():
+            if new_scale is not None:
+                scale.fill_(new_scale)
+            elif not stages:
+                raise GradientError(
+                    "update: no gradients were checked",
+                    remedy="call scaler.step(optimizer) before, in the same compiled function",
+                )
+            else:
+                results = [finite for _, finite in stages.values()]
+                tensors = [front().constant(np.asarray(f)) if isinstance(f, bool) else f for f in results]
+                tracker = self._tensor(training, "growth_tracker")
+                self._rule.adjust(scale, tracker, functools.reduce(ew.logical_and, tensors))
+        stages.clear()
 
-    def _state(self, optimizer: Any) -> tuple[int, bool]:
-        return self._optimizers.get(id(optimizer), (_READY, True))
+    def _begin(self) -> tuple[Any, Any]:
+        """Return the effects of the running trace, or None, and the scale. Raise TraceError in a trace without them."""
+        if not is_tracing():
+            return None, self._state["scale"]
+        training: Any = getattr(front(), "training", None)
+        if training is None:
+            raise TraceError(
+                "a GradScaler is used in a trace where it would take effect only once, during the trace",
+                remedy="compile the full training function and call it with the batch",
+            )
+        if self._optimizers:
+            raise GradientError(
+                "a compiled function uses a GradScaler between unscale_ and update",
+                remedy="call unscale_, step and update in the same function",
+            )
+        if ("scaler", id(self)) not in training.memory:
+            training.memory["scaler", id(self)] = {}
+            training.facts.append(_Settings(self))
+        return training, self._tensor(training, "scale")
+
+    def _tensor(self, training: Any, name: str) -> Any:
+        tensor = self._state[name]
+        if training is not None:
+            training.bind(front(), tensor, f"grad_scaler.{name}", (self._state, name))
+        return tensor
+
+    def _stages(self, training: Any) -> dict[int, tuple[int, Any]]:
+        """Return the stage of each optimizer since the last update, with whether its gradients are finite."""
+        return self._optimizers if training is None else training.memory["scaler", id(self)]
 
     def is_enabled(self) -> bool:
         """Return whether the scaler is enabled."""
@@ -141,7 +239,7 @@ class GradScaler:
 
     def get_scale(self) -> float:
         """Return the scale of the next loss; 1 if the scaler is disabled."""
-        return self._scale if self._enabled else 1.0
+        return self._state["scale"].item() if self._enabled else 1.0
 
     def get_growth_factor(self) -> float:
         """Return the factor by which the scale grows."""
@@ -172,11 +270,11 @@ class GradScaler:
         if not self._enabled:
             return {}
         return {
-            "scale": self._scale,
+            "scale": self._state["scale"].item(),
             "growth_factor": self._rule.growth_factor,
             "backoff_factor": self._rule.backoff_factor,
             "growth_interval": self._rule.growth_interval,
-            "_growth_tracker": self._finite,
+            "_growth_tracker": self._state["growth_tracker"].item(),
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -187,10 +285,17 @@ class GradScaler:
             raise ArgumentError("load_state_dict: the state is from a disabled GradScaler")
         factors = {k: state_dict[k] for k in ("growth_factor", "backoff_factor", "growth_interval")}
         self._rule = replace(self._rule, **factors)
-        self._scale, self._finite = float(state_dict["scale"]), int(state_dict["_growth_tracker"])
+        self._state["scale"].fill_(float(state_dict["scale"]))
+        self._state["growth_tracker"].fill_(int(state_dict["_growth_tracker"]))
 
     def __repr__(self) -> str:
         return f"GradScaler(scale={self.get_scale():g}, enabled={self._enabled})"
+
+
+def _scaled(loss: Any, scale: Any) -> Any:
+    result = ew.mul(loss, as_type(scale, loss.dtype))
+    check_instead([result], loss)
+    return result
 
 
 def _gradients(optimizer: Any) -> list[Tensor]:

@@ -48,8 +48,9 @@ class _Settings(OptimizerSettings):
         return f"a parameter, the state or a setting of {self._name} was replaced"
 
 
-def step_in_trace(optimizer: Any, closure: Any) -> None:
-    """Append the update of every parameter that has a gradient. Raise TraceError if the trace cannot contain it."""
+def step_in_trace(optimizer: Any, closure: Any = None, *, condition: Any = None) -> None:
+    """Append the update of every parameter that has a gradient; where ``condition`` is false, nothing changes. Raise
+    TraceError if the trace cannot contain it."""
     tracer = front()
     training = tracer.training if isinstance(tracer, Tracer) else None
     name = type(optimizer).__name__
@@ -71,7 +72,7 @@ def step_in_trace(optimizer: Any, closure: Any) -> None:
         )
     params = [p for group in optimizer.param_groups for p in group["params"]]
     update = _Update(optimizer, tracer, training)
-    update.append({id(p): p.grad for p in params if p.grad is not None})
+    update.append({id(p): p.grad for p in params if p.grad is not None}, condition)
     training.after.append(update.count)
 
 
@@ -150,7 +151,7 @@ class _Update:
 
     def _rule(self, index: int, dtype: Any) -> dict[str, Any]:
         """Return the numbers of a group, as arguments of the graph where each call passes them."""
-        rules, key = self.training.rules, (id(self.optimizer), index, dtype)
+        rules, key = self.training.memory, ("rule", id(self.optimizer), index, dtype)
         if key not in rules:
             rules[key] = GroupRule(self.optimizer, index, dtype, self.tracer.graph)
             self.training.passed = self.training.passed or GivenNumbers()

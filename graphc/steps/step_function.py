@@ -19,7 +19,7 @@ from graphc.ops.autodiff import complex_loss
 from graphc.ops.define import as_type
 from graphc.ops.movement.shape import filled
 from graphc.ops.pointwise import elementwise as ew
-from graphc.ops.pointwise import math as mathematics
+from graphc.optim.loss_scale import unscaled
 from graphc.passes.pipeline import arrange
 from graphc.steps.forward_passes import passed_forward
 from graphc.steps.step_forward import forward_and_loss
@@ -214,20 +214,11 @@ class StepFunction:
 
     def _unscaled(self, gradients: dict[int, Any], rule: DynamicScale) -> tuple[dict[int, Any], Any]:
         """Divide by the loss scale; write the scale of the next call, as torch.amp.GradScaler does."""
-        scale = self._scale()
-        inverse = ew.div(1.0, scale)
-        gradients = {k: ew.mul(g, as_type(inverse, g.dtype)) for k, g in gradients.items()}
-        finite: Any = functools.reduce(ew.logical_and, [mathematics.isfinite(g).all() for g in gradients.values()])
-        name = "growth_tracker"
+        scale, name = self._scale(), "growth_tracker"
+        values, finite = unscaled([*gradients.values()], scale)
         tracker = self._bound(self.state.scaling[name], f"{SCALE}.{name}", self.state.scaling, name)
-        count = tracker + 1
-        grown = ew.mul(scale, rule.growth_factor)
-        grows = ew.logical_and(count >= rule.growth_interval, mathematics.isfinite(grown))
-        after = ew.where(finite, ew.where(grows, grown, scale), ew.mul(scale, rule.backoff_factor))
-        goes_on = ew.logical_and(finite, count < rule.growth_interval)
-        tracker.copy_(ew.where(goes_on, count, count * 0))
-        scale.copy_(after)
-        return gradients, finite
+        rule.adjust(scale, tracker, finite)
+        return dict(zip(gradients, values, strict=True)), finite
 
     def _update(self, gradients: Mapping[int, Any], finite: Any) -> None:
         for optimizer in self.options.optimizers:

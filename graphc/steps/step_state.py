@@ -37,10 +37,7 @@ class StepState:
         self.scaling: dict[str, Tensor] = {}
         """With a dynamic loss scale: the scale, and the number of consecutive finite updates."""
         if isinstance(options.loss_scale, DynamicScale):
-            self.scaling = {
-                "scale": front().constant(np.full((), options.loss_scale.start, np.float32)),
-                "growth_tracker": front().constant(np.zeros((), np.int64)),
-            }
+            self.scaling = options.loss_scale.state()
         self.reductions = reductions_of(options)
         """Averages of gradients over processes, and the check that the processes agree on them."""
         self.source = _source(options)

@@ -154,8 +154,8 @@ class Training:
         """The function of a training step that is traced; None for other functions."""
         self.passed: PassedNumbers | None = None
         """Numbers of optimizers that each call passes after its other inputs, if there are any."""
-        self.rules: dict[Any, Any] = {}
-        """The numbers of each group for parameters of one element type, by optimizer, index and type."""
+        self.memory: dict[Any, Any] = {}
+        """Results that optimizers and loss scalers keep during the trace."""
         self._gradients: dict[int, _Gradient] = {}
         self._stepped: set[int] = set()
         self._trained: set[int] = set()
@@ -179,7 +179,7 @@ class Training:
     def require_finite(self, tracer: GradientTracer, tensors: Iterable[Any]) -> None:
         """Let ``first_nan`` check that tensors are finite now."""
         if self._checks:
-            values = [tracer.local(t)._data for t in tensors]
+            values: list[Value] = [tracer.local(t)._data for t in tensors]
             self._finite |= {self._instead.get(v, v): None for v in values}
 
     def check_instead(self, tracer: GradientTracer, tensors: Iterable[Any], other: Any) -> None:

@@ -274,6 +274,6 @@ def class_names(modules: Iterable[tuple[str, Any]]) -> dict[str, str]:
     classes: dict[str, set[str]] = {}
     for prefix, root in modules:
         for path, module in root.named_modules() if hasattr(root, "named_modules") else ():
-            for name in {path, f"{prefix}{path}".rstrip(".")}:
+            for name in {path or prefix.rstrip("."), f"{prefix}{path}".rstrip(".")}:
                 classes.setdefault(name, set()).add(type(module).__name__)
     return {path: names.pop() for path, names in classes.items() if len(names) == 1}

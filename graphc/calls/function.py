@@ -135,7 +135,7 @@ class Compiled:
         check_precision(precision)
         check_level("compile", first_nan)
         self._target = target
-        self._first_nan = first_nan
+        self.first_nan = first_nan
         self._memory = memory
         self._weights = Weights(precision, freeze, memory=None if memory is None else Budget.parse(memory))
         self._passes = tuple(passes)
@@ -384,15 +384,15 @@ class Compiled:
     def _make(self, key: Any, traced: Traced, modules: Modules, leaves: Sequence[Tensor], outside: Outside) -> Variant:
         """Compile a trace."""
         guarded = None
-        if self._first_nan:
-            traced, guarded = with_check(self._name, traced, self._first_nan)
+        if self.first_nan:
+            traced, guarded = with_check(self._name, traced, self.first_nan)
         live = self._weights.live or any(v.is_thrashing for v in self._variants.find(key))
         weights = self._weights._replace(live=live)
         variant = Variant(self._name, traced, modules, leaves, weights, self._pipeline, self._machine, outside)
         if guarded is not None:
             classes = class_names(self._named_modules())
             scene = Scene(self._name, variant.machine, classes, self._root is not None)
-            variant.guarded = GuardedCalls(variant, guarded, self._first_nan, scene)
+            variant.guarded = GuardedCalls(variant, guarded, self.first_nan, scene)
         return variant
 
     @property
@@ -424,7 +424,7 @@ class Compiled:
             sized = call.arguments() if call else {}
 
             def run(reads: ValueReads) -> Traced:
-                options = {"scope": inside, "numbers": fresh(), "checks": bool(self._first_nan)}
+                options = {"scope": inside, "numbers": fresh(), "checks": bool(self.first_nan)}
                 return trace_function(self._target, args, kwargs, guarded=True, value_reads=reads, **options, **sized)
 
             return traced_with_reads(run, answers)
@@ -448,6 +448,14 @@ class Compiled:
             self._numbers.fix(dict.fromkeys(inputs.sources, traced.reads[0].place))
             return self._traced(structure, args, kwargs, modules, call, answers)
         return shape, dynamic, SizedTrace(self._name, traced, Outside(traced, modules), inputs, after), position
+
+    def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Traced, Outside]:
+        """Return a trace of a call, for which other arguments than tensors are constants, and the state of the world
+        outside. Nothing is compiled."""
+        args, kwargs, leaves, structure = self._flattened(args, kwargs)
+        call = self._calls.of(structure, leaves)
+        traced = trace_function(self._target, args, kwargs, guarded=True, **(call.arguments() if call else {}))
+        return traced, Outside(traced, Modules(m for _, m in modules_of(self._target)))
 
     def _random_position(self, scope: module_path.Scope) -> tuple[Any, ...]:
         """Return the state that determines the random numbers of a call inside another module's call."""
@@ -513,7 +521,7 @@ class Compiled:
         if functools.reduce(lambda value, attribute: getattr(value, attribute, None), name.split("."), owner) is self:
             return name
         weights = self._weights.precision, self._weights.freeze
-        more = self._passes, self._machine, self._dims, self._memory, self._first_nan
+        more = self._passes, self._machine, self._dims, self._memory, self.first_nan
         return Compiled, (self._target, *weights, *more)
 
     def __repr__(self) -> str:

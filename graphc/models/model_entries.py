@@ -11,12 +11,13 @@ import numpy as np
 
 from graphc.base.errors import ArgumentError
 from graphc.base.host_parts import host_parts_of
+from graphc.calls.function import Compiled
 from graphc.calls.graph_module import GraphModule
 from graphc.files.structure import Structure
 from graphc.ir.graph.graph import Graph, Value, input_class, input_path
 from graphc.ir.graph.interpret import Reemitter
 from graphc.models.model_trace import nesting, snapshot
-from graphc.models.step_entry import step_parts
+from graphc.models.step_entry import TrainingParts, function_parts, step_parts
 from graphc.steps.step import CompiledStep
 from graphc.tape.grad_mode import enable_grad
 from graphc.tensors.placement import on_host
@@ -148,18 +149,33 @@ def trace_entry(name: str, entry: Entry) -> TracedEntry:
     if isinstance(target, Graph):
         bound = GraphModule(target).graph
         return TracedEntry(name, bound, None, {p: _held(t) for p, t in bound.bound.items()})
-    if isinstance(target, CompiledStep):
-        result = step_parts(target, entry.examples, entry.keyword_examples)
-        held = {path: _held(tensor) for path, tensor in result.tensors.items()}
-        held |= {path: Held(key, array) for path, (key, array) in result.numbers.items()}
-        roots = [m for _, m in modules_of(target.model)]
-        return TracedEntry(name, result.graph, result.structure, held, roots, frozenset(result.numbers))
+    if (parts := _training_parts(entry)) is not None:
+        held = {path: _held(tensor) for path, tensor in parts.tensors.items()}
+        held |= {path: Held(key, array) for path, (key, array) in parts.numbers.items()}
+        roots = [m for prefix, m in modules_of(getattr(target, "model", target)) if not prefix]
+        return TracedEntry(name, parts.graph, parts.structure, held, roots, frozenset(parts.numbers))
     with _mode(entry):
         traced = _traced(entry)
     held = {input_path(a.value): _held(a.tensor) for a in traced.arguments}
     roots = [module for prefix, module in modules_of(target) if not prefix]
     result = TracedEntry(name, traced.graph, nesting(traced.structure), held, roots, texts=entry.texts)
     return replace(result, differentiated=_differentiated(traced)) if entry.derivative else result
+
+
+def _training_parts(entry: Entry) -> TrainingParts | None:
+    """Return the parts of a step or of a compiled function that trains; None for other targets."""
+    target, examples, named = entry.target, entry.examples, entry.keyword_examples
+    if isinstance(target, CompiledStep):
+        return step_parts(target, examples, named)
+    if not isinstance(target, Compiled) or is_module(target):
+        return None
+    parts = function_parts(target, examples, named)
+    if parts is not None and (entry.derivative or entry.dims is not None):
+        option = "derivative=False" if entry.derivative else "dims= to graphc.compile"
+        raise ArgumentError(
+            "an entry takes no derivative and no dims for a function that trains", remedy=f"pass {option}"
+        )
+    return parts
 
 
 def _held(tensor: Tensor) -> Held:

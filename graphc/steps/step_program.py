@@ -78,7 +78,7 @@ class StepPrograms(Compiled):
 
         def trace(fresh: Fresh) -> Traced:
             function, named = StepFunction(self.options, self.state, self.state.is_update), self._named_modules()
-            options = {"guarded": True, "numbers": fresh(), "checks": bool(self._first_nan), **sized}
+            options = {"guarded": True, "numbers": fresh(), "checks": bool(self.first_nan), **sized}
             with enable_grad():
                 return trace_function(function, args, {}, self._name, named, **options)
 

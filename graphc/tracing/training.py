@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import functools
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from operator import is_
 from typing import Any, Protocol
 
 import numpy as np
 
 from graphc.base import module_path
-from graphc.base.errors import HookError, TraceError
+from graphc.base.errors import ArgumentError, HookError, TraceError
 from graphc.base.location import capture
 from graphc.ir.graph.graph import INPUT, Value
 from graphc.tape.grad_mode import no_grad
@@ -276,6 +277,9 @@ def hooks_after_accumulation(tracer: GradientTracer, param: Tensor) -> Any:
         return None
 
     def traced(hook: Callable[[Tensor], Any], image: Tensor) -> None:
+        if getattr(hook, "is_traced_hook", False):
+            hook(param)
+            return
         after: Any = functools.partial(accumulated, param, hook)
         image._grad = tracer.run_hook(after, image._grad, "hook after accumulation")
 
@@ -283,20 +287,42 @@ def hooks_after_accumulation(tracer: GradientTracer, param: Tensor) -> Any:
 
 
 def accumulated(param: Tensor, hook: Callable[[Tensor], Any], gradient: Tensor) -> Tensor:
-    """Run a hook with the gradient in ``param.grad``, and return the gradient left there by the hook."""
+    """Run a hook with the gradient in ``param.grad``, and return the gradient left there by the hook.
+
+    Raise HookError for a hook that removes the gradient, or that writes to the parameter, which is not written then.
+    """
     before, param._grad, version = param._grad, gradient.clone(), param._version
     try:
-        hook(param)
+        with _read_only(param._data):
+            hook(param)
         changed = param._grad
+    except ArgumentError as error:
+        raise _hook_error(f"failed: {error.what}") from error
     finally:
         param._grad = before
     if changed is None or param._version != version:
-        raise HookError(
-            "a hook after accumulation wrote to the parameter or removed its gradient, although compiled code still "
-            "has to use it",
-            remedy="change only `grad`; or call loss.backward() and optimizer.step() in a loop that is not compiled",
-        )
+        raise _hook_error("wrote to the parameter or removed its gradient")
     return changed
+
+
+@contextmanager
+def _read_only(array: Any) -> Iterator[None]:
+    """Refuse writes to an array inside of the block."""
+    if not isinstance(array, np.ndarray) or not array.flags.writeable:
+        yield
+        return
+    array.flags.writeable = False
+    try:
+        yield
+    finally:
+        array.flags.writeable = True
+
+
+def _hook_error(what: str) -> HookError:
+    return HookError(
+        f"a hook after accumulation, which compiled code calls before it uses the parameter, {what}",
+        remedy="change only `grad`; or register graphc.hooks.traced(hook), which becomes part of a training function",
+    )
 
 
 def check_instead(tensors: Iterable[Any], other: Any) -> None:

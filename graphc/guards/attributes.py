@@ -154,6 +154,11 @@ class Reads:
         self.facts = {key: fact for key, fact in self.facts.items() if id(owner) not in key}
         self._before = {key: saved for key, saved in self._before.items() if saved[0] is not owner}
 
+    def again(self, owner: Any, name: str) -> None:
+        """Record an attribute as it is now: the library itself changed its content, which stays after the trace."""
+        if (fact := self.facts.get((id(owner), name))) is not None:
+            self.facts[id(owner), name] = DictEntry(fact.table, name, fact.title, fact.read_at)
+
     def assigning(self, owner: Any, name: str) -> None:
         """Record the line about to assign an attribute."""
         if id(owner) not in self._inside:

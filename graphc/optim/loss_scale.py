@@ -138,7 +138,7 @@ class GradScaler:
         training, scale = self._begin()
         if not self._enabled:
             return
-        stages, gradients = self._stages(training), _gradients(optimizer)
+        stages, params = self._stages(training), _with_gradients(optimizer)
         if id(optimizer) in stages:
             raise GradientError(
                 "unscale_: the gradients were already unscaled since the last update()", remedy="call scaler.update()"
@@ -147,13 +147,13 @@ class GradScaler:
         with no_grad():
             if training is None:
                 inverse = float(np.float32(1) / np.float32(scale.item()))
-                for gradient in gradients:
-                    gradient.mul_(inverse)
-                    finite = finite and bool(gradient.isfinite().all())
-            elif gradients:
-                values, finite = unscaled(gradients, scale)
-                for gradient, value in zip(gradients, values, strict=True):
-                    gradient.copy_(value)
+                for param in params:
+                    param.grad.mul_(inverse)
+                    finite = finite and bool(param.grad.isfinite().all())
+            elif params:
+                values, finite = unscaled([p.grad for p in params], scale)
+                for param, value in zip(params, values, strict=True):
+                    param.grad = value
         stages[id(optimizer)] = _UNSCALED, finite
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
@@ -298,6 +298,6 @@ def _scaled(loss: Any, scale: Any) -> Any:
     return result
 
 
-def _gradients(optimizer: Any) -> list[Tensor]:
+def _with_gradients(optimizer: Any) -> list[Any]:
     params = [p for group in optimizer.param_groups for p in group["params"]]
-    return [p.grad for p in params if p.grad is not None]
+    return [p for p in params if p.grad is not None]

@@ -7,6 +7,7 @@ from typing import Any
 
 from graphc.base.errors import TraceError, ValueNeededError
 from graphc.base.sizes.symbolic import is_symbolic
+from graphc.guards.attributes import not_recording, recorder
 from graphc.ops import dispatch
 from graphc.optim.settings import GivenNumbers, GroupRule, OptimizerSettings
 from graphc.tape.grad_mode import no_grad
@@ -91,6 +92,8 @@ class _Update:
         self.training = training
         self.settings = _Settings(optimizer, training.step is not None)
         training.optimizers.append(optimizer)
+        if (reads := recorder()) is not None:
+            reads.reach(optimizer.rule, "")
 
     def append(self, gradients: Mapping[int, Tensor], condition: Any = None) -> None:
         """Append the update by gradients by ``id`` of the parameter. Where ``condition`` is false, nothing changes."""
@@ -137,8 +140,11 @@ class _Update:
 
     def _state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Tensor]:
         """Return the state of a parameter, which the graph takes as arguments."""
-        with dispatch.use(dispatch.default()):
+        with dispatch.use(dispatch.default()), not_recording():
+            entries = len(self.optimizer.state.get(param, ()))
             state = self.optimizer.state_of(param, group)
+        if len(state) > entries and (reads := recorder()) is not None:
+            reads.again(self.optimizer.rule, "state")
         path = self.training.name_of(self.tracer, param)
         for name, tensor in state.items():
             self.training.bind(self.tracer, tensor, f"optimizer.{path}.{name}", (state, name))

@@ -9,12 +9,11 @@ from typing import Any
 from graphc.autograd import engine
 from graphc.base.errors import ArgumentError, GradientError, ShapeError, TraceError
 from graphc.calls.bindings import Modules
-from graphc.guards.attributes import not_recording, recorder
+from graphc.guards.attributes import recorder
 from graphc.ir.graph.graph import input_path
 from graphc.ir.types import TensorType
 from graphc.nn.clip_grad import norm_of
 from graphc.nn.parallel.reducer import reduced_by_graph
-from graphc.ops import dispatch
 from graphc.ops.autodiff import complex_loss
 from graphc.ops.define import as_type
 from graphc.ops.movement.shape import filled
@@ -222,12 +221,6 @@ class StepFunction:
 
     def _update(self, gradients: Mapping[int, Any], finite: Any) -> None:
         for optimizer in self.options.optimizers:
-            if (reads := recorder()) is not None:
-                # NOTE: states are made before changes of the optimizer are watched; a device counts what it makes.
-                with dispatch.use(dispatch.default()), not_recording():
-                    for param in optimizer.owned([p for p in _held([optimizer]) if id(p) in gradients]):
-                        optimizer.state_of(param)
-                reads.reach(optimizer.rule, "")
             optimizer.apply_gradients(gradients, finite)
         if self.state.average is not None:
             self.state.average.update_parameters(self.state.source)

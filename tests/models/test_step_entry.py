@@ -161,3 +161,104 @@ def test_what_runs_in_python_is_refused_by_name(tmp_path: Path, more: dict[str, 
     with pytest.raises(ArgumentError, match=f"has {next(iter(more))}, which run in Python"):
         gc.export(step, gc.tensor(X), gc.tensor(Y), path=tmp_path / "t.gcm")
     assert not list(tmp_path.iterdir())
+
+
+def make_function(net: nn.Module, scaler: Any = None, **more: Any) -> Any:
+    optimizer = gc.optim.AdamW(net.parameters(), lr=0.01)
+
+    @gc.compile(**more)
+    def train(x: Any, y: Any) -> Any:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(net(x), y)
+        (loss if scaler is None else scaler.scale(loss)).backward()
+        if scaler is not None:
+            scaler.unscale_(optimizer)
+        nn.utils.clip_grad_norm_(net.parameters(), 0.5)
+        (optimizer if scaler is None else scaler).step(*[] if scaler is None else [optimizer])
+        if scaler is not None:
+            scaler.update()
+        return {"loss": loss}
+
+    return train
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize("calls", [0, 3])
+def test_a_file_trains_as_a_compiled_function_and_a_step_do(tmp_path: Path, calls: int, scaled: bool):
+    batch, net = (gc.tensor(X), gc.tensor(Y)), make_net()
+    step = make_step(net, clip_norm=0.5, loss_scale="dynamic" if scaled else None)
+    expected = [step(*batch).item() for _ in range(5 + calls)][calls:]
+    net = make_net()
+    train = make_function(net, gc.amp.GradScaler() if scaled else None)
+    for _ in range(calls):
+        train(*batch)
+    entries = {"infer": gc.Entry(net, X, train=False), "train": gc.Entry(train, *batch)}
+    gc.export(entries, path=tmp_path / "t.gcm")
+    model = gc.load(tmp_path / "t.gcm")
+    found = [float(model.entry("train")(X, Y)["loss"]) for _ in range(5)]
+    assert found == [train(*batch)["loss"].item() for _ in range(5)] == expected
+    for name, tensor in net.state_dict().items():
+        np.testing.assert_array_equal(model.state_dict()[name].numpy(), tensor.numpy())
+    assert {"0.weight", "optimizer.0.weight.exp_avg", "optimizer.group0.lr", "graphc.random"} <= set(model.states)
+    assert ("grad_scaler.scale" in model.states) is scaled
+
+
+def test_the_rate_of_a_function_is_a_state_of_its_file(tmp_path: Path):
+    net = make_net()
+    train = make_function(net)
+    gc.export(train, gc.tensor(X), gc.tensor(Y), path=tmp_path / "t.gcm")
+    model = gc.load(tmp_path / "t.gcm")
+    model.load_state_dict({"optimizer.group0.lr": 0.0, "optimizer.group0.weight_decay": 0.0}, strict=False)
+    before = model.state_dict()["0.weight"].numpy().copy()
+    model(X, Y)
+    np.testing.assert_array_equal(model.state_dict()["0.weight"].numpy(), before)
+
+
+def test_a_function_with_two_networks_and_optimizers(tmp_path: Path):
+    gc.manual_seed(0)
+    maker, critic = nn.Linear(4, 6), nn.Linear(6, 1)
+    first, second = gc.optim.Adam(maker.parameters(), lr=1e-3), gc.optim.Adam(critic.parameters(), lr=1e-2)
+
+    @gc.compile
+    def play(real: Any, noise: Any) -> Any:
+        second.zero_grad()
+        fake = maker(noise)
+        critic_loss = (critic(fake.detach()) - critic(real)).mean()
+        critic_loss.backward()
+        second.step()
+        first.zero_grad()
+        maker_loss = -critic(fake).mean()
+        maker_loss.backward()
+        first.step()
+        return critic_loss, maker_loss
+
+    real, noise = gc.randn(8, 6), gc.randn(8, 4)
+    gc.export(play, real, noise, path=tmp_path / "t.gcm")
+    model = gc.load(tmp_path / "t.gcm")
+    assert {"maker.weight", "critic.weight", "optimizer.group0.lr", "optimizer.group0.lr.1"} <= set(model.states)
+    for _ in range(3):
+        expected = [loss.item() for loss in play(real, noise)]
+        assert [float(loss) for loss in model(real.numpy(), noise.numpy())] == expected
+
+
+def test_compiled_functions_that_do_not_train_are_exported_as_before(tmp_path: Path):
+    double = gc.compile(lambda x: x * 2)
+    gc.export(double, gc.zeros(3), path=tmp_path / "t.gcm")
+    assert gc.load(tmp_path / "t.gcm")(gc.ones(3)).tolist() == [2, 2, 2]
+
+
+def test_what_a_file_cannot_repeat_of_a_function_is_refused(tmp_path: Path):
+    net, batch = make_net(), (gc.tensor(X), gc.tensor(Y))
+
+    def gradients(x: Any, y: Any) -> Any:
+        loss = F.cross_entropy(net(x), y)
+        loss.backward()
+        return loss
+
+    with pytest.raises(ArgumentError, match="gradients has gradients that stay in grad"):
+        gc.export(gc.compile(gradients), *batch, path=tmp_path / "t.gcm")
+    with pytest.raises(ArgumentError, match="train has first_nan, which run in Python"):
+        gc.export(make_function(net, first_nan=True), *batch, path=tmp_path / "t.gcm")
+    with pytest.raises(ArgumentError, match="no derivative and no dims for a function that trains"):
+        gc.export(make_function(net), *batch, path=tmp_path / "t.gcm", derivative=True)
+    assert not list(tmp_path.iterdir())

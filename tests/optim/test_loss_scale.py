@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import graphc as gc
-from graphc.errors import ArgumentError, GradientError
+from graphc import nn
+from graphc.errors import ArgumentError, GradientError, TraceError
+from graphc.nn import functional as F
 
 
 def setting(**options: float) -> tuple[gc.Tensor, gc.optim.SGD, gc.amp.GradScaler]:
@@ -86,3 +88,108 @@ def test_states_are_those_of_torch(torch):
     assert scaler.get_scale() == 512 and scaler.get_growth_factor() == 3
     assert scaler.state_dict() == theirs.state_dict()
     np.testing.assert_equal(scaler.get_growth_interval(), 2000)
+
+
+def training(clip: float | None, **options: float):
+    """A network, its optimizer, a scaler, and the body of a loop that uses it."""
+    gc.manual_seed(0)
+    net = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 1))
+    optimizer, scaler = gc.optim.AdamW(net.parameters(), lr=1e-2), gc.amp.GradScaler(**options)
+
+    def train(x, y):
+        optimizer.zero_grad()
+        loss = F.mse_loss(net(x), y)
+        scaler.scale(loss).backward()
+        if clip is not None:
+            scaler.unscale_(optimizer)
+            nn.utils.clip_grad_norm_(net.parameters(), clip)
+        scaler.step(optimizer)
+        scaler.update()
+        return loss
+
+    return net, optimizer, scaler, train
+
+
+def batch():
+    random = np.random.default_rng(0)
+    return gc.tensor(random.normal(size=(4, 6)).astype("f4")), gc.tensor(random.normal(size=(4, 1)).astype("f4"))
+
+
+@pytest.mark.parametrize("clip", [None, 0.5])
+def test_a_compiled_function_discards_the_updates_that_a_step_discards(clip):
+    """The fifth of nine calls overflows: compiled function, step and loop skip it; the first two are equal in bits."""
+    start, interval = 2.0**80, 3
+    net, optimizer, scaler, train = training(clip, init_scale=start, growth_interval=interval)
+    looped, _, loop_scaler, loop = training(clip, init_scale=start, growth_interval=interval)
+    stepped, step_optimizer, _, _ = training(clip)
+    rule = gc.DynamicScale(start=start, growth_interval=interval)
+    step = gc.compile_step(stepped, F.mse_loss, step_optimizer, clip_norm=clip, loss_scale=rule)
+    compiled = gc.compile(train)
+    x, y = batch()
+    for call in range(9):
+        biases = [model[2].bias.detach().clone() for model in (net, looped, stepped)]
+        with gc.no_grad():
+            for model in (net, looped, stepped) if call == 4 else ():
+                model[2].bias.fill_(1e18)
+        before = net[0].weight.detach().numpy().copy()
+        one, two, three = compiled(x, y).item(), step(x, y).item(), loop(x, y).item()
+        assert one == two == pytest.approx(three, rel=1e-5)
+        assert scaler.get_scale() == step.loss_scale == loop_scaler.get_scale()
+        assert np.array_equal(before, net[0].weight.detach().numpy()) is (call == 4)
+        with gc.no_grad():
+            for model, bias in zip((net, looped, stepped), biases, strict=True) if call == 4 else ():
+                model[2].bias.copy_(bias)
+    assert len(compiled.programs) == 1 and optimizer.step_count == step_optimizer.step_count == 9
+    for ours, theirs in zip(net.parameters(), stepped.parameters(), strict=True):
+        np.testing.assert_array_equal(ours.detach().numpy(), theirs.detach().numpy())
+    state = scaler.state_dict()
+    assert state["scale"] == 2.0**81 and state["_growth_tracker"] == 1
+
+
+def test_compiled_functions_follow_the_settings_of_the_scaler():
+    _, _, scaler, train = training(None, init_scale=4.0, growth_interval=1)
+    compiled = gc.compile(train)
+    scales = []
+    for _ in range(2):
+        compiled(*batch())
+        scales.append(scaler.get_scale())
+    scaler.set_growth_factor(8.0)
+    compiled(*batch())
+    scaler.update(3.0)
+    compiled(*batch())
+    assert [*scales, scaler.get_scale()] == [8.0, 16.0, 24.0]
+    scaler.load_state_dict({**scaler.state_dict(), "scale": 1.0})
+    compiled(*batch())
+    assert scaler.get_scale() == 8.0
+
+
+def test_a_scaler_that_is_not_enabled_is_left_out_of_compiled_functions():
+    net, _, _, train = training(0.5, enabled=False)
+    other, _, _, loop = training(0.5)
+    compiled = gc.compile(train)
+    for _ in range(3):
+        compiled(*batch()), loop(*batch())
+    for ours, theirs in zip(net.parameters(), other.parameters(), strict=True):
+        np.testing.assert_allclose(ours.detach().numpy(), theirs.detach().numpy(), rtol=1e-4, atol=1e-6)
+
+
+def test_a_compiled_function_holds_unscale_step_and_update():
+    w, optimizer, scaler = setting()
+    scaler.scale(w.sum()).backward()
+    scaler.unscale_(optimizer)
+    with pytest.raises(GradientError, match="between unscale_ and update"):
+        gc.compile(lambda: scaler.step(optimizer))()
+    scaler.step(optimizer)
+    scaler.update()
+
+    @gc.compile
+    def train():
+        optimizer.zero_grad()
+        scaler.scale(w.sum()).backward()
+        scaler.step(optimizer)
+
+    train()
+    with pytest.raises(GradientError, match="in the same compiled function"):
+        scaler.update()
+    with pytest.raises(TraceError, match="full training function"):
+        gc.trace(lambda: scaler.scale(w.sum()))

@@ -137,3 +137,73 @@ def test_what_compiled_code_cannot_hold_is_refused():
         gc.trace(lambda: optimizer.step())
     with gc.no_grad(), pytest.raises(GradientError, match="does not require gradients"):
         gc.compile(train)(gc.ones(1, 3, dtype=gc.float64))
+
+
+class Jump(gc.optim.Optimizer):
+    """A rule that decides by the value of a number, with a state."""
+
+    def __init__(self, params, lr):
+        super().__init__(params, {"lr": lr})
+
+    def init_state(self, param):
+        return {"sum": gc.zeros(*param.shape, dtype=param.dtype)}
+
+    def update(self, param, grad, state, hyper):
+        total = state["sum"] * 0.5 + grad
+        return param - total * hyper["lr"] * (2.0 if hyper["lr"] > 0.03 else 1.0), {"sum": total}
+
+
+def test_a_rule_that_reads_a_number_makes_it_part_of_the_program():
+    expected, result = trained(lambda net: Jump(net.parameters(), lr=0.1), _rate, steps=5)
+    np.testing.assert_allclose(result, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("clip", [None, 0.1])
+def test_a_function_and_a_step_have_the_same_bits(clip):
+    losses = []
+    for compiled in (True, False):
+        gc.manual_seed(0)
+        net = network(6, 8, 1).float()
+        optimizer = gc.optim.AdamW(net.parameters(), lr=0.1, weight_decay=0.3)
+
+        def train(x, net=net, optimizer=optimizer):
+            optimizer.zero_grad()
+            loss = net(x).square().mean()
+            loss.backward()
+            if clip is not None:
+                nn.utils.clip_grad_norm_(net.parameters(), clip)
+            optimizer.step()
+            return loss
+
+        step = gc.compile_step(net, lambda output: output.square().mean(), optimizer, clip_norm=clip)
+        run = gc.compile(train) if compiled else step
+        losses.append([])
+        for _ in range(6):
+            losses[-1].append(run(gc.ones(2, 6)).item())
+            optimizer.param_groups[0]["lr"] *= 0.9
+    assert losses[0] == losses[1]
+
+
+@pytest.mark.parametrize("rate", [0.1, gc.tensor(0.1, dtype=gc.float64)])
+def test_a_rate_that_the_function_itself_sets_is_the_one_of_the_update(rate):
+    losses = []
+    for compiled in (False, True):
+        gc.manual_seed(0)
+        net = network(6, 8, 1)
+        optimizer = gc.optim.SGD(net.parameters(), lr=rate.clone() if isinstance(rate, gc.Tensor) else rate)
+
+        def train(x, factor, net=net, optimizer=optimizer):
+            group = optimizer.param_groups[0]
+            if isinstance(rate, gc.Tensor):
+                group["lr"].mul_(factor)
+            else:
+                group["lr"] = rate * factor
+            optimizer.zero_grad()
+            loss = net(x).square().mean()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        run = gc.compile(train) if compiled else train
+        losses.append([run(gc.ones(2, 6, dtype=gc.float64), factor).item() for factor in (1.0, 0.5, 0.25, 0.5)])
+    np.testing.assert_allclose(losses[1], losses[0], rtol=1e-10)

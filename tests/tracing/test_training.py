@@ -9,7 +9,7 @@ import pytest
 
 import graphc as gc
 from graphc import nn
-from graphc.base.errors import TraceError
+from graphc.base.errors import HookError, TraceError
 from graphc.nn import functional as F
 
 
@@ -309,3 +309,50 @@ def test_hooks_of_parameters_take_part_in_second_derivatives_or_are_refused():
         results.append([make(train)(x).item(), *p.grad.tolist(), *q.grad.tolist()])
     np.testing.assert_allclose(results[0], results[1], rtol=1e-12)
     assert results[0] == [45.0] + [7.5] * 3 + [16.0] * 3
+
+
+def hooked(mark, rule):
+    """A network whose hooks after accumulation step an optimizer for each parameter, and the body of its loop."""
+    gc.manual_seed(0)
+    net = network(6, 8, 1)
+    optimizers = {p: rule([p]) for p in net.parameters()}
+
+    def step(param):
+        optimizers[param].step()
+        optimizers[param].zero_grad()
+
+    for param in net.parameters():
+        param.register_post_accumulate_grad_hook(mark(step))
+
+    def train(x, y):
+        loss = F.mse_loss(net(x), y)
+        loss.backward()
+        return loss
+
+    return net, optimizers, train
+
+
+@pytest.mark.parametrize("rule", [lambda p: gc.optim.SGD(p, lr=0.1, momentum=0.9), gc.optim.Adam])
+def test_a_traced_hook_after_accumulation_steps_an_optimizer(rule):
+    eager, _, loop = hooked(lambda hook: hook, rule)
+    compiled, optimizers, train = hooked(gc.hooks.traced, rule)
+    run = gc.compile(train)
+    for x, y in batches(4, (4, 6), (4, 1)):
+        assert run(x, y).item() == pytest.approx(loop(x, y).item(), rel=1e-12)
+    assert largest_difference(eager, compiled) < 1e-12
+    assert all(p.grad is None for p in compiled.parameters())
+    assert [o.step_count for o in optimizers.values()] == [4] * 4
+
+
+@pytest.mark.parametrize("native", [False, True])
+def test_a_hook_after_accumulation_in_python_writes_nothing_to_its_parameter(native):
+    net, optimizers, train = hooked(lambda hook: hook, lambda p: gc.optim.SGD(p, lr=0.1, momentum=0.9))
+    for optimizer in optimizers.values():
+        optimizer.native = native
+    before = [p.detach().numpy().copy() for p in net.parameters()]
+    (batch,) = batches(1, (4, 6), (4, 1))
+    with pytest.raises(HookError, match=r"(?s)cannot be written to.*register graphc\.hooks\.traced\(hook\)"):
+        gc.compile(train)(*batch)
+    for old, param in zip(before, net.parameters(), strict=True):
+        np.testing.assert_array_equal(old, param.detach().numpy())
+    train(*batch)  # parameters can be written to again

@@ -89,12 +89,10 @@ class GuardedCalls:
         slots = {path: program.slots[path] for path in written}
         floats = {path: slot for path, slot in slots.items() if slot.dtype.is_floating_point}
         self._rounds = Rounds({} if first_nan == "all" else floats)
-        self._count = 0
 
     def run(self, arguments: list[Any]) -> list[Any]:
         """Run the program."""
         calls = self._program.calls
-        self._count += 1
         try:
             results = calls.run(arguments)
         except (ConditionError, IndexRangeError):
@@ -110,9 +108,7 @@ class GuardedCalls:
 
     def _moment(self) -> Moment:
         training = self._program.training
-        if training is None or not training.optimizers:
-            return Moment("call", self._count)
-        return Moment("step", 1 + training.optimizers[0].step_count)
+        return Moment(1 + training.optimizers[0].step_count) if training and training.optimizers else Moment()
 
     def _bound(self) -> dict[str, Any]:
         """Return the arrays of params and states by path."""

@@ -39,14 +39,17 @@ class Scene(NamedTuple):
 
 
 class Moment(NamedTuple):
-    """The number of a call, for messages."""
+    """The number of a call as a step of its optimizer, for messages; None without an optimizer."""
 
-    noun: str
-    """``step`` where an optimizer counts, else ``call``."""
-    number: int
+    number: int | None = None
+
+    @property
+    def noun(self) -> str:
+        """Return the word for a call."""
+        return "call" if self.number is None else "step"
 
     def __str__(self) -> str:
-        return f"{self.noun} {self.number}"
+        return "the call" if self.number is None else f"step {self.number}"
 
 
 class FirstNan:
@@ -114,12 +117,11 @@ class FirstNan:
         path = input_path(value)
         own = {input_path(argument) for argument in self.guarded.writes}
         message = f"{head}: {path or f'input {value.name}'} is not finite: {search.text(value)}"
-        if path not in own or moment.number == 1:
+        if path not in own or moment.number is None or moment.number == 1:
             return NonFiniteError(message, remedy=f"correct its content (the {moment.noun} wrote nothing)")
         slots = [v for v in self.graph.inputs if input_path(v).startswith(f"optimizer.{path}.")]
         return NonFiniteError(
-            f"{message}; the update of {moment.noun} {moment.number - 1} caused this, unless something else wrote to "
-            "it",
+            f"{message}; the update of step {moment.number - 1} caused this, unless something else wrote to it",
             where="; ".join(f"{input_path(v)} {search.text(v)}" for v in slots) or None,
             remedy='pass first_nan="all", which checks updates before they are written; or lower the learning rate',
         )

@@ -206,9 +206,7 @@ class Compiled:
             args, kwargs, leaves, structure = self._flattened(args, kwargs)
         modules = self._modules
         if modules is None or not modules.holds():
-            modules = self._modules = Modules(m for _, m in modules_of(self._target))
-            self._variants.clear()
-            self._traces.clear()
+            modules = self._renewed_modules()
         grad_enabled = is_grad_enabled()
         signature = [(t.dtype, shape_of(t), grad_enabled and refresh(t)._requires_grad) for t in leaves]
         scope = module_path.scope() if self._draws else None
@@ -235,6 +233,13 @@ class Compiled:
             trim()
             self._recompile_count.note(key, 3)
         return result
+
+    def _renewed_modules(self) -> Modules:
+        """Return the modules of the function. Drop all programs: a module was added, removed or replaced."""
+        modules = self._modules = Modules(m for _, m in self._named_modules())
+        self._variants.clear()
+        self._traces.clear()
+        return modules
 
     def _shorten(self, variant: Variant, epoch: int, leaves: Sequence[Tensor], result: Any, numbers: bool) -> None:
         """Prepare the short way of calls like this one."""

@@ -49,13 +49,9 @@ class StepPrograms(Compiled):
         return [*modules_of(self.options.model), *((f"loss.{prefix}", module) for prefix, module in loss)]
 
     def present_modules(self) -> Modules:
-        """Return the modules of model and loss. Drop all programs where a module was added, removed or replaced."""
+        """Return the modules of model and loss."""
         modules = self._modules
-        if modules is None or not modules.holds():
-            modules = self._modules = Modules(module for _, module in self._named_modules())
-            self._variants.clear()
-            self._traces.clear()
-        return modules
+        return self._renewed_modules() if modules is None or not modules.holds() else modules
 
     def program(
         self, key: Any, structure: Any, dynamic: DynamicValues, batch: tuple[Any, ...], call: SizedCall | None

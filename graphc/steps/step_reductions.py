@@ -1,8 +1,8 @@
-"""Reductions over processes in a training step: of which modules, and when they are impossible."""
+"""Reductions over processes in a training step: the modules, and the error inside ``no_sync``."""
 
 from __future__ import annotations
 
-from graphc.base.errors import ArgumentError, GradientError
+from graphc.base.errors import GradientError
 from graphc.nn.parallel import DistributedDataParallel
 from graphc.nn.parallel.graph_reductions import GraphReductions
 from graphc.steps.step_options import StepOptions
@@ -10,16 +10,10 @@ from graphc.tracing.trace import modules_of
 
 
 def reductions_of(options: StepOptions) -> GraphReductions:
-    """Return the reductions of a step's modules. Raise ArgumentError for options that several processes cannot have."""
+    """Return the reductions of a step's modules."""
     roots = [*modules_of(options.model), *(() if options.loss is None else modules_of(options.loss))]
     every = {id(m): m for _, root in roots for m in root.modules() if isinstance(m, DistributedDataParallel)}
-    reductions = GraphReductions([module for module in every.values() if module.channel.group.size > 1])
-    if reductions.modules and options.first_nan:
-        raise ArgumentError(
-            "compile_step: first_nan stops the step of one process while the others go on",
-            remedy="use loss_scale='dynamic', which all processes follow alike; or run first_nan with one process",
-        )
-    return reductions
+    return GraphReductions([module for module in every.values() if module.channel.group.size > 1])
 
 
 def check_reductions(reductions: GraphReductions) -> None:

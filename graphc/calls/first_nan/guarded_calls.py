@@ -54,7 +54,7 @@ def with_check(name: str, traced: Traced, first_nan: bool | str) -> tuple[Traced
     if any(function.lends for function in traced.host):
         raise ArgumentError(
             f"{name}: first_nan stops the call of one process while the others go on",
-            remedy="run first_nan with one process",
+            remedy="use a dynamic loss scale, which all processes follow alike; or run first_nan with one process",
         )
     count = len(graph.outputs) - (0 if training is None else training.checked)
     outputs, checked = graph.outputs[:count], graph.outputs[count:]

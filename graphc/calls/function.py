@@ -350,7 +350,10 @@ class Compiled:
 
     def _segmented(self, first: SizedTrace, structure: Structure | int, modules: Modules) -> Segmented:
         """Return the programs of a trace that reads values of the call."""
-        weights, options = self._weights, {"passes": self._passes, "machine": self._machine}
+        weights, options = (
+            self._weights,
+            {"passes": self._passes, "machine": self._machine, "first_nan": self.first_nan},
+        )
 
         def make(graph: Graph, tensors: Mapping[str, Tensor]) -> Compiled:
             return Compiled(GraphModule(graph, tensors), weights.precision, weights.freeze, **options)

@@ -68,7 +68,13 @@ class StepPrograms(Compiled):
         return match[0], match[2]  # type: ignore[return-value]
 
     def _traced(
-        self, structure: Any, args: tuple[Any, ...], kwargs: dict[str, Any], modules: Modules, call: SizedCall | None
+        self,
+        structure: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        modules: Modules,
+        call: SizedCall | None,
+        answers: Any = None,
     ) -> tuple[Any, DynamicValues, SizedTrace, Any]:
         sized = call.arguments() if call else {}
 

@@ -272,10 +272,9 @@ def trace_function(
     ``modules`` are the modules it uses, with prefixes for the names of their tensors; None finds them. ``guarded``
     also records reads of globals and closures, and makes arguments of outside tensors that can be changed unseen.
     ``scope`` holds the modules whose calls enclose the trace; random numbers depend on it. ``numbers`` holds the
-    symbolic numbers that each call passes; its record is closed afterwards, and ``value_reads`` the values that calls
-    read. ``patterns`` are the tensors' shapes with named dimensions; assumptions about these are added to
-    ``assumptions``. ``calls_python`` lets the graph call Python functions, as a guarded one may. ``checks`` appends the
-    values that ``first_nan`` checks to the outputs. Raises TraceError if the code changes the world outside.
+    symbolic numbers that each call passes, ``value_reads`` the values that calls read. ``patterns`` are the tensors'
+    shapes with named dimensions; ``assumptions`` gets assumptions about these. ``calls_python`` lets the graph call
+    Python functions. ``checks`` appends what ``first_nan`` checks. Raises TraceError if the world outside is changed.
     """
     _check_target(target)
     leaves, structure = flatten((tuple(args), dict(kwargs or {})))

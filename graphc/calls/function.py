@@ -19,7 +19,6 @@ from graphc.calls.backward import Recorder
 from graphc.calls.bindings import Modules
 from graphc.calls.bound_program import not_native
 from graphc.calls.first_nan.guarded_calls import GuardedCalls, check_level, with_check
-from graphc.calls.first_nan.search import Scene, class_names
 from graphc.calls.graph_module import GraphModule, as_callable
 from graphc.calls.machine import HOST, machine_named, machine_of
 from graphc.calls.memory import Budget
@@ -135,7 +134,7 @@ class Compiled:
         check_precision(precision)
         check_level("compile", first_nan)
         self._target = target
-        self.first_nan = first_nan
+        self.first_nan, self._has_root = first_nan, is_module(target)
         self._memory = memory
         self._weights = Weights(precision, freeze, memory=None if memory is None else Budget.parse(memory))
         self._passes = tuple(passes)
@@ -398,15 +397,8 @@ class Compiled:
         weights = self._weights._replace(live=live)
         variant = Variant(self._name, traced, modules, leaves, weights, self._pipeline, self._machine, outside)
         if guarded is not None:
-            classes = class_names(self._named_modules())
-            scene = Scene(self._name, variant.machine, classes, self._root is not None)
-            variant.guarded = GuardedCalls(variant, guarded, self.first_nan, scene)
+            variant.guarded = GuardedCalls(variant, guarded, self.first_nan, self._named_modules(), self._has_root)
         return variant
-
-    @property
-    def _root(self) -> Any:
-        """The module whose code is traced; None for a function."""
-        return self._target if is_module(self._target) else None
 
     def _named_modules(self) -> list[tuple[str, Any]]:
         """Return the modules of the function, with prefixes for the names of their tensors."""
@@ -567,8 +559,7 @@ def compile(
         dims: names of varying sizes, ``{"x": (gc.Dim("batch"), None)}``, by argument; ``"auto"`` finds them.
         memory: the most that a call keeps for its backward pass: bytes, ``"200MB"`` or ``"70%"`` (docs/memory.md).
         strict_order: add in the order of the source: the same bits on every CPU (docs/precision.md).
-        first_nan: True raises at the op that makes the first NaN or infinity of a function that trains, before anything
-            is written; ``"all"`` also checks each update (docs/debugging.md).
+        first_nan: True raises at the op that makes the first NaN, before a call writes (docs/debugging.md).
         torch: arguments of ``torch.compile`` by name, such as ``dynamic`` or ``disable``.
 
     Returns:
@@ -594,7 +585,7 @@ def compile(
     freeze, dims, off = without_torch_arguments(freeze, dims, torch)
     machine = machine_named(target, device, strict_order)
     options = {"precision": precision, "freeze": freeze, "passes": passes, "machine": machine, "memory": memory}
-    options |= {"first_nan": first_nan}
+    options["first_nan"] = first_nan
     make = (lambda f: f) if off else lambda f: _compiled(f, tensors, dims, options)
     return make if model is None else make(model)
 

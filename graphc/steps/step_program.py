@@ -35,13 +35,10 @@ class StepPrograms(Compiled):
         self._pipeline = arrange(options.passes).pipeline
         # NOTE: live, as no packed weight outlives an update.
         self._weights = Weights(precision, live=True, memory=options.memory)
+        self._has_root = True
         self._name, self._recompiles = options.name, Recompiles(options.name)
         self._recompile_count = RecompileCount(options.name, lambda: names)
         self._calls = DimsOfCalls(options.dims, options.model, names)
-
-    @property
-    def _root(self) -> Any:
-        return self.options.model
 
     def _named_modules(self) -> list[tuple[str, Any]]:
         """Return the modules of model and loss, with prefixes for the names of their tensors."""

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from graphc.base.errors import ArgumentError, ConditionError, IndexRangeError
 from graphc.calls.bindings import Slot
 from graphc.calls.first_nan.finite_flag import Guarded, append_check
-from graphc.calls.first_nan.search import FirstNan, Moment, Scene
+from graphc.calls.first_nan.search import FirstNan, Moment, Scene, class_names
 from graphc.calls.first_nan.state_rounds import Rounds
 from graphc.ir.graph.graph import Node, input_class, input_path
 from graphc.ir.op import Trait
@@ -25,6 +25,7 @@ class GuardedProgram(Protocol):
     """A program whose graph has the check; see ``calls.variant.Variant``."""
 
     name: str
+    machine: str
     traced: Traced
     training: Training | None
     calls: Any
@@ -82,8 +83,17 @@ def _updated(nodes: Iterable[Node]) -> set[Node]:
 class GuardedCalls:
     """The calls of one program. Each raises NonFiniteError where this or an earlier one makes a non-finite value."""
 
-    def __init__(self, program: GuardedProgram, guarded: Guarded, first_nan: bool | str, scene: Scene):
+    def __init__(
+        self,
+        program: GuardedProgram,
+        guarded: Guarded,
+        first_nan: bool | str,
+        modules: Iterable[tuple[str, Any]],
+        has_root: bool,
+    ):
+        """For ``modules`` see ``class_names``, for ``has_root`` see ``Scene``."""
         self._program = program
+        scene = Scene(program.name, program.machine, class_names(modules), has_root)
         self._first = FirstNan(scene, program.traced.graph, guarded)
         written = sorted(input_path(argument) for argument in guarded.writes)
         slots = {path: program.slots[path] for path in written}

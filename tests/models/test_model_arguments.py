@@ -72,8 +72,9 @@ def test_pytorchs_tensors_are_taken_without_a_copy_and_gradients_are_not_lost(to
     assert graphc.compile(lambda x, y: x + y)(torch.ones(2), graphc.ones(2)).tolist() == [2, 2]
     with pytest.raises(DTypeError, match="gradient"):
         compiled(torch.ones(2, requires_grad=True))
+    assert compiled(torch.ones(2, dtype=torch.bfloat16)).tolist() == [2, 2]
     with pytest.raises(DTypeError):
-        compiled(torch.ones(2, dtype=torch.bfloat16))
+        compiled(torch.ones(2).to(torch.float8_e5m2))
 
 
 def test_operations_between_libraries_say_how(torch):

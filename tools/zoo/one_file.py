@@ -80,7 +80,7 @@ def _all_ways(path: Path, cases: Sequence[Arguments], place: Path) -> dict[str, 
 def _kind(path: Path, results: Sequence[Any]) -> str:
     """Return ``int8`` of a model with quantised parts, else the type of the first result."""
     nodes = onnx.load(path, load_external_data=False).graph.node
-    if any("Quantize" in node.op_type or "Integer" in node.op_type for node in nodes):
+    if any("uantize" in node.op_type or "Integer" in node.op_type for node in nodes):
         return "int8"
     return _results(results)[0].dtype.name
 

@@ -86,6 +86,14 @@ class OnnxGraph:
         return "\n".join([*lines, f"  return {', '.join(p.name for p in self.outputs)}"])
 
 
+def every_node(graph: OnnxGraph) -> Iterator[OnnxNode]:
+    """Yield the nodes of a graph, of its branches and loops, and of the functions that it calls."""
+    for node in graph.nodes:
+        yield node
+        for inner in (*node.graphs(), *([node.body] if node.body else [])):
+            yield from every_node(inner)
+
+
 def captured(graph: OnnxGraph) -> set[str]:
     """Return the names of enclosing scopes that a graph and its subgraphs read."""
     defined = {p.name for p in graph.inputs} | graph.constants.keys()

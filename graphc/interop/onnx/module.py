@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,7 +16,7 @@ from graphc.base.sizes.named_dims import Dim, dimensions
 from graphc.base.sizes.size import hint, is_size
 from graphc.interop.onnx.elements import Element
 from graphc.interop.onnx.forests import joined_forests
-from graphc.interop.onnx.graph import OnnxGraph, OnnxNode, Port, TensorAttribute
+from graphc.interop.onnx.graph import OnnxGraph, OnnxNode, Port, TensorAttribute, every_node
 from graphc.interop.onnx.host_parts import OnnxParts
 from graphc.interop.onnx.inputs import Inputs, results_of
 from graphc.interop.onnx.reader import read_model
@@ -30,6 +31,8 @@ from graphc.tensors.creation import zeros
 
 _OF_SHAPES = frozenset({"Shape", "Size"})
 """Operators whose static results do not depend on the values of their inputs."""
+_ROUNDS = re.compile("[Qq]uantize|Integer|^Q[A-Z]|MatMulNBits|MatMulBnb4")
+"""Operators that round to integers or compute with them, and so have no useful gradient."""
 
 
 def asked_constants(graph: OnnxGraph) -> set[str]:
@@ -94,7 +97,7 @@ def from_onnx(source: Any) -> OnnxModule:
 
 
 class OnnxModule(ImportedRoot):
-    """Graph of ONNX operators with its initializers as parameters and buffers."""
+    """Graph of ONNX operators with its initializers as parameters and buffers; of a quantised model all are buffers."""
 
     def __init__(self, graph: OnnxGraph, kind: str):
         """Raise UnsupportedError for operators without a rule."""
@@ -106,6 +109,7 @@ class OnnxModule(ImportedRoot):
         self._initializers: dict[str, tuple[str, Element]] = {}
         """Path of the tensor in this module, and its element type, by the name of the initializer."""
         static_names = asked_constants(graph)
+        self._trains = not any(_ROUNDS.search(node.op) for node in every_node(graph))
         for name, constant in graph.constants.items():
             if name not in static_names and constant.element.carrier is not None:
                 self._hold(name, constant)
@@ -119,7 +123,7 @@ class OnnxModule(ImportedRoot):
     def _hold(self, name: str, constant: TensorAttribute) -> None:
         """Register an initializer as a parameter or a buffer."""
         tensor = Value(constant.element, None, constant.array).tensor
-        trains = constant.element.is_floating_point
+        trains = self._trains and constant.element.is_floating_point
         components = name.split(".")
         plain = len(components) <= MOST_PARTS and all(component and component.isprintable() for component in components)
         flat = name.replace(".", "_")

@@ -69,6 +69,19 @@ def test_weights_of_a_file_are_packed_once_for_many_calls():
         assert gc.allclose(fast(x), 2 * before, rtol=1e-5)
 
 
+def test_a_quantised_model_has_buffers_only_and_results_without_gradients():
+    weights = [
+        weight("s", np.float32(0.5)),
+        weight("z", np.int8(0)),
+        weight("w", np.full((2, 2), 3, np.int8)),
+        weight("b", np.ones((2, 2), np.float32)),
+    ]
+    nodes = [node("DequantizeLinear", "w s z", "v"), node("MatMul", "x v", "u"), node("MatMul", "u b", "y")]
+    module = gc.from_onnx(model(graph_of(*nodes, weights=weights)))
+    assert not list(module.parameters()) and "b" in dict(module.named_buffers())
+    assert module(np.ones(2, np.float32)).numpy().tolist() == [6, 6]
+
+
 def test_a_model_file_has_the_named_dimensions(tmp_path: Path):
     module = gc.from_onnx(scaled())
     gc.export(module, *module.examples(), path=tmp_path / "a.gcm", dims=module.dims)

@@ -380,6 +380,8 @@ def _quotient(a: Any, b: Any) -> Any:
     if type(a) is not Size and type(b) is not Size:
         return a // b
     quotient, rest = divided(a, b)
+    if type(rest) is not Size and rest == 0:
+        return quotient
     if type(b) is not Size:
         low, high = [end // b for end in bounds(rest)]
         if low == high:

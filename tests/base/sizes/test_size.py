@@ -31,6 +31,7 @@ BATCH, TIME, SIDE = Dim("batch", 1, 64), Dim("time", 1, 512, hint=128), Dim("sid
         ((TIME * 384 - 1) // (TIME * 384), "0"),
         ((SIDE + 2 - 3) // 2 + 1, "((side + 1) // 2)"),
         ((TIME * 4 + 3) // 4, "time"),
+        (1024 * (TIME // 256) // (TIME // 256), "1024"),
         (TIME // 16 * 16 + TIME % 16, "time"),
         (TIME // 4 // 4, "(time // 16)"),
         ((6 * TIME + 3) // 4, "((time + 1) // 2) + time"),

@@ -233,6 +233,7 @@ def _step_parts(step: CompiledStep, examples: Sequence[Any]) -> Iterator[Checked
         for _ in range(2 * step.options.accumulate):
             program, leaves = copied.program_for_call(*examples)
             graph, arguments = _training_arguments(program, leaves)
+            assert program.training is not None, "steps train"
             name = "step" if program.training.step.updates else "accumulation"
             parts[name] = CheckedGraph(name, graph, tuple(np.array(a) for a in arguments))
             copied(*examples)

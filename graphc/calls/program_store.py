@@ -14,7 +14,7 @@ from graphc.base.locks import Lock
 
 SAME_KEY = 16
 """Limit on programs with one key, for different states of the world outside or different assumptions."""
-_MOST_QUESTIONS = 8
+_MOST_QUESTIONS = 16
 """Limit on the questions about sizes that stages of the compiler may ask for one program."""
 _PART_OF_MEMORY = 2
 """Divisor of the machine's memory for the default limit on programs."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from graphc.base import config
 from graphc.base.errors import ArgumentError, CompileError
 from graphc.base.locks import cached_property
 from graphc.base.pass_runner import SEEN, PassRun
+from graphc.base.sizes.size_questions import access_asker
 from graphc.codegen.cuda.emit import CudaSource, emit_cuda
 from graphc.codegen.llvm.build import build_object, emit_assembly
 from graphc.codegen.llvm.entry import emit_module
@@ -30,6 +32,7 @@ from graphc.fusion.layout import possible_layouts
 from graphc.fusion.text import print_plan
 from graphc.fusion.vertical import FusionPlan
 from graphc.ir.graph.graph import Graph
+from graphc.ir.graph.interpret import assumed
 from graphc.ir.graph.text import print_graph
 from graphc.ir.graph.verify import foreign_ops
 from graphc.ir.kernel.statements import Program
@@ -179,7 +182,8 @@ class Stages:
     def _schedule(self, program: Program) -> Scheduled:
         if self._traced is None and self._verify != "off":
             verify_program(program)
-        result, self.passes["scheduled"] = schedule(program, self._context, self._pipeline)
+        with nullcontext() if self._traced is None else assumed(self._traced, questions=access_asker):
+            result, self.passes["scheduled"] = schedule(program, self._context, self._pipeline)
         return result
 
     @property

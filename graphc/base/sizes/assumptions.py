@@ -5,13 +5,14 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from graphc.base.location import Location, capture
 from graphc.base.sizes.named_dims import size_of
 from graphc.base.sizes.size import Dimension, UndecidedSize, at, hint
-from graphc.base.sizes.size_questions import asker
+from graphc.base.sizes.size_questions import Asker, asker
 from graphc.base.sizes.size_residues import Residue, decided, residue_of, residues_that_decide, under
 
 _RELATIONS = {"==": operator.eq, "<=": operator.le}
@@ -89,6 +90,12 @@ class Assumptions:
             self._record(key, difference, answer)
         return answer
 
+    def assume(self, relation: str, a: Any, b: Any) -> None:
+        """Record the answer for the example sizes by itself, not the remainders that prove it: it answers the same
+        question of a stage whose dimensions are those of the trace."""
+        answer = _RELATIONS[relation](at(a, self.sizes), at(b, self.sizes))
+        self.found.setdefault((relation, a, b), Assumption(relation, a, b, answer, capture()))
+
     def _record(self, key: tuple[str, Any, Any], difference: Any, answer: bool) -> None:
         relation, a, b = key
         residues = None
@@ -157,17 +164,21 @@ class _Recorded:
 
 
 @contextmanager
-def holding(assumptions: Iterable[Assumption], values: Mapping[Dimension, Any]) -> Iterator[None]:
+def holding(
+    assumptions: Iterable[Assumption],
+    values: Mapping[Dimension, Any],
+    questions: ContextVar[Asker | None] = asker,
+) -> Iterator[None]:
     """Answer size questions from these assumptions alone while the block runs.
 
     Type rules ask the same questions about a traced graph as during the trace. ``values`` maps every dimension of the
-    assumptions to its current size.
+    assumptions to its current size. ``questions`` are all, or ``access_asker`` for those about accesses of kernels.
     """
-    token = asker.set(_Recorded(assumptions, values))
+    token = questions.set(_Recorded(assumptions, values))
     try:
         yield
     finally:
-        asker.reset(token)
+        questions.reset(token)
 
 
 @contextmanager

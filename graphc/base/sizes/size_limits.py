@@ -85,7 +85,8 @@ def answered(error: BaseException, assumptions: Assumptions, by_name: Mapping[st
     if not all(d in origins for d in dimensions(sizes).values()):
         return False
     count = len(assumptions.found)
-    assumptions.ask(relation, *[at(size, origins) for size in sizes])
+    record = assumptions.assume if relation == "<=" else assumptions.ask
+    record(relation, *[at(size, origins) for size in sizes])
     return len(assumptions.found) > count
 
 

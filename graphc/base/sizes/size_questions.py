@@ -24,3 +24,5 @@ class Asker(Protocol):
 
 asker: ContextVar[Asker | None] = ContextVar("graphc_size_questions", default=None)
 """The current resolver; see base.sizes.assumptions."""
+access_asker: ContextVar[Asker | None] = ContextVar("graphc_access_questions", default=None)
+"""The resolver for accesses of kernels whose range the verifier cannot prove; None where no trace may assume it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Any
 
@@ -15,7 +16,7 @@ from graphc.base.sizes.named_dims import chosen_sizes, dimensions, size_of
 from graphc.base.sizes.shape_patterns import Number, ShapePatterns, as_pattern
 from graphc.base.sizes.size import Dimension, at, is_size
 from graphc.base.sizes.size_limits import limits
-from graphc.base.sizes.size_questions import asker
+from graphc.base.sizes.size_questions import Asker, asker
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value, input_path, input_pattern, input_role
 from graphc.ir.op import Attrs, Trait
@@ -165,13 +166,15 @@ def settle(graph: Graph) -> Graph:
 
 
 @contextmanager
-def assumed(graph: Graph, sizes: Mapping[str, Any] = MappingProxyType({})) -> Iterator[None]:
+def assumed(
+    graph: Graph, sizes: Mapping[str, Any] = MappingProxyType({}), questions: ContextVar[Asker | None] = asker
+) -> Iterator[None]:
     """Assume what the graph assumes inside the ``with`` block, also with ``sizes`` in place of some dimensions: type
-    rules then repeat the comparisons of the trace."""
+    rules then repeat the comparisons of the trace. For ``questions`` see base.sizes.assumptions.holding."""
     assumed_dims = dimensions(n for x in graph.assumptions for n in (x.a, x.b))
     dims = {name: size_of(d) for name, d in graph.dims.items()}
     chosen = {name: sizes.get(name, dims.get(name, size_of(d))) for name, d in assumed_dims.items()}
-    with holding(graph.assumptions, {d: chosen[name] for name, d in assumed_dims.items()}):
+    with holding(graph.assumptions, {d: chosen[name] for name, d in assumed_dims.items()}, questions):
         yield
 
 

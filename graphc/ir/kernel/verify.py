@@ -10,7 +10,8 @@ from typing import Any
 
 from graphc.base.dtypes import DType, element, int64, number_of
 from graphc.base.errors import GraphcError, VerifyError
-from graphc.base.sizes.size import hint, is_one, is_size
+from graphc.base.sizes.size import UndecidedSize, hint, is_one, is_size
+from graphc.base.sizes.size_questions import access_asker
 from graphc.base.sizes.size_relations import at_most
 from graphc.base.sizes.size_terms import REMEMBERED
 from graphc.ir.excerpt import excerpt
@@ -93,7 +94,7 @@ class _Verifier:
             self.versions()
             verify_threads(self.kernel)
         except GraphcError as error:
-            raise self.located(error) from None
+            raise self.located(error) from error.__cause__
 
     def located(self, error: GraphcError) -> VerifyError:
         """Return the same error with the text around the current statement."""
@@ -185,9 +186,24 @@ class _Verifier:
         if any(loop.axis.extent == 0 for loop in self.loops):
             return
         outside = stays_within(index, guard, buffer.size)
-        if outside is not None:
-            low, high = outside
-            raise VerifyError(f"index {index} lies in {low}..{high}, %{buffer.name} has {buffer.size} elements")
+        if outside is None:
+            return
+        low, high = outside
+        what = f"index {index} lies in {low}..{high}, %{buffer.name} has {buffer.size} elements"
+        try:
+            is_within = self._is_assumed(low, high, buffer.size)
+        except UndecidedSize as question:
+            raise VerifyError(what) from question
+        require(is_within, what)
+
+    @staticmethod
+    def _is_assumed(low: Any, high: Any, size: Any) -> bool:
+        """Return whether the trace assumes that an access stays within; raise UndecidedSize if it may assume that."""
+        questions = access_asker.get()
+        if questions is None or not any(map(is_size, (low, high, size))):
+            return False
+        ends = [(0, low), (high, size - 1)]
+        return all(at_most(a, b) or questions.ask("<=", a, b) for a, b in ends)
 
     # ---- statements
 
@@ -331,7 +347,7 @@ class _ProgramVerifier:
             self.calls()
             self.arena()
         except GraphcError as error:
-            raise error if error.where else self.located(error) from None
+            raise error if error.where else self.located(error) from error.__cause__
 
     def each(self, items: Sequence[Any], check: Callable[[Any], None]) -> None:
         for item in items:

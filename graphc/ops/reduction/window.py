@@ -44,7 +44,7 @@ def _infer_pool(op: str, x: TensorType, slide: Sliding) -> TensorType:
         raise AttributeValueError(f"{op}: kernel {slide.kernel} does not fit an operand of type {x}")
     slide.check(op)
     for extent, pair in zip(slide.extent, slide.padding, strict=True):
-        if max(pair) >= extent:
+        if any(side >= extent for side in pair):
             raise AttributeValueError(f"{op}: padding {pair} must be smaller than the window, which spans {extent}")
     lead = x.shape[: x.rank - slide.rank]
     return TensorType(x.dtype, (*lead, *slide.output(op, _sizes(x, slide))))

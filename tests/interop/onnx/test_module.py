@@ -69,6 +69,25 @@ def test_weights_of_a_file_are_packed_once_for_many_calls():
         assert gc.allclose(fast(x), 2 * before, rtol=1e-5)
 
 
+def test_pooling_that_keeps_the_size_has_one_program_for_all_pictures():
+    rng = np.random.default_rng(0)
+    shapes = {"w0": (10, 3, 3, 3), "w1": (16, 10, 3, 3), "w2": (32, 16, 3, 3)}
+    weights = [weight(name, rng.standard_normal(shape).astype(np.float32)) for name, shape in shapes.items()]
+    nodes = [
+        node("Conv", "x w0", "a", kernel_shape=[3, 3]),
+        node("MaxPool", "a", "b", auto_pad="SAME_UPPER", kernel_shape=[2, 2], strides=[2, 2]),
+        node("Conv", "b w1", "c", kernel_shape=[3, 3]),
+        node("Conv", "c w2", "y", kernel_shape=[3, 3]),
+    ]
+    module = gc.from_onnx(model(graph_of(*nodes, inputs=[port("x", "n", 3, "h", "w")], weights=weights)))
+    fast = gc.compile(module, dims=module.dims)
+    with gc.no_grad():
+        for n, h, w in ((1, 40, 41), (2, 33, 30), (1, 19, 50), (3, 12, 12)):
+            x = gc.randn(n, 3, h, w)
+            assert gc.allclose(fast(x), module(x), rtol=1e-4, atol=1e-4)
+    assert len(fast.programs) == 1
+
+
 def test_a_quantised_model_has_buffers_only_and_results_without_gradients():
     weights = [
         weight("s", np.float32(0.5)),

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import random
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
 
 from graphc.base.dtypes import float32
 from graphc.base.errors import ArgumentError, ParseError, VerifyError
+from graphc.base.sizes.assumptions import Assumption, holding
 from graphc.base.sizes.named_dims import Dim
 from graphc.base.sizes.size import at, is_size
+from graphc.base.sizes.size_limits import question_behind
+from graphc.base.sizes.size_questions import access_asker
 from graphc.ir.kernel.dims import bind, bind_kernel, dims_of_kernel, dims_of_program
 from graphc.ir.kernel.index import Axis, Dynamic, Index, as_index, bounds, substitute, unflatten
 from graphc.ir.kernel.index_range import stays_within
@@ -113,6 +117,33 @@ def test_what_does_not_hold_for_every_size_is_refused(old, new, message):
     assert old in PROGRAM
     with pytest.raises(VerifyError, match=message):
         verify_program(parse_program(PROGRAM.replace(old, new)))
+
+
+FIRST_ROWS = """
+dim batch = 1..9 hint 4 common [1,8]
+dim time = 1..40 hint 16
+kernel @first(%y: f32[batch] in, %w: f32[time] out) {
+  for i0 in batch parallel {
+    v1: f32 = load %y[i0]
+    store %w[i0] = v1
+  }
+}
+"""
+
+
+def test_an_access_that_sizes_decide_is_a_question_and_an_assumption_of_the_trace_answers_it():
+    kernel = parse_kernel(FIRST_ROWS)
+    with pytest.raises(VerifyError, match="lies in") as refused:
+        verify_kernel(kernel)
+    assert question_behind(refused.value) is None, "nobody may assume it"
+    with holding([], {}, access_asker), pytest.raises(VerifyError) as undecided:
+        verify_kernel(kernel)
+    assert question_behind(undecided.value) == ("<=", BATCH - 1, TIME - 1)
+    sizes = {BATCH_ATOM: BATCH, TIME_ATOM: TIME}
+    for answer in (True, False):
+        assumption = Assumption("<=", BATCH, TIME, answer, "a line")
+        with holding([assumption], sizes, access_asker), nullcontext() if answer else pytest.raises(VerifyError):
+            verify_kernel(kernel)
 
 
 def test_places_in_the_arena_that_meet_at_some_sizes_are_refused():

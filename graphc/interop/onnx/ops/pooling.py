@@ -52,7 +52,7 @@ def _fitting(x: Tensor, geometry: Window, value: Any) -> tuple[Tensor, Pairs]:
     Larger padding is applied to the input.
     """
     pairs = geometry.covered
-    if all(min(pair) >= 0 and max(pair) < e for pair, e in zip(pairs, geometry.extent, strict=True)):
+    if all(0 <= side < e for pair, e in zip(pairs, geometry.extent, strict=True) for side in pair):
         return x, pairs
     return padded(x, pairs, value), ((0, 0),) * len(pairs)
 

@@ -292,7 +292,7 @@ class Uniform(Distribution):
     def log_prob(self, value: Tensor) -> Tensor:
         self._check_sample(value)
         inside = ew.logical_and(ew.le(self.low, value), ew.gt(self.high, value))
-        return ew.where(inside, 0.0, -math.inf) - (self.high - self.low).log()
+        return inside.to(self.low.dtype).log() - (self.high - self.low).log()
 
     def cdf(self, value: Tensor) -> Tensor:
         self._check_sample(value)

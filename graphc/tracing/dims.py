@@ -96,9 +96,7 @@ class Dims:
         """Return the declaration with these hints, by name of the dimension. Raises ArgumentError for an unknown name
         and for a size out of range."""
         chosen_sizes(self.dimensions, hints)
-        values = {
-            d: size_of(replace(d, hint=hints.get(name, d.hint), is_hinted=True)) for name, d in self.dimensions.items()
-        }
+        values = {d: size_of(replace(d, hint=hints.get(name, d.hint))) for name, d in self.dimensions.items()}
         return Dims(_substituted(self.specs, values), self._function, self._given_names)
 
     def expecting(self, structure: Structure | int, leaves: Sequence[Tensor]) -> Dims:

@@ -87,7 +87,7 @@ def test_sizes_of_classes_of_buffers():
 
 
 TIME = Dim("time", 1, 512, hint=128, common=(32,))
-BATCH = Dim("batch", 0, 64)
+BATCH = Dim("batch", 0, 64, hint=32)
 DIMS = tuple(dimensions([TIME * BATCH])[name] for name in ("batch", "time"))
 SIZED = dataclasses.replace(
     NATIVE,

@@ -30,7 +30,7 @@ def _one(cls: type, key: tuple[Any, ...], **fields: Any) -> Any:
         return atom
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class Dimension:
     """Atom of sizes: a named dimension with its range and hint."""
 
@@ -39,15 +39,19 @@ class Dimension:
     high: int
     hint: int
     common: tuple[int, ...] = ()
-    is_hinted: bool = True
-    """Whether the hint was given or found; else a larger size in the first call takes its place."""
 
     def __new__(
         cls, name: str, low: int, high: int, hint: int, common: tuple[int, ...] = (), is_hinted: bool = True
     ) -> Dimension:
         """Return the unique object with these fields."""
-        fields = {"name": name, "low": low, "high": high, "hint": hint, "common": common, "is_hinted": is_hinted}
+        fields = {"name": name, "low": low, "high": high, "hint": hint, "common": common, "_is_hinted": is_hinted}
         return _one(cls, tuple(fields.values()), **fields)
+
+    @property
+    def is_hinted(self) -> bool:
+        """Whether the hint was given or found; else a larger size in the first call takes its place. It is no field:
+        files and texts have dimensions with hints only."""
+        return self.__dict__["_is_hinted"]
 
     def __reduce__(self) -> Any:
         return Dimension, (self.name, self.low, self.high, self.hint, self.common, self.is_hinted)

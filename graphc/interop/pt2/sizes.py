@@ -65,7 +65,10 @@ class ProgramSizes:
 
     def _called(self, name: str, tree: ast.Call, hint: int | None) -> Any:
         if name == "Symbol" and len(tree.args) == 1 and isinstance(tree.args[0], ast.Constant):
-            return self._dimension(str(tree.args[0].value), hint)
+            symbol = str(tree.args[0].value)
+            if not symbol.isidentifier():
+                raise ValueError
+            return self._dimension(symbol, hint)
         if tree.keywords:
             raise ValueError
         if name == "Integer" and len(tree.args) == 1:

@@ -56,7 +56,7 @@ def test_launches_in_loops_take_turns():
 
 
 def test_sizes_are_those_of_the_call():
-    batch = Dim("batch", max=64)
+    batch = Dim("batch", max=64, hint=32)
     dims = tuple(dimensions([batch]).values())
     loop = LoopSpec("i", batch)
     made = plan(
@@ -72,7 +72,7 @@ def test_sizes_are_those_of_the_call():
 
 
 def test_plans_are_texts():
-    batch = Dim("batch", max=64)
+    batch = Dim("batch", max=64, hint=32)
     dims = tuple(dimensions([batch]).values())
     fixed = plan(launch("a", Place("x"), Place("y", 8)), launch("b", product={"m": 4, "epilogue": "relu"}), checked=2)
     open_ = plan(
@@ -95,7 +95,7 @@ def test_plans_are_texts():
     [
         {"launches": (launch("a", Place("nowhere")),)},
         {"checked": 1},
-        {"dims": tuple(dimensions([Dim("batch")]).values())},
+        {"dims": tuple(dimensions([Dim("batch", hint=32)]).values())},
     ],
     ids=str,
 )

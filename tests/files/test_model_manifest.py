@@ -26,7 +26,7 @@ from graphc.files.model_manifest import (
 from tests.files.test_manifest import NATIVE, SIZED
 
 X, Y = TensorSpec("x", "f32", (2, 3)), TensorSpec("y", "f32", (2, 3))
-BATCH, TIME = Dim("batch", 0, 64), Dim("time", 1, 512, hint=128, common=(32,))
+BATCH, TIME = Dim("batch", 0, 64, hint=32), Dim("time", 1, 512, hint=128, common=(32,))
 ENCODE = EntrySpec("encode", "Net.encode", (X,), (Y,), 0, ("add",), ("w", "h"), ("h",), {"k": "0"})
 DERIVATIVE = DerivativeSpec(1, (0,), (0,), (0,), ("w",))
 SAMPLE = SampleSpec(("0",), ("1",))
@@ -74,7 +74,7 @@ def test_manifests_with_named_dimensions_round_trip():
 
 
 def test_numbers_that_are_sizes_round_trip():
-    pos = Dim("pos", 0, 9)
+    pos = Dim("pos", 0, 9, hint=9)
     inputs = (X, TensorSpec("n", "i64", (), equals=pos + 1))
     entry = EntrySpec("f", "f", inputs, (), None, (), dims=tuple(dimensions([pos]).values()))
     text = to_json(ModelManifest((entry,)))

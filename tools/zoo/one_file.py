@@ -28,7 +28,7 @@ from tools.zoo.catalogue import CASES, fetch, packages
 
 Arguments = Mapping[str, np.ndarray]
 Results = list[np.ndarray]
-SECONDS = 0.25
+SECONDS = 0.1
 """Time of one measurement of a call."""
 ROUNDS = 5
 """Measurements of both, in turn."""

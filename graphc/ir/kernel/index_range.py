@@ -9,8 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from graphc.base.sizes.size import Quotient, Size, is_size
+from graphc.base.errors import VerifyError
+from graphc.base.sizes.size import Quotient, Size, UndecidedSize, is_size
 from graphc.base.sizes.size import terms as terms_of
+from graphc.base.sizes.size_questions import access_asker
 from graphc.base.sizes.size_relations import at_most, exact_quotient, sign, tighter
 from graphc.base.sizes.size_terms import over
 from graphc.ir.kernel.index import Atom, Axis, Div, Dynamic, Index, Mod, atoms, bounds, scaled, sizes_of
@@ -268,6 +270,23 @@ def stays_within(index: Index, guard: Guard, size: int) -> tuple[int, int] | Non
     if _is_empty(*exact) or (at_most(0, exact[0]) and at_most(exact[1], size - 1)):
         return None
     return None if _is_proven(index, guard, size) else exact
+
+
+def require_within(index: Index, guard: Guard, size: int, name: str) -> None:
+    """Raise VerifyError where an access may leave a buffer of this size and name, caused by an UndecidedSize where a
+    trace may assume that it does not."""
+    outside = stays_within(index, guard, size)
+    if outside is None:
+        return
+    low, high = outside
+    what = f"index {index} lies in {low}..{high}, %{name} has {size} elements"
+    questions = access_asker.get() if any(map(is_size, (low, high, size))) else None
+    ends = [(a, b) for a, b in ((0, low), (high, size - 1)) if not at_most(a, b)]
+    try:
+        if questions is None or not all(questions.ask("<=", a, b) for a, b in ends):
+            raise VerifyError(what)
+    except UndecidedSize as question:
+        raise VerifyError(what) from question
 
 
 def _is_proven(index: Index, guard: Guard, size: int) -> bool:

@@ -10,14 +10,13 @@ from typing import Any
 
 from graphc.base.dtypes import DType, element, int64, number_of
 from graphc.base.errors import GraphcError, VerifyError
-from graphc.base.sizes.size import UndecidedSize, hint, is_one, is_size
-from graphc.base.sizes.size_questions import access_asker
+from graphc.base.sizes.size import hint, is_one, is_size
 from graphc.base.sizes.size_relations import at_most
 from graphc.base.sizes.size_terms import REMEMBERED
 from graphc.ir.excerpt import excerpt
 from graphc.ir.kernel.dims import dims_of_calls, dims_of_kernel
 from graphc.ir.kernel.index import Axis, Dynamic, Index, atoms, bounds
-from graphc.ir.kernel.index_range import stays_within, touches
+from graphc.ir.kernel.index_range import require_within, touches
 from graphc.ir.kernel.repeat import live_spans
 from graphc.ir.kernel.scalar import result_type
 from graphc.ir.kernel.statements import (
@@ -185,25 +184,7 @@ class _Verifier:
             self.index(bound.index)
         if any(loop.axis.extent == 0 for loop in self.loops):
             return
-        outside = stays_within(index, guard, buffer.size)
-        if outside is None:
-            return
-        low, high = outside
-        what = f"index {index} lies in {low}..{high}, %{buffer.name} has {buffer.size} elements"
-        try:
-            is_within = self._is_assumed(low, high, buffer.size)
-        except UndecidedSize as question:
-            raise VerifyError(what) from question
-        require(is_within, what)
-
-    @staticmethod
-    def _is_assumed(low: Any, high: Any, size: Any) -> bool:
-        """Return whether the trace assumes that an access stays within; raise UndecidedSize if it may assume that."""
-        questions = access_asker.get()
-        if questions is None or not any(map(is_size, (low, high, size))):
-            return False
-        ends = [(0, low), (high, size - 1)]
-        return all(at_most(a, b) or questions.ask("<=", a, b) for a, b in ends)
+        require_within(index, guard, buffer.size, buffer.name)
 
     # ---- statements
 

@@ -110,6 +110,16 @@ def test_one_program_serves_all_sizes_forward_and_backward(traces):
     assert forward.startswith("Sequential.forward(input: f32[batch,8])")
 
 
+def test_strided_convolutions_have_one_program_for_sides_of_all_remainders():
+    net = nn.Sequential(nn.Conv2d(3, 8, 3, stride=2, padding=1), nn.ReLU(), nn.Conv2d(8, 16, 3, stride=2, padding=1))
+    compiled = gc.compile(net, dims={"input": (gc.Dim("n"), None, gc.Dim("h"), gc.Dim("w"))})
+    with gc.no_grad():
+        for n, h, w in ((1, 64, 64), (2, 63, 95), (1, 50, 70)):
+            x = gc.randn(n, 3, h, w)
+            assert gc.allclose(compiled(x), net(x), rtol=1e-4, atol=1e-5)
+    assert len(compiled.programs) == 1
+
+
 def test_common_sizes_have_programs_of_their_own():
     model = nn.Linear(8, 4)
     compiled = gc.compile(model, dims=[(gc.Dim("batch", 1, 64, common=(1, 32)),)])

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphc.base.dtypes import float64, int64
+from graphc.base.sizes.size import is_size
 from graphc.interop.onnx.ops.windows import Window, padded, window_of
 from graphc.interop.onnx.registry import op
 from graphc.nn.functional.spatial import Pairs
@@ -52,7 +53,8 @@ def _fitting(x: Tensor, geometry: Window, value: Any) -> tuple[Tensor, Pairs]:
     Larger padding is applied to the input.
     """
     pairs = geometry.covered
-    if all(0 <= side < e for pair, e in zip(pairs, geometry.extent, strict=True) for side in pair):
+    fixed = not any(is_size(side) for pair in pairs for side in pair)
+    if fixed and all(0 <= side < e for pair, e in zip(pairs, geometry.extent, strict=True) for side in pair):
         return x, pairs
     return padded(x, pairs, value), ((0, 0),) * len(pairs)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphc.base.errors import AttributeValueError
+from graphc.base.sizes.size import is_size
 from graphc.nn.functional.spatial import Ints, Pairs
 from graphc.ops.movement import shape
 from graphc.tensors.tensor import Tensor
@@ -92,7 +93,7 @@ def split(total: int, auto_pad: str) -> tuple[int, int]:
 
 def padded(x: Tensor, padding: Pairs, value: Any = 0) -> Tensor:
     """Pad the last dimensions. Negative numbers crop."""
-    if not any(low or high for low, high in padding):
+    if not any(is_size(side) or side for pair in padding for side in pair):
         return x
     lead = len(x.shape) - len(padding)
     low, high = zip(*((0, 0),) * lead, *padding, strict=True)

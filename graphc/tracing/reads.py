@@ -13,7 +13,7 @@ from graphc.base.dtypes import int64
 from graphc.base.errors import GraphcError, ShapeError, ValueNeededError
 from graphc.base.location import capture
 from graphc.base.sizes.assumptions import Assumptions
-from graphc.base.sizes.named_dims import Dim, dimensions
+from graphc.base.sizes.named_dims import EXPECTED, Dim, dimensions
 from graphc.base.sizes.size import LARGEST, Dimension, bounds, is_size
 from graphc.ir.graph.graph import INPUT, Node, Value, has_sizes
 from graphc.ir.graph.interpret import bound_attrs, live_nodes
@@ -113,7 +113,7 @@ class ValueReads:
     def _named(self, tracer: Tracer, value: Value, limit: int, answer: int | None) -> Any:
         names = {d.name for d in (*self._sizes, *tracer.graph.dims.values())}
         name = next(n for i in range(len(names) + 1) if (n := f"count_{i}") not in names)
-        size = Dim(name, 0, limit, answer)
+        size = Dim(name, 0, limit, min(EXPECTED, limit) if answer is None else answer)
         (dimension,) = dimensions((size,)).values()
         self._sizes[dimension] = dimension.hint
         if self._assumptions.sizes is not None:

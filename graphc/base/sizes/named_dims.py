@@ -14,6 +14,8 @@ from graphc.base.sizes.size_terms import dimensions_of
 from graphc.base.sizes.size_text import NAME
 
 _NAME = re.compile(NAME)
+EXPECTED = 32
+"""Size that the compiler optimizes for where neither a hint nor a call says more."""
 
 
 def Dim(
@@ -48,7 +50,7 @@ def Dim(
         ([(1, 3), (5, 3)], 1)
     """
     low, high = operator.index(min), operator.index(max)
-    expected = sorted((low, 32 if hint is None else operator.index(hint), high))[1]
+    expected = sorted((low, EXPECTED if hint is None else operator.index(hint), high))[1]
     if not is_name(name):
         raise ArgumentError(f"the name of a dimension is printable text without a backquote, not {name!r}")
     if not 0 <= low <= high <= LARGEST:

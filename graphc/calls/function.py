@@ -421,9 +421,8 @@ class Compiled:
         first = None if scope is None else module_path.Scope(None, explicit=True)
 
         def trace(fresh: Fresh, inside: Any = first) -> Traced:
-            sized = call.arguments() if call else {}
-
             def run(reads: ValueReads) -> Traced:
+                sized = call.arguments() if call else {}  # each try has assumptions of its own
                 options = {"scope": inside, "numbers": fresh(), "checks": bool(self.first_nan)}
                 return trace_function(self._target, args, kwargs, guarded=True, value_reads=reads, **options, **sized)
 

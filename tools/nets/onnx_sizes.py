@@ -7,11 +7,7 @@ right, by more programs for another reason; ``dropped``: ONNX Runtime refuses th
 
 from __future__ import annotations
 
-import logging
 import sys
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -22,6 +18,7 @@ from graphc.base.errors import GraphcError
 from tools.nets import run
 from tools.nets.builder import Unfit
 from tools.nets.onnx_graphs import SETS, OnnxBuilder, drawn, names
+from tools.nets.sized import quiet
 
 BRANCHED, SPECIALISED, DROPPED = "branched", "specialised", "dropped"
 _TOLERANCE = 2e-4
@@ -41,7 +38,7 @@ def judge(name: str) -> run.Outcome:
         expected = _expected(builder, data)
     except Exception as error:
         return run.Outcome(DROPPED, f"{type(error).__name__}: {error}"[:300])
-    with _quiet() as logged:
+    with quiet() as logged:
         try:
             outcome = judged(builder, data, expected, logged)
         except GraphcError as error:
@@ -101,22 +98,6 @@ def _several(call: Any, logged: list[str]) -> run.Outcome:
 
 def _steps(builder: OnnxBuilder) -> str:
     return " ".join(builder.steps)
-
-
-@contextmanager
-def _quiet() -> Iterator[list[str]]:
-    """Collect warnings of compiling in the body, and hide others."""
-    logged: list[str] = []
-    handler = logging.Handler(logging.WARNING)
-    handler.emit = lambda record: logged.append(record.getMessage())  # type: ignore[method-assign]
-    logger = logging.getLogger("graphc")
-    logger.addHandler(handler)
-    try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            yield logged
-    finally:
-        logger.removeHandler(handler)
 
 
 NET = run.Net("onnx_sizes", (__doc__ or "").partition("\n")[0], names, judge, isolated=True)

@@ -67,7 +67,7 @@ def judged(program: SizedProgram, number: int = 0) -> run.Outcome:
 
 def _is_possible(program: SizedProgram) -> bool:
     """Return whether eager mode takes it, at the first sizes at least."""
-    with _quiet():
+    with quiet():
         try:
             first = program.at(0)
             first.net(graphc)(*first.tensors(graphc))
@@ -101,7 +101,7 @@ def _smaller(program: SizedProgram) -> Iterator[SizedProgram]:
 
 
 @contextmanager
-def _quiet() -> Iterator[list[str]]:
+def quiet() -> Iterator[list[str]]:
     """Hide warnings of numpy and Python in the body; collect those of compiling."""
     logged: list[str] = []
     handler = logging.Handler(logging.WARNING)
@@ -157,7 +157,7 @@ def _values(results: Any) -> compare.Record:
 
 def compiled(program: SizedProgram) -> compare.Verdict:
     """Return one compiled function at all sizes: values, gradients, buffers."""
-    with _quiet() as logged:
+    with quiet() as logged:
         first = program.at(0)
         net, eager = first.net(graphc), first.net(graphc)
         state = {name: value.detach().clone() for name, value in net.state_dict().items()}
@@ -189,7 +189,7 @@ def _all_hold(assumptions: Any, program: SizedProgram) -> Callable[[dict[str, in
 
 def bound(program: SizedProgram) -> compare.Verdict:
     """Return the traced graph, bound to each of the sizes and interpreted."""
-    with _quiet():
+    with quiet():
         first = program.at(0)
         net = first.net(graphc)
         try:
@@ -219,7 +219,7 @@ def bound(program: SizedProgram) -> compare.Verdict:
 
 def from_file(program: SizedProgram) -> compare.Verdict:
     """Return a model file, written and loaded once, called at all sizes."""
-    with _quiet() as logged, tempfile.TemporaryDirectory() as folder:
+    with quiet() as logged, tempfile.TemporaryDirectory() as folder:
         first = program.at(0)
         net, path = first.net(graphc).eval(), Path(folder) / "net.gcm"
         eager = first.net(graphc).eval()

@@ -100,12 +100,11 @@ class Dims:
         return Dims(_substituted(self.specs, values), self._function, self._given_names)
 
     def expecting(self, structure: Structure | int, leaves: Sequence[Tensor]) -> Dims:
-        """Return the declaration with hints from a call for dimensions that have none: its sizes, or the usual hint
-        where that is larger, since later calls often have more rows than the first."""
+        """Return the declaration with the sizes of a call as hints of the dimensions that have none."""
         if all(d.is_hinted for d in self.dimensions.values()):
             return self
         sizes = self.patterns(structure, leaves).solve([shape_of(leaf) for leaf in leaves])
-        return self.hinted({d.name: max(d.hint, n) for d, n in sizes.items() if not d.is_hinted})
+        return self.hinted({d.name: n for d, n in sizes.items() if not d.is_hinted})
 
     def expected_examples(self, examples: Sequence[Any]) -> list[Any]:
         """Return zeros of the expected sizes in place of the tensors of a call, and these sizes for whole numbers."""

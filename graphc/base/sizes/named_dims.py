@@ -32,8 +32,8 @@ def Dim(
     Args:
         name: printable text without a backquote.
         min, max: smallest and largest size, both included.
-        hint: size that the compiler optimizes for (default: the size in the first call or example, at least 32 where
-            the range allows it).
+        hint: size that the compiler optimizes for (default: the size in the first call or example; in a trace without
+            one 32, or the nearest size in the range).
         common: sizes that get a program of their own in addition.
 
     Returns:

@@ -49,7 +49,7 @@ class Dimension:
 
     @property
     def is_hinted(self) -> bool:
-        """Whether the hint was given or found; else a larger size in the first call takes its place. It is no field:
+        """Whether the hint was given or found; else the size in the first call takes its place. It is no field:
         files and texts have dimensions with hints only."""
         return self.__dict__["_is_hinted"]
 

@@ -23,6 +23,7 @@ import numpy as np
 
 import graphc
 from benchmarks.harness.framework import read_weights
+from benchmarks.harness.memory import resident
 from benchmarks.harness.process import pin
 from benchmarks.harness.results import OWN, arrays_of, cell, difference, first_line, format_table
 from benchmarks.harness.sweep import limited_torch, make_parser, restart, tell
@@ -182,11 +183,6 @@ def seconds_of(run: Run, inputs: Iterable[Array]) -> float:
     for x in inputs:
         run(x)
     return time.perf_counter() - start
-
-
-def resident() -> int:
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def in_turns(streams: Mapping[str, tuple[Run, Sequence[Any]]], rounds: int) -> dict[str, list[float]]:

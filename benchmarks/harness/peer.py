@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import framework as fw
+from benchmarks.harness.memory import begin_peak, peak
 from benchmarks.harness.prepared import Prepared
 from benchmarks.harness.results import first_line
 from benchmarks.harness.timing import measure_calls
@@ -20,7 +21,6 @@ from benchmarks.workloads import ALL, Workload
 
 _current: list[Prepared] = []
 """The workload of the last ``setup``."""
-_STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 def hello(library: str) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def setup(function: str, workload: str, folder: str, threads: int, variant: str)
     _current.append(prepared)
     numbers = Path(folder) / f"{module}.{name}.{variant}.npy"
     np.save(numbers, prepared.numbers)
-    _RESET.write_text("5")  # the largest resident size is counted from here on
+    begin_peak()
     return {"numbers": str(numbers), "facts": {"first s": prepared.first_call_s, **prepared.facts}}
 
 
@@ -50,8 +50,7 @@ def time_calls(seconds: float) -> dict[str, Any]:
     if not _current:
         raise ValueError("no workload is set up")
     times = measure_calls(_current[0].call, seconds)
-    (line,) = (line for line in _STATUS.read_text().splitlines() if line.startswith("VmHWM"))
-    return {**times, "resident MB": 1024 * int(line.split()[1]) / 1e6}
+    return {**times, "resident MB": peak() / 1e6}
 
 
 def write_reference(workload: str, folder: str, onnx: bool) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import sys
 import time
 import warnings
@@ -21,6 +20,7 @@ import numpy as np
 import onnx
 
 import graphc as gc
+from benchmarks.harness.memory import begin_peak, peak, resident
 from benchmarks.harness.timing import Call
 from benchmarks.peers.onnx_calls import onnx_session
 from tools.zoo import page
@@ -191,10 +191,12 @@ def _decides_alike(results: Results, expected: Sequence[Any], allowed: float) ->
 
 
 def _first(engine: str, path: Path, case: Arguments) -> dict[str, Any]:
-    """Return the time until the first result, from the call that reads the file, and the growth of resident memory."""
+    """Return the time until the first result, from the call that reads the file, and the growth of resident
+    memory to its peak, in bytes."""
     if engine == "graphc":
         gc.compile(lambda x: x + 1)(gc.ones(1))
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = resident()
+    begin_peak()
     start = time.perf_counter()
     if engine == "graphc":
         model = gc.from_onnx(path)
@@ -202,7 +204,7 @@ def _first(engine: str, path: Path, case: Arguments) -> dict[str, Any]:
     else:
         onnx_session(path).run(None, dict(case))
     seconds = time.perf_counter() - start
-    return {"first_s": seconds, "memory": (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024}
+    return {"first_s": seconds, "memory": peak() - before}
 
 
 def _text(error: BaseException) -> str:

@@ -67,6 +67,10 @@ def trace(text: str, options: argparse.Namespace | None = None) -> Any:
     parts = host_parts_of(model)
     if parts is not None:
         model, examples, dims = parts.program, parts.arguments(examples, {}), parts.dims(dims)
+    return _traced(text, model, examples, dims)
+
+
+def _traced(text: str, model: Any, examples: list[Any], dims: Any) -> Any:
     return targets.guarded(lambda: snapshot(model, examples, dims=dims, by_hints=True), f"tracing {text}")
 
 
@@ -94,6 +98,5 @@ def load_model(
         if host_parts_of(model) is not None:
             with targets.compiling():
                 return load_entry(entry(model, *examples, dims=dims), target=target, device=device)
-        traced = trace(text, options)
-        return load_traced(traced, target=target, device=device)
+        return load_traced(_traced(text, model, examples, dims), target=target, device=device)
     return load(text, trust=trust, target=target, device=device, weights=weights)

@@ -55,6 +55,18 @@ def test_run_takes_inputs_by_the_names_of_the_graph(tmp_path: Path, scaled: Path
         np.testing.assert_allclose(np.load(tmp_path / "y.npy"), expected(x), rtol=1e-6)
 
 
+def test_run_reads_the_file_once(scaled: Path, graphc: Graphc, monkeypatch: pytest.MonkeyPatch):
+    reads = []
+
+    def read(path: str) -> Any:
+        reads.append(path)
+        return gc.from_onnx(path)
+
+    monkeypatch.setitem(exported.READERS, ".onnx", read)
+    assert graphc("run", scaled, "--input", "in.x=ones").code == console.OK
+    assert reads == [str(scaled)]
+
+
 def test_named_dimensions_are_chosen_by_name(scaled: Path, graphc: Graphc):
     facts = json.loads(graphc("inspect", scaled, "--json").out)
     assert facts["inputs"][0]["shape"] == ["batch", 3] and [d["name"] for d in facts["dims"]] == ["batch"]

@@ -13,7 +13,7 @@ from graphc.base.location import Location, at
 from graphc.base.sizes.size import LARGEST
 from graphc.base.sizes.size_relations import at_most
 from graphc.interop.onnx.call import Call, Scope
-from graphc.interop.onnx.elements import Element
+from graphc.interop.onnx.elements import STRING, Element
 from graphc.interop.onnx.graph import ABSENT, OnnxGraph, OnnxNode, TensorAttribute, captured
 from graphc.interop.onnx.registry import HOST, OperatorEntry
 from graphc.interop.onnx.table import find
@@ -110,12 +110,18 @@ class Runner:
 
     @staticmethod
     def _known(node: OnnxNode, entry: OperatorEntry, inputs: Sequence[Any]) -> Any:
-        """Compute the node with its function of arrays where all inputs are static. None if impossible.
+        """Compute the node with its function of arrays where all inputs are static, or one holds strings. None if
+        impossible.
 
-        Inputs whose values the rule reads decide the shape of the result; an array has no shape for all sizes.
+        No tensor holds strings. Inputs whose values the rule reads decide the shape of the result; an array has no
+        shape for all sizes.
         """
         rule = HOST.get((node.domain, node.op))
-        if rule is None or not inputs or not all(v is None or _is_short(v) for v in inputs):
+        if rule is None or not inputs:
+            return None
+        values = [v for v in inputs if v is not None]
+        has_strings = any(isinstance(v, Value) and v.element is STRING for v in values)
+        if not (has_strings or all(map(_is_short, values))):
             return None
         if any(v is not None and v.array.dtype == object and i in entry.host for i, v in enumerate(inputs)):
             return None

@@ -81,3 +81,13 @@ def test_texts_are_moved_as_tensors_are() -> None:
         s = Constant<value_ints=[-1]>() y = Reshape(t, s)
     }"""
     assert _run(text, _texts(["a", "b"], ["c", "d"])) == [["b", "d", "a", "c", "b", "d"]]
+
+
+def test_a_computed_index_chooses_a_text() -> None:
+    module = module_of("""(float[N, 3] x) => (string y) {
+        words = Constant<value_strings=["low", "middle", "high"]>() i = ArgMax<axis=1, keepdims=0>(x)
+        y = Gather(words, i)
+    }""")
+    x = np.eye(3, dtype=np.float32)[[2, 0]]
+    for call in (module, gc.compile(module, dims=module.dims)):
+        assert call(x).tolist() == ["high", "low"]

@@ -123,28 +123,39 @@ def multi_head_attention(
     """
     if cache_indirection is not None:
         raise UnsupportedError(f"{call.node.title} with cache_indirection")
-    q, k, v = _three(query, key, value, bias, num_heads)
-    if past_sequence_length is not None and past_key is not None and past_value is not None:
+    heads = _three(query, key, value, bias, num_heads)
+    past = None if past_key is None or past_value is None else (past_key, past_value)
+    masks = key_padding_mask, attention_bias
+    options: dict[str, Any] = {"filling": mask_filter_value, "scale": scale, "causal": bool(unidirectional)}
+    return _multi_head(heads, past, past_sequence_length, masks, call=call, **options)
+
+
+def _multi_head(
+    heads: Sequence[Tensor],
+    past: tuple[Tensor, Tensor] | None,
+    length: Tensor | None,
+    masks: tuple[Tensor | None, Tensor | None],
+    *,
+    call: Any,
+    filling: float,
+    scale: float | None,
+    causal: bool = False,
+    beams: Tensor | None = None,
+) -> Any:
+    """Attend with queries, keys and values.
+
+    ``past`` holds earlier keys and values or, with ``length``, buffers of which ``length`` steps are written. ``masks``
+    are the mask of valid keys, and the summand of the scores.
+    """
+    q, k, v = heads
+    if past is not None and length is not None:
         return _with_buffers(
-            q,
-            k,
-            v,
-            (past_key, past_value),
-            past_sequence_length,
-            key_padding_mask,
-            attention_bias,
-            call=call,
-            filling=mask_filter_value,
-            scale=scale,
-            causal=bool(unidirectional),
+            q, k, v, past, length, *masks, call=call, filling=filling, scale=scale, causal=causal, beams=beams
         )
-    if past_key is not None and past_value is not None:
-        k, v = cat([past_key, k], 2), cat([past_value, v], 2)
-    mask = None
-    if key_padding_mask is not None:
-        mask = _masked(key_padding_mask, q.shape[0], k.shape[2], mask_filter_value, q)
-    scoring = _scoring(q, k, scale, bool(unidirectional), mask, attention_bias)
-    result = heads_together(attend(q, k, v, scoring)[0])
+    if past is not None:
+        k, v = cat([past[0], k], 2), cat([past[1], v], 2)
+    mask = None if masks[0] is None else _masked(masks[0], q.shape[0], k.shape[2], filling, q)
+    result = heads_together(attend(q, k, v, _scoring(q, k, scale, causal, mask, masks[1]))[0])
     return (result, k, v)[: call.outputs] if call.outputs > 1 else result
 
 
@@ -160,8 +171,8 @@ def _with_buffers(
     call: Any,
     filling: float,
     scale: float | None,
-    causal: bool = False,
-    beams: Tensor | None = None,
+    causal: bool,
+    beams: Tensor | None,
 ) -> Any:
     """Attend with keys and values in buffers, of which ``length`` steps are written already, and write the new ones.
 
@@ -217,34 +228,10 @@ def decoder_attention(
     scale: float | None = None,
 ) -> Any:
     """Compute MultiHeadAttention of one step. Keys and values lie in buffers, or are those of cross attention."""
-    options = {"call": call, "scale": scale}
-    if past_sequence_length is None or past_key is None or past_value is None:
-        return multi_head_attention(
-            query,
-            key,
-            value,
-            bias,
-            mask_index,
-            attention_bias,
-            past_key,
-            past_value,
-            num_heads=num_heads,
-            mask_filter_value=mask_filter_value,
-            **options,
-        )
-    q, k, v = _three(query, key, value, bias, num_heads)
-    return _with_buffers(
-        q,
-        k,
-        v,
-        (past_key, past_value),
-        past_sequence_length,
-        mask_index,
-        attention_bias,
-        filling=mask_filter_value,
-        beams=cache_indirection,
-        **options,
-    )
+    heads = _three(query, key, value, bias, num_heads)
+    past = None if past_key is None or past_value is None else (past_key, past_value)
+    options: dict[str, Any] = {"filling": mask_filter_value, "scale": scale, "beams": cache_indirection}
+    return _multi_head(heads, past, past_sequence_length, (mask_index, attention_bias), call=call, **options)
 
 
 def _three(query: Tensor, key: Tensor | None, value: Tensor | None, bias: Tensor | None, heads: int) -> list[Tensor]:
@@ -363,10 +350,8 @@ def group_query_attention(
     if do_rotary and cos_cache is not None and sin_cache is not None:
         positions = before.unsqueeze(1) + index.iota(shape=(1, q.shape[2]), axis=1)
         positions = positions if position_ids is None else position_ids.tensor.to("int64")
-        rotated_pair = [
-            _turned(t, cos_cache.tensor, sin_cache.tensor, positions, bool(rotary_interleaved)) for t in (q, k)
-        ]
-        q, k = rotated_pair
+        tables = cos_cache.tensor, sin_cache.tensor
+        q, k = (_turned(t, *tables, positions, bool(rotary_interleaved)) for t in (q, k))
     window = local_window_size - 1 if local_window_size > 0 else -1
     keep = None
     if past_key is not None and past_value is not None and not always("==", past_key.shape[2], 0):

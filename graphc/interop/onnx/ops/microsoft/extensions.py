@@ -193,9 +193,14 @@ def swiglu(
     """Multiply a gate by its sigmoid and by ``up``, which is otherwise the second half of the gate's last dimension."""
     if up is None:
         gate, up = gate.chunk(2, -1)
-    if limit > 0:
+    return gated(gate, up, activation_alpha, activation_beta, limit if limit > 0 else None)
+
+
+def gated(gate: Tensor, up: Tensor, alpha: float, beta: float, limit: float | None) -> Tensor:
+    """Return ``gate * sigmoid(alpha * gate) * (up + beta)``, both clamped to a limit before."""
+    if limit is not None:
         gate, up = gate.clamp(max=limit), up.clamp(-limit, limit)
-    return gate * (gate * activation_alpha).sigmoid() * (up + activation_beta)
+    return gate * (gate * alpha).sigmoid() * (up + beta)
 
 
 @op("RelativePositionBias", domain=MICROSOFT, host="query_length key_length")
@@ -204,7 +209,8 @@ def relative_position_bias(
 ) -> Tensor:
     """Return T5's summand of attention scores [1, heads, queries, keys] from a table of distances in buckets.
 
-    The shape of the table is [buckets, heads], but its elements are those of its transpose.
+    The shape of the table is [buckets, heads]. ONNX Runtime's schema says that its elements are column-major; no kernel
+    for the CPU exists to compare with.
     """
     buckets, heads = table.shape
     lengths = [n[0] if isinstance(n, tuple) else n for n in (query_length, key_length)]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphc.base.errors import UnsupportedError
+from graphc.interop.onnx.ops.microsoft.extensions import gated
 from graphc.interop.onnx.ops.quantized.blocks import unpacked
 from graphc.interop.onnx.registry import MICROSOFT, op
 from graphc.nn import functional as F
@@ -70,9 +71,7 @@ class Experts:
             gate, up = x[..., 0::2], x[..., 1::2]
         else:
             gate, up = functions.chunk(x, 2, -1)
-        if self.swiglu_limit is not None:
-            gate, up = gate.clamp(max=self.swiglu_limit), up.clamp(-self.swiglu_limit, self.swiglu_limit)
-        return gate * (gate * self.activation_alpha).sigmoid() * (up + self.activation_beta)
+        return gated(gate, up, self.activation_alpha, self.activation_beta, self.swiglu_limit)
 
 
 def _spread(values: Tensor, chosen: Tensor, experts: Any) -> Tensor:

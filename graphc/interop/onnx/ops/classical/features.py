@@ -132,8 +132,7 @@ def _default(attributes: Mapping[str, Any], element: Element) -> Any:
 
 
 def _mapped(x: Value, keys: np.ndarray, values: np.ndarray, default: Any, element: Element | None = None) -> Value:
-    """Return the value of the key that each element equals. Numbers are looked up by operations on
-    tensors."""
+    """Return the value of the key that each element equals. Numbers are looked up by operations on tensors."""
     element = element or element_of_array(values.dtype)
     if x.element.carrier is None or element.carrier is None:
         table = dict(zip(keys.tolist(), values.tolist(), strict=True))

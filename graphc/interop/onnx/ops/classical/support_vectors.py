@@ -19,10 +19,10 @@ from graphc.tensors.free_functions import cat, stack, where
 from graphc.tensors.tensor import Tensor
 
 CLIP = 1e-7
-"""Smallest probability of a class against another one."""
+"""Smallest probability of a class against another one, as in LIBSVM."""
 STEPS, PRECISION = 100, 0.005
 """Limit of the steps that couple probabilities, and the error of a probability at which they end, times the number of
-classes."""
+classes, as in LIBSVM."""
 
 
 def _kernel(x: Tensor, vectors: Tensor, kind: str, parameters: Sequence[float]) -> Tensor:
@@ -101,7 +101,7 @@ def svm_classifier(
     decisions = F.linear(kernels, tensor(_pair_weights(coefficients, vectors_per_class))) + tensor(list(rho))
     classes = _votes(decisions, count).argmax(-1)
     if prob_a:
-        pairs = _sigmoid(decisions * tensor(list(prob_a)) + tensor(list(prob_b)))
+        pairs = (-(decisions * tensor(list(prob_a)) + tensor(list(prob_b)))).sigmoid()
         scores = _coupled(pairs.clamp(CLIP, 1 - CLIP), count)
     elif count == 2:
         scores = cat([-decisions, decisions], 1)
@@ -136,10 +136,6 @@ def _votes(decisions: Tensor, count: int) -> Tensor:
         first[a, number] = second[b, number] = 1
     won = (decisions > 0).to("float32")
     return F.linear(won, tensor(first)) + F.linear(1 - won, tensor(second))
-
-
-def _sigmoid(x: Tensor) -> Tensor:
-    return (-x).sigmoid()
 
 
 def _coupled(pairs: Tensor, count: int) -> Tensor:

@@ -72,17 +72,18 @@ def compile_graph(graph: Graph, target: Target | None = None, passes: Sequence[P
 
 
 def key_parts(stages: Stages) -> tuple[str | np.ndarray, ...]:
-    """Return the inputs of the code besides options and compiler: the target and the graph.
+    """Return the inputs of the code besides options and compiler: the target, the graph, and what it assumes of sizes.
 
     Where a user's code takes part in the compilation, the lowered kernels replace the graph: they say more than any
     digest of that code.
     """
     target = repr(stages.target)  # not only its name: facts and costs may have been replaced
-    if stages.is_extended:
-        program = stages.lowered
-        return ("kernels", target, kernel_text.print_program(program), *kernel_text.collect_data(program).values())
     graph = stages.traced
+    # NOTE: calls check the assumptions of their own trace only, so code that relies on others must not serve them.
     assumed = (str(a._replace(place="")) for a in in_terms_of(graph.assumptions, graph.dims))
+    if stages.is_extended:
+        program, data = kernel_text.print_program(stages.lowered), kernel_text.collect_data(stages.lowered)
+        return ("kernels", target, program, *assumed, *data.values())
     return ("graph", target, text.print_graph(graph), *assumed, *text.collect_data(graph).values())
 
 

@@ -26,6 +26,8 @@ from graphc.ir.types import TensorType
 from graphc.ops.contraction.matrix_product import matmul
 from graphc.ops.dispatch import GraphDispatcher, use
 from graphc.ops.effects.host import host_call
+from graphc.passes.dce import DeadCodeElimination
+from graphc.passes.pipeline import PIPELINE
 from tests.architecture.scan import ROOT
 from tests.compiler.graphs import arguments, counter, lookup, mlp
 from tests.native import priced
@@ -169,11 +171,12 @@ def test_of_a_program_that_calls_python_the_time_is_known_where_ctrl_c_may_end_i
     assert manifest.nanoseconds >= INTERRUPTIBLE_NS if is_long else manifest.nanoseconds == 0
 
 
-def test_the_key_of_code_contains_what_it_assumes_of_sizes():
+@pytest.mark.parametrize("passes", [PIPELINE, (*PIPELINE, DeadCodeElimination())], ids=["standard", "with a user's"])
+def test_the_key_of_code_contains_what_it_assumes_of_sizes(passes):
     rows, columns = graphc.Dim("rows"), graphc.Dim("columns")
     graphs = [
         graphc.trace(lambda x: (x.shape[0] * x.shape[1] > 9, x * 2)[1], graphc.ones(n, n), dims=[(rows, columns)])
         for n in (2, 4)
     ]
-    keys = [key_parts(Stages(freeze(graph, {}))) for graph in graphs]
+    keys = [key_parts(Stages(freeze(graph, {}), passes=passes)) for graph in graphs]
     assert keys[0] != keys[1] and "columns*rows > 9" in "".join(map(str, keys[1]))

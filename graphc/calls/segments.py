@@ -65,15 +65,22 @@ class TracedPath:
         self.slots = list(outside.slots.values())
         graph, assumptions = traced.graph, tuple(traced.assumptions.found.values())
         graph.assumptions = assumptions
+        self.dimensions = [read.dimension for read in traced.reads]
+        self.assumptions: list[list[Assumption]] = [[] for _ in range(len(traced.reads) + 1)]
+        """By the number of reads after which all their sizes are known."""
+        for assumption in assumptions:
+            used = _dims_of(assumption).values()
+            last = max((i + 1 for i, d in enumerate(self.dimensions) if d in used), default=0)
+            self.assumptions[last].append(assumption)
         tensors = {input_path(a.value): a.tensor for a in traced.arguments}
         with assumed(graph):
             self.parts = cut(graph, [r.value for r in traced.reads], [r.input for r in traced.reads])
         self.segments: list[ProgramSegment] = []
         for part in self.parts:
             part.graph.assumptions = tuple([a for a in assumptions if _dims_of(a).keys() <= part.graph.dims.keys()])
-            used = {path: tensors[path] for v in part.graph.inputs if (path := input_path(v))}
-            same = next((segment for segment in before if segment.is_same(part, used)), None)
-            self.segments.append(same or ProgramSegment(part, used, make))
+            bound = {path: tensors[path] for v in part.graph.inputs if (path := input_path(v))}
+            same = next((segment for segment in before if segment.is_same(part, bound)), None)
+            self.segments.append(same or ProgramSegment(part, bound, make))
 
     def holds(self) -> bool:
         """Return whether the world outside is as the trace saw it."""
@@ -92,13 +99,13 @@ class TracedPath:
         """
         values: dict[Value, Any] = dict(zip(self.traced.inputs, leaves, strict=True))
         known = dict(sizes)
-        if self._is_broken(known):
+        if self._is_broken(0, known):
             return None
         for number, (part, segment) in enumerate(zip(self.parts, self.segments, strict=True)):
             if segment not in done:
                 done[segment] = segment.run([values[v] for v in part.inputs])
             values.update(zip(part.outputs, done[segment], strict=True))
-            if number < len(self.traced.reads) and not self._fits(number, values, known, answers):
+            if number < len(self.dimensions) and not self._fits(number, values, known, answers):
                 return None
         results = [values[v] for v in self.traced.graph.outputs]
         if self.traced.effects:
@@ -109,19 +116,18 @@ class TracedPath:
     def _fits(self, number: int, values: dict[Value, Any], known: dict[Dimension, int], answers: Answers) -> bool:
         """Read the value at the end of a segment; return whether the trace is valid for it."""
         read = self.traced.reads[number]
-        answer = answers[number] = int(values[read.value].detach().reshape(-1)[0].item())
-        dimension = read.dimension
+        answer = answers[number] = int(values[read.value].item())
+        dimension = self.dimensions[number]
         if dimension is None or read.input is None:
             return bool(answer) is read.answer
         if not dimension.low <= answer <= dimension.high:
             return False
         known[dimension], values[read.input] = answer, answer
-        return not self._is_broken(known)
+        return not self._is_broken(number + 1, known)
 
-    def _is_broken(self, known: Mapping[Dimension, int]) -> bool:
-        """Return whether an assumption about these sizes does not hold."""
-        found = self.traced.assumptions.found.values()
-        return any(not a.holds(known) for a in found if set(_dims_of(a).values()) <= known.keys())
+    def _is_broken(self, reads: int, known: Mapping[Dimension, int]) -> bool:
+        """Return whether an assumption does not hold that this number of reads decides."""
+        return any(not a.holds(known) for a in self.assumptions[reads])
 
 
 def _dims_of(assumption: Assumption) -> dict[str, Dimension]:

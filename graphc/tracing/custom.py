@@ -75,7 +75,7 @@ class _CustomCall:
         self.backward.graph.set_outputs(gradients)
         self.forward.graph.set_outputs([*values, *saved])
         attrs = {"forward": self.forward.graph, "backward": self.backward.graph, "results": len(values)}
-        # Imported here: the samples of this module are graphs, and graphs load networkx.
+        # Imported here: its module imports graphs and interpreters, which few traces need.
         call = import_module("graphc.ops.flow.control").call
         outputs = self.tracer.apply(call.op, self.forward.origins, attrs)
         outputs = list(outputs if isinstance(outputs, tuple) else (outputs,))[: len(values)]

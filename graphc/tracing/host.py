@@ -113,7 +113,7 @@ def call_python(
     tensors = [*tensors, *shown]
     host.start(tracer)
     if site.differentiated:
-        # Imported here: the samples of this module are graphs, and graphs load networkx.
+        # Imported here: its module imports graphs and interpreters, which few traces need.
         call = import_module("graphc.ops.flow.control").call
         attrs = {**site.graphs(host), "results": 1 + len(results), "ordered": True}
         outputs = tracer.apply(call.op, (host.token, *tensors), attrs)

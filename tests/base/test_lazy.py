@@ -75,6 +75,15 @@ print([m for m in ("networkx", "llvmlite", "graphc.codegen", "graphc.passes", "g
     assert run(code) == "[]"
 
 
+def test_compiling_does_not_load_networkx():
+    code = """
+import sys, graphc
+graphc.compile(lambda x: x + 1)(graphc.ones(2))
+print("graphc.passes" in sys.modules, "networkx" in sys.modules)
+"""
+    assert run(code) == "True False"
+
+
 def test_eager_modules_load_no_compiler():
     code = """
 import sys, graphc

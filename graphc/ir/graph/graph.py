@@ -1,4 +1,4 @@
-"""The graph: nodes and values over one networkx multigraph, which only this file modifies."""
+"""The graph: nodes, values and their uses, which only this file modifies; networkx sees it as a multigraph."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Value:
 
 
 class Node:
-    """An application of an op. ``operands`` is authoritative; the edges of the networkx graph mirror it."""
+    """An application of an op. ``operands`` is authoritative; the graph's edges mirror it."""
 
     __slots__ = ("attrs", "id", "location", "op", "operands", "results")
 
@@ -128,8 +128,8 @@ class Graph:
         text."""
         self._outputs: list[Value] = []
         self._output_counts: Counter[Value] = Counter()
-        nx = _networkx()
-        self._nx = nx.MultiDiGraph()
+        self._edges: dict[Node, dict[tuple[Node, int], int]] = {}
+        """See ``edges``."""
         self._next_id = 0
         self._names: dict[str, int] = {}
         self._scalars: dict[tuple[str, bytes], Value] = {}
@@ -183,7 +183,7 @@ class Graph:
     def _new_node(self, op: OpDef, operands: tuple[Value, ...], attrs: Attrs, location: Location) -> Node:
         node = Node(self._next_id, op, operands, attrs, location)
         self._next_id += 1
-        self._nx.add_node(node)
+        self._edges[node] = {}
         self._order = None
         return node
 
@@ -207,9 +207,10 @@ class Graph:
         value.name = self.unique_name(hint)
 
     def _connect(self, node: Node, key: int, operand: Value) -> None:
-        if operand.node not in self._nx:
+        edges = self._edges.get(operand.node)
+        if edges is None:
             raise VerifyError(f"operand {key} of {node.op.name} (%{operand.name}) belongs to another graph")
-        self._nx.add_edge(operand.node, node, key=key, result=operand.index)
+        edges[node, key] = operand.index
         if operand.node.id > node.id:
             self._ids_are_topological = False
         self._order = None
@@ -238,13 +239,13 @@ class Graph:
         rewrites neither reorder effects nor move the rest of the program.
         """
         if self._order is None:
-            ordered = list(self._nx.nodes) if self._ids_are_topological else self._pulled_order()
+            ordered = list(self._edges) if self._ids_are_topological else self._pulled_order()
             self._order = [n for n in ordered if n.op is not INPUT]
         return self._order
 
     def _pulled_order(self) -> list[Node]:
         placed: dict[Node, None] = {}
-        for root in self._nx.nodes:
+        for root in self._edges:
             stack, open_nodes = [root], set[Node]()
             while stack:
                 node = stack[-1]
@@ -273,10 +274,13 @@ class Graph:
 
     def _using(self, value: Value) -> Iterator[tuple[Node, int]]:
         """Yield (node, operand index) of every use, in no particular order."""
-        for consumer, edges in self._nx.adj[value.node].items():
-            for key, edge in edges.items():
-                if edge["result"] == value.index:
-                    yield consumer, key
+        for use, result in self._edges[value.node].items():
+            if result == value.index:
+                yield use
+
+    def edges(self) -> Mapping[Node, Mapping[tuple[Node, int], int]]:
+        """Return all nodes in creation order; for each the result index that every (reader, operand index) reads."""
+        return self._edges
 
     @property
     def dims(self) -> dict[str, Dimension]:
@@ -288,9 +292,14 @@ class Graph:
         return {name: by_name[name] for name in sorted(by_name)}
 
     def networkx(self) -> nx.MultiDiGraph:
-        """Return a read-only view for networkx algorithms; edge key: operand index, edge data ``result``: result
+        """Return a frozen networkx graph of the present nodes; edge key: operand index, edge data ``result``: result
         index."""
-        return self._nx.copy(as_view=True)
+        nx = _networkx()
+        copied = nx.MultiDiGraph()
+        copied.add_nodes_from(self._edges)
+        for node, edges in self._edges.items():
+            copied.add_edges_from((node, user, key, {"result": result}) for (user, key), result in edges.items())
+        return nx.freeze(copied)
 
     def to_networkx(self) -> nx.MultiDiGraph:
         """Return an editable copy in plain networkx, which ``from_networkx`` converts back.
@@ -327,7 +336,7 @@ class Graph:
         return _from_networkx(source)
 
     def __contains__(self, node: Node) -> bool:
-        return node in self._nx
+        return node in self._edges
 
     def __len__(self) -> int:
         return len(self.nodes())
@@ -337,7 +346,7 @@ class Graph:
     def set_operand(self, node: Node, key: int, value: Value) -> None:
         """Replace one operand."""
         old = node.operands[key]
-        self._nx.remove_edge(old.node, node, key=key)
+        del self._edges[old.node][node, key]
         node.operands = (*node.operands[:key], value, *node.operands[key + 1 :])
         self._connect(node, key, value)
 
@@ -359,7 +368,9 @@ class Graph:
             raise VerifyError(f"{node.op.name} (%{node.results[0].name}) is still used")
         if node.op is INPUT:
             self.inputs.remove(node.results[0])
-        self._nx.remove_node(node)
+        del self._edges[node]
+        for key, operand in enumerate(node.operands):
+            del self._edges[operand.node][node, key]
         for result in node.results:
             self._names.pop(result.name, None)
         if node.op is CONSTANT and not node.results[0].shape:
@@ -403,7 +414,7 @@ def set_html_printer(printer: Callable[[Graph], str]) -> None:
 
 
 def _networkx() -> Any:
-    """Import networkx with the first graph: eager programs never need it, and the import is slow."""
+    """Import networkx when somebody asks for its view of a graph: the import takes longer than small compilations."""
     return import_module("networkx")
 
 

@@ -19,7 +19,7 @@ def verify_graph(graph: Graph) -> None:
     """Raise VerifyError, with the text around the faulty node, when the graph or a sub-graph breaks a rule:
 
     - ops are registered, attributes normalized, and the type rule gives the types of the results;
-    - operands belong to the graph and are computed before their use, and the networkx edges mirror them;
+    - operands belong to the graph and are computed before their use, and the edges mirror them;
     - names are unique, equal scalar constants are interned, outputs belong to the graph;
     - paths of params and states are unique; each is written at most once, and nothing else is written;
     - effects are in creation order.
@@ -55,7 +55,8 @@ class _Verifier:
 
     def __init__(self, graph: Graph):
         self.graph = graph
-        self.edges = graph.networkx()
+        self.edges = graph.edges()
+        self.edge_count = sum(len(readers) for readers in self.edges.values())
         self.present: Node | None = None
         self.defined: set[Value] = set()
         self.names: set[str] = set()
@@ -90,7 +91,7 @@ class _Verifier:
 
     def inputs(self) -> None:
         paths: set[str] = set()
-        in_graph = sum(1 for node in self.edges.nodes if node.op is INPUT)
+        in_graph = sum(1 for node in self.edges if node.op is INPUT)
         _require(in_graph == len(self.graph.inputs), f"{in_graph} input nodes, {len(self.graph.inputs)} inputs")
         for value in self.graph.inputs:
             cls, path = value.node.attrs["cls"], value.node.attrs["path"]
@@ -107,6 +108,7 @@ class _Verifier:
     def outputs(self) -> None:
         for i, value in enumerate(self.graph.outputs):
             _require(value in self.defined, f"output {i} (%{value.name}) does not belong to the graph")
+        _require(not self.edge_count, f"{self.edge_count} more edges than operands")
 
     def define(self, value: Value) -> None:
         _require(value.name not in self.names, f"two values are called %{value.name}")
@@ -131,11 +133,9 @@ class _Verifier:
         for key, value in enumerate(node.operands):
             _require(value.node in self.graph, f"operand {key} (%{value.name}) belongs to another graph")
             _require(value in self.defined, f"operand {key} (%{value.name}) is not computed before its use")
-        mirrored = {
-            (source, key, result) for source, _, key, result in self.edges.in_edges(node, keys=True, data="result")
-        }
-        expected = {(v.node, key, v.index) for key, v in enumerate(node.operands)}
-        _require(mirrored == expected, f"the edges of {node.op.name} do not mirror its operands")
+        mirrored = all(self.edges[v.node].get((node, key)) == v.index for key, v in enumerate(node.operands))
+        self.edge_count -= len(node.operands)
+        _require(mirrored, f"the edges of {node.op.name} do not mirror its operands")
 
     def types(self, node: Node) -> None:
         op = node.op

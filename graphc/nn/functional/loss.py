@@ -322,7 +322,7 @@ def gaussian_nll_loss(
     return reduced(loss, reduction_of(reduction))
 
 
-# Imported on first call, because it imports graphs and with them networkx.
+# Imported on first call, because it imports graphs, which eager programs do not need.
 _checkpoint = deferred("graphc.control.checkpoint:checkpoint")
 
 _POLICIES = ("auto", "accurate", "balanced", "compact")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import networkx as nx
 import numpy as np
 import pytest
 
@@ -89,6 +90,8 @@ def test_edges_mirror_operands(graph: Graph):
     graph.set_operand(mul, 1, add.result)
     assert (add, mul, 1, 0) in graph.networkx().edges(keys=True, data="result")
     assert graph.uses(w) == []
+    with pytest.raises(nx.NetworkXError, match=r"[Ff]rozen"):
+        graph.networkx().remove_node(mul)
 
 
 def test_replace_uses(graph: Graph):

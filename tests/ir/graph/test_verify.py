@@ -58,12 +58,16 @@ def break_registration(graph: Graph) -> None:
 
 def break_order(graph: Graph) -> None:
     node = value(graph, "h").node
-    node.operands = (value(graph, "x"), value(graph, "u"))  # the networkx graph and the order do not know
+    node.operands = (value(graph, "x"), value(graph, "u"))  # the edges and the order do not know
 
 
 def break_edges(graph: Graph) -> None:
     node = value(graph, "h").node
     node.operands = (value(graph, "w"), value(graph, "x"))
+
+
+def add_edge(graph: Graph) -> None:
+    graph._connect(value(graph, "h").node, 7, value(graph, "x"))
 
 
 def break_names(graph: Graph) -> None:
@@ -124,6 +128,7 @@ BROKEN: list[tuple[Callable[[Graph], None], str, int]] = [
     (break_registration, "op neg is not registered", 3),
     (break_order, "operand 1 (%u) is not computed before its use", 2),
     (break_edges, "the edges of add do not mirror its operands", 2),
+    (add_edge, "1 more edges than operands", 1),
     (break_names, "two values are called %h", 3),
     (break_back_reference, "operand 0 (%y) is not computed before its use", 4),
     (break_scalars, "scalar constant again exists twice", 1),

@@ -125,6 +125,13 @@ class Options:
         "called 24 times with the same shapes. Read when graphc is imported.",
         _one_of("auto", "reference"),
     )
+    tier: str = _option(
+        "`full`, `auto`",
+        "full",
+        "Tier of `gc.compile` without `tier=`. `full`: compile before the first call. `auto`: run the first calls "
+        "without gradients by NumPy while another process compiles.",
+        _one_of("full", "auto"),
+    )
     check_indices: bool = _option(
         "`on`, `off`",
         "on",

@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from operator import is_
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from graphc.base.dtypes import DType, float32
 from graphc.calls.bindings import Binding, Maker, Slot
 from graphc.calls.device_binding import DeviceBinding, DeviceProgram
 from graphc.calls.machine import HOST, compile_on, load_on
@@ -23,6 +24,7 @@ from graphc.runtime.devices.program import DeviceExecutable
 from graphc.runtime.fast_call import REUSE_FROM, Gate
 from graphc.runtime.host_calls import rewind
 from graphc.tensors.journal import USED
+from graphc.tensors.tensor import Tensor
 
 
 def build(graph: Graph, passes: Sequence[Pass] = PIPELINE, machine: str = HOST) -> Any:
@@ -137,3 +139,33 @@ class GivenProgram:
 
 def not_native(*_: Any, **__: Any) -> None:
     """Decline a native call: the caller then takes the Python path, which has the tensors."""
+
+
+class Shortcut(NamedTuple):
+    """The state in which the previous call's native code can serve the next call directly."""
+
+    epoch: int
+    """The mutation epoch of the previous call."""
+    inputs: int
+    grad_enabled: bool
+    call: Callable[..., Any]
+    dtype: DType
+    """Element type of the result."""
+    counters: list[list[int]]
+    versions: list[list[int]]
+    """Values of the counters for which the shortcut is valid."""
+    numbers: bool = False
+    """Whether some arguments are whole numbers that are sizes."""
+
+
+def native_arguments(args: tuple[Any, ...], grad_enabled: bool) -> list[Any]:
+    """Return the arguments of a native call: arrays of tensors without history, and ints. Omit all others."""
+    return [
+        t if t.__class__ is int else t._data
+        for t in args
+        if t.__class__ is int
+        or (t.__class__ is Tensor and not (grad_enabled and (t._requires_grad or t._view is not None)))
+    ]
+
+
+NO_SHORTCUT = Shortcut(-1, 0, False, not_native, float32, [], [])

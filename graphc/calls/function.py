@@ -5,11 +5,10 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from graphc.base import config, module_path
 from graphc.base.autocast_state import autocast_dtype, is_autocast_enabled
-from graphc.base.dtypes import DType, float32
 from graphc.base.errors import ArgumentError, GraphcError
 from graphc.base.foreign import no_foreign_module
 from graphc.base.host_parts import CompiledParts, host_parts_of
@@ -17,7 +16,7 @@ from graphc.base.locks import Lock
 from graphc.base.mutation_epoch import EPOCH
 from graphc.calls.backward import Recorder
 from graphc.calls.bindings import Modules
-from graphc.calls.bound_program import not_native
+from graphc.calls.bound_program import NO_SHORTCUT, Shortcut, native_arguments
 from graphc.calls.first_nan.guarded_calls import GuardedCalls, check_level, with_check
 from graphc.calls.graph_module import GraphModule, as_callable
 from graphc.calls.machine import HOST, machine_named, machine_of
@@ -26,6 +25,7 @@ from graphc.calls.number_places import MOST_ANSWERS, DynamicNumbers, DynamicValu
 from graphc.calls.outside import Outside
 from graphc.calls.plan import Plan
 from graphc.calls.program_store import ProgramStore, trim
+from graphc.calls.quick.pending_program import tier_named
 from graphc.calls.recompile_reasons import Recompiles
 from graphc.calls.recompile_warning import RecompileCount, argument_names
 from graphc.calls.segments import Answers, ProgramSegment, Segmented, TracedPath, no_training
@@ -58,36 +58,6 @@ from graphc.tracing.trace import (
     runs_as_python,
     trace_function,
 )
-
-
-class _Shortcut(NamedTuple):
-    """The state in which the previous call's native code can serve the next call directly."""
-
-    epoch: int
-    """The mutation epoch of the previous call."""
-    inputs: int
-    grad_enabled: bool
-    call: Callable[..., Any]
-    dtype: DType
-    """Element type of the result."""
-    counters: list[list[int]]
-    versions: list[list[int]]
-    """Values of the counters for which the shortcut is valid."""
-    numbers: bool = False
-    """Whether some arguments are whole numbers that are sizes."""
-
-
-def _native_arguments(args: tuple[Any, ...], grad_enabled: bool) -> list[Any]:
-    """Return the arguments of a native call: arrays of tensors without history, and ints. Omit all others."""
-    return [
-        t if t.__class__ is int else t._data
-        for t in args
-        if t.__class__ is int
-        or (t.__class__ is Tensor and not (grad_enabled and (t._requires_grad or t._view is not None)))
-    ]
-
-
-_NO_SHORTCUT = _Shortcut(-1, 0, False, not_native, float32, [], [])
 
 
 def no_class(doing: str, value: Any) -> None:
@@ -126,6 +96,7 @@ class Compiled:
         dims: Any = None,
         memory: int | str | None = None,
         first_nan: bool | str = False,
+        tier: str = "full",
     ):
         if not callable(target):
             raise ArgumentError(f"a module or a function can be compiled, not {type(target).__name__}")
@@ -135,7 +106,7 @@ class Compiled:
         check_level("compile", first_nan)
         self._target = target
         self.first_nan, self._has_root = first_nan, is_module(target)
-        self._memory = memory
+        self._memory, self._tier = memory, "full" if first_nan else tier
         self._weights = Weights(precision, freeze, memory=None if memory is None else Budget.parse(memory))
         self._passes = tuple(passes)
         self._machine = machine
@@ -146,7 +117,7 @@ class Compiled:
         self._calls = DimsOfCalls(dims, target)
         self._traces = SizedTraces()
         self._numbers = DynamicNumbers()
-        self._shortcut = _NO_SHORTCUT
+        self._shortcut = NO_SHORTCUT
         self._recorder: Recorder | None = None
         """The short way of calls with gradients."""
         self._draws = False
@@ -166,7 +137,7 @@ class Compiled:
         epoch, inputs, grad_enabled, call, dtype, counters, versions, numbers = self._shortcut
         if epoch == EPOCH[0] and counters == versions and is_grad_enabled() is grad_enabled:
             arrays = (
-                _native_arguments(args, grad_enabled)
+                native_arguments(args, grad_enabled)
                 if numbers
                 else [
                     t._data
@@ -247,7 +218,7 @@ class Compiled:
             self._recorder = None if self._draws and module_path.scope() else variant.recorder(epoch, leaves)
         elif call := variant.shortcut():
             versions = variant.versions()
-            self._shortcut = _Shortcut(epoch, len(leaves), is_grad_enabled(), call, result.dtype, *versions, numbers)
+            self._shortcut = Shortcut(epoch, len(leaves), is_grad_enabled(), call, result.dtype, *versions, numbers)
 
     def _run_with_tangents(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a call whose tensors may carry tangents: by programs where they can propagate tangents, else in Python.
@@ -289,7 +260,7 @@ class Compiled:
 
     def _forget(self) -> None:
         """Drop the shortcuts: their programs may have left the table."""
-        self._shortcut, self._recorder = _NO_SHORTCUT, None
+        self._shortcut, self._recorder = NO_SHORTCUT, None
 
     def _find_variant(self, key: Any, dynamic: DynamicValues, call: SizedCall | None) -> _Match | None:
         """Return the variant for a call, its key, and the call's dynamic numbers as tensors, or None.
@@ -351,7 +322,7 @@ class Compiled:
         """Return the programs of a trace that reads values of the call."""
         weights, options = (
             self._weights,
-            {"passes": self._passes, "machine": self._machine, "first_nan": self.first_nan},
+            {"passes": self._passes, "machine": self._machine, "first_nan": self.first_nan, "tier": self._tier},
         )
 
         def make(graph: Graph, tensors: Mapping[str, Tensor]) -> Compiled:
@@ -394,8 +365,8 @@ class Compiled:
         if self.first_nan:
             traced, guarded = with_check(self._name, traced, self.first_nan)
         live = self._weights.live or any(v.is_thrashing for v in self._variants.find(key))
-        weights = self._weights._replace(live=live)
-        variant = Variant(self._name, traced, modules, leaves, weights, self._pipeline, self._machine, outside)
+        weights, where = self._weights._replace(live=live), (self._machine, outside, self._tier)
+        variant = Variant(self._name, traced, modules, leaves, weights, self._pipeline, *where)
         if guarded is not None:
             variant.guarded = GuardedCalls(variant, guarded, self.first_nan, self._named_modules(), self._has_root)
         return variant
@@ -520,7 +491,7 @@ class Compiled:
         if functools.reduce(lambda value, attribute: getattr(value, attribute, None), name.split("."), owner) is self:
             return name
         weights = self._weights.precision, self._weights.freeze
-        more = self._passes, self._machine, self._dims, self._memory, self.first_nan
+        more = self._passes, self._machine, self._dims, self._memory, self.first_nan, self._tier
         return Compiled, (self._target, *weights, *more)
 
     def __repr__(self) -> str:
@@ -540,6 +511,7 @@ def compile(
     memory: int | str | None = None,
     strict_order: bool = False,
     first_nan: bool | str = False,
+    tier: str | None = None,
     **torch: Any,
 ) -> Any:
     """Compile a module, function or graph to native code; the result is called like ``model``.
@@ -559,6 +531,7 @@ def compile(
         memory: the most that a call keeps for its backward pass: bytes, ``"200MB"`` or ``"70%"`` (docs/memory.md).
         strict_order: add in the order of the source: the same bits on every CPU (docs/precision.md).
         first_nan: True raises at the op that makes the first NaN, before a call writes (docs/debugging.md).
+        tier: ``"full"`` compiles first; ``"auto"`` runs first calls by NumPy meanwhile (docs/tiers.md).
         torch: arguments of ``torch.compile`` by name, such as ``dynamic`` or ``disable``.
 
     Returns:
@@ -566,8 +539,7 @@ def compile(
 
     Raises:
         ArgumentError: an unknown precision or argument, or a param of a graph that has no tensor.
-        CompileError: this machine lacks the instructions of ``target``.
-        DeviceError: there is no such device.
+        CompileError, DeviceError: this machine lacks the instructions of ``target``, or the device.
         ShapeError: in a call, sizes do not fit ``dims``.
         TraceError: in a call, Python code asks for a value that is only known when the program runs.
         PassError: in a call, a pass leaves a graph with other inputs, outputs or states.
@@ -582,9 +554,8 @@ def compile(
         tensor(11.)
     """
     freeze, dims, off = without_torch_arguments(freeze, dims, torch)
-    machine = machine_named(target, device, strict_order)
-    options = {"precision": precision, "freeze": freeze, "passes": passes, "machine": machine, "memory": memory}
-    options["first_nan"] = first_nan
+    options = {"precision": precision, "freeze": freeze, "passes": passes, "memory": memory, "first_nan": first_nan}
+    options |= {"machine": machine_named(target, device, strict_order), "tier": tier_named(tier)}
     make = (lambda f: f) if off else lambda f: _compiled(f, tensors, dims, options)
     return make if model is None else make(model)
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _compile_graph = deferred("graphc.compiler.compile:compile_graph")
 _compile_graph_for = deferred("graphc.compiler.device:compile_graph_for")
 _load_compiled = deferred("graphc.compiler.compile:load_compiled")
+_load_program = deferred("graphc.compiler.graph_programs:load_program")
 _load_on_device = deferred("graphc.compiler.device:load_on_device")
 _target_of = deferred("graphc.compiler.device:target_of")
 _is_on_device = deferred("graphc.tensors.placement:is_on_device")
@@ -72,9 +73,14 @@ def compile_on(graph: Graph, machine: str, passes: Sequence[Pass] | None = None)
     return _compile_graph(graph, target=running_target(machine), **options)
 
 
-def load_on(compiled: CacheEntry, machine: str) -> Any:
-    """Load compiled code: as an Executable, or as a DeviceExecutable with the same interface."""
-    return _load_on_device(compiled, device_named(machine)) if is_device(machine) else _load_compiled(compiled)
+def load_on(compiled: CacheEntry, machine: str, graph: Graph | None = None) -> Any:
+    """Load compiled code: as an Executable, or as a DeviceExecutable with the same interface.
+
+    ``graph`` explains calls that its checks stop, where the code came from the cache.
+    """
+    if is_device(machine):
+        return _load_on_device(compiled, device_named(machine))
+    return _load_compiled(compiled) if graph is None else _load_program(compiled, graph)
 
 
 def machine_of(machine: str, tensors: Iterable[Any]) -> str:

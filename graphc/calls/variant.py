@@ -24,13 +24,15 @@ from graphc.calls.number_places import NumberInputs
 from graphc.calls.outside import Outside
 from graphc.calls.plan import Plan, plan_of
 from graphc.calls.prepacked_store import Prepacking
+from graphc.calls.quick.pending_program import PendingProgram, fits_quick_tier
+from graphc.calls.quick.quick_calls import QuickCalls
 from graphc.calls.sized_traces import Sizes, structure_at, value_at
 from graphc.compiler.cache import CacheEntry
 from graphc.compiler.freeze import freeze, watch
 from graphc.compiler.memory_report import MemoryReport
 from graphc.compiler.residual_budget import split_within
 from graphc.guards.attributes import set_again
-from graphc.ir.graph.graph import Graph, input_path
+from graphc.ir.graph.graph import Graph, input_class, input_path
 from graphc.ops.autodiff import Split, read_before_written, split_forward_backward, vjp_graph
 from graphc.passes.base import Pass
 from graphc.passes.pipeline import PIPELINE, optimize, with_narrow_products
@@ -62,6 +64,9 @@ class GuardedCalls(Protocol):
 class Variant:
     """One signature of a compiled function: its programs, and their tensors outside."""
 
+    _pending: PendingProgram | None = None
+    """The program while it is built in the background."""
+
     def __init__(
         self,
         name: str,
@@ -72,9 +77,11 @@ class Variant:
         passes: Sequence[Pass] = PIPELINE,
         machine: str = "host",
         outside: Outside | None = None,
+        tier: str = "full",
     ):
-        """``outside`` is the state of the world outside when it was traced. None means the present state."""
-        self.name = name
+        """``outside`` is the state of the world outside at the trace (None: now). In the tier ``auto``, references may
+        serve calls."""
+        self.name, self._tier = name, tier
         self.weights = weights or Weights()
         self._passes = passes
         self.traced = traced
@@ -147,24 +154,55 @@ class Variant:
             narrow = {path for path, (source, _) in self._made.items() if source in counted}
             if len(narrow) == len(self._made):
                 graph = watch(graph, (counted - self._made.keys()) | narrow)
-        compiled = compile_on(graph, self.machine, self._passes)
-        self.program = load_on(compiled, self.machine)
-        self.binding = self._binding(compiled.prepacking)
-        self.calls = bind(self.program, self.binding, self.account.words, len(self.output_types))
-        if isinstance(self.calls, BoundProgram):
-            self.calls.single = self.single and len(graph.outputs) == 1
+        if self._is_quick(graph):
+            pending = PendingProgram(self.name, graph, self.machine, functools.partial(self._load, graph))
+            if pending.calls() is None:
+                bound = [input_path(v) for v in graph.inputs if input_class(v) != "input"]
+                self._pending, written = pending, [self._written[p] for p in bound]
+                self.binding = Binding([self._slots[p] for p in bound], written)
+                self.calls = QuickCalls(graph, self.binding, pending.calls)
+        else:
+            self._load(graph, compile_on(graph, self.machine, self._passes))
+
+    def _is_quick(self, graph: Graph) -> bool:
+        """Return whether the first calls need no native program."""
+        if self._tier != "auto" or any(self.differentiable) or self.training is not None or self.traced.host:
+            return False
+        return self.weights.precision is None and fits_quick_tier(graph, self.machine, self._passes)
+
+    def _load(self, graph: Graph, compiled: CacheEntry) -> Any:
+        """Load the compiled program of a graph, and return its calls."""
+        self._program = load_on(compiled, self.machine, graph)
+        binding = self._binding(compiled.prepacking)
+        calls = bind(self._program, binding, self.account.words, len(self.output_types))
+        if isinstance(calls, BoundProgram):
+            calls.single = self.single and len(graph.outputs) == 1
+        # NOTE: other threads may be calling. One that finds the new calls needs a binding that has looked up tensors.
+        binding.holds()
+        self.binding = binding
+        self.calls = calls
+        self._pending = None
+        return calls
+
+    @property
+    def program(self) -> Any:
+        """The native program. Wait for it where it is built in the background."""
+        pending = self._pending
+        if pending is not None:
+            pending.calls(now=True)
+        return self._program
 
     def _binding(self, prepacking: CacheEntry | None) -> Binding:
         # NOTE: arrays packed from narrow copies are not shared: the recipe starts at the copies, not the weights.
         first = None if prepacking is None else Prepacking(load_on(prepacking, self.machine), not self._made)
-        paths = [spec.path for spec in self.program.bound]
+        paths = [spec.path for spec in self._program.bound]
         packed = {} if first is None else {name: i for i, name in enumerate(first.names)}
         outside = list(dict.fromkeys([*(p for p in paths if p not in packed), *(first.reads if first else ())]))
         sources = [self._made[p][0] if p in self._made else p for p in outside]
         slots, written = [self._slots[p] for p in sources], [self._written[p] for p in sources]
         makers = {i: self._made[p][1] for i, p in enumerate(outside) if p in self._made}
         if is_device(self.machine) or not (first or makers):
-            return binding_of(self.program, slots, written, makers)
+            return binding_of(self._program, slots, written, makers)
         number = {path: i for i, path in enumerate(outside)} | {name: len(outside) + i for name, i in packed.items()}
         takes = [number[p] for p in first.reads] if first else []
         return PrepackedBinding(slots, written, makers, first, takes, [number[p] for p in paths])

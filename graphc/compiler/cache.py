@@ -386,7 +386,7 @@ def _warn(error: Exception) -> None:
 _NO_CODE = frozenset(
     {
         *("verify", "dump", "print_after", "threads", "compile_threads", "spin_us", "logs"),
-        *("programs", "program_memory", "warn_programs"),
+        *("programs", "program_memory", "warn_programs", "tier"),
         *("progress", "explain_recompiles", "debug", "emulator", "cache", "cache_dir", "cache_size"),
     }
 )

@@ -13,15 +13,14 @@ from pathlib import Path
 import numpy as np
 
 from graphc.base import config
-from graphc.base.sizes.size_limits import in_terms_of
 from graphc.codegen.llvm.entry import ENTRY, bound_storages
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.estimate.cost import program_ns
 from graphc.codegen.schedule.memory.prepacking import recipes
 from graphc.compiler import cache
+from graphc.compiler.graph_programs import assumed_sizes, key_inputs_of, load_program
 from graphc.compiler.progress import shown
 from graphc.compiler.ready import find_or_build, load_ready, target_spec
-from graphc.compiler.refusals import Refusals, checks_of
 from graphc.compiler.stages import Stages
 from graphc.files.container import align
 from graphc.files.manifest import INTERRUPTIBLE_NS, BufferSpec, Manifest
@@ -77,14 +76,10 @@ def key_parts(stages: Stages) -> tuple[str | np.ndarray, ...]:
     Where a user's code takes part in the compilation, the lowered kernels replace the graph: they say more than any
     digest of that code.
     """
-    target = repr(stages.target)  # not only its name: facts and costs may have been replaced
-    graph = stages.traced
-    # NOTE: calls check the assumptions of their own trace only, so code that relies on others must not serve them.
-    assumed = (str(a._replace(place="")) for a in in_terms_of(graph.assumptions, graph.dims))
     if stages.is_extended:
         program, data = kernel_text.print_program(stages.lowered), kernel_text.collect_data(stages.lowered)
-        return ("kernels", target, program, *assumed, *data.values())
-    return ("graph", target, text.print_graph(graph), *assumed, *text.collect_data(graph).values())
+        return ("kernels", repr(stages.target), program, *assumed_sizes(stages.traced), *data.values())
+    return key_inputs_of(stages.traced, stages.target)
 
 
 _numbers = itertools.count()
@@ -133,11 +128,9 @@ def _without_collector() -> Iterator[None]:
 
 def load_compiled(compiled: cache.CacheEntry) -> Executable:
     """Load code into this process. Raise CompileError when it was built for another kind of machine."""
-    program = load_ready(compiled)
-    if program.status_slot >= 0 and isinstance(compiled, CompiledGraph) and compiled.stages.has_graph:
-        checks = checks_of(compiled.stages.traced)
-        program.explain = Refusals(lambda: checks)
-    return program
+    if isinstance(compiled, CompiledGraph) and compiled.stages.has_graph:
+        return load_program(compiled, compiled.stages.traced)
+    return load_ready(compiled)
 
 
 def describe(program: Program, target: Target) -> tuple[Manifest, np.ndarray]:

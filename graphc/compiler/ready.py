@@ -64,10 +64,13 @@ def find_or_build(
     if disk is None:
         return build(), False
     spec = target_spec(target or host_target())
+    return disk.get(key_on(disk, spec, key_inputs), spec, build)
+
+
+def key_on(disk: cache.Cache, spec: TargetSpec, key_inputs: Iterable[str | bytes | np.ndarray]) -> str:
+    """Return the key of a program for these parts. It depends on the choices of tuning in the cache."""
     chosen = disk.choices(spec)
-    if chosen:
-        key_inputs = (*key_inputs, repr(sorted(chosen.items())))
-    return disk.get(cache.key_of(spec, key_inputs), spec, build)
+    return cache.key_of(spec, (*key_inputs, repr(sorted(chosen.items()))) if chosen else key_inputs)
 
 
 def load_ready(compiled: cache.CacheEntry) -> Executable:

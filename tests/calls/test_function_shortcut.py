@@ -11,7 +11,8 @@ import pytest
 
 import graphc
 from graphc import nn
-from graphc.calls.function import _NO_SHORTCUT, Compiled
+from graphc.calls.bound_program import NO_SHORTCUT
+from graphc.calls.function import Compiled
 from tests.base.test_mutation_epoch import CHANGES
 
 
@@ -28,7 +29,7 @@ def warm(compiled: Compiled, *inputs: Any) -> None:
     with graphc.no_grad():
         for _ in range(2):
             compiled(*inputs)
-    assert compiled._shortcut is not _NO_SHORTCUT
+    assert compiled._shortcut is not NO_SHORTCUT
 
 
 def refuse(*_: Any) -> None:

@@ -1,0 +1,202 @@
+"""Builds in the background: a child process compiles a graph into the disk cache while this process goes on.
+
+The child has a session and a niceness of its own, so Ctrl-C does not reach it. It ends with its one program, also where
+this process ends first: the next process then finds the program. Without a disk cache it hands over a temporary folder.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import weakref
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from graphc.base import config, locks
+from graphc.base.lazy import deferred
+from graphc.base.sizes.assumptions import Assumption, holding
+from graphc.base.sizes.named_dims import dimensions, size_of
+from graphc.base.sizes.size import Dimension
+from graphc.compiler import cache
+from graphc.compiler.graph_programs import program_key
+from graphc.compiler.ready import running_target, target_spec
+from graphc.ir.graph.graph import Graph
+from graphc.ir.graph.parse import parse_graph
+from graphc.ir.graph.text import collect_data, print_graph
+
+_compile_graph = deferred("graphc.compiler.compile:compile_graph")
+
+NICENESS = 10
+"""Niceness that a child adds to its parent's, so that it takes time that nobody else wants."""
+_CODE = "import sys; sys.path[:] = {path!r}; from graphc.compiler.background import main; main()"
+
+
+class Request(NamedTuple):
+    """A graph on its way to a child."""
+
+    text: str
+    data: dict[str, np.ndarray]
+    assumptions: Sequence[Assumption]
+    dims: dict[str, Dimension]
+    """Named dimensions of the graph, by name."""
+    target: str
+    """Name of the target."""
+
+    def graph(self) -> Graph:
+        """Return the graph."""
+        assumed = dimensions(n for x in self.assumptions for n in (x.a, x.b))
+        with holding(self.assumptions, {d: size_of(self.dims.get(name, d)) for name, d in assumed.items()}):
+            graph = parse_graph(self.text, self.data)
+        graph.assumptions = self.assumptions
+        return graph
+
+
+def request_of(graph: Graph, target: str) -> Request:
+    """Return the request to compile a graph for a target."""
+    return Request(print_graph(graph), dict(collect_data(graph)), tuple(graph.assumptions), dict(graph.dims), target)
+
+
+class _Child:
+    """A child process. Its standard output is closed at its end, which forks of this process see too."""
+
+    def __init__(self, request: Request, environment: dict[str, str]):
+        code = _CODE.format(path=sys.path)
+        with locks.section(), tempfile.TemporaryFile() as file:
+            pickle.dump(request, file)
+            file.seek(0)
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", code],
+                stdin=file,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=environment,
+                start_new_session=True,
+            )
+        self._parent = os.getpid()
+        self.is_running = True
+        # NOTE: the child may outlive this process, so Popen must not warn of a child that nobody waited for.
+        self._process.returncode = 0
+
+    def look(self) -> None:
+        """Find out whether the process has ended."""
+        output = self._process.stdout
+        if not self.is_running or output is None:
+            return
+        poll = select.poll()
+        poll.register(output, select.POLLHUP)
+        if any(event & select.POLLHUP for _, event in poll.poll(0)):
+            self._end()
+
+    def stop(self) -> None:
+        """End the process, if it runs and is a child of this one."""
+        self.look()
+        if self.is_running and os.getpid() == self._parent:
+            os.kill(self._process.pid, signal.SIGKILL)
+            self._end()
+
+    def _end(self) -> None:
+        self.is_running = False
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+        if os.getpid() == self._parent:
+            with suppress(ChildProcessError):
+                os.waitpid(self._process.pid, 0)
+
+
+_lock = locks.Lock()
+_children: list[_Child] = []
+"""The running child: one at a time."""
+
+
+def can_build() -> bool:
+    """Return whether a child can do the work of a compile: no option asks this process for its steps."""
+    options = config.read()
+    return bool(sys.executable) and not (options.dump or options.print_after or options.verify == "pass")
+
+
+class BackgroundBuild:
+    """The program of a graph that a child process builds. It waits while another child runs.
+
+    Example:
+        >>> import time
+        >>> import graphc as gc
+        >>> from graphc.compiler.background import BackgroundBuild
+        >>> build = BackgroundBuild(gc.trace(lambda x: x * 2, gc.zeros(3)), "host")
+        >>> while not build.is_finished():
+        ...     time.sleep(0.01)
+        >>> build.program().manifest.name
+        'main'
+    """
+
+    def __init__(self, graph: Graph, target: str):
+        """``target`` is the name of a CPU."""
+        self._request: Request | None = request_of(graph, target)
+        disk, self._folder = cache.current(), ""
+        if disk is None:
+            self._folder = tempfile.mkdtemp(prefix="graphc-")
+            disk = cache.Cache(Path(self._folder), sys.maxsize)
+        self._disk, machine = disk, running_target(target)
+        self._spec, self._key = target_spec(machine), program_key(disk, graph, machine)
+        self._children: list[_Child] = []
+        self._discard = weakref.finalize(self, _discard, self._folder, os.getpid(), self._children)
+
+    def is_finished(self) -> bool:
+        """Return whether the child has ended, with or without a program. Start it once no other child runs."""
+        with _lock:
+            if self._request is not None:
+                for child in [*_children]:
+                    child.look()
+                    if not child.is_running:
+                        _children.remove(child)
+                if _children:
+                    return False
+                self._start(self._request)
+                self._request = None
+            for child in self._children:
+                child.look()
+                return not child.is_running
+            return True
+
+    def _start(self, request: Request) -> None:
+        environment = {**os.environ}
+        if self._folder:
+            environment |= {"GRAPHC_CACHE": "on", "GRAPHC_CACHE_DIR": self._folder, "GRAPHC_CACHE_SIZE": "1000G"}
+        try:
+            child = _Child(request, environment)
+        except OSError as error:
+            config.logger("compile").info("no child process: %s", error)
+            return
+        self._children.append(child)
+        _children.append(child)
+
+    def program(self) -> cache.CacheEntry | None:
+        """Return the program if it is on disk."""
+        return self._disk.load(self._key, self._spec)
+
+    def discard(self) -> None:
+        """Remove a temporary folder, and end a child that would write to it."""
+        self._discard()
+
+
+def _discard(folder: str, process: int, children: list[_Child]) -> None:
+    if folder and os.getpid() == process:
+        for child in children:
+            child.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def main() -> None:
+    """Compile the graph of the request on standard input, as the child."""
+    os.nice(NICENESS)
+    request: Request = pickle.load(sys.stdin.buffer)
+    _compile_graph(request.graph(), running_target(request.target))

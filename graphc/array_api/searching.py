@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from graphc.array_api import promotion
 from graphc.array_api.array import standard
 from graphc.base.errors import ArgumentError, AttributeValueError
 from graphc.base.sizes.dims import dim_of
 from graphc.ops.pointwise import elementwise as ew
-from graphc.tensors import indexing
+from graphc.tensors import compaction, indexing
 from graphc.tensors.tensor import Tensor
-from graphc.tensors.tensor_base import front, need_tensor
+from graphc.tensors.tensor_base import need_tensor
 
 
 @standard
@@ -127,24 +125,16 @@ class UniqueInverse(NamedTuple):
 def unique_all(x: Tensor, /) -> UniqueAll:
     """Return the distinct elements in ascending order, with their first indices, inverse indices and counts (int64).
 
-    First indices are those in the flattened array. Inverse indices have the shape of ``x``. Every NaN is distinct. Not
-    available in compiled code.
+    First indices are those in the flattened array. Inverse indices have the shape of ``x``. Every NaN is distinct.
     """
     return _distinct(x)
 
 
 def _distinct(x: Any) -> UniqueAll:
     need_tensor("unique_all", x)
-    values = front().values(x, "unique_all(), whose result has a size that depends on values,")
-    _, first, inverse, counts = np.unique(
-        values.reshape(-1), return_index=True, return_inverse=True, return_counts=True, equal_nan=False
-    )
-    first_indices, inverse_indices, count_array = [
-        front().constant(np.array(a, np.int64)) for a in (first, inverse, counts)
-    ]
-    return UniqueAll(
-        indexing.take(x.reshape(x.numel()), first_indices), first_indices, inverse_indices.reshape(x.shape), count_array
-    )
+    flat = x.reshape(x.numel())
+    found = compaction.distinct(flat, "unique_all()")
+    return UniqueAll(indexing.take(flat, found.first), found.first, found.inverse.reshape(x.shape), found.counts)
 
 
 @standard

@@ -428,6 +428,10 @@ class EagerDispatcher:
         """Return the tensor's elements on the host."""
         return on_host(tensor._data)
 
+    def size(self, count: Tensor, most: Any, purpose: str) -> int:
+        """Return a count of one element."""
+        return int(self.known(count).reshape(-1)[0])
+
     def leaf(self, tensor: Any, clears: bool = False) -> Any:
         """Return the tensor itself."""
         return tensor

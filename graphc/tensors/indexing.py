@@ -1,4 +1,4 @@
-"""Indexing of tensors: ints, slices, None, Ellipsis and integer tensors as ops; boolean masks by their values."""
+"""Indexing of tensors: ints, slices, None, Ellipsis and integer tensors and boolean masks as ops."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from graphc.ops.selection.index import (
 )
 from graphc.tape.grad_mode import is_grad_enabled
 from graphc.tape.tangents import USED
-from graphc.tensors import routes
+from graphc.tensors import compaction, routes
 from graphc.tensors.repeated import PLAIN, compiled_when_repeated
 from graphc.tensors.tensor_base import VOLATILE, TensorBase, converted, front, refresh
 
@@ -83,11 +83,14 @@ def _entries(item: Any) -> Sequence[Any]:
     if not isinstance(item, TensorBase):
         return (item,)
     if item.dtype.kind == "b":
-        mask = front().values(item, "an index by a boolean mask, whose result has a size that depends on values,")
-        if not mask.shape:
+        if not item.shape:
             raise _no_bool()
-        coordinates = np.nonzero(mask)
-        return [MaskIndices(front().constant(c), s, mask.shape) for c, s in zip(coordinates, mask.shape, strict=True)]
+        mask = front().known(item)
+        if mask is None:
+            columns = compaction.positions(item, "an index by a boolean mask").unbind(1)
+        else:
+            columns = [front().constant(column) for column in np.nonzero(mask)]
+        return [MaskIndices(c, s, item.shape) for c, s in zip(columns, item.shape, strict=True)]
     if item.dtype.is_floating_point:
         raise IndexRangeError(f"tensors used as indices must be integers or booleans, got {item.dtype.name}")
     if not item.shape and isinstance(front().local(item)._data, np.ndarray):

@@ -77,6 +77,11 @@ class FrontEnd(dispatch.Dispatcher, Protocol):
         """Return the data of a tensor; raise TraceError naming ``purpose`` for a traced one, which has no data."""
         ...
 
+    def size(self, count: Any, most: Any, purpose: str) -> Any:
+        """Return a count of one element, at most ``most``, as a number; in a trace of a call as a size that each call
+        reads. Raise ValueNeededError naming ``purpose`` in other traces."""
+        ...
+
     def assign(self, tensor: Any, value: Any) -> None:
         """Write ``value`` (same shape and type) to ``tensor`` and everything sharing its memory."""
         ...

@@ -64,7 +64,7 @@ def _by_purpose(purpose: str) -> str:
     """Return the advice for a kind of read, for code without a known construct."""
     if purpose.startswith("bool()"):
         return f"{_WHERE}; {_COND}"
-    if "boolean mask" in purpose or purpose.startswith(("nonzero()", "masked_select")):
+    if any(name in purpose for name in ("boolean mask", "nonzero()", "masked_select")):
         return _MASKED
     if purpose.startswith("use as a Python int"):
         return _INDEX

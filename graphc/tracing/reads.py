@@ -24,6 +24,7 @@ from graphc.ops.pointwise import elementwise as ew
 from graphc.tensors.placement import on_host
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front, refresh
+from graphc.tracing.constructs import advice
 from graphc.tracing.tracer import Tracer, value_needed
 
 _T = TypeVar("_T")
@@ -100,7 +101,7 @@ class ValueReads:
                 f"{purpose} is a size that only calls know, and the graph is to be one program",
                 where="a trace for a file, or to look at",
                 origin=_line(),
-                remedy="call the model compiled by gc.compile, which makes several programs",
+                remedy=f"call the model compiled by gc.compile, which makes several programs; or {advice(purpose)}",
             )
         if value not in self._by_value:
             index, limit = len(self.reads), min(bounds(most)[1] if is_size(most) else int(most), LARGEST)
@@ -187,17 +188,6 @@ def read_flag(condition: Tensor, purpose: str) -> bool:
     if reader is None or folded(condition) is not None:
         return bool(front().values(condition, purpose).reshape(-1)[0])
     return reader[1].flag(reader[0], condition, purpose)
-
-
-def read_size(count: Tensor, most: Any, purpose: str) -> Any:
-    """Return a count of one element, at most ``most``, as a number; in a trace as a size that each call reads.
-
-    Raises ValueNeededError in a trace that cannot read values.
-    """
-    reader = _reader()
-    if reader is None or folded(count) is not None:
-        return int(front().values(count, purpose).reshape(-1)[0])
-    return reader[1].size(reader[0], count, most, purpose)
 
 
 def may_read(sizes: bool = False) -> bool:

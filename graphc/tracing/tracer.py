@@ -23,7 +23,7 @@ from graphc.base.sizes.symbolic import value as value_of
 from graphc.base.values import is_open
 from graphc.eager.dispatcher import check_tensors, escaped
 from graphc.ir.graph.build import emit
-from graphc.ir.graph.graph import CONSTANT, INPUT, Graph, Node, Value
+from graphc.ir.graph.graph import CONSTANT, INPUT, Graph, Node, Value, has_sizes
 from graphc.ir.graph.interpret import live_nodes
 from graphc.ir.op import OpDef, Trait
 from graphc.ir.types import TensorType
@@ -463,6 +463,13 @@ class Tracer(OnOneDevice):
                 results = node.op.evaluate([arrays[v] for v in node.operands], node.attrs)
                 arrays.update(zip(node.results, results, strict=True))
         return arrays[value]
+
+    def size(self, count: Tensor, most: Any, purpose: str) -> Any:
+        """Return a count that depends on constants only, else a size that each call reads."""
+        value = refresh(self.local(count))._data
+        if self.reads is None or not any(n.op is INPUT or has_sizes(n) for n in live_nodes(self.graph, [value])):
+            return int(self.values(count, purpose).reshape(-1)[0])
+        return self.reads.size(self, count, most, purpose)
 
     # ---- gradients
 

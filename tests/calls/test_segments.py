@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 import graphc as gc
-from graphc.tracing.reads import read_flag, read_size
+from graphc.tensors.tensor_base import front
+from graphc.tracing.reads import read_flag
 
 
 def _positive(x: gc.Tensor) -> gc.Tensor:
     """Return the positive elements."""
-    count = read_size((x > 0).sum(), x.numel(), "the number of positive elements")
+    count = front().size((x > 0).sum(), x.numel(), "the number of positive elements")
     return x[(x > 0).nonzero_static(size=count)[:, 0]]
 
 

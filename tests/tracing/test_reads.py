@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import graphc as gc
-from graphc.tracing.reads import ValueReads, folded, is_cheap, read_flag, read_size
+from graphc.tensors.tensor_base import front
+from graphc.tracing.reads import ValueReads, folded, is_cheap, read_flag
 from graphc.tracing.trace import Traced, trace_function
 
 X = gc.from_numpy(np.float32([1, -2, 3]))
@@ -33,12 +34,12 @@ def test_a_condition_is_computed_from_the_arguments_of_the_call() -> None:
 
 def test_eager_mode_reads_the_values_themselves() -> None:
     assert read_flag(X.min() < 0, "the sign")
-    assert read_size((X > 0).sum(), 3, "a count") == 2
+    assert front().size((X > 0).sum(), 3, "a count") == 2
 
 
 def test_a_count_becomes_a_dimension_up_to_its_limit() -> None:
     def function(x: gc.Tensor) -> gc.Tensor:
-        return gc.arange(read_size((x > 0).sum(), x.numel(), "a count"))
+        return gc.arange(front().size((x > 0).sum(), x.numel(), "a count"))
 
     traced, _ = _traced(function, X, answers={0: 2})
     assert str(traced.graph).splitlines()[0:1] == ["dim count_0 = 0..3 hint 2"]
@@ -51,7 +52,7 @@ def test_a_condition_may_depend_on_a_count_that_was_read() -> None:
     taken = []
 
     def function(x: gc.Tensor) -> gc.Tensor:
-        size = read_size((x > 0).sum(), x.numel(), "a count")
+        size = front().size((x > 0).sum(), x.numel(), "a count")
         taken.append(read_flag(gc.arange(size).sum() == 1, "the sum"))
         return x
 
@@ -65,7 +66,7 @@ def test_a_value_is_read_once() -> None:
     def function(x: gc.Tensor) -> gc.Tensor:
         condition, count = x.sum() > 0, (x > 0).sum()
         assert read_flag(condition, "a sum") is read_flag(condition, "a sum")
-        assert read_size(count, 3, "a count") is read_size(count, 3, "a count")
+        assert front().size(count, 3, "a count") is front().size(count, 3, "a count")
         return x
 
     assert len(_traced(function, X)[0].reads) == 2
@@ -100,4 +101,4 @@ def test_a_graph_by_itself_checks_the_condition_and_refuses_counts() -> None:
     with pytest.raises(gc.errors.ConditionError, match="the sign of the sum was True for the example arguments"):
         gc.compile(graph)(-X)
     with pytest.raises(gc.errors.ValueNeededError, match="a count is a size that only calls know"):
-        gc.trace(lambda x: gc.arange(read_size((x > 0).sum(), 3, "a count")), X)
+        gc.trace(lambda x: gc.arange(front().size((x > 0).sum(), 3, "a count")), X)

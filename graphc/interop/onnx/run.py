@@ -20,7 +20,8 @@ from graphc.interop.onnx.table import find
 from graphc.interop.onnx.values import MOST_KNOWN, Value, array_of_sizes, settled
 from graphc.interop.onnx.widths import narrowed
 from graphc.tensors.tensor import Tensor
-from graphc.tracing.reads import folded, may_read, read_size
+from graphc.tensors.tensor_base import front
+from graphc.tracing.reads import folded, may_read
 
 _FAULTS = (ArithmeticError, LookupError, TypeError, ValueError)
 """Exceptions of rules for inputs and attributes outside the operator's domain, in addition to graphc's errors.
@@ -191,7 +192,7 @@ def _as_sizes(value: Any, node: OnnxNode) -> Any:
     if folded(tensor) is not None:
         return value
     title = f"an input of {node.title}, a number of 0 or more,"
-    sizes = [read_size(element, LARGEST, title) for element in tensor.reshape(-1)]
+    sizes = [front().size(element, LARGEST, title) for element in tensor.reshape(-1)]
     return Value(value.element, None, array_of_sizes(sizes).reshape(tuple(tensor.shape)))
 
 

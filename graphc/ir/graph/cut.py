@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from graphc.base.sizes.size import hint
+from graphc.base.sizes.named_dims import dimensions
+from graphc.base.sizes.size import Dimension, hint
 from graphc.ir.graph.build import emit
-from graphc.ir.graph.graph import CONSTANT, INPUT, Graph, Node, Value, has_sizes, input_class, input_equals, input_role
+from graphc.ir.graph.graph import (
+    CONSTANT,
+    INPUT,
+    Graph,
+    Node,
+    Value,
+    has_sizes,
+    input_class,
+    input_equals,
+    input_role,
+    node_sizes,
+)
 from graphc.ir.graph.interpret import live_nodes
 from graphc.ir.op import Trait
 
@@ -29,7 +41,7 @@ def cut(graph: Graph, ends: Sequence[Value], late: Sequence[Value | None]) -> li
     which tell what the sizes are. Constants and small views are computed in each part that reads them; effects are in
     the last part, checks where they can be computed.
     """
-    part_of = _numbered(graph, ends)
+    part_of = _numbered(graph, ends, late)
     inputs = [v for v in graph.inputs if input_class(v) == "input" and v not in late]
     parts: list[Part] = []
     taken: list[Value] = []
@@ -54,19 +66,26 @@ def cut(graph: Graph, ends: Sequence[Value], late: Sequence[Value | None]) -> li
     return parts
 
 
-def _numbered(graph: Graph, ends: Sequence[Value]) -> dict[Node, int]:
+def _numbered(graph: Graph, ends: Sequence[Value], late: Sequence[Value | None]) -> dict[Node, int]:
     """Return the number of the part that computes each node."""
     part_of: dict[Node, int] = {v.node: 0 for v in graph.inputs}
+    unknown = [dimensions(() if v is None else (input_equals(v),)) for v in late]
     for number, end in enumerate(ends):
         live = live_nodes(graph, [end])
         for node in graph.nodes():
             is_ready = node.op.has(Trait.CHECK) and all(v.node in part_of for v in node.operands)
-            if node in live or is_ready:
+            if node in live or (is_ready and not _mentions(node, unknown[number:])):
                 part_of.setdefault(node, number)
     effects = [v for node in graph.nodes() if not node.op.has(Trait.PURE) for v in node.results]
     for node in live_nodes(graph, [*graph.outputs, *effects]):
         part_of.setdefault(node, len(ends))
     return part_of
+
+
+def _mentions(node: Node, dims: Sequence[Mapping[str, Dimension]]) -> bool:
+    """Return whether sizes of a node depend on one of ``dims``."""
+    names = dimensions(node_sizes(node))
+    return any(name in names for group in dims for name in group)
 
 
 def _reached(

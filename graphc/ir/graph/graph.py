@@ -449,10 +449,10 @@ def sizes_of(graph: Graph) -> Iterator[int]:
     for value in graph.inputs:
         yield from filter(is_size, input_pattern(value))
     for node in graph.nodes():
-        yield from _node_sizes(node)
+        yield from node_sizes(node)
 
 
-def _node_sizes(node: Node) -> Iterator[int]:
+def node_sizes(node: Node) -> Iterator[int]:
     """Yield the run-time sizes in result types and attributes of a node."""
     for value in node.results:
         yield from filter(is_size, value.type.shape)
@@ -467,7 +467,7 @@ def _node_sizes(node: Node) -> Iterator[int]:
 
 def has_sizes(node: Node) -> bool:
     """Check whether result types or attributes of a node contain sizes known only at run time."""
-    return next(_node_sizes(node), None) is not None
+    return next(node_sizes(node), None) is not None
 
 
 def _sizes_in(value: tuple[Any, ...]) -> Iterator[int]:

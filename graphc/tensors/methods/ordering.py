@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from graphc.base.dtypes import DType, float32, float64, int32, int64, limits
-from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, IndexRangeError, ShapeError
+from graphc.base.errors import AttributeValueError, DTypeError, IndexRangeError, ShapeError
 from graphc.base.sizes.dims import Dims, dim_of, dims_of, extent_of
 from graphc.ops.effects.state import stop_gradient, straight_through
 from graphc.ops.movement import shape
@@ -20,7 +20,7 @@ from graphc.ops.selection import order
 from graphc.ops.selection.index import gather, iota
 from graphc.ops.selection.sorting import argsort
 from graphc.tape.grad_mode import is_grad_enabled
-from graphc.tensors import composite, indexing
+from graphc.tensors import compaction, composite, indexing
 from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor_base import TensorBase, front, need_tensor
 
@@ -40,6 +40,12 @@ class Extremes(NamedTuple):
 
     min: Any
     max: Any
+
+
+def _chosen(tensors: tuple[Any, ...], is_inverse: bool, is_counts: bool) -> Any:
+    """Return the results of ``unique`` that were asked for: one alone, several as a tuple."""
+    chosen = (tensors[0], *(tensors[1:2] if is_inverse else ()), *(tensors[2:] if is_counts else ()))
+    return chosen if len(chosen) > 1 else chosen[0]
 
 
 def take_along(x: Any, index: Any, dim: int) -> Any:
@@ -299,7 +305,7 @@ class Ordering(TensorBase):
     def unique(
         self, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
     ) -> Any:
-        """Return the distinct elements (or slices along ``dim``) in ascending order; not possible in compiled code.
+        """Return the distinct elements (or slices along ``dim``) in ascending order.
 
         With ``return_inverse`` and ``return_counts``, return a tuple with the index of each element among them, and
         counts.
@@ -309,44 +315,25 @@ class Ordering(TensorBase):
             >>> gc.unique(gc.tensor([3, 1, 3, 2]))
             tensor([1, 2, 3])
         """
-        values = front().values(self, "unique(), whose result has a size that depends on values,")
-        distinct, inverse, counts = np.unique(values, return_inverse=True, return_counts=True, axis=dim)
-        inverse = inverse.reshape(values.shape if dim is None else -1)
-        arrays = [distinct, *([inverse] if return_inverse else []), *([counts] if return_counts else [])]
-        tensors: tuple[Any, ...] = tuple(front().constant(np.array(p, order="C")) for p in arrays)
-        return tensors if return_inverse or return_counts else tensors[0]
+        tensors = compaction.unique(self, "unique()", dim)
+        return _chosen(tensors, return_inverse, return_counts)
 
     def unique_consecutive(
         self, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
     ) -> Any:
-        """Return the elements (or slices along ``dim``) that differ from the one before; not possible in compiled code.
+        """Return the elements (or slices along ``dim``) that differ from the one before.
 
         With ``return_inverse`` and ``return_counts``, return a tuple with the index of each element among them, and
         counts.
         """
-        values = front().values(self, "unique_consecutive(), whose result has a size that depends on values,")
-        rows = values.reshape(-1) if dim is None else np.moveaxis(values, dim_of(dim, self.ndim), 0)
-        new = np.ones(len(rows), bool)
-        new[1:] = (rows[1:] != rows[:-1]).any(axis=tuple(range(1, rows.ndim)))
-        distinct = rows[new] if dim is None else np.moveaxis(rows[new], 0, dim)
-        inverse = (np.cumsum(new) - 1).reshape(values.shape if dim is None else -1)
-        counts = np.diff(np.append(np.flatnonzero(new), len(rows)))
-        arrays = [distinct, *([inverse] if return_inverse else []), *([counts] if return_counts else [])]
-        tensors: tuple[Any, ...] = tuple(front().constant(np.array(p, order="C")) for p in arrays)
-        return tensors if return_inverse or return_counts else tensors[0]
+        tensors = compaction.unique(self, "unique_consecutive()", dim, is_sorted=False)
+        return _chosen(tensors, return_inverse, return_counts)
 
     def bincount(self, weights: Any = None, minlength: int = 0) -> Tensor:
-        """Count the occurrences of each number from 0 on in a vector; not possible in compiled code."""
-        values = front().values(self, "bincount(), whose result has a size that depends on values,")
-        if values.ndim != 1 or self.dtype.kind not in "iu" or (values.size and values.min() < 0):
-            raise ArgumentError("bincount takes a vector of integers of 0 or more")
+        """Count the occurrences of each number from 0 on in a vector."""
         if weights is not None:
             need_tensor("bincount", weights)
-        weight_values = None if weights is None else front().values(weights, "bincount()")
-        counts = np.bincount(values, weight_values, minlength)
-        return front().constant(
-            counts if weight_values is None or weight_values.dtype.kind != "f" else counts.astype(weight_values.dtype)
-        )
+        return compaction.counted(self, weights, minlength)
 
     def searchsorted(
         self,

@@ -23,7 +23,7 @@ from graphc.ops.pointwise import bits
 from graphc.ops.pointwise import elementwise as ew
 from graphc.ops.pointwise.parts_of_complex import conjugate
 from graphc.ops.selection.index import gather, iota
-from graphc.tensors import indexing
+from graphc.tensors import compaction, indexing
 from graphc.tensors.methods.selection import Selection, concatenated, expanded, filling, several
 from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.routes import rearranging
@@ -76,18 +76,6 @@ def stacked(tensors: Sequence[Any], dim: int = 0) -> Any:
             raise ShapeError(f"stack needs equal shapes, got {list(first)} and {list(t.shape)} at entry {i}")
     axis = dim_of(dim, len(first) + 1)
     return concatenate([t.unsqueeze(axis) for t in tensors], axis)
-
-
-def _repeated(numbers: Any, extent: int) -> Any:
-    """Return the index of each entry, repeated as often as ``numbers`` says for each of ``extent`` entries."""
-    is_tensor = isinstance(numbers, TensorBase)
-    purpose = "repeat_interleave(), whose result has a size that depends on values,"
-    values = np.asarray(front().values(numbers, purpose) if is_tensor else numbers)
-    if values.dtype.kind not in "iu" or values.size not in (1, extent) or np.any(values < 0):
-        raise AttributeValueError(
-            f"repeat_interleave: repeats must be one int, or {extent} ints", remedy="pass ints of 0 or more"
-        )
-    return front().constant(np.repeat(np.arange(extent), np.broadcast_to(values.reshape(-1), (extent,))))
 
 
 def _named(name: str, args: Sequence[Any], named: Any = None, **other: Any) -> tuple[int, ...]:
@@ -335,7 +323,7 @@ class Shaping(Selection):
             raise AttributeValueError(f"repeat_interleave: repeats is {repeats}", remedy="pass repeats >= 0")
         if not isinstance(repeats, int):
             numbers = x if repeats is None else repeats
-            indices = _repeated(numbers, x.shape[at])
+            indices = compaction.repeated(numbers, x.shape[at])
             return indices if repeats is None else gather(x, indices, axis=at)
         wide = x.unsqueeze(at + 1).expand(*x.shape[: at + 1], repeats, *x.shape[at + 1 :])
         repeated = wide.flatten(at, at + 1)
@@ -571,14 +559,12 @@ class Shaping(Selection):
         return ew.where(condition, self, other)
 
     def nonzero(self, as_tuple: bool = False) -> Any:
-        """Return the indices of nonzero elements; not possible in compiled code."""
-        values = front().values(self, "nonzero(), whose result has a size that depends on values,")
-        if as_tuple:
-            return tuple(front().constant(i) for i in np.nonzero(np.atleast_1d(values)))
-        return front().constant(np.argwhere(values))
+        """Return the indices of nonzero elements, one row each, or one vector for each dimension."""
+        found = compaction.positions(self.reshape(1) if as_tuple and not self.ndim else self, "nonzero()")
+        return found.unbind(1) if as_tuple else found
 
     def masked_select(self, mask: Tensor) -> Tensor:
-        """Select the elements at true positions of the mask as a vector; not possible in compiled code."""
+        """Select the elements at true positions of the mask as a vector."""
         extents = common_shape(self.shape, mask.shape)
         wide = self.expand(*extents), mask.expand(*extents)
         return indexing.take(*(wide if extents else [t.reshape(1) for t in wide]))

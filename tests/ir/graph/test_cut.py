@@ -60,3 +60,10 @@ def test_writes_are_in_the_last_part_and_checks_where_they_can_be() -> None:
     first, last = [{n.op.name for n in part.graph.nodes()} for part in cut(graph, [total], [None])]
     assert "check_index" in first - last
     assert "state_write" in last - first
+
+
+def test_a_check_of_a_size_comes_after_the_size() -> None:
+    f = gc.compile(lambda x: gc.zeros(int(x.shape[0])).index_add(0, x.unique() * 0, gc.ones(x.unique().shape[0])))
+    assert f(gc.tensor([1, 1, 2])).tolist() == [2, 0, 0]
+    g = gc.compile(lambda x: x.bincount()[x])  # indices are checked against a count
+    assert g(gc.tensor([0, 2, 2])).tolist() == [1, 2, 2]

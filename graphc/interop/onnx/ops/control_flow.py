@@ -22,7 +22,7 @@ from graphc.tensors.free_functions import stack
 from graphc.tensors.random.generator import own_step
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
-from graphc.tracing.reads import folded, is_cheap, may_read, read_flag, read_size
+from graphc.tracing.reads import folded, is_cheap, may_read, read_flag
 from graphc.tracing.tracer import Tracer
 
 MOST_UNROLLED = 1000
@@ -190,12 +190,12 @@ class _Steps:
             )
         purpose = "the number of steps of Loop"
         if self.goes_on and M is not None and (cond is None or not cond.is_open):
-            return self.counted(read_size(M.tensor.reshape(()).clamp(min=0), LARGEST, purpose), state)
+            return self.counted(front().size(M.tensor.reshape(()).clamp(min=0), LARGEST, purpose), state)
         stacked, self.stacked = self.stacked, []
         self.conditional(M, cond, state)
         self.stacked = stacked
         most = LARGEST if M is None or M.is_open else M.number
-        return self.counted(read_size(self.steps, most, purpose), state)
+        return self.counted(front().size(self.steps, most, purpose), state)
 
 
 def _goes_on(body: OnnxGraph) -> bool:

@@ -13,11 +13,9 @@ from graphc.base.errors import AttributeValueError
 from graphc.interop.onnx.registry import host, op
 from graphc.nn.functional import pad
 from graphc.tensors import indexing
-from graphc.tensors.creation import arange, as_tensor, full, ones, zeros
-from graphc.tensors.free_functions import cat
+from graphc.tensors.compaction import distinct, positions
+from graphc.tensors.creation import arange, zeros
 from graphc.tensors.tensor import Tensor
-from graphc.tensors.tensor_base import front
-from graphc.tracing.reads import folded, may_read, read_size
 
 REDUCTIONS = {"none": "", "add": "sum", "mul": "prod", "min": "amin", "max": "amax"}
 """Names of reductions in graphc by their names in ONNX."""
@@ -153,18 +151,6 @@ def nonzero(X: Tensor) -> Tensor:
     return positions(X if X.ndim else X.reshape(1), "NonZero").transpose(0, 1)
 
 
-def positions(mask: Tensor, title: str) -> Tensor:
-    """Return the indices of nonzero elements, one row each; in a trace of a call their number becomes a size.
-
-    ``title`` names the operator in messages.
-    """
-    if not may_read() or folded(mask) is not None:
-        front().values(mask, f"{title}, whose result has a size that depends on values,")
-        return mask.nonzero()
-    count = read_size(mask.ne(0).sum(), mask.numel(), f"the number of results of {title}")
-    return mask.nonzero_static(size=count)
-
-
 host("NonZero")(lambda X: np.stack(np.nonzero(np.atleast_1d(X))))
 
 
@@ -174,32 +160,10 @@ def unique(X: Tensor, *, axis: int | None = None, sorted: int = 1) -> tuple[Any,
 
     They are in ascending order, or without ``sorted`` in the order of first occurrence.
     """
-    if may_read() and folded(X) is None:
-        return _unique_in_trace(X, axis, bool(sorted))
-    values = front().values(X.detach(), "Unique, whose result has a size that depends on values,")
-    distinct, first, inverse, counts = np.unique(values, True, True, True, axis)
-    if not sorted:
-        order = np.argsort(first)
-        inverse = np.argsort(order)[inverse.reshape(-1)]
-        distinct, first, counts = np.take(distinct, order, axis or 0), first[order], counts[order]
-    return as_tensor(np.ascontiguousarray(distinct)), *(as_tensor(a.reshape(-1)) for a in (first, inverse, counts))
-
-
-def _unique_in_trace(x: Tensor, axis: int | None, is_sorted: bool) -> tuple[Any, ...]:
-    """Return what ``Unique`` returns, by a stable sort, after which equal slices are neighbors."""
+    x = X.detach()
     slices = x.reshape(-1) if axis is None else x.movedim(axis, 0)
-    count = slices.shape[0]
-    columns = slices.reshape(count, -1) if slices.ndim > 1 else slices.reshape(count, 1)
-    order = arange(count)
-    for column in reversed(range(columns.shape[1])):
-        order = order[columns[order, column].argsort(stable=True)]
-    rows = columns[order]
-    is_new = cat([ones(1, dtype=bool_), rows[1:].ne(rows[:-1]).any(1)])
-    start = positions(is_new, "Unique")[:, 0]
-    counts = cat([start[1:], full((1,), count, dtype=int64)]) - start
-    inverse = zeros(count, dtype=int64).scatter(0, order, is_new.cumsum(0) - 1)
-    first = order[start]
-    if not is_sorted:
+    first, inverse, counts = distinct(slices, "Unique")
+    if not sorted:
         by_first = first.argsort()
         first, counts, inverse = first[by_first], counts[by_first], by_first.argsort()[inverse]
     return slices[first].movedim(0, axis or 0), first, inverse, counts

@@ -9,8 +9,8 @@ import numpy as np
 
 from graphc.base.dtypes import bool_, int64
 from graphc.control.while_loop import while_loop
-from graphc.interop.onnx.ops.indexing import positions
 from graphc.interop.onnx.registry import op
+from graphc.tensors.compaction import positions
 from graphc.tensors.creation import arange, full, ones_like, zeros
 from graphc.tensors.free_functions import cat, where
 from graphc.tensors.functions import maximum, minimum

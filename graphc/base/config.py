@@ -247,7 +247,8 @@ class Options:
     progress: bool = _option(
         "`on`, `off`",
         "on",
-        "Whether a compile that takes longer than a second shows its progress on stderr, if that is a terminal.",
+        "Whether a compile that takes longer than a second shows its stage and kernel on stderr, if that is a terminal "
+        "(notebooks have none).",
         _on_off,
     )
     explain_recompiles: bool = _option(

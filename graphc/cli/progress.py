@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from types import TracebackType
 from typing import Self
 
-from graphc.base import config
+from graphc.base.progress import TerminalLine
 
 PERIOD = 0.1
 """Least seconds between two updates of the line."""
 WIDTH = 24
-_CLEAR = "\r\x1b[K"
 
 
 class Progress:
@@ -21,7 +19,7 @@ class Progress:
     def __init__(self, doing: str, total: float, unit: str = ""):
         self._doing, self._total, self._unit = doing, max(total, 1e-9), unit
         self._start = self._drawn_at = time.monotonic()
-        self._visible = config.read().progress and sys.stderr is not None and sys.stderr.isatty()
+        self._terminal = TerminalLine()
 
     def line(self, done: float, note: str = "") -> str:
         """Return the text of the line when ``done`` of the total is reached."""
@@ -30,25 +28,17 @@ class Progress:
         count = f"{done:.0f}/{self._total:.0f} {self._unit}" if self._unit else f"{share:4.0%}"
         spent = time.monotonic() - self._start
         estimate = f", {spent / share - spent:.0f} s left" if share > 0.02 and spent > 1 else ""
-        return f"{self._doing} [{bar:<{WIDTH}}] {count}{estimate} {note}".rstrip()[:100]
+        return f"{self._doing} [{bar:<{WIDTH}}] {count}{estimate} {note}".rstrip()
 
     def tell(self, done: float, note: str = "") -> None:
         """Show ``done`` of the total, at most once in ``PERIOD`` seconds."""
         now = time.monotonic()
-        if self._visible and now - self._drawn_at >= PERIOD:
+        if self._terminal.is_visible and now - self._drawn_at >= PERIOD:
             self._drawn_at = now
-            self._write(_CLEAR + self.line(done, note))
-
-    def _write(self, text: str) -> None:
-        try:
-            sys.stderr.write(text)
-            sys.stderr.flush()
-        except (OSError, ValueError):  # the terminal is gone
-            self._visible = False
+            self._terminal.write(self.line(done, note))
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if self._visible:
-            self._write(_CLEAR)
+        self._terminal.clear()

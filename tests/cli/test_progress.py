@@ -38,15 +38,3 @@ def test_nothing_is_shown_elsewhere_or_where_it_is_not_wanted(monkeypatch: pytes
 def test_without_a_unit_there_is_a_share():
     assert Progress("measuring", 8).line(2) == "measuring [######                  ]  25%"
     assert "100%" in Progress("measuring", 8).line(20)
-
-
-def test_a_terminal_that_goes_away_is_no_error(monkeypatch: pytest.MonkeyPatch):
-    stream = Terminal()
-    stream.close()
-    monkeypatch.setenv("GRAPHC_PROGRESS", "on")
-    monkeypatch.setattr(progress, "PERIOD", 0.0)
-    bar = Progress("running", 4)
-    bar._visible = True
-    monkeypatch.setattr(sys, "stderr", stream)
-    bar.tell(1)
-    assert not bar._visible

@@ -8,6 +8,7 @@ import threading
 
 import pytest
 
+from graphc.base.progress import TerminalLine, listening
 from graphc.compiler import progress
 from graphc.compiler.compile import compile_stages
 from graphc.compiler.stages import Stages
@@ -76,10 +77,28 @@ def test_stages_are_told():
     assert told == ["optimized", "lowered", "scheduled", "llvm", "object"]
 
 
+def test_kernels_are_counted(monkeypatch: pytest.MonkeyPatch):
+    terminal(monkeypatch, delay=1000.0)
+    lines = set()
+    with progress.shown("net") as display:
+        stages = Stages(mlp())
+        stages.watch = display.tell
+        count = display.count
+
+        def tell(done: int, kernels: int) -> None:
+            count(done, kernels)
+            lines.add(display.line().rpartition(" (")[0])
+
+        with listening(tell):
+            assert stages.llvm
+    assert lines >= {f"graphc: compiling net: {s}, kernel {n} of 2" for s in ("scheduled", "llvm") for n in (1, 2)}
+
+
 def test_a_terminal_that_is_gone(monkeypatch: pytest.MonkeyPatch):
     gone = Terminal()
-    gone.close()
     monkeypatch.setattr(sys, "stderr", gone)
-    display = progress.CompilationProgress("net")
+    line = TerminalLine()
+    gone.close()
     monkeypatch.setattr(progress, "DELAY", 0.0)
-    display.run()
+    progress.CompilationProgress("net").run(line)
+    assert not line.is_visible

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphc.base.errors import CompileError
+from graphc.base.progress import counted
 from graphc.base.sizes.size import bounds, is_size
 from graphc.codegen.llvm.emit import HOST, emit_kernel, non_temporal_name
 from graphc.codegen.llvm.module import Function, Item, LlvmModule, Parameter, text_of
@@ -82,7 +83,7 @@ def _functions(
 ) -> list[Item]:
     """Return the kernels and the entry."""
     functions: list[Item] = []
-    for kernel in program.kernels:
+    for kernel in counted(program.kernels):
         chunking, non_temporal = execution.threads.chunked.get(kernel.name), execution.non_temporal.get(kernel.name)
         functions.append(emit_kernel(kernel, target, declarations, chunking))
         if non_temporal:

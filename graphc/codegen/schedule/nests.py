@@ -11,6 +11,7 @@ import numpy as np
 from graphc.base.dtypes import float32
 from graphc.base.errors import VerifyError
 from graphc.base.pass_runner import PassRun, added_up
+from graphc.base.progress import counted
 from graphc.base.sizes.named_dims import dimensions, size_of
 from graphc.base.sizes.size import LARGEST, Dimension, at, hint
 from graphc.codegen.schedule.base import Context, Nest, NestStep, PassResult, Scheduled, count_changes
@@ -176,7 +177,7 @@ class _Scheduler:
         self.fixed = call_invariant_storages(program)
 
     def run(self) -> Program:
-        for kernel in self.program.kernels:
+        for kernel in counted(self.program.kernels):
             self._schedule(kernel)
         calls: list[Call] = []
         around: tuple[Axis, ...] = ()

@@ -257,13 +257,16 @@ class Partition:
         if not self.duplicated:
             self._readers[merged] = after
         self._became.update((old, merged) for old in merged_from)
-        needing = list(after)
+        needing, present, readers_of = list(after), self._above, self._readers
         while needing:  # groups whose set does not grow are not followed: their dependents have the bits already
             group = needing.pop()
-            bits_before = self._above.get(group)
-            if bits_before is not None and bits_before | both != bits_before:
-                self._above[group] = bits_before | both
-                needing += self._after(group)
+            bits_before = present.get(group)
+            if bits_before is None:
+                current = self._present(group)
+                needing += [current] if current in present else []
+            elif bits_before | both != bits_before:
+                present[group] = bits_before | both
+                needing += readers_of.get(group) or self._after(group)
         self._bits[merged], self._above[merged] = bits, above
 
     def _after(self, group: Group) -> dict[Group, None]:

@@ -93,6 +93,13 @@ class FunctionWriter:
         """Number of open run-time loops."""
         return len(self.scopes) - 1
 
+    def depth_of(self, axis: Axis) -> int:
+        """Return the depth of the outermost open loop over an axis. Raises CompileError if there is none."""
+        for depth, scope in enumerate(self.scopes):
+            if scope.axis is axis or (scope.axis is not None and scope.axis.name == axis.name and scope.axis == axis):
+                return depth
+        raise CompileError(f"axis {axis} is not open")
+
     def name(self, prefix: str = "%t") -> str:
         """Return a fresh register or label name."""
         self._count += 1
@@ -116,8 +123,9 @@ class FunctionWriter:
     def memo(self, depth: int, key: object, expression: str) -> str:
         """Return ``expression`` computed once at loop depth ``depth`` (where its operands must be available)."""
         for scope in self.scopes[: depth + 1]:
-            if key in scope.registers:
-                return scope.registers[key]
+            register = scope.registers.get(key)
+            if register is not None:
+                return register
         register = self.at_depth(depth, expression)
         self.scopes[depth].registers[key] = register
         return register

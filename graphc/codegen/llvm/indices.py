@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphc.base.dtypes import DType, int8, int32, int64
-from graphc.base.errors import CompileError
 from graphc.base.sizes.size import bounds as size_bounds
 from graphc.base.sizes.size import is_size
 from graphc.codegen.llvm.function import Coordinates, FunctionWriter, LaneValue
@@ -71,15 +70,13 @@ class IndexWriter:
     def access(self, index: Index) -> Access:
         """Return how an index changes along the lanes."""
         assert self.vector is not None
-        runtime = {a.name for a in atoms(index) if isinstance(a, Dynamic)}
-        return access(index, self.vector.axis, {name for name in runtime if self.lookup(name).lanes})
+        return access(
+            index, self.vector.axis, [a.name for a in atoms(index) if type(a) is Dynamic and self.lookup(a.name).lanes]
+        )
 
     def _depth(self, atom: Atom, at: Coordinates) -> int:
-        if isinstance(atom, Axis):
-            for depth, scope in enumerate(self.function.scopes):
-                if scope.axis == atom:
-                    return depth
-            raise CompileError(f"axis {atom} is not open")
+        if type(atom) is Axis:
+            return self.function.depth_of(atom)
         if isinstance(atom, Dynamic):
             return self.lookup(atom.name).depth
         return max((self._depth(a, at) for a, _ in atom.operand.terms), default=0)
@@ -112,14 +109,16 @@ class IndexWriter:
         return total, depth
 
     def _by_depth(self, index: Index, at: Coordinates) -> list[tuple[int, list[tuple[Atom, int]]]]:
+        if len(index.terms) == 1:
+            return [(self._depth(index.terms[0][0], at), [*index.terms])]
         groups: dict[int, list[tuple[Atom, int]]] = {}
-        for atom, coefficient in index.terms:
-            groups.setdefault(self._depth(atom, at), []).append((atom, coefficient))
+        for term in index.terms:
+            groups.setdefault(self._depth(term[0], at), []).append(term)
         return sorted(groups.items())
 
     def _atom(self, atom: Atom, at: Coordinates) -> str:
         if isinstance(atom, Axis):
-            return next(s.register for s in self.function.scopes if s.axis == atom)
+            return self.function.scopes[self.function.depth_of(atom)].register
         depth = self._depth(atom, at)
         if isinstance(atom, Dynamic):
             value = self.lookup(atom.name)

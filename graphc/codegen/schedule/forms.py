@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from types import MappingProxyType
 
+from graphc.base.locks import cached_property
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.contraction.match import Contraction, find_contraction
 from graphc.codegen.schedule.contraction.register_block import Tile, choose_tile, rank_tiles
@@ -36,10 +37,12 @@ class Form:
     names: int
     """Number of the first name that the body does not use."""
     tiled: tuple[Contraction, Tile] | None
+    target: Target
 
-    def cycles(self, target: Target) -> float:
-        """Return the estimated cycles by which the schedule chooses."""
-        return self.tiled[1].cycles if self.tiled else _plain_cycles(self.body, target)
+    @cached_property
+    def cycles(self) -> float:
+        """The estimated cycles by which the schedule chooses."""
+        return self.tiled[1].cycles if self.tiled else _plain_cycles(self.body, self.target)
 
 
 class Forms:
@@ -61,9 +64,8 @@ class Forms:
         if form is None:
             names = Names()
             canonical_kernel = canonical(kernel, names, self.target.costs.strict_order)
-            form = Form(
-                kernel, canonical_kernel.body, names.next, register_block(canonical_kernel, constants, self.target)
-            )
+            tiled = register_block(canonical_kernel, constants, self.target)
+            form = Form(kernel, canonical_kernel.body, names.next, tiled, self.target)
             self._forms[key] = form
         return form
 

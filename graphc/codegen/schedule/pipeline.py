@@ -180,5 +180,5 @@ def estimate(program: Program, forms: Forms) -> float:
     program = distribute_loops(program)
     fixed = call_invariant_storages(program)
     kernel_forms = {k.name: forms.find(k, constant_buffers(program, k, fixed)) for k in program.kernels}
-    cycles = {name: form.cycles(forms.target) for name, form in kernel_forms.items()}
+    cycles = {name: form.cycles for name, form in kernel_forms.items()}
     return sum(hint(c.runs) * cycles[c.kernel] for c in parted(program)[1])

@@ -31,11 +31,11 @@ def access(index: Index, axis: Axis, varying: Container[str] | None = None) -> A
     ``varying``, the names of varying scalars, only those do."""
     stride = 0
     for atom, coefficient in index.terms:
-        if isinstance(atom, Axis):
-            if atom == axis:
+        if type(atom) is Axis:
+            if atom is axis or (atom.name == axis.name and atom == axis):
                 stride = coefficient
             continue
-        inner = (atom,) if isinstance(atom, Dynamic) else atoms(atom.operand)
-        if any([a == axis or (isinstance(a, Dynamic) and (varying is None or a.name in varying)) for a in inner]):
-            return GATHERED
+        for a in (atom,) if type(atom) is Dynamic else atoms(atom.operand):
+            if (varying is None or a.name in varying) if type(a) is Dynamic else a == axis:
+                return GATHERED
     return UNIFORM if stride == 0 else UNIT if stride == 1 else Access("strided", stride)

@@ -9,8 +9,9 @@ import itertools
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, final
 
+from graphc.base.locks import cached_property
 from graphc.base.sizes.size import Size, always
 from graphc.base.sizes.size import bounds as size_bounds
 from graphc.base.sizes.size_relations import as_factor, exact_quotient, quotient_and_rest, sign
@@ -18,6 +19,7 @@ from graphc.base.sizes.size_text import as_operand
 from graphc.ir.types import row_major_strides
 
 
+@final
 @dataclass(frozen=True)
 class Axis:
     """A loop variable that runs from 0 to ``extent`` - 1."""
@@ -28,10 +30,22 @@ class Axis:
     """For a loop around calls: name of a bool storage without dimensions; before each iteration, it tells whether to
     continue."""
 
+    # NOTE: axes are compared and hashed more often than anything else: mostly with themselves, else by their names.
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if type(other) is not Axis or self.name != other.name:
+            return False
+        return self.extent == other.extent and self.flag == other.flag
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
     def __str__(self) -> str:
         return self.name
 
 
+@final
 @dataclass(frozen=True)
 class Div:
     """``floor(operand / divisor)`` that could not be simplified."""
@@ -43,6 +57,7 @@ class Div:
         return f"({_inside(self.operand)} // {as_operand(self.divisor)})"
 
 
+@final
 @dataclass(frozen=True)
 class Mod:
     """``operand - divisor * floor(operand / divisor)`` that could not be simplified."""
@@ -54,6 +69,7 @@ class Mod:
         return f"({_inside(self.operand)} % {as_operand(self.divisor)})"
 
 
+@final
 @dataclass(frozen=True)
 class Dynamic:
     """An integer scalar of the kernel used as an index, guaranteed to be in ``low..high`` (inclusive)."""
@@ -75,6 +91,16 @@ class Index:
 
     terms: tuple[tuple[Atom, int], ...] = ()
     constant: int = 0
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.terms, self.constant))
+
+    def __reduce__(self) -> Any:
+        return Index, (self.terms, self.constant)  # hashes of names differ between processes
 
     def __add__(self, other: IndexLike) -> Index:
         other = as_index(other)
@@ -269,15 +295,16 @@ def _atom_bounds(atom: Atom) -> tuple[int, int]:
     )
 
 
-def atoms(index: Index) -> Iterable[Axis | Dynamic]:
-    """Yield every axis and run-time term anywhere in the expression."""
-    stack = [index]
+def atoms(index: Index) -> Sequence[Axis | Dynamic]:
+    """Return every axis and run-time term anywhere in the expression."""
+    stack, result = [index], []
     while stack:
         for atom, _ in stack.pop().terms:
-            if isinstance(atom, (Div, Mod)):
-                stack.append(atom.operand)
+            if type(atom) is Axis or type(atom) is Dynamic:
+                result.append(atom)
             else:
-                yield atom
+                stack.append(atom.operand)
+    return result
 
 
 def sizes_of(index: Index) -> Iterator[Size]:
@@ -304,9 +331,9 @@ def axes_of(index: Index) -> set[Axis]:
     stack = [index]
     while stack:
         for atom, _ in stack.pop().terms:
-            if isinstance(atom, Axis):
+            if type(atom) is Axis:
                 axes.add(atom)
-            elif not isinstance(atom, Dynamic):
+            elif type(atom) is not Dynamic:
                 stack.append(atom.operand)
     return axes
 
@@ -322,7 +349,7 @@ def _with_numbers(index: Index, replace: Callable[[Axis | Dynamic], IndexLike | 
     terms: list[tuple[Atom, int]] = []
     constant = index.constant
     for term in index.terms:
-        if not isinstance(term[0], (Axis, Dynamic)):
+        if type(term[0]) is not Axis and type(term[0]) is not Dynamic:
             return None
         new = replace(term[0])
         if new is None:

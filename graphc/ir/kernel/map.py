@@ -44,12 +44,15 @@ def map_statements(
     result: list[Stmt] = []
     same = True
     for stmt in body:
-        if isinstance(stmt, Loop):
+        if type(stmt) is Loop:
             new = enter(stmt) if enter is not None else None
             if new is None:
                 new = _mapped_loop(stmt, leaf, enter, leave)
+        elif leaf is None:
+            result.append(stmt)
+            continue
         else:
-            new = leaf(stmt) if leaf is not None else (stmt,)
+            new = leaf(stmt)
         same = same and len(new) == 1 and new[0] is stmt
         result.extend(new)
     return body if same else tuple(result)
@@ -62,7 +65,7 @@ def _mapped_loop(
     leave: Callable[[Loop], Sequence[Stmt]] | None,
 ) -> Sequence[Stmt]:
     inner = map_statements(loop.body, leaf=leaf, enter=enter, leave=leave)
-    mapped = loop if inner is loop.body else replace(loop, body=inner)
+    mapped = loop if inner is loop.body else Loop(loop.axis, loop.kind, inner, loop.until)
     return (mapped,) if leave is None else leave(mapped)
 
 
@@ -79,12 +82,17 @@ def rename_buffers(body: tuple[Stmt, ...], names: Mapping[str, str]) -> tuple[St
 def substitute_axes(index: Index, axes: Mapping[Axis, IndexLike], names: Mapping[str, Any] | None = None) -> Index:
     """Replace axes by indices, and rename run-time terms by ``names``. A term stays if its name maps to a literal
     instead of a name."""
+    for part, _ in index.terms:
+        if part in axes if type(part) is Axis else names or type(part) is not Dynamic:
+            break
+    else:
+        return index
 
     def atom(a: Axis | Dynamic) -> IndexLike | None:
-        if isinstance(a, Axis):
+        if type(a) is Axis:
             return axes.get(a)
         name = names.get(a.name) if names else None
-        return Index(((replace(a, name=name), 1),)) if isinstance(name, str) else None
+        return Index(((Dynamic(name, a.low, a.high), 1),)) if isinstance(name, str) else None
 
     return substitute(index, atom)
 
@@ -107,25 +115,36 @@ def map_parts(
 ) -> Stmt:
     """Replace the fields of a statement: indices (also in guards), operands, the accumulator and the buffer it uses,
     and finally the name it defines. Return the same object if nothing changes; loops stay unchanged."""
-    fields: dict[str, Any] = {}
-    if isinstance(stmt, Load | Store | IndexLet | Prefetch):
-        fields["index"] = index(stmt.index)
-    if isinstance(stmt, Load | Store):
-        fields["guard"] = _each(stmt.guard, lambda b: _with_index(b, index(b.index)))
-    if isinstance(stmt, Load | Store | Prefetch):
-        fields["buffer"] = buffer(stmt.buffer)
-    if isinstance(stmt, Let):
-        fields["args"] = _each(stmt.args, ref)
-    elif isinstance(stmt, Store | Update):
-        fields["value"] = ref(stmt.value)
-    elif isinstance(stmt, Acc):
-        fields["init"] = ref(stmt.init)
-    if isinstance(stmt, Update | Read):
-        fields["acc"] = acc(stmt.acc)
-    if isinstance(stmt, _GIVES):
-        fields["name"] = define(stmt.name)
-    changed = {name: value for name, value in fields.items() if value is not getattr(stmt, name)}
-    return replace(stmt, **changed) if changed else stmt
+    if type(stmt) is Let:
+        args, name = _each(stmt.args, ref), define(stmt.name)
+        return stmt if args is stmt.args and name is stmt.name else Let(name, stmt.op, args, stmt.dtype)
+    if type(stmt) is Load or type(stmt) is Store:
+        where = index(stmt.index)
+        guard = _each(stmt.guard, lambda b: _with_index(b, index(b.index))) if stmt.guard else ()
+        into = buffer(stmt.buffer)
+        same = where is stmt.index and guard is stmt.guard and into is stmt.buffer
+        if type(stmt) is Load:
+            name = define(stmt.name)
+            unchanged = same and name is stmt.name
+            return stmt if unchanged else Load(name, into, where, stmt.dtype, guard, stmt.other)
+        value = ref(stmt.value)
+        return stmt if same and value is stmt.value else Store(into, where, value, guard, stmt.combine)
+    if type(stmt) is IndexLet:
+        where, name = index(stmt.index), define(stmt.name)
+        return stmt if where is stmt.index and name is stmt.name else IndexLet(name, where, stmt.dtype)
+    if type(stmt) is Prefetch:
+        where, into = index(stmt.index), buffer(stmt.buffer)
+        return stmt if where is stmt.index and into is stmt.buffer else Prefetch(into, where)
+    if type(stmt) is Acc:
+        value, name = ref(stmt.init), define(stmt.name)
+        return stmt if value is stmt.init and name is stmt.name else Acc(name, stmt.dtype, stmt.combine, value)
+    if type(stmt) is Update:
+        value, into = ref(stmt.value), acc(stmt.acc)
+        return stmt if value is stmt.value and into is stmt.acc else Update(into, value)
+    if type(stmt) is Read:
+        into, name = acc(stmt.acc), define(stmt.name)
+        return stmt if into is stmt.acc and name is stmt.name else Read(name, into, stmt.over)
+    return stmt
 
 
 def _each(items: tuple[T, ...], change: Callable[[T], T]) -> tuple[T, ...]:
@@ -145,20 +164,20 @@ _GIVES = (Let, IndexLet, Load, Read, Acc)
 
 def indices_of(stmt: Stmt) -> tuple[Index, ...]:
     """Return the index expressions of a statement (without statements inside a loop)."""
-    if isinstance(stmt, Load | Store):
+    if type(stmt) is Load or type(stmt) is Store:
         return (stmt.index, *[b.index for b in stmt.guard]) if stmt.guard else (stmt.index,)
-    return (stmt.index,) if isinstance(stmt, IndexLet | Prefetch) else ()
+    return (stmt.index,) if type(stmt) is IndexLet or type(stmt) is Prefetch else ()
 
 
 def operands_of(stmt: Stmt) -> tuple[Ref, ...]:
     """Return the scalar and literal operands of a statement (without statements inside a loop)."""
-    if isinstance(stmt, Let):
+    if type(stmt) is Let:
         return stmt.args
-    if isinstance(stmt, Acc):
+    if type(stmt) is Acc:
         return (stmt.init,)
-    if isinstance(stmt, Loop):
+    if type(stmt) is Loop:
         return (stmt.until,) if stmt.until else ()
-    return (stmt.value,) if isinstance(stmt, Store | Update) else ()
+    return (stmt.value,) if type(stmt) is Store or type(stmt) is Update else ()
 
 
 def scalars_read(stmt: Stmt) -> set[str]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import prod
-from typing import Any
+from typing import Any, final
 
 from graphc.base.dtypes import DType
 from graphc.base.locks import cached_property
@@ -46,12 +45,16 @@ class Const:
     dtype: DType
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Const) and repr(self) == repr(other)
+        return self is other or (isinstance(other, Const) and repr(self) == repr(other))
 
     def __hash__(self) -> int:
-        return hash(repr(self))
+        return hash(self._text)
 
     def __repr__(self) -> str:
+        return self._text
+
+    @cached_property
+    def _text(self) -> str:
         return f"{self.dtype.name}({self.value!r})"
 
 
@@ -72,6 +75,7 @@ Guard = tuple[Bound, ...]
 """A conjunction of bounds; empty is true."""
 
 
+@final
 @dataclass(frozen=True)
 class Let:
     """``name = op(args)``; ops are listed in ir.kernel.scalar."""
@@ -91,6 +95,7 @@ class IndexLet:
     dtype: DType
 
 
+@final
 @dataclass(frozen=True)
 class Load:
     """``name = buffer[index]``, or ``other`` where the guard is false (memory is not touched there)."""
@@ -103,6 +108,7 @@ class Load:
     other: Const | None = None
 
 
+@final
 @dataclass(frozen=True)
 class Store:
     """``buffer[index] = value`` (or a combination with the old value), only where the guard holds."""
@@ -159,6 +165,7 @@ class Barrier:
     over: str
 
 
+@final
 @dataclass(frozen=True)
 class Loop:
     """A loop over an axis. SSA names defined inside are visible inside only; accumulators outlive it."""
@@ -230,14 +237,20 @@ class Kernel:
         return max(1, sum(isinstance(s, Loop) and s.kind == "version" for s in self.body))
 
 
-def walk(body: tuple[Stmt, ...]) -> Iterator[tuple[Stmt, tuple[Loop, ...]]]:
-    """Yield every statement, outside in and in order, with the loops around it."""
-    stack: list[tuple[Stmt, tuple[Loop, ...]]] = [(s, ()) for s in reversed(body)]
-    while stack:
-        stmt, loops = stack.pop()
-        yield stmt, loops
-        if isinstance(stmt, Loop):
-            stack.extend((s, (*loops, stmt)) for s in reversed(stmt.body))
+def walk(body: tuple[Stmt, ...]) -> list[tuple[Stmt, tuple[Loop, ...]]]:
+    """Return every statement, outside in and in order, with the loops around it."""
+    statements: list[tuple[Stmt, tuple[Loop, ...]]] = []
+    _walk_inside(body, (), statements)
+    return statements
+
+
+def _walk_inside(
+    body: tuple[Stmt, ...], loops: tuple[Loop, ...], statements: list[tuple[Stmt, tuple[Loop, ...]]]
+) -> None:
+    for stmt in body:
+        statements.append((stmt, loops))
+        if type(stmt) is Loop:
+            _walk_inside(stmt.body, (*loops, stmt), statements)
 
 
 ALIGNMENT = 64

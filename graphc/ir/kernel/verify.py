@@ -130,13 +130,14 @@ class _Verifier:
     def define(self, name: str, meaning: Any) -> None:
         good = _NAME.fullmatch(name) and name not in _KEYWORDS
         require(good, f"{name!r} cannot be a name")
-        require(all(name not in scope for scope in self.scopes), f"{name} is defined already")
+        require(not any([name in scope for scope in self.scopes]), f"{name} is defined already")
         self.scopes[-1][name] = meaning
 
     def find(self, name: str) -> Any:
-        meaning = next((scope[name] for scope in reversed(self.scopes) if name in scope), None)
-        require(meaning is not None, f"{name} is not defined here")
-        return meaning
+        for scope in reversed(self.scopes):
+            if name in scope:
+                return scope[name]
+        raise VerifyError(f"{name} is not defined here")
 
     def scalar(self, ref: Ref) -> DType:
         if isinstance(ref, Const):
@@ -176,7 +177,8 @@ class _Verifier:
                 require(at_most(atom.low, atom.high), f"{atom.name}: the range {atom.low}..{atom.high} is empty")
             else:
                 require(isinstance(meaning, Axis), f"{atom.name} is not an axis")
-                require(meaning == atom, f"axis {atom.name} has extent {meaning.extent}, the index says {atom.extent}")
+                if meaning != atom:
+                    raise VerifyError(f"axis {atom.name} has extent {meaning.extent}, the index says {atom.extent}")
 
     def within(self, index: Index, guard: Guard, buffer: Buffer) -> None:
         self.index(index)
@@ -191,7 +193,8 @@ class _Verifier:
     def let(self, stmt: Let) -> None:
         types = tuple(self.scalar(a) for a in stmt.args)
         result = result_type(stmt.op, types, stmt.dtype)
-        require(result is stmt.dtype, f"{stmt.op} gives {result}, {stmt.name} is {stmt.dtype}")
+        if result is not stmt.dtype:
+            raise VerifyError(f"{stmt.op} gives {result}, {stmt.name} is {stmt.dtype}")
         self.define(stmt.name, stmt.dtype)
 
     def index_let(self, stmt: IndexLet) -> None:
@@ -556,7 +559,7 @@ _RANK = {"input": 0, "param": 0, "state": 0, "weight": 0, "output": 1, "status":
 
 
 def require(condition: Any, message: str) -> None:
-    """Raise VerifyError unless the condition holds."""
+    """Raise VerifyError unless the condition holds. Frequent checks test by themselves, without writing the message."""
     if not condition:
         raise VerifyError(message)
 

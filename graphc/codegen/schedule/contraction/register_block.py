@@ -160,27 +160,29 @@ def _lane_tiles(
     broadcast = access(a.index, axis) == UNIFORM
     near = {Store: (UNIT,), Load: (UNIFORM, UNIT)}
     scattered = [s for s in c.outer_accesses if access(s.index, axis) not in near[type(s)]]
-    tiles = []
+    packing, page_misses, tiles = _packing_cycles(c, b, axis, free, k), _page_misses(c, a, target), []
+    in_place = access(b.index, axis) == UNIT
     for row in _row_axes(c, a, b):
         extent, number = (row.extent, sizes.get(row.name)) if row else (1, None)
+        memory_once, wait = _memory_cycles(c, b, row, target), _row_read(c, a, row, axis, target)
+        scatter = _scatter_cycles(scattered, axis, row, points, target)
         for vectors, most in product(k.block_vectors, (target.streams, k.l1_ways_kept)):
             room = (target.registers - 2 - vectors) // vectors
             if room < 1 or (vectors > 1 and (vectors - 1) * lanes >= axis.extent):
                 continue
             rows = _block_rows(row, min(room, most), sizes)
             used = _used_lanes(axis.extent, lanes)
-            factor = _row_conflicts(a, row, rows, target) * _page_misses(c, a, target)
+            factor = _row_conflicts(a, row, rows, target) * page_misses
             tile = Tile(0.0, axis, row, None, rows, vectors)
             close = _panel_read(c, b, vectors, target, False) == k.l1_read
             for pack in (None, b):
-                if pack is None and (access(b.index, axis) != UNIT or (b.buffer in free and not close)):
+                if pack is None and not (in_place and (close or b.buffer not in free)):
                     continue
                 once = pack is not None and extent <= rows
-                memory = _memory_cycles(c, b, row, target) if once else 0.0
+                memory = memory_once if once else 0.0
                 read = k.l1_read if memory else _panel_read(c, b, vectors, target, pack is not None)
-                wait = _row_read(c, a, row, axis, target)
 
-                def step(size: int, read: float = read, wait: float = wait, vectors: int = vectors) -> float:
+                def step(size: int, read: float = read, vectors: int = vectors, wait: float = wait) -> float:
                     reads = size if broadcast else size * vectors
                     return _step_cycles(size * vectors, reads, vectors * read, k) + size * wait
 
@@ -189,9 +191,9 @@ def _lane_tiles(
                     c.work * fraction / (n * vectors * lanes * used) * step(n) * factor for fraction, n in fractions
                 )
                 cycles += memory
-                cycles += _scatter_cycles(scattered, axis, row, points, target)
+                cycles += scatter
                 if pack is not None:
-                    cycles += _packing_cycles(c, b, axis, free, k)
+                    cycles += packing
                 elif row is not None and rows_exceed_l2(c, b, row, axis, target):
                     cycles *= k.far_rows
                 remainder = _remainder_fields(number, extent, rows, step, k.sized_vectors // vectors)

@@ -111,7 +111,7 @@ def choose(loop: Loop, target: Target) -> Choice:
     """Return the cheaper of vectorising this loop and vectorising the loops inside, for expected sizes."""
     inner, k, extent = 0.0, target.costs.lanes, hint(loop.axis.extent)
     for stmt in loop.body:
-        inner += choose(stmt, target).cost if isinstance(stmt, Loop) else _scalar_cost(stmt, k)
+        inner += choose(stmt, target).cost if type(stmt) is Loop else _scalar_cost(stmt, k)
     plain = extent * (inner + 1.0)
     inside = names_given((loop,))
     if not _legal(loop, inside):
@@ -145,8 +145,9 @@ def _legal(loop: Loop, inside: set[str]) -> bool:
     leaf = is_leaf(loop)
     if loop.kind == "serial" or (loop.kind == "reduce" and not leaf):
         return False
-    declared = {s.name for s, _ in walk(loop.body) if isinstance(s, Acc)}
-    for stmt, _ in walk(loop.body):
+    statements = [s for s, _ in walk(loop.body) if isinstance(s, (Store, Acc, Update))]
+    declared = {s.name for s in statements if isinstance(s, Acc)}
+    for stmt in statements:
         if isinstance(stmt, Store):
             pattern = access(stmt.index, loop.axis, inside)
             if pattern == UNIFORM or (stmt.combine and pattern == GATHERED):

@@ -68,12 +68,19 @@ def split_loops(body: tuple[Stmt, ...], names: Names) -> tuple[Stmt, ...]:
         copied = BodyCopier(names, {loop.axis: index}).body(loop.body)
         return split_loops((Loop(outer, loop.kind, (Loop(inner, loop.kind, copied),)),), names)
 
-    return map_statements(body, enter=enter)
+    return map_statements(body, enter=enter) if has_divisor(body) else body
 
 
 def has_divisor(body: tuple[Stmt, ...]) -> bool:
     """Check whether ``split_loops`` would split a loop (merging may create such loops)."""
-    return any(isinstance(stmt, Loop) and _divisor(stmt) for stmt, _ in walk(body))
+    for stmt, loops in walk(body):
+        for index in indices_of(stmt):
+            for atom, _ in index.terms:
+                if isinstance(atom, (Div, Mod)) and any(
+                    atom.operand == as_index(loop.axis) and _splits(loop.axis.extent, atom.divisor) for loop in loops
+                ):
+                    return True
+    return False
 
 
 def _divisor(loop: Loop) -> int:

@@ -28,12 +28,16 @@ from graphc.c_library.sources import LibrarySource
 from graphc.codegen.llvm.entry import ENTRY, emit_module
 from graphc.codegen.llvm.module import LlvmModule, prefixed
 from graphc.codegen.machine.target import Target
+from graphc.codegen.schedule.threads.execution import Execution
 from graphc.compiler.compile import describe, watched
 from graphc.compiler.ready import target_spec
 from graphc.compiler.stages import Stages
 from graphc.files.container import align
 from graphc.files.manifest import BufferSpec, Manifest, TensorSpec
+from graphc.files.model_manifest import AssumptionSpec
+from graphc.ir.graph.graph import Graph
 from graphc.ir.kernel.statements import Program
+from graphc.models.model_trace import assumption_specs
 from graphc.runtime.call_sizes import SizesOfCalls, table_slots
 
 
@@ -61,6 +65,8 @@ class Compiled:
     constants: np.ndarray
     module: LlvmModule
     threaded: bool
+    assumptions: tuple[AssumptionSpec, ...]
+    """Assumptions about the sizes of calls, of the graph and of the program."""
 
 
 @dataclass(frozen=True)
@@ -80,10 +86,14 @@ def compile_source(source: LibrarySource, changing: Collection[str], choices: Ch
     Raises CompileError if it calls Python functions, or if no single program serves all sizes of its dimensions.
     """
     target = choices.target
-    try:
-        stages = Stages(source.frozen(changing), target=target)
+
+    def scheduled(graph: Graph) -> tuple[Program, Execution]:
+        stages = Stages(graph, target=target)
         with watched(stages):
-            program, execution = stages.scheduled, stages.execution
+            return stages.scheduled, stages.execution
+
+    try:
+        (program, execution), added = source.made(changing, scheduled)
     except GraphcError as error:
         if not source.spec.dims:
             raise
@@ -101,7 +111,8 @@ def compile_source(source: LibrarySource, changing: Collection[str], choices: Ch
     manifest, constants = describe(program, target)
     execution = replace(execution, polls=frozenset()) if choices.threads else execution.alone
     module = emit_module(program, target, execution, threads_in_table=True)
-    return Compiled(source, program, manifest, constants, module, bool(execution.threads.chunked))
+    assumptions = (*source.spec.assumptions, *assumption_specs(added))
+    return Compiled(source, program, manifest, constants, module, bool(execution.threads.chunked), assumptions)
 
 
 def build(sources: Sequence[LibrarySource], changing: Collection[str], choices: Choices) -> Built:
@@ -249,7 +260,7 @@ def _entry(
         tuple(arguments[len(arrays) :]),
         model.dims,
         tuple(dims),
-        model.assumptions,
+        compiled.assumptions,
         solved,
         equal,
         tuple(constants),

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
 from graphc.base.errors import ArgumentError
+from graphc.base.sizes.assumptions import Assumption
 from graphc.compiler.freeze import freeze
 from graphc.files.model_content import Artifact
 from graphc.files.model_manifest import ENTRY, EntrySpec
 from graphc.ir.graph.graph import Graph
-from graphc.ir.graph.interpret import settle
 from graphc.models.model_graph import read_graph
+from graphc.models.sized_graph import made_for_all
 
+T = TypeVar("T")
 RUN = "run"
 """Name of the only entry of a model without entry names."""
 
@@ -30,9 +33,11 @@ class LibrarySource:
     weights: Mapping[str, np.ndarray]
     """Parameters and states by path."""
 
-    def frozen(self, changing: Collection[str]) -> Graph:
-        """Specialize the graph to its assumed sizes, with every array not in ``changing`` as a constant."""
-        return freeze(settle(self.graph), {p: w for p, w in self.weights.items() if p not in changing})
+    def made(self, changing: Collection[str], make: Callable[[Graph], T]) -> tuple[T, tuple[Assumption, ...]]:
+        """Return what ``make`` makes of the graph, with every array not in ``changing`` as a constant, and what it
+        assumes of sizes besides the graph; see ``made_for_all``."""
+        constants = {path: array for path, array in self.weights.items() if path not in changing}
+        return made_for_all(self.graph, lambda restricted: make(freeze(restricted, constants)))
 
 
 def sources_of(stored: Artifact, entries: Sequence[str] | None = None) -> list[LibrarySource]:

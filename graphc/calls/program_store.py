@@ -139,6 +139,17 @@ class ProgramStore(Generic[P]):
             forget()
 
 
+def until_answered(make: Callable[[], _T], answered: Callable[[GraphcError], bool]) -> _T:
+    """Return the result of ``make``. Repeat it after each error whose cause is a question that ``answered`` answers."""
+    for _ in range(_MOST_QUESTIONS):
+        try:
+            return make()
+        except GraphcError as error:
+            if not answered(error):
+                raise
+    return make()
+
+
 class OneForAll:
     """The attempt to serve all sizes of named dimensions by one program, until no such program can be made."""
 
@@ -162,7 +173,7 @@ class OneForAll:
         if not self.holds:
             return alone()
         try:
-            return self._first(general, answered)
+            return until_answered(general, answered)
         except GraphcError as error:
             # NOTE: if the error has another cause, making the program for the call's sizes raises it again.
             program = alone()
@@ -171,15 +182,6 @@ class OneForAll:
                 "%s is compiled for each size of its dimensions: %s", self._name, error.what
             )
             return program
-
-    def _first(self, general: Callable[[], _T], answered: Callable[[GraphcError], bool]) -> _T:
-        for _ in range(_MOST_QUESTIONS):
-            try:
-                return general()
-            except GraphcError as error:
-                if not answered(error):
-                    raise
-        return general()
 
 
 _lock = Lock()

@@ -9,17 +9,14 @@ import numpy as np
 
 from graphc.checkpoints.weight_file import read_weights
 from graphc.cli import console, targets
-from graphc.compiler.compile import compile_graph
-from graphc.compiler.freeze import freeze
 from graphc.files import model_content
 from graphc.files.container import is_container
 from graphc.files.model_manifest import ModelManifest
 from graphc.files.numpy_file import read_npz
 from graphc.ir.graph.graph import Graph, input_class, input_path
-from graphc.ir.graph.interpret import settle
 from graphc.ir.graph.parse import parse_graph
 from graphc.models.formats import GCM, format_of
-from graphc.models.model_export import machines_of, save_graph, with_code
+from graphc.models.model_export import codes_for, machines_of, save_graph, with_code
 
 GRAPH = ".gc"
 _OF_TARGETS = ("input", "precision", "passes", "train", "opset", "golden", "device", "no_strict", "weights_entry")
@@ -53,7 +50,7 @@ def write(options: argparse.Namespace, machines: list[str]) -> ModelManifest:
             return model_content.save(options.output, with_code(model_content.load(options.target), machine_targets))
         graph = _graph(Path(options.target))
         weights = _weights(graph, options.weights)
-        codes = [compile_graph(freeze(settle(graph), weights), target=target) for target in machine_targets]
+        codes = codes_for(graph, weights, machine_targets)
         return save_graph(graph, weights, options.output, native=codes)
 
 

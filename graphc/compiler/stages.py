@@ -182,8 +182,7 @@ class Stages:
     def _schedule(self, program: Program) -> Scheduled:
         if self._traced is None and self._verify != "off":
             verify_program(program)
-        with nullcontext() if self._traced is None else assumed(self._traced, questions=access_asker):
-            result, self.passes["scheduled"] = schedule(program, self._context, self._pipeline)
+        result, self.passes["scheduled"] = schedule(program, self._context, self._pipeline)
         return result
 
     @property
@@ -265,9 +264,10 @@ class Stages:
     def _timed(self, stage: str, compute: Any, *arguments: Any) -> Any:
         self.watch(stage)
         start = time.perf_counter()
-        result = compute(*arguments)
-        if self._verify != "off" and isinstance(result, Program):
-            verify_program(result)
+        with nullcontext() if self._traced is None else assumed(self._traced, questions=access_asker):
+            result = compute(*arguments)
+            if self._verify != "off" and isinstance(result, Program):
+                verify_program(result)
         self.seconds[stage] = time.perf_counter() - start
         config.logger("compile").info("%s: %.1f ms", stage, 1e3 * self.seconds[stage])
         return result

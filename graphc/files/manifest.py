@@ -367,11 +367,12 @@ def _completed(value: dict[str, Any], names: Mapping[str, Decoder], dims: Dims) 
             declared = names["dims"](value.get("dims", []), {})
         except _Misfit as error:
             raise error.inside(".dims") from None
-        empty = [name for name, default in _OF_DIMS.items() if name in names and value.get(name) == default]
-        if empty:
-            raise _Misfit(f".{', '.join(empty)} declares none")
         dims = {d.name: d for d in declared}
-        value = {**{name: default for name, default in _OF_DIMS.items() if name in names}, **value}
+    optional = {name: default for name, default in _OF_DIMS.items() if name in names}
+    empty = [name for name, default in optional.items() if value.get(name) == default]
+    if empty:
+        raise _Misfit(f".{', '.join(empty)} declares none")
+    value = {**optional, **value}
     if _EQUALS in names and value.get(_EQUALS, 0) is not None:
         value = {_EQUALS: None, **value}
     if _STRICT_ORDER in names and value.get(_STRICT_ORDER) is not False:

@@ -18,6 +18,7 @@ from graphc.files.model_manifest import (
     IR_VERSION,
     MAX_PARTS,
     TENSOR_SECTIONS,
+    AssumptionSpec,
     CodeSpec,
     EntrySpec,
     ModelManifest,
@@ -37,6 +38,8 @@ class Code(NamedTuple):
     """The object file."""
     constants: np.ndarray
     """The constant block, as bytes."""
+    assumptions: tuple[AssumptionSpec, ...] = ()
+    """Assumptions about sizes besides those of the graph."""
 
 
 class Sample(NamedTuple):
@@ -204,7 +207,10 @@ def _arranged(
     data, golden = tensors["data"], tensors["golden"]
     arranged = []
     for entry in entries:
-        codes = [CodeSpec(c.manifest, constants.number(c.constants), objects.number(c.object)) for c in entry.natives]
+        codes = [
+            CodeSpec(c.manifest, constants.number(c.constants), objects.number(c.object), c.assumptions)
+            for c in entry.natives
+        ]
         samples = [SampleSpec(*(tuple(map(golden.once, arrays)) for arrays in s)) for s in entry.golden]
         keys = {key: data.once(array) for key, array in sorted(entry.data.items())}
         spec = replace(entry.spec, data=keys, natives=tuple(codes), golden=tuple(samples))
@@ -308,4 +314,4 @@ def read_tensors(
 def _code(spec: CodeSpec, sections: Mapping[str, np.ndarray]) -> Code:
     constants = sections[f"constants.{spec.constants}"]
     require(constants.size == spec.program.constants, "the constant block has the wrong size")
-    return Code(spec.program, sections[f"object.{spec.object}"].tobytes(), constants)
+    return Code(spec.program, sections[f"object.{spec.object}"].tobytes(), constants, spec.assumptions)

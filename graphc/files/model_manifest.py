@@ -121,6 +121,8 @@ class CodeSpec:
     """Number of the section with its constants."""
     object: int
     """Number of the section with the object file."""
+    assumptions: tuple[AssumptionSpec, ...] = ()
+    """Assumptions about the sizes of the entry under which the code is correct, besides those of the graph."""
 
 
 @dataclass(frozen=True)
@@ -168,7 +170,8 @@ class EntrySpec:
         good = head.isidentifier() and suffix in ([], [FORWARD], [BACKWARD])
         require(good and len(self.name) <= MAX_NAME, f"the entry {self.name[:60]!r} has an invalid name")
         sizes = [n for t in (*self.inputs, *self.outputs) for n in t.pattern]
-        check_dims(self.dims, [*sizes, *(n for x in self.assumptions for n in (x.a, x.b))])
+        assumptions = [*self.assumptions, *(x for code in self.natives for x in code.assumptions)]
+        check_dims(self.dims, [*sizes, *(n for x in assumptions for n in (x.a, x.b))])
         require(len(self.ops) + len(self.uses) <= MAX_ENTRIES, f"{self.name}: too many ops, params or states")
         require(len(self.natives) + len(self.golden) <= MAX_PARTS, f"{self.name}: too many codes or samples")
         require(len(set(self.uses)) == len(self.uses), f"{self.name} takes a param or state twice")

@@ -16,7 +16,7 @@ from graphc.files.model_manifest import EntrySpec
 from graphc.files.structure import nest
 from graphc.models.model_arguments import opened
 from graphc.models.model_state import ModelState
-from graphc.models.sized_model import ProgramsBySizes, SizesOfModel
+from graphc.models.sized_model import SizedPrograms, SizesOfModel
 from graphc.runtime.call import Executable
 
 _call_on_tensors = deferred("graphc.models.model_tensors:call_on_tensors")
@@ -43,7 +43,7 @@ class ModelCall:
         recorder: Callable[[], CallRecorder | None] | None = None,
         derived: Mapping[str, np.ndarray] = MappingProxyType({}),
     ):
-        """``program`` is an Executable, a DeviceExecutable or ProgramsBySizes. ``recorder`` creates a runner of calls
+        """``program`` is an Executable, a DeviceExecutable or SizedPrograms. ``recorder`` creates a runner of calls
         with gradients; None where the file holds no derivative. For ``held`` see ``Loaded``.
         """
         self.spec = spec
@@ -59,7 +59,7 @@ class ModelCall:
         self._held = derived
         self.bound = self._arrays()
         self._names = [x.name for x in spec.inputs]
-        checked = isinstance(program, ProgramsBySizes) or not spec.assumptions
+        checked = isinstance(program, SizedPrograms) or not spec.assumptions
         self.checks = None if checked else SizesOfModel(spec)
         """Checks that the sizes of a call meet the assumptions of the graph."""
 

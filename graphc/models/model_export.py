@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from graphc.base.errors import ArgumentError
+from graphc.base.sizes.assumptions import Assumption
 from graphc.calls.machine import HOST, machine_named, strict_name
 from graphc.codegen.machine.costs import Costs
 from graphc.codegen.machine.cuda.facts import is_gpu
@@ -22,14 +24,15 @@ from graphc.files.model_content import Artifact, Code, Sample, StoredEntry
 from graphc.files.model_manifest import ENTRY, ModelManifest
 from graphc.files.structure import Structure
 from graphc.ir.graph.graph import Graph, input_class, input_path
-from graphc.ir.graph.interpret import assumed, settle
+from graphc.ir.graph.interpret import assumed
 from graphc.models.formats import GCM, ONNX, check_options, format_of, write_onnx
 from graphc.models.golden import sample_calls
 from graphc.models.model_derivative import derive
 from graphc.models.model_entries import Entry, TracedEntry, trace_entry, with_shared_names, without_texts
 from graphc.models.model_file import LoadedModel, make_model
 from graphc.models.model_graph import read_graph
-from graphc.models.model_trace import nesting, stored_entry
+from graphc.models.model_trace import assumption_specs, nesting, stored_entry
+from graphc.models.sized_graph import made_for_all
 from graphc.passes.base import Pass
 from graphc.passes.pipeline import PIPELINE, Arranged, arrange, optimize
 from graphc.passes.precision import check_precision
@@ -184,11 +187,11 @@ def _assembled(
         derived = derive(entry, len(entries) == 1)
         graph = extended(entry.graph, constants, passes, precision, costs)
         spec = None if derived is None else derived.spec
-        codes, golden = _codes(graph, constants, native), calls[entry.name](graph, weights)
+        codes, golden = codes_for(graph, constants, native), calls[entry.name](graph, weights)
         own = stored_entry(entry.name, graph, entry.structure, codes, spec, golden)
         stored.append(replace(own, spec=replace(own.spec, texts=entry.texts)))
         for derived_entry in () if derived is None else derived.parts:
-            codes = _codes(derived_entry.graph, constants, native)
+            codes = codes_for(derived_entry.graph, constants, native)
             stored.append(stored_entry(derived_entry.name, derived_entry.graph, derived_entry.structure, codes))
     return _artifact(stored, [e.graph for e in entries], weights, free)
 
@@ -199,7 +202,7 @@ def with_code(stored: Artifact, native: Sequence[Target]) -> Artifact:
     constants = {path: array for path, array in stored.weights.items() if path not in free}
 
     def built(entry: StoredEntry) -> StoredEntry:
-        return replace(entry, natives=tuple(_codes(read_graph(stored, entry.spec.name), constants, native)))
+        return replace(entry, natives=tuple(codes_for(read_graph(stored, entry.spec.name), constants, native)))
 
     return replace(stored, entries=tuple(map(built, stored.entries)))
 
@@ -223,15 +226,21 @@ def machines_of(names: Sequence[str], strict_order: bool, native: bool) -> list[
     return machines
 
 
-def _codes(graph: Graph, constants: Mapping[str, np.ndarray], native: Sequence[Target]) -> list[Code]:
-    if not native:
-        return []
-    frozen = freeze(settle(graph), constants)
-    return [_code(compile_graph(frozen, target=machine)) for machine in native]
+def codes_for(graph: Graph, constants: Mapping[str, np.ndarray], native: Sequence[Target]) -> list[Code]:
+    """Return the native codes of an entry's graph for these machines. Raise CompileError."""
+    return [compiled_code(graph, constants, partial(compile_graph, target=machine))[0] for machine in native]
 
 
-def _code(compiled: CompiledGraph) -> Code:
-    return Code(compiled.manifest, compiled.object, compiled.constants)
+def compiled_code(
+    graph: Graph, constants: Mapping[str, np.ndarray], compile: Callable[[Graph], CompiledGraph]
+) -> tuple[Code, CompiledGraph]:
+    """Return the native code of an entry's graph for all sizes, and its compilation. Raise CompileError."""
+    compiled, added = made_for_all(graph, lambda restricted: compile(freeze(restricted, constants)))
+    return _code(compiled, added), compiled
+
+
+def _code(compiled: CompiledGraph, added: Sequence[Assumption] = ()) -> Code:
+    return Code(compiled.manifest, compiled.object, compiled.constants, assumption_specs(added))
 
 
 def _artifact(
@@ -281,15 +290,15 @@ def save_graph(
     path: str | os.PathLike[str],
     *,
     structure: Structure = None,
-    native: bool | CompiledGraph | Sequence[CompiledGraph] = False,
+    native: bool | CompiledGraph | Sequence[Code] = False,
     golden: Sequence[Sample] = (),
 ) -> ModelManifest:
     """Write a graph with the arrays of its params and states (by path) to one file, atomically.
 
     ``structure`` is the nesting of the outputs of a call; the default is one output by itself, and several as a tuple.
-    ``native`` adds object code: True compiles for this machine; or pass the compiled frozen graph, for one machine or
-    several. ``golden`` adds sample calls. Raise ArgumentError when an array is missing, or for another suffix than
-    ``.gcm``.
+    ``native`` adds object code: True compiles for this machine; or pass the compiled frozen graph, or codes of
+    ``compiled_code``. ``golden`` adds sample calls. Raise ArgumentError when an array is missing, or for another
+    suffix than ``.gcm``.
     """
     check_options(path, GCM, {"a graph with its weights": True})
     return model_content.save(path, _of_graph(graph, weights, structure, native, golden))
@@ -299,7 +308,7 @@ def _of_graph(
     graph: Graph,
     weights: Mapping[str, np.ndarray],
     structure: Structure,
-    native: bool | CompiledGraph | Sequence[CompiledGraph],
+    native: bool | CompiledGraph | Sequence[Code],
     golden: Sequence[Sample] = (),
 ) -> Artifact:
     """Return the content of a file with this graph; see ``save_graph``."""
@@ -308,9 +317,9 @@ def _of_graph(
     if missing:
         raise ArgumentError(f"the model needs arrays for {', '.join(missing)}")
     if native is True:
-        native = compile_graph(freeze(settle(graph), weights))
-    compiled = [native] if isinstance(native, CompiledGraph) else native or ()
-    entry = stored_entry(ENTRY, graph, structure, list(map(_code, compiled)), golden=golden)
+        native = [compiled_code(graph, weights, compile_graph)[0]]
+    codes = [_code(native)] if isinstance(native, CompiledGraph) else native or ()
+    entry = stored_entry(ENTRY, graph, structure, codes, golden=golden)
     return _artifact([entry], [graph], {path: weights[path] for path in paths}, set())
 
 

@@ -22,7 +22,7 @@ from graphc.models.formats import read_text_parts
 from graphc.models.model_call import ModelCall
 from graphc.models.model_programs import Programs
 from graphc.models.model_state import ModelState
-from graphc.models.sized_model import ProgramsBySizes, SizesOfModel
+from graphc.models.sized_model import SizedPrograms, SizesOfModel
 
 if TYPE_CHECKING:
     from graphc.tensors.tensor import Tensor
@@ -117,7 +117,7 @@ class LoadedEntry:
 
     @property
     def program(self) -> Any:
-        """The program that calls run: an Executable, a DeviceExecutable or ProgramsBySizes."""
+        """The program that calls run: an Executable, a DeviceExecutable or SizedPrograms."""
         return self.prepare()[0].program
 
     @property
@@ -132,8 +132,10 @@ class LoadedEntry:
         an unknown name, and for a size out of its range.
         """
         program = self.program
-        if isinstance(program, ProgramsBySizes):
-            return plan_of(program.of(program.sizes.named(sizes)))
+        if isinstance(program, SizedPrograms):
+            program = program.of(program.sizes.named(sizes))
+        if not program.manifest.dims:
+            return plan_of(program)
         # NOTE: where assumptions limit a dimension of the file, the program has another one, as 4*time_4 for time.
         chosen = SizesOfModel(self.spec).named(sizes)
         shapes = tuple([tuple([at(n, chosen) for n in spec.pattern]) for spec in self.inputs])

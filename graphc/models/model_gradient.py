@@ -18,7 +18,7 @@ from graphc.files.model_manifest import BACKWARD, FORWARD
 from graphc.ir.graph.graph import input_class, input_path
 from graphc.models.model_graph import read_graph
 from graphc.models.model_programs import Programs
-from graphc.models.sized_model import ProgramsBySizes
+from graphc.models.sized_model import SizedPrograms
 from graphc.passes.pipeline import PIPELINE
 from graphc.tape.saved import saving
 from graphc.tensors.creation import as_tensor
@@ -44,7 +44,7 @@ class RecordedCalls:
         self._forward, backward = (
             programs.of(stored.entry(f"{spec.name}.{suffix}")).program for suffix in (FORWARD, BACKWARD)
         )
-        if isinstance(self._forward, ProgramsBySizes) or isinstance(backward, ProgramsBySizes):
+        if isinstance(self._forward, SizedPrograms) or isinstance(backward, SizedPrograms):
             raise ArgumentError(f"there is no derivative of {spec.title} for all sizes of its dimensions")
         chosen = [i in self.derivative.outputs for i in range(len(spec.outputs))]
         self._backward = Backward(spec.title, backward, Binding((), ()), chosen, len(self.derivative.kept))

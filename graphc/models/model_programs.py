@@ -12,17 +12,17 @@ import numpy as np
 from graphc.base import own_ops
 from graphc.base.errors import ArtifactError, GraphcError
 from graphc.base.lazy import deferred
+from graphc.base.sizes.assumptions import Assumption
 from graphc.base.sizes.named_dims import chosen_sizes
 from graphc.base.sizes.size import at
 from graphc.base.sizes.size_limits import limits
-from graphc.calls.machine import HOST, compile_on, is_device, load_on, strict_name, target_for
-from graphc.calls.program_store import OneForAll
+from graphc.calls.machine import HOST, compile_on, is_device, load_on, strict_name
 from graphc.compiler import cache
 from graphc.compiler.ready import find_or_build, load_ready, prepare_threads, running_target, target_spec
 from graphc.files.manifest import PREPACKED
 from graphc.files.model_content import Artifact, Code, StoredEntry, check_weights
 from graphc.models.model_state import ModelState
-from graphc.models.sized_model import ProgramsBySizes
+from graphc.models.sized_model import SizedPrograms
 from graphc.runtime.call import Executable
 from graphc.runtime.loader import load_object, runs_here
 
@@ -34,20 +34,21 @@ if TYPE_CHECKING:
 Refusals = deferred("graphc.compiler.refusals:Refusals")
 Stages = deferred("graphc.compiler.stages:Stages")
 assumed = deferred("graphc.ir.graph.interpret:assumed")
+bind = deferred("graphc.ir.graph.interpret:bind")
 checks_of = deferred("graphc.compiler.refusals:checks_of")
 compile_stages = deferred("graphc.compiler.compile:compile_stages")
 freeze = deferred("graphc.compiler.freeze:freeze")
 watch = deferred("graphc.compiler.freeze:watch")
 key_parts = deferred("graphc.compiler.compile:key_parts")
 read_graph = deferred("graphc.models.model_graph:read_graph")
-settle = deferred("graphc.ir.graph.interpret:settle")
+restricted = deferred("graphc.models.sized_graph:restricted")
 
 
 class Loaded(NamedTuple):
     """A loaded program."""
 
     program: Any
-    """An Executable, a DeviceExecutable or ProgramsBySizes."""
+    """An Executable, a DeviceExecutable or SizedPrograms."""
     seconds: Mapping[str, float] | None
     """Seconds of each stage of the compilation. None when object code from the file runs."""
     held: Mapping[str, np.ndarray] = MappingProxyType({})
@@ -86,14 +87,14 @@ class Programs:
         """Return the error of the check that stopped a call."""
         return Refusals(lambda: self._checks(entry))(inputs, bound)
 
-    def _graph(self, entry: StoredEntry, live: bool = False) -> Graph:
-        """Return the graph of an entry for all sizes of its dimensions. Weights are constants, or watched arguments of
-        ``live`` programs.
+    def _graph(self, entry: StoredEntry, live: bool = False, added: Sequence[Assumption] = ()) -> Graph:
+        """Return the graph of an entry for all sizes of its dimensions that meet ``added`` assumptions. Weights are
+        constants, or watched arguments of ``live`` programs.
         """
         graph, constants = read_graph(self.stored, entry.spec.name), self.state.constants
         if live:
             return watch(graph, constants.keys())
-        return freeze(settle(graph), constants)
+        return freeze(restricted(graph, added), constants)
 
     def _checks(self, entry: StoredEntry) -> Graph:
         """Return the part of an entry's graph that computes its checks."""
@@ -117,7 +118,12 @@ class Programs:
             return None
         # NOTE: of two instruction sets of one architecture, the larger one includes the other.
         best = max(fitting, key=lambda code: len(code.manifest.target.features))
-        return Loaded(_load_native(self.stored, entry, best), None)
+        program = _load_native(self.stored, entry, best)
+        if not best.assumptions:
+            return Loaded(program, None)
+        programs, _ = self._sized(entry)
+        programs.add(program, [assumption.known() for assumption in best.assumptions])
+        return Loaded(programs, None)
 
     def _is_made_for(self, code: Code) -> bool:
         """Check whether object code fits a named target. For the host, any code that runs here fits."""
@@ -144,7 +150,7 @@ class Programs:
         return Live(load_ready(code), None if first is None else load_ready(first), seconds)
 
     def _found(
-        self, entry: StoredEntry, target: Target, live: bool = False
+        self, entry: StoredEntry, target: Target, live: bool = False, added: Sequence[Assumption] = ()
     ) -> tuple[cache.CacheEntry, Mapping[str, float]]:
         """Return the code of an entry, from the cache or compiled here, and its seconds."""
         disk = cache.current()
@@ -152,40 +158,66 @@ class Programs:
         # ops, whose rules are not in the file, or for changed constants.
         arguments = ",".join(sorted(self.state.tensors))
         kind = "file, any weights" if live else "file"
-        key: tuple[Any, ...] = (kind, repr(target), self.stored.digest, entry.spec.name, arguments)
+        assumed = [str(a._replace(place="")) for a in added]
+        key: tuple[Any, ...] = (kind, repr(target), self.stored.digest, entry.spec.name, arguments, *assumed)
         own = not own_ops.NAMES.isdisjoint(entry.spec.ops)
         start = time.perf_counter()
         if disk is not None and (own or not self.stored.digest or (self.state.is_changed and not live)):
-            key = key_parts(Stages(self._graph(entry, live), target=target))
+            key = key_parts(Stages(self._graph(entry, live, added), target=target))
         made: list[Any] = []
 
         def build() -> cache.CacheEntry:
-            made.append(Stages(self._graph(entry, live), target=target))
+            made.append(Stages(self._graph(entry, live, added), target=target))
             return compile_stages(made[0])
 
         code, was_there = find_or_build(disk, target, key, build)
         return code, {"cache": time.perf_counter() - start} if was_there else made[0].seconds
 
     def _compiled(self, entry: StoredEntry) -> Loaded:
-        """Return a program for all sizes of the dimensions; where there is none, a program for each size."""
-        general = self._general_on_device if is_device(self.machine) else self._general
+        """Return a program for all sizes of the dimensions; where there is none, programs for some or single ones."""
         if not entry.spec.dims:
-            return general(entry)
-        return OneForAll(entry.spec.title).make(lambda: general(entry), lambda: self._by_sizes(entry))
+            return self._general(entry)
+        programs, seconds = self._sized(entry)
+        made = programs.for_many(programs.sizes.named({}))
+        return Loaded(programs if made is None or made.assumptions else made.program, seconds)
 
-    def _general(self, entry: StoredEntry) -> Loaded:
-        code, seconds = self._found(entry, running_target(self.machine))
+    def _sized(self, entry: StoredEntry) -> tuple[SizedPrograms, Mapping[str, float]]:
+        """Return the programs of an entry with named dimensions, none made yet, and the seconds of the stages of the
+        last one, once there is one."""
+        seconds: dict[str, float] = {}
+
+        def program_of(loaded: Loaded) -> Any:
+            seconds.clear()
+            seconds.update(loaded.seconds or {})
+            return loaded.program
+
+        programs = SizedPrograms(
+            entry.spec,
+            self.state,
+            lambda added: program_of(self._general(entry, added)),
+            lambda sizes: program_of(self._alone(entry, sizes)),
+        )
+        return programs, seconds
+
+    def _general(self, entry: StoredEntry, added: Sequence[Assumption] = ()) -> Loaded:
+        """Return the program for all sizes that meet ``added`` assumptions."""
+        if is_device(self.machine):
+            return self._on_machine(self._graph(entry, added=added))
+        code, seconds = self._found(entry, running_target(self.machine), added=added)
         return Loaded(load_ready(code), seconds)
 
-    def _general_on_device(self, entry: StoredEntry) -> Loaded:
-        compiled = compile_on(self._graph(entry), self.machine)
-        return Loaded(load_on(compiled, self.machine), compiled.stages.seconds)
-
-    def _by_sizes(self, entry: StoredEntry) -> Loaded:
-        target_for(self.machine)
+    def _alone(self, entry: StoredEntry, sizes: Mapping[str, int]) -> Loaded:
+        """Return the program of single sizes."""
         graph = read_graph(self.stored, entry.spec.name)
-        programs = ProgramsBySizes(entry.spec, graph, self.state, self.machine)
-        return Loaded(programs, programs.seconds)
+        graph = bind(graph, {name: size for name, size in sizes.items() if name in graph.dims})
+        return self._on_machine(freeze(graph, self.state.constants))
+
+    def _on_machine(self, graph: Graph) -> Loaded:
+        start = time.perf_counter()
+        compiled = compile_on(graph, self.machine)
+        return Loaded(
+            load_on(compiled, self.machine), compiled.stages.seconds or {"cache": time.perf_counter() - start}
+        )
 
 
 def why_not_native(code: Code) -> str:
@@ -204,7 +236,7 @@ def _load_native(stored: Artifact, entry: StoredEntry, code: Code) -> Executable
     check_weights(stored, [(b.path, b.dtype, b.shape) for b in program.bound])
     types = [[(b.dtype, b.shape) for b in specs] for specs in (program.inputs, program.outputs)]
     dims = {d.name: d for d in spec.dims}
-    sizes = chosen_sizes(dims, limits([a.known() for a in spec.assumptions], dims))
+    sizes = chosen_sizes(dims, limits([a.known() for a in (*spec.assumptions, *code.assumptions)], dims))
     expected = [
         [(s.dtype, tuple([at(n, sizes) for n in s.shape])) for s in ends] for ends in (spec.inputs, spec.outputs)
     ]

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from graphc.base.errors import ArgumentError
+from graphc.base.sizes.assumptions import Assumption
 from graphc.compiler.freeze import written_states
 from graphc.files.manifest import TensorSpec
 from graphc.files.model_content import Code, Sample, StoredEntry
@@ -97,8 +98,13 @@ def entry_spec(
         writes=tuple(sorted(map(input_path, written_states(graph)))),
         derivative=derivative,
         dims=tuple(graph.dims.values()),
-        assumptions=tuple(AssumptionSpec(*a[:-1], a.portable_place) for a in graph.assumptions),
+        assumptions=assumption_specs(graph.assumptions),
     )
+
+
+def assumption_specs(assumptions: Sequence[Assumption]) -> tuple[AssumptionSpec, ...]:
+    """Return the manifest's records of assumptions."""
+    return tuple(AssumptionSpec(*a[:-1], a.portable_place) for a in assumptions)
 
 
 def tensor_spec(name: str, value: Value) -> TensorSpec:

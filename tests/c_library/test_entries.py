@@ -111,3 +111,21 @@ def test_numbers_that_are_sizes_are_filled_in(tmp_path: Path):
     assert "repeats_run(const repeats_t *net, int64_t count, const float *x, float *output," in header
     x = np.arange(4, dtype=np.float32)
     assert np.array_equal(loaded(library).run(x, count=5), np.tile(2 * x, (5, 1)))
+
+
+def test_sizes_that_a_pass_assumes_otherwise_are_refused(tmp_path: Path):
+    """Its code for kernels of at least the stride would read outside of a shorter one."""
+
+    def transposed(x: Any, weight: Any) -> Any:
+        return F.conv_transpose1d(x, weight, stride=3, padding=1)
+
+    dims = [(None, None, graphc.Dim("length", 2, 40)), (None, None, graphc.Dim("kernel", 1, 9))]
+    examples = graphc.rand(2, 3, 8), graphc.rand(3, 4, 3)
+    library = build_library(transposed, *examples, path=tmp_path / "net.so", emit=("so", "h", "py"), dims=dims)
+    assert "where 3 <= kernel" in library.files["h"].read_text()
+    model = loaded(library)
+    for kernel in (3, 5, 9):
+        x, weight = graphc.rand(2, 3, 7), graphc.rand(3, 4, kernel)
+        assert np.allclose(model.run(x.numpy(), weight.numpy()), transposed(x, weight).numpy(), atol=1e-5)
+    with pytest.raises(ValueError, match="size of a named dimension"):
+        model.run(x.numpy(), np.ones((3, 4, 2), np.float32))

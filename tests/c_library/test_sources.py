@@ -20,7 +20,9 @@ def test_the_only_entry_is_called_run(tmp_path: Path):
     (source,) = sources_of(stored)
     assert source.name == RUN and source.spec.inputs[0].name == "token"
     assert changing(stored, [source]) == {"keys", "values", "count"}
-    kept = {v.name for v in source.frozen(changing(stored, [source])).inputs}
+    frozen, added = source.made(changing(stored, [source]), lambda graph: graph)
+    assert not added
+    kept = {v.name for v in frozen.inputs}
     assert len(kept) == 4
 
 

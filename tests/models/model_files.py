@@ -40,7 +40,7 @@ def refused(tmp_path: Path, wrong: Artifact, match: str, trust: bool = False) ->
 def refuse_all_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     """No entry has a program for all sizes of its dimensions."""
 
-    def refuse(graph: Graph) -> Graph:
+    def refuse(graph: Graph, added: Any = ()) -> Graph:
         raise CompileError("not for all")
 
-    monkeypatch.setattr(model_programs, "settle", refuse)
+    monkeypatch.setattr(model_programs, "restricted", refuse)

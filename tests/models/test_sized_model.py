@@ -17,7 +17,7 @@ from graphc.ir.graph.parse import parse_graph
 from graphc.ir.graph.text import print_graph
 from graphc.ir.kernel.parse import parse_program
 from graphc.ir.kernel.text import print_program
-from graphc.models import sized_model
+from graphc.models import model_programs, sized_model
 from tests.models.model_files import refuse_all_sizes
 
 BATCH, TIME = gc.Dim("batch", 1, 64, hint=4), gc.Dim("time", 1, 100, hint=8)
@@ -148,7 +148,7 @@ def test_a_model_file_takes_numbers(path, native):
 
 def test_where_there_is_no_program_for_all_numbers_each_has_its_own(path, monkeypatch):
     gc.export(Cache(), gc.zeros(4), 3, path=path, dims={"pos": gc.Dim("pos", 0, 19)})
-    monkeypatch.setattr(sized_model, "compile_on", refusing(sized_model.compile_on))
+    monkeypatch.setattr(model_programs, "compile_on", refusing(model_programs.compile_on))
     refuse_all_sizes(monkeypatch)
     loaded, model = gc.load(path), Cache()
     for pos in (0, 4, 19, 0):
@@ -219,3 +219,45 @@ def test_dimensions_have_any_name_in_every_stage(path, name):
         assert loaded(np.ones((n, 4), np.float32), np.ones(2 * n, np.float32)).tolist() == [4.0 * n + 1] * n
     with pytest.raises(ShapeError, match=re.escape(f"not 10 = 2*{gc.Dim(name)}")):
         loaded(np.ones((5, 4), np.float32), np.ones(9, np.float32))
+
+
+TRANSPOSED = gc.Dim("length", 2, 40), gc.Dim("kernel", 1, 9)
+
+
+def transposed(x, weight):
+    """A pass compares the stride with the kernel, which is an argument."""
+    return nn.functional.conv_transpose1d(x, weight, stride=3, padding=1)
+
+
+def check_transposed(loaded):
+    for length, kernel in ((8, 3), (11, 3), (9, 2), (7, 5), (3, 9), (5, 1)):
+        x, weight = gc.rand(2, 3, length), gc.rand(3, 4, kernel)
+        assert gc.allclose(gc.tensor(loaded(x.numpy(), weight.numpy())), transposed(x, weight), atol=1e-5)
+
+
+@pytest.mark.parametrize("native", [False, True])
+def test_a_question_of_a_pass_gives_a_program_for_each_answer(path, native, caplog):
+    length, kernel = TRANSPOSED
+    examples, dims = (gc.rand(2, 3, 8), gc.rand(3, 4, 3)), [(None, None, length), (None, None, kernel)]
+    manifest = gc.export(transposed, *examples, path=path, dims=dims, native=native)
+    assert not manifest.assumptions
+    code = [[str(a).partition(" (")[0] for a in code.assumptions] for code in manifest.first.natives]
+    assert code == ([["3 <= kernel"]] if native else [])
+    loaded = gc.load(path, trust=native)
+    assert (loaded.seconds is None) == native
+    check_transposed(loaded)
+    programs = loaded.entry("forward").program._programs
+    assert len(programs) == 2 and "compiled for each size" not in caplog.text
+    assert loaded.plan(length=2, kernel=9).arena < loaded.plan(length=40, kernel=9).arena
+
+
+def test_programs_for_both_answers_are_in_the_cache(path, tmp_path, monkeypatch):
+    monkeypatch.setenv("GRAPHC_CACHE", "on")
+    monkeypatch.setenv("GRAPHC_CACHE_DIR", str(tmp_path / "cache"))
+    length, kernel = TRANSPOSED
+    examples, dims = (gc.rand(2, 3, 8), gc.rand(3, 4, 3)), [(None, None, length), (None, None, kernel)]
+    gc.export(transposed, *examples, path=path, dims=dims)
+    for _ in range(2):
+        check_transposed(loaded := gc.load(path))
+        assert loaded.seconds
+    assert list(loaded.seconds) == ["cache"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -74,6 +74,12 @@ class Assumptions:
     residues: dict[Dimension, Residue] = field(default_factory=dict)
     """Remainders of dimensions that the trace assumes: they decide later questions."""
 
+    @staticmethod
+    def after(assumed: Sequence[Assumption], sizes: Mapping[Dimension, int] | None = None) -> Assumptions:
+        """Return a resolver that answers for these sizes, and has already recorded the assumptions of a trace."""
+        equal = [x.b - x.a for x in assumed if x.relation == "==" and x.answer]
+        return Assumptions(sizes, {(x.relation, x.a, x.b): x for x in assumed}, _residues(equal))
+
     def ask(self, relation: str, a: Any, b: Any) -> bool:
         """Return whether the relation holds for the example sizes, and record what the answer relies on.
 
@@ -126,6 +132,12 @@ class Assumptions:
         return next((x for x in self.found.values() if not x.holds(values)), None)
 
 
+def _residues(differences: Iterable[Any]) -> dict[Dimension, Residue]:
+    """Return the remainders that follow from differences that are zero; of two for a dimension, the larger modulus."""
+    residues = [x for x in map(residue_of, differences) if x is not None]
+    return dict(sorted(residues, key=lambda x: x[1].modulus))
+
+
 class _Recorded:
     """Resolver that answers only from recorded assumptions."""
 
@@ -134,8 +146,8 @@ class _Recorded:
             (x.relation, at(x.b, values) - at(x.a, values)): x.answer  # type: ignore[arg-type]
             for x in assumptions
         }
-        equal = [residue_of(d) for (relation, d), answer in self._answers.items() if relation == "==" and answer]
-        self._residues = dict(sorted([x for x in equal if x is not None], key=lambda x: x[1].modulus))
+        equal = (d for (relation, d), answer in self._answers.items() if relation == "==" and answer)
+        self._residues = _residues(equal)
 
     def ask(self, relation: str, a: Any, b: Any) -> bool:
         """Return the recorded answer. Without one, an equality is False and an order raises UndecidedSize."""

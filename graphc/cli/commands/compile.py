@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -23,14 +23,23 @@ from graphc.codegen.machine.target import Target, named_targets, target_named
 from graphc.compiler.compile import CompiledGraph, compile_graph
 from graphc.compiler.freeze import freeze
 from graphc.files import model_content, model_manifest
-from graphc.files.model_content import Artifact
+from graphc.files.model_content import Artifact, Code
 from graphc.files.model_manifest import EntrySpec, ModelManifest
 from graphc.ir.graph.graph import Graph, Value, input_equals
-from graphc.ir.graph.interpret import bind, settle
+from graphc.ir.graph.interpret import bind
 from graphc.models.formats import GCM, ONNX, check_options, format_of
 from graphc.models.golden import sample_calls
 from graphc.models.model_entries import Entry
-from graphc.models.model_export import check_native, content_of, export, extended, machines_of, save_graph
+from graphc.models.model_export import (
+    check_native,
+    codes_for,
+    compiled_code,
+    content_of,
+    export,
+    extended,
+    machines_of,
+    save_graph,
+)
 from graphc.models.model_trace import nesting, snapshot
 from graphc.nn.module import Module
 from graphc.passes.pipeline import Arranged
@@ -276,8 +285,11 @@ def _write_gcm(
         state = traced.state()
         graph = extended(traced.graph, state, passes, options.precision, machine.costs)
         build = partial(_compiled, machine=machine, device=options.device)
+        codes: list[Code] = []
         try:
-            compiled = build(freeze(settle(graph), state))
+            code, compiled = compiled_code(graph, state, build)
+            if options.native:
+                codes = [code, *codes_for(graph, state, [target_named(name) for name in _machines(options)[1:]])]
         except GraphcError as error:
             if not graph.dims:
                 raise
@@ -295,7 +307,7 @@ def _write_gcm(
             state,
             options.output,
             structure=nesting(traced.structure),
-            native=[compiled, *_others(options, graph, state)] if options.native else False,
+            native=codes,
             golden=sample_calls(graph, state, [_expected_array(v) for v in traced.inputs], options.golden),
         )
     return manifest, compiled.stages.seconds
@@ -305,12 +317,6 @@ def _expected_array(value: Value) -> np.ndarray:
     """Return zeros of the expected sizes for an input of a graph, or the expected size for a whole number."""
     equals = input_equals(value)
     return np.zeros(tuple(map(hint, value.shape)), value.dtype.numpy) if equals is None else np.asarray(hint(equals))
-
-
-def _others(options: argparse.Namespace, graph: Graph, state: Mapping[str, np.ndarray]) -> list[CompiledGraph]:
-    """Compile for the machines after the first one."""
-    frozen = freeze(settle(graph), state)
-    return [compile_graph(frozen, target=target_named(name)) for name in _machines(options)[1:]]
 
 
 def _check_machine(options: argparse.Namespace) -> None:

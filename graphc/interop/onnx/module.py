@@ -31,6 +31,8 @@ from graphc.tensors.creation import zeros
 
 _OF_SHAPES = frozenset({"Shape", "Size"})
 """Operators whose static results do not depend on the values of their inputs."""
+_CONVERTING = frozenset({"Cast", "CastLike", "Identity"})
+"""Operators that HOST does not have, whose results are static where their inputs are."""
 _ROUNDS = re.compile("[Qq]uantize|Integer|^Q[A-Z]|MatMulNBits|MatMulBnb4")
 """Operators that round to integers or compute with them, and so have no useful gradient."""
 
@@ -44,7 +46,8 @@ def asked_constants(graph: OnnxGraph) -> set[str]:
     for node in reversed(graph.nodes):
         input_indices = _asked_inputs(node)
         needed |= {name for i, name in enumerate(node.inputs) if i in input_indices}
-        if (node.domain, node.op) in HOST and node.op not in _OF_SHAPES and needed & set(node.outputs):
+        stays_static = (node.domain, node.op) in HOST or (not node.domain and node.op in _CONVERTING)
+        if stays_static and node.op not in _OF_SHAPES and needed & set(node.outputs):
             needed |= set(node.inputs)
         for inner in node.graphs():
             needed |= asked_constants(inner)

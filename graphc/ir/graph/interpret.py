@@ -173,6 +173,8 @@ def assumed(
     rules then repeat the comparisons of the trace. For ``questions`` see base.sizes.assumptions.holding."""
     assumed_dims = dimensions(n for x in graph.assumptions for n in (x.a, x.b))
     dims = {name: size_of(d) for name, d in graph.dims.items()}
+    if not assumed_dims.keys() <= dims.keys() | sizes.keys():  # a specialized graph has others in place of these
+        dims = limits(graph.assumptions, assumed_dims) | dims
     chosen = {name: sizes.get(name, dims.get(name, size_of(d))) for name, d in assumed_dims.items()}
     with holding(graph.assumptions, {d: chosen[name] for name, d in assumed_dims.items()}, questions):
         yield

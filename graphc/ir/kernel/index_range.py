@@ -273,17 +273,21 @@ def stays_within(index: Index, guard: Guard, size: int) -> tuple[int, int] | Non
 
 
 def require_within(index: Index, guard: Guard, size: int, name: str) -> None:
-    """Raise VerifyError where an access may leave a buffer of this size and name, caused by an UndecidedSize where a
-    trace may assume that it does not."""
+    """Raise VerifyError where an access may leave a buffer of this size and name; see ``require_order``."""
     outside = stays_within(index, guard, size)
-    if outside is None:
-        return
-    low, high = outside
-    what = f"index {index} lies in {low}..{high}, %{name} has {size} elements"
-    questions = access_asker.get() if any(map(is_size, (low, high, size))) else None
-    ends = [(a, b) for a, b in ((0, low), (high, size - 1)) if not at_most(a, b)]
+    if outside is not None:
+        low, high = outside
+        what = f"index {index} lies in {low}..{high}, %{name} has {size} elements"
+        require_order([(0, low), (high, size - 1)], what)
+
+
+def require_order(pairs: Sequence[tuple[int, int]], what: str) -> None:
+    """Raise VerifyError unless the first size of each pair is at most the second one in all calls. Its cause is an
+    UndecidedSize where a trace may assume that order."""
+    open_pairs = [(a, b) for a, b in pairs if not at_most(a, b)]
+    questions = access_asker.get() if any(is_size(size) for pair in open_pairs for size in pair) else None
     try:
-        if questions is None or not all(questions.ask("<=", a, b) for a, b in ends):
+        if open_pairs and (questions is None or not all(questions.ask("<=", a, b) for a, b in open_pairs)):
             raise VerifyError(what)
     except UndecidedSize as question:
         raise VerifyError(what) from question

@@ -16,7 +16,7 @@ from graphc.base.sizes.size_terms import REMEMBERED
 from graphc.ir.excerpt import excerpt
 from graphc.ir.kernel.dims import dims_of_calls, dims_of_kernel
 from graphc.ir.kernel.index import Axis, Dynamic, Index, atoms, bounds
-from graphc.ir.kernel.index_range import require_within, touches
+from graphc.ir.kernel.index_range import require_order, require_within, touches
 from graphc.ir.kernel.repeat import live_spans
 from graphc.ir.kernel.scalar import result_type
 from graphc.ir.kernel.statements import (
@@ -174,7 +174,7 @@ class _Verifier:
             meaning = self.find(atom.name)
             if isinstance(atom, Dynamic):
                 require(isinstance(meaning, DType) and meaning.is_integer, f"{atom.name} is not an integer scalar")
-                require(at_most(atom.low, atom.high), f"{atom.name}: the range {atom.low}..{atom.high} is empty")
+                require_order([(atom.low, atom.high)], f"{atom.name}: the range {atom.low}..{atom.high} is empty")
             else:
                 require(isinstance(meaning, Axis), f"{atom.name} is not an axis")
                 if meaning != atom:

@@ -61,3 +61,14 @@ def test_remainders_of_a_trace_answer_questions_about_its_graph():
         assert halved(TIME, 2) * 4 > TIME
     with holding(assumptions.found.values(), values), pytest.raises(UndecidedSize):
         assert halved(TIME, 2) > 20
+
+
+def test_a_resolver_answers_what_a_trace_has_assumed_before():
+    dims = dimensions([TIME, BATCH])
+    with assuming(Assumptions({dims["time"]: 97, dims["batch"]: 2})) as traced:
+        assert TIME % 8 == 1 and BATCH < 9
+    later = Assumptions.after(list(traced.found.values()), {dims["time"]: 100, dims["batch"]: 2})
+    with assuming(later):
+        assert TIME % 4 == 1 and BATCH < 9, "answered by remainders and assumptions, not for the size"
+        assert TIME == 100
+    assert [str(a).partition(" (")[0] for a in list(later.found.values())[len(traced.found) :]] == ["time == 100"]

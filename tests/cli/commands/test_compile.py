@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from graphc.base.errors import CompileError
 from graphc.cli import console, targets
-from graphc.cli.commands import compile
 from graphc.files import model_content
 from graphc.ir.graph.graph import Graph
+from graphc.models import model_export, sized_graph
 from graphc.models.model_file import load
 from tests.cli.conftest import Graphc
 
@@ -29,12 +30,12 @@ def test_a_model_file_is_written(models: Path, net: Path, graphc: Graphc):
 def test_native_code_is_refused_where_there_is_no_program_for_all_sizes(
     models: Path, net: Path, graphc: Graphc, monkeypatch: pytest.MonkeyPatch
 ):
-    def refuse(graph: Graph) -> Graph:
+    def refuse(graph: Graph, added: Any) -> Graph:
         raise CompileError("sizes differ")
 
-    monkeypatch.setattr(compile, "settle", refuse)
+    monkeypatch.setattr(sized_graph, "restricted", refuse)
     compiled = []
-    monkeypatch.setattr(compile, "compile_graph", lambda *_, **__: compiled.append(1))
+    monkeypatch.setattr(model_export, "compile_graph", lambda *_, **__: compiled.append(1))
     done = graphc("compile", f"{models}:Net", "--input", "x:f32[batch=1..64,6]", "-o", net, "--native")
     assert (
         done.code != console.OK

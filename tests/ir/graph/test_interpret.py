@@ -9,14 +9,27 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from graphc.base.dtypes import float32
 from graphc.base.sizes.assumptions import Assumptions, assuming
+from graphc.base.sizes.named_dims import Dim, dimensions, size_of
 from graphc.errors import ArgumentError, GraphcError, ShapeError
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import Graph, Node
-from graphc.ir.graph.interpret import Evaluator, Interpreter, Reemitter, bind, copy, evaluate, live_nodes, settle
+from graphc.ir.graph.interpret import (
+    Evaluator,
+    Interpreter,
+    Reemitter,
+    assumed,
+    bind,
+    copy,
+    evaluate,
+    live_nodes,
+    settle,
+)
 from graphc.ir.graph.parse import parse_graph
 from graphc.ir.graph.text import print_graph
 from graphc.ir.op import REGISTRY
+from graphc.ir.types import TensorType
 from tests.ir.random_graphs import graphs
 
 TEXT = """graph @g(%x: f32[2], %w: f32[2] param "fc.weight", %s: f32[2] state "count") -> (f32[2], f32[2]) {
@@ -187,3 +200,18 @@ def test_a_number_that_is_bound_stays_what_it_is():
     assert evaluate(fixed, [np.ones((2, 8), np.float32), np.array(3)])[0].shape == (2, 3)
     with pytest.raises(ArgumentError, match="the number %pos is 4, not 3"):
         evaluate(fixed, [np.ones((2, 8), np.float32), np.array(4)])
+
+
+def test_assumptions_hold_for_the_dimensions_that_replace_those_of_the_trace():
+    rows, columns, time = Dim("rows", 1, 64), Dim("columns", 1, 64), Dim("time", 1, 64)
+    graph = Graph("f")
+    shapes = {"x": (rows, time), "y": (columns,)}
+    graph.set_outputs([graph.add_input(TensorType(float32, shape), name) for name, shape in shapes.items()])
+    dims = dimensions([rows, columns, time])
+    with assuming(Assumptions({dims["rows"]: 5, dims["columns"]: 5, dims["time"]: 9})) as assumptions:
+        assert rows == columns and time % 4 == 1 and columns * (time // 4) < 20
+    graph.assumptions = tuple(assumptions.found.values())
+    settled = settle(graph)
+    left, multiple = settled.dims.values()
+    with assumed(settled):
+        assert size_of(left) * size_of(multiple) < 20

@@ -11,7 +11,7 @@ import pytest
 from graphc.base.dtypes import float32
 from graphc.base.errors import ArgumentError, ParseError, VerifyError
 from graphc.base.sizes.assumptions import Assumption, holding
-from graphc.base.sizes.named_dims import Dim
+from graphc.base.sizes.named_dims import Dim, size_of
 from graphc.base.sizes.size import at, is_size
 from graphc.base.sizes.size_limits import question_behind
 from graphc.base.sizes.size_questions import access_asker
@@ -144,6 +144,33 @@ def test_an_access_that_sizes_decide_is_a_question_and_an_assumption_of_the_trac
         assumption = Assumption("<=", BATCH, TIME, answer, "a line")
         with holding([assumption], sizes, access_asker), nullcontext() if answer else pytest.raises(VerifyError):
             verify_kernel(kernel)
+
+
+PICKED = """
+dim batch = 0..9 hint 4
+kernel @picked(%x: f32[batch] in, %i: i64[4] in, %y: f32[4] out) {
+  for i0 in 4 parallel {
+    v1: i64 = load %i[i0]
+    v2: i64 = index batch - 1
+    v3: i64 = min(v1, v2)
+    v4: f32 = load %x[[v3:0..batch - 1]]
+    store %y[i0] = v4
+  }
+}
+"""
+
+
+def test_that_a_range_has_an_element_is_a_question():
+    kernel = parse_kernel(PICKED)
+    with pytest.raises(VerifyError, match=r"range 0\.\.batch - 1 is empty") as refused:
+        verify_kernel(kernel)
+    assert question_behind(refused.value) is None, "nobody may assume it"
+    with holding([], {}, access_asker), pytest.raises(VerifyError) as undecided:
+        verify_kernel(kernel)
+    (batch,) = dims_of_kernel(kernel).values()
+    assert question_behind(undecided.value) == ("<=", 0, size_of(batch) - 1)
+    with holding([Assumption("<=", 0, size_of(batch) - 1, True)], {batch: size_of(batch)}, access_asker):
+        verify_kernel(kernel)
 
 
 def test_places_in_the_arena_that_meet_at_some_sizes_are_refused():

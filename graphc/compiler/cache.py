@@ -26,14 +26,15 @@ import numpy as np
 from llvmlite import binding
 
 from graphc.base import config
-from graphc.base.errors import ArtifactError
+from graphc.base.errors import ArtifactError, CompileError
+from graphc.base.sizes.size import Dimension, UndecidedSize
 from graphc.base.version import VERSION
 from graphc.files.container import read_sections, write_sections
 from graphc.files.device_plan import DevicePlan
-from graphc.files.manifest import Manifest, TargetSpec, from_json, to_json
+from graphc.files.manifest import Extent, Manifest, TargetSpec, from_json, to_json
 
-SUFFIX, TUNED = ".program", ".tuned"
-_CHOICES = "choices"
+SUFFIX, ASKED, TUNED = ".program", ".question", ".tuned"
+_CHOICES, _QUESTION = "choices", "question"
 LOCKS = ".locks"
 """Folder of the lock files, at most 256."""
 LOCK_SECONDS = 120.0
@@ -77,6 +78,24 @@ class CacheEntry:
     """Program that runs once for many calls: its outputs are params of this one, whose paths begin with PREPACKED."""
     on_device: DeviceCode | None = field(default=None, kw_only=True)
     """Set for programs of a device."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """Comparison of sizes that stopped a compilation."""
+
+    what: str
+    """The message of the error."""
+    relation: str
+    a: Extent
+    b: Extent
+    dims: tuple[Dimension, ...]
+
+    def error(self) -> CompileError:
+        """Return an error with this question as its cause, as the compilation raised it."""
+        error = CompileError(self.what)
+        error.__cause__ = UndecidedSize.of(self.relation, self.a, self.b)
+        return error
 
 
 @dataclass(frozen=True)
@@ -151,7 +170,7 @@ class Cache:
 
     def evict(self) -> None:
         """Remove temporary files of dead writers, and the least recently used entries beyond the limit."""
-        files = self._files()
+        files = self._files((SUFFIX, ASKED))
         total = sum(size for _, size, _ in files)
         if total <= self.limit:
             return
@@ -161,8 +180,9 @@ class Cache:
             _remove(path)
             total -= size
 
-    def _files(self) -> list[tuple[float, int, Path]]:
-        """Return (time of last use, bytes, path) of every entry. Remove stale temporary files."""
+    def _files(self, suffixes: tuple[str, ...] = (SUFFIX,)) -> list[tuple[float, int, Path]]:
+        """Return (time of last use, bytes, path) of every entry, or file of other suffixes. Remove stale temporary
+        files."""
         entries = []
         oldest = time.time() - STALE_SECONDS
         with os.scandir(self.folder) as items:
@@ -171,11 +191,32 @@ class Cache:
                     status = item.stat(follow_symlinks=False)
                 except FileNotFoundError:
                     continue
-                if item.name.endswith(SUFFIX):
+                if item.name.endswith(suffixes):
                     entries.append((status.st_mtime, status.st_size, Path(item.path)))
                 elif item.name.endswith(".tmp") and status.st_mtime < oldest:
                     _remove(Path(item.path))
         return entries
+
+    def question(self, key: str) -> Question | None:
+        """Return the question that stopped the compilation of a key before, or None."""
+        path = self.folder / f"{key}{ASKED}"
+        try:
+            if not path.exists() or not self._is_usable():
+                return None
+            _check_owner(path, stat.S_ISREG)
+            return from_json(Question, read_sections(path)[_QUESTION].tobytes())
+        except (OSError, ArtifactError, KeyError) as error:
+            _warn(error)
+            _remove(path)
+            return None
+
+    def ask(self, key: str, question: Question) -> None:
+        """Store the question that stopped the compilation of a key."""
+        if self._is_usable():
+            try:
+                write_sections(self.folder / f"{key}{ASKED}", {_QUESTION: [to_json(question)]}, durable=False)
+            except (OSError, ArtifactError) as error:
+                _warn(error)
 
     def choices(self, target: TargetSpec) -> dict[str, str]:
         """Return the schedule choices that tuning measured as faster, by the keys of codegen.schedule.pipeline."""
@@ -215,12 +256,12 @@ class Cache:
         if not self.folder.exists():
             return 0
         last = time.time() - unused
-        files = [path for used, _, path in self._files() if not unused or used < last]
+        files = [path for used, _, path in self._files((SUFFIX, ASKED)) if not unused or used < last]
         for path in [] if unused else self.folder.glob(f"*{TUNED}"):
             path.unlink(missing_ok=True)
         for path in files:
             path.unlink(missing_ok=True)
-        return len(files)
+        return sum(path.suffix == SUFFIX for path in files)
 
     def entries(self) -> list[tuple[str, int, float]]:
         """Return (key, bytes, time of last use) of every entry, most recently used first. Raise OSError."""

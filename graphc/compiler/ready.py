@@ -7,8 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from graphc.base.errors import ArgumentError, CompileError
+from graphc.base.errors import ArgumentError, CompileError, GraphcError
 from graphc.base.lazy import deferred
+from graphc.base.sizes.named_dims import dimensions
+from graphc.base.sizes.size_limits import question_behind
 from graphc.codegen.machine.cuda.facts import is_gpu
 from graphc.codegen.machine.target import Target, architecture, host_target, target_named
 from graphc.compiler import cache
@@ -59,12 +61,23 @@ def find_or_build(
 ) -> tuple[cache.CacheEntry, bool]:
     """Return the cached program for these parts and True, or build one and return it and False.
 
-    ``target`` defaults to this machine; ``disk`` is None without a cache.
+    ``target`` defaults to this machine; ``disk`` is None without a cache. Where a question about sizes stops a build,
+    the cache keeps the question, and later calls raise it without building.
     """
     if disk is None:
         return build(), False
     spec = target_spec(target or host_target())
-    return disk.get(key_on(disk, spec, key_inputs), spec, build)
+    key = key_on(disk, spec, key_inputs)
+    known = disk.question(key)
+    if known is not None:
+        raise known.error()
+    try:
+        return disk.get(key, spec, build)
+    except GraphcError as error:
+        if (question := question_behind(error)) is not None:
+            dims = sorted(dimensions(question[1:]).values(), key=lambda d: d.name)
+            disk.ask(key, cache.Question(error.what, *question, tuple(dims)))
+        raise
 
 
 def key_on(disk: cache.Cache, spec: TargetSpec, key_inputs: Iterable[str | bytes | np.ndarray]) -> str:

@@ -257,7 +257,7 @@ def test_programs_for_both_answers_are_in_the_cache(path, tmp_path, monkeypatch)
     length, kernel = TRANSPOSED
     examples, dims = (gc.rand(2, 3, 8), gc.rand(3, 4, 3)), [(None, None, length), (None, None, kernel)]
     gc.export(transposed, *examples, path=path, dims=dims)
-    for _ in range(2):
-        check_transposed(loaded := gc.load(path))
-        assert loaded.seconds
-    assert list(loaded.seconds) == ["cache"]
+    check_transposed(gc.load(path))
+    monkeypatch.setattr(model_programs, "Stages", None)  # nothing is compiled
+    check_transposed(loaded := gc.load(path))
+    assert list(loaded.seconds or ()) == ["cache"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +29,6 @@ from graphc.c_library.sources import LibrarySource
 from graphc.codegen.llvm.entry import ENTRY, emit_module
 from graphc.codegen.llvm.module import LlvmModule, prefixed
 from graphc.codegen.machine.target import Target
-from graphc.codegen.schedule.threads.execution import Execution
 from graphc.compiler.compile import describe, watched
 from graphc.compiler.ready import target_spec
 from graphc.compiler.stages import Stages
@@ -87,7 +87,7 @@ def compile_source(source: LibrarySource, changing: Collection[str], choices: Ch
     """
     target = choices.target
 
-    def scheduled(graph: Graph) -> tuple[Program, Execution]:
+    def scheduled(graph: Graph) -> tuple[Program, Any]:
         stages = Stages(graph, target=target)
         with watched(stages):
             return stages.scheduled, stages.execution

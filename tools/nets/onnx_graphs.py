@@ -219,8 +219,8 @@ class OnnxBuilder:
         return {name: random.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
 
 
-def drawn(seed: int, number: int) -> OnnxBuilder:
-    """Return the graph of a seed and a number: one to three inputs and three to nine steps."""
+def drawn(seed: int, number: int, steps: Sequence[Callable[[OnnxBuilder], None]]) -> OnnxBuilder:
+    """Return the graph of a seed and a number: one to three inputs and three to nine of these steps."""
     builder = OnnxBuilder(seed, number)
     for _ in range(builder.random.integers(1, 4)):
         builder.input(int(builder.random.integers(2, 5)))
@@ -228,7 +228,7 @@ def drawn(seed: int, number: int) -> OnnxBuilder:
     for _ in range(60):
         if len(builder.steps) >= wanted:
             break
-        step = builder.pick(STEPS)
+        step = builder.pick(steps)
         before = len(builder.nodes), len(builder.constants), len(builder.values)
         try:
             step(builder)

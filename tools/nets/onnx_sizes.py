@@ -17,7 +17,8 @@ import graphc
 from graphc.base.errors import GraphcError
 from tools.nets import run
 from tools.nets.builder import Unfit
-from tools.nets.onnx_graphs import SETS, OnnxBuilder, drawn, names
+from tools.nets.onnx_graphs import SETS, STEPS, OnnxBuilder, drawn, names
+from tools.nets.onnx_parts import PARTS
 from tools.nets.sized import quiet
 
 BRANCHED, SPECIALISED, DROPPED = "branched", "specialised", "dropped"
@@ -29,7 +30,7 @@ def judge(name: str) -> run.Outcome:
     """Draw the graph of a name and run it at all sets of sizes."""
     seed, number = map(int, name.split("/"))
     try:
-        builder = drawn(seed, number)
+        builder = drawn(seed, number, (*STEPS, *PARTS))
         model = builder.model()
     except Unfit:
         return run.Outcome(DROPPED, "no step fits")

@@ -78,7 +78,7 @@ def tap(graph: Graph, weights: Mapping[str, np.ndarray], inputs: Sequence[Any]) 
     module = graph_module(graph, {path: from_numpy(np.array(array)) for path, array in weights.items()})
     arguments = [x if isinstance(x, int) else from_numpy(np.asarray(x)) for x in inputs]
     with compiling(), no_grad():
-        results = compile(module)(*arguments)
+        results = compile(module, tier="full")(*arguments)
     statistics = import_module("graphc.tracing.taps").Statistics
     arrays = [numbers(x._data) for x in (results if isinstance(results, tuple) else (results,))]
     return [

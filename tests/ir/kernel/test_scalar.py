@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -141,3 +143,13 @@ def test_every_operation_keeps_its_type():
             values = [element(1, t) for t in types]
             found = run(op.name, *values, dtype=dtype if op.rule == "cast" else None)
             assert np.asarray(found).dtype == result.numpy, (op.name, dtype)
+
+
+def test_erf_of_f32_is_rounded_once():
+    random = np.random.default_rng(0)
+    special = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-40, 5.99, 7.0, 3e38]
+    x = np.float32([*random.normal(scale=2, size=20_000), *random.normal(scale=1e-3, size=2_000), *special])
+    expected = np.float32([math.erf(v) for v in x.tolist()])
+    result = SCALAR_OPS["erf"].reference(x)
+    np.testing.assert_array_equal(result, expected)
+    np.testing.assert_array_equal(np.signbit(result[-9:]), np.signbit(expected[-9:]))

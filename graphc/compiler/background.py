@@ -140,13 +140,14 @@ class BackgroundBuild:
 
     def __init__(self, graph: Graph, target: str):
         """``target`` is the name of a CPU."""
-        self._request: Request | None = request_of(graph, target)
+        request = request_of(graph, target)
+        self._request: Request | None = request
         disk, self._folder = cache.current(), ""
         if disk is None:
             self._folder = tempfile.mkdtemp(prefix="graphc-")
             disk = cache.Cache(Path(self._folder), sys.maxsize)
         self._disk, machine = disk, running_target(target)
-        self._spec, self._key = target_spec(machine), program_key(disk, graph, machine)
+        self._spec, self._key = target_spec(machine), program_key(disk, graph, machine, request.text)
         self._children: list[_Child] = []
         self._discard = weakref.finalize(self, _discard, self._folder, os.getpid(), self._children)
 

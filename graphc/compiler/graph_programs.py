@@ -14,12 +14,12 @@ from graphc.ir.graph.text import collect_data, print_graph
 from graphc.runtime.call import Executable
 
 
-def key_inputs_of(graph: Graph, target: Target) -> tuple[str | np.ndarray, ...]:
+def key_inputs_of(graph: Graph, target: Target, text: str = "") -> tuple[str | np.ndarray, ...]:
     """Return the inputs of the code of a graph besides options and compiler: the target, the graph, and what it assumes
-    of sizes.
+    of sizes. ``text`` is that of the graph, where it has been printed.
     """
     # The target is not only its name: facts and costs may have been replaced.
-    return ("graph", repr(target), print_graph(graph), *assumed_sizes(graph), *collect_data(graph).values())
+    return ("graph", repr(target), text or print_graph(graph), *assumed_sizes(graph), *collect_data(graph).values())
 
 
 def assumed_sizes(graph: Graph) -> list[str]:
@@ -30,9 +30,9 @@ def assumed_sizes(graph: Graph) -> list[str]:
     return [str(a._replace(place="")) for a in in_terms_of(graph.assumptions, graph.dims)]
 
 
-def program_key(disk: Cache, graph: Graph, target: Target) -> str:
-    """Return the key in a cache of the program that the standard passes make of a graph."""
-    return key_on(disk, target_spec(target), key_inputs_of(graph, target))
+def program_key(disk: Cache, graph: Graph, target: Target, text: str = "") -> str:
+    """Return the key in a cache of the program that the standard passes make of a graph, which prints as ``text``."""
+    return key_on(disk, target_spec(target), key_inputs_of(graph, target, text))
 
 
 def load_program(compiled: CacheEntry, graph: Graph) -> Executable:

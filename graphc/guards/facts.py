@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from graphc.base.locks import cached_property
 from graphc.base.mutation_epoch import EPOCH
 from graphc.base.values import CONTAINERS, DEEPEST, is_immutable, key_of, parts_of
 from graphc.guards.watch_words import WatchTable, Words, word_at
@@ -350,9 +351,14 @@ class Account:
         """A token that is replaced before words are read again."""
         self._is_complete = False
         """Whether every change alters a watched word."""
-        self._same = make_same(self.words)
+        self._make_same = make_same
         self._epoch = -1
         """The mutation epoch when ``holds`` last found ``counted`` true."""
+
+    @cached_property
+    def _same(self) -> Callable[[], bool]:
+        """The function that compares the watched words. A first call needs none, and building it takes a while."""
+        return self._make_same(self.words)
 
     def add(self, fact: Watched) -> None:
         """Add a fact whose changes the mutation epoch and words report together."""

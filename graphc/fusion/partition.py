@@ -113,11 +113,14 @@ class Partition:
         """Nodes whose values outlive the call."""
         self._bits: dict[Group, int] = {}
         self._above: dict[Group, int] = {}
+        """A bit for each group, and the bits of all groups that it depends on, once groups are numbered."""
         self._readers: dict[Group, dict[Group, None]] = {}
         """Memo of the groups that read results of a group; some of them may have been merged since."""
         self._became: dict[Group, Group] = {}
         """Merged groups: from an old group to the one that replaced it."""
-        self._number()
+        self._line: list[Group | None] = [*self.groups()]
+        self._rank = {group: rank for rank, group in enumerate(self._line) if group is not None}
+        """Order in which groups can run, until they are numbered: None where a group was merged, and each position."""
 
     def _single(self, node: Node) -> Group:
         """Return the initial group of one node."""
@@ -182,7 +185,10 @@ class Partition:
     def join(self, merged: Group, first: Group, second: Group) -> None:
         """Move the nodes of two groups into ``merged``."""
         merged_from = (first, second)
-        self._number_joined(merged, merged_from)
+        if self._bits:
+            self._number_joined(merged, merged_from)
+        else:
+            self._order_joined(merged, first, second)
         merged.nodes = list(dict.fromkeys(n for old in merged_from for n in old.nodes))
         for node in merged.nodes:
             if self.group_of[node] in merged_from:
@@ -230,14 +236,48 @@ class Partition:
 
     def reaches(self, producer: Group, consumer: Group, directly: bool) -> bool:
         """Check whether the consumer depends on the producer through other groups, or also ``directly``."""
+        if not self._bits:
+            direct = directly and consumer in self._after(producer)
+            return direct or any(consumer in self._after(g) for g in self._between(producer, consumer))
         bits = self._bits[producer]
         if directly:
             return bool(bits & self._above[consumer])
         return any(bits & self._above[g] for g in self.before(consumer) if g is not producer)
 
-    def _number(self) -> None:
-        """Give each group a bit, and compute its transitive dependences as a set of bits."""
-        for i, group in enumerate(self.groups()):
+    def _between(self, first: Group, last: Group) -> set[Group]:
+        """Return the groups that depend on ``first`` and come before ``last`` in the order."""
+        rank, between = self._rank, set[Group]()
+        end = rank[last]
+        pending = [*self._after(first)]
+        while pending:
+            group = pending.pop()
+            if rank[group] < end and group not in between:
+                between.add(group)
+                pending += self._after(group)
+        return between
+
+    def _order_joined(self, merged: Group, first: Group, second: Group) -> None:
+        """Put a merged group where the later one was, and all that depends on the earlier one behind it."""
+        first, second = sorted((first, second), key=self._rank.__getitem__)
+        between, line = self._between(first, second), self._line
+        after = {g: None for old in (first, second) for g in self._after(old) if g is not first and g is not second}
+        begin, end = self._rank.pop(first), self._rank.pop(second)
+        line[begin], line[end] = None, merged
+        if between:
+            section = line[begin:end]
+            line[begin : end + 1] = [
+                *(g for g in section if g not in between),
+                merged,
+                *(g for g in section if g in between),
+            ]
+        moved = enumerate(line[begin : end + 1], begin) if between else ((end, merged),)
+        self._rank.update((group, rank) for rank, group in moved if group is not None)
+        self._readers[merged] = after
+        self._became.update({first: merged, second: merged})
+
+    def number(self) -> None:
+        """Compute the dependences of all groups. From then on joins keep them, and groups may compute nodes twice."""
+        for i, group in enumerate(sorted(self._rank, key=self._rank.__getitem__)):
             self._bits[group] = 1 << i
         for group in self._bits:
             above = 0
@@ -307,7 +347,10 @@ def needs_stored_operands(node: Node) -> bool:
 
     True for nodes that hold graphs (loops, branches) and for host calls.
     """
-    return any(node.op.has(trait) for trait in (Trait.LOOP, Trait.HOST, Trait.BRANCH, Trait.WHILE))
+    return node.op.has_any(_STORED_OPERANDS)
+
+
+_STORED_OPERANDS = Trait.LOOP | Trait.HOST | Trait.BRANCH | Trait.WHILE
 
 
 def _values_after_call(graph: Graph) -> list[Value]:

@@ -166,6 +166,7 @@ class _Fuser(Partition):
         # NOTE: large domains first: merging scalars can put a third group between two that share large values.
         self._merge(self.costs.large_bytes)
         self._merge(0)
+        self.number()
         duplicate_producers(self)
         fuse_horizontally(self)
         fuse_pads(self)

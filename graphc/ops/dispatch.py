@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, Protocol
 
@@ -81,14 +80,20 @@ def runs_python() -> bool:
     return AS_PYTHON[0] > 0 and bool(getattr(_current.get(), "runs_python", False))
 
 
-@contextmanager
-def use(dispatcher: Dispatcher) -> Iterator[Dispatcher]:
-    """Make ``dispatcher`` the active one inside the block (per thread and task)."""
-    token = _current.set(dispatcher)
-    try:
-        yield dispatcher
-    finally:
-        _current.reset(token)
+class use:
+    """Context in which ``dispatcher`` is the active one (per thread and task)."""
+
+    __slots__ = ("_dispatcher", "_token")
+
+    def __init__(self, dispatcher: Dispatcher):
+        self._dispatcher = dispatcher
+
+    def __enter__(self) -> Dispatcher:
+        self._token = _current.set(self._dispatcher)
+        return self._dispatcher
+
+    def __exit__(self, *_: object) -> None:
+        _current.reset(self._token)
 
 
 def is_front() -> bool:

@@ -37,11 +37,16 @@ class Pass(Protocol):
 
 def held_graphs(node: Node) -> tuple[str, ...]:
     """Return the names of a node's attributes whose graphs are compiled as part of this one: steps, branches."""
+    if not node.op.has_any(_HOLDING):
+        return ()
     if node.op.has(Trait.LOOP):
         return ("body",)
     if node.op.has(Trait.WHILE):
         return ("test", "body")
-    return ("then", "otherwise") if node.op.has(Trait.BRANCH) else ()
+    return ("then", "otherwise")
+
+
+_HOLDING = Trait.LOOP | Trait.WHILE | Trait.BRANCH
 
 
 def with_costs(step: Pass, costs: Costs) -> Pass:

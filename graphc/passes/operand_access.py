@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from graphc.base.dtypes import int8
@@ -72,9 +72,10 @@ _VIRTUAL = Trait.VIEW | Trait.GENERATOR | Trait.STATE_WRITE
 def is_virtual(node: Node) -> bool:
     """Check whether a node needs no memory of its own: views, generators, scalar constants, results of state writes,
     widened narrow weights, scalars that follow from the sizes of a call."""
-    if is_widening(node) or is_of_sizes(node):
+    op = node.op
+    if op.has_any(_VIRTUAL) and op is not INPUT and not _stored_constant(node):
         return True
-    return node.op is not INPUT and node.op.has_any(_VIRTUAL) and not _stored_constant(node)
+    return is_widening(node) or is_of_sizes(node)
 
 
 def is_widening(node: Node) -> bool:
@@ -150,8 +151,9 @@ def look_through_views(
 ) -> list[Access]:
     """Resolve a read of ``value`` at ``index`` to reads of stored or computed values. Virtual nodes are looked through
     unless they are in ``stop``. Properties of the access ``above`` hold for all of them."""
+    flags = (above.guarded, above.dynamic, above.replicating) if above else ()
     resolved: list[Access] = []
-    stack = [replace(above, value=value, index=index) if above else Access(value, index)]
+    stack = [Access(value, index, *flags)]
     while stack:
         access = stack.pop()
         node = access.value.node

@@ -51,8 +51,8 @@ class Scope:
     """Name of the loop counter."""
     preheader: list[str | list]
     """Lines before the loop, in the scope outside."""
-    registers: dict = field(default_factory=dict)
-    """Registers already computed in this scope, by key."""
+    keys: list[object] = field(default_factory=list)
+    """Keys of the registers that were computed in this scope."""
 
 
 @dataclass
@@ -87,6 +87,8 @@ class FunctionWriter:
         self.scopes: list[Scope] = [Scope(None, "", self.lines)]
         self.block = "entry"
         self._count = 0
+        self._registers: dict[object, tuple[int, str]] = {}
+        """Registers already computed in open scopes, with the least loop depth, by key."""
 
     @property
     def depth(self) -> int:
@@ -122,12 +124,14 @@ class FunctionWriter:
 
     def memo(self, depth: int, key: object, expression: str) -> str:
         """Return ``expression`` computed once at loop depth ``depth`` (where its operands must be available)."""
-        for scope in self.scopes[: depth + 1]:
-            register = scope.registers.get(key)
-            if register is not None:
-                return register
-        register = self.at_depth(depth, expression)
-        self.scopes[depth].registers[key] = register
+        known = self._registers.get(key)
+        if known is not None and known[0] <= depth:
+            return known[1]
+        return self._remember(depth, key, self.at_depth(depth, expression))
+
+    def _remember(self, depth: int, key: object, register: str) -> str:
+        self._registers[key] = depth, register
+        self.scopes[depth].keys.append(key)
         return register
 
     def at_depth(self, depth: int, expression: str) -> str:
@@ -141,14 +145,13 @@ class FunctionWriter:
     def splat(self, register: str, dtype: DType, lanes: int) -> str:
         """Return a scalar register in every lane of a vector; shared within the scope."""
         key = ("splat", register, dtype.name, lanes)  # a register may be a literal
-        for scope in self.scopes:
-            if key in scope.registers:
-                return scope.registers[key]
+        known = self._registers.get(key)
+        if known is not None:
+            return known[1]
         element, vector = register_type(dtype), register_type(dtype, lanes)
         first = self.line(f"insertelement {vector} poison, {element} {register}, i64 0")
         result = self.line(f"shufflevector {vector} {first}, {vector} poison, <{lanes} x i32> zeroinitializer")
-        self.scopes[-1].registers[key] = result
-        return result
+        return self._remember(self.depth, key, result)
 
     def widen(self, value: LaneValue | Const, at: Coordinates, lanes: int) -> str:
         """Return the register of ``value`` for one copy, splat if ``lanes`` asks for a vector and it is a scalar."""
@@ -218,7 +221,10 @@ class FunctionWriter:
             for slot, value in zip(loop.slots, [following, *carried], strict=True):
                 slot[0] = f"{slot[0]}[ {value}, %{last} ]"
         self.lines.append(f"{leave}:")
-        self.scopes.pop()
+        depth = self.depth
+        for key in self.scopes.pop().keys:
+            if self._registers[key][0] == depth:  # else an outer loop has computed it since
+                del self._registers[key]
         self.block = leave
         if not loop.leave:
             return carried

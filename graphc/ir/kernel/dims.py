@@ -14,8 +14,11 @@ from graphc.ir.kernel.statements import Bound, Call, Guard, Kernel, Load, Loop, 
 
 
 def dims_of_kernel(kernel: Kernel) -> dict[str, Dimension]:
-    """Return the dimensions used by a kernel, in order of their names."""
-    return _sorted(dimensions(_kernel_sizes(kernel)))
+    """Return the dimensions used by a kernel, in order of their names; a kernel remembers them."""
+    dims = vars(kernel).get("dims")
+    if dims is None:
+        dims = vars(kernel)["dims"] = _sorted(dimensions(_kernel_sizes(kernel)))
+    return dims
 
 
 def dims_of_program(program: Program) -> dict[str, Dimension]:

@@ -85,6 +85,7 @@ class Dynamic:
 Atom = Axis | Div | Mod | Dynamic
 
 
+@final
 @dataclass(frozen=True)
 class Index:
     """``sum(coefficient * atom) + constant`` in canonical order; operators ``+ - *`` (by int) ``// %`` (by int > 0)."""
@@ -202,9 +203,9 @@ IndexLike = Index | Axis | int
 
 def as_index(value: IndexLike) -> Index:
     """Convert an axis or an integer to an Index."""
-    if isinstance(value, Index):
+    if type(value) is Index:
         return value
-    if isinstance(value, Axis):
+    if type(value) is Axis:
         extent = value.extent
         return Index() if type(extent) is int and extent <= 1 else Index(((value, 1),))
     return Index((), value if type(value) is Size else int(value))
@@ -250,8 +251,9 @@ def _joined(atom: Mod, coefficient: int, terms: dict[Atom, int]) -> Index | None
 
 def _order(term: tuple[Atom, int]) -> tuple[int, str]:
     atom = term[0]
-    rank = 0 if isinstance(atom, Axis) else 1 if isinstance(atom, Dynamic) else 2
-    return rank, str(atom)
+    if type(atom) is Axis:
+        return 0, atom.name
+    return 1 if type(atom) is Dynamic else 2, str(atom)
 
 
 def bounds(index: Index) -> tuple[int, int]:
@@ -259,7 +261,7 @@ def bounds(index: Index) -> tuple[int, int]:
     depend on some."""
     low = high = index.constant
     for atom, coefficient in index.terms:
-        a, b = _atom_bounds(atom)
+        a, b = (0, atom.extent - 1) if type(atom) is Axis else _atom_bounds(atom)
         if type(coefficient) is not int:
             a, b = scaled(coefficient, a, b)
             low, high = low + a, high + b

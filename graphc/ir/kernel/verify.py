@@ -191,8 +191,7 @@ class _Verifier:
     # ---- statements
 
     def let(self, stmt: Let) -> None:
-        types = tuple(self.scalar(a) for a in stmt.args)
-        result = result_type(stmt.op, types, stmt.dtype)
+        result = result_type(stmt.op, tuple([self.scalar(a) for a in stmt.args]), stmt.dtype)
         if result is not stmt.dtype:
             raise VerifyError(f"{stmt.op} gives {result}, {stmt.name} is {stmt.dtype}")
         self.define(stmt.name, stmt.dtype)
@@ -445,13 +444,14 @@ class _ProgramVerifier:
             storage, root = self.storages[name], self.roots[name]
             offset, size = call.offset(position), call.size(buffer.size)
             fits = storage.dtype is buffer.dtype and (storage.size == size or bool(call.offsets))
-            type_text = print_type(storage.dtype, storage.shape)
-            is_affine = all(isinstance(a, Axis) and a in call.loops for a, _ in offset.terms)
-            require(is_affine, f"@{call.kernel}: {offset} is not affine in the enclosing loops")
+            if not all(isinstance(a, Axis) and a in call.loops for a, _ in offset.terms):
+                raise VerifyError(f"@{call.kernel}: {offset} is not affine in the enclosing loops")
             low, high = bounds(offset)
             inside = at_most(0, low) and at_most(high + size, storage.size)
             require(not call.offsets or inside, f"%{name} has {storage.size} elements, not {high + size}")
-            require(fits, f"%{name} is {type_text}, %{buffer.name} of @{call.kernel} is {buffer.dtype}[{size}]")
+            if not fits:
+                type_text = print_type(storage.dtype, storage.shape)
+                raise VerifyError(f"%{name} is {type_text}, %{buffer.name} of @{call.kernel} is {buffer.dtype}[{size}]")
             writable = buffer.role == "in" or root.cls not in ("input", "weight", "constant")
             require(writable, f"{root.cls} %{root.name} is written")
             for (other, other_root), (start, stop) in zip(bound, spans, strict=True):

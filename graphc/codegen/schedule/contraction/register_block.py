@@ -173,7 +173,6 @@ def _lane_tiles(
             rows = _block_rows(row, min(room, most), sizes)
             used = _used_lanes(axis.extent, lanes)
             factor = _row_conflicts(a, row, rows, target) * page_misses
-            tile = Tile(0.0, axis, row, None, rows, vectors)
             close = _panel_read(c, b, vectors, target, False) == k.l1_read
             for pack in (None, b):
                 if pack is None and not (in_place and (close or b.buffer not in free)):
@@ -197,7 +196,7 @@ def _lane_tiles(
                 elif row is not None and rows_exceed_l2(c, b, row, axis, target):
                     cycles *= k.far_rows
                 remainder = _remainder_fields(number, extent, rows, step, k.sized_vectors // vectors)
-                tiles.append(replace(tile, cycles=cycles, memory=memory, pack=pack, **remainder))
+                tiles.append(Tile(cycles, axis, row, None, rows, vectors, pack, memory=memory, **remainder))
     return tiles
 
 

@@ -11,7 +11,7 @@ from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.loops.transform import block_index, depends, full_blocks, is_short, wrap, write_out
 from graphc.ir.kernel.access import GATHERED, UNIFORM, UNIT, Access, access
 from graphc.ir.kernel.index import Axis
-from graphc.ir.kernel.map import BodyCopier, Names, indices_of, is_leaf, map_statements, names_given
+from graphc.ir.kernel.map import BodyCopier, Names, is_leaf, map_statements, names_given
 from graphc.ir.kernel.scalar import SCALAR_OPS
 from graphc.ir.kernel.statements import Acc, Const, IndexLet, Let, Load, Loop, Read, Stmt, Store, Update, walk
 
@@ -131,9 +131,8 @@ def choose(loop: Loop, target: Target) -> Choice:
 def lanes_of(loop: Loop, target: Target) -> int:
     """Return the number of lanes for the widest element type in the loop (at least 4 bytes)."""
     widest = 4
-    for stmt, _ in walk(loop.body):
-        if isinstance(stmt, (Let, Load, Acc)):
-            widest = max(widest, stmt.dtype.itemsize)
+    for dtype in {s.dtype for s, _ in walk(loop.body) if type(s) is Let or type(s) is Load or type(s) is Acc}:
+        widest = max(widest, dtype.itemsize)
     return max(1, target.vector_bytes // widest)
 
 
@@ -168,14 +167,20 @@ def rounds(loop: Loop) -> bool:
 def _lane_cost(body: tuple[Stmt, ...], axis: Axis, lanes: int, inside: set[str], k: LaneCosts) -> float:
     cost = 0.0
     for stmt in body:
-        if isinstance(stmt, Loop) and _fills_gaps(stmt, axis, k):
+        if type(stmt) is Let:
+            cost += _scalar_cost(stmt, k)
+        elif isinstance(stmt, Loop) and _fills_gaps(stmt, axis, k):
             plain = tuple(s for s in stmt.body if not isinstance(s, Store))
             stores = len(stmt.body) - len(plain)
             cost += stmt.axis.extent * (_lane_cost(plain, axis, lanes, inside, k) + k.gap_store * stores)
         elif isinstance(stmt, Loop):
             cost += hint(stmt.axis.extent) * (_lane_cost(stmt.body, axis, lanes, inside, k) + 1.0)
         elif isinstance(stmt, (Load, Store)):
-            accesses = [access(i, axis, inside) for i in indices_of(stmt)]
+            first = access(stmt.index, axis, inside)
+            if first.kind == "unit" and not stmt.guard:
+                cost += 1.0
+                continue
+            accesses = [first, *[access(b.index, axis, inside) for b in stmt.guard]]
             cost += _access_cost(accesses, isinstance(stmt, Load), lanes, k)
         else:
             cost += _scalar_cost(stmt, k)

@@ -149,8 +149,8 @@ class Shortcut(NamedTuple):
     inputs: int
     grad_enabled: bool
     call: Callable[..., Any]
-    dtype: DType
-    """Element type of the result."""
+    dtype: DType | None
+    """Element type of the result; None for a tuple of results."""
     counters: list[list[int]]
     versions: list[list[int]]
     """Values of the counters for which the shortcut is valid."""

@@ -149,6 +149,8 @@ class Compiled:
             if len(arrays) == len(args) == inputs:
                 array = call(*arrays)
                 if array is not None:
+                    if dtype is None:
+                        return tuple([Tensor._wrap(each) for each in array])
                     result = object.__new__(Tensor)
                     result._data, result.dtype, result._counter = array, dtype, [0]
                     return result
@@ -217,8 +219,8 @@ class Compiled:
             # NOTE: random numbers inside another module's call depend on the draws of that call before.
             self._recorder = None if self._draws and module_path.scope() else variant.recorder(epoch, leaves)
         elif call := variant.shortcut():
-            versions = variant.versions()
-            self._shortcut = Shortcut(epoch, len(leaves), is_grad_enabled(), call, result.dtype, *versions, numbers)
+            dtype, versions = result.dtype if variant.single else None, variant.versions()
+            self._shortcut = Shortcut(epoch, len(leaves), is_grad_enabled(), call, dtype, *versions, numbers)
 
     def _run_with_tangents(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a call whose tensors may carry tangents: by programs where they can propagate tangents, else in Python.

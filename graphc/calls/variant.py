@@ -356,12 +356,12 @@ class Variant:
         return tuple(results) if self._is_tuple else unflatten(structure, results)
 
     def shortcut(self) -> Callable[..., Any] | None:
-        """Return the native callable where a call needs nothing else: one result, no history, nothing to count or
-        compare.
+        """Return the native callable where a call needs nothing else: one result or a tuple of results, no history,
+        nothing to count or compare.
         """
         if not isinstance(self.calls, BoundProgram) or not self._is_determined or not self.account.is_certain:
             return None
-        if not self.calls.single or self.sources or self.binding.written:
+        if not (self.calls.single or self._is_tuple) or self.sources or self.binding.written:
             return None
         if isinstance(self.binding, PrepackedBinding) and self.binding.versions() is None:
             return None

@@ -88,6 +88,25 @@ def test_functions_without_parameters_take_the_short_way(monkeypatch: pytest.Mon
     assert close(compiled(x, y), x * y)
 
 
+def test_tuples_of_results_take_the_short_way(monkeypatch: pytest.MonkeyPatch):
+    compiled = graphc.compile(lambda x: (x + 1, x.argmax(-1), x.sum()))
+    x = graphc.randn(5, 3)
+    warm(compiled, x)
+    monkeypatch.setattr(compiled, "_find_and_run", refuse)
+    with graphc.no_grad():
+        results = compiled(x * 2)
+    assert type(results) is tuple and [r.dtype for r in results] == [graphc.float32, graphc.int64, graphc.float32]
+    assert all(map(close, results, (x * 2 + 1, (x * 2).argmax(-1), (x * 2).sum())))
+
+
+def test_other_nests_of_results_take_the_long_way():
+    compiled = graphc.compile(lambda x: {"more": x + 1, "less": (x - 1,)})
+    x = graphc.randn(4)
+    for _ in range(3):
+        results = compiled(x)
+        assert close(results["more"], x + 1) and close(results["less"][0], x - 1)
+
+
 def test_writes_to_parameters_are_seen():
     net = model()
     compiled = graphc.compile(net)

@@ -9,7 +9,7 @@ from graphc.ops.flow import branch, checkpoint, control, loop, while_loop
 from graphc.ops.movement import parts, shape, size, slice_update, strided
 from graphc.ops.pointwise import bits, complex, elementary, elementwise, exact, gamma, math, special
 from graphc.ops.reduction import reduce, statistics, window
-from graphc.ops.selection import index, order, sorting
+from graphc.ops.selection import descent, index, order, sorting
 
 FAMILIES = (
     elementwise,
@@ -27,6 +27,7 @@ FAMILIES = (
     strided,
     slice_update,
     sorting,
+    descent,
     matrix_product,
     masked_product,
     nibble_product,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphc.interop.onnx.graph import OnnxGraph, OnnxNode
-from graphc.interop.onnx.ops.classical.trees import DOMAIN, ENSEMBLES, JOINED
+from graphc.interop.onnx.ops.classical.trees import DOMAIN, ENSEMBLES, JOINED, Forest
 
 _FEATURES = "nodes_featureids"
 
@@ -30,10 +30,9 @@ def joined_forests(graph: OnnxGraph) -> OnnxGraph:
             groups.setdefault(source, []).append((number, _of_columns(node, columns)))
     nodes: list[OnnxNode | None] = list(graph.nodes)
     for source, members in groups.items():
-        if len(members) > 1:
-            for number, _ in members:
-                nodes[number] = None
-            nodes[members[0][0]] = _joined(source, [node for _, node in members])
+        for number, _ in members:
+            nodes[number] = None
+        nodes[members[0][0]] = _joined(source, [node for _, node in members])
     return replace(graph, nodes=[node for node in nodes if node is not None])
 
 
@@ -67,7 +66,7 @@ def _joined(source: str, nodes: list[OnnxNode]) -> OnnxNode:
         1,
         (source,),
         tuple(outputs),
-        {"nodes": tuple([(node.op, node.attributes) for node in nodes])},
+        {"forest": Forest([(node.op, node.attributes) for node in nodes])},
     )
 
 

@@ -53,7 +53,7 @@ class OnnxNode:
         for value in self.attributes.values():
             if isinstance(value, OnnxGraph):
                 yield value
-            elif isinstance(value, tuple):
+            elif isinstance(value, tuple) and value and not isinstance(value[0], int | float | str):
                 yield from [v for v in value if isinstance(v, OnnxGraph)]
 
 

@@ -134,6 +134,12 @@ def _text(data: bytes) -> str:
         raise ArtifactError(f"{data[:40]!r} is not UTF-8 text") from None
 
 
+def _distinct_texts(strings: Sequence[bytes]) -> tuple[str, ...]:
+    """Decode texts, each distinct one once: the nodes of a forest repeat a few."""
+    texts = {data: _text(data) for data in set(strings)}
+    return tuple([texts[data] for data in strings])
+
+
 def read_attribute(proto: Any, external: External, graph_of: Callable[[Any], Any]) -> Any:
     """Return the value of an AttributeProto. ``graph_of`` reads its graphs. Raises UnsupportedError for unknown
     kinds."""
@@ -145,7 +151,7 @@ def read_attribute(proto: Any, external: External, graph_of: Callable[[Any], Any
         5: lambda: graph_of(proto.g),
         6: lambda: tuple(proto.floats),
         7: lambda: tuple(proto.ints),
-        8: lambda: tuple([_text(s) for s in proto.strings]),
+        8: lambda: _distinct_texts(proto.strings),
         9: lambda: tuple([read_tensor(t, external) for t in proto.tensors]),
         10: lambda: tuple([graph_of(g) for g in proto.graphs]),
         11: lambda: read_sparse(proto.sparse_tensor, external),

@@ -252,9 +252,10 @@ class NestBuilder:
     # ---- loops and accumulators
 
     @contextmanager
-    def loop(self, extent: int, kind: str = "parallel") -> Iterator[Index]:
-        """Open a loop; yield its axis as an index. A loop of one iteration emits no loop."""
-        if extent == 1:
+    def loop(self, extent: int, kind: str = "parallel", until: Scalar | None = None) -> Iterator[Index]:
+        """Open a loop, which ends before iteration ``until``; yield its axis as an index. A loop of one iteration
+        without ``until`` emits no loop."""
+        if extent == 1 and until is None:
             yield Index()
             return
         axis = Axis(f"i{self._axes}", extent)
@@ -263,7 +264,8 @@ class NestBuilder:
         self._known.append({})
         yield as_index(axis)
         self._known.pop()
-        self.append(Loop(axis, kind, tuple(self._frames.pop())))
+        end = "" if until is None or not isinstance(until.ref, str) else until.ref
+        self.append(Loop(axis, kind, tuple(self._frames.pop()), end))
 
     @contextmanager
     def loops(self, extents: Sequence[int], kind: str = "parallel") -> Iterator[tuple[Index, ...]]:

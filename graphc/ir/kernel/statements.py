@@ -174,8 +174,9 @@ class Loop:
     kind: str
     body: tuple[Stmt, ...]
     until: str = ""
-    """Name of an i64 scalar that ends a ``reduce`` loop before that iteration, if it is less than the extent: later
-    iterations would not change the result. Empty for a loop over the entire axis."""
+    """Name of an i64 scalar that ends a ``reduce`` or ``serial`` loop before that iteration, if it is less than the
+    extent. Later iterations of a ``reduce`` loop would not change the result. Empty for a loop over the entire
+    axis."""
 
 
 Stmt = Let | IndexLet | Load | Store | Acc | Update | Read | Prefetch | Barrier | Loop

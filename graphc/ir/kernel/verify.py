@@ -283,7 +283,10 @@ class _Verifier:
         require(stmt.kind in LOOP_KINDS, f"loop kind {stmt.kind} is not one of {', '.join(LOOP_KINDS)}")
         require(at_most(0, stmt.axis.extent), f"axis {stmt.axis} has extent {stmt.axis.extent}")
         if stmt.until:
-            require(stmt.kind == "reduce", f"a {stmt.kind} loop runs over its whole axis, not until {stmt.until}")
+            require(
+                stmt.kind in ("reduce", "serial"),
+                f"a {stmt.kind} loop runs over its whole axis, not until {stmt.until}",
+            )
             require(self.scalar(stmt.until) is int64, f"the number of iterations {stmt.until} is not of type i64")
         require(stmt.kind != "version" or not self.loops, f"version {stmt.axis} is inside another loop")
         self.scopes.append({})

@@ -40,7 +40,7 @@ def test_columns_that_are_picked_first_are_features_of_the_source() -> None:
     }}"""
     graph = joined_forests(read_model(proto_of(text)).graph)
     (joined,) = [node for node in graph.nodes if node.op == "TreeEnsembles"]
-    assert [attributes["nodes_featureids"][0] for _, attributes in joined.attributes["nodes"]] == [2, 0]
+    assert [m.trees.features[0] for m in joined.attributes["forest"].members] == [2, 0]
     expected = np.where(X[:, 2] <= 0.1, 2, -1) + np.where(X[:, 0] <= 0.1, 7, -1)
     check(text, X, expected=[expected[:, None]])
 
@@ -56,13 +56,13 @@ def test_classes_and_numbers_of_one_input_are_computed_together() -> None:
     check(text, X, expected=[np.where(first, 4, 6), scores, np.where(X[:, :1] <= 0.1, 2, -1)])
 
 
-def test_the_number_of_trees_adds_no_lookups() -> None:
-    def lookups(count: int) -> int:
+def test_all_trees_are_one_descent() -> None:
+    def descents(count: int) -> int:
         nodes = " ".join(f"t{i} = {_tree('x', i % 3, 0.01 * i)}" for i in range(count))
         text = f"(float[N, 3] x) => (float y) {{ {nodes} y = Sum({', '.join(f't{i}' for i in range(count))}) }}"
-        return str(gc.trace(gc.from_onnx(proto_of(text)), X)).count(" gather(")
+        return str(gc.trace(gc.from_onnx(proto_of(text)), X)).count(" descend(")
 
-    assert lookups(3) == lookups(12) > 0
+    assert descents(3) == descents(12) == 1
 
 
 def test_a_feature_that_the_input_lacks_is_an_error() -> None:

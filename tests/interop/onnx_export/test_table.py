@@ -58,6 +58,7 @@ REFUSED = {
     "bitcast",  # BitCast of version 26, which no runtime has
     *("complex", "real", "imag", "conj", "view_as_complex", "view_as_real", "dft", "rdft", "irdft"),  # complex numbers
     *("cholesky", "lu", "qr", "eigh", "solve", "solve_triangular"),  # matrices
+    "descend",  # of trees, which files describe otherwise
     "merge_runs",  # of sorting, which runtimes do themselves
 }
 

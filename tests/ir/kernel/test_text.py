@@ -57,6 +57,7 @@ STATEMENTS: list[tuple[Stmt, str]] = [
     (Prefetch("x", I0 * 4 + 640), "prefetch %x[4*i0 + 640]"),
     (Loop(Axis("i0", 8), "vector", ()), "for i0 in 8 vector {"),
     (Loop(Axis("i0", 8), "reduce", (), "v1"), "for i0 in 8 reduce until v1 {"),
+    (Loop(Axis("i0", 8), "serial", (), "v1"), "for i0 in 8 serial until v1 {"),
 ]
 
 

@@ -41,10 +41,24 @@ def test_code_of_another_llvm_is_not_compared():
 
 def test_the_figures_of_a_model():
     figures = budgets.model_figures("train_policy_b256")
-    assert figures.keys() == {"kernels", "arena_bytes", "cycles", "code_bytes", "packed_bytes"}
+    assert figures.keys() == {
+        *("kernels", "arena_bytes", "cycles", "code_bytes", "packed_bytes"),
+        *("llvm_lines", "python_calls"),
+    }
     assert figures["kernels"] > 10 and figures["cycles"] > 1000 and figures["code_bytes"] > 1000
     assert figures["packed_bytes"] == 0  # weights that a step changes
     assert budgets.model_figures("policy_b1")["packed_bytes"] >= 4 * 64 * 64
+
+
+def test_calls_count_alike_in_each_process_and_have_slack():
+    calls = budgets.measure("policy_b1")["python_calls"]
+    assert calls == budgets.measure("policy_b1")["python_calls"] > 10_000
+    record: budgets.Record = {**RECORD, "figures": {"policy_b1": {"python_calls": 1000}}, "changes": []}
+    assert not budgets.differences(record, "policy_b1", {"python_calls": 1030})
+    assert budgets.recorded(record, "policy_b1", {"python_calls": 970}, "why") == record
+    assert budgets.differences(record, "policy_b1", {"python_calls": 1031}) and budgets.differences(
+        record, "policy_b1", {"python_calls": 969}
+    )
 
 
 def test_import_loads_nothing_of_others():

@@ -1,4 +1,4 @@
-"""Compiled benchmark models stay within their budgets: kernels, arena, cycles, code, packed weights, work to compile."""
+"""Compiled benchmark models stay within their budgets: kernels, arena, cycles, code, packed weights, calls."""
 
 from __future__ import annotations
 

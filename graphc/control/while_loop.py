@@ -7,6 +7,8 @@ from typing import Any
 
 from graphc.base.dtypes import bool_, int64
 from graphc.base.errors import ArgumentError, DTypeError, ShapeError, TraceError
+from graphc.base.location import at
+from graphc.base.sizes.size import is_size
 from graphc.control.branch import cond
 from graphc.control.scan import scan
 from graphc.control.sub_graphs import (
@@ -17,11 +19,15 @@ from graphc.control.sub_graphs import (
     place_of,
     put_back,
     sub_trace,
+    taken_checks,
     unshared,
 )
+from graphc.ir.graph.graph import Node
 from graphc.ir.op import Trait
 from graphc.ops.flow.while_loop import while_loop as while_op
 from graphc.ops.selection.index import iota
+from graphc.tensors.creation import full
+from graphc.tensors.free_functions import cat, where
 from graphc.tensors.random.generator import own_step
 from graphc.tensors.structure import flatten, unflatten
 from graphc.tensors.tensor import Tensor
@@ -51,7 +57,8 @@ def while_loop(
         ShapeError: a step changes a shape.
         DTypeError: a step changes an element type.
         GradientError: a gradient passes through a loop without ``max_steps``.
-        TraceError: in a trace, a function writes to tensors from outside or, without ``max_steps``, checks an index.
+        TraceError: in a trace, a function writes to tensors from outside or, without ``max_steps``, ``cond_fn`` checks
+            an index.
 
     Example:
         >>> import graphc as gc
@@ -153,6 +160,8 @@ def _same(before: Sequence[Tensor], form: Any, after: Sequence[Tensor], new: Any
 
 
 _REMEDY = "make it part of the state"
+_NO_FAULT = -(1 << 63)
+"""Number that no check of a loop refuses."""
 
 
 def _unbounded(cond_fn: Any, body_fn: Any, init: Any) -> Any:
@@ -171,6 +180,8 @@ def _unbounded(cond_fn: Any, body_fn: Any, init: Any) -> Any:
         return _like(state, _stepped(body_fn, state))
 
     body, after = sub_trace("while.body", step, leaves, form)
+    if checks := taken_checks(body.graph):
+        return _unbounded_checks(cond_fn, body_fn, init, len(checks))
     drawn = generator_states(body, "while_loop", _REMEDY)
     others = join_arguments((test, body), len(leaves))
     operands = [*leaves, *as_they_were(others, [entry.tensor for entry in drawn])]
@@ -182,8 +193,7 @@ def _unbounded(cond_fn: Any, body_fn: Any, init: Any) -> Any:
         after.append(final_value(body, entry.tensor)._data)
     test.graph.set_outputs(more)
     body.graph.set_outputs(after)
-    for inner in (test, body):
-        _check_effects(inner)
+    _refuse_checks(test)
     attrs = {"test": test.graph, "body": body.graph, "carries": len(after)}
     outputs = front().apply(while_op.op, operands, attrs)
     outputs = list(outputs) if isinstance(outputs, tuple) else [outputs]
@@ -202,14 +212,59 @@ def _unbounded_draws(cond_fn: Any, body_fn: Any, init: Any) -> Any:
     return _unbounded(lambda carry: carry[0], step, (_evaluated(cond_fn, init), init))[1]
 
 
-def _check_effects(inner: Tracer) -> None:
-    for node in inner.graph.nodes():
+def _unbounded_checks(cond_fn: Any, body_fn: Any, init: Any, count: int) -> Any:
+    """Trace the loop of a body with ``count`` checks: it ends after the step in which one fails, and passes on the
+    fault, which is checked after the loop."""
+    checks: list[Node] = []
+
+    def step(carry: Any) -> Any:
+        after = _like(carry[0], _stepped(body_fn, carry[0]))
+        tracer = front()
+        assert isinstance(tracer, Tracer)
+        checks[:] = taken_checks(tracer.graph)
+        return after, [_fault(node) for node in checks]
+
+    def more(carry: Any) -> Any:
+        condition = _evaluated(cond_fn, carry[0])
+        for fault in carry[1]:
+            condition = condition & fault.eq(_NO_FAULT)
+        return condition
+
+    state, faults = _unbounded(more, step, (init, [front().scalar(_NO_FAULT, int64) for _ in range(count)]))
+    for node, fault in zip(checks, faults, strict=True):
+        with at(node.location):
+            if "allowed" in node.attrs:
+                front().apply(node.op, [fault], {**node.attrs, "allowed": (*node.attrs["allowed"], _NO_FAULT)})
+            else:
+                front().apply(node.op, [fault.eq(_NO_FAULT)], node.attrs)
+    return state
+
+
+def _fault(node: Node) -> Tensor:
+    """Return the largest element that a check of a range refuses, 0 for a false condition, or ``_NO_FAULT``."""
+    x = Tensor._wrap(node.operands[0]).reshape(-1)
+    if "allowed" in node.attrs:
+        low, high, allowed = (node.attrs[name] for name in ("low", "high", "allowed"))
+        elements = x.to(int64)
+        wrong = elements.lt(low) | elements.gt(high)
+        for value in allowed:
+            wrong = wrong & elements.ne(value)
+    else:
+        elements, wrong = x.to(int64), x.logical_not()
+    faults = where(wrong, elements, _NO_FAULT)
+    if not is_size(x.shape[0]) and x.shape[0] == 1:
+        return faults.reshape(())
+    return cat([faults, full((1,), _NO_FAULT, dtype=int64)]).amax(0)
+
+
+def _refuse_checks(test: Tracer) -> None:
+    for node in test.graph.nodes():
         if node.op.has(Trait.CHECK):
             raise TraceError(
-                "while_loop: a function checks an index or a condition, which compiled code would check once, not in "
-                "each step",
+                "while_loop: the condition checks an index or another condition, which compiled code would check once, "
+                "not in each step",
                 origin=place_of(node),
-                remedy="check it before the loop, or pass max_steps=N",
+                remedy="check it in the step, and make the result part of the state",
             )
 
 

@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 
 import graphc as gc
-from graphc.base.errors import ArgumentError, DTypeError, GradientError, ShapeError, TraceError
+from graphc.base.errors import (
+    ArgumentError,
+    ConditionError,
+    DTypeError,
+    GradientError,
+    IndexRangeError,
+    ShapeError,
+    TraceError,
+)
+from graphc.ops.effects.check import check_true
 
 
 def newton(a):
@@ -42,10 +51,13 @@ def test_greedy_decoding_until_a_token_ends_it():
 
         return gc.while_loop(more, step, (first, gc.zeros(12, dtype=gc.int64), gc.tensor(0)))[1:]
 
+    program = gc.compile(decode)
     for first in range(10):
-        with pytest.raises(TraceError, match="checks an index"):
-            gc.compile(decode)(gc.tensor(first))
-        break
+        for a, b in zip(program(gc.tensor(first)), decode(gc.tensor(first)), strict=True):
+            assert a.tolist() == b.tolist()
+    assert len(program.programs) == 1
+    with pytest.raises(IndexRangeError, match="index 10"):
+        program(gc.tensor(10))
     bounded = gc.compile(lambda t: gc.while_loop(lambda s: s.sum() < 50, lambda s: s + table[2], t))
     expected = gc.while_loop(lambda s: s.sum() < 50, lambda s: s + table[2], gc.zeros(10))
     np.testing.assert_allclose(bounded(gc.zeros(10)).numpy(), expected.numpy(), rtol=1e-5)
@@ -161,3 +173,45 @@ def test_steps_that_draw():
         expected = function(x).numpy()
         gc.manual_seed(0)
         np.testing.assert_allclose(gc.compile(function)(x).numpy(), expected, rtol=1e-6)
+
+
+def _sum_of_rows(table: gc.Tensor, first: gc.Tensor, end: gc.Tensor) -> gc.Tensor:
+    """Return the sum of rows ``first`` to ``end - 1`` and the two after each of them."""
+
+    def step(state: tuple[gc.Tensor, gc.Tensor]) -> tuple[gc.Tensor, gc.Tensor]:
+        at, total = state
+        return at + 1, total + table[at + gc.arange(3)].sum()
+
+    return gc.while_loop(lambda state: state[0] < end, step, (first, gc.zeros(())))[1]
+
+
+def test_an_index_out_of_range_in_a_step_is_an_error_of_the_call():
+    table, program = gc.arange(9).float(), gc.compile(_sum_of_rows, dims={"table": (gc.Dim("n"),)})
+    for first, end in ((0, 7), (-2, 1), (5, 5), (20, 3)):
+        arguments = table, gc.tensor(first), gc.tensor(end)
+        assert program(*arguments).item() == _sum_of_rows(*arguments).item()
+    for first, end in ((0, 8), (3, 1000), (-10, 2)):
+        with pytest.raises(IndexRangeError, match=r"index -?\d+ .* is out of range"):
+            program(table, gc.tensor(first), gc.tensor(end))
+    assert program(gc.arange(99).float(), gc.tensor(0), gc.tensor(90)).item() == 3 * sum(range(1, 91))
+    assert len(program.programs) == 1
+
+
+def test_a_false_condition_in_a_step_is_an_error_of_the_call():
+    @gc.compile
+    def halved(x: gc.Tensor) -> gc.Tensor:
+        def step(x: gc.Tensor) -> gc.Tensor:
+            check_true(x > -3, message="too small")
+            return x - 1
+
+        return gc.while_loop(lambda x: (x > 0).any(), step, x)
+
+    assert halved(gc.tensor([2, 0])).tolist() == [0, -2]
+    with pytest.raises(ConditionError, match="too small"):
+        halved(gc.tensor([9, 0]))
+
+
+def test_a_check_in_the_condition_is_refused():
+    table = gc.arange(5)
+    with pytest.raises(TraceError, match="the condition checks an index"):
+        gc.compile(lambda n: gc.while_loop(lambda n: table[n] < 3, lambda n: n + 1, n))(gc.tensor(0))

@@ -112,7 +112,7 @@ class _Substitution:
     def take(self, assumption: Assumption) -> None:
         """Apply one assumption under the current substitution."""
         a, b = (at(size, _Identity(self.now)) for size in (assumption.a, assumption.b))
-        difference = b - a
+        difference = _without_factors(b - a)
         if not is_size(difference):
             return
         if assumption.relation == "<=":
@@ -198,6 +198,15 @@ class _Substitution:
         common = [c // divisor for c in dimension.common if c % divisor == remainder]
         self.replace(dimension, divisor * Dim(name, low, high, hint, common) + remainder)
         return True
+
+
+def _without_factors(size: Any) -> Any:
+    """Divide a size by the positive dimensions that are factors of all its terms; its sign stays the same."""
+    monomials = [dict(monomial) for monomial, _ in terms(size)] if is_size(size) else []
+    for atom in monomials[0] if monomials else ():
+        if isinstance(atom, Dimension) and atom.low > 0 and all(atom in monomial for monomial in monomials):
+            return _without_factors(size // size_of(atom))
+    return size
 
 
 def _alone(monomial: Any) -> Dimension | None:

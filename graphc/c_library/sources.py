@@ -51,6 +51,12 @@ def sources_of(stored: Artifact, entries: Sequence[str] | None = None) -> list[L
     if unknown or not chosen:
         what = f"the model has no entry {unknown[0]!r}" if unknown else "a library needs at least one entry"
         raise ArgumentError(what, remedy=f"choose from {', '.join(specs)}")
+    for name in chosen:
+        if specs[name].segments:
+            raise ArgumentError(
+                f"{specs[name].title} reads sizes from values in each call, and a function of a library is one program",
+                remedy="export it to a .gcm file for graphc.load, or give results of values a fixed size",
+            )
     called = {name: RUN if list(specs) == [ENTRY] else name for name in chosen}
     return [LibrarySource(called[name], read_graph(stored, name), specs[name], stored.weights) for name in chosen]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -60,6 +60,13 @@ def plan_of(*programs: Executable, sizes: Mapping[str, int] = MappingProxyType({
         sum(m.nanoseconds for m in manifests),
         sum(m.chosen for m in manifests),
     )
+
+
+def summed(name: str, signature: tuple[str, ...], plans: Sequence[Plan]) -> Plan:
+    """Return the plan of programs that run one after the other in each call."""
+    fields = ("constants", "prepacked", "code", "nanoseconds", "chosen")
+    arena = max([plan.arena for plan in plans], default=0)
+    return Plan(name, signature, arena, *[sum(getattr(plan, field) for plan in plans) for field in fields])
 
 
 def _has(program: Executable, name: str) -> bool:

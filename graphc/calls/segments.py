@@ -6,12 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from graphc.base.errors import TraceError
-from graphc.base.sizes.assumptions import Assumption, Assumptions
-from graphc.base.sizes.named_dims import dimensions
+from graphc.base.sizes.assumptions import Assumptions, by_stage
 from graphc.base.sizes.size import Dimension
 from graphc.calls.number_places import NumberInputs
 from graphc.calls.outside import Outside
-from graphc.calls.plan import Plan
+from graphc.calls.plan import Plan, summed
 from graphc.calls.sized_traces import structure_at, value_at
 from graphc.guards.attributes import set_again
 from graphc.ir.graph.cut import Part, cut
@@ -21,8 +20,6 @@ from graphc.tensors.structure import Leaf, unflatten
 from graphc.tensors.tensor import Tensor
 from graphc.tracing.trace import Traced
 
-_SUMMED = ("constants", "prepacked", "code", "nanoseconds", "chosen")
-"""Fields of a plan of which a call has the sum."""
 MOST_PATHS = 16
 """Limit on the paths of one signature, of which the oldest goes."""
 Answers = dict[int, int]
@@ -66,18 +63,13 @@ class TracedPath:
         graph, assumptions = traced.graph, tuple(traced.assumptions.found.values())
         graph.assumptions = assumptions
         self.dimensions = [read.dimension for read in traced.reads]
-        self.assumptions: list[list[Assumption]] = [[] for _ in range(len(traced.reads) + 1)]
+        self.assumptions = by_stage(assumptions, self.dimensions)
         """By the number of reads after which all their sizes are known."""
-        for assumption in assumptions:
-            used = _dims_of(assumption).values()
-            last = max((i + 1 for i, d in enumerate(self.dimensions) if d in used), default=0)
-            self.assumptions[last].append(assumption)
         tensors = {input_path(a.value): a.tensor for a in traced.arguments}
         with assumed(graph):
             self.parts = cut(graph, [r.value for r in traced.reads], [r.input for r in traced.reads])
         self.segments: list[ProgramSegment] = []
         for part in self.parts:
-            part.graph.assumptions = tuple([a for a in assumptions if _dims_of(a).keys() <= part.graph.dims.keys()])
             bound = {path: tensors[path] for v in part.graph.inputs if (path := input_path(v))}
             same = next((segment for segment in before if segment.is_same(part, bound)), None)
             self.segments.append(same or ProgramSegment(part, bound, make))
@@ -128,10 +120,6 @@ class TracedPath:
     def _is_broken(self, reads: int, known: Mapping[Dimension, int]) -> bool:
         """Return whether an assumption does not hold that this number of reads decides."""
         return any(not a.holds(known) for a in self.assumptions[reads])
-
-
-def _dims_of(assumption: Assumption) -> dict[str, Dimension]:
-    return dimensions((assumption.a, assumption.b))
 
 
 Retrace = Callable[[Sequence[Any], Answers, Sequence[ProgramSegment]], TracedPath]
@@ -215,12 +203,7 @@ class Segmented:
         A segment counts once a call has compiled it.
         """
         plans = [plan for segment in self.paths[0].segments for plan in segment.function.programs]
-        return Plan(
-            self.name,
-            tuple([f"{v.name}: {v.type}" for v in self.traced.inputs]),
-            max([plan.arena for plan in plans], default=0),
-            *(sum(getattr(plan, name) for plan in plans) for name in _SUMMED),
-        )
+        return summed(self.name, tuple([f"{v.name}: {v.type}" for v in self.traced.inputs]), plans)
 
 
 def no_training(name: str, traced: Traced) -> None:

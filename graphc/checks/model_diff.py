@@ -79,6 +79,9 @@ def _compare_entry(name: str, a: Artifact, b: Artifact, graphs: bool) -> EntryDi
     present = [name in {e.spec.name for e in model.entries} for model in (a, b)]
     if not all(present):
         return EntryDifference(name, f"only in the {'first' if present[0] else 'second'}")
+    chains = [model.entry(name).spec.segments for model in (a, b)]
+    if any(chains):
+        return EntryDifference(name, "" if chains[0] == chains[1] else "a chain of other programs")
     return EntryDifference(name, "", diff_graphs(read_graph(a, name), read_graph(b, name)) if graphs else "")
 
 

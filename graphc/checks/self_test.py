@@ -122,10 +122,11 @@ def _of_code(
 ) -> Iterator[SelfTestCase]:
     """Yield the cases of the code for one machine."""
     only = [replace(e, natives=tuple(c for c in e.natives if _name(c) == name)) for e in stored.entries]
-    having = [e for e in only if e.natives and e.golden]
+    natives = {e.spec.name: e.natives for e in only}
+    having = [e for e in only if e.golden and all(natives[program] for program in e.spec.programs)]
     reason = "" if trust else "code of the file runs only with trust=True"
     for entry in having:
-        reason = reason or why_not_native(entry.natives[0])
+        reason = reason or why_not_native(natives[entry.spec.programs[0]][0])
     if reason:
         yield from (SelfTestCase(e.spec.name, name, 0, skipped=reason) for e in having)
         return

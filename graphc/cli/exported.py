@@ -61,22 +61,24 @@ def _examples(text: str, model: Any, types: Any) -> tuple[list[Any], Any]:
     return inputs, model.dims
 
 
-def trace(text: str, options: argparse.Namespace | None = None) -> Any:
-    """Trace the model in a file; of a model with texts its program, which takes numbers."""
+def trace(text: str, options: argparse.Namespace | None = None, reads_sizes: bool = False) -> Any:
+    """Trace the model in a file; of a model with texts its program, which takes numbers. For ``reads_sizes`` see
+    ``snapshot``."""
     model, examples, dims = prepare(text, options or argparse.Namespace())
     parts = host_parts_of(model)
     if parts is not None:
         model, examples, dims = parts.program, parts.arguments(examples, {}), parts.dims(dims)
-    return _traced(text, model, examples, dims)
+    return _traced(text, model, examples, dims, reads_sizes)
 
 
-def _traced(text: str, model: Any, examples: list[Any], dims: Any) -> Any:
-    return targets.guarded(lambda: snapshot(model, examples, dims=dims, by_hints=True), f"tracing {text}")
+def _traced(text: str, model: Any, examples: list[Any], dims: Any, reads_sizes: bool = True) -> Any:
+    options = {"dims": dims, "by_hints": True, "reads_sizes": reads_sizes}
+    return targets.guarded(lambda: snapshot(model, examples, **options), f"tracing {text}")
 
 
 def stored(text: str) -> Artifact:
     """Return the contents of the model file that such a file would be compiled to, in memory."""
-    return in_memory(trace(text))
+    return in_memory(trace(text, reads_sizes=True))
 
 
 def load_model(

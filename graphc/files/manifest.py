@@ -230,12 +230,9 @@ def _encode_size(size: Any) -> str:
 
 _OF_DIMS: Mapping[str, Any] = {"dims": [], "assumptions": [], "chosen": 0}
 """Fields that only records with named dimensions have in JSON, with their values in other records."""
-_EQUALS = "equals"
-"""Field that only integer inputs have in JSON."""
-_STRICT_ORDER = "strict_order"
-"""Field that only code in strict order has in JSON."""
-_TEXTS = "texts"
-"""Field that only entries with texts have in JSON."""
+_OPTIONAL: Mapping[str, Any] = {"equals": None, "strict_order": False, "texts": "", "segments": []}
+"""Fields that only these records have in JSON, with their values in other records: integer inputs, code in strict
+order, entries with texts, and entries of several programs."""
 
 
 def _without_dims(value: Any) -> Any:
@@ -244,8 +241,8 @@ def _without_dims(value: Any) -> Any:
         return [_without_dims(child) for child in value]
     if not isinstance(value, dict):
         return value
-    empty = {key for key in (*_OF_DIMS, _STRICT_ORDER, _TEXTS) if not value.get(key)}
-    empty |= {_EQUALS} if value.get(_EQUALS) is None else set()
+    empty = {key for key in _OF_DIMS if not value.get(key)}
+    empty |= {key for key, default in _OPTIONAL.items() if value.get(key) in (default, ())}
     return {key: _without_dims(child) for key, child in value.items() if key not in empty}
 
 
@@ -368,15 +365,8 @@ def _completed(value: dict[str, Any], names: Mapping[str, Decoder], dims: Dims) 
         except _Misfit as error:
             raise error.inside(".dims") from None
         dims = {d.name: d for d in declared}
-    optional = {name: default for name, default in _OF_DIMS.items() if name in names}
-    empty = [name for name, default in optional.items() if value.get(name) == default]
-    if empty:
-        raise _Misfit(f".{', '.join(empty)} declares none")
+    optional = {name: default for name, default in {**_OF_DIMS, **_OPTIONAL}.items() if name in names}
+    if stray := [name for name, default in optional.items() if name in value and value[name] == default]:
+        raise _Misfit(f".{', '.join(stray)} has the value that it has if it is left out")
     value = {**optional, **value}
-    if _EQUALS in names and value.get(_EQUALS, 0) is not None:
-        value = {_EQUALS: None, **value}
-    if _STRICT_ORDER in names and value.get(_STRICT_ORDER) is not False:
-        value = {_STRICT_ORDER: False, **value}
-    if _TEXTS in names and value.get(_TEXTS) != "":
-        value = {_TEXTS: "", **value}
     return value, dims

@@ -134,11 +134,26 @@ class SampleSpec:
 
 
 @dataclass(frozen=True)
+class SegmentSpec:
+    """One program of an entry that is a chain of programs, which run one after the other.
+
+    The values of a call have indices: first the inputs of the entry, then the outputs of each program in order. The
+    outputs of the last program are those of the entry.
+    """
+
+    inputs: tuple[int, ...]
+    """Indices of the values that it takes."""
+    size: str = ""
+    """Named dimension of later programs, whose size is the first output; empty for the last program."""
+
+
+@dataclass(frozen=True)
 class EntrySpec:
     """Description of an entry in the manifest."""
 
     name: str
-    """Identifier; for an entry of a derivative, the name of its entry, a dot, and FORWARD or BACKWARD."""
+    """Identifier; for an entry of a derivative, the name of its entry, a dot, and FORWARD or BACKWARD; for a program of
+    a chain, the name of its entry, a dot, and its index."""
     title: str
     """Name of the traced function or module."""
     inputs: tuple[TensorSpec, ...]
@@ -164,10 +179,14 @@ class EntrySpec:
     """Assumptions under which the graph is correct; empty: for all sizes."""
     texts: str = ""
     """Operators on texts that run in Python before and after the graph, as JSON (interop.onnx.text_record)."""
+    segments: tuple[SegmentSpec, ...] = ()
+    """The programs of a chain, which are entries with names like ``forward.0``. Such an entry has no graph."""
 
     def __post_init__(self) -> None:
         head, *suffix = self.name.split(".")
-        good = head.isidentifier() and suffix in ([], [FORWARD], [BACKWARD])
+        good = head.isidentifier() and (
+            suffix in ([], [FORWARD], [BACKWARD]) or (len(suffix) == 1 and suffix[0].isdecimal())
+        )
         require(good and len(self.name) <= MAX_NAME, f"the entry {self.name[:60]!r} has an invalid name")
         sizes = [n for t in (*self.inputs, *self.outputs) for n in t.pattern]
         assumptions = [*self.assumptions, *(x for code in self.natives for x in code.assumptions)]
@@ -192,8 +211,13 @@ class EntrySpec:
 
     @property
     def of(self) -> str:
-        """Name of the entry whose derivative it belongs to; else empty."""
+        """Name of the entry to whose derivative or chain it belongs; else empty."""
         return self.name.partition(".")[0] if "." in self.name else ""
+
+    @property
+    def programs(self) -> tuple[str, ...]:
+        """Names of the entries whose graphs a call runs, in order: its own, or those of its chain."""
+        return tuple([f"{self.name}.{i}" for i in range(len(self.segments))]) or (self.name,)
 
 
 def _check_parts(entry: EntrySpec, forward: EntrySpec, backward: EntrySpec) -> None:
@@ -220,6 +244,26 @@ def _check_parts(entry: EntrySpec, forward: EntrySpec, backward: EntrySpec) -> N
     }
     for fault, holds in checks.items():
         require(holds, f"the derivative of {entry.name!r} is inconsistent: {fault}")
+
+
+def _check_chain(entry: EntrySpec, programs: Sequence[EntrySpec]) -> None:
+    """Raise ArtifactError unless each program of a chain takes values that exist then, and gives the next size."""
+    dims = {d.name for d in entry.dims}
+    values = _shapes(entry.inputs)
+    for segment, program in zip(entry.segments, programs, strict=True):
+        what = f"the program {program.name} of a chain"
+        require(all(0 <= i < len(values) for i in segment.inputs), f"{what} takes values that do not exist yet")
+        taken = [values[i] for i in segment.inputs]
+        require(taken == _shapes(program.inputs), f"{what} takes values of other types than its inputs")
+        outputs = _shapes(program.outputs)
+        is_count = segment.size in dims and outputs[:1] == [("i64", ())]
+        require(not segment.size if program is programs[-1] else is_count, f"{what} gives {segment.size!r} as a size")
+        values += outputs
+    require(_shapes(programs[-1].outputs) == _shapes(entry.outputs), f"the chain {entry.name} has other outputs")
+
+
+def _shapes(specs: Sequence[TensorSpec]) -> list[tuple[str, tuple[Extent, ...]]]:
+    return [(s.dtype, s.shape) for s in specs]
 
 
 def _types(specs: Sequence[TensorSpec]) -> list[tuple[str, tuple[Extent, ...]]]:
@@ -268,7 +312,14 @@ class ModelManifest:
         require(set(entry.writes) <= free, f"the entry {entry.name} writes tensors that are not marked as free")
         if entry.of:
             owner = names.get(entry.of)
-            require(owner is not None and owner.derivative is not None, f"{entry.name!r} is the derivative of no entry")
+            is_owned = owner is not None and (owner.derivative is not None or entry.name in owner.programs)
+            require(is_owned, f"{entry.name!r} is the derivative or the program of no entry")
+        if entry.segments:
+            programs = entry.programs
+            is_plain = not entry.of and entry.derivative is None and not entry.natives
+            require(is_plain, f"the chain {entry.name!r} has a derivative or code of its own")
+            require(names.keys() >= set(programs), f"the programs of {entry.name!r} are not in the file")
+            _check_chain(entry, [names[name] for name in programs])
         if entry.derivative is not None:
             required = {f"{entry.name}.{suffix}" for suffix in (FORWARD, BACKWARD)}
             require(not entry.of and required <= names.keys(), f"the derivative of {entry.name!r} is not in the file")
@@ -306,7 +357,7 @@ class ModelManifest:
 
     @property
     def public(self) -> tuple[EntrySpec, ...]:
-        """Entries called by name: all except derivatives."""
+        """Entries called by name: all except derivatives and programs of chains."""
         return tuple(e for e in self.entries if not e.of)
 
     def entry(self, name: str) -> EntrySpec:

@@ -59,7 +59,7 @@ def report_of(path: str | os.PathLike[str]) -> FileReport:
 
 def _entry_facts(stored: Artifact, entry: StoredEntry) -> dict[str, Any]:
     try:
-        graph = read_graph(stored, entry.spec.name)
+        graphs = [] if entry.spec.segments else [read_graph(stored, entry.spec.name)]
         if entry.spec.texts:
             read_text_parts(entry.spec.texts)
     except ArtifactError as error:
@@ -68,7 +68,7 @@ def _entry_facts(stored: Artifact, entry: StoredEntry) -> dict[str, Any]:
     codes = [_code_facts(code) for code in entry.natives]
     return {
         "name": entry.spec.name,
-        "nodes": sum(1 for _ in graph.nodes()),
+        "nodes": sum(1 for graph in graphs for _ in graph.nodes()),
         "samples": len(entry.golden),
         "natives": codes,
     }

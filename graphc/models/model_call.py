@@ -14,6 +14,7 @@ from graphc.base.lazy import deferred
 from graphc.compiler.native_call import native
 from graphc.files.model_manifest import EntrySpec
 from graphc.files.structure import nest
+from graphc.models.chain import ChainedPrograms
 from graphc.models.model_arguments import opened
 from graphc.models.model_state import ModelState
 from graphc.models.sized_model import SizedPrograms, SizesOfModel
@@ -43,7 +44,7 @@ class ModelCall:
         recorder: Callable[[], CallRecorder | None] | None = None,
         derived: Mapping[str, np.ndarray] = MappingProxyType({}),
     ):
-        """``program`` is an Executable, a DeviceExecutable or SizedPrograms. ``recorder`` creates a runner of calls
+        """``program`` is that of ``Loaded``. ``recorder`` creates a runner of calls
         with gradients; None where the file holds no derivative. For ``held`` see ``Loaded``.
         """
         self.spec = spec
@@ -59,7 +60,7 @@ class ModelCall:
         self._held = derived
         self.bound = self._arrays()
         self._names = [x.name for x in spec.inputs]
-        checked = isinstance(program, SizedPrograms) or not spec.assumptions
+        checked = isinstance(program, (SizedPrograms, ChainedPrograms)) or not spec.assumptions
         self.checks = None if checked else SizesOfModel(spec)
         """Checks that the sizes of a call meet the assumptions of the graph."""
 

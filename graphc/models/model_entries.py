@@ -13,9 +13,11 @@ from graphc.base.errors import ArgumentError
 from graphc.base.host_parts import host_parts_of
 from graphc.calls.function import Compiled
 from graphc.calls.graph_module import GraphModule
+from graphc.files.model_manifest import SegmentSpec
 from graphc.files.structure import Structure
+from graphc.ir.graph.cut import cut
 from graphc.ir.graph.graph import Graph, Value, input_class, input_path
-from graphc.ir.graph.interpret import Reemitter
+from graphc.ir.graph.interpret import Reemitter, assumed
 from graphc.models.model_trace import nesting, snapshot
 from graphc.models.step_entry import TrainingParts, function_parts, step_parts
 from graphc.steps.step import CompiledStep
@@ -128,6 +130,8 @@ class TracedEntry:
     differentiated: Differentiated | None = None
     texts: str = ""
     """Text operators around the graph."""
+    segments: tuple[SegmentSpec, ...] = ()
+    """The programs of a chain; the entries after it have their graphs."""
 
 
 def without_texts(entry: Entry) -> Entry:
@@ -143,23 +147,47 @@ def without_texts(entry: Entry) -> Entry:
     return numeric
 
 
-def trace_entry(name: str, entry: Entry) -> TracedEntry:
-    """Return the graph of an entry. Raise what tracing raises, and ArgumentError where outputs are not tensors."""
+def trace_entry(name: str, entry: Entry) -> list[TracedEntry]:
+    """Return the graph of an entry, or of each program of a chain after the entry itself. Raise what tracing raises,
+    and ArgumentError where outputs are not tensors."""
     target = entry.target
     if isinstance(target, Graph):
         bound = GraphModule(target).graph
-        return TracedEntry(name, bound, None, {p: _held(t) for p, t in bound.bound.items()})
+        return [TracedEntry(name, bound, None, {p: _held(t) for p, t in bound.bound.items()})]
     if (parts := _training_parts(entry)) is not None:
         held = {path: _held(tensor) for path, tensor in parts.tensors.items()}
         held |= {path: Held(key, array) for path, (key, array) in parts.numbers.items()}
         roots = [m for prefix, m in modules_of(getattr(target, "model", target)) if not prefix]
-        return TracedEntry(name, parts.graph, parts.structure, held, roots, frozenset(parts.numbers))
+        return [TracedEntry(name, parts.graph, parts.structure, held, roots, frozenset(parts.numbers))]
     with _mode(entry):
         traced = _traced(entry)
-    held = {input_path(a.value): _held(a.tensor) for a in traced.arguments}
     roots = [module for prefix, module in modules_of(target) if not prefix]
-    result = TracedEntry(name, traced.graph, nesting(traced.structure), held, roots, texts=entry.texts)
-    return replace(result, differentiated=_differentiated(traced)) if entry.derivative else result
+    first, *programs = entries_of(name, traced)
+    first = replace(first, modules=roots, texts=entry.texts)
+    return [replace(first, differentiated=_differentiated(traced)) if entry.derivative else first, *programs]
+
+
+def entries_of(name: str, traced: Traced) -> list[TracedEntry]:
+    """Return a trace as an entry, and the programs of a chain where it reads sizes."""
+    held = {input_path(a.value): _held(a.tensor) for a in traced.arguments}
+    entry = TracedEntry(name, traced.graph, nesting(traced.structure), held)
+    reads = traced.reads
+    if not reads:
+        return [entry]
+    counts = [read.input for read in reads]
+    with assumed(traced.graph):
+        parts = cut(traced.graph, [read.value for read in reads], counts)
+    values: list[Value | None] = [v for v in traced.inputs if v not in counts]
+    segments, programs = [], []
+    for number, part in enumerate(parts):
+        # NOTE: the first output of a part is the number that its successor takes as a size.
+        indices = [values.index(reads[counts.index(v)].value if v in counts else v) for v in part.inputs]
+        size = reads[number].dimension if number < len(reads) else None
+        segments.append(SegmentSpec(tuple(indices), "" if size is None else size.name))
+        own = {path: held[path] for v in part.graph.inputs if (path := input_path(v))}
+        programs.append(TracedEntry(f"{name}.{number}", part.graph, None, own))
+        values += part.outputs
+    return [replace(entry, segments=tuple(segments)), *programs]
 
 
 def _training_parts(entry: Entry) -> TrainingParts | None:
@@ -199,7 +227,7 @@ def _mode(entry: Entry) -> Iterator[None]:
 
 def _traced(entry: Entry) -> Traced:
     if not entry.derivative:
-        return snapshot(entry.target, entry.examples, entry.keyword_examples, entry.dims)
+        return snapshot(entry.target, entry.examples, entry.keyword_examples, entry.dims, reads_sizes=True)
     leaves, structure = flatten((entry.examples, entry.keyword_examples))
     tracked = [t.detach().requires_grad_(True) if t.dtype.is_floating_point else t for t in leaves]
     examples, named = unflatten(structure, tracked)

@@ -12,6 +12,7 @@ import numpy as np
 
 from graphc.base.errors import ArgumentError
 from graphc.base.sizes.assumptions import Assumption
+from graphc.base.sizes.size import hint
 from graphc.calls.machine import HOST, machine_named, strict_name
 from graphc.codegen.machine.costs import Costs
 from graphc.codegen.machine.cuda.facts import is_gpu
@@ -21,17 +22,17 @@ from graphc.compiler.compile import CompiledGraph, compile_graph
 from graphc.compiler.freeze import freeze, freeze_narrow, written_states
 from graphc.files import model_content
 from graphc.files.model_content import Artifact, Code, Sample, StoredEntry
-from graphc.files.model_manifest import ENTRY, ModelManifest
+from graphc.files.model_manifest import ENTRY, EntrySpec, ModelManifest
 from graphc.files.structure import Structure
-from graphc.ir.graph.graph import Graph, input_class, input_path
+from graphc.ir.graph.graph import Graph, Value, input_class, input_equals, input_path
 from graphc.ir.graph.interpret import assumed
 from graphc.models.formats import GCM, ONNX, check_options, format_of, write_onnx
 from graphc.models.golden import sample_calls
 from graphc.models.model_derivative import derive
-from graphc.models.model_entries import Entry, TracedEntry, trace_entry, with_shared_names, without_texts
+from graphc.models.model_entries import Entry, TracedEntry, entries_of, trace_entry, with_shared_names, without_texts
 from graphc.models.model_file import LoadedModel, make_model
 from graphc.models.model_graph import read_graph
-from graphc.models.model_trace import assumption_specs, nesting, stored_entry
+from graphc.models.model_trace import assumption_specs, entry_spec, nesting, stored_entry
 from graphc.models.sized_graph import made_for_all
 from graphc.passes.base import Pass
 from graphc.passes.pipeline import PIPELINE, Arranged, arrange, optimize
@@ -122,18 +123,31 @@ def content_of(
         raise ArgumentError(
             "weights that are constants of the graph have no derivative", remedy="pass derivative=False"
         )
-    traced = with_shared_names([trace_entry(name, entry) for name, entry in entries.items()], root)
+    traced = [part for name, entry in entries.items() for part in trace_entry(name, entry)]
     calls = {name: _sampled(entry, golden) for name, entry in entries.items()}
-    return _assembled(traced, passes, precision, native, costs, calls)
+    return _assembled(with_shared_names(traced, root), passes, precision, native, costs, calls)
 
 
-def _sampled(entry: Entry, count: int) -> Callable[[Graph, Mapping[str, np.ndarray]], tuple[Sample, ...]]:
-    """Return a function that makes sample calls from an entry's graph and the contents of its params and states."""
-    if not count:
-        return lambda graph, state: ()
-    leaves, _ = flatten((entry.examples, entry.keyword_examples))
-    examples = [on_host(tensor._data) for tensor in leaves]
-    return lambda graph, state: sample_calls(graph, state, examples, count)
+def content_of_chain(
+    traced: Traced,
+    passes: Arranged,
+    precision: str | None,
+    costs: Costs,
+    native: Sequence[Target] = (),
+    golden: int = 0,
+) -> Artifact:
+    """Return the content of a file with the entry ``ENTRY``, of a trace that reads sizes."""
+    calls = {ENTRY: partial(sample_calls, examples=list(map(expected_array, traced.inputs)), count=golden)}
+    return _assembled(with_shared_names(entries_of(ENTRY, traced)), passes, precision, native, costs, calls)
+
+
+_Sampler = Callable[[EntrySpec, Sequence[Graph], Mapping[str, np.ndarray]], tuple[Sample, ...]]
+"""Makes sample calls of an entry from its graphs and the contents of their params and states."""
+
+
+def _sampled(entry: Entry, count: int) -> _Sampler:
+    leaves = flatten((entry.examples, entry.keyword_examples))[0] if count else ()
+    return partial(sample_calls, examples=[on_host(tensor._data) for tensor in leaves], count=count)
 
 
 def wanted_entries(model: Any, examples: Sequence[Any], named: Mapping[str, Any], dims: Any) -> dict[str, Entry]:
@@ -175,25 +189,45 @@ def _assembled(
     precision: str | None,
     native: Sequence[Target],
     costs: Costs,
-    calls: Mapping[str, Callable[[Graph, Mapping[str, np.ndarray]], tuple[Sample, ...]]],
+    calls: Mapping[str, _Sampler],
 ) -> Artifact:
     """Return the content of a file with these entries, with code for ``native`` and the sample calls of ``calls``."""
     weights = {path: held.array for entry in entries for path, held in entry.held.items()}
     changing = {input_path(v) for entry in entries for v in written_states(entry.graph)}
     free = {path for entry in entries for path in entry.free}
     constants = {path: array for path, array in weights.items() if path not in changing | free}
+    graphs = {e.name: extended(e.graph, constants, passes, precision, costs) for e in entries if not e.segments}
     stored: list[StoredEntry] = []
     for entry in entries:
+        if entry.segments:
+            stored.append(_chain(entry, graphs, weights, calls[entry.name]))
+            continue
         derived = derive(entry, len(entries) == 1)
-        graph = extended(entry.graph, constants, passes, precision, costs)
+        graph = graphs[entry.name]
         spec = None if derived is None else derived.spec
-        codes, golden = codes_for(graph, constants, native), calls[entry.name](graph, weights)
-        own = stored_entry(entry.name, graph, entry.structure, codes, spec, golden)
-        stored.append(replace(own, spec=replace(own.spec, texts=entry.texts)))
+        own = stored_entry(entry.name, graph, entry.structure, codes_for(graph, constants, native), spec)
+        golden = calls[entry.name](own.spec, [graph], weights) if entry.name in calls else ()
+        stored.append(replace(own, spec=replace(own.spec, texts=entry.texts), golden=golden))
         for derived_entry in () if derived is None else derived.parts:
             codes = codes_for(derived_entry.graph, constants, native)
             stored.append(stored_entry(derived_entry.name, derived_entry.graph, derived_entry.structure, codes))
     return _artifact(stored, [e.graph for e in entries], weights, free)
+
+
+def _chain(
+    entry: TracedEntry, graphs: Mapping[str, Graph], weights: Mapping[str, np.ndarray], sampled: _Sampler
+) -> StoredEntry:
+    """Return the record of an entry that is a chain of programs, which have these ``graphs`` by name."""
+    spec = entry_spec(entry.name, entry.graph, entry.structure)
+    inputs = tuple([s for s in spec.inputs if s.name not in {segment.size for segment in entry.segments}])
+    spec = replace(spec, inputs=inputs, texts=entry.texts, segments=entry.segments)
+    programs = [graphs[name] for name in spec.programs]
+    records = [entry_spec(name, graph) for name, graph in zip(spec.programs, programs, strict=True)]
+    ops = tuple(sorted({name for r in records for name in r.ops}))
+    writes = tuple(sorted({path for r in records for path in r.writes}))
+    uses = tuple(dict.fromkeys(path for r in records for path in r.uses))
+    spec = replace(spec, ops=ops, uses=uses, writes=writes)
+    return StoredEntry(spec, "", golden=sampled(spec, programs, weights))
 
 
 def with_code(stored: Artifact, native: Sequence[Target]) -> Artifact:
@@ -202,6 +236,8 @@ def with_code(stored: Artifact, native: Sequence[Target]) -> Artifact:
     constants = {path: array for path, array in stored.weights.items() if path not in free}
 
     def built(entry: StoredEntry) -> StoredEntry:
+        if entry.spec.segments:
+            return entry
         return replace(entry, natives=tuple(codes_for(read_graph(stored, entry.spec.name), constants, native)))
 
     return replace(stored, entries=tuple(map(built, stored.entries)))
@@ -328,6 +364,12 @@ def manifest_of(graph: Graph, weights: Mapping[str, np.ndarray], structure: Stru
     return _of_graph(graph, weights, structure, False).manifest
 
 
+def expected_array(value: Value) -> np.ndarray:
+    """Return zeros of the expected sizes for an input of a graph, or the expected size for a whole number."""
+    equals = input_equals(value)
+    return np.zeros(tuple(map(hint, value.shape)), value.dtype.numpy) if equals is None else np.asarray(hint(equals))
+
+
 def load_traced(traced: Traced, *, target: str = HOST, device: Any = None) -> LoadedModel:
     """Return the model of ``export`` and ``load`` for a trace, without a file in between."""
     return make_model(in_memory(traced), machine_named(target, device))
@@ -341,4 +383,6 @@ def load_entry(entry: Entry, *, target: str = HOST, device: Any = None) -> Loade
 
 def in_memory(traced: Traced) -> Artifact:
     """Return the content that ``export`` would write for a trace."""
+    if traced.reads:
+        return content_of_chain(traced, arrange(()), None, target_named(HOST).costs)
     return _of_graph(traced.graph, traced.state(), nesting(traced.structure), False)

@@ -12,12 +12,14 @@ import numpy as np
 from graphc.base.errors import ArtifactError, GradientError
 from graphc.base.lazy import deferred
 from graphc.base.locks import Lock, cached_property
-from graphc.base.sizes.size import at
+from graphc.base.sizes.size import Dimension, at
 from graphc.calls.machine import HOST, is_device, machine_named, strict_name
-from graphc.calls.plan import Plan, plan_of
+from graphc.calls.plan import Plan, plan_of, summed
 from graphc.files import model_content
 from graphc.files.manifest import TensorSpec, signature
 from graphc.files.model_content import Artifact, StoredEntry, entry_name
+from graphc.files.model_manifest import EntrySpec
+from graphc.models.chain import ChainedPrograms
 from graphc.models.formats import read_text_parts
 from graphc.models.model_call import ModelCall
 from graphc.models.model_programs import Programs
@@ -55,7 +57,7 @@ class LoadedEntry:
         self.spec = stored.spec
         """The entry's record in the manifest."""
         self.text = stored.text
-        """The text of the graph."""
+        """The text of the graph; empty for a chain of programs."""
         self._stored, self._programs = stored, programs
         self._lock = Lock()
         self._recorded: Any = None
@@ -117,7 +119,7 @@ class LoadedEntry:
 
     @property
     def program(self) -> Any:
-        """The program that calls run: an Executable, a DeviceExecutable or SizedPrograms."""
+        """The program that calls run: an Executable, a DeviceExecutable, SizedPrograms or ChainedPrograms."""
         return self.prepare()[0].program
 
     @property
@@ -131,15 +133,12 @@ class LoadedEntry:
         ``sizes`` holds sizes of named dimensions by name; the others have their expected sizes. Raise ArgumentError for
         an unknown name, and for a size out of its range.
         """
-        program = self.program
-        if isinstance(program, SizedPrograms):
-            program = program.of(program.sizes.named(sizes))
-        if not program.manifest.dims:
-            return plan_of(program)
-        # NOTE: where assumptions limit a dimension of the file, the program has another one, as 4*time_4 for time.
-        chosen = SizesOfModel(self.spec).named(sizes)
-        shapes = tuple([tuple([at(n, chosen) for n in spec.pattern]) for spec in self.inputs])
-        return plan_of(program, sizes=program.sizes.named(shapes) if chosen else {})
+        program, chosen = self.program, SizesOfModel(self.spec).named(sizes)
+        if isinstance(program, ChainedPrograms):
+            specs = [self._programs.stored.entry(name).spec for name in self.spec.programs]
+            plans = [_plan(p, spec, chosen) for p, spec in zip(program.programs, specs, strict=True)]
+            return summed(self.spec.title, tuple(map(str, self.inputs)), plans)
+        return _plan(program, self.spec, chosen)
 
     def run(self, arrays: Sequence[np.ndarray], out: Sequence[np.ndarray] | None = None) -> list[np.ndarray]:
         """Return the outputs in order, for one array per input. Write them to the arrays of ``out`` when given."""
@@ -147,6 +146,17 @@ class LoadedEntry:
 
     def __repr__(self) -> str:
         return f"<LoadedEntry {signature(self.name, self.inputs, self.outputs)}>"
+
+
+def _plan(program: Any, spec: EntrySpec, chosen: Mapping[Dimension, int]) -> Plan:
+    """Return the plan of one program for these sizes of its entry."""
+    if isinstance(program, SizedPrograms):
+        program = program.of(dict(chosen))
+    if not program.manifest.dims:
+        return plan_of(program)
+    # NOTE: where assumptions limit a dimension of the file, the program has another one, as 4*time_4 for time.
+    shapes = tuple([tuple([at(n, chosen) for n in s.pattern]) for s in spec.inputs])
+    return plan_of(program, sizes=program.sizes.named(shapes))
 
 
 class LoadedModel:

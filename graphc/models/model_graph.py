@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import graphc.ops.registry  # noqa: F401  (fills REGISTRY)
-from graphc.base.errors import ArtifactError, GraphcError
+from graphc.base.errors import ArgumentError, ArtifactError, GraphcError
 from graphc.base.sizes.assumptions import holding
 from graphc.base.sizes.named_dims import chosen_sizes
 from graphc.base.sizes.size import bounds
@@ -21,10 +21,15 @@ from graphc.models.model_trace import tensor_spec
 def read_graph(stored: Artifact, name: str | None = None) -> Graph:
     """Return the verified graph of an entry, of the first one without a name, after comparing it with the manifest.
 
-    Raise ArtifactError.
+    Raise ArtifactError, and ArgumentError for an entry that is a chain of programs.
     """
     entry = stored.first if name is None else stored.entry(name)
     spec = entry.spec
+    if spec.segments:
+        raise ArgumentError(
+            f"{spec.name} reads sizes from values in each call, so it is {len(spec.segments)} graphs, not one",
+            remedy=f"name one of {', '.join(spec.programs)}; graphc.load and graphc run call all of them",
+        )
     unknown = sorted(set(spec.ops) - set(REGISTRY))
     if unknown:
         raise ArtifactError(

@@ -21,6 +21,7 @@ from graphc.compiler import cache
 from graphc.compiler.ready import find_or_build, load_ready, prepare_threads, running_target, target_spec
 from graphc.files.manifest import PREPACKED
 from graphc.files.model_content import Artifact, Code, StoredEntry, check_weights
+from graphc.models.chain import ChainedPrograms
 from graphc.models.model_state import ModelState
 from graphc.models.sized_model import SizedPrograms
 from graphc.runtime.call import Executable
@@ -48,7 +49,7 @@ class Loaded(NamedTuple):
     """A loaded program."""
 
     program: Any
-    """An Executable, a DeviceExecutable or SizedPrograms."""
+    """An Executable, a DeviceExecutable, SizedPrograms or ChainedPrograms."""
     seconds: Mapping[str, float] | None
     """Seconds of each stage of the compilation. None when object code from the file runs."""
     held: Mapping[str, np.ndarray] = MappingProxyType({})
@@ -76,6 +77,10 @@ class Programs:
 
     def of(self, entry: StoredEntry) -> Loaded:
         """Return the program of an entry. Raise ArtifactError and CompileError."""
+        if entry.spec.segments:
+            parts = [self.of(self.stored.entry(name)) for name in entry.spec.programs]
+            chain = ChainedPrograms(entry.spec, parts, self.state)
+            return Loaded(chain, chain.seconds)
         is_live = self.state.is_changed and not entry.spec.of and not entry.spec.dims and not is_device(self.machine)
         loaded = self._with_weights(entry) if is_live else self._native(entry) or self._compiled(entry)
         loaded.program.explain = lambda inputs, bound: self._explain(entry, inputs, bound)

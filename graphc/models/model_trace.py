@@ -28,15 +28,16 @@ def snapshot(
     dims: Any = None,
     calls_python: bool = False,
     by_hints: bool = False,
+    reads_sizes: bool = False,
 ) -> Traced:
-    """Trace a model without gradients. For ``dims`` see ``compile``.
+    """Trace a model without gradients. For ``dims`` see ``compile``, for ``reads_sizes`` ``trace_sized``.
 
     ``calls_python`` allows calls of Python functions in the trace, for callers that only inspect it. ``by_hints``
     traces for the hints of ``dims`` instead of the sizes of the examples, or for others where that fails.
     """
     named = dict(keyword_examples or {})
     with no_grad():
-        traced = trace_sized(model, examples, named, dims, calls_python, by_hints)
+        traced = trace_sized(model, examples, named, dims, calls_python, by_hints, reads_sizes)
     traced.graph.assumptions = tuple(traced.assumptions.found.values())
     return traced
 

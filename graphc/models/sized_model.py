@@ -15,7 +15,7 @@ from graphc.base.sizes.shape_patterns import ShapePatterns, as_pattern
 from graphc.base.sizes.size import Dimension
 from graphc.base.sizes.size_limits import answered
 from graphc.calls.program_store import OneForAll, ProgramStore
-from graphc.files.model_manifest import EntrySpec
+from graphc.files.model_manifest import AssumptionSpec, EntrySpec
 from graphc.models.model_state import ModelState
 from graphc.runtime.call import Explain
 
@@ -27,8 +27,10 @@ _FOR_MANY = "for many"
 class SizesOfModel:
     """Resolves the sizes of a model's dimensions in a call, and checks the assumptions of the trace on them."""
 
-    def __init__(self, spec: EntrySpec):
+    def __init__(self, spec: EntrySpec, assumptions: Sequence[AssumptionSpec] | None = None):
+        """``assumptions`` are those to check (default: all)."""
         self._spec = spec
+        self._assumptions = spec.assumptions if assumptions is None else assumptions
         self._patterns = ShapePatterns([s.pattern for s in spec.inputs], [s.name for s in spec.inputs])
 
     def of(self, arrays: Sequence[Any]) -> Sizes:
@@ -38,7 +40,7 @@ class SizesOfModel:
             signature = ", ".join(map(str, inputs))
             raise ArgumentError(f"{self._spec.title}({signature}) takes {len(inputs)} inputs, got {len(arrays)}")
         remedy = "export it again with examples of these sizes"
-        return self._patterns.sizes_of_call(arrays, self._spec.assumptions, self._spec.title, remedy)
+        return self._patterns.sizes_of_call(arrays, self._assumptions, self._spec.title, remedy)
 
     def refused(self, arrays: Sequence[Any]) -> dict[str, int] | None:
         """Return the sizes in a call, by name, where they break an assumption of the trace; None where all hold."""

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from graphc.base.errors import GraphcError
 from graphc.base.sizes.assumptions import Assumption, Assumptions
+from graphc.base.sizes.named_dims import dimensions
 from graphc.base.sizes.size import Dimension, at
 from graphc.base.sizes.size_limits import limits
 
@@ -33,7 +34,8 @@ def first_trace(attempt: Callable[[Assumptions], T], sizes: Sizes) -> T:
             return attempt(assumptions)
         except GraphcError as error:
             first_error = first_error or error
-        candidates = sizes_with_other_answers(list(assumptions.found.values()), sizes)
+        asked = [a for a in assumptions.found.values() if sizes.keys() >= set(dimensions((a.a, a.b)).values())]
+        candidates = sizes_with_other_answers(asked, sizes)
         following = next((c for c in candidates if tuple(c.values()) not in tried), None)
         if following is None:
             break

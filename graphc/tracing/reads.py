@@ -56,11 +56,13 @@ class ValueReads:
     value is that of ``answers`` where the call has computed it.
     """
 
-    def __init__(self, answers: Mapping[int, int] | None = None, is_fixed: bool = False):
-        """``answers`` maps the index of a read to its value. With ``is_fixed`` the graph has no reads: it checks each
-        condition, and sizes are refused."""
+    def __init__(
+        self, answers: Mapping[int, int] | None = None, checks_conditions: bool = False, has_sizes: bool = True
+    ):
+        """``answers`` maps the index of a read to its value. With ``checks_conditions`` no condition is read: the graph
+        checks that each is that of the traced call. Without ``has_sizes`` sizes are refused."""
         self.reads: list[ValueRead] = []
-        self.is_fixed = is_fixed
+        self.checks_conditions, self.has_sizes = checks_conditions, has_sizes
         self._answers = answers or {}
         self._tracer: Tracer | None = None
         self._by_value: dict[Value, Any] = {}
@@ -85,7 +87,7 @@ class ValueReads:
             index = len(self.reads)
             answer = self._answers[index] if index in self._answers else self._evaluate(tracer, value, purpose)
             self._by_value[value] = bool(answer)
-            if self.is_fixed:
+            if self.checks_conditions:
                 message = f"{purpose} was {bool(answer)} for the example arguments; this program has no code for others"
                 check_true(tensor if answer else ew.logical_not(tensor), message=message)
             else:
@@ -94,14 +96,15 @@ class ValueReads:
 
     def size(self, tracer: Tracer, tensor: Tensor, most: Any, purpose: str) -> Any:
         """Return a count of at most ``most`` as a size that each call reads."""
-        value = _scalar(tracer, tensor)
+        value = _scalar(tracer, tensor if tensor.dtype is int64 else tensor.to(int64))
         self._tracer = tracer
-        if self.is_fixed:
+        if not self.has_sizes:
             raise ValueNeededError(
-                f"{purpose} is a size that only calls know, and the graph is to be one program",
-                where="a trace for a file, or to look at",
+                f"{purpose} is a size that only calls know, and the trace is one graph",
+                where="a trace of one graph",
                 origin=_line(),
-                remedy=f"call the model compiled by gc.compile, which makes several programs; or {advice(purpose)}",
+                remedy="call gc.compile, or export to a .gcm file without derivative: both make several programs; or "
+                f"{advice(purpose)}",
             )
         if value not in self._by_value:
             index, limit = len(self.reads), min(bounds(most)[1] if is_size(most) else int(most), LARGEST)
@@ -193,7 +196,7 @@ def read_flag(condition: Tensor, purpose: str) -> bool:
 def may_read(sizes: bool = False) -> bool:
     """Return whether code that runs now may read conditions of calls, or ``sizes`` too."""
     reader = _reader()
-    return reader is not None and not (sizes and reader[1].is_fixed)
+    return reader is not None and not (sizes and not reader[1].has_sizes)
 
 
 def folded(tensor: Tensor) -> np.ndarray | None:
@@ -222,13 +225,15 @@ def _is_small(shape: Sequence[Any]) -> bool:
     return not any(map(is_size, shape)) and math.prod(shape) <= CHEAP
 
 
-def traced_with_reads(trace: Callable[[ValueReads], _T], answers: Mapping[int, int] | None = None) -> _T:
-    """Return the result of ``trace``, which gets the reads of a trace.
+def traced_with_reads(
+    trace: Callable[[ValueReads], _T], answers: Mapping[int, int] | None = None, **options: bool
+) -> _T:
+    """Return the result of ``trace``, which gets the reads of a trace, with these ``options``.
 
     Where it raises because a size has not the value that it expects, it is called again with the values of the call.
     """
     while True:
-        reads = ValueReads(answers)
+        reads = ValueReads(answers, **options)
         try:
             return trace(reads)
         except GraphcError:

@@ -50,7 +50,7 @@ from graphc.tracing.dims import Dims
 from graphc.tracing.example_sizes import first_trace
 from graphc.tracing.host import HostCalls
 from graphc.tracing.identity import repeats
-from graphc.tracing.reads import ValueRead, ValueReads
+from graphc.tracing.reads import ValueRead, ValueReads, traced_with_reads
 from graphc.tracing.taps import deliver
 from graphc.tracing.tracer import Tracer, named_tensors
 from graphc.tracing.training import Training
@@ -200,24 +200,32 @@ def trace_sized(
     dims: Any,
     calls_python: bool = False,
     by_hints: bool = False,
+    reads_sizes: bool = False,
 ) -> Traced:
     """Trace a call in which ``dims`` names dimensions, or is None.
 
     Questions about sizes are answered for the arguments. With ``by_hints`` the arguments show types and ranks only:
     answers hold for the hints, and where the trace then fails, for other sizes. These sizes become the hints of the
     graph where the declared hints break an assumption. With ``calls_python`` the graph is for inspection only and may
-    call Python functions, which it does not contain.
+    call Python functions, which it does not contain. With ``reads_sizes`` each call may read values that become sizes.
     """
     no_foreign_module("trace", target)
+    reading = partial(traced_with_reads, checks_conditions=True, has_sizes=reads_sizes)
     if dims is None:
-        fixed = ValueReads(is_fixed=True)
-        return trace_function(target, args, dict(kwargs), calls_python=calls_python, value_reads=fixed)
+        kwargs = dict(kwargs)
+        return reading(lambda r: trace_function(target, args, kwargs, calls_python=calls_python, value_reads=r))
     declared = Dims(dims, target)
     args, kwargs = declared.with_numbers(tuple(args), dict(kwargs))
 
     def attempt(patterns: ShapePatterns, assumptions: Assumptions) -> Traced:
+        sizes = assumptions.sizes
         options = {"patterns": patterns, "assumptions": assumptions, "calls_python": calls_python}
-        return trace_function(target, args, kwargs, value_reads=ValueReads(is_fixed=True), **options)
+
+        def run(reads: ValueReads) -> Traced:
+            assumptions.restart(sizes)
+            return trace_function(target, args, kwargs, value_reads=reads, **options)
+
+        return reading(run)
 
     leaves, structure = flatten((args, kwargs))
     declared = declared.hinted({}) if by_hints else declared.expecting(structure, leaves)
@@ -227,7 +235,8 @@ def trace_sized(
         traced = first_trace(partial(attempt, patterns), hints)
     else:
         traced = attempt(patterns, Assumptions(patterns.solve([shape_of(leaf) for leaf in leaves])))
-    if traced.assumptions.broken(hints) is None:
+    counts = {r.dimension: r.dimension.hint for r in traced.reads if r.dimension is not None}
+    if traced.assumptions.broken(hints | counts) is None:
         return traced
     hinted = patterns.hinted(traced.assumptions.sizes or hints)
     return attempt(hinted, Assumptions({d: d.hint for d in hinted.dimensions.values()}))

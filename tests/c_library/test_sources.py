@@ -36,3 +36,10 @@ def test_entries_are_chosen_by_name(tmp_path: Path):
         sources_of(stored, ["c"])
     with pytest.raises(ArgumentError, match="at least one entry"):
         sources_of(stored, [])
+
+
+def test_a_chain_of_programs_is_no_function_of_a_library(tmp_path: Path):
+    graphc.export(lambda x: x[x > 0], graphc.ones(3), path=tmp_path / "net.gcm")
+    with pytest.raises(ArgumentError, match="a function of a library is one program") as caught:
+        sources_of(model_content.load(tmp_path / "net.gcm"))
+    assert "export it to a .gcm file" in str(caught.value)

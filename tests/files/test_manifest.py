@@ -125,7 +125,7 @@ def test_manifests_without_named_dimensions_do_not_say_so():
         ("arena", "time" * 5000, "at most 16384"),
         ("arena", "1 +", "is not a size"),
         ("constants", "time", "wrong type"),
-        ("dims", [], "dims declares none"),
+        ("dims", [], "dims has the value that it has if it is left out"),
         (
             "dims",
             [*PLAIN_DIMS, {"name": "zu`b", "low": 1, "high": 2, "hint": 1, "common": []}],
@@ -133,7 +133,7 @@ def test_manifests_without_named_dimensions_do_not_say_so():
         ),
         ("dims", [*PLAIN_DIMS, {"name": "zu", "low": 9, "high": 2, "hint": 1, "common": []}], "has the sizes 9..2"),
         ("dims", PLAIN_DIMS[::-1], "not in order"),
-        ("chosen", 0, "chosen declares none"),
+        ("chosen", 0, "chosen has the value that it has if it is left out"),
         ("chosen", -1, "-1 kernels have several versions"),
     ],
 )

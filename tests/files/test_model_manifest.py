@@ -21,6 +21,7 @@ from graphc.files.model_manifest import (
     EntrySpec,
     ModelManifest,
     SampleSpec,
+    SegmentSpec,
     Stored,
 )
 from tests.files.test_manifest import NATIVE, SIZED
@@ -86,6 +87,73 @@ def test_numbers_that_are_sizes_round_trip():
         EntrySpec("f", "f", inputs, (), None, ())
 
 
+COUNT = Dim("count_0", 0, 6, hint=6)
+PICKED = EntrySpec(
+    "pick", "pick", (X,), (TensorSpec("z", "f32", (COUNT,)),), 0, (), dims=tuple(dimensions([COUNT]).values())
+)
+CHAIN = dataclasses.replace(PICKED, segments=(SegmentSpec((0,), "count_0"), SegmentSpec((2, 1))))
+PROGRAMS = (
+    dataclasses.replace(PICKED, name="pick.0", outputs=(TensorSpec("n", "i64", ()), Y), dims=()),
+    dataclasses.replace(PICKED, name="pick.1", inputs=(Y, TensorSpec("n", "i64", (), equals=COUNT))),
+)
+
+
+def test_a_chain_of_programs_round_trips():
+    model = ModelManifest((CHAIN, *PROGRAMS))
+    text = to_json(model)
+    assert from_json(ModelManifest, text) == model and text.count(b"segments") == 1
+    assert model.public == (CHAIN,) and CHAIN.programs == ("pick.0", "pick.1") and ENCODE.programs == ("encode",)
+
+
+def test_fields_with_the_value_that_they_have_if_left_out_are_refused():
+    for name, value in (("segments", []), ("texts", "")):
+        record = json.loads(to_json(MODEL))
+        record["entries"][0][name] = value
+        with pytest.raises(ArtifactError, match=name):
+            from_json(ModelManifest, json.dumps(record).encode())
+
+
+@pytest.mark.parametrize(
+    ("entries", "message"),
+    [
+        ((CHAIN, PROGRAMS[0]), "the programs of 'pick' are not in the file"),
+        ((CHAIN, *PROGRAMS, dataclasses.replace(PROGRAMS[0], name="pick.2")), "'pick.2' is the derivative or the"),
+        ((PICKED, PROGRAMS[0]), "'pick.0' is the derivative or the program of no entry"),
+        (
+            (dataclasses.replace(CHAIN, segments=(SegmentSpec((3,), "count_0"), SegmentSpec((2, 1)))), *PROGRAMS),
+            "the program pick.0 of a chain takes values that do not exist yet",
+        ),
+        (
+            (dataclasses.replace(CHAIN, segments=(SegmentSpec((0,), "count_0"), SegmentSpec((1, 2)))), *PROGRAMS),
+            "the program pick.1 of a chain takes values of other types than its inputs",
+        ),
+        (
+            (dataclasses.replace(CHAIN, segments=(SegmentSpec((0,), "n"), SegmentSpec((2, 1)))), *PROGRAMS),
+            "the program pick.0 of a chain gives 'n' as a size",
+        ),
+        (
+            (dataclasses.replace(CHAIN, segments=(SegmentSpec((0,), ""), SegmentSpec((2, 1)))), *PROGRAMS),
+            "the program pick.0 of a chain gives '' as a size",
+        ),
+        (
+            (dataclasses.replace(CHAIN, outputs=(Y,)), *PROGRAMS),
+            "the chain pick has other outputs",
+        ),
+        (
+            (CHAIN, dataclasses.replace(PROGRAMS[0], outputs=(TensorSpec("n", "i32", ()), Y)), PROGRAMS[1]),
+            "the program pick.0 of a chain gives 'count_0' as a size",
+        ),
+        (
+            (dataclasses.replace(CHAIN, natives=(CodeSpec(NATIVE, 0, 0),)), *PROGRAMS),
+            "the chain 'pick' has a derivative or code of its own",
+        ),
+    ],
+)
+def test_chains_that_contradict_themselves_are_refused(entries: tuple[EntrySpec, ...], message: str):
+    with pytest.raises(ArtifactError, match=re.escape(message)):
+        ModelManifest(entries)
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -122,7 +190,7 @@ OTHERS = [
         ({"entries": ()}, "the file has 0 entries"),
         ({"entries": (ENCODE, ENCODE)}, "two entries have the same name"),
         ({"entries": (PARTS[0], DECODE, PARTS[1])}, "the first entry is 'decode.forward'"),
-        ({"entries": (ENCODE, *PARTS)}, "'decode.forward' is the derivative of no entry"),
+        ({"entries": (ENCODE, *PARTS)}, "'decode.forward' is the derivative or the program of no"),
         ({"entries": (ENCODE, DECODE, PARTS[0])}, "the derivative of 'decode' is not in the file"),
         ({"entries": (dataclasses.replace(ENCODE, uses=("h", "other")),)}, "takes 'other', which is not in section"),
         ({"entries": (dataclasses.replace(ENCODE, uses=("0", "h")),)}, "takes '0', which is not in section 'weights'"),

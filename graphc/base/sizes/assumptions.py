@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from graphc.base.location import Location, capture
-from graphc.base.sizes.named_dims import size_of
+from graphc.base.sizes.named_dims import dimensions, size_of
 from graphc.base.sizes.size import Dimension, UndecidedSize, at, hint
 from graphc.base.sizes.size_questions import Asker, asker
 from graphc.base.sizes.size_residues import Residue, decided, residue_of, residues_that_decide, under
@@ -53,6 +53,17 @@ class Assumption(NamedTuple):
         return format_relation(*self)
 
 
+def by_stage(assumptions: Iterable[Any], later: Sequence[Dimension | None]) -> list[list[Any]]:
+    """Return assumptions by the stage of a call that decides them: the first is decided by the sizes of the arguments,
+    stage ``i + 1`` needs ``later[i]`` too. None is a stage without a size.
+    """
+    stages: list[list[Any]] = [[] for _ in range(len(later) + 1)]
+    for assumption in assumptions:
+        used = dimensions((assumption.a, assumption.b)).values()
+        stages[max((i + 1 for i, d in enumerate(later) if d in used), default=0)].append(assumption)
+    return stages
+
+
 class _Larger(dict[Dimension, int]):
     """Sizes of dimensions, at least 2 where their range allows it."""
 
@@ -79,6 +90,12 @@ class Assumptions:
         """Return a resolver that answers for these sizes, and has already recorded the assumptions of a trace."""
         equal = [x.b - x.a for x in assumed if x.relation == "==" and x.answer]
         return Assumptions(sizes, {(x.relation, x.a, x.b): x for x in assumed}, _residues(equal))
+
+    def restart(self, sizes: Mapping[Dimension, int] | None) -> None:
+        """Forget all answers; the next ones are for these sizes."""
+        self.sizes = sizes
+        self.found.clear()
+        self.residues.clear()
 
     def ask(self, relation: str, a: Any, b: Any) -> bool:
         """Return whether the relation holds for the example sizes, and record what the answer relies on.

@@ -11,11 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from graphc.base.errors import ArgumentError, GraphcError
 from graphc.base.host_parts import host_parts_of
-from graphc.base.sizes.size import Dimension, hint
+from graphc.base.sizes.size import Dimension
 from graphc.calls.machine import HOST, compile_on, machine_named, strict_name
 from graphc.cli import arguments, console, exported, library, recompile, targets
 from graphc.cli.fields import Field, below, spec_fields
@@ -25,7 +23,7 @@ from graphc.compiler.freeze import freeze
 from graphc.files import model_content, model_manifest
 from graphc.files.model_content import Artifact, Code
 from graphc.files.model_manifest import EntrySpec, ModelManifest
-from graphc.ir.graph.graph import Graph, Value, input_equals
+from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import bind
 from graphc.models.formats import GCM, ONNX, check_options, format_of
 from graphc.models.golden import sample_calls
@@ -35,15 +33,19 @@ from graphc.models.model_export import (
     codes_for,
     compiled_code,
     content_of,
+    content_of_chain,
+    expected_array,
     export,
     extended,
     machines_of,
     save_graph,
 )
-from graphc.models.model_trace import nesting, snapshot
+from graphc.models.model_file import load
+from graphc.models.model_trace import entry_spec, nesting, snapshot
 from graphc.nn.module import Module
 from graphc.passes.pipeline import Arranged
 from graphc.passes.precision import PRECISIONS
+from graphc.tracing.trace import Traced
 
 EXAMPLES = (
     "graphc compile net.py:Net --input x:f32[1,1,28,28] -o net.gcm",
@@ -280,8 +282,10 @@ def _write_gcm(
     machine = target_named(_machine(options))
     with targets.compiling():
         traced = targets.guarded(
-            lambda: snapshot(model, examples, dims=dims, by_hints=True), f"tracing {options.target}"
+            lambda: snapshot(model, examples, dims=dims, by_hints=True, reads_sizes=True), f"tracing {options.target}"
         )
+        if traced.reads:
+            return _write_chain(options, traced, passes)
         state = traced.state()
         graph = extended(traced.graph, state, passes, options.precision, machine.costs)
         build = partial(_compiled, machine=machine, device=options.device)
@@ -308,15 +312,26 @@ def _write_gcm(
             options.output,
             structure=nesting(traced.structure),
             native=codes,
-            golden=sample_calls(graph, state, [_expected_array(v) for v in traced.inputs], options.golden),
+            golden=sample_calls(
+                entry_spec(model_manifest.ENTRY, graph),
+                [graph],
+                state,
+                list(map(expected_array, traced.inputs)),
+                options.golden,
+            ),
         )
     return manifest, compiled.stages.seconds
 
 
-def _expected_array(value: Value) -> np.ndarray:
-    """Return zeros of the expected sizes for an input of a graph, or the expected size for a whole number."""
-    equals = input_equals(value)
-    return np.zeros(tuple(map(hint, value.shape)), value.dtype.numpy) if equals is None else np.asarray(hint(equals))
+def _write_chain(
+    options: argparse.Namespace, traced: Traced, passes: Arranged
+) -> tuple[ModelManifest, dict[str, float]]:
+    """Write a model that reads sizes in each call, and compile its programs as loading the file does."""
+    machines = machines_of(_machines(options), False, options.native)
+    native = machines if options.native else ()
+    content = content_of_chain(traced, passes, options.precision, machines[0].costs, native, options.golden)
+    manifest = model_content.save(options.output, content)
+    return manifest, dict(load(options.output, device=options.device).seconds or {})
 
 
 def _check_machine(options: argparse.Namespace) -> None:
@@ -385,7 +400,8 @@ def describe(manifest: ModelManifest) -> dict[str, Any]:
     """Return the fields ``MODEL`` of a manifest."""
     spec = manifest.first
     more = {"entries": [describe_entry(e) for e in manifest.public]} if len(manifest.public) > 1 else {}
-    return {**describe_entry(spec), **more, "native": bool(spec.natives), "versions": manifest.versions}
+    native = any(manifest.entry(name).natives for name in spec.programs)
+    return {**describe_entry(spec), **more, "native": native, "versions": manifest.versions}
 
 
 def describe_entry(spec: EntrySpec) -> dict[str, Any]:

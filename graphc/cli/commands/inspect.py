@@ -70,10 +70,11 @@ def run(options: argparse.Namespace) -> int:
 def collect(path: Path) -> dict[str, Any]:
     """Read and verify a file as for a run, and return the fields ``JSON``. Raises ArtifactError and OSError."""
     stored = exported.stored(str(path)) if exported.is_exported(path.name) else model_content.load(path)
-    graphs = {spec.name: read_graph(stored, spec.name) for spec in stored.manifest.entries}
-    ops = sum((count_ops(graphs[spec.name]) for spec in stored.manifest.public), Counter[str]())
+    graphs = {spec.name: read_graph(stored, spec.name) for spec in stored.manifest.entries if not spec.segments}
+    called = [name for spec in stored.manifest.public for name in spec.programs]
+    ops = sum((count_ops(graphs[name]) for name in called), Counter[str]())
     weights = stored.manifest.weights
-    natives = [_native(code) for code in stored.first.natives]
+    natives = [_native(code) for name in stored.manifest.first.programs for code in stored.entry(name).natives]
     return {
         "path": str(path),
         "bytes": path.stat().st_size,

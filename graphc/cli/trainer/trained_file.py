@@ -34,5 +34,5 @@ def _with_new_samples(stored: Artifact, entry: StoredEntry) -> StoredEntry:
     if not entry.golden:
         return entry
     examples = entry.golden[0].inputs  # sample_calls derives the other calls from the first one
-    graph = read_graph(stored, entry.spec.name)
-    return replace(entry, golden=sample_calls(graph, stored.weights, examples, len(entry.golden)))
+    graphs = [read_graph(stored, name) for name in entry.spec.programs]
+    return replace(entry, golden=sample_calls(entry.spec, graphs, stored.weights, examples, len(entry.golden)))

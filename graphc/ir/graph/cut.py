@@ -39,7 +39,7 @@ def cut(graph: Graph, ends: Sequence[Value], late: Sequence[Value | None]) -> li
     The first output of a part is its end; further ones are the values that later parts take. ``late[i]`` is the input
     of the graph that exists after end ``i``, if there is one. A part with symbolic sizes takes all inputs that exist,
     which tell what the sizes are. Constants and small views are computed in each part that reads them; effects are in
-    the last part, checks where they can be computed.
+    the last part, checks where they can be computed. A part keeps the assumptions about its sizes.
     """
     part_of = _numbered(graph, ends, late)
     inputs = [v for v in graph.inputs if input_class(v) == "input" and v not in late]
@@ -61,6 +61,8 @@ def cut(graph: Graph, ends: Sequence[Value], late: Sequence[Value | None]) -> li
             if value in used and input_class(value) != "input":
                 copier.add_input(value)
         copier.copy(graph, outputs)
+        own = copier.target.dims.keys()
+        copier.target.assumptions = tuple([a for a in graph.assumptions if dimensions((a.a, a.b)).keys() <= own])
         parts.insert(0, Part(copier.target, tuple(plain), tuple(outputs)))
         taken += [v for v in crossing if v not in taken]
     return parts

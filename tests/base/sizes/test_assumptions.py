@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphc.base.sizes.assumptions import Assumptions, assuming, holding
+from graphc.base.sizes.assumptions import Assumptions, assuming, by_stage, holding
 from graphc.base.sizes.named_dims import Dim, dimensions, size_of
 from graphc.base.sizes.size import UndecidedSize
 
@@ -72,3 +72,24 @@ def test_a_resolver_answers_what_a_trace_has_assumed_before():
         assert TIME % 4 == 1 and BATCH < 9, "answered by remainders and assumptions, not for the size"
         assert TIME == 100
     assert [str(a).partition(" (")[0] for a in list(later.found.values())[len(traced.found) :]] == ["time == 100"]
+
+
+def test_assumptions_are_sorted_by_the_last_size_that_decides_them():
+    with assuming(Assumptions()) as assumptions:
+        assert TIME > 100 and TIME > BATCH and BATCH > 3
+        assert BATCH + TIME > 7
+    time = dimensions([TIME])["time"]
+    stages = by_stage(assumptions.found.values(), [None, time])
+    assert [[str(a).partition(" (")[0] for a in stage] for stage in stages] == [
+        ["batch > 3"],
+        [],
+        ["time > 100", "time > batch", "batch + time > 7"],
+    ]
+
+
+def test_assumptions_begin_again():
+    assumptions = Assumptions()
+    with assuming(assumptions):
+        assert TIME > 100
+        assumptions.restart({dimensions([TIME])["time"]: 90})
+        assert not assumptions.found and not TIME > 100

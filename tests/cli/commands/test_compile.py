@@ -283,3 +283,24 @@ def test_unsuitable_expected_sizes_are_refused(
 ):
     done = graphc("compile", f"{models}:Net", "--input", types, "--shape", shape, "-o", tmp_path / "net.gcm")
     assert done.code == console.USAGE and message in done.err
+
+
+def test_a_model_that_reads_sizes_in_each_call_is_a_chain_of_programs(tmp_path: Path, graphc: Graphc):
+    model, path = tmp_path / "net.py", tmp_path / "net.gcm"
+    model.write_text("def positive(x):\n    return x[x > 0]\n")
+    arguments = ["compile", f"{model}:positive", "--input", "x:f32[n=1..64]", "--golden", "1", "--native"]
+    done = graphc(*arguments, "-o", path, "--json")
+    assert done.code == console.OK
+    facts = json.loads(done.out)
+    assert facts["native"] and facts["stages"] and facts["outputs"][0]["shape"] == ["count_0"]
+    assert [e.spec.name for e in model_content.load(path).entries] == ["forward", "forward.0", "forward.1"]
+    assert load(path)(np.float32([1, -1, 2])).tolist() == [1, 2]
+    assert graphc("selftest", path, "--trust").out.count("1 calls") == 2
+    assert json.loads(graphc("inspect", path, "--json").out)["ops"]["gather"] == 1
+    assert graphc("ir", path, "--entry", "forward.1").code == console.OK
+    assert "so it is 2 graphs, not one" in graphc("ir", path).err
+    assert graphc("diff", path, path).code == console.OK
+    library = graphc(*arguments[:4], "-o", tmp_path / "net.so")
+    assert library.code != console.OK and "export it to a .gcm file" in library.err
+    assert graphc("compile", path, "-o", tmp_path / "again.gcm").code == console.OK
+    assert load(tmp_path / "again.gcm")(np.float32([-1, 3])).tolist() == [3]

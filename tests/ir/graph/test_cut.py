@@ -67,3 +67,14 @@ def test_a_check_of_a_size_comes_after_the_size() -> None:
     assert f(gc.tensor([1, 1, 2])).tolist() == [2, 0, 0]
     g = gc.compile(lambda x: x.bincount()[x])  # indices are checked against a count
     assert g(gc.tensor([0, 2, 2])).tolist() == [1, 2, 2]
+
+
+def test_parts_keep_the_assumptions_about_their_sizes() -> None:
+    def function(x: gc.Tensor, y: gc.Tensor) -> gc.Tensor:
+        return x.sum() + (y.exp() if y.shape[0] > 3 else y)
+
+    graph = gc.trace(function, gc.ones(2), gc.ones(6), dims=[None, (gc.Dim("m"),)])
+    total = next(n for n in graph.nodes() if n.op.name == "sum").result
+    first, last = cut(graph, [total], [None])
+    assert graph.assumptions and last.graph.assumptions == graph.assumptions
+    assert first.graph.assumptions == ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -22,6 +23,7 @@ from graphc.base.sizes.symbolic import NumberRecord, is_symbolic, place_of
 from graphc.base.sizes.symbolic import value as value_of
 from graphc.base.values import is_open
 from graphc.eager.dispatcher import check_tensors, escaped
+from graphc.guards.code_reads import unwatched
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import CONSTANT, INPUT, Graph, Node, Value, has_sizes
 from graphc.ir.graph.interpret import live_nodes
@@ -110,6 +112,27 @@ class Tracer(OnOneDevice):
     def apply(self, op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         """Append a node and return its traced result, or a tuple of them. Errors of the op's type rule name the user's
         line."""
+        # The type rule of a user's op is code of the user.
+        append = self._append if op.module else partial(unwatched, self._append)
+        recording, operands, local, results = append(op, operands, attrs)
+        tensors = [Tensor._wrap(v) for v in results]
+        if VOLATILE[0]:
+            any_volatile(operands, tensors)
+        if op.detaches or (self.differentiable and not recording):
+            self._stopped.update((v, v) for v in results)
+        full = results[0].node.attrs if results else {}
+        if recording and any(t._requires_grad for t in local):
+            record(op, full, local, tensors)
+        if USED[0] and has_tangents(local):
+            propagate(op, full, local, tensors)
+        if op.alias is not None:
+            self._alias(op, full, local[0], tensors[0])
+        return tensors[0] if len(tensors) == 1 else tuple(tensors)
+
+    def _append(
+        self, op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]
+    ) -> tuple[bool, Sequence[Any], list[Any], tuple[Value, ...]]:
+        """Append a node. Return whether autograd records it, its operands, those in this graph, and its results."""
         check_tensors(op, operands)
         attrs = {name: value_of(value) for name, value in attrs.items()}
         recording = is_grad_enabled()
@@ -126,20 +149,7 @@ class Tracer(OnOneDevice):
             location, name = capture(module), f"{module}.{op.name}" if module else op.name
         else:
             location, name = self._site[0] or capture(module_path.current_path()), f"{self._site[1]}{op.name}"
-        results = emit(self.graph, op, values, attrs, location, name)
-        tensors = [Tensor._wrap(v) for v in results]
-        if VOLATILE[0]:
-            any_volatile(operands, tensors)
-        if op.detaches or (self.differentiable and not recording):
-            self._stopped.update((v, v) for v in results)
-        full = results[0].node.attrs if results else {}
-        if recording and any(t._requires_grad for t in local):
-            record(op, full, local, tensors)
-        if USED[0] and has_tangents(local):
-            propagate(op, full, local, tensors)
-        if op.alias is not None:
-            self._alias(op, full, local[0], tensors[0])
-        return tensors[0] if len(tensors) == 1 else tuple(tensors)
+        return recording, operands, local, emit(self.graph, op, values, attrs, location, name)
 
     def _stop(self, value: Value) -> Value:
         """Return ``value`` without gradient, for use under no_grad()."""

@@ -15,7 +15,7 @@ import pytest
 
 import graphc
 from graphc.guards import code_reads
-from graphc.guards.code_reads import codes_within, functions_of, is_library, variables_of, watching
+from graphc.guards.code_reads import codes_within, functions_of, is_library, unwatched, variables_of, watching
 
 VALUE = 1
 
@@ -170,3 +170,51 @@ class Table:
 
     def drop(self, what: Any) -> None:
         self.dropped += 1
+
+
+def test_calls_of_the_library_are_not_watched():
+    names: list[str] = []
+
+    def within() -> None:
+        names.append("ran")
+
+    def around() -> int:
+        unwatched(within)
+        return 1
+
+    seen: list[str] = []
+    with watching(lambda frame: seen.append(frame.f_code.co_name)):
+        assert unwatched(around) == 1
+        assert around() == 1
+    assert seen == ["around"] and names == ["ran"] * 2
+
+
+def test_an_error_of_an_unwatched_call_does_not_end_watching():
+    def refuse() -> None:
+        raise ValueError("refused")
+
+    seen: list[str] = []
+    with watching(lambda frame: seen.append(frame.f_code.co_name)):
+        with pytest.raises(ValueError, match="refused"):
+            unwatched(refuse)
+        outer(1.0)
+    assert "outer" in seen and "refuse" not in seen
+
+
+def test_profilers_of_others_see_unwatched_calls():
+    seen: list[str] = []
+
+    def profiler(frame: FrameType, kind: str, argument: object) -> None:
+        if kind == "call":
+            seen.append(frame.f_code.co_name)
+
+    def called() -> None:
+        pass
+
+    sys.setprofile(profiler)
+    try:
+        with watching(lambda frame: None):
+            unwatched(called)
+    finally:
+        sys.setprofile(None)
+    assert "called" in seen

@@ -8,6 +8,7 @@ from graphc.codegen.machine.target import target_named
 from graphc.codegen.schedule.contraction.match import find_contraction
 from graphc.codegen.schedule.contraction.register_block import choose_tile, rank_tiles
 from tests.codegen.products import plain, transposed_a, transposed_b
+from tests.codegen.sized_products import sized_product
 
 
 def test_a_large_product_fills_the_registers_with_independent_sums():
@@ -89,3 +90,11 @@ def test_rows_that_lie_on_few_pages_do_not_miss_them():
     times = [choose_tile(c, machine) for c in (few, many)]
     per_step = [t.cycles / c.work for t, c in zip(times, (few, many), strict=True) if t is not None]
     assert len(per_step) == 2 and per_step[0] < per_step[1]
+
+
+def test_few_rows_of_a_number_that_varies_do_not_cost_as_much_as_the_most():
+    contraction = find_contraction(sized_product("batch", 384, 128))
+    assert contraction is not None
+    tiles = rank_tiles(contraction, target_named("avx512"), frozenset({"b"}))
+    (last,) = {tile.last for tile in tiles if (tile.rows, tile.vectors) == (8, 3) and tile.last}
+    assert last[0] == 1 and 2 <= last[1] < last[2] == 7

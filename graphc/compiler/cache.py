@@ -33,8 +33,11 @@ from graphc.files.container import read_sections, write_sections
 from graphc.files.device_plan import DevicePlan
 from graphc.files.manifest import Extent, Manifest, TargetSpec, from_json, to_json
 
-SUFFIX, ASKED, TUNED = ".program", ".question", ".tuned"
+SUFFIX, PACK, ASKED, TUNED = ".program", ".kernels", ".question", ".tuned"
+"""Suffixes of programs, packs of kernels (see compiler.kernel_cache), questions, and choices of tuning."""
 _CHOICES, _QUESTION = "choices", "question"
+INDEX = "kernels.index"
+"""File that names the pack of each kernel."""
 LOCKS = ".locks"
 """Folder of the lock files, at most 256."""
 LOCK_SECONDS = 120.0
@@ -137,15 +140,15 @@ class Cache:
         """Return the entry of a key, or None. Remove an entry that cannot be trusted."""
         path = self.path(key)
         try:
-            if not path.exists() or not self._is_usable():
+            if not path.exists() or not self.is_usable():
                 return None
-            _check_owner(path, stat.S_ISREG)
+            check_owner(path, stat.S_ISREG)
             entry = _read(path, key)
             if any(e.manifest.target != target for e in (entry, entry.prepacking) if e is not None):
                 raise ArtifactError(f"{path}: built for another machine")
         except (OSError, ArtifactError) as error:
-            _warn(error)
-            _remove(path)
+            warn(error)
+            remove(path)
             return None
         with suppress(OSError):  # A cache that cannot be written to can be read.
             os.utime(path)
@@ -155,14 +158,14 @@ class Cache:
         """Store an entry. Remove the least recently used ones beyond the limit."""
         sections_of_entry = {_KEY: key.encode(), **_sections(entry)}
         size = sum(len(content) for content in sections_of_entry.values())
-        if size > self.limit or not self._is_usable():
+        if size > self.limit or not self.is_usable():
             return
         try:
             sections = {name: [content] for name, content in sections_of_entry.items()}
             write_sections(self.path(key), sections, durable=False)  # Damaged entries are found and removed.
             self.evict()
         except (OSError, ArtifactError) as error:
-            _warn(error)
+            warn(error)
 
     def path(self, key: str) -> Path:
         """Return the file of a key."""
@@ -170,19 +173,19 @@ class Cache:
 
     def evict(self) -> None:
         """Remove temporary files of dead writers, and the least recently used entries beyond the limit."""
-        files = self._files((SUFFIX, ASKED))
+        files = self._files()
         total = sum(size for _, size, _ in files)
         if total <= self.limit:
             return
         for _, size, path in sorted(files):
             if total <= KEEP * self.limit:
                 break
-            _remove(path)
+            remove(path)
             total -= size
 
-    def _files(self, suffixes: tuple[str, ...] = (SUFFIX,)) -> list[tuple[float, int, Path]]:
-        """Return (time of last use, bytes, path) of every entry, or file of other suffixes. Remove stale temporary
-        files."""
+    def _files(self) -> list[tuple[float, int, Path]]:
+        """Return (time of last use, bytes, path) of every program, pack of kernels, and question. Remove stale
+        temporary files."""
         entries = []
         oldest = time.time() - STALE_SECONDS
         with os.scandir(self.folder) as items:
@@ -191,50 +194,50 @@ class Cache:
                     status = item.stat(follow_symlinks=False)
                 except FileNotFoundError:
                     continue
-                if item.name.endswith(suffixes):
+                if item.name.endswith((SUFFIX, PACK, ASKED)):
                     entries.append((status.st_mtime, status.st_size, Path(item.path)))
                 elif item.name.endswith(".tmp") and status.st_mtime < oldest:
-                    _remove(Path(item.path))
+                    remove(Path(item.path))
         return entries
 
     def question(self, key: str) -> Question | None:
         """Return the question that stopped the compilation of a key before, or None."""
         path = self.folder / f"{key}{ASKED}"
         try:
-            if not path.exists() or not self._is_usable():
+            if not path.exists() or not self.is_usable():
                 return None
-            _check_owner(path, stat.S_ISREG)
+            check_owner(path, stat.S_ISREG)
             return from_json(Question, read_sections(path)[_QUESTION].tobytes())
         except (OSError, ArtifactError, KeyError) as error:
-            _warn(error)
-            _remove(path)
+            warn(error)
+            remove(path)
             return None
 
     def ask(self, key: str, question: Question) -> None:
         """Store the question that stopped the compilation of a key."""
-        if self._is_usable():
+        if self.is_usable():
             try:
                 write_sections(self.folder / f"{key}{ASKED}", {_QUESTION: [to_json(question)]}, durable=False)
             except (OSError, ArtifactError) as error:
-                _warn(error)
+                warn(error)
 
     def choices(self, target: TargetSpec) -> dict[str, str]:
         """Return the schedule choices that tuning measured as faster, by the keys of codegen.schedule.pipeline."""
         path = self._choices_path(target)
         try:
-            if not path.exists() or not self._is_usable():
+            if not path.exists() or not self.is_usable():
                 return {}
-            _check_owner(path, stat.S_ISREG)
+            check_owner(path, stat.S_ISREG)
             stored = json.loads(read_sections(path)[_CHOICES].tobytes())
             return {str(key): str(label) for key, label in stored.items()}
         except (OSError, ArtifactError, ValueError, KeyError, AttributeError) as error:
-            _warn(error)
-            _remove(path)
+            warn(error)
+            remove(path)
             return {}
 
     def choose(self, target: TargetSpec, measured: Mapping[str, str | None]) -> None:
         """Store choices, and drop choices of None."""
-        if not self._is_usable():
+        if not self.is_usable():
             return
         with self._lock("00"):
             merged = {**self.choices(target), **measured}
@@ -242,37 +245,37 @@ class Cache:
             try:
                 write_sections(self._choices_path(target), {_CHOICES: [text.encode()]})
             except (OSError, ArtifactError) as error:
-                _warn(error)
+                warn(error)
 
     def _choices_path(self, target: TargetSpec) -> Path:
         return self.folder / f"{hashlib.sha256(repr(target).encode()).hexdigest()}{TUNED}"
 
     def clear(self, unused: float = 0.0) -> int:
-        """Remove the entries unused for this many seconds, or all of them and the choices. Return the number of
-        entries.
+        """Remove programs and kernels unused for this many seconds, or all of them and the choices. Return the number
+        of programs.
 
         Raise OSError.
         """
         if not self.folder.exists():
             return 0
         last = time.time() - unused
-        files = [path for used, _, path in self._files((SUFFIX, ASKED)) if not unused or used < last]
-        for path in [] if unused else self.folder.glob(f"*{TUNED}"):
+        files = [path for used, _, path in self._files() if not unused or used < last]
+        for path in [] if unused else [self.folder / INDEX, *self.folder.glob(f"*{TUNED}")]:
             path.unlink(missing_ok=True)
         for path in files:
             path.unlink(missing_ok=True)
         return sum(path.suffix == SUFFIX for path in files)
 
     def entries(self) -> list[tuple[str, int, float]]:
-        """Return (key, bytes, time of last use) of every entry, most recently used first. Raise OSError."""
+        """Return (key, bytes, time of last use) of every program, most recently used first. Raise OSError."""
         files = self._files() if self.folder.exists() else []
-        return [(path.name.removesuffix(SUFFIX), size, used) for used, size, path in sorted(files, reverse=True)]
+        return [(path.stem, size, used) for used, size, path in sorted(files, reverse=True) if path.suffix == SUFFIX]
 
     def fault(self) -> str:
         """Explain why the folder, if it exists, is not private to this user. Return an empty text where it is."""
         try:
             if self.folder.exists():
-                _check_owner(self.folder, stat.S_ISDIR)
+                check_owner(self.folder, stat.S_ISDIR)
                 _check_parents(self.folder)
             return ""
         except OSError as error:
@@ -283,18 +286,19 @@ class Cache:
     def usage(self) -> Usage:
         """Return the present size of the cache. Raise OSError."""
         files = self._files() if self.folder.exists() else []
-        return Usage(str(self.folder), len(files), sum(size for _, size, _ in files), self.limit)
+        programs = sum(path.suffix == SUFFIX for _, _, path in files)
+        return Usage(str(self.folder), programs, sum(size for _, size, _ in files), self.limit)
 
-    def _is_usable(self) -> bool:
+    def is_usable(self) -> bool:
         """Create the folder. Return whether only its owner, this user, can write to it."""
         if self._usable is None:
             try:
                 self.folder.mkdir(mode=_MODE, parents=True, exist_ok=True)
-                _check_owner(self.folder, stat.S_ISDIR)
+                check_owner(self.folder, stat.S_ISDIR)
                 _check_parents(self.folder)
                 self._usable = True
             except (OSError, ArtifactError) as error:
-                _warn(error)
+                warn(error)
                 self._usable = False
         return self._usable
 
@@ -316,15 +320,15 @@ class Cache:
 
     def _open_lock(self, key: str) -> int:
         """Return a file descriptor, or -1 where locks are impossible."""
-        if not self._is_usable():
+        if not self.is_usable():
             return -1
         try:
             folder = self.folder / LOCKS
             folder.mkdir(mode=_MODE, exist_ok=True)
-            _check_owner(folder, stat.S_ISDIR)
+            check_owner(folder, stat.S_ISDIR)
             return os.open(folder / key[:2], os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         except (OSError, ArtifactError) as error:
-            _warn(error)
+            warn(error)
             return -1
 
 
@@ -341,7 +345,7 @@ def _acquire(file: int) -> None:
             return
 
 
-def _check_owner(path: Path, is_kind: Callable[[int], bool]) -> None:
+def check_owner(path: Path, is_kind: Callable[[int], bool]) -> None:
     status = os.lstat(path)
     if not is_kind(status.st_mode):
         raise ArtifactError(f"{path} is a link or another kind of file")
@@ -400,17 +404,17 @@ def _entry(path: Path, sections: dict[str, np.ndarray], prefix: str = "") -> Cac
     return CacheEntry(manifest, sections[f"{prefix}object"].tobytes(), sections[f"{prefix}constants"])
 
 
-def _remove(path: Path) -> None:
+def remove(path: Path) -> None:
     try:
         path.unlink(missing_ok=True)
     except OSError as error:
-        _warn(error)
+        warn(error)
 
 
 _warned = threading.Event()
 
 
-def _warn(error: Exception) -> None:
+def warn(error: Exception) -> None:
     """Warn, only once in this process."""
     if not _warned.is_set():
         _warned.set()

@@ -27,6 +27,7 @@ from graphc.codegen.schedule.pipeline import estimate, passes_after, print_sched
 from graphc.codegen.schedule.steps import STEPS
 from graphc.codegen.schedule.threads.execution import Execution
 from graphc.compiler import cache
+from graphc.compiler.kernel_cache import KERNELS
 from graphc.compiler.ready import target_spec
 from graphc.fusion.layout import possible_layouts
 from graphc.fusion.text import print_plan
@@ -238,7 +239,7 @@ class Stages:
     @cached_property
     def object(self) -> bytes:
         """Object code for the target."""
-        return self._timed("object", build_object, self.module, self.target)
+        return self._timed("object", build_object, self.module, self.target, False, KERNELS)
 
     def text(self, stage: str) -> str:
         """Return the text of a stage, or of the result of one graph or program pass. Raise ArgumentError for an unknown

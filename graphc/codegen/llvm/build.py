@@ -3,45 +3,128 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import os
+import threading
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Protocol
 
+import llvmlite
 from llvmlite import binding
 
 from graphc.base import config
 from graphc.base.errors import CompileError
 from graphc.base.locks import Lock, hold_for_forks, section
 from graphc.codegen.llvm.module import LlvmModule
-from graphc.codegen.llvm.split import split_module
+from graphc.codegen.llvm.split import Unit, split_module
 from graphc.codegen.machine.target import Target, architecture, host_target, target_machine
 from graphc.files.object_archive import join_objects
 
+VERSIONS = llvmlite.__version__, binding.llvm_version_info
+SKIPPED = ("-disable-lsr", "-disable-cgp", "-disable-post-ra", "-disable-x86-domain-reassignment")
+"""LLVM's switches for passes of its code generator that take a third of its time and gain nothing on emitted kernels:
+their loops step through addresses in the form that loads take, and the processor reorders instructions itself."""
+
+
+class ObjectCache(Protocol):
+    """Object code of units (see codegen.llvm.split) by key. It may forget any."""
+
+    def load(self, keys: Sequence[str]) -> dict[str, bytes]:
+        """Return the object code of the keys that it has."""
+
+    def store(self, objects: Mapping[str, bytes]) -> None:
+        """Add object code, by key."""
+
+
 _lock = Lock()
 hold_for_forks(binding.ffi.lib._lock.__enter__, binding.ffi.lib._lock.__exit__)
+_of_thread = threading.local()
 
 
-def _parse(text: str, target: Target, quick: bool = False) -> tuple[binding.ModuleRef, binding.TargetMachine]:
-    machine = target_machine(target, quick)
+def _parse(text: str) -> binding.ModuleRef:
     try:
         module = binding.parse_assembly(text, binding.create_context())
         module.verify()
     except RuntimeError as error:
         raise CompileError(f"LLVM refused the emitted text: {error}") from error
-    return module, machine
+    return module
 
 
-def build_object(module: LlvmModule | str, target: Target, quick: bool = False) -> bytes:
+def _machine(target: Target, quick: bool) -> binding.TargetMachine:
+    """Return this thread's target machine. A new one takes a millisecond at its first module."""
+    machines = _of_thread.__dict__.setdefault("machines", {})
+    key = target.triple, target.cpu, target.features, quick
+    if key not in machines:
+        machines[key] = target_machine(target, quick)
+    return machines[key]
+
+
+class _Switches:
+    """LLVM's switches SKIPPED, which are those of the process: set while at least one build runs, so that other users
+    of LLVM in the process keep their passes."""
+
+    def __init__(self) -> None:
+        self._builds = 0
+
+    def __enter__(self) -> None:
+        with _lock:
+            if not self._builds:
+                self._set("true")
+            self._builds += 1
+
+    def __exit__(self, *_: object) -> None:
+        with _lock:
+            self._builds -= 1
+            if not self._builds:
+                self._set("false")
+
+    def _set(self, value: str) -> None:
+        for name in SKIPPED:
+            binding.set_option("", f"{name}={value}")
+
+
+_switches = _Switches()
+
+
+def build_object(
+    module: LlvmModule | str, target: Target, quick: bool = False, cache: ObjectCache | None = None
+) -> bytes:
     """Return relocatable object code of a module, or of LLVM text; raises CompileError when LLVM refuses it.
 
-    Several threads build a large module in parts (see object_archive for the result), but LLVM text in one piece.
-    ``quick`` code builds in a tenth of the time and is not optimised.
+    Several threads build the units of a module (see object_archive for the result) that ``cache`` does not have, but
+    LLVM text in one piece. ``quick`` code builds in a tenth of the time and is not optimised.
     """
-    texts = [module] if isinstance(module, str) else split_module(module)
-    workers = min(len(texts), _threads())
-    if workers == 1:
-        return join_objects([_build(text, target, quick) for text in texts])
+    units = [Unit(module, quick=quick)] if isinstance(module, str) else split_module(module)
+    units = [replace(unit, quick=True) for unit in units] if quick else units
+    keys = [_key(unit, target) for unit in units]
+    shared = {key for key, unit in zip(keys, units, strict=True) if unit.is_shared}
+    ready = {} if cache is None else cache.load(sorted(shared))
+    missing = {key: unit for key, unit in zip(keys, units, strict=True) if key not in ready}
+    longest_first = sorted(missing, key=lambda key: -len(missing[key].text))
+    with _switches:
+        codes = _build_all([missing[key] for key in longest_first], target)
+    built = dict(zip(longest_first, codes, strict=True))
+    if cache is not None and not shared.isdisjoint(built):
+        cache.store({key: code for key, code in built.items() if key in shared})
+    ready |= built
+    return join_objects([unit.named(ready[key]) for key, unit in zip(keys, units, strict=True)])
+
+
+def _key(unit: Unit, target: Target) -> str:
+    """Return a digest of everything that the object code of a unit depends on."""
+    state = hashlib.sha256(repr((VERSIONS, target.triple, target.cpu, target.features, unit.quick, SKIPPED)).encode())
+    state.update(unit.text.encode())
+    return state.hexdigest()
+
+
+def _build_all(units: Sequence[Unit], target: Target) -> list[bytes]:
+    workers = min(len(units), _threads())
+    if workers <= 1:
+        return [_build(unit.text, target, unit.quick) for unit in units]
     with ThreadPoolExecutor(workers) as pool:
-        return join_objects(list(pool.map(lambda text: _build(text, target, quick), texts)))
+        return list(pool.map(lambda unit: _build(unit.text, target, unit.quick), units))
 
 
 def _threads() -> int:
@@ -51,7 +134,7 @@ def _threads() -> int:
 
 def _build(text: str, target: Target, quick: bool) -> bytes:
     with _lock:
-        module, machine = _parse(text, target, quick)
+        module, machine = _parse(text), _machine(target, quick)
     # NOTE: llvmlite lets one thread at a time into LLVM. Modules with their own context and target machine may be
     # emitted concurrently, so this call bypasses llvmlite's lock.
     emit = getattr(binding.ffi.lib, "_lib", binding.ffi.lib).LLVMPY_TargetMachineEmitToMemory
@@ -69,11 +152,10 @@ def _build(text: str, target: Target, quick: bool) -> bytes:
             module.close()
 
 
-def emit_assembly(text: str, target: Target) -> str:
-    """Return the assembly of a module given as LLVM text."""
-    with _lock:
-        module, machine = _parse(text, target)
-        return machine.emit_assembly(module)
+def emit_assembly(text: str, target: Target, quick: bool = False) -> str:
+    """Return the assembly of a module given as LLVM text, for code that is ``quick`` as in ``build_object``."""
+    with _switches, _lock:
+        return _machine(target, quick).emit_assembly(_parse(text))
 
 
 def assemble(assembly: str, target: Target) -> bytes:
@@ -85,7 +167,8 @@ def assemble(assembly: str, target: Target) -> bytes:
     text = "\n".join([f'target triple = "{target.triple}"', *(f'module asm "{line}"' for line in lines), ""])
     with _lock:
         binding.initialize_native_asmparser()
-    return _build(text, target, quick=False)
+    with _switches:
+        return _build(text, target, quick=False)
 
 
 _ESCAPED = str.maketrans({"\\": "\\5C", '"': "\\22", "\t": "\\09"})

@@ -192,9 +192,14 @@ _ARGUMENTS = 1024
 """Approximate number of arguments of the calls of such a function together."""
 
 
+_QUICK_LINES = 300
+"""Lines from which a function that only calls kernels is built without optimisation, which would save nanoseconds."""
+
+
 def _function(name: str, parameters: Sequence[Parameter], lines: Sequence[str]) -> Function:
     body = "\n".join(["entry:", *lines, "  ret void"])
-    return Function(name, tuple(parameters), body, local=name != ENTRY, calls=True)
+    quick = len(lines) >= _QUICK_LINES
+    return Function(name, tuple(parameters), body, local=name != ENTRY, calls=True, quick=quick)
 
 
 class _EntryWriter:
@@ -228,12 +233,8 @@ class _EntryWriter:
         self.dims_of = {k.name: tuple(dims_of_kernel(k).values()) for k in program.kernels}
         self.owners = owners(program)
         self.bound = {s.name: i for i, s in enumerate(bound_storages(program))}
-        temporaries = (s for s in program.storages if s.cls == "temp" and not s.alias)
-        self.temporaries = {s.name: (i, s.offset) for i, s in enumerate(temporaries)}
-        """Numbers, and offsets in the arena."""
-        self.names = {name: f"%s{i}" for name, i in self.bound.items()}
-        """Register with the address of a storage."""
-        self.names |= {name: f"%m{i}" for name, (i, _) in self.temporaries.items()}
+        self.temporaries = {s.name: s.offset for s in program.storages if s.cls == "temp" and not s.alias}
+        """Offsets in the arena."""
         self.lines: list[str] = []
         """Lines of the current function."""
         self.loops: list[tuple[Axis, str]] = []
@@ -329,7 +330,7 @@ class _EntryWriter:
     def body(self, start: int, stop: int) -> list[str]:
         """Return the lines of a function with the calls from ``start`` to before ``stop``."""
         self.lines, self.sizes = [], SizeWriter(self.declare)
-        self.addresses(self.program.calls[start:stop])
+        self.arena()
         if self.stamps:
             self.lines.append(f"  %pt = getelementptr inbounds ptr, ptr %table, i64 {self.last}")
             self.lines.append("  %ticks = load ptr, ptr %pt, align 8")
@@ -356,19 +357,27 @@ class _EntryWriter:
                 self.call(number, call)
         self.leave(())
 
-    def addresses(self, calls: Sequence[Call]) -> None:
-        """Load the addresses of all storages that some of these calls use."""
-        used = {self.owners[a].name for call in calls for a in call.args}
-        used |= {self.owners[axis.flag].name for call in calls for axis in call.loops if axis.flag}
-        for i in sorted(self.bound[name] for name in used if name in self.bound):
-            self.lines.append(f"  %p{i} = getelementptr inbounds ptr, ptr %table, i64 {i}")
-            self.lines.append(f"  %s{i} = load ptr, ptr %p{i}, align 8")
+    def arena(self) -> None:
+        """Load the address of the arena."""
         self.lines.append(f"  %pa = getelementptr inbounds ptr, ptr %table, i64 {len(self.bound)}")
         self.lines.append("  %arena = load ptr, ptr %pa, align 8")
-        for i, offset in sorted(self.temporaries[name] for name in used if name in self.temporaries):
-            self.lines.append(f"  %m{i} = getelementptr inbounds i8, ptr %arena, i64 {self.sizes.value(offset)}")
         scratch = self.sizes.value(self.program.arena - self.program.scratch)
         self.lines.append(f"  %x = getelementptr inbounds i8, ptr %arena, i64 {scratch}")
+
+    def base(self, storage: str, register: str) -> str:
+        """Append the load of a storage's address into a register, and return the register.
+
+        NOTE: each use loads it again. In a long function few addresses would stay in a register from its beginning, and
+        LLVM takes twice as long to find that out.
+        """
+        owner = self.owners[storage].name
+        if owner in self.bound:
+            self.lines.append(f"  {register}.p = getelementptr inbounds ptr, ptr %table, i64 {self.bound[owner]}")
+            self.lines.append(f"  {register} = load ptr, ptr {register}.p, align 8")
+        else:
+            offset = self.sizes.value(self.temporaries[owner])
+            self.lines.append(f"  {register} = getelementptr inbounds i8, ptr %arena, i64 {offset}")
+        return register
 
     def poll(self, number: int) -> None:
         """Append the end of the program before call ``number`` for an interrupt."""
@@ -418,9 +427,10 @@ class _EntryWriter:
         ``.off`` for none. In a shared loop the load is between two barriers: no thread reads the flag before it is set,
         nor sets it again before all have read it."""
         barrier = ["  call void @graphc_meet(ptr %barrier)"] if axis in self.shared else []
+        address = self.base(axis.flag, f"%{name}.a")
         self.lines += [
             *barrier,
-            f"  %{name} = load i8, ptr {self.names[self.owners[axis.flag].name]}, align 1",
+            f"  %{name} = load i8, ptr {address}, align 1",
             f"  %{name}.on = icmp ne i8 %{name}, 0",
             f"  %{name}.off = icmp eq i8 %{name}, 0",
             *barrier,
@@ -474,7 +484,7 @@ class _EntryWriter:
 
     def address(self, number: int, call: Call, position: int) -> str:
         """Append the computation of an argument's address in the present iteration; return its register."""
-        base = self.names[self.owners[call.args[position]].name]
+        base = self.base(call.args[position], f"%a{number}.{position}")
         offset = call.offset(position)
         if offset == Index():
             return base
@@ -515,7 +525,7 @@ class _EntryWriter:
         for i, buffer in enumerate(kernel.arguments):
             if buffer.name in self.non_temporal.get(call.kernel, ()):
                 name = f"%s{number}.{i}"
-                address = self.names[self.owners[call.args[i]].name]
+                address = self.base(call.args[i], f"{name}.a")
                 self.lines.append(f"  {name}.low = call ptr @llvm.ptrmask.p0.i64(ptr {address}, i64 {self.line - 1})")
                 self.lines.append(f"  {name} = icmp eq ptr {name}.low, null")
                 if lined:

@@ -24,6 +24,8 @@ class Function:
     """Whether only functions of the same module see it."""
     calls: bool = False
     """Whether it calls others of the module, so that it needs their declarations."""
+    quick: bool = False
+    """Whether it is built without optimisation."""
 
     @property
     def text(self) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from graphc.base.errors import RealtimeError
 from graphc.codegen.llvm.build import assemble, build_object, emit_assembly
 from graphc.codegen.llvm.module import LlvmModule
-from graphc.codegen.llvm.split import split_module
+from graphc.codegen.llvm.split import Unit, split_module
 from graphc.codegen.machine.step import InstructionEffects, MemorySlot, Reader
 from graphc.codegen.machine.target import Target, architecture, host_target
 from graphc.codegen.proof.assembly import AssemblyFunction, read_assembly
@@ -223,8 +223,8 @@ def prove(
     if machine is None:
         raise RealtimeError(f"cannot prove code for {architecture(target)}: its instructions are unknown")
     for module in modules:
-        for text in [module] if isinstance(module, str) else split_module(module):
-            code, module_functions = _looked_at(text, target, machine)
+        for unit in [Unit(module)] if isinstance(module, str) else split_module(module):
+            code, module_functions = _looked_at(unit, target, machine)
             functions += module_functions
             codes.append(code)
     flows = {f.name: flow_of(f, machine) for f in functions if f.lines}
@@ -245,9 +245,10 @@ def prove(
     return Proof(tuple(facts.values()), reached.outside, tuple(path), _compared(target, machine))
 
 
-def _looked_at(text: str, target: Target, machine: Reader) -> tuple[ObjectCode, list[AssemblyFunction]]:
-    """Return one module's object code and functions, after comparing both."""
-    assembly, built = emit_assembly(text, target), build_object(text, target)
+def _looked_at(unit: Unit, target: Target, machine: Reader) -> tuple[ObjectCode, list[AssemblyFunction]]:
+    """Return one unit's object code and functions, after comparing both."""
+    text, quick = unit.named_text, unit.quick
+    assembly, built = emit_assembly(text, target, quick), build_object(text, target, quick)
     code, functions = read_object_code(built), read_assembly(assembly, machine.comment)
     if architecture(target) == architecture(host_target()):
         again = assemble(marked(assembly), target)

@@ -98,7 +98,7 @@ def test_an_alias_lies_where_its_owner_lies():
 
 def test_what_no_call_uses_is_not_read_from_the_table():
     p = program(("double", "x", "y"), storages=(storage("a", "input"), storage("x", "input"), storage("y", "output")))
-    loads = re.findall(r"%s\d+ = load", emitted(p, WIDE))
+    loads = re.findall(r"%a\d+\.\d+ = load", emitted(p, WIDE))
     assert len(loads) == 2
 
 

@@ -15,8 +15,9 @@ from graphc.base.pass_runner import SEEN, PassRun
 from graphc.base.sizes.size_questions import access_asker
 from graphc.codegen.cuda.emit import CudaSource, emit_cuda
 from graphc.codegen.llvm.build import build_object, emit_assembly
-from graphc.codegen.llvm.entry import emit_module
+from graphc.codegen.llvm.entry import ENTRY, emit_module
 from graphc.codegen.llvm.module import LlvmModule
+from graphc.codegen.llvm.run_time_sizes import with_run_time_sizes
 from graphc.codegen.machine.cuda.facts import is_gpu
 from graphc.codegen.machine.target import Target, host_target
 from graphc.codegen.schedule.base import Context, ProgramPass, Scheduled
@@ -28,6 +29,7 @@ from graphc.codegen.schedule.steps import STEPS
 from graphc.codegen.schedule.threads.execution import Execution
 from graphc.compiler import cache
 from graphc.compiler.kernel_cache import KERNELS
+from graphc.compiler.linking import hide_names
 from graphc.compiler.ready import target_spec
 from graphc.fusion.layout import possible_layouts
 from graphc.fusion.text import print_plan
@@ -104,6 +106,8 @@ class Stages:
         """The effect of each pass, by its stage (``optimized``, ``scheduled``)."""
         self.watch: Callable[[str], None] = lambda stage: None
         """Called with the name of each stage when it begins."""
+        self.runs_once = False
+        """Whether the program runs once for many calls."""
         self._forms = Forms(self.target)
         self._verify = config.read().verify
         self._tuned = tuned
@@ -207,6 +211,7 @@ class Stages:
         if program is None:
             return None
         prepacked = Stages(lowered=program, target=self.target)
+        prepacked.runs_once = True
         planned = self._timed("prepacking", schedule, program, self._context, passes_after("prepacking"))
         prepacked.__dict__["_scheduled"], prepacked.passes["scheduled"] = planned
         return prepacked
@@ -219,7 +224,11 @@ class Stages:
     @cached_property
     def module(self) -> LlvmModule:
         """The functions of the program."""
-        return self._timed("llvm", emit_module, self.scheduled, self.target, self.execution)
+        return self._timed("llvm", self._emit, self.scheduled)
+
+    def _emit(self, program: Program) -> LlvmModule:
+        module = emit_module(program, self.target, self.execution)
+        return with_run_time_sizes(module) if self.runs_once else module
 
     @cached_property
     def source(self) -> CudaSource:
@@ -239,7 +248,11 @@ class Stages:
     @cached_property
     def object(self) -> bytes:
         """Object code for the target."""
-        return self._timed("object", build_object, self.module, self.target, False, KERNELS)
+        return self._timed("object", self._build, self.module)
+
+    def _build(self, module: LlvmModule) -> bytes:
+        # One file is smaller, and loads faster, than an archive with a file per kernel.
+        return hide_names(build_object(module, self.target, cache=KERNELS), {ENTRY: ENTRY})
 
     def text(self, stage: str) -> str:
         """Return the text of a stage, or of the result of one graph or program pass. Raise ArgumentError for an unknown

@@ -22,14 +22,14 @@ class Unit:
     text: str
     """Text, in which ``placeholder`` is the name of the function."""
     name: str = ""
-    """Name of its only function; empty for the unit of all functions that keep their names."""
+    """Name of its only function; empty for units of functions that keep their names."""
     quick: bool = False
     """Whether it is built without optimisation."""
 
     @property
     def is_shared(self) -> bool:
         """Whether other programs may have the same unit: a kernel, not a function that calls those of its program."""
-        return bool(self.name) and not self.quick
+        return bool(self.name)
 
     @property
     def placeholder(self) -> str:
@@ -52,21 +52,28 @@ def _placeholder(name: str) -> str:
 
 
 def split_module(module: LlvmModule) -> list[Unit]:
-    """Return units that together hold the functions of a module. The first one holds the functions that are visible
-    from outside, and short ones. The split depends on nothing else, so that equal programs give equal bytes on all
-    machines."""
+    """Return units that together hold the functions of a module: one for those that are visible from outside and for
+    short ones, one for those that are built without optimisation, and one for each of the others. The split depends on
+    nothing else, so that equal programs give equal bytes on all machines."""
     functions = {f.name: f for f in module.functions}
-    moved = [f for f in module.functions if f.local and f.body.count("\n") >= UNIT_LINES]
-    names = {f.name for f in moved}
-    first = [f for f in module.functions if f.name not in names]
+    quick = [f for f in module.functions if f.quick]
+    moved = [f for f in module.functions if f.local and not f.quick and f.body.count("\n") >= UNIT_LINES]
+    group_of = dict.fromkeys(functions, "") | {f.name: "quick" for f in quick} | {f.name: f.name for f in moved}
+    first = [f for f in module.functions if not group_of[f.name]]
     used = {f.name: set(_GLOBAL.findall(f.body)) for f in module.functions}
-    shared = names | {name for f in moved for name in used[f.name]}
-    texts = [f.definition("hidden ") if f.local and f.name in shared else f.text for f in first]
-    units = [Unit(_text(module, functions, first, used, texts, is_first=True))]
+    calls = ((group_of[name], callee) for name, callees in used.items() for callee in callees & functions.keys())
+    hidden = {callee for group, callee in calls if group_of[callee] != group}
+
+    def texts(group: list[Function]) -> list[str]:
+        return [f.definition("hidden ") if f.local and f.name in hidden else f.text for f in group]
+
+    units = [Unit(_text(module, functions, first, used, texts(first), is_first=True))]
+    if quick:
+        units.append(Unit(_text(module, functions, quick, used, texts(quick)), quick=True))
     for f in moved:
         placeholder = _placeholder(f.name)
         definition = f.definition("hidden ").replace(f"@{f.name}(", f"@{placeholder}(", 1)
-        units.append(Unit(_text(module, functions, [f], used, [definition]), f.name, f.quick))
+        units.append(Unit(_text(module, functions, [f], used, [definition]), f.name))
     return units
 
 

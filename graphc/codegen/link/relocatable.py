@@ -39,25 +39,41 @@ def merge_objects(
 
 class _Writer:
     def __init__(self, program: LinkUnit, exports: Mapping[str, str]):
-        self.program, self.sections = program, [*program.sections, *program.data]
-        self.numbers = {id(s): i + 1 for i, s in enumerate(self.sections)}
+        self.program = program
+        outputs: dict[tuple[str, int, int], OutputSection] = {}
+        self.output_of: dict[int, OutputSection] = {}
+        for s in (*program.sections, *program.data):
+            how = s.name, self._kind(s), s.flags & _KEPT
+            self.output_of[id(s)] = output = outputs.setdefault(how, OutputSection(*how, []))
+            output.sections.append(s)
+        self.outputs = [*outputs.values()]
+        for output in self.outputs:
+            output.place(0, 0)  # So that addresses are offsets in the output section.
+        self.numbers = {id(output): i + 1 for i, output in enumerate(self.outputs)}
         exported_as = {id(program.defined[name]): outside for name, outside in exports.items()}
-        own = [(s.name, s) for s in program.symbols if id(s) not in exported_as]
+        # A section symbol stands for the beginning of its output section, which has one.
+        first_of = {id(self.output_of[id(s.section)]): s for s in reversed(program.symbols) if _is_section(s)}
+        firsts = {id(s) for s in first_of.values()}
+        kept = [s for s in program.symbols if not _is_section(s) or id(s) in firsts]
+        own = [(s.name, s) for s in kept if id(s) not in exported_as]
         visible = [(outside, program.defined[name]) for name, outside in exports.items()]
         self.symbols = [*own, *visible, *program.missing.items()]
         self.first = 1 + len(own)
         """Number of the first global symbol."""
         self.symbol_numbers = {id(s): i + 1 for i, (_, s) in enumerate(self.symbols)}
+        for s in filter(_is_section, program.symbols):
+            self.symbol_numbers[id(s)] = self.symbol_numbers[id(first_of[id(self.output_of[id(s.section)])])]
+        self.offsets = {id(s): s.address for output in self.outputs for s in output.sections}
+        """Offset of each section in its output section."""
 
     def write(self) -> bytes:
         """Return the bytes of the file."""
-        outputs = [OutputSection(s.name, self._kind(s), s.flags & _KEPT, [s]) for s in self.sections]
-        outputs.append(table_part(_STACK, SectionType.CONTENTS, b""))
-        for number, section in enumerate(self.sections, 1):
-            if section.relocations:
-                table = b"".join(self._relocations(section))
+        outputs = [*self.outputs, table_part(_STACK, SectionType.CONTENTS, b"")]
+        for number, output in enumerate(self.outputs, 1):
+            table = b"".join(record for section in output.sections for record in self._relocations(section))
+            if table:
                 how = SectionType.RELOCATIONS, table, layout.RELOCATION.size, ".symtab", number, SectionFlag.INFO
-                outputs.append(table_part(f".rela{section.name}", *how))
+                outputs.append(table_part(f".rela{output.name}", *how))
         names = Strings()
         table = b"".join(self._records(names))
         outputs.append(table_part(".symtab", SectionType.SYMBOLS, table, layout.SYMBOL.size, ".strtab", self.first))
@@ -71,14 +87,20 @@ class _Writer:
     def _relocations(self, section: Section) -> Iterable[bytes]:
         for relocation in section.relocations:
             symbol = self.program.definition(relocation.symbol) or self.program.missing[relocation.symbol.name]
-            yield layout.relocation_record(relocation.offset, self._number(symbol), relocation.kind, relocation.addend)
-
-    def _number(self, symbol: Symbol) -> int:
-        return self.symbol_numbers[id(symbol)]
+            offset = relocation.offset + self.offsets[id(section)]
+            addend = relocation.addend + (self.offsets[id(symbol.section)] if _is_section(symbol) else 0)
+            yield layout.relocation_record(offset, self.symbol_numbers[id(symbol)], relocation.kind, addend)
 
     def _records(self, names: Strings) -> Iterable[bytes]:
         yield bytes(layout.SYMBOL.size)
         for number, (name, s) in enumerate(self.symbols, 1):
             binding = layout.LOCAL if number < self.first else layout.GLOBAL
-            section_number = self.numbers[id(s.section)] if s.section is not None else layout.NOWHERE
-            yield layout.symbol_record(names.offset(name), s.kind, section_number, s.value, s.nbytes, binding)
+            number, value = layout.NOWHERE, s.value
+            if s.section is not None:
+                number = self.numbers[id(self.output_of[id(s.section)])]
+                value += 0 if _is_section(s) else self.offsets[id(s.section)]
+            yield layout.symbol_record(names.offset(name), s.kind, number, value, s.nbytes, binding)
+
+
+def _is_section(symbol: Symbol) -> bool:
+    return symbol.kind == layout.OF_SECTION and symbol.section is not None

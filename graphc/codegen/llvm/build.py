@@ -33,6 +33,7 @@ class ObjectCache(Protocol):
 
     def load(self, keys: Sequence[str]) -> dict[str, bytes]:
         """Return the object code of the keys that it has."""
+        ...
 
     def store(self, objects: Mapping[str, bytes]) -> None:
         """Add object code, by key."""

@@ -118,6 +118,8 @@ class Partition:
         """Memo of the groups that read results of a group; some of them may have been merged since."""
         self._became: dict[Group, Group] = {}
         """Merged groups: from an old group to the one that replaced it."""
+        self._searched: tuple[Group | None, Group | None, set[Group]] = (None, None, set())
+        """The last answer of `_between`: two groups, and those between them."""
         self._line: list[Group | None] = [*self.groups()]
         self._rank = {group: rank for rank, group in enumerate(self._line) if group is not None}
         """Order in which groups can run, until they are numbered: None where a group was merged, and each position."""
@@ -237,15 +239,17 @@ class Partition:
     def reaches(self, producer: Group, consumer: Group, directly: bool) -> bool:
         """Check whether the consumer depends on the producer through other groups, or also ``directly``."""
         if not self._bits:
-            direct = directly and consumer in self._after(producer)
-            return direct or any(consumer in self._after(g) for g in self._between(producer, consumer))
+            return (directly and consumer in self._after(producer)) or self._between(producer, consumer) is None
         bits = self._bits[producer]
         if directly:
             return bool(bits & self._above[consumer])
         return any(bits & self._above[g] for g in self.before(consumer) if g is not producer)
 
-    def _between(self, first: Group, last: Group) -> set[Group]:
-        """Return the groups that depend on ``first`` and come before ``last`` in the order."""
+    def _between(self, first: Group, last: Group) -> set[Group] | None:
+        """Return the groups that depend on ``first`` and come before ``last`` in the order; None if ``last`` depends on
+        one of them. A join needs the answer to the last question once more."""
+        if self._searched[:2] == (first, last):
+            return self._searched[2]
         rank, between = self._rank, set[Group]()
         end = rank[last]
         pending = [*self._after(first)]
@@ -253,13 +257,18 @@ class Partition:
             group = pending.pop()
             if rank[group] < end and group not in between:
                 between.add(group)
-                pending += self._after(group)
+                following = self._after(group)
+                if last in following:
+                    return None
+                pending += following
+        self._searched = first, last, between
         return between
 
     def _order_joined(self, merged: Group, first: Group, second: Group) -> None:
         """Put a merged group where the later one was, and all that depends on the earlier one behind it."""
         first, second = sorted((first, second), key=self._rank.__getitem__)
         between, line = self._between(first, second), self._line
+        assert between is not None, "no third group lies between two that merge"
         after = {g: None for old in (first, second) for g in self._after(old) if g is not first and g is not second}
         begin, end = self._rank.pop(first), self._rank.pop(second)
         line[begin], line[end] = None, merged
@@ -274,6 +283,7 @@ class Partition:
         self._rank.update((group, rank) for rank, group in moved if group is not None)
         self._readers[merged] = after
         self._became.update({first: merged, second: merged})
+        self._searched = (None, None, set())
 
     def number(self) -> None:
         """Compute the dependences of all groups. From then on joins keep them, and groups may compute nodes twice."""

@@ -18,11 +18,13 @@ from graphc.ir.kernel.text import print_kernel
 
 
 def call_invariant_storages(program: Program) -> frozenset[str]:
-    """Return the names of constants, weights, and temporaries computed from these alone."""
+    """Return the names of constants, weights, and temporaries computed from these alone. Flags of loops are not among
+    them: a call of the program itself writes them."""
     fixed = {s.name for s in program.storages if s.cls in ("constant", "weight")}
     if not any(s.cls == "weight" for s in program.storages):
         return frozenset(fixed)
     shared = {name for s in program.storages if s.alias for name in (s.name, s.alias)}
+    shared |= {axis.flag for call in program.calls for axis in call.loops if axis.flag}
     steps = [_NamedCall(program, call) for call in program.calls]
     named = any(s.equals is not None or any(map(is_size, s.shape)) for s in program.storages)
     call_invariant = {s.name for s in program.storages if s.cls == "temp"} - shared

@@ -65,6 +65,29 @@ def test_what_depends_on_inputs_is_not_fixed():
     assert {"w", "s"} < set(fixed) and "x" not in fixed and "output" not in fixed.values()
 
 
+def test_flags_of_loops_are_computed_in_each_call():
+    """Prepacking took the storage of a flag with it, while the loop stayed."""
+    program = scheduled("""
+        graph @chosen(%x: f32[40,24], %w: f32[40,24] {cls} "w", %s: f32[] {cls} "s") -> (f32[40,40]) {
+          %v = exp(%w) : f32[40,24]
+          %p = lt(%s, f32(0.5)) : bool[]
+          %c = cond(%p, %x) {then=graph @then(%a: f32[40,24]) -> (f32[40,24]) {
+            %e = exp(%a) : f32[40,24]
+            return %e
+          }, otherwise=graph @otherwise(%a: f32[40,24]) -> (f32[40,24]) {
+            %e = neg(%a) : f32[40,24]
+            return %e
+          }} : f32[40,24]
+          %y = matmul(%c, %v) {transpose_a=false, transpose_b=true} : f32[40,40]
+          return %y
+        }""")
+    main, first = split_prepacking(program)
+    assert first is not None
+    flags = {axis.flag for call in main.calls for axis in call.loops} - {""}
+    assert len(flags) == 2 and {main.storage(flag).cls for flag in flags} == {"temp"}
+    verify_program(main)
+
+
 def test_a_program_that_only_reads_its_weights_needs_no_prepacking():
     program = scheduled("""
         graph @plain(%x: f32[7,24], %w: f32[24] weight "w") -> (f32[7,24]) {

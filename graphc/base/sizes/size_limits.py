@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from graphc.base.sizes.assumptions import Assumption, Assumptions
@@ -28,20 +28,26 @@ def limits(assumptions: Iterable[Assumption], by_name: Mapping[str, Dimension]) 
     return {name: substitution.now[d] for name, d in by_name.items() if substitution.now[d] != size_of(d)}
 
 
-def in_terms_of(assumptions: Iterable[Assumption], by_name: Mapping[str, Dimension]) -> list[Assumption]:
+def sizes_now(assumptions: Collection[Assumption], now: Mapping[str, Any]) -> dict[Dimension, Any]:
+    """Return the size that each dimension of the assumptions has in code whose dimensions have the sizes ``now``, by
+    name: what ``limits`` substitutes for a dimension that the code does not have."""
+    dims = dimensions(n for x in assumptions for n in (x.a, x.b))
+    replaced = {} if dims.keys() <= now.keys() else limits(assumptions, dims)
+    return {d: now[name] if name in now else replaced.get(name, size_of(d)) for name, d in dims.items()}
+
+
+def in_terms_of(assumptions: Collection[Assumption], by_name: Mapping[str, Dimension]) -> list[Assumption]:
     """Restate assumptions for the dimensions of these names, whose ranges may be narrower by now.
 
-    Assumptions that hold for all their sizes are left out, and so are those about dimensions that were replaced by
-    numbers or multiples, which say the same.
+    Assumptions that hold for all their sizes are left out, such as those that replaced a dimension by a number or a
+    multiple.
     """
+    values = sizes_now(assumptions, {name: size_of(d) for name, d in by_name.items()})
     restated = []
     for assumption in assumptions:
-        names = dimensions([assumption.a, assumption.b])
-        if names.keys() <= by_name.keys():
-            values: dict[Dimension, Any] = {d: size_of(by_name[name]) for name, d in names.items()}
-            current = assumption._replace(a=at(assumption.a, values), b=at(assumption.b, values))
-            if not _is_decided(current):
-                restated.append(current)
+        current = assumption._replace(a=at(assumption.a, values), b=at(assumption.b, values))
+        if dimensions([current.a, current.b]).keys() <= by_name.keys() and not _is_decided(current):
+            restated.append(current)
     return restated
 
 

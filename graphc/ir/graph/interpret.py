@@ -12,10 +12,10 @@ import numpy as np
 
 from graphc.base.errors import ArgumentError, GraphcError
 from graphc.base.sizes.assumptions import holding
-from graphc.base.sizes.named_dims import chosen_sizes, dimensions, size_of
+from graphc.base.sizes.named_dims import chosen_sizes, size_of
 from graphc.base.sizes.shape_patterns import Number, ShapePatterns, as_pattern
 from graphc.base.sizes.size import Dimension, at, is_size
-from graphc.base.sizes.size_limits import limits
+from graphc.base.sizes.size_limits import limits, sizes_now
 from graphc.base.sizes.size_questions import Asker, asker
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value, input_path, input_pattern, input_role
@@ -171,12 +171,8 @@ def assumed(
 ) -> Iterator[None]:
     """Assume what the graph assumes inside the ``with`` block, also with ``sizes`` in place of some dimensions: type
     rules then repeat the comparisons of the trace. For ``questions`` see base.sizes.assumptions.holding."""
-    assumed_dims = dimensions(n for x in graph.assumptions for n in (x.a, x.b))
-    dims = {name: size_of(d) for name, d in graph.dims.items()}
-    if not assumed_dims.keys() <= dims.keys() | sizes.keys():  # a specialized graph has others in place of these
-        dims = limits(graph.assumptions, assumed_dims) | dims
-    chosen = {name: sizes.get(name, dims.get(name, size_of(d))) for name, d in assumed_dims.items()}
-    with holding(graph.assumptions, {d: chosen[name] for name, d in assumed_dims.items()}, questions):
+    now = {name: size_of(d) for name, d in graph.dims.items()} | dict(sizes)
+    with holding(graph.assumptions, sizes_now(graph.assumptions, now), questions):
         yield
 
 

@@ -112,3 +112,14 @@ def test_a_question_of_a_later_stage_is_answered_for_the_dimensions_of_the_trace
         "n == 4*(n // 4)",
         "(n // 4) + 1 <= m",
     ]
+
+
+def test_assumptions_about_dimensions_that_were_replaced_are_restated():
+    """They were left out, so that keys of code did not contain them."""
+    rows, columns, time = Dim("rows", 1, 64), Dim("columns", 1, 64), Dim("time", 1, 64)
+    dims = dimensions([rows, columns, time])
+    with assuming(Assumptions({dims["rows"]: 5, dims["columns"]: 5, dims["time"]: 9})) as assumptions:
+        assert rows == columns and time % 4 == 1 and columns * rows * (time // 4) < 60
+    present = dimensions(limits(assumptions.found.values(), dims).values())
+    restated = in_terms_of(assumptions.found.values(), present)
+    assert len(present) == 2 and len(restated) == 1, "one for all three, and none that holds by itself"

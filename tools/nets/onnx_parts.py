@@ -123,11 +123,11 @@ class _Body:
 
     def graph(self, inputs: Sequence[tuple[str, int, int]], outputs: Sequence[tuple[str, int, int]]) -> Any:
         """Return the graph; an input or output is its name, element type and rank."""
-        ports = [
-            [helper.make_tensor_value_info(name, element, [None] * rank) for name, element, rank in each]
-            for each in (inputs, outputs)
-        ]
-        return helper.make_graph(self.nodes, f"{self.prefix}body", *ports)
+        taken, given = (
+            [helper.make_tensor_value_info(name, element, [None] * rank) for name, element, rank in ports]
+            for ports in (inputs, outputs)
+        )
+        return helper.make_graph(self.nodes, f"{self.prefix}body", taken, given)
 
 
 def branch(b: OnnxBuilder) -> None:

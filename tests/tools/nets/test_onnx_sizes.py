@@ -14,12 +14,14 @@ pytest.importorskip("torch", reason="the builder of nets uses PyTorch")
 from tools.nets import onnx_sizes, run
 from tools.nets.builder import Unfit
 from tools.nets.onnx_graphs import STEPS, OnnxBuilder, drawn
+from tools.nets.onnx_parts import PARTS, exact
 
 SAMPLE = 12
 
 
 def test_a_name_means_the_same_graph():
-    assert drawn(3, 1).model() == drawn(3, 1).model() != drawn(3, 2).model()
+    one, same, other = (drawn(3, number, (*STEPS, *PARTS)).model() for number in (1, 1, 2))
+    assert one == same != other
 
 
 @pytest.mark.slow
@@ -31,7 +33,7 @@ def test_no_graph_of_a_sample_differs():
 
 def test_every_step_adds_nodes_that_onnx_accepts():
     onnx = pytest.importorskip("onnx")
-    for step in dict.fromkeys(STEPS):
+    for step in dict.fromkeys((*STEPS, *PARTS)):
         builder = _with(step)
         onnx.checker.check_model(builder.model(), full_check=True)
 
@@ -47,6 +49,14 @@ def _with(step):
             continue
         return builder
     raise AssertionError(f"{step.__name__} fits no graph")
+
+
+def test_only_values_with_the_same_bits_everywhere_are_rounded_to_codes():
+    builder = OnnxBuilder(5, 0)
+    x = builder.input(2)
+    moved = builder.keep(builder.node("Transpose", builder.node("Neg", x.name), perm=[1, 0]), x.shape[::-1])
+    builder.keep(builder.node("Tanh", moved.name), moved.shape)
+    assert {exact(builder).name for _ in range(40)} == {x.name, moved.name}
 
 
 def test_differences_and_several_programs_are_noticed():

@@ -276,6 +276,24 @@ def test_shapes_are_asked_for_through_what_computes_them():
     assert list(gc.from_onnx(model(graph_of(*nodes, weights=weights))).state_dict()) == ["w"]
 
 
+def test_limits_of_sizes_as_real_numbers_are_asked_for(tmp_path: Path):
+    """TensorFlow's slices clip their bounds as floats. As parameters, the limits gave the slice values of each call."""
+    nodes = [
+        node("Shape", "x", "n", start=1),
+        node("Cast", "n", "real", to=onnx.TensorProto.FLOAT),
+        node("Min", "real limit", "clipped"),
+        node("Cast", "clipped", "end", to=INT64),
+        node("Slice", "x zero end one", "y"),
+    ]
+    constants = {"limit": np.float32([1e9]), "zero": np.array([0]), "one": np.array([1])}
+    weights = [weight(name, array) for name, array in constants.items()]
+    proto = model(graph_of(*nodes, inputs=[port("x", "rows", "columns")], weights=weights))
+    assert "limit" in asked_constants(read_model(proto).graph)
+    module = gc.from_onnx(proto)
+    gc.export(module, gc.ones(2, 5), path=tmp_path / "m.gcm", dims=module.dims)
+    assert gc.load(tmp_path / "m.gcm")(np.ones((3, 7), np.float32)).shape == (3, 7)
+
+
 def test_functions_ask_for_what_their_operators_ask_for():
     versions = [helper.make_opsetid("", 17)]
     own = helper.make_function("own", "Shaped", ["a", "s"], ["b"], [node("Reshape", "a s", "b")], versions)

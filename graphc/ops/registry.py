@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from graphc.ops.contraction import convolution, fourier, masked_product, matrix_product, nibble_product, winograd
+from graphc.ops.contraction import (
+    byte_product,
+    convolution,
+    fourier,
+    masked_product,
+    matrix_product,
+    nibble_product,
+    winograd,
+)
 from graphc.ops.effects import check, host, random, state, tap
 from graphc.ops.factorization import eigen, factors, orthogonal
 from graphc.ops.flow import branch, checkpoint, control, loop, while_loop
@@ -30,6 +38,7 @@ FAMILIES = (
     descent,
     matrix_product,
     masked_product,
+    byte_product,
     nibble_product,
     factors,
     orthogonal,

@@ -28,7 +28,7 @@ from graphc.passes.masked_products import MaskedProducts
 from graphc.passes.narrow_products import NarrowProducts
 from graphc.passes.padded_sums import JoinPaddedParts
 from graphc.passes.rematerialize import Rematerialize
-from graphc.passes.scans import MergeScans, OptimizeSteps, PruneScans
+from graphc.passes.scans import HoistFromSteps, MergeScans, OptimizeSteps, PruneScans
 from graphc.passes.slice_updates import UpdateSlices
 from graphc.passes.split_complex import SplitComplex
 from graphc.passes.update_order import EarlyCalls
@@ -57,6 +57,8 @@ PIPELINE: tuple[Pass, ...] = (
     PruneScans(),
     # From here on, no pass differentiates the graph.
     Decompose(),
+    # Decompositions of products repack weights, which all steps share.
+    HoistFromSteps(),
     JoinPaddedParts(),
     Canonicalize(),
     BatchNormFolding(),

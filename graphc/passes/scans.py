@@ -1,11 +1,12 @@
-"""Scans: merge equal ones, drop unused carries, stacks and operands, and optimize the graph of each step."""
+"""Scans: merge equal ones, drop unused carries, stacks and operands, hoist invariants, and optimize each step."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from graphc.base.sizes.size import always
 from graphc.codegen.machine.costs import DEFAULT, Costs
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import Graph, Node, Value
@@ -191,6 +192,72 @@ def _partial(graph: Graph, arguments: Sequence[Any], outputs: Sequence[Value]) -
             results = results if isinstance(results, tuple) else (results,)
             values.update(zip(node.results, results, strict=True))
     return [values[v] for v in outputs]
+
+
+_STAYS = Trait.VIEW | Trait.GENERATOR | Trait.CONVERSION
+"""Ops that cost a step nothing, or whose results take more memory than their operands."""
+
+
+@dataclass(frozen=True)
+class HoistFromSteps:
+    """Compute once before a scan what all of its steps compute alike.
+
+    Needs: any valid graph. Does: moves pure nodes whose operands all steps share in front of the scan, unless their
+    results are larger than their operands: each step reads them from memory. Leaves: results as shared operands.
+
+        %a = scan(%c, %w) {body: mul(%c, exp(%w))}   ->   %e = exp(%w)
+                                                          %a = scan(%c, %e) {body: mul(%c, %e)}
+    """
+
+    name: str = "hoist-from-steps"
+
+    def run(self, graph: Graph) -> PassResult:
+        """Count moved nodes."""
+        changed = 0
+        for node in list(graph.nodes()):
+            for name in held_graphs(node):
+                inner = self.run(copy(node.attrs[name]))
+                changed += inner.changed
+                if inner.changed:
+                    node.attrs = {**node.attrs, name: inner.graph}
+            if node.op.has(Trait.LOOP):
+                changed += _hoist(graph, node)
+        return PassResult(graph, changed)
+
+
+def _hoist(graph: Graph, node: Node) -> int:
+    """Move the invariants of one scan in front of it, and return their number."""
+    body: Graph = copy(node.attrs["body"])
+    shared = node.attrs["carries"] + node.attrs["sequences"]
+    outside: dict[Value, Value] = dict(zip(body.inputs[shared:], node.operands[shared:], strict=True))
+    moved = []
+    for inner in body.nodes():
+        if _is_invariant(inner, outside):
+            operands = [outside.get(v) or graph.scalar(v.node.attrs["value"], v.dtype) for v in inner.operands]
+            outside[inner.result] = emit(graph, inner.op, operands, inner.attrs, inner.location, inner.result.name)[0]
+            moved.append(inner)
+    if not moved:
+        return 0
+    results = [n.result for n in moved if any(reader not in moved for reader, _ in body.uses(n.result))]
+    for value in results:
+        body.replace_uses(value, body.add_input(value.type, value.name))
+    for inner in reversed(moved):
+        body.erase(inner)
+    new = _emit(graph, node, [*node.operands, *(outside[v] for v in results)], body)
+    for old, value in zip(node.results, new.results, strict=True):
+        graph.replace_uses(old, value)
+    graph.erase(node)
+    return len(moved)
+
+
+def _is_invariant(node: Node, outside: Collection[Value]) -> bool:
+    """Check for a node that computes something from shared values alone, no larger than these."""
+    operands = [v for v in node.operands if not v.is_scalar_constant]
+    if not operands or len(node.results) != 1 or not node.op.has(Trait.PURE) or node.op.traits & _STAYS:
+        return False
+    if held_graphs(node) or any(v not in outside for v in operands):
+        return False
+    return always("<=", node.result.type.nbytes, sum(v.type.nbytes for v in operands))
 
 
 @dataclass(frozen=True)

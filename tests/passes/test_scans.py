@@ -11,7 +11,7 @@ from graphc.ir.graph.parse import parse_graph
 from graphc.ops.autodiff import vjp_graph
 from graphc.passes.canonicalize import Canonicalize
 from graphc.passes.pipeline import optimize
-from graphc.passes.scans import MergeScans, OptimizeSteps, PruneScans
+from graphc.passes.scans import HoistFromSteps, MergeScans, OptimizeSteps, PruneScans
 from tests.passes.check_pass import check_equal, check_pass
 from tests.passes.choosing import Choosing
 
@@ -104,3 +104,31 @@ def test_steps_are_optimised_by_the_costs_that_are_given():
 
 def print_of(text: str) -> str:
     return str(parse_graph(text))
+
+
+INVARIANT = """
+graph @f(%c: f32[3], %x: f32[4,3], %w: f32[3], %h: f16[3]) -> (f32[3]) {
+  %s = scan(%c, %x, %w, %h) {body=graph @step(%c: f32[3], %x: f32[3], %w: f32[3], %h: f16[3]) -> (f32[3]) {
+    %e = exp(%w) : f32[3]
+    %d = mul(%e, f32(2.0)) : f32[3]
+    %g = cast(%h) {dtype=f32} : f32[3]
+    %k = mul(%d, %g) : f32[3]
+    %p = mul(%c, %k) : f32[3]
+    %n = add(%p, %x) : f32[3]
+    return %n
+  }, carries=1, sequences=1, length=4, reverse=false} : f32[3]
+  return %s
+}
+"""
+
+
+def test_what_all_steps_compute_alike_is_computed_once_unless_it_is_larger_than_what_it_is_made_of():
+    graph = parse_graph(INVARIANT)
+    before = copy(graph)
+    result = HoistFromSteps().run(graph)
+    assert result.changed == 2
+    (scan,) = scans(result.graph)
+    assert [n.op.name for n in scan.attrs["body"].nodes() if n.operands] == ["cast", "mul", "mul", "add"]
+    assert [n.op.name for n in result.graph.nodes() if n.op.name in ("exp", "mul")] == ["exp", "mul"]
+    check_equal(before, result.graph)
+    assert HoistFromSteps().run(result.graph).changed == 0

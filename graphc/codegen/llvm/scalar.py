@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from graphc.base.dtypes import DType, bits_of, element, float32, float64, int32, int64
+from graphc.base.dtypes import DType, bits_of, element, float32, float64, int32, int64, limits
 from graphc.base.errors import CompileError
 from graphc.codegen.llvm.angle import declare_reduction
 from graphc.codegen.llvm.module import Item
@@ -234,10 +234,7 @@ class ScalarEmitter:
             compare = "fcmp une" if source.kind == "f" else "icmp ne"
             return self.line(f"{compare} {from_type} {args[0]}, {zero}")
         if source.kind == "f" and result.kind != "f":
-            sign = "u" if result.kind == "u" else "s"
-            full = f"llvm.fpto{sign}i.sat.{suffix(result, lanes)}.{suffix(source, lanes)}"
-            self.declare(full, f"declare {to_type} @{full}({from_type})")
-            return self.line(f"call {to_type} @{full}({from_type} {args[0]})")
+            return self._to_integer(args[0], source, result, lanes)
         if source.kind == "f":
             verb = "fpext" if result.bits > source.bits else "fptrunc"
         elif result.kind == "f":
@@ -249,6 +246,26 @@ class ScalarEmitter:
         else:
             verb = "sext" if source.kind == "i" else "zext"
         return self.line(f"{verb} {from_type} {args[0]} to {to_type}")
+
+    def _to_integer(self, value: str, source: DType, result: DType, lanes: int) -> str:
+        """Return a float as an integer, truncated and saturated, and 0 for NaN.
+
+        LLVM converts one element after the other where a vector saturates to fewer than 32 bits. Such numbers are
+        limited before they are converted.
+        """
+        kind, word, narrow = (register_type(t, lanes) for t in (source, int32, result))
+        if result.bits > 16:
+            sign = "u" if result.kind == "u" else "s"
+            full = f"llvm.fpto{sign}i.sat.{suffix(result, lanes)}.{suffix(source, lanes)}"
+            self.declare(full, f"declare {narrow} @{full}({kind})")
+            return self.line(f"call {narrow} @{full}({kind} {value})")
+        low, high = (self.constant(float(end), source, lanes) for end in limits(result))
+        inside = self.select(self.line(f"fcmp ogt {kind} {value}, {low}"), value, low, source, lanes)
+        inside = self.select(self.line(f"fcmp olt {kind} {inside}, {high}"), inside, high, source, lanes)
+        if result.kind == "i":
+            is_nan = self.line(f"fcmp uno {kind} {value}, {value}")
+            inside = self.select(is_nan, self.constant(0.0, source, lanes), inside, source, lanes)
+        return self.line(f"trunc {word} {self.line(f'fptosi {kind} {inside} to {word}')} to {narrow}")
 
     def _widen(self, bits: str, source: DType, lanes: int) -> str:
         """Return the f32 of the bits of an f16 or a bf16."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ class Value:
     demand, one in each trace and branch.
     """
 
-    __slots__ = ("_array", "_tensor", "_tensor_owner", "element")
+    __slots__ = ("_array", "_tensor", "_tensor_owner", "codes", "element")
 
     def __init__(self, element: Element, tensor: Tensor | None = None, array: np.ndarray | None = None):
         self.element = element
@@ -35,6 +36,8 @@ class Value:
         self._array = array
         self._tensor_owner: Any = None
         """Eager mode, or the trace, that built the tensor of a static value."""
+        self.codes: Codes | None = None
+        """Codes of which the tensor is the dequantized form."""
 
     @staticmethod
     def of(result: Any, element: Element | None = None) -> Value:
@@ -106,6 +109,21 @@ class Value:
         if array.ndim == 0:
             return self.number
         return tuple(array.tolist()) if array.ndim == 1 else array
+
+
+@dataclass(frozen=True, slots=True)
+class Codes:
+    """Quantized codes, whose numbers are ``(codes - zero) * scale``."""
+
+    codes: Value
+    scale: Tensor
+    """One scale, or one for each index of ``axis``."""
+    zero: Value | None
+    axis: int
+
+    def is_along(self, axis: int | None) -> bool:
+        """Check for one scale, or for a scale for each index of ``axis``."""
+        return self.scale.shape.numel() == 1 or (self.scale.ndim == 1 and axis == self.axis)
 
 
 def array_of_sizes(sizes: Iterable[Any]) -> np.ndarray:

@@ -52,6 +52,15 @@ def _conv(w: GraphWriter, node: Node, x: str, weight: str) -> str:
     return w.cast(w.add("Conv", w.cast(x, float64), w.cast(weight, float64), **attrs), dtype)
 
 
+def _byte_matmul(w: GraphWriter, node: Node, a: str, b: str) -> str:
+    return w.add("MatMulInteger", a, b)
+
+
+def _byte_conv(w: GraphWriter, node: Node, x: str, weight: str) -> str:
+    attrs = _window_attrs(node.attrs | {"padding": ((0, 0),) * len(node.attrs["stride"])})
+    return w.add("ConvInteger", x, weight, kernel_shape=list(node.operands[1].shape[2:]), **attrs)
+
+
 def _conv_transpose(w: GraphWriter, node: Node, g: str, weight: str) -> str:
     """Write the gradient of a convolution with respect to its input as ONNX's ConvTranspose."""
     attrs, kernel = node.attrs, node.operands[1].shape[2:]
@@ -187,6 +196,8 @@ def _cumsum(w: GraphWriter, node: Node, x: str) -> str:
 RULES: dict[str, Rule] = {
     "matmul": _matmul,
     "conv": _conv,
+    "byte_matmul": _byte_matmul,
+    "byte_conv": _byte_conv,
     "conv_grad_input": _conv_transpose,
     "max_pool": _pooled("MaxPool"),
     "avg_pool": _pooled("AveragePool"),

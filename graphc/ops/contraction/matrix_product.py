@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.dtypes import DType, bfloat16x2, float32, float64, halves, int8, int32, pair
+from graphc.base.dtypes import DType, bfloat16x2, float32, float64, halves, int32, pair
 from graphc.base.errors import DTypeError, IndexRangeError, ShapeError
 from graphc.base.sizes.size import is_one
-from graphc.ir.kernel import scalar
 from graphc.ir.kernel.index import Index
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import NestBuilder, Scalar
@@ -21,7 +20,7 @@ from graphc.ops.batch import BatchedOperand
 from graphc.ops.define import define
 from graphc.ops.movement import shape
 from graphc.ops.pointwise.parts_of_complex import holomorphic
-from graphc.ops.rules import broadcast, check_axis, check_kind, check_one_dtype
+from graphc.ops.rules import broadcast, check_axis, check_kind
 from graphc.ops.samples import floats, plain
 
 
@@ -239,109 +238,5 @@ bf16_pairs = define(
         ErrorSample((TensorType(float32, (2, 3)),), "no pairs of f32 along axis 1", {"axis": 1}, ShapeError),
         ErrorSample((TensorType(float32, (2, 4)),), "axis 2 is out of range", {"axis": 2}, IndexRangeError),
         ErrorSample((TensorType(int32, (4,)),), "signed integer (i32)", {"axis": 0}, DTypeError),
-    ),
-)
-
-
-# ---- quads
-
-
-def _infer_quads(x: TensorType, factor: TensorType) -> TensorType:
-    check_one_dtype("i8_quads", (x, factor))
-    if x.dtype is not float32 or not x.rank or x.shape[-1] % 4 or factor.shape != (*x.shape[:-1], 1):
-        raise ShapeError(
-            f"i8_quads: cannot make quads of {x} with factors {factor}",
-            remedy="pass f32 rows of a multiple of 4 elements, and a factor per row",
-        )
-    return TensorType(int32, (*x.shape[:-1], x.shape[-1] // 4))
-
-
-def _quads_reference(x: np.ndarray, factor: np.ndarray) -> np.ndarray:
-    codes = scalar.cast(np.rint(x * factor), int8)
-    return np.ascontiguousarray(codes).view(np.int32)
-
-
-def _lower_quads(c: LowerContext, index: tuple[Index, ...], x: OperandRef, factor: OperandRef) -> Scalar:
-    nest, scale = c.nest, c.load(factor, (*index[:-1], Index()))
-    total = nest.const(0, int32)
-    for i in range(4):
-        code = nest.op("roundeven", c.load(x, (*index[:-1], index[-1] * 4 + i)) * scale)
-        byte = code.cast(int8).cast(int32) & 0xFF
-        total = total | nest.op("shl", byte, nest.const(8 * i, int32))
-    return total
-
-
-i8_quads = define(
-    "i8_quads",
-    "Elements times a factor per row, rounded to integers from -127 to 127, four neighbours in the bytes of an i32.",
-    "x factor",
-    _infer_quads,
-    reference=_quads_reference,
-    vjp=(None, None),
-    lower=_lower_quads,
-    samples=lambda: [
-        plain(floats((3, 8), "float32"), floats((3, 1), "float32", 1, 60)),
-        plain(floats((72,), "float32"), floats((1,), "float32", 1, 60)),
-        plain(np.array([[np.nan, np.inf, 0.5, -0.5]], np.float32), np.ones((1, 1), np.float32)),
-    ],
-    error_samples=(
-        ErrorSample(
-            (TensorType(float32, (2, 6)), TensorType(float32, (2, 1))),
-            "cannot make quads of f32[2,6] with factors f32[2,1]",
-            {},
-            ShapeError,
-        ),
-        ErrorSample((TensorType(float32, (2, 8)), TensorType(float64, (2, 1))), "f64 (operand 1)", {}, DTypeError),
-    ),
-)
-
-
-def _infer_quad_matmul(a: TensorType, b: TensorType) -> TensorType:
-    if a.dtype is not int32 or b.dtype is not int32 or b.rank != 2:
-        raise DTypeError(f"quad_matmul: {a} and {b} are not rows of quads in i32")
-    if a.rank < 2 or a.shape[-1] != b.shape[-1]:
-        raise ShapeError(f"quad_matmul: inner dimensions differ in {a} and {b}")
-    return _infer(a, b, False, True)
-
-
-def _quad_reference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    signed, unsigned = np.ascontiguousarray(a).view(np.int8), np.ascontiguousarray(b).view(np.uint8)
-    return np.matmul(signed.astype(np.int32), unsigned.astype(np.int32).T)
-
-
-def _lower_quad_matmul(c: LowerContext, index: tuple[Index, ...], a: OperandRef, b: OperandRef) -> Scalar:
-    def product(k: Index) -> Scalar:
-        return c.nest.op("dot4", c.load(b, (index[-1], k)), c.load(a, (*index[:-1], k)))
-
-    return c.nest.reduce("add", 0, int32, [a.shape[-1]], product)
-
-
-def _quad_samples() -> list[Sample]:
-    random = np.random.default_rng(0)
-
-    def quads(*dims: int) -> np.ndarray:
-        return random.integers(-(2**31), 2**31, dims).astype(np.int32)
-
-    return [plain(quads(3, 5), quads(7, 5)), plain(quads(2, 3, 9), quads(33, 9)), plain(quads(1, 40), quads(64, 40))]
-
-
-def quad_multiply_adds(types: Types, results: Types, attrs: Attrs) -> int:
-    """Return the multiply-adds of a product with rows of quads in the first operand."""
-    return 4 * results[0].size * types[0].shape[-1]
-
-
-quad_matmul = define(
-    "quad_matmul",
-    "The sums of products of bytes: signed ones in rows of a, unsigned ones in rows of b, four in an i32 each.",
-    "a b",
-    _infer_quad_matmul,
-    reference=_quad_reference,
-    lower=_lower_quad_matmul,
-    traits=Trait.PURE | Trait.CONTRACTION,
-    multiply_adds=quad_multiply_adds,
-    samples=_quad_samples,
-    error_samples=(
-        ErrorSample((TensorType(int32, (2, 4)), TensorType(float32, (3, 4))), "not rows of quads", {}, DTypeError),
-        ErrorSample((TensorType(int32, (2, 4)), TensorType(int32, (3, 5))), "inner dimensions differ", {}, ShapeError),
     ),
 )

@@ -13,7 +13,8 @@ from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import Scalar
 from graphc.ir.op import ErrorSample, Sample, Trait
 from graphc.ir.types import TensorType
-from graphc.ops.contraction.matrix_product import matmul_multiply_adds, quad_multiply_adds
+from graphc.ops.contraction.byte_product import quad_multiply_adds
+from graphc.ops.contraction.matrix_product import matmul_multiply_adds
 from graphc.ops.define import define
 from graphc.ops.samples import plain
 

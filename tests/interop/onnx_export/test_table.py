@@ -48,6 +48,7 @@ NOT_IN_REFERENCE = {
 }
 NEEDLESS = {
     *("bf16_pairs", "i8_quads", "quad_matmul", "masked_matmul", "nibble_matmul", "nibble_quad_matmul"),
+    *("byte_quads", "quad_conv"),
     *("winograd_input", "winograd_weight", "winograd_output", "update_slice"),
 }
 """Ops that passes make, and no trace."""

@@ -242,31 +242,34 @@ def _remainder_fields(number: Any, expected: int, rows: int, step: Callable[[int
         return {}
     steps = tuple([step(size) for size in range(1, rows + 1)])
     possible = remainders(number, rows)
-    sizes = _last_sizes(steps, possible, room - rows)
+    sizes = _last_sizes(steps, possible, room - rows, expected < rows)
     return {"last": sizes, "average": _average_block(expected, steps, possible, sizes) / rows}
 
 
 @lru_cache(maxsize=1024)
-def _last_sizes(steps: tuple[float, ...], remainders: tuple[int, ...], room: int) -> tuple[int, ...]:
+def _last_sizes(steps: tuple[float, ...], remainders: tuple[int, ...], room: int, few: bool) -> tuple[int, ...]:
     """Return the sizes of blocks for the possible ``remainders`` of rows with the least average time of a step.
 
     The sizes are the largest remainder, the least one, and one between these, together at most ``room`` rows.
-    ``steps`` are the cycles of a step with 1, 2, ... rows.
+    ``steps`` are the cycles of a step with 1, 2, ... rows. If ``few`` rows are expected, as in the steps of a recurrent
+    network, no full block may run at all. Then three sizes are worth their code, and small remainders count more.
     """
     smaller, most = [n for n in remainders if 0 < n < remainders[-1]], remainders[-1]
     if not most:
         return ()
     least = smaller[:1]  # one row is a common case: calls with one token, or one image
     candidates: list[tuple[int, ...]] = [(*least, most)]
-    if len(smaller) < _THREE_SIZES:
+    if few or len(smaller) < _THREE_SIZES:
         candidates += [(*least, b, most) for b in smaller[1:]]
-    fitting = [sizes for sizes in candidates if sum(sizes) <= room] or candidates[:1]
-    return min(fitting, key=lambda sizes: (_remainder_cycles(steps, remainders, sizes), sum(sizes)))
+    fitting = [sizes for sizes in candidates if few or sum(sizes) <= room] or candidates[:1]
+    return min(fitting, key=lambda sizes: (_remainder_cycles(steps, remainders, sizes, few), sum(sizes)))
 
 
-def _remainder_cycles(steps: tuple[float, ...], remainders: tuple[int, ...], sizes: tuple[int, ...]) -> float:
-    """Return the summed cycles of a step over all possible remainders of rows."""
-    return sum(steps[next(size for size in sizes if size >= n) - 1] for n in remainders if n)
+def _remainder_cycles(
+    steps: tuple[float, ...], remainders: tuple[int, ...], sizes: tuple[int, ...], few: bool
+) -> float:
+    """Return the summed cycles of a step over all possible remainders of rows, with ``few`` rows for each row."""
+    return sum(steps[next(size for size in sizes if size >= n) - 1] / (n if few else 1) for n in remainders if n)
 
 
 def _average_block(
@@ -280,7 +283,8 @@ def _average_block(
     if expected < rows:
         return steps[next((size for size in last if size >= expected), rows) - 1] * rows / expected
     full = (expected - sum(remainders) / len(remainders)) / rows
-    return (full * steps[-1] + _remainder_cycles(steps, remainders, last) / len(remainders)) * rows / expected
+    average = _remainder_cycles(steps, remainders, last, False) / len(remainders)
+    return (full * steps[-1] + average) * rows / expected
 
 
 def _block_rows(row: Axis | None, most: int, sizes: Mapping[str, Any]) -> int:

@@ -33,7 +33,9 @@ _COMPARE = {"lt": (None, 0), "le": (None, 1), "gt": (1, None), "ge": (0, None)}
 
 
 def split_index_sets(body: tuple[Stmt, ...], names: Names, k: LoopCosts) -> tuple[Stmt, ...]:
-    """Cut every loop, except reductions, where conditions on its axis alone change.
+    """Cut every loop, except long reductions, where conditions on its axis alone change.
+
+    A reduction of a few steps runs over joined operands, which other axes read in order once it is cut.
 
     Conditions that become always true or false are folded, and statements that nothing needs are dropped.
     """
@@ -65,7 +67,8 @@ def _split(body: tuple[Stmt, ...], names: Names, k: LoopCosts, room: int) -> tup
         cuts = _cuts(loop, k)
         size = sum(1 for _ in walk(loop.body))
         long = len(cuts) >= k.pieces or size * (len(cuts) + 1) > room
-        if loop.kind not in ("parallel", "serial") or not cuts or long:
+        few = not is_size(loop.axis.extent) and loop.axis.extent <= k.pieces
+        if loop.kind not in ("parallel", "serial", *(("reduce",) if few else ())) or not cuts or long:
             return None
         pieces: list[Stmt] = []
         for start, end in pairwise([0, *cuts, loop.axis.extent]):

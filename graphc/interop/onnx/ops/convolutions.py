@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from graphc.base.errors import AttributeValueError
+from graphc.interop.onnx.ops.quantized.dequantized import convolution_of_codes
 from graphc.interop.onnx.ops.vision.places import linear_at
 from graphc.interop.onnx.ops.windows import Window, padded, pairs, split, window_of
 from graphc.interop.onnx.registry import op
+from graphc.interop.onnx.values import Value
 from graphc.nn.functional.convolution import add_bias
 from graphc.ops.contraction import convolution
 from graphc.ops.selection import index
@@ -20,7 +22,19 @@ from graphc.tensors.free_functions import matmul
 from graphc.tensors.tensor import Tensor
 
 
-@op("Conv")
+@op("Conv", values=True)
+def conv_of_values(x: Value, w: Value, b: Value | None = None, **attributes: Any) -> Tensor:
+    """Convolve; dequantized images and filters by the exact sums of their codes."""
+    bias = None if b is None else b.tensor
+    strides, pads, dilations = (attributes.get(name) for name in ("strides", "pads", "dilations"))
+    mode = attributes.get("auto_pad", "NOTSET")
+    geometry = window_of(x.shape[2:], w.shape[2:], strides, pads, dilations, mode)
+    exact = convolution_of_codes(x.codes, w.codes, geometry, attributes.get("group", 1))
+    if exact is None:
+        return conv(x.tensor, w.tensor, bias, **attributes)
+    return add_bias("Conv", exact, bias, len(geometry.kernel))
+
+
 def conv(
     x: Tensor,
     w: Tensor,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from graphc.interop.onnx.registry import MICROSOFT, op, same
+from graphc.interop.onnx.ops.quantized.dequantized import product_of_codes
+from graphc.interop.onnx.registry import MICROSOFT, op
 from graphc.interop.onnx.values import Value
 from graphc.nn import functional as F
 from graphc.ops.pointwise import elementwise as ew
@@ -15,10 +16,30 @@ from graphc.tensors.creation import arange, ones
 from graphc.tensors.methods.algebra import einsum
 from graphc.tensors.tensor import Tensor
 
-same("MatMul", lambda name: free.matmul)
+
+@op("MatMul", values=True)
+def matmul(a: Value, b: Value) -> Tensor:
+    """Multiply matrices; dequantized ones by the exact product of their codes."""
+    product = product_of_codes(a.codes, b.codes)
+    return free.matmul(a.tensor, b.tensor) if product is None else product
 
 
-@op("Gemm")
+@op("Gemm", values=True)
+def general_product(a: Value, b: Value, c: Value | None = None, **attributes: Any) -> Tensor:
+    """Return ``alpha * a @ b + beta * c``; of dequantized matrices by the exact product of their codes."""
+    product, others = None, attributes.keys() - {"transB"}
+    if not any(attributes[name] != default for name, default in _PLAIN.items() if name in others):
+        product = product_of_codes(a.codes, b.codes, bool(attributes.get("transB", 0)))
+    addend = None if c is None else c.tensor
+    if product is None:
+        return gemm(a.tensor, b.tensor, addend, **attributes)
+    return product if addend is None else product + addend
+
+
+_PLAIN = {"alpha": 1.0, "beta": 1.0, "transA": 0}
+"""Attributes of Gemm with which it is a product and a sum."""
+
+
 def gemm(
     a: Tensor,
     b: Tensor,

@@ -65,8 +65,8 @@ class Options:
     layout: int
     input_forget: bool = False
     linear_before_reset: bool = True
-    rounded: Activation | None = None
-    """Function that rounds the factors of the products with weights, for networks with quantized weights."""
+    multiply: Callable[..., Tensor] = linear
+    """Product of inputs or states with the transpose of a weight, plus a bias."""
 
     def functions(self, network: Network, count: int) -> list[list[tuple[str, Activation]]]:
         """Return the activations of each direction. Raises UnsupportedError for an unknown one."""
@@ -84,10 +84,6 @@ class Options:
             bound = self.clip if len(activations) % each < 2 else None
             activations.append((name, _clipped(function, numbers, bound)))
         return [activations[i * each : (i + 1) * each] for i in range(count)]
-
-    def product(self, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        """Multiply inputs or states by the transpose of a weight."""
-        return linear(x if self.rounded is None else self.rounded(x), weight, bias)
 
 
 def _clipped(function: Callable[..., Tensor], numbers: Sequence[float], bound: float | None) -> Activation:
@@ -172,20 +168,23 @@ def run(
     network: Network,
     options: Options,
     x: Tensor,
-    w: Tensor,
-    r: Tensor,
+    w: Sequence[Any] | Tensor,
+    r: Sequence[Any] | Tensor,
     b: Tensor | None,
     lens: Tensor | None,
     initial: tuple[Tensor | None, ...],
     p: Tensor | None,
 ) -> tuple[Tensor, ...]:
-    """Return all states [time, directions, batch, hidden], and the last state of each kind."""
+    """Return all states [time, directions, batch, hidden], and the last state of each kind.
+
+    ``w`` and ``r`` hold the weights of each direction as ``options.multiply`` takes them.
+    """
     if options.direction not in ("forward", "reverse", "bidirectional"):
         raise UnsupportedError(f"{network.name}: unknown direction {options.direction[:40]!r}")
     if options.layout:
         x = x.transpose(0, 1)
         initial = tuple([None if s is None else s.transpose(0, 1) for s in initial])
-    count, hidden = w.shape[0], r.shape[2]
+    count, hidden = len(w), r[0].shape[1]
     mask = None if lens is None else _running(x.shape[0], lens)
     outputs, finals = [], []
     for i, functions in enumerate(options.functions(network, count)):
@@ -206,7 +205,7 @@ def _running(steps: int, lens: Tensor) -> Tensor:
     return (index.iota(shape=(steps, 1), axis=0) < lens.to("int64")).unsqueeze(2)
 
 
-_PLAIN: dict[str, Any] = {"clip": None, "input_forget": False, "linear_before_reset": True, "rounded": None}
+_PLAIN: dict[str, Any] = {"clip": None, "input_forget": False, "linear_before_reset": True, "multiply": linear}
 """Options with which graphc's own layers compute the same."""
 
 
@@ -216,7 +215,7 @@ def _one_direction(
     functions: list[tuple[str, Activation]],
     x: Tensor,
     state: State,
-    weights: tuple[Tensor, Tensor, Tensor | None, Tensor | None],
+    weights: tuple[Any, Any, Tensor | None, Tensor | None],
     reverse: bool,
     mask: Tensor | None,
 ) -> tuple[Tensor, State]:
@@ -228,12 +227,12 @@ def _one_direction(
     if kind is not None and plain:
         parameters = [None if t is None else _ordered(t, network) for t in (w, r, wb, rb)]
         return recurrent_layer(kind, x, state, *parameters, reverse=reverse, mask=mask)  # type: ignore[arg-type]
-    projected = options.product(x, w, wb)
+    projected = options.multiply(x, w, wb)
     calls = [function for _, function in functions]
     # Split before the loop, not in each step.
     cut = [2 * r.shape[1], r.shape[1]] if network is _GRU else [r.shape[0]]
     biases = [None] * len(cut) if rb is None else rb.split(cut)
-    products = list(zip(r.split(cut), biases, strict=True))
+    products = list(zip([r] if len(cut) == 1 else r.split(cut), biases, strict=True))
 
     def following(state: State, x: tuple[Tensor, ...]) -> tuple[State, Tensor]:
         after = _STEPS[network.name](x[0], state, products, p, calls, options)
@@ -282,7 +281,7 @@ def _lstm_step(
 ) -> State:
     """Compute the gates input, output, forget, cell. With peepholes the first three read the cell."""
     (hidden, cell), (f, g, h) = state, functions
-    i, o, k, c = (x + options.product(hidden, *products[0])).chunk(4, 1)
+    i, o, k, c = (x + options.multiply(hidden, *products[0])).chunk(4, 1)
     pi, po, pk = (None,) * 3 if p is None else p.chunk(3)
     input_gate = f(_with_peephole(i, pi, cell))
     forget_gate = 1.0 - input_gate if options.input_forget else f(_with_peephole(k, pk, cell))

@@ -129,6 +129,31 @@ def test_scalars_in_indices_stay():
     assert [s.axis.extent for s in result.body if isinstance(s, Loop)] == [2, 7]
 
 
+def test_a_reduction_over_joined_operands_is_cut():
+    kernel = kernel_of(
+        """
+        kernel @k(%x: f32[300] in, %y: f32[300] in, %z: f32[1] out) {
+          acc a: f32 = max f32(-inf)
+          for i in 300 reduce {
+            for j in 2 reduce {
+              v: f32 = load %x[i] if 0 <= j < 1 else f32(0.0)
+              w: f32 = load %y[i] if 1 <= j < 2 else f32(0.0)
+              n: i64 = index j
+              c: bool = lt(n, i64(1))
+              s: f32 = select(c, v, w)
+              update a with s
+            }
+          }
+          r = read a
+          store %z[0] = r
+        }"""
+    )
+    result = split(kernel)
+    assert [s.axis.extent for s, _ in walk(result.body) if isinstance(s, Loop)] == [300]
+    assert count(result, Load) == 2 and count(result, Let) == 0
+    assert not any(s.guard for s, _ in walk(result.body) if isinstance(s, Load))
+
+
 def test_reductions_and_serial_loops_stay_whole():
     kernel = kernel_of(
         """

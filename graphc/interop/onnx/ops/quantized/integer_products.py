@@ -1,7 +1,7 @@
 """Rules of ONNX operators that multiply quantized codes, with exact integer sums.
 
-Vector units multiply f32 several times as fast as i32. Codes of 8 bits are therefore multiplied as f32, in sums short
-enough to be exact.
+Codes of 8 bits times a matrix or filters of such codes are products of bytes. Vector units multiply f32 several times
+as fast as i32, so all others are multiplied as f32, in sums short enough to be exact.
 """
 
 from __future__ import annotations
@@ -14,6 +14,13 @@ from graphc.base.dtypes import DType, float32, float64, int32
 from graphc.base.sizes.size import is_size
 from graphc.interop.onnx.elements import FLOAT, INT32, UINT8, UINT32, Element
 from graphc.interop.onnx.ops.pooling import max_pool
+from graphc.interop.onnx.ops.quantized.byte_weights import (
+    ByteMatrix,
+    convolved,
+    point_of,
+    takes_filters,
+    takes_matrix,
+)
 from graphc.interop.onnx.ops.quantized.quantization import along, dynamic_steps, real, stepped
 from graphc.interop.onnx.ops.windows import padded, window_of
 from graphc.interop.onnx.registry import MICROSOFT, op
@@ -53,6 +60,8 @@ def _chunks(count: Any, largest: int) -> list[tuple[int, int]] | None:
 
 def product(a: Value, a_zero: Tensor | None, b: Value, b_zero: Tensor | None) -> Tensor:
     """Return ``(a - a_zero) @ (b - b_zero)`` as i32. Zero points broadcast to their operands."""
+    if takes_matrix(a, b):
+        return ByteMatrix.of(b.tensor, b_zero).product(a.tensor, a_zero)
     chunks = _chunks(a.shape[-1], _largest(a, a_zero) * _largest(b, b_zero))
     dtype = float64 if chunks is None else float32
     left, right = centered(a, a_zero, dtype), centered(b, b_zero, dtype)
@@ -75,7 +84,8 @@ def _of_rows(zero: Value | None, x: Value) -> Tensor | None:
 
 
 def _of_columns(zero: Value | None) -> Tensor | None:
-    return None if zero is None else zero.tensor
+    """Return a zero point for each column."""
+    return point_of(zero)
 
 
 @op("MatMulInteger", since=10, values=True)
@@ -123,6 +133,9 @@ def convolution(
 ) -> Tensor:
     """Convolve codes minus their zero points, as i32. The padding has the value of the zero point."""
     geometry = window_of(x.shape[2:], w.shape[2:], strides, pads, dilations, auto_pad)
+    if takes_filters(x, w, group):
+        spans = geometry.padding, geometry.stride, geometry.dilation
+        return convolved(x.tensor, x_zero, w.tensor, w_zero, *spans)
     rank, kernel, channels = len(geometry.kernel), geometry.kernel, w.shape[1]
     chunks = _chunks(channels, _largest(x, x_zero) * _largest(w, w_zero) * prod(kernel))
     transformed = rank == 2 and kernel == (3, 3) and set(geometry.stride) == {1} and group == 1
@@ -143,7 +156,8 @@ def convolution(
 
 def _of_filters(zero: Value | None, w: Value) -> Tensor | None:
     """Return a zero point for each filter."""
-    return None if zero is None else along(zero.tensor, w.tensor, 0, 0)
+    points = point_of(zero)
+    return None if points is None else along(points, w.tensor, 0, 0)
 
 
 @op("ConvInteger", since=10, values=True)
@@ -220,7 +234,8 @@ def qgemm(
 
     The scale of c is the product of the scales of a and b.
     """
-    columns = None if b_zero is None else along(b_zero.tensor, b.tensor, 0 if transB else 1, 0)
+    points = point_of(b_zero)
+    columns = None if points is None else along(points, b.tensor, 0 if transB else 1, 0)
     left = Value(a.element, a.tensor.t() if transA else a.tensor)
     if transB and columns is not None and columns.ndim == 2:
         columns = columns.t()

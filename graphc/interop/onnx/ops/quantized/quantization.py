@@ -9,7 +9,7 @@ from graphc.base.sizes.size import is_size
 from graphc.interop.onnx.elements import FLOAT, UINT8, Element, element_of_code
 from graphc.interop.onnx.registry import MICROSOFT, op
 from graphc.interop.onnx.rounding import rounded, rounds
-from graphc.interop.onnx.values import Value
+from graphc.interop.onnx.values import Codes, Value
 from graphc.ops.pointwise import elementwise as ew
 from graphc.tensors import functions
 from graphc.tensors.tensor import Tensor
@@ -99,7 +99,10 @@ def dequantize_linear(
     data = x.tensor
     scale = along(real(x_scale), data, axis, block_size)
     zero = None if x_zero_point is None else along(x_zero_point.tensor, data, axis, block_size)
-    return Value(element_of_code(output_dtype) if output_dtype else x_scale.element, dequantized(data, scale, zero))
+    result = Value(element_of_code(output_dtype) if output_dtype else x_scale.element, dequantized(data, scale, zero))
+    if result.element is FLOAT and not block_size:
+        result.codes = Codes(x, x_scale.tensor, x_zero_point, axis % max(data.ndim, 1))
+    return result
 
 
 @op("QuantizeLinear", domain=MICROSOFT, values=True)
@@ -116,12 +119,6 @@ def dynamic_steps(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Return u8 codes of a tensor over the range of its elements and 0, their scale and their zero point."""
     scale, zero = _dynamic_scale(x)
     return quantized(x, scale, zero, UINT8), scale, zero.to("uint8")
-
-
-def dynamically_rounded(x: Tensor) -> Tensor:
-    """Round a tensor to the numbers that ``dynamic_steps`` can represent."""
-    scale, zero = _dynamic_scale(x)
-    return (functions.clamp(functions.round(x / scale) + zero, 0.0, 255.0) - zero) * scale
 
 
 def _dynamic_scale(x: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,0 +1,61 @@
+"""Products of dequantized operands, computed from the codes: exact sums in i32, times both scales."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphc.base.dtypes import float32
+from graphc.interop.onnx.ops.quantized.byte_weights import (
+    ByteMatrix,
+    convolved,
+    point_of,
+    takes_filters,
+    takes_matrix,
+)
+from graphc.interop.onnx.ops.quantized.quantization import along
+from graphc.interop.onnx.ops.windows import Window
+from graphc.interop.onnx.values import Codes, Value
+from graphc.tensors.tensor import Tensor
+
+
+def product_of_codes(a: Codes | None, b: Codes | None, transposed: bool = False) -> Tensor | None:
+    """Return the product of two dequantized matrices, the second one ``transposed`` or not.
+
+    Returns None where it is no product of rows with one scale and a matrix with scales of columns.
+    """
+    if a is None or b is None or b.codes.tensor.ndim != 2:
+        return None
+    matrix = Value(b.codes.element, b.codes.tensor.t()) if transposed else b.codes
+    if not takes_matrix(a.codes, matrix) or not a.is_along(None) or not b.is_along(0 if transposed else 1):
+        return None
+    total = ByteMatrix.of(matrix.tensor, _point(b)).product(a.codes.tensor, _point(a))
+    return total.to(float32) * (_scale(a) * _scale(b))
+
+
+def _point(x: Codes) -> Tensor | None:
+    point = None if x.zero is None else point_of(x.zero)
+    return point.reshape(()) if point is not None and point.shape.numel() == 1 else point
+
+
+def _scale(x: Codes) -> Tensor:
+    return x.scale.reshape(()) if x.scale.shape.numel() == 1 else x.scale
+
+
+def convolution_of_codes(x: Codes | None, w: Codes | None, geometry: Window, group: int) -> Tensor | None:
+    """Return the convolution of a dequantized image with dequantized filters.
+
+    Returns None where it is no convolution of codes with one scale by filters with a scale each.
+    """
+    if x is None or w is None or not x.is_along(None) or not w.is_along(0):
+        return None
+    if not takes_filters(x.codes, w.codes, group) or any(_crops(pair) for pair in geometry.padding):
+        return None
+    filters, point = w.codes.tensor, _point(w)
+    at = None if point is None else along(point, filters, 0, 0)
+    spans = geometry.padding, geometry.stride, geometry.dilation
+    total = convolved(x.codes.tensor, _point(x), filters, at, *spans)
+    return total.to(float32) * along(_scale(x) * _scale(w), total, 1, 0)
+
+
+def _crops(pair: tuple[Any, Any]) -> bool:
+    return min(pair) < 0

@@ -1,0 +1,360 @@
+"""Products of bytes with sums in i32, and of quads: four neighbours in the bytes of an i32."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from graphc.base.dtypes import float32, float64, int8, int32, uint8
+from graphc.base.errors import DTypeError, ShapeError
+from graphc.ir.kernel import scalar
+from graphc.ir.kernel.index import Index
+from graphc.ir.kernel.lowering import LowerContext, OperandRef
+from graphc.ir.kernel.nest import Scalar
+from graphc.ir.op import Attr, Attrs, Dims, ErrorSample, ImageRule, Sample, Trait, Types
+from graphc.ir.types import TensorType
+from graphc.ops.contraction.convolution import conv
+from graphc.ops.contraction.matrix_product import matmul_multiply_adds, product_type
+from graphc.ops.define import define
+from graphc.ops.movement import shape
+from graphc.ops.reduction.sliding import DILATION, STRIDE, Sliding
+from graphc.ops.rules import check_axis, check_one_dtype
+from graphc.ops.samples import floats, plain
+
+Ints = tuple[int, ...]
+QUAD = 4
+"""Bytes of a quad."""
+_TRAITS = Trait.PURE | Trait.CONTRACTION
+
+# ---- quads of real numbers
+
+
+def _infer_quads(x: TensorType, factor: TensorType) -> TensorType:
+    check_one_dtype("i8_quads", (x, factor))
+    if x.dtype is not float32 or not x.rank or x.shape[-1] % 4 or factor.shape != (*x.shape[:-1], 1):
+        raise ShapeError(
+            f"i8_quads: cannot make quads of {x} with factors {factor}",
+            remedy="pass f32 rows of a multiple of 4 elements, and a factor per row",
+        )
+    return TensorType(int32, (*x.shape[:-1], x.shape[-1] // 4))
+
+
+def _quads_reference(x: np.ndarray, factor: np.ndarray) -> np.ndarray:
+    codes = scalar.cast(np.rint(x * factor), int8)
+    return np.ascontiguousarray(codes).view(np.int32)
+
+
+def _lower_quads(c: LowerContext, index: tuple[Index, ...], x: OperandRef, factor: OperandRef) -> Scalar:
+    nest, scale = c.nest, c.load(factor, (*index[:-1], Index()))
+    total = nest.const(0, int32)
+    for i in range(4):
+        code = nest.op("roundeven", c.load(x, (*index[:-1], index[-1] * 4 + i)) * scale)
+        byte = code.cast(int8).cast(int32) & 0xFF
+        total = total | nest.op("shl", byte, nest.const(8 * i, int32))
+    return total
+
+
+i8_quads = define(
+    "i8_quads",
+    "Elements times a factor per row, rounded to integers from -127 to 127, four neighbours in the bytes of an i32.",
+    "x factor",
+    _infer_quads,
+    reference=_quads_reference,
+    vjp=(None, None),
+    lower=_lower_quads,
+    samples=lambda: [
+        plain(floats((3, 8), "float32"), floats((3, 1), "float32", 1, 60)),
+        plain(floats((72,), "float32"), floats((1,), "float32", 1, 60)),
+        plain(np.array([[np.nan, np.inf, 0.5, -0.5]], np.float32), np.ones((1, 1), np.float32)),
+    ],
+    error_samples=(
+        ErrorSample(
+            (TensorType(float32, (2, 6)), TensorType(float32, (2, 1))),
+            "cannot make quads of f32[2,6] with factors f32[2,1]",
+            {},
+            ShapeError,
+        ),
+        ErrorSample((TensorType(float32, (2, 8)), TensorType(float64, (2, 1))), "f64 (operand 1)", {}, DTypeError),
+    ),
+)
+
+
+# ---- quads of bytes
+
+
+def _infer_byte_quads(x: TensorType, axis: int) -> TensorType:
+    check_axis("byte_quads", axis, x.rank)
+    if x.dtype not in (int8, uint8) or x.shape[axis] % QUAD:
+        raise ShapeError(
+            f"byte_quads: {x} has no quads of bytes along axis {axis}", remedy="pass i8 or u8, a multiple of 4"
+        )
+    return TensorType(int32, (*x.shape[:axis], x.shape[axis] // QUAD, *x.shape[axis + 1 :]))
+
+
+def _byte_quads_reference(x: np.ndarray, axis: int) -> np.ndarray:
+    last = np.ascontiguousarray(np.moveaxis(x, axis, -1)).view(np.int32)
+    return np.ascontiguousarray(np.moveaxis(last, -1, axis))
+
+
+def _lower_byte_quads(c: LowerContext, index: tuple[Index, ...], x: OperandRef, axis: int) -> Scalar:
+    nest = c.nest
+    total = nest.const(0, int32)
+    for i in range(QUAD):
+        byte = c.load(x, (*index[:axis], index[axis] * QUAD + i, *index[axis + 1 :]))
+        total = total | nest.op("shl", byte.cast(int32) & 0xFF, nest.const(8 * i, int32))
+    return total
+
+
+def _bytes(dtype: str, *dims: int) -> np.ndarray:
+    info = np.iinfo(dtype)
+    return np.random.default_rng(sum(dims)).integers(info.min, info.max + 1, dims).astype(dtype)
+
+
+byte_quads = define(
+    "byte_quads",
+    "Four neighbours along an axis in the bytes of an i32, the first one in the lowest.",
+    "x",
+    _infer_byte_quads,
+    attrs=[Attr("axis", "int", "the dimension whose neighbours are joined")],
+    reference=_byte_quads_reference,
+    lower=_lower_byte_quads,
+    samples=lambda: [
+        plain(_bytes("uint8", 3, 8), axis=1),
+        plain(_bytes("int8", 3, 72), axis=1),
+        plain(_bytes("int8", 2, 8, 5), axis=1),
+        plain(_bytes("uint8", 0, 4), axis=1),
+    ],
+    error_samples=(
+        ErrorSample((TensorType(uint8, (2, 6)),), "no quads of bytes along axis 1", {"axis": 1}, ShapeError),
+        ErrorSample((TensorType(int32, (2, 8)),), "no quads of bytes along axis 1", {"axis": 1}, ShapeError),
+    ),
+)
+
+
+def quad_matmul_type(a: TensorType, b: TensorType, unsigned_rows: bool) -> TensorType:
+    """Return the type of a product of rows of quads. Raises DTypeError, ShapeError."""
+    if a.dtype is not int32 or b.dtype is not int32 or b.rank != 2:
+        raise DTypeError(f"quad_matmul: {a} and {b} are not rows of quads in i32")
+    if a.rank < 2 or a.shape[-1] != b.shape[-1]:
+        raise ShapeError(f"quad_matmul: inner dimensions differ in {a} and {b}")
+    return product_type("quad_matmul", a, b, False, True)
+
+
+def _quad_reference(a: np.ndarray, b: np.ndarray, unsigned_rows: bool) -> np.ndarray:
+    kinds = (np.uint8, np.int8) if unsigned_rows else (np.int8, np.uint8)
+    left, right = (np.ascontiguousarray(x).view(kind) for x, kind in zip((a, b), kinds, strict=True))
+    return _exact_product(left, right.T)
+
+
+def _exact_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Multiply matrices of bytes in floating point, which NumPy multiplies by BLAS, with exact sums of 32 bits."""
+    dtype = np.float32 if a.shape[-1] << 15 <= 1 << 24 else np.float64
+    total = np.matmul(a.astype(dtype), b.astype(dtype))
+    return total.astype(np.int64).astype(np.int32)
+
+
+def _lower_quad_matmul(
+    c: LowerContext, index: tuple[Index, ...], a: OperandRef, b: OperandRef, unsigned_rows: bool
+) -> Scalar:
+    def product(k: Index) -> Scalar:
+        row, column = c.load(a, (*index[:-1], k)), c.load(b, (index[-1], k))
+        return c.nest.op("dot4", *((row, column) if unsigned_rows else (column, row)))
+
+    return c.nest.reduce("add", 0, int32, [a.shape[-1]], product)
+
+
+def _quads(*dims: int) -> np.ndarray:
+    return np.random.default_rng(sum(dims)).integers(-(2**31), 2**31, dims).astype(np.int32)
+
+
+def _quad_samples() -> list[Sample]:
+    pairs = [(_quads(3, 5), _quads(7, 5)), (_quads(2, 3, 9), _quads(33, 9)), (_quads(1, 40), _quads(64, 40))]
+    return [plain(a, b, unsigned_rows=unsigned) for a, b in pairs for unsigned in (False, True)]
+
+
+def quad_multiply_adds(types: Types, results: Types, attrs: Attrs) -> int:
+    """Return the multiply-adds of a product with rows of quads in the first operand."""
+    return QUAD * results[0].size * types[0].shape[-1]
+
+
+quad_matmul = define(
+    "quad_matmul",
+    "The sums of products of bytes in rows of a and rows of b, four in an i32 each; those of b or of a are unsigned.",
+    "a b",
+    quad_matmul_type,
+    attrs=[Attr("unsigned_rows", "bool", "bytes of a are unsigned and those of b signed", False, False)],
+    reference=_quad_reference,
+    lower=_lower_quad_matmul,
+    traits=_TRAITS,
+    multiply_adds=quad_multiply_adds,
+    samples=_quad_samples,
+    error_samples=(
+        ErrorSample((TensorType(int32, (2, 4)), TensorType(float32, (3, 4))), "not rows of quads", {}, DTypeError),
+        ErrorSample((TensorType(int32, (2, 4)), TensorType(int32, (3, 5))), "inner dimensions differ", {}, ShapeError),
+    ),
+)
+
+
+def _infer_quad_conv(x: TensorType, weight: TensorType, stride: Ints, dilation: Ints) -> TensorType:
+    if x.dtype is not int32 or weight.dtype is not int32:
+        raise DTypeError(f"quad_conv: {x} and {weight} are no quads in i32")
+    return _conv_type(x, weight, stride, dilation)
+
+
+def _conv_type(x: TensorType, weight: TensorType, stride: Ints, dilation: Ints) -> TensorType:
+    return conv.op.result_types((x, weight), _conv_attrs(len(stride), stride, dilation))[0]
+
+
+def _conv_attrs(rank: int, stride: Ints, dilation: Ints) -> Attrs:
+    return {"stride": stride, "padding": ((0, 0),) * rank, "dilation": dilation, "groups": 1}
+
+
+def _quad_conv_reference(x: np.ndarray, weight: np.ndarray, stride: Ints, dilation: Ints) -> np.ndarray:
+    def channels(quads: np.ndarray, kind: type[np.generic]) -> np.ndarray:
+        last = np.ascontiguousarray(np.moveaxis(quads, 1, -1)).view(kind)
+        return np.moveaxis(last, -1, 1)
+
+    return _byte_conv_reference(channels(x, np.uint8), channels(weight, np.int8), stride, dilation)
+
+
+def _lower_quad_conv(
+    c: LowerContext, index: tuple[Index, ...], x: OperandRef, weight: OperandRef, stride: Ints, dilation: Ints
+) -> Scalar:
+    slide = Sliding(weight.shape[2:], stride, ((0, 0),) * len(stride), dilation)
+    n, out, *window = index
+
+    def product(channel: Index, *at: Index) -> Scalar:
+        value = c.load(x, (n, channel, *slide.position(window, at)))
+        return c.nest.op("dot4", value, c.load(weight, (out, channel, *at)))
+
+    return c.nest.reduce("add", 0, int32, [weight.shape[1], *slide.kernel], product)
+
+
+_IMAGE = ImageRule((Dims.IMAGE, Dims.WINDOW), Dims.IMAGE)
+_WINDOWS: list[tuple[Ints, Ints, Ints, Ints]] = [
+    ((2, 8, 7, 6), (4, 8, 3, 3), (1, 1), (1, 1)),
+    ((1, 4, 9, 8), (3, 4, 2, 3), (2, 1), (1, 2)),
+    ((1, 12, 5), (5, 12, 1), (1,), (1,)),
+    ((1, 36, 4, 17), (33, 36, 3, 3), (1, 1), (1, 1)),
+]
+"""Shapes of images and filters, stride and dilation of samples."""
+
+quad_conv = define(
+    "quad_conv",
+    "Convolution of x [batch, quads, *size], of unsigned bytes, with weight [out, quads, *kernel], of signed ones.",
+    "x weight",
+    _infer_quad_conv,
+    attrs=[STRIDE, DILATION],
+    reference=_quad_conv_reference,
+    lower=_lower_quad_conv,
+    traits=_TRAITS,
+    image=_IMAGE,
+    multiply_adds=lambda types, results, attrs: QUAD * results[0].size * prod(types[1].shape[1:]),
+    samples=lambda: [
+        plain(_quads(x[0], x[1] // QUAD, *x[2:]), _quads(w[0], w[1] // QUAD, *w[2:]), stride=stride, dilation=dilation)
+        for x, w, stride, dilation in _WINDOWS
+    ],
+    error_samples=(
+        ErrorSample(
+            (TensorType(int32, (1, 2, 3)), TensorType(float32, (3, 2, 1))),
+            "are no quads in i32",
+            {"stride": (1,), "dilation": (1,)},
+            DTypeError,
+        ),
+    ),
+)
+
+
+# ---- products of bytes
+
+
+def _check_bytes(name: str, a: TensorType, b: TensorType) -> None:
+    if a.dtype is not uint8 or b.dtype is not int8:
+        raise DTypeError(f"{name}: {a} and {b} are not u8 and i8", remedy="flip the highest bits of the others")
+
+
+def _infer_byte_matmul(a: TensorType, b: TensorType) -> TensorType:
+    _check_bytes("byte_matmul", a, b)
+    if b.rank != 2:
+        raise ShapeError(f"byte_matmul: {b} is no matrix")
+    return TensorType(int32, product_type("byte_matmul", TensorType(int8, a.shape), b).shape)
+
+
+def _whole_quads(x: Any, axis: int) -> Any:
+    """Join neighbours along an axis to quads. Zeros complete the last one."""
+    missing = -x.shape[axis] % QUAD
+    if missing:
+        zeros = (0,) * len(x.shape)
+        x = shape.pad(x, low=zeros, high=(*zeros[:axis], missing, *zeros[axis + 1 :]), interior=zeros, value=0)
+    return byte_quads(x, axis=axis)
+
+
+def _decompose_byte_matmul(a: Any, b: Any) -> Any:
+    columns = shape.transpose(_whole_quads(b, 0), permutation=(1, 0))
+    return quad_matmul(_whole_quads(a, len(a.shape) - 1), columns, unsigned_rows=True)
+
+
+byte_matmul = define(
+    "byte_matmul",
+    "Product of u8 rows [..., m, k] with an i8 matrix [k, n]. Sums are i32.",
+    "a b",
+    _infer_byte_matmul,
+    reference=_exact_product,
+    decompose=_decompose_byte_matmul,
+    traits=_TRAITS,
+    multiply_adds=matmul_multiply_adds,
+    samples=lambda: [
+        plain(_bytes("uint8", 3, 20), _bytes("int8", 20, 7)),
+        plain(_bytes("uint8", 2, 3, 37), _bytes("int8", 37, 33)),
+        plain(np.full((2, 600), 255, np.uint8), np.full((600, 3), -128, np.int8)),
+        plain(_bytes("uint8", 2, 0), _bytes("int8", 0, 3)),
+    ],
+    error_samples=(
+        ErrorSample((TensorType(int8, (2, 4)), TensorType(int8, (4, 3))), "not u8 and i8", {}, DTypeError),
+        ErrorSample((TensorType(uint8, (2, 4)), TensorType(int8, (1, 4, 3))), "is no matrix", {}, ShapeError),
+        ErrorSample((TensorType(uint8, (2, 4)), TensorType(int8, (5, 3))), "inner dimensions differ", {}, ShapeError),
+    ),
+)
+
+
+def _infer_byte_conv(x: TensorType, weight: TensorType, stride: Ints, dilation: Ints) -> TensorType:
+    _check_bytes("byte_conv", x, weight)
+    return TensorType(int32, _conv_type(TensorType(int8, x.shape), weight, stride, dilation).shape)
+
+
+def _byte_conv_reference(x: np.ndarray, weight: np.ndarray, stride: Ints, dilation: Ints) -> np.ndarray:
+    attrs = _conv_attrs(len(stride), stride, dilation)
+    total = conv.op.evaluate((x.astype(np.float64), weight.astype(np.float64)), attrs)[0]
+    return total.astype(np.int64).astype(np.int32)
+
+
+def _decompose_byte_conv(x: Any, weight: Any, stride: Ints, dilation: Ints) -> Any:
+    return quad_conv(_whole_quads(x, 1), _whole_quads(weight, 1), stride=stride, dilation=dilation)
+
+
+byte_conv = define(
+    "byte_conv",
+    "Convolution of u8 x [batch, channels, *size] with i8 weight [out, channels, *kernel]. Sums are i32.",
+    "x weight",
+    _infer_byte_conv,
+    attrs=[STRIDE, DILATION],
+    reference=_byte_conv_reference,
+    decompose=_decompose_byte_conv,
+    traits=_TRAITS,
+    image=_IMAGE,
+    multiply_adds=lambda types, results, attrs: results[0].size * prod(types[1].shape[1:]),
+    samples=lambda: [
+        *(plain(_bytes("uint8", *x), _bytes("int8", *w), stride=s, dilation=d) for x, w, s, d in _WINDOWS),
+        plain(_bytes("uint8", 1, 3, 5, 5), _bytes("int8", 2, 3, 3, 3), stride=(1, 1), dilation=(1, 1)),
+    ],
+    error_samples=(
+        ErrorSample(
+            (TensorType(int8, (1, 2, 3)), TensorType(int8, (3, 2, 1))),
+            "not u8 and i8",
+            {"stride": (1,), "dilation": (1,)},
+            DTypeError,
+        ),
+    ),
+)

@@ -1,0 +1,78 @@
+"""Products of dequantized operands are those of their codes, where scales belong to rows and columns as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphc
+from graphc.interop.onnx.module import OnnxModule, from_onnx
+
+onnx = pytest.importorskip("onnx")
+RANDOM = np.random.default_rng(0)
+
+
+def _model(op: str, x: np.ndarray, w: np.ndarray, axis: int, scales: int, **attributes: Any) -> tuple[OnnxModule, Any]:
+    """Return a model that quantizes ``x``, and multiplies it with dequantized ``w``; and the scales of ``w``."""
+    helper, array = onnx.helper, onnx.numpy_helper.from_array
+    scale = (RANDOM.random(scales) * 0.01 + 0.01).astype(np.float32) if scales else np.float32(0.02)
+    constants = {
+        **{"w": w, "ws": np.asarray(scale), "wz": np.zeros(np.shape(scale), np.int8)},
+        **{"xs": np.asarray(np.float32(0.02)), "xz": np.asarray(np.uint8(119))},
+    }
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "xs", "xz"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "xs", "xz"], ["d"]),
+        helper.make_node("DequantizeLinear", ["w", "ws", "wz"], ["e"], axis=axis),
+        helper.make_node(op, ["d", "e"], ["y"], **attributes),
+    ]
+    ports = [helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, s) for n, s in (("x", x.shape), ("y", None))]
+    graph = helper.make_graph(nodes, "m", ports[:1], ports[1:], [array(a, n) for n, a in constants.items()])
+    return from_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)), scale
+
+
+def _numbers(x: np.ndarray) -> np.ndarray:
+    """Return ``x`` rounded to the codes of the model."""
+    return (np.clip(np.rint(x / np.float32(0.02)) + 119, 0, 255) - 119) * 0.02
+
+
+CASES: list[tuple[str, Sequence[int], Sequence[int], int, int, dict[str, Any], bool]] = [
+    ("MatMul", (2, 3, 10), (10, 6), 1, 6, {}, True),
+    ("MatMul", (3, 10), (10, 6), 0, 0, {}, True),
+    ("MatMul", (3, 10), (10, 6), 0, 10, {}, False),
+    ("Gemm", (3, 10), (6, 10), 0, 6, {"transB": 1}, True),
+    ("Gemm", (3, 10), (10, 6), 1, 6, {"alpha": 2.0}, False),
+    ("Conv", (1, 4, 9), (6, 4, 3), 0, 6, {"pads": [1, 1], "strides": [2]}, True),
+    ("Conv", (1, 4, 9), (4, 1, 3), 0, 4, {"group": 4}, False),
+]
+
+
+@pytest.mark.parametrize(("op", "rows", "weight", "axis", "scales", "attributes", "exact"), CASES)
+def test_products_of_dequantized_operands(
+    op: str,
+    rows: Sequence[int],
+    weight: Sequence[int],
+    axis: int,
+    scales: int,
+    attributes: dict[str, Any],
+    exact: bool,
+):
+    x = RANDOM.standard_normal(rows).astype(np.float32)
+    w = RANDOM.integers(-127, 128, weight).astype(np.int8)
+    module, scale = _model(op, x, w, axis, scales, **attributes)
+    shape = [-1 if i == axis else 1 for i in range(len(weight))]
+    factor, numbers = w * np.reshape(scale, shape if scales else ()), _numbers(x)
+    if op == "Conv":
+        image = np.pad(numbers, ((0, 0), (0, 0), (1, 1))) if "pads" in attributes else numbers
+        windows = np.lib.stride_tricks.sliding_window_view(image, 3, axis=2)[:, :, :: attributes.get("strides", [1])[0]]
+        rule = "nciy,cy->nci" if "group" in attributes else "nciy,ocy->noi"
+        expected = np.einsum(rule, windows, factor[:, 0] if "group" in attributes else factor)
+    else:
+        expected = attributes.get("alpha", 1) * (numbers @ (factor.T if "transB" in attributes else factor))
+    for compute in (module, graphc.compile(module)):
+        np.testing.assert_allclose(compute(graphc.tensor(x)).numpy(), expected, rtol=1e-5, atol=1e-5)
+    names = {n.op.name for n in graphc.trace(module, graphc.tensor(x)).nodes()}
+    assert bool({"byte_matmul", "byte_conv"} & names) is exact

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from graphc.codegen.llvm.build import build_object
-from graphc.codegen.llvm.entry import ENTRY, bound_storages, emit_program
+from graphc.codegen.llvm.entry import bound_storages, emit_program
+from graphc.codegen.machine.linkage import ENTRY
 from graphc.codegen.machine.target import Target, architecture, target_named
 from graphc.codegen.schedule.memory.bufferize import plan_memory
 from graphc.codegen.schedule.memory.non_temporal import non_temporal_buffers

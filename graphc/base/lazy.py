@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib import import_module
 from importlib.machinery import ModuleSpec, PathFinder
 from types import FrameType, ModuleType
@@ -113,6 +113,22 @@ def deferred(target: str) -> Callable[..., Any]:
         return getattr(_imported(module), attribute)(*args, **kwargs)
 
     return call
+
+
+class LazySequence(Sequence[Any]):
+    """A sequence ``module:name`` whose module is imported when somebody looks at an element."""
+
+    def __init__(self, target: str):
+        self._module, _, self._name = target.partition(":")
+
+    def _elements(self) -> Sequence[Any]:
+        return getattr(_imported(self._module), self._name)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._elements()[index]
+
+    def __len__(self) -> int:
+        return len(self._elements())
 
 
 _loading = Lock()

@@ -26,8 +26,9 @@ from graphc.c_library.plan import (
     StatePlan,
 )
 from graphc.c_library.sources import LibrarySource
-from graphc.codegen.llvm.entry import ENTRY, emit_module
+from graphc.codegen.llvm.entry import emit_module
 from graphc.codegen.llvm.module import LlvmModule, prefixed
+from graphc.codegen.machine.linkage import ENTRY
 from graphc.codegen.machine.target import Target
 from graphc.compiler.compile import describe, watched
 from graphc.compiler.ready import target_spec

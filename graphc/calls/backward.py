@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from graphc.calls.derivative import (
     push_through,
     record,
 )
-from graphc.calls.device_binding import DeviceBinding
 from graphc.guards.facts import Fact
 from graphc.runtime.host_calls import serving
 from graphc.tape.grad_mode import is_grad_enabled
@@ -66,8 +65,8 @@ class Backward:
         """
         plain, bound = again[: self._plain], tuple(again[self._plain :])
         arguments = [*residuals, *plain, *gradients]
-        if isinstance(self._binding, DeviceBinding):
-            arrays = self._calls.run(arguments, tuple(map(self._binding.copy_of, bound)), sizes)
+        if self._binding.device is not None:
+            arrays = self._calls.run(arguments, tuple(map(cast(Any, self._binding).copy_of, bound)), sizes)
             arrays = [a if d else a.get() for a, d in zip(arrays, on_device, strict=True)]
         else:
             arrays = self._calls.run(arguments, bound, sizes)

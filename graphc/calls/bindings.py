@@ -243,6 +243,9 @@ def device_of(device: Any) -> str:
 class Binding:
     """The arrays of parameters and states, in the order in which a program takes them."""
 
+    device: Any = None
+    """The device that the arrays are copied to; None for the host."""
+
     def __init__(self, slots: Sequence[Slot], written: Sequence[bool]):
         self.slots = tuple(slots)
         self.written = tuple(i for i, w in enumerate(written) if w)

@@ -6,36 +6,40 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from operator import is_
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from graphc.base.dtypes import DType, float32
+from graphc.base.lazy import deferred
 from graphc.calls.bindings import Binding, Maker, Slot
-from graphc.calls.device_binding import DeviceBinding, DeviceProgram
 from graphc.calls.machine import HOST, compile_on, load_on
 from graphc.compiler.native_call import native
 from graphc.guards.watch_words import WatchTable
 from graphc.ir.graph.graph import Graph
-from graphc.passes.base import Pass
-from graphc.passes.pipeline import PIPELINE
+from graphc.passes.base import STANDARD, Pass
 from graphc.runtime.call import Executable
-from graphc.runtime.devices.program import DeviceExecutable
 from graphc.runtime.fast_call import REUSE_FROM, Gate
 from graphc.runtime.host_calls import rewind
 from graphc.tensors.journal import USED
 from graphc.tensors.tensor import Tensor
 
+if TYPE_CHECKING:
+    from graphc.calls.device_binding import DeviceProgram
 
-def build(graph: Graph, passes: Sequence[Pass] = PIPELINE, machine: str = HOST) -> Any:
+DeviceBinding = deferred("graphc.calls.device_binding:DeviceBinding")
+bind_on_device = deferred("graphc.calls.device_binding:DeviceProgram")
+
+
+def build(graph: Graph, passes: Sequence[Pass] = STANDARD, machine: str = HOST) -> Any:
     """Compile a graph and load it where it runs: an Executable, or a DeviceExecutable."""
     return load_on(compile_on(graph, machine, passes), machine)
 
 
 def bind(program: Any, binding: Binding, words: WatchTable, results: int) -> BoundProgram | DeviceProgram:
     """Bind a program to its params and states. The caller gets the first ``results`` outputs."""
-    if isinstance(binding, DeviceBinding):
-        return DeviceProgram(program, binding, results)
+    if binding.device is not None:
+        return bind_on_device(program, binding, results)
     return BoundProgram(program, binding, words)
 
 
@@ -43,7 +47,7 @@ def binding_of(
     program: Any, slots: Sequence[Slot], written: Sequence[bool], makers: Mapping[int, Maker] = MappingProxyType({})
 ) -> Binding:
     """Return a binding of the kind for a program. ``makers`` convert elements of some slots for a device."""
-    if isinstance(program, DeviceExecutable):
+    if program.device is not None:
         return DeviceBinding(slots, written, program.device, makers)
     return Binding(slots, written)
 
@@ -124,7 +128,7 @@ class GivenProgram:
     ) -> list[Any]:
         """Return the outputs for these inputs and params. ``sizes`` are the named sizes that no input determines."""
         program = self.program
-        if isinstance(program, DeviceExecutable):
+        if program.device is not None:
             return program.run(arguments, bound, None, sizes, host=False)
         previous, call = self._native
         if previous is None or len(previous) != len(bound) or not all(map(is_, bound, previous)):

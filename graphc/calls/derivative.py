@@ -8,18 +8,20 @@ from typing import Any, NamedTuple
 from graphc.autograd.forward_ad import propagate_by
 from graphc.autograd.record import Snapshot
 from graphc.base.errors import GradientError
+from graphc.base.lazy import deferred
 from graphc.base.locks import Lock
 from graphc.calls.bound_program import GivenProgram, build
 from graphc.ir.graph.graph import Graph
 from graphc.ops.autodiff import pullback_graph, pushforward_graph
 from graphc.passes.base import Pass
-from graphc.passes.scans import MergeScans
 from graphc.tape.grad_mode import is_grad_enabled
 from graphc.tape.node import Edge, Node, freed
 from graphc.tape.tangents import USED
 from graphc.tensors.placement import is_on_device
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import edge_of
+
+MergeScans = deferred("graphc.passes.scans:MergeScans")
 
 Choice = tuple[tuple[int, ...], tuple[int, ...]]
 """Indices of the inputs whose gradients are requested, and of the outputs that have a gradient."""

@@ -31,7 +31,7 @@ class DeviceBinding(Binding):
     def __init__(self, slots: Sequence[Slot], written: Sequence[bool], device: Device, makers: Mapping[int, Maker]):
         """``makers`` convert the elements of some slots to their stored form."""
         super().__init__(slots, written)
-        self._device = device
+        self.device = device
         self._makers = makers
         self._copies: dict[int, DeviceArray] = {}
         self._synced: dict[int, _Synced] = {}
@@ -59,7 +59,7 @@ class DeviceBinding(Binding):
             content = on_host(data) if make is None else np.ascontiguousarray(make(on_host(data)))
             copy = self._copies.get(number)
             if copy is None or copy.shape != content.shape or copy.dtype != content.dtype:
-                self._copies[number] = from_host(self._device, content)
+                self._copies[number] = from_host(self.device, content)
             else:
                 copy.set(content)
             self._synced[number] = data, now

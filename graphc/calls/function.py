@@ -5,19 +5,20 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.base import config, module_path
 from graphc.base.autocast_state import autocast_dtype, is_autocast_enabled
 from graphc.base.errors import ArgumentError, GraphcError
 from graphc.base.foreign import no_foreign_module
 from graphc.base.host_parts import CompiledParts, host_parts_of
+from graphc.base.lazy import deferred
 from graphc.base.locks import Lock
 from graphc.base.mutation_epoch import EPOCH
 from graphc.calls.backward import Recorder
 from graphc.calls.bindings import Modules
 from graphc.calls.bound_program import NO_SHORTCUT, Shortcut, native_arguments
-from graphc.calls.first_nan.guarded_calls import GuardedCalls, check_level, with_check
+from graphc.calls.first_nan.finite_flag import check_level
 from graphc.calls.graph_module import GraphModule, as_callable
 from graphc.calls.machine import HOST, machine_named, machine_of
 from graphc.calls.memory import Budget
@@ -33,13 +34,10 @@ from graphc.calls.sized_traces import DimsOfCalls, SizedCall, SizedTrace, SizedT
 from graphc.calls.torch_arguments import without_torch_arguments
 from graphc.calls.user_passes import passed
 from graphc.calls.variant import Variant, Weights
-from graphc.compiler.memory_report import MemoryReport
 from graphc.ir.graph.graph import Graph
 from graphc.ops import dispatch
 from graphc.ops.dispatch import active
-from graphc.passes.base import Pass
-from graphc.passes.pipeline import arrange
-from graphc.passes.precision import check_precision
+from graphc.passes.base import STANDARD, Pass
 from graphc.tape.grad_mode import enable_grad, is_grad_enabled
 from graphc.tape.tangents import USED, levels, only
 from graphc.tensors.random.generator import UNCERTAIN, drawn
@@ -58,6 +56,14 @@ from graphc.tracing.trace import (
     runs_as_python,
     trace_function,
 )
+
+if TYPE_CHECKING:
+    from graphc.compiler.memory_report import MemoryReport
+
+GuardedCalls = deferred("graphc.calls.first_nan.guarded_calls:GuardedCalls")
+arrange = deferred("graphc.passes.pipeline:arrange")
+check_precision = deferred("graphc.passes.precision:check_precision")
+with_check = deferred("graphc.calls.first_nan.guarded_calls:with_check")
 
 
 def no_class(doing: str, value: Any) -> None:
@@ -102,7 +108,8 @@ class Compiled:
             raise ArgumentError(f"a module or a function can be compiled, not {type(target).__name__}")
         no_class("compile", target)
         no_foreign_module("compile", target)
-        check_precision(precision)
+        if precision is not None:
+            check_precision(precision)
         check_level("compile", first_nan)
         self._target = target
         self.first_nan, self._has_root = first_nan, is_module(target)
@@ -110,7 +117,7 @@ class Compiled:
         self._weights = Weights(precision, freeze, memory=None if memory is None else Budget.parse(memory))
         self._passes = tuple(passes)
         self._machine = machine
-        self._first, self._pipeline = arrange(self._passes)
+        self._first, self._pipeline = arrange(self._passes) if passes else ((), STANDARD)
         self._variants: ProgramStore[Variant] = ProgramStore(self._forget)
         self._modules: Modules | None = None
         self._dims = dims

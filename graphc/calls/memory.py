@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from graphc.base.lazy import deferred
 from graphc.calls.machine import target_for
-from graphc.compiler.memory_budget import Budget, fit_memory
-from graphc.compiler.memory_report import MemoryReport
+from graphc.compiler.budget import Budget
 from graphc.ir.graph.graph import Graph
-from graphc.passes.base import Pass
-from graphc.passes.pipeline import PIPELINE
+from graphc.passes.base import STANDARD, Pass
+
+if TYPE_CHECKING:
+    from graphc.compiler.memory_report import MemoryReport
+
+fit_memory = deferred("graphc.compiler.memory_budget:fit_memory")
 
 __all__ = ["Budget", "Within", "within_memory"]
 
@@ -30,4 +34,4 @@ def within_memory(graph: Graph, budget: Budget | None, machine: str, passes: Seq
     if budget is None:
         return Within(graph, passes, None)
     fitted = fit_memory(graph, budget, target_for(machine), passes)
-    return Within(fitted.graph, passes if fitted.graph is graph else PIPELINE, fitted.report)
+    return Within(fitted.graph, passes if fitted.graph is graph else STANDARD, fitted.report)

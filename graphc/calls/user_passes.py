@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from graphc.base.lazy import deferred
 from graphc.calls.machine import target_for
 from graphc.passes.base import Pass
-from graphc.passes.pipeline import optimize
 from graphc.tracing.trace import Traced
+
+optimize = deferred("graphc.passes.pipeline:optimize")
 
 
 def passed(traced: Traced, passes: Sequence[Pass], target: str = "host") -> Traced:

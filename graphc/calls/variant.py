@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from operator import is_
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 from graphc.autograd.record import Snapshot
 from graphc.base.dtypes import dtype_of
 from graphc.base.errors import GradientError, TraceError
+from graphc.base.lazy import deferred
 from graphc.base.sizes.size import hint
 from graphc.calls.backward import Backward, CompiledNode, Higher, RecordedCall, Recorder
 from graphc.calls.bindings import Binding, Frozen, Maker, Modules, PrepackedBinding, Slot
@@ -29,15 +30,10 @@ from graphc.calls.quick.quick_calls import QuickCalls
 from graphc.calls.sized_traces import Sizes, structure_at, value_at
 from graphc.compiler.cache import CacheEntry
 from graphc.compiler.freeze import freeze, watch
-from graphc.compiler.memory_report import MemoryReport
-from graphc.compiler.residual_budget import split_within
 from graphc.guards.attributes import set_again
 from graphc.ir.graph.graph import Graph, input_class, input_path
 from graphc.ops.autodiff import Split, read_before_written, split_forward_backward, vjp_graph
-from graphc.passes.base import Pass
-from graphc.passes.pipeline import PIPELINE, optimize, with_narrow_products
-from graphc.passes.precision import check_training_precision, narrow_weights
-from graphc.passes.scans import MergeScans
+from graphc.passes.base import STANDARD, Pass
 from graphc.tape.grad_mode import is_grad_enabled
 from graphc.tape.node import Edge, next_sequence
 from graphc.tape.saved import saving
@@ -48,6 +44,17 @@ from graphc.tensors.tensor_base import edges_of, is_counted
 from graphc.tracing.host import lead_to
 from graphc.tracing.identity import check_apart, repeats
 from graphc.tracing.trace import Traced
+
+if TYPE_CHECKING:
+    from graphc.compiler.memory_report import MemoryReport
+
+# Import passes only for programs that need them before the cache is asked.
+MergeScans = deferred("graphc.passes.scans:MergeScans")
+check_training_precision = deferred("graphc.passes.precision:check_training_precision")
+narrow_weights = deferred("graphc.passes.precision:narrow_weights")
+optimize = deferred("graphc.passes.pipeline:optimize")
+split_within = deferred("graphc.compiler.residual_budget:split_within")
+with_narrow_products = deferred("graphc.passes.pipeline:with_narrow_products")
 
 LARGEST_COPY = 1 << 20
 """Limit in bytes on written states that calls copy for second derivatives, which are unavailable above it."""
@@ -74,7 +81,7 @@ class Variant:
         modules: Modules,
         leaves: Sequence[Tensor],
         weights: Weights | None = None,
-        passes: Sequence[Pass] = PIPELINE,
+        passes: Sequence[Pass] = STANDARD,
         machine: str = "host",
         outside: Outside | None = None,
         tier: str = "full",
@@ -148,7 +155,7 @@ class Variant:
         if self.weights.precision is not None:
             narrowed = narrow_weights(optimize(graph, self._passes, target.costs), self.weights.precision)
             graph, self._made = narrowed.graph, narrowed.params
-            self._passes = PIPELINE  # the graph is already optimized
+            self._passes = STANDARD  # the graph is already optimized
         if self.weights.watched and not any(self.differentiable) and not is_device(self.machine):
             counted = {path for path, slot in self._slots.items() if is_counted(slot.tensor())}
             narrow = {path for path, (source, _) in self._made.items() if source in counted}
@@ -274,7 +281,7 @@ class Variant:
         budgeted = split_within(joint, inputs, outputs, budget, target_for(self.machine), self._passes)
         self.memory_report = budgeted.report
         if budgeted.is_optimized:
-            self._passes = PIPELINE  # the graphs are already optimized
+            self._passes = STANDARD  # the graphs are already optimized
         return budgeted.split
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,7 @@ class Source:
     """Arrays by qualified name; empty if the file has none."""
     seconds: float = 0.0
     """Seconds spent on tracing or on reading the file."""
-    pipeline: tuple[Pass, ...] = PIPELINE
+    pipeline: Sequence[Pass] = PIPELINE
     """Passes still to run on the graph; the user's first passes have already run."""
     free: frozenset[str] = frozenset()
     """Paths of weights that some entry writes, so that loading the model file does not make them constants."""

@@ -13,10 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from graphc.base import config
-from graphc.codegen.llvm.entry import ENTRY, bound_storages
+from graphc.base.lazy import deferred
+from graphc.codegen.machine.linkage import ENTRY
 from graphc.codegen.machine.target import Target
-from graphc.codegen.schedule.estimate.cost import program_ns
-from graphc.codegen.schedule.memory.prepacking import recipes
 from graphc.compiler import cache
 from graphc.compiler.graph_programs import assumed_sizes, key_inputs_of, load_program
 from graphc.compiler.progress import shown
@@ -24,16 +23,20 @@ from graphc.compiler.ready import find_or_build, load_ready, target_spec
 from graphc.compiler.stages import Stages
 from graphc.files.container import align
 from graphc.files.manifest import INTERRUPTIBLE_NS, BufferSpec, Manifest
-from graphc.fusion.vertical import FusionPlan
 from graphc.ir.graph import text
 from graphc.ir.graph.graph import Graph
-from graphc.ir.kernel import text as kernel_text
-from graphc.ir.kernel.dims import dims_of_program
 from graphc.ir.kernel.statements import Program, Storage
-from graphc.passes.base import Pass
-from graphc.passes.pipeline import PIPELINE
+from graphc.passes.base import STANDARD, Pass
 from graphc.runtime import arena
 from graphc.runtime.call import Executable
+
+# Import the code generator only for programs that the cache does not have.
+bound_storages = deferred("graphc.codegen.llvm.entry:bound_storages")
+collect_data = deferred("graphc.ir.kernel.text:collect_data")
+dims_of_program = deferred("graphc.ir.kernel.dims:dims_of_program")
+print_program = deferred("graphc.ir.kernel.text:print_program")
+program_ns = deferred("graphc.codegen.schedule.estimate.cost:program_ns")
+recipes = deferred("graphc.codegen.schedule.memory.prepacking:recipes")
 
 SUFFIXES = {
     "traced": "gc",
@@ -57,7 +60,7 @@ class CompiledGraph(cache.CacheEntry):
     """The stages from the graph to the code."""
 
 
-def compile_graph(graph: Graph, target: Target | None = None, passes: Sequence[Pass] = PIPELINE) -> CompiledGraph:
+def compile_graph(graph: Graph, target: Target | None = None, passes: Sequence[Pass] = STANDARD) -> CompiledGraph:
     """Compile a graph to native code, for this machine or another target. The graph is not changed."""
     stages = Stages(graph, target=target, passes=passes)
     disk = cache.current()
@@ -77,7 +80,7 @@ def key_parts(stages: Stages) -> tuple[str | np.ndarray, ...]:
     digest of that code.
     """
     if stages.is_extended:
-        program, data = kernel_text.print_program(stages.lowered), kernel_text.collect_data(stages.lowered)
+        program, data = print_program(stages.lowered), collect_data(stages.lowered)
         return ("kernels", repr(stages.target), program, *assumed_sizes(stages.traced), *data.values())
     return key_inputs_of(stages.traced, stages.target)
 
@@ -214,10 +217,10 @@ def dump(stages: Stages, folder: Path) -> list[Path]:
         files.append(path)
         value = getattr(stages, stage)
         data = {}
-        if isinstance(value, (Graph, FusionPlan)):
-            data = text.collect_data(value if isinstance(value, Graph) else value.graph)
+        if stage in _ABOVE_PROGRAMS:
+            data = text.collect_data(value.graph if stage == "fused" else value)
         elif isinstance(value, Program):
-            data = kernel_text.collect_data(value)
+            data = collect_data(value)
         if data:
             np.savez(path.with_suffix(".npz"), **data)  # type: ignore[arg-type]
             files.append(path.with_suffix(".npz"))

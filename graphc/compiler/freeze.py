@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from graphc.base.lazy import deferred
 from graphc.codegen.machine.costs import DEFAULT, Costs
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import CONSTANT, Graph, Value, input_class, input_path
 from graphc.ir.graph.interpret import Reemitter
 from graphc.ir.op import Trait
-from graphc.passes.base import Pass
-from graphc.passes.pipeline import PIPELINE, optimize
-from graphc.passes.precision import Narrowed, check_precision, narrow_weights
+from graphc.passes.base import STANDARD, Pass
+
+if TYPE_CHECKING:
+    from graphc.passes.precision import Narrowed
+
+check_precision = deferred("graphc.passes.precision:check_precision")
+narrow_weights = deferred("graphc.passes.precision:narrow_weights")
+optimize = deferred("graphc.passes.pipeline:optimize")
 
 
 def freeze(graph: Graph, weights: Mapping[str, np.ndarray]) -> Graph:
@@ -36,7 +43,7 @@ def freeze_narrow(
     graph: Graph,
     weights: Mapping[str, np.ndarray],
     precision: str,
-    passes: Sequence[Pass] = PIPELINE,
+    passes: Sequence[Pass] = STANDARD,
     costs: Costs = DEFAULT,
 ) -> Narrowed:
     """Freeze and optimize a graph, and store its large weights in one of PRECISIONS.

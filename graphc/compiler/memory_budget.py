@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from graphc.base import config
-from graphc.base.errors import ArgumentError, MemoryLimitError
+from graphc.base.errors import MemoryLimitError
 from graphc.base.sizes.size import hint
 from graphc.codegen.machine.target import Target
+from graphc.compiler.budget import Budget
 from graphc.compiler.memory_report import MemoryReport, report_of
 from graphc.compiler.stages import Stages
 from graphc.ir.graph.graph import Graph
@@ -22,43 +22,12 @@ from graphc.recompute.cut import Choice, Recomputation, Second
 from graphc.recompute.lifetimes import Lifetimes, profile
 from graphc.recompute.rewrite import recompute
 
-_UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
-_TEXT = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-z]*|%)\s*", re.IGNORECASE)
 _ATTEMPTS = 12
 """Limit on the candidates that are planned in full for one budget."""
 _CLOSER = 0.99
 """Factor on the next estimate, so that it shrinks by more than the last plan exceeded the limit."""
 _LOW = 2
 """Divisor of the peak: a loss counts as the end of the forward pass only where more than peak / _LOW is alive."""
-
-
-@dataclass(frozen=True)
-class Budget:
-    """Limit on temporary memory: bytes, or a fraction of the use without a budget."""
-
-    text: str
-    nbytes: int = 0
-    share: float = 0.0
-
-    @staticmethod
-    def parse(value: int | str) -> Budget:
-        """Parse bytes (``200_000_000``), text with a unit (``"200MB"``, ``"1.5 GiB"``) or a percentage (``"70%"``)."""
-        match = _TEXT.fullmatch(value) if isinstance(value, str) else None
-        number, unit = (float(match[1]), match[2].lower()) if match else (0.0, "")
-        if isinstance(value, int) and not isinstance(value, bool):
-            number = float(value)
-        if number <= 0 or (unit != "%" and unit not in _UNITS) or (unit == "%" and number > 100):
-            raise ArgumentError(
-                f"memory={value!r} is not a memory budget",
-                remedy='pass bytes, a text like "200MB", or a fraction of the plan like "70%"',
-            )
-        if unit == "%":
-            return Budget(str(value), share=number / 100)
-        return Budget(str(value), nbytes=int(number * _UNITS[unit]))
-
-    def of(self, arena: int) -> int:
-        """Return the limit in bytes, for a program that takes ``arena`` bytes without a budget."""
-        return int(arena * self.share) if self.share else self.nbytes
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,10 @@ from dataclasses import asdict, dataclass
 
 from graphc.base.errors import RealtimeError
 from graphc.base.sizes.size import is_size
-from graphc.codegen.llvm.entry import ENTRY, emit_module
+from graphc.codegen.llvm.entry import emit_module
 from graphc.codegen.llvm.module import LlvmModule
 from graphc.codegen.machine.cuda.facts import is_gpu
+from graphc.codegen.machine.linkage import ENTRY
 from graphc.codegen.machine.target import Target
 from graphc.codegen.proof.leaves import LEAVES
 from graphc.codegen.proof.prove import FunctionFacts, Proof, prove

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from graphc.base.errors import MemoryLimitError
 from graphc.base.sizes.size import hint
 from graphc.codegen.machine.target import Target
-from graphc.compiler.memory_budget import Budget
+from graphc.compiler.budget import Budget
 from graphc.compiler.memory_report import MemoryReport, report_of
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import live_nodes

@@ -6,62 +6,72 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.base import config
 from graphc.base.errors import ArgumentError, CompileError
+from graphc.base.lazy import LazySequence, deferred
 from graphc.base.locks import cached_property
 from graphc.base.pass_runner import SEEN, PassRun
 from graphc.base.sizes.size_questions import access_asker
-from graphc.codegen.cuda.emit import CudaSource, emit_cuda
-from graphc.codegen.llvm.build import build_object, emit_assembly
-from graphc.codegen.llvm.entry import ENTRY, emit_module
-from graphc.codegen.llvm.module import LlvmModule
-from graphc.codegen.llvm.run_time_sizes import with_run_time_sizes
+from graphc.codegen.machine.linkage import ENTRY
 from graphc.codegen.machine.cuda.facts import is_gpu
 from graphc.codegen.machine.target import Target, host_target
-from graphc.codegen.schedule.base import Context, ProgramPass, Scheduled
-from graphc.codegen.schedule.forms import Forms
-from graphc.codegen.schedule.gpu_pipeline import GPU_PIPELINE
-from graphc.codegen.schedule.pipeline import PIPELINE as SCHEDULE
-from graphc.codegen.schedule.pipeline import estimate, passes_after, print_scheduled, schedule
-from graphc.codegen.schedule.steps import STEPS
-from graphc.codegen.schedule.threads.execution import Execution
 from graphc.compiler import cache
 from graphc.compiler.kernel_cache import KERNELS
-from graphc.compiler.linking import hide_names
 from graphc.compiler.ready import target_spec
-from graphc.fusion.layout import possible_layouts
-from graphc.fusion.text import print_plan
-from graphc.fusion.vertical import FusionPlan
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import assumed
 from graphc.ir.graph.text import print_graph
 from graphc.ir.graph.verify import foreign_ops
 from graphc.ir.kernel.statements import Program
-from graphc.ir.kernel.text import print_program
-from graphc.ir.kernel.verify import verify_program
-from graphc.lowering.program import lower_graph, lower_layouts, plan_graph
-from graphc.passes.base import Pass
-from graphc.passes.pipeline import PIPELINE, run_passes
+from graphc.passes.base import STANDARD, Pass
+
+if TYPE_CHECKING:
+    from graphc.codegen.cuda.emit import CudaSource
+    from graphc.codegen.llvm.module import LlvmModule
+    from graphc.codegen.schedule.base import Context, ProgramPass, Scheduled
+    from graphc.codegen.schedule.forms import Forms
+    from graphc.codegen.schedule.threads.execution import Execution
+    from graphc.fusion.vertical import FusionPlan
+
+# Each stage is imported when it runs first: a program from the cache needs none, one for a CPU none of those for GPUs.
+build_object = deferred("graphc.codegen.llvm.build:build_object")
+emit_assembly = deferred("graphc.codegen.llvm.build:emit_assembly")
+emit_cuda = deferred("graphc.codegen.cuda.emit:emit_cuda")
+emit_module = deferred("graphc.codegen.llvm.entry:emit_module")
+estimate = deferred("graphc.codegen.schedule.pipeline:estimate")
+hide_names = deferred("graphc.compiler.linking:hide_names")
+lower_graph = deferred("graphc.lowering.program:lower_graph")
+lower_layouts = deferred("graphc.lowering.program:lower_layouts")
+make_context = deferred("graphc.codegen.schedule.base:Context")
+make_forms = deferred("graphc.codegen.schedule.forms:Forms")
+passes_after = deferred("graphc.codegen.schedule.pipeline:passes_after")
+plan_graph = deferred("graphc.lowering.program:plan_graph")
+possible_layouts = deferred("graphc.fusion.layout:possible_layouts")
+print_plan = deferred("graphc.fusion.text:print_plan")
+print_program = deferred("graphc.ir.kernel.text:print_program")
+print_scheduled = deferred("graphc.codegen.schedule.pipeline:print_scheduled")
+run_passes = deferred("graphc.passes.pipeline:run_passes")
+schedule = deferred("graphc.codegen.schedule.pipeline:schedule")
+standard_names = deferred("graphc.compiler.pass_names:standard_names")
+verify_program = deferred("graphc.ir.kernel.verify:verify_program")
+with_run_time_sizes = deferred("graphc.codegen.llvm.run_time_sizes:with_run_time_sizes")
+
+SCHEDULE: Sequence[ProgramPass] = LazySequence("graphc.codegen.schedule.pipeline:PIPELINE")
+GPU_PIPELINE: Sequence[ProgramPass] = LazySequence("graphc.codegen.schedule.gpu_pipeline:GPU_PIPELINE")
 
 STAGES = ("traced", "optimized", "fused", "lowered", "scheduled", "llvm", "asm")
 """Names of the printable stages, in order, for CPUs."""
 GPU_STAGES = ("traced", "optimized", "fused", "lowered", "scheduled", "cuda")
 """Names of the printable stages, in order, for GPUs."""
-GRAPH_PASSES = tuple(dict.fromkeys(p.name for p in PIPELINE))
-"""Names of the graph passes. The text of a graph is available after each: after the last of that name."""
-PROGRAM_PASSES = tuple(p.name for p in SCHEDULE)
-"""Names of the program passes for CPUs. The text of a program is available after each."""
-GPU_PASSES = tuple(p.name for p in GPU_PIPELINE)
-"""Names of the program passes for GPUs. The text of a program is available after each."""
-NEST_STEPS = tuple(s.name for s in STEPS)
-"""Names of the steps on a nest."""
 
 
 def _note_unknown(names: Sequence[str], passes: Sequence[Pass]) -> None:
     """Warn of names in GRAPHC_PRINT_AFTER without a pass. A user's pass may have one, before its first run."""
-    own = dict.fromkeys((*GRAPH_PASSES, *PROGRAM_PASSES, *GPU_PASSES, *NEST_STEPS, *(p.name for p in passes)))
+    if not names:
+        return
+    own = dict.fromkeys((*standard_names(), *(p.name for p in passes)))
     for name in names:
         if name != "all" and name not in own and name not in SEEN:
             what = f"GRAPHC_PRINT_AFTER: there is no pass {name!r}; use all, or one of {', '.join(own)}"
@@ -85,7 +95,7 @@ class Stages:
         lowered: Program | None = None,
         target: Target | None = None,
         tuned: Mapping[str, str] | None = None,
-        passes: Sequence[Pass] = PIPELINE,
+        passes: Sequence[Pass] = STANDARD,
         plan: FusionPlan | None = None,
     ):
         """``passes`` are the graph passes; a fusion ``plan`` of ``traced`` replaces passes and fusion.
@@ -108,7 +118,6 @@ class Stages:
         """Called with the name of each stage when it begins."""
         self.runs_once = False
         """Whether the program runs once for many calls."""
-        self._forms = Forms(self.target)
         self._verify = config.read().verify
         self._tuned = tuned
         self._traced = traced
@@ -137,8 +146,8 @@ class Stages:
 
     @property
     def is_extended(self) -> bool:
-        """Whether a user's code takes part in the compilation: passes outside PIPELINE, or a user's ops."""
-        return self._passes is not PIPELINE or (self._traced is not None and bool(foreign_ops(self._traced)))
+        """Whether a user's code takes part in the compilation: passes outside the standard ones, or a user's ops."""
+        return self._passes is not STANDARD or (self._traced is not None and bool(foreign_ops(self._traced)))
 
     @cached_property
     def optimized(self) -> Graph:
@@ -190,19 +199,23 @@ class Stages:
         result, self.passes["scheduled"] = schedule(program, self._context, self._pipeline)
         return result
 
+    @cached_property
+    def _forms(self) -> Forms:
+        return make_forms(self.target)
+
     @property
     def program_passes(self) -> tuple[str, ...]:
         """Names of the program passes. The text of a program is available after each."""
         return tuple(p.name for p in self._pipeline)
 
     @property
-    def _pipeline(self) -> tuple[ProgramPass, ...]:
+    def _pipeline(self) -> Sequence[ProgramPass]:
         return GPU_PIPELINE if is_gpu(self.target) else SCHEDULE
 
     @cached_property
     def _context(self) -> Context:
         tuned = cache.choices(target_spec(self.target)) if self._tuned is None else self._tuned
-        return Context(self._forms, tuned)
+        return make_context(self._forms, tuned)
 
     @cached_property
     def prepacking(self) -> Stages | None:
@@ -262,16 +275,17 @@ class Stages:
         if stage in program_passes:
             until = self._pipeline[: program_passes.index(stage) + 1]
             return print_scheduled(schedule(self.lowered, self._context, until)[0])
-        if stage in GRAPH_PASSES:
+        graph_passes = tuple(dict.fromkeys(p.name for p in self._passes))
+        if stage in graph_passes:
             last = max(i for i, step in enumerate(self._passes) if step.name == stage)
             return print_graph(run_passes(self.traced, self._passes[: last + 1], self.target.costs)[0])
         if stage not in self.names:
-            names = (*self.names, *GRAPH_PASSES, *program_passes)
+            names = (*self.names, *graph_passes, *program_passes)
             raise ArgumentError(f"there is no stage {stage!r}", remedy=f"use one of {', '.join(names)}")
         value = getattr(self, stage)
         if isinstance(value, Graph):
             return print_graph(value)
-        if isinstance(value, FusionPlan):
+        if stage == "fused":
             return print_plan(value)
         return print_program(value) if isinstance(value, Program) else value
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from graphc.codegen.machine.costs import Costs
+from graphc.base.lazy import LazySequence
 from graphc.ir.graph.graph import Graph, Node
 from graphc.ir.op import Trait
+
+if TYPE_CHECKING:
+    from graphc.codegen.machine.costs import Costs
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,10 @@ class Pass(Protocol):
         ...
 
 
+STANDARD: Sequence[Pass] = LazySequence("graphc.passes.pipeline:PASSES")
+"""The standard passes, ``passes.pipeline.PIPELINE``: a program from the cache runs none, so none is imported for it."""
+
+
 def held_graphs(node: Node) -> tuple[str, ...]:
     """Return the names of a node's attributes whose graphs are compiled as part of this one: steps, branches."""
     if not node.op.has_any(_HOLDING):
@@ -52,4 +60,4 @@ _HOLDING = Trait.LOOP | Trait.WHILE | Trait.BRANCH
 def with_costs(step: Pass, costs: Costs) -> Pass:
     """Return the pass with the costs of a target, if it has a field ``costs``."""
     present = getattr(step, "costs", None)
-    return replace(cast(Any, step), costs=costs) if isinstance(present, Costs) and present != costs else step
+    return replace(cast(Any, step), costs=costs) if isinstance(present, type(costs)) and present != costs else step

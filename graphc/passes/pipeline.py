@@ -16,7 +16,7 @@ from graphc.ir.graph.interpret import answering, copy
 from graphc.ir.graph.text import print_graph
 from graphc.ir.graph.verify import verify_graph
 from graphc.ir.op import Trait
-from graphc.passes.base import Pass, PassResult, with_costs
+from graphc.passes.base import STANDARD, Pass, PassResult, with_costs
 from graphc.passes.batchnorm import BatchNormFolding
 from graphc.passes.canonicalize import Canonicalize
 from graphc.passes.checks import SettleChecks
@@ -40,7 +40,7 @@ _SIMPLIFY: tuple[Pass, ...] = (
     CommonSubexpressionElimination(),
     DeadCodeElimination(),
 )
-PIPELINE: tuple[Pass, ...] = (
+PASSES: tuple[Pass, ...] = (
     # All other passes handle real values only.
     SplitComplex(),
     # Shrink the graph first: every later pass has less to do.
@@ -79,8 +79,10 @@ PIPELINE: tuple[Pass, ...] = (
     Rematerialize(),
 )
 """Passes of ``optimize``, in order."""
+PIPELINE = STANDARD
+"""PASSES, under the name by which modules refer to them without importing them."""
 _NARROW: tuple[Pass, ...] = (NarrowProducts(), OptimizeSteps((NarrowProducts(),), "narrow-products-in-steps"))
-_OWN = frozenset(map(type, (*PIPELINE, *_NARROW)))
+_OWN = frozenset(map(type, (*PASSES, *_NARROW)))
 
 
 def with_narrow_products(passes: Sequence[Pass]) -> tuple[Pass, ...]:
@@ -147,7 +149,7 @@ class Arranged(NamedTuple):
 
     first: tuple[Pass, ...] = ()
     """Passes that run on the graph as traced, before it is differentiated."""
-    pipeline: tuple[Pass, ...] = PIPELINE
+    pipeline: Sequence[Pass] = PIPELINE
     """PIPELINE with the other passes of the user."""
 
 

@@ -78,6 +78,9 @@ class Executable(Checks):
     Two calls at a time must not write to the same states; the caller ensures that.
     """
 
+    device: Any = None
+    """The device of the program's arrays; None for the host."""
+
     def __init__(self, manifest: Manifest, library: Library, constants: np.ndarray):
         """``constants`` is the constant block as bytes. Raises ArtifactError when it does not fit the manifest."""
         if constants.nbytes != manifest.constants:

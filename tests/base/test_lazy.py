@@ -84,6 +84,17 @@ print("graphc.passes" in sys.modules, "networkx" in sys.modules)
     assert run(code) == "True False"
 
 
+def test_lazy_sequences_are_imported_by_their_first_reader():
+    code = """
+import sys
+from graphc.base.lazy import LazySequence
+names = LazySequence("string:ascii_lowercase")
+before = "string" in sys.modules
+print(before, len(names), names[1], names[2:4], [*names][-1])
+"""
+    assert run(code) == "False 26 b cd z"
+
+
 def test_eager_modules_load_no_compiler():
     code = """
 import sys, graphc

@@ -12,7 +12,7 @@ from llvmlite import binding
 
 from graphc.base.dtypes import DType
 from graphc.codegen.llvm.build import build_object, emit_assembly
-from graphc.codegen.llvm.entry import ENTRY
+from graphc.codegen.machine.linkage import ENTRY
 from graphc.codegen.machine.target import Target, host_target, target_machine
 from graphc.codegen.schedule.expansion.expand import expand
 from graphc.ir.kernel.index import Axis, as_index

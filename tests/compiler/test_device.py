@@ -14,7 +14,8 @@ from graphc import nn
 from graphc.compiler import cache
 from graphc.compiler.compile import compile_graph, load_compiled
 from graphc.compiler.device import compile_for_device, compile_graph_for, load_on_device, target_of
-from graphc.compiler.stages import GPU_PASSES, GPU_STAGES, Stages
+from graphc.compiler.pass_names import GPU_PASSES
+from graphc.compiler.stages import GPU_STAGES, Stages
 from graphc.errors import ArgumentError, CompileError, IndexRangeError
 from graphc.files import container
 from graphc.files.device_plan import DevicePlan, LaunchSpec, Place

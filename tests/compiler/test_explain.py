@@ -20,7 +20,8 @@ from graphc.codegen.machine.target import target_named
 from graphc.codegen.schedule.steps import STEPS
 from graphc.compiler.explain import PATHS, Explanation, KernelExecution, explain, memory_of
 from graphc.compiler.freeze import freeze
-from graphc.compiler.stages import PROGRAM_PASSES, Stages
+from graphc.compiler.pass_names import PROGRAM_PASSES
+from graphc.compiler.stages import Stages
 from graphc.errors import CompileError
 from graphc.ir.graph.graph import Graph
 from graphc.ir.types import TensorType

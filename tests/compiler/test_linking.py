@@ -12,8 +12,8 @@ import pytest
 from graphc.codegen.link.builtins import NAMES
 from graphc.codegen.link.reader import read_object
 from graphc.codegen.llvm.build import build_object
-from graphc.codegen.llvm.entry import ENTRY
 from graphc.codegen.llvm.thread_pool import RESET, RUN, SIZE, emit_pool
+from graphc.codegen.machine.linkage import ENTRY
 from graphc.codegen.machine.target import Target, named_targets, target_named
 from graphc.compiler.linking import builtins_for, hide_names, link_library
 from graphc.ir.graph.graph import Graph

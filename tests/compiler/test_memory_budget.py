@@ -5,9 +5,10 @@ import pytest
 
 from graphc.base.dtypes import float64
 from graphc.codegen.machine.target import host_target
-from graphc.compiler.memory_budget import Budget, fit_memory
+from graphc.compiler.budget import Budget
+from graphc.compiler.memory_budget import fit_memory
 from graphc.compiler.stages import Stages
-from graphc.errors import ArgumentError, MemoryLimitError
+from graphc.errors import MemoryLimitError
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import evaluate
 from graphc.ir.types import TensorType
@@ -16,23 +17,6 @@ from graphc.ops.contraction.matrix_product import matmul
 from graphc.ops.dispatch import GraphDispatcher, use
 from graphc.ops.pointwise.math import sin, tanh
 from graphc.ops.reduction.reduce import sum as add_up
-
-
-@pytest.mark.parametrize(
-    ("given", "of"),
-    [(100, 100), ("100", 100), ("1.5kB", 1500), ("2 MB", 2_000_000), ("1GiB", 2**30), ("70%", 700), ("12.5 %", 125)],
-)
-def test_a_budget_is_bytes_a_text_or_a_share(given, of):
-    assert Budget.parse(given).of(1000) == of
-
-
-@pytest.mark.parametrize("given", [0, -5, "", "70", "x", "3 parsecs", "120%", True, 1.5, "-1MB", "0%"])
-def test_what_is_no_budget(given):
-    if given == "70":
-        assert Budget.parse(given).of(1) == 70
-        return
-    with pytest.raises(ArgumentError, match="not a memory budget"):
-        Budget.parse(given)
 
 
 def _graph(layers=8, size=48):

@@ -11,7 +11,7 @@ import pytest
 import graphc as gc
 from graphc import nn
 from graphc.cli.main import main
-from graphc.codegen.llvm.entry import ENTRY
+from graphc.codegen.machine.linkage import ENTRY
 from graphc.codegen.machine.target import target_named
 from graphc.compiler.freeze import freeze
 from graphc.compiler.realtime import prove_modules, prove_realtime

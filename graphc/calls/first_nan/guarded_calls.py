@@ -34,12 +34,6 @@ class GuardedProgram(Protocol):
     def slots(self) -> dict[str, Slot]: ...
 
 
-def check_level(doing: str, first_nan: Any) -> None:
-    """Raise ArgumentError for a value that ``first_nan`` does not take."""
-    if not isinstance(first_nan, bool) and first_nan != "all":
-        raise ArgumentError(f"{doing}: first_nan is {first_nan!r}", remedy='pass True, False or "all"')
-
-
 def with_check(name: str, traced: Traced, first_nan: bool | str) -> tuple[Traced, Guarded]:
     """Append the check of ``first_nan`` to a trace, and remove the checked values from its outputs.
 

@@ -14,8 +14,7 @@ from graphc.compiler.background import BackgroundBuild, can_build
 from graphc.compiler.cache import CacheEntry
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.verify import foreign_ops
-from graphc.passes.base import Pass
-from graphc.passes.pipeline import PIPELINE
+from graphc.passes.base import STANDARD, Pass
 
 TIERS = ("auto", "full")
 """Tiers that a caller of ``compile`` can ask for."""
@@ -31,7 +30,7 @@ def tier_named(tier: str | None) -> str:
 
 def fits_quick_tier(graph: Graph, machine: str, passes: Sequence[Pass]) -> bool:
     """Return whether the references compute what the options ask for, and a child can build the program."""
-    if machine != HOST or passes is not PIPELINE or are_deterministic_algorithms_enabled():
+    if machine != HOST or passes is not STANDARD or are_deterministic_algorithms_enabled():
         return False
     return config.read().check_indices and can_build() and not foreign_ops(graph)
 
@@ -66,7 +65,7 @@ class PendingProgram:
 
     def _compile(self) -> CacheEntry:
         config.logger("compile").info("%s: the program is built in this process", self._name)
-        return compile_on(self._graph, self._machine, PIPELINE)
+        return compile_on(self._graph, self._machine, STANDARD)
 
     def _take(self, entry: CacheEntry) -> None:
         self._calls = self._load(entry)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -72,7 +73,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _case(case: CheckCase, options: argparse.Namespace) -> int:
     """Rerun the pass of a file that reproduces a fault."""
-    passes: tuple[Pass, ...] = PIPELINE
+    passes: Sequence[Pass] = PIPELINE
     if options.passes:
         arranged = targets.resolve_passes(options.passes, "")
         passes = (*arranged.first, *arranged.pipeline)

@@ -7,7 +7,8 @@ import argparse
 from graphc.cli import arguments, console, sources, targets
 from graphc.cli.commands import compile
 from graphc.cli.entry import add_entry
-from graphc.compiler.stages import GPU_PASSES, GPU_STAGES, GRAPH_PASSES, PROGRAM_PASSES, STAGES
+from graphc.compiler.pass_names import GPU_PASSES, GRAPH_PASSES, PROGRAM_PASSES
+from graphc.compiler.stages import GPU_STAGES, STAGES
 
 TEXTS = tuple(dict.fromkeys((*STAGES, *GPU_STAGES)))
 PASSES = tuple(dict.fromkeys((*GRAPH_PASSES, *PROGRAM_PASSES, *GPU_PASSES)))

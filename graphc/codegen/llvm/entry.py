@@ -12,6 +12,7 @@ from graphc.codegen.llvm.emit import HOST, emit_kernel, non_temporal_name
 from graphc.codegen.llvm.module import Function, Item, LlvmModule, Parameter, text_of
 from graphc.codegen.llvm.sizes import SizeWriter, register_of
 from graphc.codegen.llvm.stamps import LEAD, Stamps
+from graphc.codegen.machine.linkage import ENTRY
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.threads.execution import Execution
 from graphc.codegen.schedule.threads.plan import owners
@@ -19,9 +20,6 @@ from graphc.ir.kernel.dims import dims_of_kernel, dims_of_program
 from graphc.ir.kernel.index import Axis, Index
 from graphc.ir.kernel.statements import Call, Program, Storage, aligned
 
-ENTRY = "graphc_entry"
-"""Symbol of ``void graphc_entry(ptr table)``. The table holds the address of each bound storage, that of the arena, the
-size (i64) of each run-time dimension by name, and the last word of programs with polls or stamps."""
 THREADS = "graphc_threads"
 """Symbol that programs with work for several threads import: {address of graphc_pool_run, number of threads of a call,
 nanoseconds to spin}, see codegen.llvm.thread_pool. Programs read the first only if the second is more than 1."""

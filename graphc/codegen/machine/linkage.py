@@ -9,6 +9,9 @@ PAGE = 4096
 """Bytes of a page, the unit of instructions that split an address in two."""
 WORD = 8
 """Bytes of an address."""
+ENTRY = "graphc_entry"
+"""Symbol of ``void graphc_entry(ptr table)``. The table holds the address of each bound storage, that of the arena, the
+size (i64) of each run-time dimension by name, and the last word of programs with polls or stamps."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ import pytest
 
 from graphc.base.dtypes import float32
 from graphc.base.sizes.size import at
-from graphc.codegen.llvm.entry import ENTRY, bound_storages, emit_program
+from graphc.codegen.llvm.entry import bound_storages, emit_program
+from graphc.codegen.machine.linkage import ENTRY
 from graphc.codegen.machine.target import target_named
 from graphc.codegen.schedule.memory.bufferize import plan_memory
 from graphc.codegen.schedule.pipeline import plan_execution, schedule_program

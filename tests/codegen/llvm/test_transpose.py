@@ -9,11 +9,11 @@ import pytest
 
 from graphc.base.dtypes import DType, bool_, float32, float64, int8, int64
 from graphc.codegen.llvm.build import build_object
-from graphc.codegen.llvm.entry import ENTRY
 from graphc.codegen.llvm.function import FunctionWriter
 from graphc.codegen.llvm.module import Function, LlvmModule
 from graphc.codegen.llvm.scalar import memory_type
 from graphc.codegen.llvm.transpose import interleave_registers, transpose_registers, turning_function
+from graphc.codegen.machine.linkage import ENTRY
 from graphc.codegen.machine.target import host_target
 from graphc.runtime.loader import host, load_object
 

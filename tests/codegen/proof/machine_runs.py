@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from graphc.codegen.llvm.build import assemble, build_object
-from graphc.codegen.llvm.entry import ENTRY
+from graphc.codegen.machine.linkage import ENTRY
 from graphc.codegen.machine.target import host_target
 from graphc.codegen.proof.object_code import read_object_code
 from graphc.compiler.compile import describe

@@ -10,8 +10,8 @@ import pytest
 
 import graphc as gc
 from graphc import nn
-from graphc.codegen.llvm.entry import ENTRY
 from graphc.codegen.machine.aarch64.steps import READER as AARCH64
+from graphc.codegen.machine.linkage import ENTRY
 from graphc.codegen.machine.riscv64.steps import READER as RISCV64
 from graphc.codegen.machine.target import target_named
 from graphc.codegen.proof.prove import SAME_BYTES, SAME_LAYOUT, SAME_NAMES, CallSite, Reached, frame_of, prove, reach

@@ -8,7 +8,8 @@ import pytest
 
 from graphc.base.dtypes import float32
 from graphc.base.sizes.named_dims import Dim
-from graphc.codegen.llvm.entry import ENTRY, THREADS, emit_program
+from graphc.codegen.llvm.entry import THREADS, emit_program
+from graphc.codegen.machine.linkage import ENTRY
 from graphc.codegen.machine.target import host_target
 from graphc.codegen.schedule.threads.execution import Execution
 from graphc.codegen.schedule.threads.plan import ThreadPlan, owners, plan_threads

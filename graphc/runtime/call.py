@@ -388,8 +388,8 @@ class Executable(Checks):
         """Point the frame to ``out``. Raise unless each array can hold its output and shares no memory."""
         if len(out) != len(self.outputs):
             raise self.wrong_count("output", self.outputs, len(out))
-        used = [(spec, frame.pointers[slot]) for slot, _, _, spec in sizes.inputs]
-        used += [(spec, frame.pointers[slot]) for slot, _, _, spec in self._bound_layouts]
+        ends = [(spec, frame.pointers[slot]) for slot, _, _, spec in (*sizes.inputs, *self._bound_layouts)]
+        used = [(spec, start, start + spec.nbytes) for spec, start in ends]
         for array, (slot, _, _, spec) in zip(out, sizes.outputs, strict=True):
             self.check(spec, array)
             flags = array.flags
@@ -398,11 +398,12 @@ class Executable(Checks):
                     f"the array for {title(spec)} is not dense and writeable", remedy="allocate it with np.empty(...)"
                 )
             start = address_of(array)
-            for other, first in used:
-                if start < first + other.nbytes and first < start + spec.nbytes:
+            end = start + spec.nbytes
+            for other, first, last in used:
+                if start < last and first < end:
                     raise ArgumentError(
                         f"the array for {title(spec)} shares memory with {title(other)}", remedy="pass another array"
                     )
-            used.append((spec, start))
+            used.append((spec, start, end))
             frame.pointers[slot] = start
         return out

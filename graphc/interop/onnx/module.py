@@ -19,6 +19,7 @@ from graphc.interop.onnx.forests import joined_forests
 from graphc.interop.onnx.graph import OnnxGraph, OnnxNode, Port, TensorAttribute, every_node
 from graphc.interop.onnx.host_parts import OnnxParts
 from graphc.interop.onnx.inputs import Inputs, results_of
+from graphc.interop.onnx.large_data import LEAST
 from graphc.interop.onnx.reader import read_model
 from graphc.interop.onnx.registry import HOST
 from graphc.interop.onnx.run import Runner, check_rules
@@ -116,7 +117,12 @@ class OnnxModule(ImportedRoot):
         for name, constant in graph.constants.items():
             if name not in static_names and constant.element.carrier is not None:
                 self._hold(name, constant)
-        constants = {name: c for name, c in graph.constants.items() if name not in self._initializers}
+        # NOTE: arrays of large initializers are views of the mapped file, which somebody may write to later.
+        constants = {
+            name: c if c.array.nbytes < LEAST else replace(c, array=c.array.copy())
+            for name, c in graph.constants.items()
+            if name not in self._initializers
+        }
         self._graph = replace(graph, constants=constants)
         self._parts: OnnxParts | None = None
         self._runner = Runner(self._graph)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import mmap
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,6 +13,7 @@ from typing import Any
 from graphc.base.errors import ArtifactError, GraphcError, UnsupportedError
 from graphc.interop.onnx.external import External
 from graphc.interop.onnx.graph import ABSENT, OnnxGraph, OnnxNode, Port, TensorAttribute, in_order
+from graphc.interop.onnx.large_data import LargeData
 from graphc.interop.onnx.package import Schema, newest_versions, onnx_package, schema
 from graphc.interop.onnx.protos import ModelDims, read_attribute, read_port_type, read_sparse, read_tensor, text_of
 from graphc.interop.onnx.registry import OperatorEntry
@@ -219,15 +221,15 @@ def read_model(source: Any) -> Model:
     package = onnx_package()
     path = ""
     if isinstance(source, package.ModelProto):
-        proto, folder = source, None
+        proto, external = source, External(None)
     elif isinstance(source, (bytes, bytearray, memoryview)):
-        proto, folder = _parsed(package, bytes(source), "the bytes"), None
+        proto, external = _parsed(package, bytes(source), "the bytes", None)
     else:
         path = os.fspath(source)
-        proto, folder = _parsed(package, _content(path), path), os.path.dirname(path)
+        proto, external = _parsed(package, _content(path), path, os.path.dirname(path))
     try:
         _check_format(package, proto)
-        graph = _ModelReader(proto, External(folder)).graph()
+        graph = _ModelReader(proto, external).graph()
         verify_graph(graph)
         return Model(graph, path, f"{proto.producer_name}"[:80])
     except RecursionError:
@@ -238,23 +240,24 @@ def read_model(source: Any) -> Model:
         raise
 
 
-def _content(path: str) -> bytes:
+def _content(path: str) -> mmap.mmap | bytes:
+    """Return the bytes of a file, mapped."""
     with open(path, "rb") as file:
         info = os.fstat(file.fileno())
         if not stat.S_ISREG(info.st_mode):
             raise ArtifactError(f"{path} is not a regular file")
         if info.st_size > MOST_BYTES:
             raise ArtifactError(f"{path} has more than {MOST_BYTES} bytes, which no ONNX file can have")
-        return file.read(info.st_size)
+        return mmap.mmap(file.fileno(), info.st_size, access=mmap.ACCESS_READ) if info.st_size else b""
 
 
-def _parsed(package: Any, data: bytes, title: str) -> Any:
-    proto = package.ModelProto()
+def _parsed(package: Any, data: mmap.mmap | bytes, title: str, folder: str | None) -> tuple[Any, External]:
+    proto, large = package.ModelProto(), LargeData(memoryview(data))
     try:
-        proto.ParseFromString(data)
+        proto.ParseFromString(large.small_message())
     except Exception as error:  # NOTE: protobuf's DecodeError is a different class in each of its backends.
         raise ArtifactError(f"{title}: not an ONNX model: {type(error).__name__}") from None
-    return proto
+    return proto, External(folder, large)
 
 
 def _check_format(package: Any, proto: Any) -> None:

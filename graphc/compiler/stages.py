@@ -14,8 +14,8 @@ from graphc.base.lazy import LazySequence, deferred
 from graphc.base.locks import cached_property
 from graphc.base.pass_runner import SEEN, PassRun
 from graphc.base.sizes.size_questions import access_asker
-from graphc.codegen.machine.linkage import ENTRY
 from graphc.codegen.machine.cuda.facts import is_gpu
+from graphc.codegen.machine.linkage import ENTRY
 from graphc.codegen.machine.target import Target, host_target
 from graphc.compiler import cache
 from graphc.compiler.kernel_cache import KERNELS

@@ -16,7 +16,7 @@ _VARINT, _EIGHT, _BYTES, _FOUR = 0, 1, 2, 5
 """Wire types of protobuf."""
 
 
-class Field(NamedTuple):
+class WireField(NamedTuple):
     """A field of a protobuf message, as positions in the file."""
 
     number: int
@@ -55,14 +55,14 @@ class LargeData:
             else:
                 yield self._data[field.begin : field.end]
 
-    def _graph(self, graph: Field) -> Iterator[bytes | memoryview]:
+    def _graph(self, graph: WireField) -> Iterator[bytes | memoryview]:
         for field in _fields(self._data, graph.start, graph.end):
             if field.number == _INITIALIZER and field.kind == _BYTES and field.end - field.start >= LEAST:
                 yield _encoded(_INITIALIZER, b"".join(self._tensor(field)))
             else:
                 yield self._data[field.begin : field.end]
 
-    def _tensor(self, tensor: Field) -> Iterator[bytes | memoryview]:
+    def _tensor(self, tensor: WireField) -> Iterator[bytes | memoryview]:
         fields = list(_fields(self._data, tensor.start, tensor.end))
         raw = [f for f in fields if f.number == _RAW_DATA and f.kind == _BYTES and f.end - f.start >= LEAST]
         if len(raw) != 1 or any(f.number in (_EXTERNAL_DATA, _DATA_LOCATION) for f in fields):
@@ -75,7 +75,7 @@ class LargeData:
         yield bytes([_DATA_LOCATION << 3 | _VARINT, 1])
 
 
-def _fields(data: memoryview, position: int, end: int) -> Iterator[Field]:
+def _fields(data: memoryview, position: int, end: int) -> Iterator[WireField]:
     """Yield the fields of a message. Raise ValueError or IndexError where it is not one."""
     while position < end:
         begin = position
@@ -92,7 +92,7 @@ def _fields(data: memoryview, position: int, end: int) -> Iterator[Field]:
             raise ValueError(f"wire type {kind}")
         if position > end:
             raise ValueError("a field ends after its message")
-        yield Field(tag >> 3, kind, begin, start, position)
+        yield WireField(tag >> 3, kind, begin, start, position)
 
 
 def _varint(data: memoryview, position: int) -> tuple[int, int]:

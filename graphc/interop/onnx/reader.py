@@ -14,7 +14,7 @@ from graphc.base.errors import ArtifactError, GraphcError, UnsupportedError
 from graphc.interop.onnx.external import External
 from graphc.interop.onnx.graph import ABSENT, OnnxGraph, OnnxNode, Port, TensorAttribute, in_order
 from graphc.interop.onnx.large_data import LargeData
-from graphc.interop.onnx.package import Schema, newest_versions, onnx_package, schema
+from graphc.interop.onnx.package import Schema, newest_versions, onnx_format, schema
 from graphc.interop.onnx.protos import ModelDims, read_attribute, read_port_type, read_sparse, read_tensor, text_of
 from graphc.interop.onnx.registry import OperatorEntry
 from graphc.interop.onnx.table import TABLE, find
@@ -218,7 +218,7 @@ def read_model(source: Any) -> Model:
     Raises ArtifactError for damaged data and other formats, UnsupportedError for operators without a rule,
     ArgumentError without the ``onnx`` package, and OSError.
     """
-    package = onnx_package()
+    package = onnx_format().messages
     path = ""
     if isinstance(source, package.ModelProto):
         proto, external = source, External(None)
@@ -332,13 +332,11 @@ class _ModelReader:
         node = OnnxNode(name, proto.op_type, domain, version, inputs, outputs, attributes, types)
         if find(domain, proto.op_type, version) is not None or operator_schema is None:
             return node
-        return self._written_out(node, proto, operator_schema.raw, depth)
+        return self._written_out(node, operator_schema, depth)
 
-    def _written_out(self, node: OnnxNode, proto: Any, raw: Any, depth: int) -> OnnxNode:
+    def _written_out(self, node: OnnxNode, operator_schema: Schema, depth: int) -> OnnxNode:
         """Inline the function body that the schema gives for an operator without a rule."""
-        function = None
-        if raw.has_function:
-            function = raw.function_body
+        function = operator_schema.function
         if function is None:
             return node
         body = self._function(function, dict(node.attributes), len(node.outputs), depth)

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from graphc.base.dtypes import DType, element, int64, number_of
 from graphc.base.errors import GraphcError, VerifyError
-from graphc.base.sizes.size import hint, is_one, is_size
+from graphc.base.sizes.size import is_one, is_size
 from graphc.base.sizes.size_relations import at_most
-from graphc.base.sizes.size_terms import REMEMBERED
 from graphc.ir.excerpt import excerpt
+from graphc.ir.kernel.arena import FixedArena, SizedArena, ends_before
 from graphc.ir.kernel.dims import dims_of_calls, dims_of_kernel
 from graphc.ir.kernel.index import Axis, Dynamic, Index, atoms, bounds
 from graphc.ir.kernel.index_range import require_order, require_within, touches
@@ -47,7 +45,6 @@ from graphc.ir.kernel.statements import (
     Storage,
     Store,
     Update,
-    aligned,
 )
 from graphc.ir.kernel.text import kernel_lines, program_lines
 from graphc.ir.kernel.threads import verify_threads
@@ -477,7 +474,7 @@ class _ProgramVerifier:
             self.present = storage
             require(at_most(0, storage.offset), f"%{storage.name} has no offset in the arena, but others do")
             require(storage.offset % ALIGNMENT == 0, f"%{storage.name} is not aligned to {ALIGNMENT} bytes")
-            inside = _ends_before(storage, room)
+            inside = ends_before(storage, room)
             require(inside, f"%{storage.name} ends at {storage.offset + storage.nbytes} of {room} bytes")
         self.overlaps(temps)
 
@@ -489,73 +486,15 @@ class _ProgramVerifier:
             if name in temps:
                 starting.setdefault(first, []).append(name)
                 ending.setdefault(last, []).append(name)
-        live = _SizedMemory() if any(is_size(s.offset) or is_size(s.nbytes) for s in temps.values()) else _Memory()
+        live = SizedArena() if any(is_size(s.offset) or is_size(s.nbytes) for s in temps.values()) else FixedArena()
         for i, call in enumerate(self.program.calls):
             self.present = call
             for name in starting.get(i, ()):
                 for first, second in live.add(temps[name]):
-                    if not _ends_before(first, second.offset):
+                    if not ends_before(first, second.offset):
                         require(False, f"%{first.name} and %{second.name} are in use at once and overlap in the arena")
             for name in ending.get(i, ()):
                 live.remove(temps[name])
-
-
-def _ends_before(storage: Storage, offset: int) -> bool:
-    """Check whether a storage ends before an offset in the arena. Run-time offsets are sums of rounded sizes, so the
-    proof is easier for the storage including its padding."""
-    if type(storage.offset) is int and type(storage.nbytes) is int and type(offset) is int:
-        return storage.offset + storage.nbytes <= offset
-    return _end_before(storage.offset, storage.nbytes, offset)
-
-
-@lru_cache(maxsize=REMEMBERED)
-def _end_before(offset: int, nbytes: int, limit: int) -> bool:
-    if at_most(offset + nbytes, limit):
-        return True
-    return is_size(nbytes) and at_most(offset + aligned(nbytes), limit)
-
-
-class _Memory:
-    """Storages in use, in the order of their offsets."""
-
-    def __init__(self) -> None:
-        self.order: list[tuple[int, str]] = []
-        self.storages: dict[str, Storage] = {}
-
-    def add(self, storage: Storage) -> Iterator[tuple[Storage, Storage]]:
-        """Insert a storage; yield the pairs of which the first must end before the second begins."""
-        self.storages[storage.name] = storage
-        entry = (storage.offset, storage.name)
-        insort(self.order, entry)
-        position = bisect_left(self.order, entry)
-        for lower, upper in ((position - 1, position), (position, position + 1)):
-            if lower >= 0 and upper < len(self.order):
-                yield self.storages[self.order[lower][1]], self.storages[self.order[upper][1]]
-
-    def remove(self, storage: Storage) -> None:
-        """Remove a storage."""
-        del self.order[bisect_left(self.order, (storage.offset, storage.name))]
-
-
-class _SizedMemory:
-    """Storages in use whose offsets have no order: sizes known only at run time."""
-
-    def __init__(self) -> None:
-        self.storages: dict[str, tuple[Storage, int, int]] = {}
-        """Storages with their expected start and end."""
-
-    def add(self, storage: Storage) -> Iterator[tuple[Storage, Storage]]:
-        """Insert a storage; yield the pairs of which the first must end before the second begins."""
-        start, end = hint(storage.offset), hint(storage.offset + storage.nbytes)
-        for other, low, high in self.storages.values():
-            # A storage that comes later for expected sizes is not tried in front.
-            behind = high <= start and (end > low or _ends_before(other, storage.offset))
-            yield (other, storage) if behind else (storage, other)
-        self.storages[storage.name] = storage, start, end
-
-    def remove(self, storage: Storage) -> None:
-        """Remove a storage."""
-        del self.storages[storage.name]
 
 
 _RANK = {"input": 0, "param": 0, "state": 0, "weight": 0, "output": 1, "status": 2, "constant": 3, "temp": 4}

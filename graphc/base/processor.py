@@ -32,6 +32,8 @@ class IsaLevel:
     features: tuple[str, ...]
 
 
+STRICT = ":strict"
+"""Suffix of a target name that keeps the order of sums: ``avx2:strict``."""
 _V3 = ("avx2", "avx", "fma", "bmi", "bmi2", "f16c", "lzcnt", "movbe", "popcnt", "sse4.1", "sse4.2", "ssse3")
 LEVELS = {
     "sse2": IsaLevel("x86-64", ("sse2",)),

@@ -10,12 +10,13 @@ import numpy as np
 from graphc.base.device import KINDS, device
 from graphc.base.errors import ArgumentError
 from graphc.base.lazy import deferred
-from graphc.codegen.machine.target import STRICT, Target
+from graphc.base.processor import STRICT
 from graphc.compiler.cache import CacheEntry
 from graphc.compiler.ready import running_target
 from graphc.runtime.devices import device_named
 
 if TYPE_CHECKING:
+    from graphc.codegen.machine.target import Target
     from graphc.compiler.compile import CompiledGraph
     from graphc.ir.graph.graph import Graph
     from graphc.passes.base import Pass
@@ -39,7 +40,8 @@ def machine_named(target: str, where: Any, strict_order: bool = False) -> str:
     Raise DeviceError for an unusable device, CompileError for a wrong target.
     """
     if where is None or device(where).type == "cpu":
-        running_target(target)
+        if target != HOST:
+            running_target(target)
         return strict_name(target) if strict_order else target
     if strict_order:
         raise ArgumentError(f"threads of {str(where)!r} share sums", remedy="use strict_order=True on CPUs only")

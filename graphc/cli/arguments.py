@@ -5,14 +5,21 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from graphc.base.device import device as device_of
 from graphc.base.errors import ArgumentError, DeviceError
+from graphc.base.lazy import deferred
+from graphc.base.processor import STRICT
 from graphc.calls.machine import target_for
 from graphc.cli.console import UsageError
-from graphc.codegen.machine.target import STRICT, Target, named_targets, target_named
 from graphc.runtime.threads import MAX_THREADS, set_num_threads
+
+if TYPE_CHECKING:
+    from graphc.codegen.machine.target import Target
+
+# Import facts of machines only where a command asks for them.
+target_named = deferred("graphc.codegen.machine.target:target_named")
 
 Sized = TypeVar("Sized")
 
@@ -154,10 +161,13 @@ NEWEST = "sm_90"
 """GPU target that messages suggest."""
 
 
+_NAMED = ("host", "neon", "sm_80", "sm_90", "sm_90a", "sm_100", "rv64gc", "rv64gcv", "sse2", "avx2", "avx512")
+"""``host`` and the names of ``named_targets``, which need not be imported to parse arguments."""
+
+
 def machines() -> tuple[str, ...]:
     """List the values of ``--target``: machines, and CPUs in strict order (``avx2:strict``)."""
-    named = named_targets()
-    return ("host", *named, "host" + STRICT, *(name + STRICT for name in named if named[name].gpu is None))
+    return (*_NAMED, *(name + STRICT for name in _NAMED if not name.startswith("sm_")))
 
 
 def add_machine(parser: argparse.ArgumentParser) -> None:

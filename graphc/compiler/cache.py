@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import llvmlite
 import numpy as np
@@ -27,11 +27,16 @@ from llvmlite import binding
 
 from graphc.base import config
 from graphc.base.errors import ArtifactError, CompileError
+from graphc.base.lazy import deferred
 from graphc.base.sizes.size import Dimension, UndecidedSize
 from graphc.base.version import VERSION
 from graphc.files.container import read_sections, write_sections
-from graphc.files.device_plan import DevicePlan
 from graphc.files.manifest import Extent, Manifest, TargetSpec, from_json, to_json
+
+if TYPE_CHECKING:
+    from graphc.files.device_plan import DevicePlan
+
+read_plan = deferred("graphc.files.device_plan:read_plan")
 
 SUFFIX, PACK, ASKED, TUNED = ".program", ".kernels", ".question", ".tuned"
 """Suffixes of programs, packs of kernels (see compiler.kernel_cache), questions, and choices of tuning."""
@@ -385,7 +390,7 @@ def _read(path: Path, key: str) -> CacheEntry:
         raise ArtifactError(f"{path}: unexpected sections {', '.join(sections)}")
     entry = _entry(path, sections)
     if names == on_device:
-        plan: DevicePlan = from_json(DevicePlan, sections["plan"].tobytes())
+        plan = read_plan(sections["plan"].tobytes())
         return replace(entry, on_device=DeviceCode(plan, _text(path, sections["text"])))
     return replace(entry, prepacking=_entry(path, sections, _FIRST)) if names == first else entry
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from graphc.base.lazy import deferred
-from graphc.codegen.machine.costs import DEFAULT, Costs
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import CONSTANT, Graph, Value, input_class, input_path
 from graphc.ir.graph.interpret import Reemitter
@@ -16,6 +15,7 @@ from graphc.ir.op import Trait
 from graphc.passes.base import STANDARD, Pass
 
 if TYPE_CHECKING:
+    from graphc.codegen.machine.costs import Costs
     from graphc.passes.precision import Narrowed
 
 check_precision = deferred("graphc.passes.precision:check_precision")
@@ -44,14 +44,15 @@ def freeze_narrow(
     weights: Mapping[str, np.ndarray],
     precision: str,
     passes: Sequence[Pass] = STANDARD,
-    costs: Costs = DEFAULT,
+    costs: Costs | None = None,
 ) -> Narrowed:
     """Freeze and optimize a graph, and store its large weights in one of PRECISIONS.
 
     Raise ArgumentError for an unknown precision, PassError.
     """
     check_precision(precision)
-    return narrow_weights(optimize(freeze(graph, weights), passes, costs), precision)
+    by_costs = () if costs is None else (costs,)
+    return narrow_weights(optimize(freeze(graph, weights), passes, *by_costs), precision)
 
 
 def written_states(graph: Graph) -> set[Value]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,13 +12,20 @@ from graphc.base.errors import ArgumentError, CompileError, GraphcError
 from graphc.base.lazy import deferred
 from graphc.base.sizes.named_dims import dimensions
 from graphc.base.sizes.size_limits import question_behind
-from graphc.codegen.machine.cuda.facts import is_gpu
-from graphc.codegen.machine.target import Target, architecture, host_target, target_named
 from graphc.compiler import cache
 from graphc.files.manifest import Manifest, TargetSpec
 from graphc.runtime import pool, threads
 from graphc.runtime.call import Executable
-from graphc.runtime.loader import load_object, runs_here
+from graphc.runtime.loader import host, load_object, runs_here
+
+if TYPE_CHECKING:
+    from graphc.codegen.machine.target import Target
+
+# Import facts of machines only where code is made for one.
+architecture = deferred("graphc.codegen.machine.target:architecture")
+host_target = deferred("graphc.codegen.machine.target:host_target")
+is_gpu = deferred("graphc.codegen.machine.cuda.facts:is_gpu")
+target_named = deferred("graphc.codegen.machine.target:target_named")
 
 _build_object = deferred("graphc.codegen.llvm.build:build_object")
 _emit_pool = deferred("graphc.codegen.llvm.thread_pool:emit_pool")
@@ -55,7 +63,7 @@ def running_target(name: str) -> Target:
 
 def find_or_build(
     disk: cache.Cache | None,
-    target: Target | None,
+    target: Target | TargetSpec | None,
     key_inputs: Iterable[str | bytes | np.ndarray],
     build: Callable[[], cache.CacheEntry],
 ) -> tuple[cache.CacheEntry, bool]:
@@ -66,7 +74,7 @@ def find_or_build(
     """
     if disk is None:
         return build(), False
-    spec = target_spec(target or host_target())
+    spec = host() if target is None else target if isinstance(target, TargetSpec) else target_spec(target)
     key = key_on(disk, spec, key_inputs)
     known = disk.question(key)
     if known is not None:
@@ -108,11 +116,11 @@ def small_object(name: str, emit: Callable[[Target], str], *key_inputs: str, qui
     A cache hit does not need the text, which must depend only on the target, the sources of graphc and ``parts``.
     ``quick`` builds faster, for code whose speed matters little.
     """
-    target = host_target()
 
     def build() -> cache.CacheEntry:
+        target = host_target()
         manifest = Manifest(name, name, (), 0, 0, target_spec(target), cache.versions())
         return cache.CacheEntry(manifest, _build_object(emit(target), target, quick), np.zeros(0, np.uint8))
 
     key = ("small object", name, str(quick), *key_inputs)
-    return find_or_build(cache.current(), target, key, build)[0].object
+    return find_or_build(cache.current(), None, key, build)[0].object

@@ -8,7 +8,7 @@ from typing import Any
 
 from graphc.base.errors import ArtifactError
 from graphc.base.sizes.size import Dimension, at
-from graphc.files.manifest import MAX_ENTRIES, Extent, Manifest
+from graphc.files.manifest import MAX_ENTRIES, Extent, Manifest, from_json
 
 MAX_THREADS = 1024
 """Largest number of threads in a block."""
@@ -182,3 +182,8 @@ def _loop(launch: LaunchSpec, depth: int) -> LoopSpec | None:
 def _require(condition: bool, what: str) -> None:
     if not condition:
         raise ArtifactError(what)
+
+
+def read_plan(data: bytes) -> DevicePlan:
+    """Parse the JSON of a plan. Raise ArtifactError where it is damaged."""
+    return from_json(DevicePlan, data)

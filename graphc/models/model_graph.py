@@ -9,13 +9,13 @@ from graphc.base.sizes.named_dims import chosen_sizes
 from graphc.base.sizes.size import bounds
 from graphc.compiler.freeze import written_states
 from graphc.files.container import MAX_BYTES
+from graphc.files.manifest import TensorSpec
 from graphc.files.model_content import Artifact, check_weights
 from graphc.files.model_manifest import EntrySpec
-from graphc.ir.graph.graph import Graph, input_class, input_path
+from graphc.ir.graph.graph import Graph, Value, input_class, input_equals, input_path
 from graphc.ir.graph.parse import parse_graph
 from graphc.ir.graph.verify import verify_graph
 from graphc.ir.op import REGISTRY
-from graphc.models.model_trace import tensor_spec
 
 
 def read_graph(stored: Artifact, name: str | None = None) -> Graph:
@@ -67,3 +67,8 @@ def _compare(stored: Artifact, spec: EntrySpec, graph: Graph) -> None:
 
 def _writes(graph: Graph) -> tuple[str, ...]:
     return tuple(sorted(map(input_path, written_states(graph))))
+
+
+def tensor_spec(name: str, value: Value) -> TensorSpec:
+    """Return the manifest's record of an input or output."""
+    return TensorSpec(name, value.dtype.name, value.shape, equals=input_equals(value))

@@ -25,10 +25,9 @@ from graphc.models.chain import ChainedPrograms
 from graphc.models.model_state import ModelState
 from graphc.models.sized_model import SizedPrograms
 from graphc.runtime.call import Executable
-from graphc.runtime.loader import load_object, runs_here
+from graphc.runtime.loader import host, load_object, runs_here
 
 if TYPE_CHECKING:
-    from graphc.codegen.machine.target import Target
     from graphc.ir.graph.graph import Graph
 
 # Import graphs and the compiler only for programs that neither the file nor the cache has.
@@ -150,12 +149,12 @@ class Programs:
         return Loaded(live.program, live.seconds, derived)
 
     def _make_live(self, entry: StoredEntry) -> Live:
-        code, seconds = self._found(entry, running_target(self.machine), live=True)
+        code, seconds = self._found(entry, live=True)
         first = code.prepacking
         return Live(load_ready(code), None if first is None else load_ready(first), seconds)
 
     def _found(
-        self, entry: StoredEntry, target: Target, live: bool = False, added: Sequence[Assumption] = ()
+        self, entry: StoredEntry, live: bool = False, added: Sequence[Assumption] = ()
     ) -> tuple[cache.CacheEntry, Mapping[str, float]]:
         """Return the code of an entry, from the cache or compiled here, and its seconds."""
         disk = cache.current()
@@ -163,19 +162,22 @@ class Programs:
         # ops, whose rules are not in the file, or for changed constants.
         arguments = ",".join(sorted(self.state.tensors))
         kind = "file, any weights" if live else "file"
+        # NOTE: name, processor and the sources of graphc decide all facts of a machine, so that they need no import.
+        spec = host() if self.machine == HOST else target_spec(running_target(self.machine))
         assumed = [str(a._replace(place="")) for a in added]
-        key: tuple[Any, ...] = (kind, repr(target), self.stored.digest, entry.spec.name, arguments, *assumed)
+        key: tuple[Any, ...] = (kind, self.machine, repr(spec), self.stored.digest, entry.spec.name, arguments)
+        key += tuple(assumed)
         own = not own_ops.NAMES.isdisjoint(entry.spec.ops)
         start = time.perf_counter()
         if disk is not None and (own or not self.stored.digest or (self.state.is_changed and not live)):
-            key = key_parts(Stages(self._graph(entry, live, added), target=target))
+            key = key_parts(Stages(self._graph(entry, live, added), target=running_target(self.machine)))
         made: list[Any] = []
 
         def build() -> cache.CacheEntry:
-            made.append(Stages(self._graph(entry, live, added), target=target))
+            made.append(Stages(self._graph(entry, live, added), target=running_target(self.machine)))
             return compile_stages(made[0])
 
-        code, was_there = find_or_build(disk, target, key, build)
+        code, was_there = find_or_build(disk, spec, key, build)
         return code, {"cache": time.perf_counter() - start} if was_there else made[0].seconds
 
     def _compiled(self, entry: StoredEntry) -> Loaded:
@@ -208,7 +210,7 @@ class Programs:
         """Return the program for all sizes that meet ``added`` assumptions."""
         if is_device(self.machine):
             return self._on_machine(self._graph(entry, added=added))
-        code, seconds = self._found(entry, running_target(self.machine), added=added)
+        code, seconds = self._found(entry, added=added)
         return Loaded(load_ready(code), seconds)
 
     def _alone(self, entry: StoredEntry, sizes: Mapping[str, int]) -> Loaded:

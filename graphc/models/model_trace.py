@@ -9,13 +9,13 @@ from typing import Any
 from graphc.base.errors import ArgumentError
 from graphc.base.sizes.assumptions import Assumption
 from graphc.compiler.freeze import written_states
-from graphc.files.manifest import TensorSpec
 from graphc.files.model_content import Code, Sample, StoredEntry
 from graphc.files.model_manifest import AssumptionSpec, DerivativeSpec, EntrySpec
 from graphc.files.structure import Structure
-from graphc.ir.graph.graph import Graph, Value, input_class, input_equals, input_path
+from graphc.ir.graph.graph import Graph, input_class, input_path
 from graphc.ir.graph.text import collect_data, print_graph
 from graphc.ir.graph.verify import sub_graphs
+from graphc.models.model_graph import tensor_spec
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors import structure as structures
 from graphc.tracing.trace import Traced, trace_sized
@@ -106,11 +106,6 @@ def entry_spec(
 def assumption_specs(assumptions: Sequence[Assumption]) -> tuple[AssumptionSpec, ...]:
     """Return the manifest's records of assumptions."""
     return tuple(AssumptionSpec(*a[:-1], a.portable_place) for a in assumptions)
-
-
-def tensor_spec(name: str, value: Value) -> TensorSpec:
-    """Return the manifest's record of an input or output."""
-    return TensorSpec(name, value.dtype.name, value.shape, equals=input_equals(value))
 
 
 def output_names(structure: Structure, count: int) -> list[str]:

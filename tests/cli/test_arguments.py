@@ -13,7 +13,7 @@ from graphc.cli import arguments as cli_arguments
 from graphc.cli import console
 from graphc.cli.arguments import count, seconds, threads
 from graphc.cli.commands import profile
-from graphc.codegen.machine.target import host_target, named_targets, target_named
+from graphc.codegen.machine.target import STRICT, host_target, named_targets, target_named
 from graphc.compiler import stages
 from graphc.models import model_programs
 from graphc.runtime.threads import MAX_THREADS, get_num_threads, set_num_threads
@@ -155,3 +155,9 @@ def test_code_in_a_file_runs_where_it_is_for_the_target(
     assert graphc(*made).code == console.OK
     done = graphc("bench", path, "--trust", *SHORT, "--target", target, "--json")
     assert done.code == console.OK and bool(json.loads(done.out)["stages"]) == stages_run
+
+
+def test_machines_are_those_of_the_compiler():
+    named = named_targets()
+    strict = ["host", *(name for name, target in named.items() if target.gpu is None)]
+    assert cli_arguments.machines() == ("host", *named, *(name + STRICT for name in strict))

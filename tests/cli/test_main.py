@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import graphc as gc
 from graphc.base.version import VERSION
 from graphc.cli import console
 from graphc.cli.main import COMMANDS, ELSEWHERE, Parser, exit_code, main, no_command, option_meant
@@ -74,6 +75,45 @@ def test_commands_load_what_they_need(command: list[str], spared: tuple[str, ...
     names = " ".join(spared)
     run = subprocess.run([sys.executable, "-c", program, names, *command], capture_output=True, env=ENVIRONMENT)
     assert run.returncode == 0, run.stderr
+
+
+OTHERS = ("llvmlite", "networkx", "onnx", "google", "ml_dtypes", "PIL", "tqdm", "safetensors", "torch")
+MODULES_OF_RUN = Path(__file__).with_name("modules_of_run.txt")
+
+
+def modules_of(folder: Path, *command: str) -> set[str]:
+    """Return the modules of graphc and the packages of OTHERS that a command loads in its second run."""
+    program = "import sys; from graphc.cli.main import main; main(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
+    environment = {**ENVIRONMENT, "GRAPHC_CACHE": "on", "GRAPHC_CACHE_DIR": str(folder / "cache")}
+    for _ in range(2):
+        words = [sys.executable, "-c", program, *command]
+        run = subprocess.run(words, capture_output=True, env=environment, text=True, check=True)
+    return {n for n in run.stderr.splitlines()[-1].split() if n.startswith("graphc.") or n in OTHERS}
+
+
+def test_a_run_loads_only_listed_modules(tmp_path: Path):
+    path = tmp_path / "net.gcm"
+    gc.export(gc.nn.Linear(3, 2).eval(), gc.zeros(2, 3), path=path)
+    loaded = modules_of(tmp_path, "run", str(path), "--fill", "zeros")
+    listed = set(MODULES_OF_RUN.read_text(encoding="utf-8").split())
+    assert sorted(loaded - listed) == [], f"import these when they are needed, or add them to {MODULES_OF_RUN.name}"
+    assert {"graphc.models.model_file", "graphc.runtime.loader", "llvmlite"} <= loaded
+
+
+def test_an_inspection_loads_neither_tracer_nor_compiler(tmp_path: Path):
+    path = tmp_path / "net.gcm"
+    gc.export(gc.nn.Linear(3, 2).eval(), gc.zeros(2, 3), path=path)
+    packages = {".".join(name.split(".")[:2]) for name in modules_of(tmp_path, "inspect", str(path))}
+    spared = {
+        "graphc.nn",
+        "graphc.tracing",
+        "graphc.tensors",
+        "graphc.codegen",
+        "graphc.runtime",
+        "llvmlite",
+        "networkx",
+    }
+    assert packages & spared == set() and "graphc.ops" in packages
 
 
 def test_version(graphc: Graphc):

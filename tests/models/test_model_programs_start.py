@@ -15,7 +15,7 @@ import graphc as gc
 from graphc import nn
 from tests.architecture.scan import ROOT
 
-HEAVY = ("networkx", "graphc.ir", "graphc.ops", "graphc.passes", "graphc.tensors", "graphc.nn", "graphc.codegen.llvm")
+HEAVY = ("networkx", "graphc.ir", "graphc.ops", "graphc.passes", "graphc.tensors", "graphc.nn", "graphc.codegen")
 PROGRAM = """
 import sys
 import numpy as np

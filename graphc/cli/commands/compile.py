@@ -13,16 +13,16 @@ from typing import Any
 
 from graphc.base.errors import ArgumentError, GraphcError
 from graphc.base.host_parts import host_parts_of
-from graphc.base.sizes.size import Dimension
 from graphc.calls.machine import HOST, compile_on, machine_named, strict_name
 from graphc.cli import arguments, console, exported, library, recompile, targets
-from graphc.cli.fields import Field, below, spec_fields
+from graphc.cli.fields import Field
+from graphc.cli.model_fields import MODEL, describe
 from graphc.codegen.machine.target import Target, named_targets, target_named
 from graphc.compiler.compile import CompiledGraph, compile_graph
 from graphc.compiler.freeze import freeze
 from graphc.files import model_content, model_manifest
 from graphc.files.model_content import Artifact, Code
-from graphc.files.model_manifest import EntrySpec, ModelManifest
+from graphc.files.model_manifest import ModelManifest
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import bind
 from graphc.models.formats import GCM, ONNX, check_options, format_of
@@ -54,22 +54,6 @@ EXAMPLES = (
     "graphc compile net.py:Net --input x:f32[1,1,28,28] -o net.onnx",
     "graphc compile net.pt2 --native -o net.gcm",
     "graphc compile net.py:Net --input x:f32[1,1,28,28] --emit so,h,c,py -o net.so",
-)
-ENTRY = (
-    Field("name", "string", "name of the model"),
-    Field("entry", "string", "name of the entry"),
-    *spec_fields("inputs", "an input"),
-    *spec_fields("outputs", "an output"),
-    Field("dims[].name", "string", "name of a named dimension", optional=True),
-    Field("dims[].min", "integer", "smallest size"),
-    Field("dims[].max", "integer", "largest size"),
-    Field("dims[].hint", "integer", "expected size"),
-    Field("assumptions[]", "string", "a condition that the sizes must meet", optional=True),
-)
-MODEL = (
-    *ENTRY,
-    *below("entries[]", ENTRY, optional=True),
-    Field("versions.*", "string", "versions of graphc, llvmlite and LLVM that wrote the file"),
 )
 JSON = (
     *MODEL,
@@ -390,27 +374,3 @@ def prepare(options: argparse.Namespace, target: str = "target") -> tuple[Any, l
     if isinstance(model, Module):
         model.train(options.train)
     return model, *targets.hinted(model, *targets.examples(model, options.input), getattr(options, "shape", ()))
-
-
-def _dim_json(dimension: Dimension) -> dict[str, Any]:
-    return {"name": dimension.name, "min": dimension.low, "max": dimension.high, "hint": dimension.hint}
-
-
-def describe(manifest: ModelManifest) -> dict[str, Any]:
-    """Return the fields ``MODEL`` of a manifest."""
-    spec = manifest.first
-    more = {"entries": [describe_entry(e) for e in manifest.public]} if len(manifest.public) > 1 else {}
-    native = any(manifest.entry(name).natives for name in spec.programs)
-    return {**describe_entry(spec), **more, "native": native, "versions": manifest.versions}
-
-
-def describe_entry(spec: EntrySpec) -> dict[str, Any]:
-    """Return the fields ``ENTRY`` of an entry's manifest."""
-    return {
-        "name": spec.title,
-        "entry": spec.name,
-        "inputs": [console.spec_json(s) for s in spec.inputs],
-        "outputs": [console.spec_json(s) for s in spec.outputs],
-        **({"dims": [_dim_json(d) for d in spec.dims]} if spec.dims else {}),
-        **({"assumptions": [str(a) for a in spec.assumptions]} if spec.assumptions else {}),
-    }

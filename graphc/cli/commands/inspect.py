@@ -8,15 +8,20 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from graphc.base.lazy import deferred
 from graphc.base.sizes.size import hint
-from graphc.cli import console, exported
-from graphc.cli.commands.compile import MODEL, describe
+from graphc.cli import console
 from graphc.cli.fields import Field
+from graphc.cli.loading import FOREIGN
+from graphc.cli.model_fields import MODEL, describe
 from graphc.files import model_content
 from graphc.files.model_content import Code
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.verify import sub_graphs
 from graphc.models.model_graph import read_graph
+
+# Import the tracer only for files of other frameworks.
+read_exported = deferred("graphc.cli.exported:stored")
 
 
 def _native_fields(prefix: str) -> tuple[Field, ...]:
@@ -69,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
 
 def collect(path: Path) -> dict[str, Any]:
     """Read and verify a file as for a run, and return the fields ``JSON``. Raises ArtifactError and OSError."""
-    stored = exported.stored(str(path)) if exported.is_exported(path.name) else model_content.load(path)
+    stored = read_exported(str(path)) if path.suffix in FOREIGN else model_content.load(path)
     graphs = {spec.name: read_graph(stored, spec.name) for spec in stored.manifest.entries if not spec.segments}
     called = [name for spec in stored.manifest.public for name in spec.programs]
     ops = sum((count_ops(graphs[name]) for name in called), Counter[str]())

@@ -14,6 +14,7 @@ from llvmlite import binding
 from graphc.base import processor
 from graphc.base.dtypes import DType
 from graphc.base.errors import CompileError
+from graphc.base.processor import STRICT
 from graphc.codegen.machine.costs import DEFAULT, Costs
 from graphc.codegen.machine.instruction import Instruction
 from graphc.codegen.machine.linkage import Linkage
@@ -206,10 +207,6 @@ def host_target() -> Target:
     triple, text = binding.get_process_triple(), ",".join(f"+{name}" for name in names)
     family = _family(triple)
     return family.describe(triple, cpu, text) if family else Target(triple=triple, cpu=cpu, features=text)
-
-
-STRICT = ":strict"
-"""Suffix of a target name that keeps the order of sums: ``avx2:strict``."""
 
 
 def in_strict_order(target: Target) -> Target:

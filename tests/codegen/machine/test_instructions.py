@@ -187,7 +187,7 @@ def is_spelled(case: Case) -> bool:
 
 @pytest.mark.parametrize("case", [c for c in CASES if is_spelled(c)], ids=str)
 def test_the_assembly_holds_the_instruction(case: Case):
-    lines = emit_assembly(text_of_case(case), case.target).splitlines()
+    lines = emit_assembly(text_of_case(case), case.target).replace("{vex}", "").splitlines()
     verbs = [line.split()[0] for line in lines if line.startswith("\t") and line.split()]
     assert any(verb.startswith(case.instruction.mnemonics) for verb in verbs), verbs
 

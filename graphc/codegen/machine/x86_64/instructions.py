@@ -21,6 +21,8 @@ from graphc.codegen.machine.instruction import (
     without_operands,
 )
 
+_PMADDWD = {4: "llvm.x86.sse2.pmadd.wd", 8: "llvm.x86.avx2.pmadd.wd", 16: "llvm.x86.avx512.pmaddw.d.512"}
+"""Intrinsics by the number of sums."""
 _SHORT_VECTORS = frozenset({"avx512f", "avx512vl"})
 _LLVM_22 = binding.llvm_version_info[0] >= 22
 """Whether LLVM has the forms of version 22. Version 20 (llvmlite 0.45 to 0.47) takes the operands of vpdpbusd as i32,
@@ -41,6 +43,25 @@ def _products(
 def _vpdpbusd(writer: InstructionWriter, operands: Sequence[str], kind: str) -> str:
     name = "llvm.x86.avx512.vpdpbusd"
     return _products(writer, operands, kind, name, 4, "i8") if _LLVM_22 else _products(writer, operands, kind, name)
+
+
+def _pmaddwd(writer: InstructionWriter, operands: Sequence[str], kind: str) -> str:
+    """Return ``total`` plus the products of the bytes of even and of odd number, each widened to 16 bits.
+
+    LLVM computes the widened bytes of a row or vector once for all products of a register block.
+    """
+    lanes, total = lanes_of(kind), operands[2]
+    halves = f"<{2 * lanes} x i16>"
+    unsigned, signed = (writer.line(f"bitcast {kind} {x} to {halves}") for x in operands[:2])
+    by_byte = "splat (i16 8)"
+    upper = writer.line(f"shl {halves} {signed}, {by_byte}")
+    even = writer.line(f"and {halves} {unsigned}, splat (i16 255)"), writer.line(f"ashr {halves} {upper}, {by_byte}")
+    odd = writer.line(f"lshr {halves} {unsigned}, {by_byte}"), writer.line(f"ashr {halves} {signed}, {by_byte}")
+    for pair in (even, odd):
+        products = writer.line(call(writer, kind, _PMADDWD[lanes], [(halves, x) for x in pair]))
+        sums = f"add {kind} {total}, {products}"
+        total = sums if pair is odd else writer.line(sums)
+    return total
 
 
 def _vdpbf16ps(writer: InstructionWriter, operands: Sequence[str], kind: str) -> str:
@@ -125,6 +146,11 @@ VPDPBUSD = Instruction(
     kinds=("<4 x i32>", "<8 x i32>", "<16 x i32>"),
 )
 """A total plus four products of bytes, unsigned by signed; it wraps."""
+PMADDWD = tuple(
+    replace(VPDPBUSD, text=_pmaddwd, mnemonics=("pmaddwd", "vpmaddwd"), features=frozenset(features), kinds=(kind,))
+    for features, kind in (((), "<4 x i32>"), (("avx2",), "<8 x i32>"), (("avx512bw",), "<16 x i32>"))
+)
+"""The same in 16 bits, where pairs of products are exact sums in 32 bits."""
 VDPBF16PS = Instruction(
     "dot2",
     _vdpbf16ps,
@@ -203,7 +229,8 @@ PAUSE = Instruction("pause", without_operands("llvm.x86.sse2.pause"), NOTHING, m
 """Tells the processor that a loop only waits."""
 
 INSTRUCTIONS = (
-    *(VPDPBUSD, VDPBF16PS, VPERMPS, VSCALEF, LDEXP, VCVTPH2PS, replace(VCVTPH2PS, features=frozenset({"avx512f"}))),
+    *(VPDPBUSD, replace(VPDPBUSD, features=frozenset({"avxvnni"}), kinds=("<4 x i32>", "<8 x i32>")), *PMADDWD),
+    *(VDPBF16PS, VPERMPS, VSCALEF, LDEXP, VCVTPH2PS, replace(VCVTPH2PS, features=frozenset({"avx512f"}))),
     *(VCVTPS2PH, replace(VCVTPS2PH, features=frozenset({"avx512f"}))),
     *(SFENCE, PAUSE),
 )

@@ -34,6 +34,8 @@ _OF_SHAPES = frozenset({"Shape", "Size"})
 """Operators whose static results do not depend on the values of their inputs."""
 _CONVERTING = frozenset({"Cast", "CastLike", "Identity"})
 """Operators that HOST does not have, whose results are static where their inputs are."""
+_CONTROL = {"If": {0}, "Loop": {0, 1}}
+"""Inputs that decide which graphs run, and how often: better static where they can be."""
 _ROUNDS = re.compile("[Qq]uantize|Integer|^Q[A-Z]|MatMulNBits|MatMulBnb4")
 """Operators that round to integers or compute with them, and so have no useful gradient."""
 
@@ -62,7 +64,7 @@ def _asked_inputs(node: OnnxNode) -> set[int]:
         needed = asked_constants(node.body)
         return {i for i, port in enumerate(node.body.inputs) if port.name in needed}
     entry = find(node.domain, node.op, node.version)
-    return set() if entry is None else set(entry.host)
+    return set() if entry is None else {*entry.host, *(_CONTROL.get(node.op, ()) if not node.domain else ())}
 
 
 MOST_PARTS = 64

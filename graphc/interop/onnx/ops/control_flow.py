@@ -15,6 +15,7 @@ from graphc.control.while_loop import while_loop
 from graphc.interop.onnx.call import Call
 from graphc.interop.onnx.elements import BOOL, INT64, Element
 from graphc.interop.onnx.graph import OnnxGraph, Port
+from graphc.interop.onnx.ops.trip_count import trip_count
 from graphc.interop.onnx.registry import op
 from graphc.interop.onnx.values import Value
 from graphc.tensors.creation import arange
@@ -89,6 +90,9 @@ def loop(M: Value | None, cond: Value | None = None, *state: Any, call: Call) ->
     body = call.graph("body")
     count = None if M is None or M.is_open else M.number
     steps = _Steps(call, body, len(state))
+    number = None if steps.goes_on else trip_count(body, cond, M, state, call.scope)
+    if is_size(number):
+        return steps.counted(number, state)
     if not any(isinstance(v, Value) and v.is_open for v in (M, cond)):
         if cond is not None and not cond.array.reshape(-1)[0]:
             count = 0
@@ -97,7 +101,7 @@ def loop(M: Value | None, cond: Value | None = None, *state: Any, call: Call) ->
             return results
         if steps.goes_on and count is not None:
             return steps.counted(count, state)
-    return steps.conditional(M, cond, state)
+    return steps.conditional(M, cond, state) if number is None else steps.counted(number, state)
 
 
 class _Steps:

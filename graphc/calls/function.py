@@ -26,7 +26,7 @@ from graphc.calls.number_places import MOST_ANSWERS, DynamicNumbers, DynamicValu
 from graphc.calls.outside import Outside
 from graphc.calls.plan import Plan
 from graphc.calls.program_store import ProgramStore, trim
-from graphc.calls.quick.pending_program import tier_named
+from graphc.calls.quick.pending_program import SizedBuildError, tier_named
 from graphc.calls.recompile_reasons import Recompiles
 from graphc.calls.recompile_warning import RecompileCount, argument_names
 from graphc.calls.segments import Answers, ProgramSegment, Segmented, TracedPath, no_training
@@ -171,7 +171,13 @@ class Compiled:
             result = recorder.run(args)
             if result is not None:
                 return result
-        return self._find_and_run(args, kwargs)
+        try:
+            return self._find_and_run(args, kwargs)
+        except SizedBuildError:
+            # The full tier asks less of a program: it may be for some sizes, or for single ones.
+            self._tier = "full"
+            self._renewed_modules()
+            return self._find_and_run(args, kwargs)
 
     def _find_and_run(self, args: tuple[Any, ...], kwargs: dict[str, Any], only_find: bool = False) -> Any:
         epoch = EPOCH[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from graphc.base import config
-from graphc.base.errors import ArgumentError
+from graphc.base.errors import ArgumentError, CompileError, GraphcError
 from graphc.base.locks import Lock
 from graphc.base.switches import are_deterministic_algorithms_enabled
 from graphc.calls.machine import HOST, compile_on
@@ -35,6 +35,10 @@ def fits_quick_tier(graph: Graph, machine: str, passes: Sequence[Pass]) -> bool:
     return config.read().check_indices and can_build() and not foreign_ops(graph)
 
 
+class SizedBuildError(CompileError):
+    """No program serves all sizes of a graph's dimensions: a stage asks about them, or cannot have open sizes."""
+
+
 class PendingProgram:
     """The program of a graph, built in the background, and then loaded once."""
 
@@ -54,7 +58,8 @@ class PendingProgram:
     def calls(self, now: bool = False) -> Calls | None:
         """Return the calls of the program, or None while it is built; with ``now``, wait for it.
 
-        Compile here what the child could not build, which raises the errors of a compile.
+        Compile here what the child could not build, which raises the errors of a compile: SizedBuildError for a graph
+        with named dimensions.
         """
         if self._calls is None and (now or are_deterministic_algorithms_enabled() or self._build.is_finished()):
             with self._lock:
@@ -65,7 +70,13 @@ class PendingProgram:
 
     def _compile(self) -> CacheEntry:
         config.logger("compile").info("%s: the program is built in this process", self._name)
-        return compile_on(self._graph, self._machine, STANDARD)
+        try:
+            return compile_on(self._graph, self._machine, STANDARD)
+        except GraphcError as error:
+            if not self._graph.dims:
+                raise
+            parts = {"where": error.where, "origin": error.origin, "remedy": error.remedy}
+            raise SizedBuildError(error.what, **parts) from error
 
     def _take(self, entry: CacheEntry) -> None:
         self._calls = self._load(entry)

@@ -13,6 +13,7 @@ import pytest
 
 import graphc as gc
 from graphc import nn
+from graphc.calls import variant
 from graphc.calls.function import Compiled
 from graphc.calls.quick import pending_program
 from graphc.calls.quick.pending_program import tier_named
@@ -149,6 +150,27 @@ def test_a_build_that_fails(held: list[Held], monkeypatch: pytest.MonkeyPatch, h
     for _ in range(2):
         with pytest.raises(CompileError, match="refused"):
             compiled(x)
+
+
+@gc.no_grad()
+def test_sizes_without_a_common_program_go_on_in_the_full_tier(held: list[Held], monkeypatch: pytest.MonkeyPatch):
+    compiled = gc.compile(net().eval(), dims={"input": (gc.Dim("batch"), None)}, tier="auto")
+    compile_on = pending_program.compile_on
+    expected = compiled(gc.tensor(X)).numpy()
+    held[0].has_ended = held[0].fails = True
+
+    def refuse(graph: Any, *options: Any) -> Any:
+        if graph.dims:
+            raise CompileError("open sizes are refused")
+        return compile_on(graph, *options)
+
+    for module in (pending_program, variant):
+        monkeypatch.setattr(module, "compile_on", refuse)
+    for rows in (len(X), len(X) + 1, len(X)):
+        result = compiled(gc.tensor(np.resize(X, (rows, *X.shape[1:]))))
+        np.testing.assert_allclose(result.numpy()[: len(X)], expected, rtol=1e-5, atol=1e-6)
+        assert not is_quick(compiled)
+    assert len(compiled.programs) == 2
 
 
 def test_gradients_need_the_program(held: list[Held]):

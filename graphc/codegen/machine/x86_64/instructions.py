@@ -48,7 +48,8 @@ def _vpdpbusd(writer: InstructionWriter, operands: Sequence[str], kind: str) -> 
 def _pmaddwd(writer: InstructionWriter, operands: Sequence[str], kind: str) -> str:
     """Return ``total`` plus the products of the bytes of even and of odd number, each widened to 16 bits.
 
-    LLVM computes the widened bytes of a row or vector once for all products of a register block.
+    LLVM computes the widened bytes of a row or vector once for all products of a register block. Measured with AVX2:
+    operands that are stored in 16 bits save 15% of the time with many rows, and cost 15 to 50% with one.
     """
     lanes, total = lanes_of(kind), operands[2]
     halves = f"<{2 * lanes} x i16>"

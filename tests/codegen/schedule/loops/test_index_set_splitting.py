@@ -154,6 +154,28 @@ def test_a_reduction_over_joined_operands_is_cut():
     assert not any(s.guard for s, _ in walk(result.body) if isinstance(s, Load))
 
 
+def test_pieces_of_a_reduction_do_not_choose_lanes_alone():
+    """One piece is a number, the other would be lanes, and both update the accumulator."""
+    kernel = kernel_of(
+        """
+        kernel @k(%x: i64[1] in, %y: i64[3] in, %z: i64[1] out) {
+          acc a: i64 = add i64(0)
+          for i in 4 reduce {
+            v: i64 = load %x[i] if 0 <= i < 1 else i64(0)
+            w: i64 = load %y[i - 1] if 1 <= i < 4 else i64(0)
+            n: i64 = index i
+            c: bool = lt(n, i64(1))
+            s: i64 = select(c, v, w)
+            update a with s
+          }
+          r = read a
+          store %z[0] = r
+        }"""
+    )
+    pieces = [s for s, _ in walk(split(kernel).body) if isinstance(s, Loop)]
+    assert [(s.axis.extent, s.kind) for s in pieces] == [(3, "serial")]
+
+
 def test_reductions_and_serial_loops_stay_whole():
     kernel = kernel_of(
         """

@@ -11,6 +11,7 @@ import numpy as np
 
 from graphc.base.errors import ArgumentError, GraphcError
 from graphc.calls.function import Compiled
+from graphc.calls.segments import Segmented
 from graphc.checks.check import described
 from graphc.checks.check_case import GRADIENT, write_case, wrong_by
 from graphc.checks.gradient_rules import gradient_fault, may_compare
@@ -204,7 +205,7 @@ def training_part(function: Any, examples: Sequence[Any], dims: Any) -> CheckedG
     with enable_grad():
         program_and_leaves: Any = compiled._find_and_run(tuple(examples), {}, only_find=True)
     variant, leaves = program_and_leaves
-    if variant.training is None:
+    if isinstance(variant, Segmented) or variant.training is None:
         return None
     graph, first = _training_arguments(variant, leaves)
     bound = {v: input_path(v) for v in graph.inputs if input_class(v) != "input"}

@@ -98,7 +98,7 @@ def test_numbers_that_are_no_tensors_have_no_sample_calls(path: Path):
     def first(x: gc.Tensor, n: int) -> gc.Tensor:
         return x[:n] * 2.0
 
-    with pytest.raises(ArgumentError, match="golden: @first has 2 inputs, but 1 examples"):
+    with pytest.raises(ArgumentError, match="golden: first has 2 inputs, but 1 examples"):
         gc.export(first, gc.rand(8), 3, path=path, dims=[None, count], golden=True)
 
 

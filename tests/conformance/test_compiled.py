@@ -13,17 +13,8 @@ from graphc.errors import TraceError
 from tests.conformance import test_calls, test_edges, test_elementwise, test_functional, test_reductions, test_shaping
 from tests.conformance.compare import leaves, normal, operands
 
-NEEDS_VALUES = {
-    "unique",
-    "bincount",
-    "equal",
-    "masks",
-    "mask and slice",
-    "assign values by mask",
-    "masked",
-}
-NEEDS_VALUES |= {"nonzero", "in", "tolist", "one_hot"}
-"""What cannot be traced, because a shape or a Python number depends on values."""
+NEEDS_VALUES = {"assign values by mask", "equal", "in", "tolist", "one_hot"}
+"""What cannot be traced, because a Python number or a class depends on values."""
 
 
 def _cases() -> list[Any]:

@@ -40,7 +40,7 @@ def test_it_ends_with_a_verdict(graphc: Graphc, tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_program_that_computes_something_else_is_a_fault(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(doctor, "compile", lambda function: lambda x: function(x) + 1)
+    monkeypatch.setattr(doctor, "compile", lambda function, **_: lambda x: function(x) + 1)
     (fault,) = doctor.faults_of({"check": doctor.check()})
     assert fault.startswith("check, program: ") and "instead of" in fault
 

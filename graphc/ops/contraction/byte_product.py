@@ -15,7 +15,7 @@ from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import Scalar
 from graphc.ir.op import Attr, Attrs, Dims, ErrorSample, ImageRule, Sample, Trait, Types
 from graphc.ir.types import TensorType
-from graphc.ops.contraction.convolution import conv
+from graphc.ops.contraction.convolution import conv, conv_reference
 from graphc.ops.contraction.matrix_product import matmul_multiply_adds, product_type
 from graphc.ops.define import define
 from graphc.ops.movement import shape
@@ -326,7 +326,7 @@ def _infer_byte_conv(x: TensorType, weight: TensorType, stride: Ints, dilation: 
 
 def _byte_conv_reference(x: np.ndarray, weight: np.ndarray, stride: Ints, dilation: Ints) -> np.ndarray:
     attrs = _conv_attrs(len(stride), stride, dilation)
-    total = conv.op.evaluate((x.astype(np.float64), weight.astype(np.float64)), attrs)[0]
+    total = conv_reference(x.astype(np.float64), weight.astype(np.float64), **attrs)
     return total.astype(np.int64).astype(np.int32)
 
 

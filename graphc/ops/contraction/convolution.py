@@ -120,9 +120,10 @@ def _matrix(weight: np.ndarray, groups: int) -> np.ndarray:
 
 
 @of_halves
-def _conv_reference(
+def conv_reference(
     x: np.ndarray, weight: np.ndarray, stride: Ints, padding: Pairs, dilation: Ints, groups: int
 ) -> np.ndarray:
+    """Convolve arrays."""
     slide = Sliding(weight.shape[2:], stride, padding, dilation)
     sizes = slide.output("conv", x.shape[2:])
     product = np.matmul(_matrix(weight, groups), _columns(x, slide, groups))
@@ -459,7 +460,7 @@ conv = define(
     "x weight",
     _infer_conv,
     attrs=_ATTRS,
-    reference=_conv_reference,
+    reference=conv_reference,
     vjp=(holomorphic(_conv_vjp_x), holomorphic(_conv_vjp_weight)),
     complex=OnParts.BILINEAR,
     lower=_lower_conv,

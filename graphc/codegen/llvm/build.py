@@ -6,8 +6,9 @@ import ctypes
 import hashlib
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Protocol
 
@@ -23,9 +24,6 @@ from graphc.codegen.machine.target import Target, architecture, host_target, tar
 from graphc.files.object_archive import join_objects
 
 VERSIONS = llvmlite.__version__, binding.llvm_version_info
-SKIPPED = ("-disable-lsr", "-disable-cgp", "-disable-post-ra", "-disable-x86-domain-reassignment")
-"""LLVM's switches for passes of its code generator that take a third of its time and gain nothing on emitted kernels:
-their loops step through addresses in the form that loads take, and the processor reorders instructions itself."""
 
 
 class ObjectCache(Protocol):
@@ -63,30 +61,46 @@ def _machine(target: Target, quick: bool) -> binding.TargetMachine:
 
 
 class _Switches:
-    """LLVM's switches SKIPPED, which are those of the process: set while at least one build runs, so that other users
-    of LLVM in the process keep their passes."""
+    """Switches of LLVM, which it has once for the process (``Target.llvm_switches``). They are on while builds for
+    their targets run: other users of LLVM keep its passes. Builds for targets with other switches wait for the end."""
 
     def __init__(self) -> None:
-        self._builds = 0
+        self._changed = threading.Condition()
+        self._threads: list[int] = []
+        """Identifiers of the threads that build."""
+        self._on: tuple[str, ...] = ()
 
-    def __enter__(self) -> None:
-        with _lock:
-            if not self._builds:
-                self._set("true")
-            self._builds += 1
+    @contextmanager
+    def of(self, target: Target) -> Iterator[None]:
+        """Set the switches of a target while the block runs."""
+        names, me = target.llvm_switches, threading.get_ident()
+        with self._changed:
+            while self._on != names and {*self._threads} - {me}:
+                self._changed.wait()
+            self._set(names)
+            self._threads.append(me)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._threads.remove(me)
+                if not self._threads:
+                    self._set(())
+                self._changed.notify_all()
 
-    def __exit__(self, *_: object) -> None:
-        with _lock:
-            self._builds -= 1
-            if not self._builds:
-                self._set("false")
+    def _set(self, names: tuple[str, ...]) -> None:
+        for name in {*self._on} ^ {*names}:
+            binding.set_option("", f"{name}={'true' if name in names else 'false'}")
+        self._on = names
 
-    def _set(self, value: str) -> None:
-        for name in SKIPPED:
-            binding.set_option("", f"{name}={value}")
+    def forget_other_threads(self) -> None:
+        """Drop builds of threads that do not exist in the child after fork()."""
+        self._changed = threading.Condition()
+        self._threads = [thread for thread in self._threads if thread == threading.get_ident()]
 
 
 _switches = _Switches()
+os.register_at_fork(after_in_child=_switches.forget_other_threads)
 
 
 def build_object(
@@ -104,7 +118,7 @@ def build_object(
     ready = {} if cache is None else cache.load(sorted(shared))
     missing = {key: unit for key, unit in zip(keys, units, strict=True) if key not in ready}
     longest_first = sorted(missing, key=lambda key: -len(missing[key].text))
-    with _switches:
+    with _switches.of(target):
         codes = _build_all([missing[key] for key in longest_first], target)
     built = dict(zip(longest_first, codes, strict=True))
     if cache is not None and not shared.isdisjoint(built):
@@ -115,7 +129,8 @@ def build_object(
 
 def _key(unit: Unit, target: Target) -> str:
     """Return a digest of everything that the object code of a unit depends on."""
-    state = hashlib.sha256(repr((VERSIONS, target.triple, target.cpu, target.features, unit.quick, SKIPPED)).encode())
+    facts = VERSIONS, target.triple, target.cpu, target.features, unit.quick, target.llvm_switches
+    state = hashlib.sha256(repr(facts).encode())
     state.update(unit.text.encode())
     return state.hexdigest()
 
@@ -155,7 +170,7 @@ def _build(text: str, target: Target, quick: bool) -> bytes:
 
 def emit_assembly(text: str, target: Target, quick: bool = False) -> str:
     """Return the assembly of a module given as LLVM text, for code that is ``quick`` as in ``build_object``."""
-    with _switches, _lock:
+    with _switches.of(target), _lock:
         return _machine(target, quick).emit_assembly(_parse(text))
 
 
@@ -168,7 +183,7 @@ def assemble(assembly: str, target: Target) -> bytes:
     text = "\n".join([f'target triple = "{target.triple}"', *(f'module asm "{line}"' for line in lines), ""])
     with _lock:
         binding.initialize_native_asmparser()
-    with _switches:
+    with _switches.of(target):
         return _build(text, target, quick=False)
 
 

@@ -132,6 +132,12 @@ class Target:
         family = _family(self.triple)
         return family.reader if family else None
 
+    @property
+    def llvm_switches(self) -> tuple[str, ...]:
+        """LLVM's switches for the passes that builds skip, see ``Family``."""
+        family = _family(self.triple)
+        return family.llvm_switches if family else ()
+
     def detection(self, name: str) -> str:
         """Return LLVM text of a function of this name that returns (i1) whether the processor has the features used by
         this target's code. Return an empty string for unknown processors, and if all processors have them."""
@@ -163,6 +169,8 @@ class Family:
     """Detection of features at run time, see ``Target.detection``."""
     linkage: Linkage | None = None
     """Linking rules of their object code."""
+    llvm_switches: tuple[str, ...] = ()
+    """LLVM's switches for passes of its code generator that were measured to gain nothing on emitted kernels."""
 
 
 @cache

@@ -95,7 +95,7 @@ def _infer_byte_quads(x: TensorType, axis: int) -> TensorType:
 
 def _byte_quads_reference(x: np.ndarray, axis: int) -> np.ndarray:
     last = np.ascontiguousarray(np.moveaxis(x, axis, -1)).view(np.int32)
-    return np.ascontiguousarray(np.moveaxis(last, -1, axis))
+    return np.moveaxis(last, -1, axis).copy()
 
 
 def _lower_byte_quads(c: LowerContext, index: tuple[Index, ...], x: OperandRef, axis: int) -> Scalar:

@@ -324,8 +324,6 @@ class KernelEmitter:
         """Combine a value into the registers of an accumulator."""
         acc = self.live[stmt.acc]
         extra = [a for a in self.unroll if a not in acc.axes]
-        vector = self.memory.vector
-        masked = vector is not None and vector.partial and bool(acc.spread.lanes)
         for _, at in self.copies(self.unroll):
             if stmt.acc in self.in_order:
                 self._add_in_order(acc, stmt.value, at)
@@ -336,10 +334,15 @@ class KernelEmitter:
                 continue
             old = acc.registers[key]
             new = self._combined(acc, stmt.value, old, at)
-            if masked:
-                assert vector is not None
-                new = self.scalar.select(self.memory.mask(), new, old, acc.dtype, acc.width)
-            acc.registers[key] = new
+            mask = self._updated_lanes(acc)
+            acc.registers[key] = self.scalar.select(mask, new, old, acc.dtype, acc.width) if mask else new
+
+    def _updated_lanes(self, acc: Accumulator) -> str:
+        """Return the mask of the lanes that an update changes here; empty for all lanes."""
+        vector = self.memory.vector
+        if acc.spread.lanes > 1 and vector is None:  # a term outside of lanes counts once
+            return f"<{', '.join(['i1 true', *['i1 false'] * (acc.width - 1)])}>"
+        return self.memory.mask() if acc.spread.lanes and vector is not None and vector.partial else ""
 
     def _add_in_order(self, acc: Accumulator, value: Ref, at: Coordinates) -> None:
         """Combine the lanes of a value one after the other: computed in parallel, rounded in the written order."""

@@ -98,8 +98,8 @@ def _packed(c: Contraction, tile: Tile, target: Target) -> Packed:
 class IndexSetSplitting:
     """Cut loops where conditions on their index change.
 
-    Needs: a canonical nest. Does: cuts parallel loops where conditions on their axis change. Leaves: loops that test
-    fewer conditions. Register blocks stay unchanged.
+    Needs: a canonical nest. Does: cuts parallel loops and short reductions where conditions on their axis change.
+    Leaves: loops that test fewer conditions. Register blocks stay unchanged.
 
     ``for i in 0..10: x[i] if i < 4 else 0`` -> ``for i in 0..4: x[i]``, ``for i in 4..10: 0``.
     """

@@ -59,6 +59,39 @@ def test_the_initial_value_counts_once(copies: int, lanes: int, rest: int, combi
     check_native(kernel_of(text(copies, lanes, rest, combine, init)), machine)
 
 
+@pytest.mark.parametrize("combine", ["add", "mul"])
+@pytest.mark.parametrize("copies,lanes", [(1, 2), (2, 4), (3, 8)])
+def test_terms_outside_of_lanes_count_once(copies: int, lanes: int, combine: str):
+    """Before, after and between lanes, also as products that are fused with their sum."""
+    kernel = kernel_of(f"""
+        kernel @k(%x: f32[{copies * lanes}] in, %z: f32[3] in, %y: f32[1] out) {{
+          acc a: f32 = {combine} f32(1.5)
+          update a with f32(2.0)
+          for i in 3 reduce {{
+            t: f32 = load %z[i]
+            q: f32 = mul(t, t)
+            update a with q
+            for u in {copies} unroll {{
+              update a with t
+              for l in {lanes} vector {{
+                v: f32 = load %x[{lanes}*u + l]
+                update a with v
+              }}
+            }}
+          }}
+          update a with f32(3.0)
+          s = read a
+          store %y[0] = s
+        }}""")
+    memory = {
+        "x": np.linspace(0.9, 1.2, copies * lanes, dtype=np.float32),
+        "z": np.array([0.9, 1.1, 1.2], np.float32),
+        "y": np.zeros(1, np.float32),
+    }
+    for name in TARGETS:
+        check_native(kernel, target_or_skip(name), memory)
+
+
 def test_lanes_of_loops_that_share_an_accumulator_are_equal():
     kernel = kernel_of(text(2, 8, 3, "add", "0.0"))
     spreads, lanes = analyse(kernel)

@@ -34,6 +34,7 @@ from graphc.cli.main import main as run_command
 from graphc.cli.trainer.checkpoint import read_checkpoint
 from graphc.compiler import cache
 from graphc.compiler.compile import compile_graph, load_compiled
+from graphc.compiler.kernel_cache import KERNELS
 from graphc.files.container import read_sections
 from graphc.files.numpy_file import write_npz
 from graphc.ir.graph.parse import parse_graph
@@ -91,7 +92,7 @@ def _inside(folder: Path, allowed: Callable[[str], bool]) -> Iterator[str]:
 
 
 class Compiling(Kind):
-    """Programs compiled and written to the cache, each again and again."""
+    """Programs and kernels compiled and written to the cache, each again and again."""
 
     def begin(self) -> None:
         os.environ["GRAPHC_CACHE"] = "off"
@@ -100,23 +101,32 @@ class Compiling(Kind):
     def once(self) -> None:
         self._use_cache()
         for number in range(VARIANTS):
-            for path in (self.folder / "cache").glob(f"*{cache.SUFFIX}"):
-                path.unlink()
+            self._remove(cache.SUFFIX)
             self._result(number)
+        # NOTE: at the end, so that the process after a kill meets the packs of the killed one.
+        self._remove(cache.PACK)
 
     def act(self) -> None:
         while True:
             self.once()
 
     def check(self) -> None:
-        """Use the programs in the cache; runs in a child process."""
+        """Use the programs in the cache, then its kernels; runs in a child process."""
         self._use_cache()
         with np.load(self.folder / "expected.npz") as expected, warnings.catch_warnings():
             warnings.simplefilter("error")
-            for number in range(VARIANTS):
+            for number in [*range(VARIANTS)] * 2:
                 assert np.array_equal(self._result(number), expected[str(number)]), (
                     f"graph {number} gives other numbers"
                 )
+                if number == VARIANTS - 1:
+                    self._remove(cache.SUFFIX)
+
+    def _remove(self, suffix: str) -> None:
+        """Remove entries of the cache, and all kernels in memory."""
+        KERNELS.forget()
+        for path in (self.folder / "cache").glob(f"*{suffix}"):
+            path.unlink()
 
     def _use_cache(self) -> None:
         os.environ |= {"GRAPHC_CACHE": "on", "GRAPHC_CACHE_DIR": str(self.folder / "cache")}
@@ -131,8 +141,10 @@ class Compiling(Kind):
         folder = self.folder / "cache"
         if not folder.exists():
             return
-        yield from _inside(folder, lambda name: name.endswith(cache.SUFFIX) or name == cache.LOCKS)
-        for path in folder.glob(f"*{cache.SUFFIX}"):
+        entries = (cache.SUFFIX, cache.PACK)
+        yield from _inside(folder, lambda name: name.endswith(entries) or name in (cache.LOCKS, cache.INDEX))
+        # NOTE: a pack whose kernels the index lacks is complete: the next writer replaces it, or it is evicted.
+        for path in sorted(path for path in folder.iterdir() if path.name.endswith(entries)):
             try:
                 read_sections(path)
             except ArtifactError as error:

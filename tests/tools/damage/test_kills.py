@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from graphc.compiler import cache
 from tools.damage import kills
 from tools.damage.forked import finish
-from tools.damage.kills import Exporting, Kind, kill_once
+from tools.damage.kills import Compiling, Exporting, Kind, kill_once
 
 
 @pytest.mark.parametrize("kind", list(kills.KINDS))
@@ -27,6 +28,21 @@ def test_what_is_left_behind_is_found(tmp_path: Path):
     assert list(exporting.problems()) == [] and exporting.swept == 2
     (exporting.folder / "net.gcm").write_bytes(b"half")
     assert list(exporting.problems()) == ["the file is neither of the two"]
+
+
+def test_whole_packs_of_kernels_may_stay_without_the_index(tmp_path: Path):
+    compiling = Compiling(tmp_path / "work")
+    folder = compiling.folder / "cache"
+    assert finish(compiling.begin, tmp_path / "log") == "" == finish(compiling.check, tmp_path / "log")
+    (folder / cache.INDEX).unlink()
+    packs = sorted(folder.glob(f"*{cache.PACK}"))
+    assert len(packs) == kills.VARIANTS and list(compiling.problems()) == []
+    assert finish(compiling.check, tmp_path / "log") == "" and (folder / cache.INDEX).exists()
+    packs[0].write_bytes(packs[0].read_bytes()[:-1])
+    (problem,) = compiling.problems()
+    assert packs[0].name in problem and "RuntimeWarning" in finish(compiling.check, tmp_path / "log")
+    (folder / f".{packs[1].name}.0123.tmp").write_bytes(b"half")
+    assert [p for p in compiling.problems() if p.endswith("is left behind")]
 
 
 class Quick(Kind):

@@ -133,8 +133,8 @@ def unique_all(x: Tensor, /) -> UniqueAll:
 def _distinct(x: Any) -> UniqueAll:
     need_tensor("unique_all", x)
     flat = x.reshape(x.numel())
-    found = compaction.distinct(flat, "unique_all()")
-    return UniqueAll(indexing.take(flat, found.first), found.first, found.inverse.reshape(x.shape), found.counts)
+    first, inverse, counts = compaction.distinct(flat, "unique_all()")
+    return UniqueAll(indexing.take(flat, first), first, inverse.reshape(x.shape), counts)
 
 
 @standard

@@ -18,6 +18,7 @@ from graphc.base.sizes.size import LARGEST
 from graphc.ops.effects.check import check_true
 from graphc.ops.movement import shape
 from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.pointwise.complex import view_as_real
 from graphc.ops.reduction import reduce
 from graphc.ops.selection.index import iota, scatter
 from graphc.tensors.tensor_base import TensorBase, front
@@ -57,17 +58,19 @@ def distinct(slices: Any, title: str, is_sorted: bool = True) -> Distinct:
     if values is not None:
         arrays = _distinct_rows(values.reshape(len(values), math.prod(values.shape[1:])), is_sorted)
         return Distinct(*(front().constant(array) for array in arrays))
+    if slices.dtype.is_complex:
+        slices = view_as_real(slices)
     count = slices.shape[0]
     rows = shape.reshape(slices, shape=(count, math.prod(slices.shape[1:])))
-    order = iota(shape=(count,), axis=0, dtype=int64)
+    indices = order = iota(shape=(count,), axis=0, dtype=int64)
     for column in reversed(range(rows.shape[1] if is_sorted else 0)):
         order = order[rows[order, column].argsort(stable=True)]
-    rows = rows[order]
-    is_new = reduce.any(ew.ne(rows[1:], rows[:-1]), axes=(1,))
-    is_new = shape.concat(shape.filled(True, is_new.dtype, (1,)), is_new, axis=0)
+    # NOTE: there may be no slice at all, which only calls know: every step keeps the number of slices.
+    previous = order[ew.sub(indices, 1).clamp(min=0)]
+    is_new = ew.logical_or(reduce.any(ew.ne(rows[order], rows[previous]), axes=(1,)), ew.eq(indices, 0))
     start = positions(is_new, title)[:, 0]
-    counts = ew.sub(shape.concat(start[1:], shape.filled(count, int64, (1,)), axis=0), start)
     inverse = scatter(shape.filled(0, int64, (count,)), order, ew.sub(is_new.cumsum(0), 1), axis=0)
+    counts = shape.filled(0, int64, start.shape).index_add(0, inverse, shape.filled(1, int64, (count,)))
     return Distinct(order[start], inverse, counts)
 
 
@@ -87,18 +90,19 @@ def unique(x: Any, title: str, dim: int | None, is_sorted: bool = True) -> tuple
     """Return the distinct elements, or slices along ``dim``; inverse indices; counts. No gradient."""
     x = x.detach()
     slices = shape.reshape(x, shape=(x.numel(),)) if dim is None else x.movedim(dim_of(dim, x.ndim), 0)
-    found = distinct(slices, title, is_sorted)
-    inverse = shape.reshape(found.inverse, shape=x.shape) if dim is None else found.inverse
-    values = slices[found.first]
-    return values if dim is None else values.movedim(0, dim).contiguous(), inverse, found.counts
+    first, inverse, counts = distinct(slices, title, is_sorted)
+    if dim is None:
+        return slices[first], shape.reshape(inverse, shape=x.shape), counts
+    return slices[first].movedim(0, dim).contiguous(), inverse, counts
 
 
-def repeated(numbers: Any, extent: Any) -> Any:
+def repeat_indices(numbers: Any, extent: Any) -> Any:
     """Return the index of each of ``extent`` entries, as often as ``numbers`` says, an integer or one for each."""
     values = front().known(numbers) if isinstance(numbers, TensorBase) else np.asarray(numbers)
     kind, count = (numbers.dtype.kind, numbers.numel()) if values is None else (values.dtype.kind, values.size)
-    is_sound = kind in "iu" and (same_sizes((count,), (1,)) or same_sizes((count,), (extent,)))
-    if not is_sound or (values is not None and np.any(values < 0)):
+    if not (kind in "iu" and (same_sizes((count,), (1,)) or count == extent)) or (
+        values is not None and np.any(values < 0)
+    ):
         raise AttributeValueError(
             f"repeat_interleave: repeats must be one int, or {extent} ints", remedy="pass ints of 0 or more"
         )
@@ -106,12 +110,12 @@ def repeated(numbers: Any, extent: Any) -> Any:
         return front().constant(np.repeat(np.arange(extent), np.broadcast_to(values.reshape(-1), (extent,))))
     tensor: Any = numbers
     check_true(ew.ge(tensor, 0).all(), message="repeat_interleave: a number of repeats is negative")
-    ends = tensor.to(int64).reshape(-1).expand(extent).cumsum(0)
-    total = front().size(ends[-1], LARGEST, "the number of results of repeat_interleave()")
-    return ends.searchsorted(iota(shape=(total,), axis=0, dtype=int64), right=True)
+    repeats = tensor.to(int64).reshape(-1).expand(extent)
+    total = front().size(repeats.sum(), LARGEST, "the number of results of repeat_interleave()")
+    return repeats.cumsum(0).searchsorted(iota(shape=(total,), axis=0, dtype=int64), right=True)
 
 
-def counted(x: Any, weights: Any, least: int) -> Any:
+def bincount(x: Any, weights: Any, least: int) -> Any:
     """Count each number from 0 on in a vector of integers, or add its ``weights``; at least ``least`` results."""
     if x.ndim != 1 or x.dtype.kind not in "iu":
         raise ArgumentError(_COUNTED)
@@ -123,8 +127,8 @@ def counted(x: Any, weights: Any, least: int) -> Any:
         dtype = weight_values.dtype if weight_values is not None and weight_values.dtype.kind == "f" else counts.dtype
         return front().constant(counts.astype(dtype, copy=False))
     check_true(ew.ge(x, 0).all(), message=_COUNTED)
-    wanted = ew.add(x.to(int64).max(), 1).clamp(min=least)
-    size = front().size(wanted, LARGEST, "the number of results of bincount()")
+    largest = shape.concat(x.to(int64), shape.filled(least - 1, int64, (1,)), axis=0).max()
+    size = front().size(ew.add(largest, 1), LARGEST, "the number of results of bincount()")
     addends = shape.filled(1, int64, x.shape) if weights is None else weights
     addends = addends if addends.dtype.is_floating_point else addends.to(int64 if weights is None else float64)
     return shape.filled(0, addends.dtype, (size,)).index_add(0, x.to(int64), addends)

@@ -58,6 +58,32 @@ def test_compiled_and_eager_results(name: str) -> None:
     assert len(compiled.variants[0].paths) == 1
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x[x > 0].unique(),
+        lambda x: x[x > 0].unique_consecutive(return_counts=True)[1],
+        lambda x: x[x > 0].to(gc.int64).bincount(minlength=3),
+        lambda x: x[x > 0].repeat_interleave(x[x > 0].to(gc.int64)),
+        lambda x: x[x > 0].sum(),
+    ],
+    ids=["unique", "runs", "bincount", "repeats", "sum"],
+)
+def test_there_may_be_no_element_at_all(function: Callable[[gc.Tensor], gc.Tensor]) -> None:
+    compiled = gc.compile(function)
+    for values in ([1.0, -1.0, 2.0, 1.0], [-1.0, -1.0, -1.0, -1.0]):
+        x = gc.tensor(values)
+        assert compiled(x).tolist() == function(x).tolist()
+    empty = gc.zeros(0)
+    assert gc.compile(function)(empty).tolist() == function(empty).tolist()
+
+
+def test_complex_numbers_are_ordered_by_real_and_imaginary_part() -> None:
+    x = gc.tensor([1 + 2j, 1 - 1j, 0 + 5j, 1 + 2j])
+    for function in (gc.unique, gc.compile(gc.unique)):
+        assert function(x).tolist() == [5j, 1 - 1j, 1 + 2j]
+
+
 def test_each_nan_is_distinct() -> None:
     x = gc.tensor([np.nan, 1.0, np.nan, 1.0])
     for function in (gc.unique, gc.compile(gc.unique)):

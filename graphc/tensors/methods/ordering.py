@@ -333,7 +333,7 @@ class Ordering(TensorBase):
         """Count the occurrences of each number from 0 on in a vector."""
         if weights is not None:
             need_tensor("bincount", weights)
-        return compaction.counted(self, weights, minlength)
+        return compaction.bincount(self, weights, minlength)
 
     def searchsorted(
         self,

@@ -323,7 +323,7 @@ class Shaping(Selection):
             raise AttributeValueError(f"repeat_interleave: repeats is {repeats}", remedy="pass repeats >= 0")
         if not isinstance(repeats, int):
             numbers = x if repeats is None else repeats
-            indices = compaction.repeated(numbers, x.shape[at])
+            indices = compaction.repeat_indices(numbers, x.shape[at])
             return indices if repeats is None else gather(x, indices, axis=at)
         wide = x.unsqueeze(at + 1).expand(*x.shape[: at + 1], repeats, *x.shape[at + 1 :])
         repeated = wide.flatten(at, at + 1)
@@ -560,8 +560,8 @@ class Shaping(Selection):
 
     def nonzero(self, as_tuple: bool = False) -> Any:
         """Return the indices of nonzero elements, one row each, or one vector for each dimension."""
-        found = compaction.positions(self.reshape(1) if as_tuple and not self.ndim else self, "nonzero()")
-        return found.unbind(1) if as_tuple else found
+        indices = compaction.positions(self.reshape(1) if as_tuple and not self.ndim else self, "nonzero()")
+        return indices.unbind(1) if as_tuple else indices
 
     def masked_select(self, mask: Tensor) -> Tensor:
         """Select the elements at true positions of the mask as a vector."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from graphc.base import config, module_path
 from graphc.base.autocast_state import autocast_dtype, is_autocast_enabled
@@ -60,6 +60,7 @@ from graphc.tracing.trace import (
 if TYPE_CHECKING:
     from graphc.compiler.memory_report import MemoryReport
 
+_T = TypeVar("_T")
 GuardedCalls = deferred("graphc.calls.first_nan.guarded_calls:GuardedCalls")
 arrange = deferred("graphc.passes.pipeline:arrange")
 check_precision = deferred("graphc.passes.precision:check_precision")
@@ -140,7 +141,7 @@ class Compiled:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the variant for the signature of the arguments. Trace and build it at the first such call."""
         if active() is not None or kwargs or is_autocast_enabled() or (USED[0] and levels.get()):
-            return self._find_and_run(args, kwargs)
+            return self._in_a_tier(self._find_and_run, args, kwargs)
         epoch, inputs, grad_enabled, call, dtype, counters, versions, numbers = self._shortcut
         if epoch == EPOCH[0] and counters == versions and is_grad_enabled() is grad_enabled:
             arrays = (
@@ -171,13 +172,18 @@ class Compiled:
             result = recorder.run(args)
             if result is not None:
                 return result
+        return self._in_a_tier(self._find_and_run, args, kwargs)
+
+    def _in_a_tier(self, run: Callable[..., _T], *arguments: Any) -> _T:
+        """Return the result of ``run``. Repeat it in the tier ``full`` where no program can be built for all sizes:
+        that tier also has programs for some sizes, and for single ones.
+        """
         try:
-            return self._find_and_run(args, kwargs)
+            return run(*arguments)
         except SizedBuildError:
-            # The full tier asks less of a program: it may be for some sizes, or for single ones.
             self._tier = "full"
             self._renewed_modules()
-            return self._find_and_run(args, kwargs)
+            return run(*arguments)
 
     def _find_and_run(self, args: tuple[Any, ...], kwargs: dict[str, Any], only_find: bool = False) -> Any:
         epoch = EPOCH[0]
@@ -466,6 +472,9 @@ class Compiled:
             raise ArgumentError(
                 "plan: no program exists inside a trace", remedy="call plan outside the traced function"
             )
+        return self._in_a_tier(self._plan, args, kwargs)
+
+    def _plan(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Plan:
         variant, _ = self._find_and_run(args, kwargs, only_find=True)
         trim()
         return variant.plan(flatten(self._calls.with_numbers(args, kwargs))[0])
@@ -481,6 +490,9 @@ class Compiled:
             >>> len(double.programs)
             2
         """
+        return self._in_a_tier(self._plans)
+
+    def _plans(self) -> list[Plan]:
         ordered = sorted(self._variants, key=lambda v: (v is self._variants.last, v.used))
         return [plan for variant in ordered for plan in variant.plans]
 

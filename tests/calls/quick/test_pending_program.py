@@ -152,12 +152,10 @@ def test_a_build_that_fails(held: list[Held], monkeypatch: pytest.MonkeyPatch, h
             compiled(x)
 
 
-@gc.no_grad()
-def test_sizes_without_a_common_program_go_on_in_the_full_tier(held: list[Held], monkeypatch: pytest.MonkeyPatch):
-    compiled = gc.compile(net().eval(), dims={"input": (gc.Dim("batch"), None)}, tier="auto")
+@pytest.fixture
+def refused_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no graph with open sizes be compiled."""
     compile_on = pending_program.compile_on
-    expected = compiled(gc.tensor(X)).numpy()
-    held[0].has_ended = held[0].fails = True
 
     def refuse(graph: Any, *options: Any) -> Any:
         if graph.dims:
@@ -166,11 +164,49 @@ def test_sizes_without_a_common_program_go_on_in_the_full_tier(held: list[Held],
 
     for module in (pending_program, variant):
         monkeypatch.setattr(module, "compile_on", refuse)
+
+
+@gc.no_grad()
+@pytest.mark.usefixtures("refused_sizes")
+def test_sizes_without_a_common_program_go_on_in_the_full_tier(held: list[Held]):
+    compiled = gc.compile(net().eval(), dims={"input": (gc.Dim("batch"), None)}, tier="auto")
+    expected = compiled(gc.tensor(X)).numpy()
+    held[0].has_ended = held[0].fails = True
     for rows in (len(X), len(X) + 1, len(X)):
         result = compiled(gc.tensor(np.resize(X, (rows, *X.shape[1:]))))
         np.testing.assert_allclose(result.numpy()[: len(X)], expected, rtol=1e-5, atol=1e-6)
         assert not is_quick(compiled)
     assert len(compiled.programs) == 2
+
+
+WAYS_TO_A_PROGRAM: dict[str, Callable[[Compiled], Any]] = {
+    "by keyword": lambda compiled: compiled(input=gc.tensor(X)),
+    "plan": lambda compiled: compiled.plan(input=gc.tensor(X)),
+    "tangents": lambda compiled: gc.func.jvp(lambda x: compiled(input=x), (gc.tensor(X),), (gc.ones(3, 4),)),
+}
+
+
+@pytest.mark.usefixtures("refused_sizes")
+@pytest.mark.parametrize("name", WAYS_TO_A_PROGRAM)
+def test_each_way_to_a_program_of_sizes_goes_on_in_the_full_tier(held: list[Held], name: str):
+    compiled = gc.compile(nn.GELU(), dims={"input": (gc.Dim("batch"), None)}, tier="auto")
+    with gc.no_grad():
+        compiled(input=gc.tensor(X))
+        assert is_quick(compiled)
+        held[0].has_ended = held[0].fails = True
+        WAYS_TO_A_PROGRAM[name](compiled)
+    assert not is_quick(compiled)
+
+
+@gc.no_grad()
+@pytest.mark.usefixtures("refused_sizes")
+def test_plans_of_programs_that_cannot_be_built(held: list[Held]):
+    compiled = gc.compile(net().eval(), dims={"input": (gc.Dim("batch"), None)}, tier="auto")
+    compiled(gc.tensor(X))
+    held[0].has_ended = held[0].fails = True
+    assert compiled.programs == []
+    compiled(gc.tensor(X))
+    assert len(compiled.programs) == 1
 
 
 def test_gradients_need_the_program(held: list[Held]):

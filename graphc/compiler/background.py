@@ -16,7 +16,7 @@ import sys
 import tempfile
 import weakref
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
@@ -38,6 +38,8 @@ _compile_graph = deferred("graphc.compiler.compile:compile_graph")
 
 NICENESS = 10
 """Niceness that a child adds to its parent's, so that it takes time that nobody else wants."""
+MOST_LOGGED = 2000
+"""Limit on the characters of a failed child's last messages in the log."""
 _CODE = "import sys; sys.path[:] = {path!r}; from graphc.compiler.background import main; main()"
 
 
@@ -71,17 +73,20 @@ class _Child:
 
     def __init__(self, request: Request, environment: dict[str, str]):
         code = _CODE.format(path=sys.path)
-        with locks.section(), tempfile.TemporaryFile() as file:
+        with locks.section(), tempfile.TemporaryFile() as file, ExitStack() as failed:
+            # A full pipe would stop the child, so its messages go to a file.
+            self._messages = failed.enter_context(tempfile.TemporaryFile())
             pickle.dump(request, file)
             file.seek(0)
             self._process = subprocess.Popen(
                 [sys.executable, "-c", code],
                 stdin=file,
                 stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
+                stderr=self._messages,
                 env=environment,
                 start_new_session=True,
             )
+            failed.pop_all()
         self._parent = os.getpid()
         self.is_running = True
         # NOTE: the child may outlive this process, so Popen must not warn of a child that nobody waited for.
@@ -102,15 +107,23 @@ class _Child:
         self.look()
         if self.is_running and os.getpid() == self._parent:
             os.kill(self._process.pid, signal.SIGKILL)
-            self._end()
+            self._end(is_stopped=True)
 
-    def _end(self) -> None:
+    def _end(self, is_stopped: bool = False) -> None:
         self.is_running = False
         if self._process.stdout is not None:
             self._process.stdout.close()
-        if os.getpid() == self._parent:
-            with suppress(ChildProcessError):
-                os.waitpid(self._process.pid, 0)
+        if os.getpid() != self._parent:
+            return
+        try:
+            status = os.waitstatus_to_exitcode(os.waitpid(self._process.pid, 0)[1])
+        except ChildProcessError:  # somebody else waited for it
+            return
+        with self._messages as messages:
+            if status and not is_stopped:
+                messages.seek(max(0, messages.seek(0, os.SEEK_END) - MOST_LOGGED))
+                text = messages.read().decode(errors="replace").strip()
+                config.logger("compile").info("the child failed with exit status %d: %s", status, text)
 
 
 _lock = locks.Lock()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import pickle
 import subprocess
@@ -127,6 +128,16 @@ def test_dropping_a_build_without_a_cache_ends_its_child(wait: Callable[[], None
     while child.is_running:
         child.look()
     assert not folder.exists()
+
+
+def test_the_log_says_why_a_child_failed(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture):
+    monkeypatch.setattr(background, "_CODE", "#{path!r}\nimport sys; sys.exit('refused' + 'x' * 9000 + ' in the end')")
+    build = BackgroundBuild(mlp(), "host")
+    with caplog.at_level(logging.INFO, "graphc.compile"):
+        finish(build)
+    (message,) = [m for m in caplog.messages if "child" in m]
+    assert message.startswith("the child failed with exit status 1: x") and message.endswith("x in the end")
+    assert build.program() is None
 
 
 def test_no_process(monkeypatch: pytest.MonkeyPatch):

@@ -75,8 +75,7 @@ def _split(body: tuple[Stmt, ...], names: Names, k: LoopCosts, room: int) -> tup
             axis = names.axis("s", end - start)
             copied = BodyCopier(names, {loop.axis: as_index(axis) + start}).body(loop.body)
             inner = _split(decide(copied), names, k, room // (len(cuts) + 1))
-            # NOTE: an accumulator is a register of lanes or a number. Pieces that both update it must not choose alone.
-            pieces.append(Loop(axis, "serial" if loop.kind == "reduce" else loop.kind, inner))
+            pieces.append(Loop(axis, loop.kind, inner))
         return tuple(pieces)
 
     return drop_trivial(map_statements(body, enter=enter), names)

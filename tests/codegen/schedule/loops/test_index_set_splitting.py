@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from graphc.codegen.machine.costs import DEFAULT
+from graphc.codegen.schedule.lanes.choose import vectorise
 from graphc.codegen.schedule.loops.index_set_splitting import split_index_sets
 from graphc.ir.kernel.map import Names
 from graphc.ir.kernel.statements import Kernel, Let, Load, Loop, Store, walk
 from graphc.ir.kernel.verify import verify_kernel
-from tests.codegen.kernel_native import check_equivalent, kernel_of, random_memory
+from tests.codegen.kernel_native import check_equivalent, check_native, kernel_of, random_memory
+from tests.native import TARGETS, target_or_skip
 
 
 def split(kernel: Kernel) -> Kernel:
@@ -154,26 +158,34 @@ def test_a_reduction_over_joined_operands_is_cut():
     assert not any(s.guard for s, _ in walk(result.body) if isinstance(s, Load))
 
 
-def test_pieces_of_a_reduction_do_not_choose_lanes_alone():
-    """One piece is a number, the other would be lanes, and both update the accumulator."""
+@pytest.mark.parametrize("name", TARGETS)
+def test_pieces_of_a_reduction_choose_lanes_alone(name: str):
+    """One piece is a number, the other becomes lanes, and both update the accumulator."""
+    target = target_or_skip(name)
     kernel = kernel_of(
         """
-        kernel @k(%x: i64[1] in, %y: i64[3] in, %z: i64[1] out) {
-          acc a: i64 = add i64(0)
-          for i in 4 reduce {
-            v: i64 = load %x[i] if 0 <= i < 1 else i64(0)
-            w: i64 = load %y[i - 1] if 1 <= i < 4 else i64(0)
+        kernel @k(%x: i32[1] in, %y: i32[4] in, %z: i32[1] out) {
+          acc a: i32 = add i32(0)
+          for i in 5 reduce {
+            v: i32 = load %x[i] if 0 <= i < 1 else i32(0)
+            w: i32 = load %y[i - 1] if 1 <= i < 5 else i32(0)
             n: i64 = index i
             c: bool = lt(n, i64(1))
-            s: i64 = select(c, v, w)
-            update a with s
+            s: i32 = select(c, v, w)
+            t: i32 = mul(s, s)
+            u: i32 = mul(t, s)
+            update a with u
           }
           r = read a
           store %z[0] = r
         }"""
     )
-    pieces = [s for s, _ in walk(split(kernel).body) if isinstance(s, Loop)]
-    assert [(s.axis.extent, s.kind) for s in pieces] == [(3, "serial")]
+    result = split(kernel)
+    pieces = [s for s, _ in walk(result.body) if isinstance(s, Loop)]
+    assert [(s.axis.extent, s.kind) for s in pieces] == [(4, "reduce")]
+    vectorised = replace(result, body=vectorise(result.body, target, Names("w")))
+    assert any(isinstance(s, Loop) and s.kind == "vector" for s, _ in walk(vectorised.body))
+    check_native(vectorised, target)
 
 
 def test_reductions_and_serial_loops_stay_whole():

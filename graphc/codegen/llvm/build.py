@@ -94,9 +94,11 @@ class _Switches:
         self._on = names
 
     def forget_other_threads(self) -> None:
-        """Drop builds of threads that do not exist in the child after fork()."""
+        """Drop builds of threads that do not exist in the child after fork(), and their switches."""
         self._changed = threading.Condition()
         self._threads = [thread for thread in self._threads if thread == threading.get_ident()]
+        if not self._threads:
+            self._set(())
 
 
 _switches = _Switches()

@@ -74,9 +74,10 @@ def test_passes_are_skipped_where_they_were_measured(monkeypatch: pytest.MonkeyP
     assert [bool(target_named(name).llvm_switches) for name in NAMES] == [True, False, True, False]
 
 
-def test_a_child_builds_for_another_architecture_than_threads_of_the_parent():
+def test_a_child_builds_for_another_architecture_than_threads_of_the_parent(switches: set[str]):
     thread, leave = holding(lambda: build._switches.of(target_named("avx2")))
     try:
+        assert switches and in_child(lambda: not switches)
         assert in_child(lambda: build_object(TEXT, target_named("neon")).startswith(b"\x7fELF"))
     finally:
         leave.set()

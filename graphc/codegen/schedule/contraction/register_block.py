@@ -252,7 +252,8 @@ def _last_sizes(steps: tuple[float, ...], remainders: tuple[int, ...], room: int
 
     The sizes are the largest remainder, the least one, and one between these, together at most ``room`` rows.
     ``steps`` are the cycles of a step with 1, 2, ... rows. If ``few`` rows are expected, as in the steps of a recurrent
-    network, no full block may run at all. Then three sizes are worth their code, and small remainders count more.
+    network, no full block may run at all. Then three sizes are worth their code where they have room, and small
+    remainders count more.
     """
     smaller, most = [n for n in remainders if 0 < n < remainders[-1]], remainders[-1]
     if not most:
@@ -261,7 +262,7 @@ def _last_sizes(steps: tuple[float, ...], remainders: tuple[int, ...], room: int
     candidates: list[tuple[int, ...]] = [(*least, most)]
     if few or len(smaller) < _THREE_SIZES:
         candidates += [(*least, b, most) for b in smaller[1:]]
-    fitting = [sizes for sizes in candidates if few or sum(sizes) <= room] or candidates[:1]
+    fitting = [sizes for sizes in candidates if sum(sizes) <= room] or candidates[:1]
     return min(fitting, key=lambda sizes: (_remainder_cycles(steps, remainders, sizes, few), sum(sizes)))
 
 

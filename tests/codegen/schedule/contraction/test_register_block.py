@@ -98,3 +98,12 @@ def test_few_rows_of_a_number_that_varies_do_not_cost_as_much_as_the_most():
     tiles = rank_tiles(contraction, target_named("avx512"), frozenset({"b"}))
     (last,) = {tile.last for tile in tiles if (tile.rows, tile.vectors) == (8, 3) and tile.last}
     assert last[0] == 1 and 2 <= last[1] < last[2] == 7
+
+
+@pytest.mark.parametrize("rows,sizes", [("batch", 3), ("rows", 2)])
+def test_programs_that_expect_fewer_rows_than_a_block_have_three_sizes_for_them(rows: str, sizes: int):
+    contraction = find_contraction(sized_product(rows, 384, 128))
+    assert contraction is not None
+    tiles = rank_tiles(contraction, target_named("avx512"), frozenset({"b"}))
+    (last,) = {tile.last for tile in tiles if (tile.rows, tile.vectors) == (12, 2) and tile.last}
+    assert (len(last), last[0], last[-1]) == (sizes, 1, 11)

@@ -230,12 +230,12 @@ def _hoist(graph: Graph, node: Node) -> int:
     body: Graph = copy(node.attrs["body"])
     shared = node.attrs["carries"] + node.attrs["sequences"]
     outside: dict[Value, Value] = dict(zip(body.inputs[shared:], node.operands[shared:], strict=True))
-    moved = []
+    moved: dict[Node, None] = {}
     for inner in body.nodes():
         if _is_invariant(inner, outside):
             operands = [outside.get(v) or graph.scalar(v.node.attrs["value"], v.dtype) for v in inner.operands]
             outside[inner.result] = emit(graph, inner.op, operands, inner.attrs, inner.location, inner.result.name)[0]
-            moved.append(inner)
+            moved[inner] = None
     if not moved:
         return 0
     results = [n.result for n in moved if any(reader not in moved for reader, _ in body.uses(n.result))]
@@ -253,7 +253,7 @@ def _hoist(graph: Graph, node: Node) -> int:
 def _is_invariant(node: Node, outside: Collection[Value]) -> bool:
     """Check for a node that computes something from shared values alone, no larger than these."""
     operands = [v for v in node.operands if not v.is_scalar_constant]
-    if not operands or len(node.results) != 1 or not node.op.has(Trait.PURE) or node.op.traits & _STAYS:
+    if not operands or len(node.results) != 1 or not node.op.has(Trait.PURE) or node.op.has_any(_STAYS):
         return False
     if held_graphs(node) or any(v not in outside for v in operands):
         return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -12,7 +13,7 @@ from graphc.base.errors import DTypeError, ShapeError
 from graphc.ir.kernel import scalar
 from graphc.ir.kernel.index import Index
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
-from graphc.ir.kernel.nest import Scalar
+from graphc.ir.kernel.nest import NestBuilder, Scalar
 from graphc.ir.op import Attr, Attrs, Dims, ErrorSample, ImageRule, Sample, Trait, Types
 from graphc.ir.types import TensorType
 from graphc.ops.contraction.convolution import conv, conv_reference
@@ -33,12 +34,12 @@ _TRAITS = Trait.PURE | Trait.CONTRACTION
 
 def _infer_quads(x: TensorType, factor: TensorType) -> TensorType:
     check_one_dtype("i8_quads", (x, factor))
-    if x.dtype is not float32 or not x.rank or x.shape[-1] % 4 or factor.shape != (*x.shape[:-1], 1):
+    if x.dtype is not float32 or not x.rank or x.shape[-1] % QUAD or factor.shape != (*x.shape[:-1], 1):
         raise ShapeError(
             f"i8_quads: cannot make quads of {x} with factors {factor}",
-            remedy="pass f32 rows of a multiple of 4 elements, and a factor per row",
+            remedy=f"pass f32 rows of a multiple of {QUAD} elements, and a factor per row",
         )
-    return TensorType(int32, (*x.shape[:-1], x.shape[-1] // 4))
+    return TensorType(int32, (*x.shape[:-1], x.shape[-1] // QUAD))
 
 
 def _quads_reference(x: np.ndarray, factor: np.ndarray) -> np.ndarray:
@@ -46,14 +47,21 @@ def _quads_reference(x: np.ndarray, factor: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(codes).view(np.int32)
 
 
-def _lower_quads(c: LowerContext, index: tuple[Index, ...], x: OperandRef, factor: OperandRef) -> Scalar:
-    nest, scale = c.nest, c.load(factor, (*index[:-1], Index()))
+def _joined(nest: NestBuilder, byte: Callable[[int], Scalar]) -> Scalar:
+    """Return four bytes, by number, as a quad."""
     total = nest.const(0, int32)
-    for i in range(4):
-        code = nest.op("roundeven", c.load(x, (*index[:-1], index[-1] * 4 + i)) * scale)
-        byte = code.cast(int8).cast(int32) & 0xFF
-        total = total | nest.op("shl", byte, nest.const(8 * i, int32))
+    for i in range(QUAD):
+        total = total | nest.op("shl", byte(i).cast(int32) & 0xFF, nest.const(8 * i, int32))
     return total
+
+
+def _lower_quads(c: LowerContext, index: tuple[Index, ...], x: OperandRef, factor: OperandRef) -> Scalar:
+    scale = c.load(factor, (*index[:-1], Index()))
+
+    def byte(i: int) -> Scalar:
+        return c.nest.op("roundeven", c.load(x, (*index[:-1], index[-1] * QUAD + i)) * scale).cast(int8)
+
+    return _joined(c.nest, byte)
 
 
 i8_quads = define(
@@ -99,12 +107,7 @@ def _byte_quads_reference(x: np.ndarray, axis: int) -> np.ndarray:
 
 
 def _lower_byte_quads(c: LowerContext, index: tuple[Index, ...], x: OperandRef, axis: int) -> Scalar:
-    nest = c.nest
-    total = nest.const(0, int32)
-    for i in range(QUAD):
-        byte = c.load(x, (*index[:axis], index[axis] * QUAD + i, *index[axis + 1 :]))
-        total = total | nest.op("shl", byte.cast(int32) & 0xFF, nest.const(8 * i, int32))
-    return total
+    return _joined(c.nest, lambda i: c.load(x, (*index[:axis], index[axis] * QUAD + i, *index[axis + 1 :])))
 
 
 def _bytes(dtype: str, *dims: int) -> np.ndarray:
@@ -232,7 +235,12 @@ def _lower_quad_conv(
     return c.nest.reduce("add", 0, int32, [weight.shape[1], *slide.kernel], product)
 
 
-_IMAGE = ImageRule((Dims.IMAGE, Dims.WINDOW), Dims.IMAGE)
+_CONVOLUTION: dict[str, Any] = {
+    "attrs": [STRIDE, DILATION],
+    "traits": _TRAITS,
+    "image": ImageRule((Dims.IMAGE, Dims.WINDOW), Dims.IMAGE),
+}
+"""Declarations that both convolutions share."""
 _WINDOWS: list[tuple[Ints, Ints, Ints, Ints]] = [
     ((2, 8, 7, 6), (4, 8, 3, 3), (1, 1), (1, 1)),
     ((1, 4, 9, 8), (3, 4, 2, 3), (2, 1), (1, 2)),
@@ -246,11 +254,9 @@ quad_conv = define(
     "Convolution of x [batch, quads, *size], of unsigned bytes, with weight [out, quads, *kernel], of signed ones.",
     "x weight",
     _infer_quad_conv,
-    attrs=[STRIDE, DILATION],
+    **_CONVOLUTION,
     reference=_quad_conv_reference,
     lower=_lower_quad_conv,
-    traits=_TRAITS,
-    image=_IMAGE,
     multiply_adds=lambda types, results, attrs: QUAD * results[0].size * prod(types[1].shape[1:]),
     samples=lambda: [
         plain(_quads(x[0], x[1] // QUAD, *x[2:]), _quads(w[0], w[1] // QUAD, *w[2:]), stride=stride, dilation=dilation)
@@ -339,11 +345,9 @@ byte_conv = define(
     "Convolution of u8 x [batch, channels, *size] with i8 weight [out, channels, *kernel]. Sums are i32.",
     "x weight",
     _infer_byte_conv,
-    attrs=[STRIDE, DILATION],
+    **_CONVOLUTION,
     reference=_byte_conv_reference,
     decompose=_decompose_byte_conv,
-    traits=_TRAITS,
-    image=_IMAGE,
     multiply_adds=lambda types, results, attrs: results[0].size * prod(types[1].shape[1:]),
     samples=lambda: [
         *(plain(_bytes("uint8", *x), _bytes("int8", *w), stride=s, dilation=d) for x, w, s, d in _WINDOWS),

@@ -194,7 +194,10 @@ class BackgroundBuild:
         _children.append(child)
 
     def program(self) -> cache.CacheEntry | None:
-        """Return the program if it is on disk."""
+        """Return the program if it is on disk. Raise the error of a question about sizes that stopped its build."""
+        question = self._disk.question(self._key)
+        if question is not None:
+            raise question.error()
         return self._disk.load(self._key, self._spec)
 
     def discard(self) -> None:

@@ -43,7 +43,10 @@ class PendingProgram:
     """The program of a graph, built in the background, and then loaded once."""
 
     def __init__(self, name: str, graph: Graph, machine: str, load: Callable[[CacheEntry], Calls]):
-        """``load`` loads the program and returns its calls. ``name`` is that of the function, for the log."""
+        """``load`` loads the program and returns its calls. ``name`` is that of the function, for the log.
+
+        Raise the error of a question about sizes that stopped an earlier build of the graph.
+        """
         self._name, self._graph, self._machine, self._load = name, graph, machine, load
         self._build = BackgroundBuild(graph, machine)
         self._lock = Lock()
@@ -64,13 +67,15 @@ class PendingProgram:
         if self._calls is None and (now or are_deterministic_algorithms_enabled() or self._build.is_finished()):
             with self._lock:
                 if self._calls is None:
-                    entry = self._build.program() if self._build.is_finished() else None
-                    self._take(entry or self._compile())
+                    self._take(self._entry())
         return self._calls
 
-    def _compile(self) -> CacheEntry:
-        config.logger("compile").info("%s: the program is built in this process", self._name)
+    def _entry(self) -> CacheEntry:
         try:
+            entry = self._build.program() if self._build.is_finished() else None
+            if entry is not None:
+                return entry
+            config.logger("compile").info("%s: the program is built in this process", self._name)
             return compile_on(self._graph, self._machine, STANDARD)
         except GraphcError as error:
             if not self._graph.dims:

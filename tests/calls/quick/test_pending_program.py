@@ -6,6 +6,7 @@ import logging
 import pickle
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,9 @@ from graphc.calls.function import Compiled
 from graphc.calls.quick import pending_program
 from graphc.calls.quick.pending_program import tier_named
 from graphc.calls.quick.quick_calls import QuickCalls
+from graphc.compiler import background
 from graphc.errors import ArgumentError, CompileError, IndexRangeError
+from graphc.nn import functional as F
 from graphc.tracing.reads import read_flag
 from tests.calls.quick.held import Held, end
 
@@ -177,6 +180,28 @@ def test_sizes_without_a_common_program_go_on_in_the_full_tier(held: list[Held])
         np.testing.assert_allclose(result.numpy()[: len(X)], expected, rtol=1e-5, atol=1e-6)
         assert not is_quick(compiled)
     assert len(compiled.programs) == 2
+
+
+@gc.no_grad()
+def test_a_question_of_an_earlier_build_is_answered_before_a_child_builds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def no_child(*_: Any) -> Any:
+        raise AssertionError("a child would only ask again")
+
+    monkeypatch.setenv("GRAPHC_CACHE", "on")
+    monkeypatch.setenv("GRAPHC_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(pending_program, "BackgroundBuild", background.BackgroundBuild)
+    monkeypatch.setattr(background, "_Child", no_child)
+    # A pass compares the stride with the kernel.
+    dims = [(None, None, gc.Dim("length", 2, 40)), (None, None, gc.Dim("kernel", 1, 9))]
+    x, weight = gc.rand(2, 3, 8), gc.rand(3, 4, 3)
+    results = []
+    for tier in ("full", "auto"):
+        compiled = gc.compile(lambda x, w: F.conv_transpose1d(x, w, stride=3, padding=1), dims=dims, tier=tier)
+        results.append(compiled(x, weight).numpy())
+        assert compiled._tier == tier and not is_quick(compiled) and len(compiled.programs) == 1
+    np.testing.assert_array_equal(*results)
 
 
 WAYS_TO_A_PROGRAM: dict[str, Callable[[Compiled], Any]] = {

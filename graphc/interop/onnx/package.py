@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Mapping
-from importlib import _bootstrap, import_module  # type: ignore[attr-defined]
-from importlib.machinery import PathFinder
-from types import ModuleType
 from typing import Any, NamedTuple
 
 from graphc.base.errors import ArgumentError
@@ -22,49 +18,9 @@ def onnx_package() -> Any:
         import onnx
         import onnx.helper
     except ImportError:
-        raise _missing() from None
+        remedy = f"install onnx: {install_command('onnx')}"
+        raise ArgumentError("ONNX models need the package onnx", remedy=remedy) from None
     return onnx
-
-
-class OnnxFormat(NamedTuple):
-    """The two modules of ``onnx`` that reading needs. The import of the whole package takes 0.05 s more."""
-
-    messages: Any
-    """``onnx.onnx_ml_pb2``: the classes of protobuf messages."""
-    definitions: Any
-    """``onnx.onnx_cpp2py_export.defs``: the schemas of operators."""
-
-
-def onnx_format() -> OnnxFormat:
-    """Return the modules of ``onnx`` for reading. Raises ArgumentError where it is not installed."""
-    try:
-        load = _module_alone
-        if "onnx" in sys.modules:
-            load = import_module
-            load("onnx")
-        return OnnxFormat(load("onnx.onnx_ml_pb2"), load("onnx.onnx_cpp2py_export").defs)
-    except ImportError:
-        raise _missing() from None
-
-
-@functools.cache
-def _module_alone(name: str) -> ModuleType:
-    """Import a module of ``onnx`` without the package around it. A later ``import onnx`` works as ever."""
-    package = PathFinder.find_spec("onnx")
-    spec = package and PathFinder.find_spec(name, package.submodule_search_locations)
-    if spec is None:
-        raise ImportError(f"there is no module {name}")
-    # NOTE: this is what import statements do after they have imported the package of a module, locks included.
-    module = _bootstrap._load(spec)  # type: ignore[attr-defined]
-    if name.endswith("_pb2"):
-        # Protobuf returns the same classes to whoever imports the module again, which also binds its name in the
-        # package. The module in C++ must not be loaded twice.
-        sys.modules.pop(name, None)
-    return module
-
-
-def _missing() -> ArgumentError:
-    return ArgumentError("ONNX models need the package onnx", remedy=f"install onnx: {install_command('onnx')}")
 
 
 class Schema(NamedTuple):
@@ -86,8 +42,7 @@ class Schema(NamedTuple):
     @property
     def function(self) -> Any:
         """The FunctionProto that computes the operator, or None."""
-        body = self.raw._function_body if self.raw.has_function else b""
-        return onnx_format().messages.FunctionProto.FromString(body) if body else None
+        return self.raw.function_body if self.raw.has_function else None
 
     def types(self, inputs: int, outputs: int) -> tuple[Source, ...]:
         """Return the source of each result's element type, for these counts of inputs and outputs."""
@@ -112,18 +67,18 @@ def _source(text: str, inputs: list[str]) -> Source:
 @functools.lru_cache(maxsize=4096)
 def schema(domain: str, op: str, version: int) -> Schema | None:
     """Return the schema of an operator in a version of its domain, or None where it has none."""
-    messages, definitions = onnx_format()
+    definitions = onnx_package().defs
     try:
         raw = definitions.get_schema(op, version, domain)
     except (definitions.SchemaError, TypeError):  # NOTE: TypeError for numbers and strings that C++ rejects.
         return None
     many = definitions.OpSchema.FormalParameterOption.Variadic
     single = definitions.OpSchema.FormalParameterOption.Single
-    stored = {n: a._default_value for n, a in raw.attributes.items()}
+    defaults = {n: a.default_value for n, a in raw.attributes.items()}
     return Schema(
         tuple([(p.name, p.type_str, p.option == many) for p in raw.inputs]),
         tuple([(p.name, p.type_str, p.option == many) for p in raw.outputs]),
-        {n: messages.AttributeProto.FromString(data) for n, data in stored.items() if data},
+        {n: value for n, value in defaults.items() if value.name or value.type},
         {n: (int(a.type), a.required) for n, a in raw.attributes.items()},
         (raw.min_input, raw.max_input, raw.min_output, raw.max_output),
         frozenset([i for i, p in enumerate(raw.inputs) if p.option == single]),
@@ -133,5 +88,5 @@ def schema(domain: str, op: str, version: int) -> Schema | None:
 
 def newest_versions() -> dict[str, int]:
     """Return the newest known operator version of each of ONNX's own domains."""
-    versions = onnx_format().definitions.schema_version_map()
-    return {domain: versions[domain][1] for domain in ("", "ai.onnx.ml")}
+    definitions = onnx_package().defs
+    return {"": definitions.onnx_opset_version(), "ai.onnx.ml": definitions.onnx_ml_opset_version()}

@@ -14,7 +14,7 @@ from graphc.base.errors import ArtifactError, GraphcError, UnsupportedError
 from graphc.interop.onnx.external import External
 from graphc.interop.onnx.graph import ABSENT, OnnxGraph, OnnxNode, Port, TensorAttribute, in_order
 from graphc.interop.onnx.large_data import LargeData
-from graphc.interop.onnx.package import Schema, newest_versions, onnx_format, schema
+from graphc.interop.onnx.package import Schema, newest_versions, onnx_package, schema
 from graphc.interop.onnx.protos import ModelDims, read_attribute, read_port_type, read_sparse, read_tensor, text_of
 from graphc.interop.onnx.registry import OperatorEntry
 from graphc.interop.onnx.table import TABLE, find
@@ -218,7 +218,7 @@ def read_model(source: Any) -> Model:
     Raises ArtifactError for damaged data and other formats, UnsupportedError for operators without a rule,
     ArgumentError without the ``onnx`` package, and OSError.
     """
-    package = onnx_format().messages
+    package = onnx_package()
     path = ""
     if isinstance(source, package.ModelProto):
         proto, external = source, External(None)

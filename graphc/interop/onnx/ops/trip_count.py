@@ -30,6 +30,8 @@ class _Body:
         self.makers = {name: node for node in body.nodes for name in node.outputs}
         carried = zip(body.inputs[2:], state, body.outputs[1:], strict=False)
         self.carried = {port.name: (value, after.name) for port, value, after in carried}
+        self._affine: dict[str, _Affine | None] = {}
+        """Results by name. None, too, for a number whose growth depends on itself."""
 
     def source(self, name: str) -> str:
         """Return the name of which a value is a copy, possibly of another type."""
@@ -40,6 +42,12 @@ class _Body:
     def affine(self, name: str) -> _Affine | None:
         """Return a number as a function of the step; None for others."""
         name = self.source(name)
+        if name not in self._affine:
+            self._affine[name] = None
+            self._affine[name] = self._computed(name)
+        return self._affine[name]
+
+    def _computed(self, name: str) -> _Affine | None:
         if name == self.body.inputs[0].name:
             return _Affine(0, 1)
         if name in self.carried:

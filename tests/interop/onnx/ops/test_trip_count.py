@@ -5,6 +5,7 @@ import pytest
 
 pytest.importorskip("onnx")
 import graphc as gc
+from graphc.interop.onnx.ops import trip_count
 from tests.interop.onnx.alike import check, module_of
 
 X = np.arange(12, dtype=np.float32).reshape(6, 2)
@@ -63,3 +64,26 @@ def test_a_counter_that_data_move_is_read() -> None:
     x = np.full((6, 2), 0.25, np.float32)
     states = [x.sum(0) * k for k in (2, 3, 4, 5)]
     check(_loop(condition, 0), x, expected=[states[-1], -np.stack(states)])
+
+
+def test_a_counter_that_grows_by_itself_and_more_runs_while_the_condition_holds() -> None:
+    """1, 3, 7: the growth depends on the counter, so no formula gives the number of steps."""
+    states = [X.sum(0) * k for k in (2, 3)]
+    check(
+        _loop("k = Add(j, one) after = Add(j, k) on = Less(after, n)", 1), X, expected=[states[-1], -np.stack(states)]
+    )
+
+
+def test_each_number_of_a_body_is_derived_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    names: list[str] = []
+    source = trip_count._Body.source
+
+    def counted(body: trip_count._Body, name: str) -> str:
+        names.append(name)
+        return source(body, name)
+
+    monkeypatch.setattr(trip_count._Body, "source", counted)
+    doubled = " ".join(f"d{k + 1} = Add(d{k}, d{k})" for k in range(12))
+    condition = f"d0 = Add(j, one) {doubled} after = Identity(d0) on = Less(d12, n)"
+    assert module_of(_loop(condition, 0))(X)[1].shape == (1, 2)
+    assert 0 < names.count("d0") <= 4, "more readers than d1 (twice), the counter and its growth"

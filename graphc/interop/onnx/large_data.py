@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
 LEAST = 1 << 16
 """Bytes of a tensor that stays in the file."""
+MOST_FIELDS = 1000
+"""Fields of a tensor that is no list of single numbers: its dimensions, its type, its name and its data."""
 _GRAPH, _INITIALIZER, _RAW_DATA, _EXTERNAL_DATA, _DATA_LOCATION = 7, 5, 9, 13, 14
 """Field numbers of ModelProto, GraphProto and TensorProto (three of them)."""
 _VARINT, _EIGHT, _BYTES, _FOUR = 0, 1, 2, 5
@@ -63,9 +66,10 @@ class LargeData:
                 yield self._data[field.begin : field.end]
 
     def _tensor(self, tensor: WireField) -> Iterator[bytes | memoryview]:
-        fields = list(_fields(self._data, tensor.start, tensor.end))
-        raw = [f for f in fields if f.number == _RAW_DATA and f.kind == _BYTES and f.end - f.start >= LEAST]
-        if len(raw) != 1 or any(f.number in (_EXTERNAL_DATA, _DATA_LOCATION) for f in fields):
+        fields = list(islice(_fields(self._data, tensor.start, tensor.end), MOST_FIELDS))
+        raw = [f for f in fields if f.number == _RAW_DATA and f.kind == _BYTES]
+        is_external = any(f.number in (_EXTERNAL_DATA, _DATA_LOCATION) for f in fields)
+        if len(fields) == MOST_FIELDS or len(raw) != 1 or raw[0].end - raw[0].start < LEAST or is_external:
             yield self._data[tensor.start : tensor.end]
             return
         yield from (self._data[f.begin : f.end] for f in fields if f is not raw[0])

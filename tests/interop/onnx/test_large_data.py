@@ -66,6 +66,30 @@ def test_tensors_that_store_their_data_twice_are_left_to_protobuf():
     assert LargeData(memoryview(data)).small_message() == data
 
 
+def test_of_several_data_the_last_counts_as_for_protobuf():
+    model = proto()
+    for later in (b"", b"\1" * 8, b"\1" * WEIGHT.nbytes):
+        tensor = model.graph.initializer[0].SerializeToString() + onnx.TensorProto(raw_data=later).SerializeToString()
+        if not later:
+            tensor += b"\x4a\x00"
+        data = onnx.GraphProto(name="g").SerializeToString() + b"\x2a" + _varint(len(tensor)) + tensor
+        data = b"\x08\x09\x3a" + _varint(len(data)) + data
+        message = LargeData(memoryview(data)).small_message()
+        assert message == data and onnx.ModelProto.FromString(data).graph.initializer[0].raw_data == later
+
+
+def test_tensors_of_single_numbers_are_left_to_protobuf():
+    numbers = b"\x25\0\0\x80\x3f" * LEAST
+    tensor = numbers + onnx.TensorProto(raw_data=bytes(LEAST)).SerializeToString()
+    data = b"\x2a" + _varint(len(tensor)) + tensor
+    data = b"\x3a" + _varint(len(data)) + data
+    assert LargeData(memoryview(data)).small_message() == data
+
+
+def _varint(value: int) -> bytes:
+    return bytes([value & 127 | 128, value >> 7 & 127 | 128, value >> 14])
+
+
 @pytest.mark.parametrize("as_bytes", [False, True])
 def test_modules_own_their_weights(as_bytes: bool, tmp_path: Path):
     path = tmp_path / "net.onnx"

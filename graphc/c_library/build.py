@@ -40,7 +40,7 @@ from graphc.files.container import ALIGNMENT, replacing
 from graphc.files.model_content import Artifact
 from graphc.files.object_archive import split_objects
 from graphc.models.formats import read_text_parts
-from graphc.models.model_export import content_of, wanted_entries
+from graphc.models.model_export import ContentOptions, content_of, wanted_entries
 from graphc.passes.base import Pass
 from graphc.passes.pipeline import Arranged, arrange
 from graphc.passes.precision import check_precision
@@ -321,7 +321,8 @@ def _content(
     """Read a model file, or trace a model and return the contents of its model file."""
     if not isinstance(model, str | os.PathLike):
         arranged = passes if isinstance(passes, Arranged) else arrange(passes)
-        return content_of(wanted_entries(model, examples, named, dims), None, arranged, precision, machine.costs)
+        options = ContentOptions(machine.costs, arranged, precision)
+        return content_of(wanted_entries(model, examples, named, dims), None, options)
     if examples or named or dims is not None or passes not in ((), Arranged()) or precision is not None:
         raise ArgumentError(
             f"{os.fspath(model)} holds a graph with its types and weights",

@@ -13,7 +13,6 @@ from graphc.base.sizes.assumptions import by_stage
 from graphc.files.model_manifest import EntrySpec, SegmentSpec
 from graphc.models.model_state import ModelState
 from graphc.models.sized_model import Sizes, SizesOfModel
-from graphc.runtime.call import Explain
 
 Program = Callable[[Sequence[Any], Sizes], Sequence[Any]]
 """Runs one program of an entry, for its inputs and for the sizes that are known then. Returns its outputs."""
@@ -67,7 +66,6 @@ class ChainedPrograms:
         """Seconds of each stage of the compilations."""
         self._chain, self._state = Chain(spec), state
         self._held = [part.held for part in loaded]
-        self.explain: Explain | None = None
         self.bound = ()
         """Empty: each program takes params and states from the model's."""
 

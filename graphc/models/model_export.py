@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,6 +44,18 @@ from graphc.tracing.trace import Traced
 
 TRAIN_STEP = "train_step"
 """Name of the entry of a step that is exported by itself."""
+
+
+class ContentOptions(NamedTuple):
+    """Options of ``export`` for what a file stores of its entries."""
+
+    costs: Costs
+    """Costs of the machine that the passes optimize for."""
+    passes: Arranged = Arranged()
+    precision: str | None = None
+    native: Sequence[Target] = ()
+    """Machines with object code in the file."""
+    golden: int = 0
 
 
 def export(
@@ -103,42 +115,27 @@ def export(
     requested = wanted_entries(model, examples, keyword_examples, dims)
     if derivative:
         requested = {name: _with_derivative(entry) for name, entry in requested.items()}
-    used = machines if native else ()
-    content = content_of(requested, root, arrange(passes), precision, machines[0].costs, used, golden)
-    return model_content.save(path, content)
+    options = ContentOptions(machines[0].costs, arrange(passes), precision, machines if native else (), golden)
+    return model_content.save(path, content_of(requested, root, options))
 
 
-def content_of(
-    entries: Mapping[str, Entry],
-    root: Any,
-    passes: Arranged,
-    precision: str | None,
-    costs: Costs,
-    native: Sequence[Target] = (),
-    golden: int = 0,
-) -> Artifact:
-    """Return the content of a file with these entries."""
+def content_of(entries: Mapping[str, Entry], root: Any, options: ContentOptions) -> Artifact:
+    """Return the content of a file with these entries. For ``root`` see ``export``."""
     entries = {name: without_texts(entry) for name, entry in entries.items()}
-    if any(e.derivative for e in entries.values()) and (precision is not None or passes.pipeline is not PIPELINE):
+    has_constants = options.precision is not None or options.passes.pipeline is not PIPELINE
+    if has_constants and any(e.derivative for e in entries.values()):
         raise ArgumentError(
             "weights that are constants of the graph have no derivative", remedy="pass derivative=False"
         )
     traced = [part for name, entry in entries.items() for part in trace_entry(name, entry)]
-    calls = {name: _sampled(entry, golden) for name, entry in entries.items()}
-    return _assembled(with_shared_names(traced, root), passes, precision, native, costs, calls)
+    calls = {name: _sampled(entry, options.golden) for name, entry in entries.items()}
+    return _assembled(with_shared_names(traced, root), options, calls)
 
 
-def content_of_chain(
-    traced: Traced,
-    passes: Arranged,
-    precision: str | None,
-    costs: Costs,
-    native: Sequence[Target] = (),
-    golden: int = 0,
-) -> Artifact:
+def content_of_chain(traced: Traced, options: ContentOptions) -> Artifact:
     """Return the content of a file with the entry ``ENTRY``, of a trace that reads sizes."""
-    calls = {ENTRY: partial(sample_calls, examples=list(map(expected_array, traced.inputs)), count=golden)}
-    return _assembled(with_shared_names(entries_of(ENTRY, traced)), passes, precision, native, costs, calls)
+    calls = {ENTRY: partial(sample_calls, examples=list(map(expected_array, traced.inputs)), count=options.golden)}
+    return _assembled(with_shared_names(entries_of(ENTRY, traced)), options, calls)
 
 
 _Sampler = Callable[[EntrySpec, Sequence[Graph], Mapping[str, np.ndarray]], tuple[Sample, ...]]
@@ -183,20 +180,14 @@ def _with_derivative(entry: Entry) -> Entry:
     )
 
 
-def _assembled(
-    entries: Sequence[TracedEntry],
-    passes: Arranged,
-    precision: str | None,
-    native: Sequence[Target],
-    costs: Costs,
-    calls: Mapping[str, _Sampler],
-) -> Artifact:
-    """Return the content of a file with these entries, with code for ``native`` and the sample calls of ``calls``."""
+def _assembled(entries: Sequence[TracedEntry], options: ContentOptions, calls: Mapping[str, _Sampler]) -> Artifact:
+    """Return the content of a file with these entries and the sample calls of ``calls``."""
     weights = {path: held.array for entry in entries for path, held in entry.held.items()}
     changing = {input_path(v) for entry in entries for v in written_states(entry.graph)}
     free = {path for entry in entries for path in entry.free}
     constants = {path: array for path, array in weights.items() if path not in changing | free}
-    graphs = {e.name: extended(e.graph, constants, passes, precision, costs) for e in entries if not e.segments}
+    form = options.passes, options.precision, options.costs
+    graphs = {e.name: extended(e.graph, constants, *form) for e in entries if not e.segments}
     stored: list[StoredEntry] = []
     for entry in entries:
         if entry.segments:
@@ -205,11 +196,11 @@ def _assembled(
         derived = derive(entry, len(entries) == 1)
         graph = graphs[entry.name]
         spec = None if derived is None else derived.spec
-        own = stored_entry(entry.name, graph, entry.structure, codes_for(graph, constants, native), spec)
+        own = stored_entry(entry.name, graph, entry.structure, codes_for(graph, constants, options.native), spec)
         golden = calls[entry.name](own.spec, [graph], weights) if entry.name in calls else ()
         stored.append(replace(own, spec=replace(own.spec, texts=entry.texts), golden=golden))
         for derived_entry in () if derived is None else derived.parts:
-            codes = codes_for(derived_entry.graph, constants, native)
+            codes = codes_for(derived_entry.graph, constants, options.native)
             stored.append(stored_entry(derived_entry.name, derived_entry.graph, derived_entry.structure, codes))
     return _artifact(stored, [e.graph for e in entries], weights, free)
 
@@ -377,12 +368,12 @@ def load_traced(traced: Traced, *, target: str = HOST, device: Any = None) -> Lo
 
 def load_entry(entry: Entry, *, target: str = HOST, device: Any = None) -> LoadedModel:
     """Return the model of ``export`` and ``load`` for an entry, without a file in between."""
-    content = content_of({ENTRY: entry}, None, arrange(()), None, target_named(HOST).costs)
+    content = content_of({ENTRY: entry}, None, ContentOptions(target_named(HOST).costs))
     return make_model(content, machine_named(target, device))
 
 
 def in_memory(traced: Traced) -> Artifact:
     """Return the content that ``export`` would write for a trace."""
     if traced.reads:
-        return content_of_chain(traced, arrange(()), None, target_named(HOST).costs)
+        return content_of_chain(traced, ContentOptions(target_named(HOST).costs))
     return _of_graph(traced.graph, traced.state(), nesting(traced.structure), False)

@@ -29,6 +29,7 @@ from graphc.models.formats import GCM, ONNX, check_options, format_of
 from graphc.models.golden import sample_calls
 from graphc.models.model_entries import Entry
 from graphc.models.model_export import (
+    ContentOptions,
     check_native,
     codes_for,
     compiled_code,
@@ -248,12 +249,11 @@ def _write_texts(
     options: argparse.Namespace, model: Any, examples: list[Any], dims: Any, passes: Arranged
 ) -> ModelManifest:
     """Write a model with texts: its program, and the operators that run in Python around it. Raises UsageError."""
-    machines = machines_of(_machines(options), False, options.native)
+    content_options = _content_options(options, passes)
     entries = {model_manifest.ENTRY: Entry(model, *examples, dims=dims)}
-    native = machines if options.native else ()
 
     def content() -> Artifact:
-        return content_of(entries, None, passes, options.precision, machines[0].costs, native, options.golden or 0)
+        return content_of(entries, None, content_options)
 
     with targets.compiling():
         return model_content.save(options.output, targets.guarded(content, f"tracing {options.target}"))
@@ -311,11 +311,15 @@ def _write_chain(
     options: argparse.Namespace, traced: Traced, passes: Arranged
 ) -> tuple[ModelManifest, dict[str, float]]:
     """Write a model that reads sizes in each call, and compile its programs as loading the file does."""
-    machines = machines_of(_machines(options), False, options.native)
-    native = machines if options.native else ()
-    content = content_of_chain(traced, passes, options.precision, machines[0].costs, native, options.golden)
+    content = content_of_chain(traced, _content_options(options, passes))
     manifest = model_content.save(options.output, content)
     return manifest, dict(load(options.output, device=options.device).seconds or {})
+
+
+def _content_options(options: argparse.Namespace, passes: Arranged) -> ContentOptions:
+    machines = machines_of(_machines(options), False, options.native)
+    native = machines if options.native else ()
+    return ContentOptions(machines[0].costs, passes, options.precision, native, options.golden)
 
 
 def _check_machine(options: argparse.Namespace) -> None:

@@ -351,6 +351,7 @@ def _acquire(file: int) -> None:
 
 
 def check_owner(path: Path, is_kind: Callable[[int], bool]) -> None:
+    """Raise ArtifactError unless a path is of this kind, belongs to this user, and nobody else can write to it."""
     status = os.lstat(path)
     if not is_kind(status.st_mode):
         raise ArtifactError(f"{path} is a link or another kind of file")
@@ -410,6 +411,7 @@ def _entry(path: Path, sections: dict[str, np.ndarray], prefix: str = "") -> Cac
 
 
 def remove(path: Path) -> None:
+    """Remove a file if it exists; warn where that is impossible."""
     try:
         path.unlink(missing_ok=True)
     except OSError as error:

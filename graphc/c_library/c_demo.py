@@ -7,7 +7,7 @@ from typing import Any
 
 from graphc.base.dtypes import BY_NAME, bits_of, element
 from graphc.base.sizes.size import Size, bounds, is_size
-from graphc.base.sizes.size_terms import Atom, Dimension
+from graphc.base.sizes.size_terms import Atom, Dimension, Positive
 from graphc.c_library.plan import EntryPlan, LibraryArgument, LibraryPlan
 from graphc.files.container import ALIGNMENT
 
@@ -93,6 +93,11 @@ static int64_t floor_of(int64_t a, int64_t b) {
     return a / b - (a % b != 0 && (a < 0) != (b < 0));
 }
 """
+_POSITIVE = """
+static int64_t positive_part(int64_t a) {
+    return a > 0 ? a : 0;
+}
+"""
 _ENTRY = Template("""
 static void run_${entry}(${name}_t *net, int count, char **arguments) {
 ${dims}    const size_t arena_size = ${name}_${entry}_arena_size(${given});
@@ -156,8 +161,8 @@ def c_demo(plan: LibraryPlan, file: str, header: str, library: str, weights: str
     )
     runs = "".join(f"    run_{entry.name}(net, count, arguments);\n" for entry in plan.entries)
     start = (_OPEN if plan.is_beside else _INIT).substitute(names)
-    floor = _FLOOR if "floor_of(" in functions else ""
-    return head + floor + functions + _MAIN.substitute(names, open=start, runs=runs)
+    helpers = (_FLOOR if "floor_of(" in functions else "") + (_POSITIVE if "positive_part(" in functions else "")
+    return head + helpers + functions + _MAIN.substitute(names, open=start, runs=runs)
 
 
 def _entry(entry: EntryPlan, names: dict[str, Any]) -> str:
@@ -220,6 +225,8 @@ def expression(size: Any, names: dict[Dimension, str]) -> str:
 def _atom(atom: Atom, names: dict[Dimension, str]) -> str:
     if isinstance(atom, Dimension):
         return names[atom]
+    if isinstance(atom, Positive):
+        return f"positive_part({expression(atom.operand, names)})"
     operand, divisor = expression(atom.operand, names), expression(atom.divisor, names)
     if bounds(atom.operand)[0] >= 0:
         return f"(({operand}) / ({divisor}))"

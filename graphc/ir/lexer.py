@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -14,6 +15,7 @@ import numpy as np
 from graphc.base.dtypes import BY_NAME, DType
 from graphc.base.errors import ArgumentError, ParseError
 from graphc.base.sizes.named_dims import Dim
+from graphc.base.sizes.size import larger
 from graphc.ir.literal import digest, parse_number
 from graphc.ir.types import TensorType
 
@@ -201,7 +203,7 @@ class Cursor:
                 self.refuse(error.what, token, error.remedy)
 
     def size(self) -> int:
-        """Read an integer, or a size of declared dimensions: ``+ - * //`` and parentheses, as sizes print."""
+        """Read an integer, or a size of declared dimensions: ``+ - * //``, ``max`` and parentheses, as sizes print."""
         total = self._product(-1 if self.accept("-") else 1)
         while self.at("+", "-"):
             sign = -1 if self.take().text == "-" else 1
@@ -209,21 +211,25 @@ class Cursor:
         return total
 
     def _product(self, sign: int = 1) -> int:
-        product = sign * self._factor()
+        product = sign * self.factor()
         while self.at("*", "//"):
             token = self.take()
-            other = self._factor()
+            other = self.factor()
             try:
                 product = product * other if token.text == "*" else product // other
             except (ArgumentError, ZeroDivisionError):
                 self.refuse(f"a size is divided by {other}", token)
         return product
 
-    def _factor(self) -> int:
+    def factor(self) -> int:
+        """Read a factor of a size: an integer, a dimension, ``max(...)`` or a size in parentheses."""
         if self.accept("("):
             size = self.size()
             self.expect(")")
             return size
+        if self.at("max") and self.peek().text == "(":
+            self.take()
+            return functools.reduce(larger, self.list_of(self.size, "(", ")"))
         token = self.token
         if not self.dims or token.kind not in ("word", "quoted"):
             return self.integer()

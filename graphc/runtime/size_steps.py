@@ -7,11 +7,11 @@ from typing import Any
 
 from graphc.base.sizes.shape_patterns import ShapePatterns
 from graphc.base.sizes.size import Size
-from graphc.base.sizes.size_terms import Atom, Dimension, Monomial
+from graphc.base.sizes.size_terms import Atom, Dimension, Monomial, Positive
 
-ADD, MULTIPLY, DIVIDE, AT_MOST, DIFFER = range(5)
-"""Kinds of steps: a + b, a * b, floor(a / b), and two checks that leave the call to Python unless a <= b, or a != b.
-Numbers that do not fit a word also leave the call to Python."""
+ADD, MULTIPLY, DIVIDE, LARGER, AT_MOST, DIFFER = range(6)
+"""Kinds of steps: a + b, a * b, floor(a / b), max(a, b), and two checks that leave the call to Python unless
+a <= b, or a != b. Numbers that do not fit a word also leave the call to Python."""
 _POINTER, _INT = ctypes.c_void_p, ctypes.c_int64
 _WORD = 8
 
@@ -135,4 +135,6 @@ class SizeSteps:
     def _atom(self, atom: Atom) -> int:
         if isinstance(atom, Dimension):
             return self._dimensions[atom]
+        if isinstance(atom, Positive):
+            return self._operation(LARGER, self.value(atom.operand), self.value(0))
         return self._operation(DIVIDE, self.value(atom.operand), self.value(atom.divisor))

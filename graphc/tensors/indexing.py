@@ -13,7 +13,7 @@ import numpy as np
 from graphc.base.dtypes import bool_, fitted, int64, uint8
 from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, IndexRangeError, ShapeError
 from graphc.base.sizes.dims import common_shape, dim_of, same_sizes
-from graphc.base.sizes.size import is_one, is_size
+from graphc.base.sizes.size import is_one, is_size, larger, positive_part, smaller
 from graphc.ir.types import row_major_strides
 from graphc.ops import dispatch
 from graphc.ops.effects.check import check_index, check_range
@@ -123,7 +123,7 @@ def plan(index: Any, extents: tuple[int, ...]) -> IndexPlan:
             item = builtins.slice(None)
         if isinstance(item, builtins.slice):
             start, stop, step = _range(item, extent)
-            stop = start if stop < start else stop
+            stop = larger(start, stop)
             result_shape.append((stop - start + step - 1) // step)
         else:
             start = _position(item, extent, len(ranges))
@@ -150,9 +150,7 @@ def _within(bound: Any, extent: Any, otherwise: Any) -> Any:
     if bound is None:
         return otherwise
     bound = bound + extent if bound < 0 else bound
-    if bound < 0:
-        return 0
-    return bound if bound <= extent else extent
+    return smaller(positive_part(bound), extent)
 
 
 def _scalar(bound: Any) -> int:

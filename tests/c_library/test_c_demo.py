@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import graphc
+from graphc.base.sizes.size import positive_part
 from graphc.c_library.c_demo import expression
 
 BATCH: Any = graphc.Dim("batch", max=64)
@@ -23,6 +24,7 @@ NAMES = {d: f"{d.name}_size" for size in (BATCH, TIME) for monomial, _ in size.t
         (BATCH * TIME, "batch_size * time_size"),
         (TIME // 2, "((time_size) / (2))"),
         ((BATCH - TIME) // BATCH, "floor_of(-1 * time_size, batch_size) + 1"),
+        (positive_part(BATCH - 3), "positive_part(batch_size + -3)"),
     ],
 )
 def test_sizes_are_expressions_of_c(size: Any, wanted: str):

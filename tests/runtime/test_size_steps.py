@@ -8,11 +8,23 @@ import pytest
 
 from graphc.base.sizes.named_dims import Dim, dimensions
 from graphc.base.sizes.shape_patterns import ShapePatterns
-from graphc.base.sizes.size import at
-from graphc.runtime.size_steps import ADD, AT_MOST, DIFFER, DIVIDE, MULTIPLY, Move, Read, SizeStep, SizeSteps, Solver
+from graphc.base.sizes.size import at, positive_part, smaller
+from graphc.runtime.size_steps import (
+    ADD,
+    AT_MOST,
+    DIFFER,
+    DIVIDE,
+    LARGER,
+    MULTIPLY,
+    Move,
+    Read,
+    SizeStep,
+    SizeSteps,
+    Solver,
+)
 
 BATCH, TIME = Dim("batch", 1, 64, common=(5,)), Dim("time", 2, 512)
-OPERATIONS = {ADD: operator.add, MULTIPLY: operator.mul, DIVIDE: operator.floordiv}
+OPERATIONS = {ADD: operator.add, MULTIPLY: operator.mul, DIVIDE: operator.floordiv, LARGER: max}
 SHAPES = [(BATCH, 16 * TIME + 3), (TIME, 7)]
 
 
@@ -53,6 +65,8 @@ def test_sizes_are_what_they_are_of_numbers():
         (3 - TIME) // 7,
         (BATCH * 100 // TIME) * BATCH + 9,
         TIME // 16 % 2,
+        smaller(BATCH, TIME - 5) * 3,
+        positive_part(TIME - 20) // 7,
     ]
     solver, places = solver_for(expected)
     batch, time = dimensions([BATCH])["batch"], dimensions([TIME])["time"]

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from graphc.base.errors import ArgumentError
-from graphc.base.sizes.size import LARGEST, Dimension, Size, always, is_size, terms
+from graphc.base.sizes.size import LARGEST, Dimension, Size, always, is_size, larger, terms
 from graphc.base.sizes.size_terms import dimensions_of
 from graphc.base.sizes.size_text import NAME
 
@@ -112,7 +112,7 @@ def _check_range(dimension: Dimension, size: int) -> None:
 def parse_size(text: str, by_name: Mapping[str, Dimension]) -> Any:
     """Return the size that prints as ``text`` with the dimensions ``by_name``. Raises ArgumentError for any other
     text."""
-    symbols = {str(d): f"_{i}" for i, d in enumerate(by_name.values())}
+    symbols = {"max": "max"} | {str(d): f"_{i}" for i, d in enumerate(by_name.values())}
     sizes = {symbols[str(d)]: size_of(d) for d in by_name.values()}
     try:
         spelled = _NAME.sub(lambda name: symbols.get(name.group(), "unknown"), text)
@@ -132,6 +132,8 @@ def _read(tree: ast.expr, sizes: Mapping[str, Any]) -> Any:
         return sizes[tree.id]
     if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub):
         return -_read(tree.operand, sizes)
+    if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and tree.func.id == "max" and len(tree.args) == 2:
+        return larger(*[_read(operand, sizes) for operand in tree.args])
     if not isinstance(tree, ast.BinOp):
         raise ValueError
     a, b = _read(tree.left, sizes), _read(tree.right, sizes)

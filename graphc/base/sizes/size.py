@@ -13,12 +13,14 @@ from functools import lru_cache
 from typing import Any
 
 from graphc.base.errors import ArgumentError, TraceError
-from graphc.base.sizes.size_bounds import bounds_of, never_positive
+from graphc.base.sizes.size_bounds import atom_bounds, bounds_of, never_positive
+from graphc.base.sizes.size_pieces import Pieces, pieces_of
 from graphc.base.sizes.size_questions import asker
 from graphc.base.sizes.size_terms import (
     REMEMBERED,
     Dimension,
     Monomial,
+    Positive,
     Quotient,
     Terms,
     constant,
@@ -153,7 +155,11 @@ class Size:
         return root(self)
 
     def __abs__(self) -> Any:
-        return self if self >= 0 else -self
+        return self + 2 * (-self).positive()
+
+    def positive(self) -> Any:
+        """Return the maximum of the size and 0."""
+        return _make(_positive(self.terms))
 
     def __round__(self, digits: Any = None) -> Any:
         return self
@@ -432,6 +438,53 @@ def divided(a: Any, b: Any) -> tuple[Any, Any]:
             quotients[quotient] = quotients.get(quotient, 0) + multiple
             rest = minus(rest, product(((quotient, multiple),), divisor))
     return _make(total(quotients)), _make(rest)
+
+
+def larger(a: Any, b: Any) -> Any:
+    """Return the maximum of two sizes or numbers; asks nothing."""
+    return positive_part(a - b) + b
+
+
+def smaller(a: Any, b: Any) -> Any:
+    """Return the minimum of two sizes or numbers; asks nothing."""
+    return a - positive_part(a - b)
+
+
+def positive_part(size: Any) -> Any:
+    """Return the maximum of a size and 0; asks nothing."""
+    return size.positive() if type(size) is Size else max(size, 0)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _positive(summed: Terms) -> Terms:
+    """Return the terms of ``max(summed, 0)`` in normal form: common factors before it, first coefficient positive."""
+    negative = scaled(summed, -1)
+    if never_positive(negative):
+        return summed
+    if never_positive(summed):
+        return ()
+    if (pieces := pieces_of(summed)) is not None:
+        return _sum_of_pieces(pieces.positive(*atom_bounds(pieces.atom)))
+    shared = set.intersection(*[{atom for atom, _ in m} for m, _ in summed])
+    factor = math.gcd(*[c for _, c in summed])
+    for atom in shared:
+        if atom_bounds(atom)[0] >= 0:
+            one: Monomial = ((atom, 1),)
+            return product(_positive(total({over(m, one) or (): c for m, c in summed})), ((one, 1),))
+    if factor > 1:
+        return scaled(_positive(tuple([(m, c // factor) for m, c in summed])), factor)
+    if summed[0][1] < 0:
+        return plus(summed, _positive(negative))
+    return ((((Positive(_make(summed)), 1),), 1),)
+
+
+def _sum_of_pieces(pieces: Pieces) -> Terms:
+    """Return a piecewise linear function as a sum of positive parts."""
+    variable: Monomial = ((pieces.atom, 1),)
+    parts: dict[Monomial, int] = {variable: pieces.slope, (): pieces.constant}
+    for point, change in pieces.turns:
+        parts[((Positive(_make(total({variable: 1, (): -point}))), 1),)] = change
+    return total(parts)
 
 
 # ---- ranges

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterable
 from functools import lru_cache
+from typing import NamedTuple
 
+from graphc.base.sizes.size_pieces import pieces_of
 from graphc.base.sizes.size_terms import (
     REMEMBERED,
     Atom,
     Dimension,
     Monomial,
+    Positive,
     Quotient,
     Terms,
     constant,
@@ -41,7 +45,12 @@ def greatest(summed: Terms, split: bool = False) -> int:
         return constant_term
     if factor > 1 or constant_term:
         return constant_term + factor * greatest(tuple([(m, c // factor) for m, c in summed if m]), split)
+    pieces = pieces_of(summed)
+    if pieces is not None and pieces.turns:
+        return max(map(pieces.at, pieces.ends(*atom_bounds(pieces.atom))))
     best = min(_interval_high(summed), _shifted_high(summed))
+    if cases := _cases(summed):
+        best = min(best, cases.of(map(greatest, cases.sums)))
     degree = order(summed[0][0])[0]
     leading = tuple([(m, c) for m, c in summed if order(m)[0] == degree])
     if not split and len(leading) < len(summed):  # the common factor of products of more atoms can be taken out
@@ -63,14 +72,17 @@ def never_positive(summed: Terms) -> bool:
     deepest = _quotient_in(summed, alone=True)
     if deepest is not None and greatest(_without(summed, *deepest)) <= 0:
         return True
-    return _never_positive_by_factor(summed) or _never_positive_separately(summed)
+    if _never_positive_by_factor(summed) or _never_positive_separately(summed):
+        return True
+    cases = _cases(summed)
+    return cases is not None and cases.is_proven(map(never_positive, cases.sums))
 
 
 def _never_positive_by_factor(summed: Terms) -> bool:
     """Return whether the terms with a common nonnegative factor are <= 0 without it, and so are the others."""
     counts = Counter([atom for m, _ in summed for atom, _ in m])
     for factor, count in counts.items():
-        if count < 2 or _atom_bounds(factor)[0] < 0:
+        if count < 2 or atom_bounds(factor)[0] < 0:
             continue
         rests = [(over(m, ((factor, 1),)), (m, c)) for m, c in summed]
         cofactor = total({rest: c for rest, (_, c) in rests if rest is not None})
@@ -99,10 +111,13 @@ def _never_positive_separately(summed: Terms) -> bool:
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _atom_bounds(atom: Atom) -> tuple[int, int]:
+def atom_bounds(atom: Atom) -> tuple[int, int]:
+    """Return a conservative interval of an atom, ends included."""
     if isinstance(atom, Dimension):
         return atom.low, atom.high
     low, high = bounds_of(terms_of(atom.operand))
+    if isinstance(atom, Positive):
+        return max(low, 0), max(high, 0)
     small, large = bounds_of(terms_of(atom.divisor))
     small = max(1, small)
     return min(low // small, low // large), max(high // small, high // large)
@@ -112,11 +127,54 @@ def _atom_bounds(atom: Atom) -> tuple[int, int]:
 def _monomial_bounds(monomial: Monomial) -> tuple[int, int]:
     low = high = 1
     for atom, power in monomial:
-        a, b = _atom_bounds(atom)
+        a, b = atom_bounds(atom)
         for _ in range(power):
             ends = (low * a, low * b, high * a, high * b)
             low, high = min(ends), max(ends)
     return low, high
+
+
+class _Cases(NamedTuple):
+    """A sum with a positive part replaced by 0 and by its operand."""
+
+    sums: tuple[Terms, Terms]
+    is_least: bool
+    """Whether the sum is the smaller of both, else the larger one."""
+
+    def of(self, highs: Iterable[int]) -> int:
+        """Return an upper bound of the sum from those of both cases."""
+        return min(highs) if self.is_least else max(highs)
+
+    def is_proven(self, proofs: Iterable[bool]) -> bool:
+        """Return whether a bound of the sum is proven where one is proven in each case."""
+        return any(proofs) if self.is_least else all(proofs)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _cases(summed: Terms) -> _Cases | None:
+    """Return the two cases of a positive part whose factor has one sign; None if there is none.
+
+    The sum grows with the positive part or falls with it, so it is the larger or the smaller one of both cases in all
+    calls. Growing ones first: the smaller one may be either in different calls, which loses most.
+    """
+    positives = {a: None for m, _ in summed for a, _ in m if isinstance(a, Positive)}
+    least: _Cases | None = None
+    for atom in positives if len(positives) <= _MOST_CASES else ():
+        overs = [(over(m, ((atom, 1),)), (m, c)) for m, c in summed]
+        factor = total({rest: c for rest, (_, c) in overs if rest is not None})
+        low, high = bounds_of(factor)
+        if any(atom in dict(m) for m, _ in factor) or low < 0 < high:
+            continue
+        absent = tuple([term for rest, term in overs if rest is None])
+        cases = _Cases((absent, plus(absent, product(factor, terms_of(atom.operand)))), high <= 0)
+        if low >= 0:
+            return cases
+        least = least or cases
+    return least
+
+
+_MOST_CASES = 6
+"""Positive parts of a sum up to which all cases are looked at."""
 
 
 def _interval_high(summed: Terms) -> int:
@@ -136,7 +194,7 @@ def _shifted_high(summed: Terms) -> int:
 def _shifted(monomial: Monomial) -> tuple[tuple[Monomial, int], ...]:
     powers: dict[Monomial, int] = {(): 1}
     for atom, power in monomial:
-        low = _atom_bounds(atom)[0]
+        low = atom_bounds(atom)[0]
         for _ in range(power):
             grown: dict[Monomial, int] = {}
             for m, c in powers.items():
@@ -150,7 +208,7 @@ def _shifted(monomial: Monomial) -> tuple[tuple[Monomial, int], ...]:
 @lru_cache(maxsize=REMEMBERED)
 def _widest(monomial: Monomial) -> int:
     """Return a product of the widths of its atoms' intervals."""
-    return math.prod((_atom_bounds(a)[1] - _atom_bounds(a)[0]) ** p for a, p in monomial)
+    return math.prod((atom_bounds(a)[1] - atom_bounds(a)[0]) ** p for a, p in monomial)
 
 
 def _quotient_in(summed: Terms, alone: bool = False) -> tuple[Quotient, Terms, int] | None:
@@ -173,7 +231,7 @@ def _quotient_in(summed: Terms, alone: bool = False) -> tuple[Quotient, Terms, i
 @lru_cache(maxsize=REMEMBERED)
 def _depth(atom: Atom) -> int:
     """Return the nesting depth of quotients in an atom."""
-    inner = [_depth(a) for m, _ in terms_of(atom.operand) for a, _ in m] if isinstance(atom, Quotient) else [-1]
+    inner = [-1] if isinstance(atom, Dimension) else [_depth(a) for m, _ in terms_of(atom.operand) for a, _ in m]
     return 1 + max(inner, default=0)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.base.sizes.size import Dimension, Quotient, Size, always, bounds, divided, hint, is_size, terms
+from graphc.base.sizes.size_bounds import atom_bounds
+from graphc.base.sizes.size_pieces import pieces_of
 
 
 def at_most(a: Any, b: Any) -> bool:
@@ -47,6 +49,11 @@ def as_factor(value: Any) -> str:
 
 def trend(size: Any) -> int:
     """Return 1 if a size never falls as its dimensions grow, -1 if it never rises, 0 if unknown."""
+    pieces = pieces_of(terms(size))
+    if pieces is not None:
+        slopes = pieces.slopes(*atom_bounds(pieces.atom))
+        rising = (all(s >= 0 for s in slopes) - all(s <= 0 for s in slopes)) if any(slopes) else 0
+        return rising * _of_monomial(((pieces.atom, 1),))
     signs = {(1 if factor > 0 else -1) * _of_monomial(monomial) for monomial, factor in terms(size) if monomial}
     return signs.pop() if len(signs) == 1 else 0
 
@@ -55,6 +62,6 @@ def _of_monomial(monomial: Any) -> int:
     if all(isinstance(atom, Dimension) for atom, _ in monomial):
         return 1
     ((atom, power), *others) = monomial
-    if others or power != 1 or not isinstance(atom, Quotient) or is_size(atom.divisor):
+    if others or power != 1 or (isinstance(atom, Quotient) and is_size(atom.divisor)):
         return 0
     return trend(atom.operand)

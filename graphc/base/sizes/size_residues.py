@@ -124,8 +124,8 @@ def _subsets(dimensions: list[Dimension]) -> Iterator[tuple[Dimension, ...]]:
 def _moduli(summed: Terms) -> dict[Dimension, int]:
     """Return a modulus for each dimension: where its remainder is a number, so are those of quotients of it."""
     moduli = dict.fromkeys(dimensions_of(summed), 1)
-    for quotient in {a for monomial, _ in summed for a, _ in monomial if isinstance(a, Quotient)}:
-        divisor = 1 if is_size(quotient.divisor) else quotient.divisor
-        for dimension, modulus in _moduli(terms_of(quotient.operand)).items():
+    for atom in {a for monomial, _ in summed for a, _ in monomial if not isinstance(a, Dimension)}:
+        divisor = atom.divisor if isinstance(atom, Quotient) and not is_size(atom.divisor) else 1
+        for dimension, modulus in _moduli(terms_of(atom.operand)).items():
             moduli[dimension] = math.lcm(moduli[dimension], modulus * divisor)
     return moduli

@@ -79,10 +79,41 @@ class Quotient:
     def __str__(self) -> str:
         return f"({as_operand(self.operand)} // {as_operand(self.divisor)})"
 
+    @property
+    def operands(self) -> tuple[Any, ...]:
+        """The sizes that it is computed from."""
+        return self.operand, self.divisor
 
-Atom = Dimension | Quotient
+
+@dataclass(frozen=True, eq=False)
+class Positive:
+    """Atom of sizes: the positive part ``max(operand, 0)``, where the sign of the operand depends on the call.
+
+    All minima and maxima are sums with it: ``max(a, b) == b + max(a - b, 0)``, ``min(a, b) == a - max(a - b, 0)``.
+    """
+
+    operand: Any
+    """Size whose first coefficient is positive."""
+
+    def __new__(cls, operand: Any) -> Positive:
+        """Return the unique object with this operand."""
+        return _one(cls, (terms_of(operand),), operand=operand)
+
+    def __reduce__(self) -> Any:
+        return Positive, (self.operand,)
+
+    def __str__(self) -> str:
+        return f"max({self.operand}, 0)"
+
+    @property
+    def operands(self) -> tuple[Any, ...]:
+        """The sizes that it is computed from."""
+        return (self.operand,)
+
+
+Atom = Dimension | Quotient | Positive
 Monomial = tuple[tuple[Atom, int], ...]
-"""Atoms ordered by their text, with powers; empty is 1."""
+"""Atoms ordered by their text, positive parts last, with powers; empty is 1."""
 Terms = tuple[tuple[Monomial, int], ...]
 """Monomials in order, with coefficients other than 0; empty is 0."""
 
@@ -111,11 +142,14 @@ def _term_order(term: tuple[Monomial, int]) -> tuple[Any, ...]:
 
 @lru_cache(maxsize=REMEMBERED)
 def order(monomial: Monomial) -> tuple[Any, ...]:
-    """Return the sort key of a monomial: highest degree first, constants last."""
-    return (-sum(p for _, p in monomial), [(_text(a), -p) for a, p in monomial])
+    """Return the sort key of a monomial: highest degree first, positive parts after others, constants
+    last."""
+    return (-sum(p for _, p in monomial), [(*_atom_order(a), -p) for a, p in monomial])
 
 
-_text = lru_cache(maxsize=REMEMBERED)(str)
+@lru_cache(maxsize=REMEMBERED)
+def _atom_order(atom: Atom) -> tuple[bool, str]:
+    return type(atom) is Positive, str(atom)
 
 
 @lru_cache(maxsize=REMEMBERED)
@@ -158,7 +192,7 @@ def times(a: Monomial, b: Monomial) -> Monomial:
     powers = dict(a)
     for atom, power in b:
         powers[atom] = powers.get(atom, 0) + power
-    return tuple(sorted(powers.items(), key=lambda factor: _text(factor[0])))
+    return tuple(sorted(powers.items(), key=lambda factor: _atom_order(factor[0])))
 
 
 def over(a: Monomial, b: Monomial) -> Monomial | None:
@@ -174,13 +208,13 @@ def over(a: Monomial, b: Monomial) -> Monomial | None:
 
 @lru_cache(maxsize=REMEMBERED)
 def dimensions_of(terms: Terms) -> tuple[Dimension, ...]:
-    """Return the dimensions in terms, including those inside quotients, each once."""
+    """Return the dimensions in terms, including those inside of other atoms, each once."""
     unique: dict[Dimension, None] = {}
     for atom in (a for monomial, _ in terms for a, _ in monomial):
-        if isinstance(atom, Quotient):
-            unique.update(dict.fromkeys(dimensions_of((*terms_of(atom.operand), *terms_of(atom.divisor)))))
-        else:
+        if isinstance(atom, Dimension):
             unique[atom] = None
+        else:
+            unique.update(dict.fromkeys(d for size in atom.operands for d in dimensions_of(terms_of(size))))
     return tuple(unique)
 
 
@@ -192,6 +226,9 @@ def evaluated(terms: Terms, values: Mapping[Dimension, Any]) -> Any:
 def _atom_at(atom: Atom, values: Mapping[Dimension, Any]) -> Any:
     if isinstance(atom, Dimension):
         return values[atom]
+    if isinstance(atom, Positive):
+        number = evaluated(terms_of(atom.operand), values)
+        return max(number, 0) if type(number) is int else number.positive()
     # A quotient by a size of 0 is not used in calls with that size. Kernels divide by 1 instead, and so does this.
     divisor = atom.divisor if type(atom.divisor) is int else evaluated(atom.divisor.terms, values)
     return evaluated(terms_of(atom.operand), values) // (1 if type(divisor) is int and divisor == 0 else divisor)

@@ -1,4 +1,4 @@
-"""Text of symbolic sizes: sums of products, with quotients in parentheses."""
+"""Text of symbolic sizes: sums of products, with quotients in parentheses, and ``max(size, 0)``."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 LOOP = re.compile(r"[a-z](r|c|j|y|moved)?_?[0-9]+(_some)?|once_[0-9]+")
 """Names of kernel loops."""
 NAME = r"`[^`\n]*`|[A-Za-z_]\w*"
-"""Pattern of the name of a dimension in texts: quoted unless it is a word that names no kernel loop."""
+"""Pattern of the name of a dimension in texts: quoted unless it is a word that names no kernel loop, nor ``max``."""
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 def quoted(name: str) -> str:
     """Return the name of a dimension as texts have it: ``batch``, `` `batch size` ``."""
-    return name if _WORD.fullmatch(name) and not LOOP.fullmatch(name) else f"`{name}`"
+    return name if _WORD.fullmatch(name) and not LOOP.fullmatch(name) and name != "max" else f"`{name}`"
 
 
 def text_of(terms: Any) -> str:
@@ -29,7 +29,7 @@ def as_operand(value: Any) -> str:
 
 
 def is_atom(terms: Any) -> bool:
-    """Return whether terms are a single dimension or quotient."""
+    """Return whether terms are a single atom."""
     monomial, coefficient = terms[0]
     return len(terms) == 1 and coefficient == 1 and len(monomial) == 1 and monomial[0][1] == 1
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from graphc.base.sizes.size import bounds as size_bounds
 from graphc.base.sizes.size import is_size
-from graphc.base.sizes.size_terms import Atom, Dimension, Monomial
+from graphc.base.sizes.size_terms import Atom, Dimension, Monomial, Positive
 from graphc.codegen.cuda.types import integer
 from graphc.ir.kernel.index import Axis, Div, Dynamic, Index, Mod, bounds
 from graphc.ir.kernel.statements import Guard
@@ -33,6 +33,8 @@ def _term(monomial: Monomial, factor: int) -> str:
 def _atom(atom: Atom) -> str:
     if isinstance(atom, Dimension):
         return parameter_of(atom)
+    if isinstance(atom, Positive):
+        return f"gc_max<long long>({size_text(atom.operand)}, 0)"
     if size_bounds(atom.operand)[0] >= 0:
         return f"({size_text(atom.operand)} / {size_text(atom.divisor)})"
     return f"gc_floor_div<long long>({size_text(atom.operand)}, {size_text(atom.divisor)})"

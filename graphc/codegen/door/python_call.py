@@ -158,7 +158,7 @@ def _resize(w: NativeWriter) -> None:
 def _step(w: NativeWriter, step: str) -> None:
     """Emit one step of a Solver. It branches to ``no`` if Python must check the call."""
     a, b = (w.load("i64", w.get("ptr", step, f"SizeStep.{operand}")) for operand in "ab")
-    kinds = ("add", "multiply", "divide", "at_most", "differ")
+    kinds = ("add", "multiply", "divide", "larger", "at_most", "differ")
     cases = " ".join(f"i64 {kind}, label %{name}" for kind, name in enumerate(kinds))
     w.do(f"switch i64 {w.get('i64', step, 'SizeStep.kind')}, label %no [ {cases} ]")
     results: list[tuple[str, str]] = []
@@ -172,6 +172,9 @@ def _step(w: NativeWriter, step: str) -> None:
     w.need(w.value(f"icmp sgt i64 {b}, 0"), "no")
     quotient, rest = w.value(f"sdiv i64 {a}, {b}"), w.value(f"srem i64 {a}, {b}")
     results.append((w.value(f"add i64 {quotient}, {w.value(f'ashr i64 {rest}, 63')}"), w.block))
+    w.go("write")
+    w.label("larger")
+    results.append((w.value(f"select i1 {w.value(f'icmp sgt i64 {a}, {b}')}, i64 {a}, i64 {b}"), w.block))
     w.go("write")
     w.label("at_most")
     w.choose(w.value(f"icmp sle i64 {a}, {b}"), "stepped", "no")

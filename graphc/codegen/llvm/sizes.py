@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from graphc.base.sizes.size import Size, bounds, is_size
-from graphc.base.sizes.size_terms import Atom, Dimension, Monomial
+from graphc.base.sizes.size_terms import Atom, Dimension, Monomial, Positive
 
 _MAX, _SIGNED_MAX = "llvm.umax.i64", "llvm.smax.i64"
 
@@ -64,6 +64,8 @@ class SizeWriter:
     def _atom(self, atom: Atom) -> str:
         if isinstance(atom, Dimension):
             return register_of(atom)
+        if isinstance(atom, Positive):
+            return self.not_negative(atom.operand)
         operand, divisor = self.value(atom.operand), self.positive(atom.divisor)
         if bounds(atom.operand)[0] >= 0:
             return self.line(f"udiv i64 {operand}, {divisor}")

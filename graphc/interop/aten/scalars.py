@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
-from collections.abc import Sequence
 from typing import Any
 
 from graphc.base.errors import AttributeValueError, UnsupportedError
-from graphc.base.sizes.size import SizeNumber, is_size, root
+from graphc.base.sizes.size import SizeNumber, is_size, larger, root, smaller
 from graphc.interop.aten.registry import TABLE, rule
 from graphc.tensors.tensor import Tensor
 from graphc.tracing.trace import is_tracing
@@ -61,13 +61,11 @@ def _not(value: Any) -> bool:
 
 
 def _max(*values: Any) -> Any:
-    sequence: Sequence[Any] = values
-    return max(sequence)
+    return functools.reduce(larger, values)
 
 
 def _min(*values: Any) -> Any:
-    sequence: Sequence[Any] = values
-    return min(sequence)
+    return functools.reduce(smaller, values)
 
 
 def _choose(condition: Any, yes: Any, no: Any) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 from graphc.base.errors import UnsupportedError
 from graphc.base.sizes.named_dims import dimensions, size_of
 from graphc.base.sizes.size import Dimension, bounds, is_size, terms
-from graphc.base.sizes.size_terms import Quotient
+from graphc.base.sizes.size_terms import Atom, Positive
 
 Add = Callable[..., str]
 """``add(op, *inputs, **attrs)``: appends an operator to the main graph and returns the name of its result."""
@@ -40,7 +40,7 @@ class Sizes:
         self._add = add
         self._constant = constant
         self._vectors: dict[str, str] = {}
-        self._atoms: dict[Dimension | Quotient, str] = {}
+        self._atoms: dict[Atom, str] = {}
         self._sources: dict[str, list[tuple[Any, Callable[[], str]]]] = {}
         for name, shape in shapes:
             for axis, size in enumerate(shape):
@@ -85,10 +85,14 @@ class Sizes:
             total = product if total is None else self._add("Add", total, product)
         return total or self._number(0)
 
-    def _atom(self, atom: Dimension | Quotient) -> str:
+    def _atom(self, atom: Atom) -> str:
         if atom not in self._atoms:
-            is_dimension = isinstance(atom, Dimension)
-            self._atoms[atom] = self._dimension(atom) if is_dimension else self._quotient(atom.operand, atom.divisor)
+            if isinstance(atom, Dimension):
+                self._atoms[atom] = self._dimension(atom)
+            elif isinstance(atom, Positive):
+                self._atoms[atom] = self._add("Max", self.one(atom.operand), self._number(0))
+            else:
+                self._atoms[atom] = self._quotient(atom.operand, atom.divisor)
         return self._atoms[atom]
 
     def _quotient(self, a: Any, b: Any) -> str:

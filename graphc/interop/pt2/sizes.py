@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+import functools
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from graphc.base.errors import ArtifactError, GraphcError
 from graphc.base.sizes.named_dims import Dim
-from graphc.base.sizes.size import LARGEST, bounds, is_size, terms
+from graphc.base.sizes.size import LARGEST, bounds, is_size, larger, smaller, terms
 from graphc.interop.pt2.fields import Field
 
 MOST_CHARACTERS = 1000
@@ -143,13 +144,15 @@ _FUNCTIONS: Mapping[str, Callable[[list[Any]], Any]] = {
     "Add": lambda x: sum(x[1:], start=x[0]),
     "Sub": lambda x: x[0] - x[1],
     "Mul": lambda x: math.prod(x[1:], start=x[0]),
+    "Max": lambda x: functools.reduce(larger, x),
+    "Min": lambda x: functools.reduce(smaller, x),
     "Pow": _power,
     "PowByNatural": _power,
     "ModularIndexing": _modular,
     **dict.fromkeys(("FloorDiv", "CleanDiv"), lambda x: x[0] // x[1]),
     **dict.fromkeys(("Mod", "PythonMod"), lambda x: x[0] % x[1]),
 }
-_COUNTS = {"Add": 0, "Mul": 0, "ModularIndexing": 3}
+_COUNTS = {"Add": 0, "Mul": 0, "Max": 0, "Min": 0, "ModularIndexing": 3}
 
 
 def _applied(name: str, operands: list[Any]) -> Any:

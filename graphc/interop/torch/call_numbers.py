@@ -11,7 +11,6 @@ from torch._ops import OpOverload
 
 from graphc.interop.torch.parts import value_of
 
-_EXTREMES = (torch.sym_min, torch.sym_max)
 _OF_ARGUMENTS = frozenset({"aten::sym_size", "aten::sym_numel", "aten::sym_stride"})
 
 
@@ -32,7 +31,7 @@ class Numbered:
 
 
 def with_call_numbers(module: fx.GraphModule) -> tuple[fx.GraphModule, list[Any], Callable[..., Sequence[int]] | None]:
-    """Turn rounded fractions of sizes, and minima and maxima of sizes, into arguments of the graph.
+    """Turn rounded fractions of sizes into arguments of the graph.
 
     Returns the graph, stand-ins for the new arguments, and a function that computes them from the others as PyTorch
     does. Without such numbers, returns the graph itself, an empty list and None.
@@ -49,7 +48,7 @@ def with_call_numbers(module: fx.GraphModule) -> tuple[fx.GraphModule, list[Any]
 def _is_opaque(node: fx.Node) -> bool:
     if node.op != "call_function" or isinstance(node.target, OpOverload) or not _is_open(value_of(node)):
         return False
-    return node.target in _EXTREMES or any(isinstance(value_of(n), torch.SymFloat) for n in node.all_input_nodes)
+    return any(isinstance(value_of(n), torch.SymFloat) for n in node.all_input_nodes)
 
 
 def _is_open(value: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import math
 from collections.abc import Mapping
@@ -11,9 +12,9 @@ import torch
 
 from graphc.base.errors import UnsupportedError
 from graphc.base.sizes.named_dims import Dim
-from graphc.base.sizes.size import LARGEST
+from graphc.base.sizes.size import LARGEST, larger, smaller
 
-_KINDS = frozenset({"Add", "Mul", "FloorDiv", "CleanDiv", "Mod", "PythonMod", "Pow"})
+_KINDS = frozenset({"Add", "Mul", "FloorDiv", "CleanDiv", "Mod", "PythonMod", "Pow", "Max", "Min"})
 """Expressions that graphc's sizes have, too."""
 
 
@@ -33,7 +34,7 @@ class GraphSizes:
     def of(self, size: Any) -> Any:
         """Return the int, or the size of a SymInt.
 
-        Polynomials and quotients of symbols are expressions. Others, such as roundings, minima and maxima, become
+        Polynomials, quotients, minima and maxima of symbols are expressions. Others, such as roundings, become
         dimensions of their own, which must occur alone among the arguments' sizes. Raises UnsupportedError for
         expressions of fractions.
         """
@@ -59,6 +60,8 @@ class GraphSizes:
             return sum(operands[1:], start=operands[0])
         if kind == "Mul":
             return math.prod(operands[1:], start=operands[0])
+        if kind in ("Max", "Min"):
+            return functools.reduce(larger if kind == "Max" else smaller, operands)
         if kind in ("FloorDiv", "CleanDiv"):
             return operands[0] // operands[1]
         if kind in ("Mod", "PythonMod"):

@@ -362,6 +362,8 @@ class _Parser:
             result = self.index()
             c.expect(")")
             return result
+        if c.at("max") and c.peek().text == "(":
+            return as_index(c.factor())
         if c.accept("["):
             return self.dynamic()
         if c.token.kind not in ("word", "quoted"):

@@ -81,13 +81,14 @@ def _extent(text: str) -> int | CodeType:
     if not expression or expression.isdigit():
         return int(expression or -1)
     try:
-        return compile(expression.replace("gc_floor_div<long long>", "_quotient").replace("/", "//"), "extent", "eval")
+        called = expression.replace("gc_floor_div<long long>", "_quotient").replace("gc_max<long long>", "_max")
+        return compile(called.replace("/", "//"), "extent", "eval")
     except SyntaxError:
         return -1
 
 
 def _evaluated(code: CodeType, values: Mapping[str, int]) -> int:
     try:
-        return int(eval(code, {"__builtins__": {}, "_quotient": operator.floordiv}, dict(values)))
+        return int(eval(code, {"__builtins__": {}, "_quotient": operator.floordiv, "_max": max}, dict(values)))
     except (ArithmeticError, NameError, SyntaxError, TypeError, AttributeError):
         return -1

@@ -4,7 +4,7 @@ import pytest
 
 from graphc.base.errors import ArgumentError
 from graphc.base.sizes.named_dims import Dim, chosen_sizes, dimensions, parse_size
-from graphc.base.sizes.size import LARGEST, at, bounds
+from graphc.base.sizes.size import LARGEST, at, bounds, larger, smaller
 
 
 def test_wrong_dimensions_are_refused():
@@ -26,6 +26,7 @@ BATCH, TIME = Dim("batch", 1, 64), Dim("time", 2, 512)
 def test_a_size_is_read_from_its_text():
     known = dimensions([BATCH, TIME])
     sizes = (7, -3, BATCH, 3 * BATCH * TIME - 5, (TIME - 9) // 4 * BATCH, -TIME, 2 * TIME // (BATCH + 1) - 16 * BATCH)
+    sizes += (smaller(BATCH, 5), larger(TIME // 2, BATCH) * 3, smaller(TIME, 9) // 4)
     for size in sizes:
         assert parse_size(str(size), known) == size
 
@@ -33,7 +34,21 @@ def test_a_size_is_read_from_its_text():
 def test_names_are_quoted_unless_they_are_words_that_name_no_loop():
     plain = ("n", "rows", "time_4", "i", "layer0", "class", "in", "größe")
     assert [str(Dim(name)) for name in plain] == list(plain)
-    others = ("i0", "r_0", "o_12", "oc_3", "once_1", "l_2_some", "0_0", "batch size", "a, b]", "2*s + 1", "?", "élan")
+    others = (
+        "i0",
+        "r_0",
+        "o_12",
+        "oc_3",
+        "once_1",
+        "l_2_some",
+        "0_0",
+        "batch size",
+        "a, b]",
+        "2*s + 1",
+        "?",
+        "élan",
+        "max",
+    )
     assert [str(Dim(name)) for name in others] == [f"`{name}`" for name in others]
     known = dimensions(map(Dim, (*plain, *others)))
     for name in (*plain, *others):
@@ -55,6 +70,9 @@ def test_names_are_quoted_unless_they_are_words_that_name_no_loop():
         "batch // 0",
         "batch ** 2",
         "f(batch)",
+        "max(batch)",
+        "max(batch, 70)",
+        "max",
         "1.5",
         "(" * 3000,
     ],

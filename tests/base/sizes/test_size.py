@@ -17,6 +17,9 @@ from graphc.base.sizes.size import (
     hint,
     is_one,
     is_size,
+    larger,
+    positive_part,
+    smaller,
 )
 
 BATCH, TIME, SIDE = Dim("batch", 1, 64), Dim("time", 1, 512, hint=128), Dim("side", 16, 600, hint=64)
@@ -38,6 +41,16 @@ BATCH, TIME, SIDE = Dim("batch", 1, 64), Dim("time", 1, 512, hint=128), Dim("sid
         (TIME - TIME + 3, "3"),
         (3 - TIME * BATCH, "-batch*time + 3"),
         ((TIME + 1) * (TIME - 1), "time*time - 1"),
+        (smaller(TIME, 5), "time - max(time - 5, 0)"),
+        (smaller(smaller(TIME, 5), 3), "time - max(time - 3, 0)"),
+        (larger(smaller(TIME, 5), 3), "max(time - 3, 0) - max(time - 5, 0) + 3"),
+        (smaller(TIME, BATCH) + larger(BATCH, TIME), "batch + time"),
+        (larger(TIME, BATCH) - larger(BATCH, TIME), "0"),
+        (positive_part(2 * TIME - 5), "max(time - 2, 0) + max(time - 3, 0)"),
+        (larger(BATCH * TIME, 3 * TIME), "time*max(batch - 3, 0) + 3*time"),
+        (smaller(TIME, 600), "time"),
+        (larger(BATCH - 64, 0), "0"),
+        (abs(BATCH - 2 * BATCH), "batch"),
     ],
 )
 def test_equal_sizes_have_one_form(size, text):
@@ -203,3 +216,23 @@ def test_a_quotient_with_one_value_is_a_number():
     assert rows // 48 == 1 and type(rows // 48) is int
     assert (rows + 2 * SIDE * 96) // 96 == 2 * SIDE
     assert is_size(rows // 47)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_minima_and_maxima_are_those_of_numbers(seed):
+    n, m = Dim("n", 1, 12, hint=7), Dim("m", 0, 5, hint=3)
+    generator = random.Random(seed)
+    size = generator.choice([n, m, n // 2, n + m])
+    steps = [
+        (generator.choice([smaller, larger, lambda a, b: a + b, lambda a, b: a - b, lambda a, b: a * 2 - b]), other)
+        for other in generator.choices([n, m, n // 2, (n + m) // 3, 2 * n, *range(-2, 9)], k=4)
+    ]
+    known = dimensions([n, m])
+    at_all = [{known["n"]: i, known["m"]: j} for i in range(1, 13) for j in range(6)]
+    numbers = [at(size, values) for values in at_all]
+    for step, other in steps:
+        size = step(size, other)
+        numbers = [step(number, at(other, values)) for number, values in zip(numbers, at_all, strict=True)]
+    assert [at(size, values) for values in at_all] == numbers
+    low, high = bounds(size)
+    assert low <= min(numbers) and max(numbers) <= high

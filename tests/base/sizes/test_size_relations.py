@@ -3,7 +3,8 @@
 import pytest
 
 from graphc.base.sizes.named_dims import Dim
-from graphc.base.sizes.size_relations import as_factor, at_most, exact_quotient, quotient_and_rest, sign, tighter
+from graphc.base.sizes.size import larger, smaller
+from graphc.base.sizes.size_relations import as_factor, at_most, exact_quotient, quotient_and_rest, sign, tighter, trend
 
 BATCH, TIME = Dim("batch", 1, 64, hint=4), Dim("time", 1, 512, hint=128)
 
@@ -38,6 +39,11 @@ def test_the_tighter_bound_is_the_one_for_all_sizes_or_for_the_hints():
     assert tighter(2, 5, low=True) == 5 and tighter(2, 5, low=False) == 2
     assert tighter(TIME, 512, low=False) == TIME and tighter(0, TIME, low=True) == TIME
     assert tighter(TIME, BATCH, low=True) == TIME and tighter(TIME, BATCH, low=False) == BATCH
+
+
+def test_a_size_that_is_clamped_still_rises():
+    assert trend(smaller(TIME, 5)) == trend(larger(smaller(TIME // 2, 9), 3)) == 1 and trend(smaller(-TIME, -9)) == -1
+    assert trend(abs(TIME - 5)) == 0 and trend(smaller(TIME, 9 - TIME)) == 0
 
 
 def test_sums_are_factors_in_parentheses():

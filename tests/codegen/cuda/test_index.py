@@ -51,11 +51,12 @@ def test_kernels_whose_indices_reach_beyond_31_bits_compute_wide():
     assert reach(Index(((Div(EACH * 10**9, 10**9), 2),))) == 39 * 10**9
 
 
-@pytest.mark.parametrize("size", ["n", "n * n * 3 + 5", "(n + 3) // 4 - 7", "2 * n - 64"])
+@pytest.mark.parametrize("size", ["n", "n * n * 3 + 5", "(n + 3) // 4 - 7", "2 * n - 64", "abs(n - 7)"])
 def test_sizes_are_computed_from_dimensions(size: str):
     value = eval(size, {"n": Dim("n", 1, 64)})
     n = dimensions([value])["n"]
     text = size_text(value).replace("ll", "").replace("/", "//").replace("gc_floor_div<long long>", "floor_div")
+    text = text.replace("gc_max<long long>", "max")
     for number in (1, 7, 64):
-        named = {parameter_of(n): number, "floor_div": lambda a, b: a // b}
+        named = {parameter_of(n): number, "floor_div": lambda a, b: a // b, "max": max}
         assert eval(text, named) == at(value, {n: number})

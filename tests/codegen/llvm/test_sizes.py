@@ -7,7 +7,7 @@ import ctypes
 import pytest
 
 from graphc.base.sizes.named_dims import Dim, dimensions
-from graphc.base.sizes.size import at
+from graphc.base.sizes.size import at, smaller
 from graphc.codegen.llvm.build import build_object, emit_assembly
 from graphc.codegen.llvm.emit import emit_kernel
 from graphc.codegen.llvm.module import text_of
@@ -32,12 +32,26 @@ def emitted(kernel: Kernel, name: str) -> str:
     return function.text
 
 
-@pytest.mark.parametrize("size", [N, 3 * N + 5, N * M - M, (N + 7) // 8, (N - 9) // 4, (2 * N) // (M + 1), N // M * 16])
+@pytest.mark.parametrize(
+    "size",
+    [
+        N,
+        3 * N + 5,
+        N * M - M,
+        (N + 7) // 8,
+        (N - 9) // 4,
+        (2 * N) // (M + 1),
+        N // M * 16,
+        smaller(N, M),
+        abs(N - 7) // 2,
+    ],
+)
 def test_a_size_is_computed_from_its_dimensions(size):
-    writer = SizeWriter(lambda name, text: None)
+    declared: list[str] = []
+    writer = SizeWriter(lambda name, text: declared.append(text))
     value = writer.value(size)
     body = "\n".join([*writer.lines, f"  ret i64 {value}"])
-    text = f"define i64 @f(i64 %n.n, i64 %n.m) {{\n{body}\n}}\n"
+    text = "\n".join([*declared, f"define i64 @f(i64 %n.n, i64 %n.m) {{\n{body}\n}}\n"])
     library = load_object(build_object(text, host_target()), "f", host())
     f = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(library.address)
     known = dimensions([N, M])

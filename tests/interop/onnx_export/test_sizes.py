@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import graphc as gc
-from graphc.base.sizes.size import at, terms
+from graphc.base.sizes.size import at, smaller, terms
 from graphc.errors import UnsupportedError
 from graphc.interop.onnx_export.sizes import Sizes, same, stated
 
@@ -41,6 +41,7 @@ class Run:
             "Mod": lambda: np.mod(a[0], a[1]),
             "Div": lambda: np.trunc(a[0] / a[1]).astype(np.int64),
             "Concat": lambda: np.concatenate(a),
+            "Max": lambda: np.maximum(a[0], a[1]),
         }
         self.values[name] = how[op]()
         return name
@@ -55,7 +56,17 @@ def dimension(size: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    "size", [BATCH, BATCH * TIME, 3 * BATCH + TIME - 2, (TIME - 9) // 4, (BATCH + 1) // TIME, TIME * TIME, 4 - BATCH]
+    "size",
+    [
+        BATCH,
+        BATCH * TIME,
+        3 * BATCH + TIME - 2,
+        (TIME - 9) // 4,
+        (BATCH + 1) // TIME,
+        TIME * TIME,
+        4 - BATCH,
+        smaller(BATCH, 3),
+    ],
 )
 def test_a_size_is_what_it_is_for_the_sizes_of_a_call(size: Any):
     run = Run({"x": (BATCH, TIME)}, CALL)

@@ -33,6 +33,8 @@ def read(text: str, sizes: ProgramSizes | None = None, number: int | None = None
         ("(s0 // 2)", "(size_s0 // 2)"),
         ("Pow(s0, Integer(2))", "size_s0*size_s0"),
         ("s0 - s0", "0"),
+        ("Max(3, s0 - 4)", "max(size_s0 - 7, 0) + 3"),
+        ("Min(s0, Integer(8), 9)", "size_s0 - max(size_s0 - 8, 0)"),
         ("7", "7"),
     ],
 )

@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given, settings
 
 from graphc.base.dtypes import float32
+from graphc.base.sizes.named_dims import Dim
+from graphc.base.sizes.size import larger, smaller
 from graphc.errors import ParseError
 from graphc.ir.kernel.index import Axis, Div, Dynamic, Index, Mod, as_index
 from graphc.ir.kernel.parse import parse_kernel, parse_program
@@ -57,6 +59,14 @@ I0, J0 = as_index(Axis("i", 8)), as_index(Axis("j", 8))
 def test_index_expressions(text: str, index: Index):
     assert parse_index(text) == index
     assert parse_index(str(index)) == index
+
+
+def test_clamped_sizes_are_part_of_indices():
+    text = "dim n = 1..99 hint 9\nkernel @k() {{ for i in n serial {{ v: i64 = index {} }} }}"
+    n = Dim("n", 1, 99, hint=9)
+    kernel = parse_kernel(text.format("max(n - 3, 0)*i + (n - max(n - 5, 0)) - 1"))
+    assert kernel.body[0].body[0].index == as_index(Axis("i", n)) * (larger(n, 3) - 3) + smaller(n, 5) - 1
+    assert parse_kernel(print_kernel(kernel)) == kernel
 
 
 def test_quotients_stay_as_written():

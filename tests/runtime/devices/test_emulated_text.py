@@ -37,6 +37,7 @@ def test_the_symbol_alone_makes_no_other_code():
         ("(3ll * n * n + (n / 4ll) + -1ll)", 301),
         ("gc_floor_div<long long>((n + -13ll), 4ll)", -1),
         ("gc_floor_div<long long>((n + 13ll), 4ll)", 5),
+        ("gc_max<long long>((n + -3ll), 0) + 1ll", 8),
         ("n * gridDim.x", -1),
         ("n / 0", -1),
         ("n +", -1),

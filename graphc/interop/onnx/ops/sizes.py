@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.sizes.size import always, is_size, root
+from graphc.base.sizes.size import is_size, larger, root, smaller
 from graphc.interop.onnx.real_sizes import whole_below
 from graphc.interop.onnx.registry import host
 
@@ -62,7 +62,7 @@ for _name, _function, _of_one in (
     ("Mul", np.multiply, lambda a, b: a * b),
     ("Div", _divided, _quotient),
     ("Neg", np.negative, lambda x: -x),
-    ("Abs", np.abs, lambda x: x if x >= 0 else -x),
+    ("Abs", np.abs, abs),
     ("Sign", np.sign, lambda x: int(x > 0) - int(x < 0)),
     ("Sqrt", np.sqrt, root),
     ("Floor", np.floor, lambda x: whole_below(x) * 1.0),
@@ -81,20 +81,13 @@ for _name, _function, _of_one in (
     host(_name)(_of_sizes(_function, _of_one))
 
 
-def _least(a: Any, b: Any) -> tuple[Any, Any]:
-    """Return both numbers, the smaller one first. Compares them only where their ranges do not decide."""
-    if always("<=", b, a):
-        return b, a
-    return (a, b) if a <= b else (b, a)
-
-
 def _pair_of(function: Callable[[Array, Array], Array], of_one: Callable[[Any, Any], Any]) -> Any:
     rule = _of_sizes(function, of_one)
     return lambda *arrays: functools.reduce(rule, arrays)
 
 
-host("Max")(_pair_of(np.maximum, lambda a, b: _least(b, a)[1]))
-host("Min")(_pair_of(np.minimum, lambda a, b: _least(a, b)[0]))
+host("Max")(_pair_of(np.maximum, larger))
+host("Min")(_pair_of(np.minimum, smaller))
 host("Sum")(_pair_of(np.add, lambda a, b: a + b))
 
 

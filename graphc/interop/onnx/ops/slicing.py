@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from graphc.base.sizes.size import larger, positive_part, smaller
 from graphc.interop.onnx.registry import host, op
 from graphc.nn import functional as F
 from graphc.tensors.creation import arange
@@ -44,9 +45,9 @@ def _ranges(rank: int, starts: Any, ends: Any, axes: Any, steps: Any) -> Any:
 
 def _forwards(extent: Any, start: Any, end: Any, step: int) -> slice:
     """Return the elements of a negative step as a slice in ascending order."""
-    start = min(start if start >= 0 else start + extent, extent - 1)
-    end = max(end if end >= 0 else end + extent, -1)
-    count = max((start - end - step - 1) // -step, 0)
+    start = smaller(start if start >= 0 else start + extent, extent - 1)
+    end = larger(end if end >= 0 else end + extent, -1)
+    count = positive_part((start - end - step - 1) // -step)
     return slice(start + (count - 1) * step, start + 1, -step) if count else slice(0, 0)
 
 

@@ -111,6 +111,38 @@ def test_constants_are_cut_to_open_sizes(kind, nodes):
     assert len(compiled.programs) == 1
 
 
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        "m = Min(n, four) y = Slice(x, zero, m, zero)",
+        "m = Max(n, four) y = Slice(x, one, m, zero)",
+        "m = Sub(n, two) k = Max(m, zero) y = Slice(x, k, n, zero)",
+        "y = Slice(x, minus, n, zero)",
+        "y = Slice(x, zero, four, zero)",
+        "s1 = Shape(w) m = Slice(s1, zero, one) y = Slice(x, zero, m, zero)",
+        "m = Min(n, four) s = Concat<axis=0>(m, two) y = Expand(row, s)",
+        "m = Max(n, four) s = Concat<axis=0>(m, one) y = Expand(row, s)",
+        "a = Min(n, four) b = Sub(n, a) s = Concat<axis=0>(a, b) y, z = Split<axis=0>(x, s)",
+        "y = Slice(x, four, zero, zero, minus)",
+    ],
+)
+def test_clamped_sizes_are_part_of_one_program(nodes):
+    """Each side of a Min, a Max or the end of a slice had a program."""
+    numbers = zip(("zero", "one", "two", "four", "minus"), (0, 1, 2, 4, -1), strict=True)
+    head = " ".join(f"{name} = Constant<value_ints=[{value}]>()" for name, value in numbers)
+    proto = proto_of(
+        f"(float[N, 2] x, float[M] w) => (float r) <float[1, 2] row = {{1, 2}}> "
+        f"{{ {head} s0 = Shape(x) n = Slice(s0, zero, one) {nodes} r = Mul(y, y) }}"
+    )
+    module = from_onnx(proto)
+    compiled = gc.compile(module, dims=module.dims)
+    for rows, amount in ((6, 3), (2, 5), (3, 1), (4, 4), (9, 2)):
+        x, w = np.random.rand(rows, 2).astype(np.float32), np.zeros(amount, np.float32)
+        (expected,) = ReferenceEvaluator(proto).run(None, {"x": x, "w": w})
+        np.testing.assert_allclose(compiled(x, w).detach().numpy(), expected, rtol=1e-6)
+    assert len(compiled.programs) == 1
+
+
 @pytest.mark.parametrize("mode", ["edge", "reflect", "wrap", "constant"])
 def test_amounts_of_padding_may_be_open_sizes(mode):
     """Padding of the edge compared a size with infinity."""

@@ -1,7 +1,9 @@
 """Pool of worker threads as LLVM text: workers of a process, woken once per call of a parallel program.
 
 A caller that finds the pool busy (in another thread, or in a call around its own) runs its program alone, so nothing
-ever waits for the pool. Waiting means spinning for a time, then sleeping in the kernel (a futex on Linux).
+ever waits for the pool. Waiting means spinning for a time, then sleeping in the kernel (a futex on Linux). A waiting
+thread also offers its core to other threads. Where they take it for so long that one thread would have ended the call
+earlier, calls run alone for some milliseconds: the machine has fewer free cores than the pool has threads.
 """
 
 from __future__ import annotations
@@ -54,6 +56,11 @@ declare i32 @pthread_sigmask(i32, ptr, ptr)
 @spin = internal global i64 0
 @bytes = internal global i64 0
 @started = internal global i64 0
+; Nanoseconds that others had the cores of threads that waited in the present job.
+@lost = internal global i64 0, align 128
+; Until when calls run alone, or 0, and for how long after the next job that loses its cores. Of the owner only.
+@alone_until = internal global i64 0
+@penalty = internal global i64 {least_alone}
 ; Scratch memory of all chunks but chunk 0, and its size.
 @scratch = internal global ptr null
 @capacity = internal global i64 0
@@ -76,8 +83,8 @@ entry:
   %limit = load atomic i64, ptr @spin monotonic, align 8
   br label %look
 look:
-  %i = phi i32 [ 0, %entry ], [ %j, %pause ], [ 0, %clock ]
-  %since = phi i64 [ 0, %entry ], [ %since, %pause ], [ %begin, %clock ]
+  %i = phi i32 [ 0, %entry ], [ %j, %pause ], [ 0, %clock ], [ 0, %note ]
+  %since = phi i64 [ 0, %entry ], [ %since, %pause ], [ %begin, %clock ], [ %begin, %note ]
   %v = load atomic i32, ptr %word acquire, align 4
   %new = icmp ne i32 %v, %old
   br i1 %new, label %out, label %pause
@@ -87,8 +94,6 @@ pause:
   %due = icmp ugt i32 %j, 63
   br i1 %due, label %time, label %look
 time:
-  ; Where there are more threads than cores, the one that is waited for needs this core.
-  %y = call i32 @sched_yield()
   %at = call i64 @now()
   %unset = icmp eq i64 %since, 0
   %begin = select i1 %unset, i64 %at, i64 %since
@@ -96,6 +101,17 @@ time:
   %tired = icmp sge i64 %spent, %limit
   br i1 %tired, label %sleep, label %clock
 clock:
+  ; Where there are more threads than cores, the one that is waited for needs this core.
+  %y = call i32 @sched_yield()
+  %back = call i64 @now()
+  %away = sub i64 %back, %at
+  %long = icmp sgt i64 %away, {lost}
+  %idle = icmp eq ptr %word, @job
+  %short = xor i1 %long, true
+  %free = or i1 %idle, %short
+  br i1 %free, label %look, label %note
+note:
+  %before = atomicrmw add ptr @lost, i64 %away monotonic
   br label %look
 sleep:
   %s = atomicrmw add ptr %sleepers, i32 1 seq_cst
@@ -239,10 +255,42 @@ out:
   ret i1 true
 }}
 
+; Decides after a job of %n threads since %start whether the next calls run alone.
+define internal void @judge(i64 %n, i64 %start) nounwind {{
+entry:
+  %lost = load atomic i64, ptr @lost monotonic, align 8
+  %some = icmp ne i64 %lost, 0
+  br i1 %some, label %weigh, label %good
+weigh:
+  store atomic i64 0, ptr @lost monotonic, align 8
+  %end = call i64 @now()
+  %all = sub i64 %end, %start
+  %own = sub i64 %all, %lost
+  %alone = mul i64 %own, %n
+  %slow = icmp slt i64 %alone, %all
+  br i1 %slow, label %bad, label %good
+bad:
+  %penalty = load i64, ptr @penalty
+  %until = add i64 %end, %penalty
+  store i64 %until, ptr @alone_until
+  %double = mul i64 %penalty, 2
+  %next = call i64 @llvm.umin.i64(i64 %double, i64 {most_alone})
+  store i64 %next, ptr @penalty
+  ret void
+good:
+  store i64 {least_alone}, ptr @penalty
+  ret void
+}}
+
 define {visibility}i64 @{run}(ptr %work, ptr %table, i64 %chunks, i64 %spin, i64 %bytes) nounwind {{
   %pair = cmpxchg ptr @owner, i32 0, i32 1 acquire monotonic
   %got = extractvalue {{ i32, i1 }} %pair, 1
-  br i1 %got, label %gather, label %alone
+  br i1 %got, label %ask, label %alone
+ask:
+  %start = call i64 @now()
+  %until = load i64, ptr @alone_until
+  %crowded = icmp slt i64 %start, %until
+  br i1 %crowded, label %free, label %gather
 gather:
   %most = call i64 @recruit(i64 %chunks)
   %n = call i64 @llvm.umin.i64(i64 %chunks, i64 %most)
@@ -277,6 +325,7 @@ fork:
   call void @wake(ptr @job, ptr @job_sleepers)
   call void %work(ptr %table, i64 0, i64 %n, ptr @barrier, ptr null)
   call void @await(ptr @done, i32 %done, ptr @done_sleepers)
+  call void @judge(i64 %n, i64 %start)
   store atomic i32 0, ptr @owner release, align 4
   ret i64 %n
 }}
@@ -288,6 +337,8 @@ define {visibility}void @{reset}() nounwind {{
   store i32 0, ptr @done_sleepers
   store i32 0, ptr @phase_sleepers
   store i32 0, ptr @arrived
+  store i64 0, ptr @lost
+  store i64 0, ptr @alone_until
   store atomic i32 0, ptr @owner release, align 4
   ret void
 }}
@@ -305,6 +356,7 @@ def emit_pool(target: Target, prefix: str = "") -> str:
     waits, pause = target.waits, target.instruction("pause")
     if not target.has_pool or waits is None or pause is None:
         raise CompileError(f"there is no thread pool for {target.triple}")
+    costs = target.costs.threads
     declarations: dict[str, Item] = {}
     pausing = pause.text(FunctionWriter(declarations), (), "")
     blocked = (1 << 64) - 1
@@ -321,4 +373,7 @@ def emit_pool(target: Target, prefix: str = "") -> str:
         run=prefix + RUN,
         reset=prefix + RESET,
         size=prefix + SIZE,
+        lost=costs.lost_ns,
+        least_alone=costs.alone_ns,
+        most_alone=costs.longest_alone_ns,
     )

@@ -337,6 +337,12 @@ class ThreadCosts:
     """Largest fraction of an opened loop's work that every thread may repeat."""
     poll_ns: int = 1_000_000
     """Nanoseconds between two polls for Ctrl-C, or more where kernels take longer. Chosen below what people notice."""
+    lost_ns: int = 100_000
+    """Least time for which a yielded core counts as lost: longer than an interrupt, shorter than a slice of Linux."""
+    alone_ns: int = 10_000_000
+    """Time for which calls run alone after one that lost its cores; doubled by each such call in succession."""
+    longest_alone_ns: int = 160_000_000
+    """Longest such time: trying threads again costs a few slices of 3 ms."""
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import re
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter
@@ -24,7 +27,6 @@ Run = ctypes.CFUNCTYPE(
     ctypes.c_int64, Work, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, use_errno=True
 )
 Barrier = ctypes.CFUNCTYPE(None)
-SPIN = 50_000
 
 
 class Pool:
@@ -36,9 +38,14 @@ class Pool:
         self.size = ctypes.CFUNCTYPE(ctypes.c_int64)(addresses[SIZE])
 
     def run(
-        self, chunks: int, work: Callable[[int, int, Callable[[], None] | None, int], None], bytes_: int = 0
+        self,
+        chunks: int,
+        work: Callable[[int, int, Callable[[], None] | None, int], None],
+        bytes_: int = 0,
+        spin: int = 0,
     ) -> int:
-        """Runs ``work(chunk, chunks, barrier, scratch address)`` in chunks."""
+        """Runs ``work(chunk, chunks, barrier, scratch address)`` in chunks. Threads that do not spin lose no core, so
+        they share the work on a busy machine too."""
         errors: list[BaseException] = []
 
         def call(table: int, chunk: int, count: int, barrier: int | None, scratch: int | None) -> None:
@@ -48,7 +55,7 @@ class Pool:
             except BaseException as error:
                 errors.append(error)
 
-        used = self.native(Work(call), 77, chunks, SPIN, bytes_)
+        used = self.native(Work(call), 77, chunks, spin, bytes_)
         assert not errors, errors
         return used
 
@@ -128,6 +135,33 @@ def test_sleeping_workers_are_woken(pool: Pool):
         time.sleep(0.01)
         assert pool.run(3, lambda chunk, *_, counted=counted: counted.append(chunk)) == 3
         assert sorted(counted) == [0, 1, 2]
+
+
+def test_calls_run_alone_while_others_take_the_cores_of_waiting_threads():
+    """Two threads and a busy process share one core, so each barrier gives the core to the other process."""
+    cores = os.sched_getaffinity(0)
+    pool, start = Pool(), time.monotonic()
+
+    def used() -> int:
+        def work(chunk: int, count: int, barrier, scratch: int) -> None:
+            for _ in range(10):
+                if barrier:
+                    barrier()
+
+        return pool.run(2, work, spin=20_000_000)
+
+    os.sched_setaffinity(0, {min(cores)})
+    try:
+        with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as other:
+            try:
+                while used() > 1:
+                    assert time.monotonic() - start < 30, "the pool goes on to use threads"
+            finally:
+                other.kill()
+        while used() == 1:  # a later call tries threads again
+            assert time.monotonic() - start < 60, "the pool never uses threads again"
+    finally:
+        os.sched_setaffinity(0, cores)
 
 
 def test_a_call_inside_a_call_runs_alone(pool: Pool):

@@ -95,6 +95,8 @@ class _Pass:
         """Modules whose gradients a finisher reduces over processes."""
         self.locate: Callable[[Any], Any] | None = getattr(front(), "locate", None)
         """Tells a tracer whose gradient the next operations compute, and returns what it was told before."""
+        self.run_rules: Callable[[Node, list[Any]], Sequence[Any]] | None = getattr(front(), "run_rules", None)
+        """Runs a node in a trace."""
 
     @property
     def outermost(self) -> _Pass:
@@ -202,7 +204,7 @@ class _Pass:
             needed = [edge is not None and (useful is None or edge[0] in useful) for edge in node.edges]
             gradients = node.run_for(grads, needed)
         else:
-            gradients = node.run(grads)
+            gradients = node.run(grads) if self.run_rules is None else self.run_rules(node, grads)
         if node.post_hooks:
             _mark_shared(gradients)
             gradients = run_hooks(node.post_hooks, tuple(gradients), tuple(grads))

@@ -188,7 +188,7 @@ class Optimizer:
     def group_of(self, param: Tensor) -> Group:
         """Return the group that holds ``param``."""
         for group in self.param_groups:
-            if any(p is param for p in group["params"]):
+            if id(param) in map(id, group["params"]):
                 return group
         raise AttributeValueError(f"{type(self).__name__} does not hold this parameter")
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from graphc.base.errors import TraceError, ValueNeededError
 from graphc.base.sizes.symbolic import is_symbolic
 from graphc.guards.attributes import not_recording, recorder
+from graphc.guards.code_reads import unwatched
 from graphc.ops import dispatch
 from graphc.optim.settings import GivenNumbers, GroupRule, OptimizerSettings
 from graphc.tape.grad_mode import no_grad
@@ -126,6 +128,9 @@ class _Update:
         of a group for parameters of an element type."""
         changes: list[tuple[Tensor, Any]] = []
         params: list[Tensor] = []
+        compute: Callable[..., Any] = self.optimizer.changes_of
+        if _is_of_library(self.optimizer):
+            compute = partial(unwatched, compute)
         for index, group in enumerate(self.optimizer.param_groups):
             present = [p for p in group["params"] if id(p) in gradients]
             hypers: dict[Any, dict[str, Any]] = {}
@@ -133,7 +138,7 @@ class _Update:
                 if param.dtype not in hypers:
                     hypers[param.dtype] = rule(index, param.dtype)
                 state, hyper = self._state(param, group), hypers[param.dtype]
-                changes += self.optimizer.changes_of(param, gradients[id(param)], state, hyper, condition)
+                changes += compute(param, gradients[id(param)], state, hyper, condition)
             self.training.stepped(present)
             params += present
         return params, changes
@@ -172,3 +177,10 @@ class _Update:
         optimizer.step_count += 1
         for hook in list(optimizer._step_post_hooks.values()):
             hook(optimizer, (None,), {})
+
+
+def _is_of_library(optimizer: Any) -> bool:
+    """Check whether no code of a user computes the updates."""
+    rule = optimizer.rule
+    code = (type(optimizer), type(rule), optimizer.changes_of, optimizer.new_values, rule.new_values, rule.update)
+    return all(c.__module__.partition(".")[0] == "graphc" for c in code)

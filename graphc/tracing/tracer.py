@@ -85,6 +85,7 @@ class Tracer(OnOneDevice):
         self.origins: list[Tensor] = []
         """For a sub-graph: the parent's tensors of the ``lifted`` values, in order."""
         self._names: dict[int, tuple[str, str]] = dict(names or {})
+        self._used_paths = {path for _, path in self._names.values()}
         self._known_roots: set[int] = set()
         self._layouts: dict[int, tuple[Tensor, np.ndarray]] = {}
         self._stopped: dict[Value, Value] = {}
@@ -339,15 +340,14 @@ class Tracer(OnOneDevice):
 
     def add_names(self, named: Iterable[tuple[Tensor, str, str]]) -> None:
         """Register tensors as params and states; a path already used gets a number."""
-        used_paths = {path for _, path in self._names.values()}
         for tensor, cls, path in named:
             if id(tensor) in self._names:
                 continue
             free, number = path, 0
-            while free in used_paths:
+            while free in self._used_paths:
                 number += 1
                 free = f"{path}.{number}"
-            used_paths.add(free)
+            self._used_paths.add(free)
             self._names[id(tensor)] = (cls, free)
             self._kept.append(tensor)
 
@@ -508,6 +508,13 @@ class Tracer(OnOneDevice):
         elif isinstance(site, TapeNode):
             self._site = None, "grad."
         return former
+
+    @staticmethod
+    def run_rules(node: TapeNode, gradients: list[Any]) -> Sequence[Any]:
+        """Run a node of the tape. Rules of the library run no code of a user."""
+        if isinstance(node, OpNode) and not node.op.module:
+            return unwatched(node.run, gradients)
+        return node.run(gradients)
 
     def backward(
         self, tensors: Any, gradients: Any, retain_graph: bool | None, create_graph: bool, inputs: Any

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 import itertools
+import sys
 
 import numpy as np
 import pytest
 
 import graphc as gc
 from graphc import nn
+from graphc.autograd.record import OpNode
 from graphc.base.errors import GradientError, TraceError
 
 
@@ -207,3 +209,43 @@ def test_a_rate_that_the_function_itself_sets_is_the_one_of_the_update(rate):
         run = gc.compile(train) if compiled else train
         losses.append([run(gc.ones(2, 6, dtype=gc.float64), factor).item() for factor in (1.0, 0.5, 0.25, 0.5)])
     np.testing.assert_allclose(losses[1], losses[0], rtol=1e-10)
+
+
+def test_code_of_users_is_watched_and_rules_of_the_library_are_not(monkeypatch):
+    watched, counts = {}, {"rule": 0, "gradient": 0}
+
+    def noting(name, function):
+        def noted(*args, **kwargs):
+            watched[name] = sys.getprofile() is not None
+            return function(*args, **kwargs)
+
+        noted.__module__ = function.__module__
+        return noted
+
+    class Own(gc.optim.Adam):
+        def update(self, param, grad, state, hyper):
+            counts["rule"] += 1
+            return super().update(param, grad, state, hyper)
+
+    class Doubled(gc.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return 2 * x
+
+        @staticmethod
+        def backward(ctx, g):
+            counts["gradient"] += 1
+            return 2 * g
+
+    def run(optimizer_class, function):
+        net = network(3, 1)
+        step = gc.compile_step(net, lambda y, target: function(y - target).mean(), optimizer_class(net.parameters()))
+        step(gc.ones(2, 3, dtype=gc.float64), gc.zeros(2, 1, dtype=gc.float64))
+
+    monkeypatch.setattr(OpNode, "_gradients", noting("gradient", OpNode._gradients))
+    monkeypatch.setattr(gc.optim.Adam, "update", noting("rule", gc.optim.Adam.update))
+    run(gc.optim.Adam, gc.abs)
+    assert watched == {"gradient": False, "rule": False}
+    for optimizer_class, function in ((Own, gc.abs), (gc.optim.Adam, Doubled.apply)):
+        with pytest.raises(TraceError, match="counts"):
+            run(optimizer_class, function)

@@ -12,6 +12,7 @@ import numpy as np
 
 from graphc.base.dtypes import DType, float32
 from graphc.base.lazy import deferred
+from graphc.base.sizes.assumptions import Assumption
 from graphc.calls.bindings import Binding, Maker, Slot
 from graphc.calls.machine import HOST, compile_on, load_on
 from graphc.compiler.native_call import native
@@ -36,11 +37,13 @@ def build(graph: Graph, passes: Sequence[Pass] = STANDARD, machine: str = HOST) 
     return load_on(compile_on(graph, machine, passes), machine)
 
 
-def bind(program: Any, binding: Binding, words: WatchTable, results: int) -> BoundProgram | DeviceProgram:
+def bind(
+    program: Any, binding: Binding, words: WatchTable, results: int, assumptions: Sequence[Assumption] = ()
+) -> BoundProgram | DeviceProgram:
     """Bind a program to its params and states. The caller gets the first ``results`` outputs."""
     if binding.device is not None:
         return bind_on_device(program, binding, results)
-    return BoundProgram(program, binding, words)
+    return BoundProgram(program, binding, words, assumptions=assumptions)
 
 
 def binding_of(
@@ -55,11 +58,18 @@ def binding_of(
 class BoundProgram:
     """A program bound to its params and states, called natively where possible."""
 
-    def __init__(self, program: Executable, binding: Binding, words: WatchTable, single: bool = False):
-        """A native call requires that ``words`` are unchanged."""
+    def __init__(
+        self,
+        program: Executable,
+        binding: Binding,
+        words: WatchTable,
+        single: bool = False,
+        assumptions: Sequence[Assumption] = (),
+    ):
+        """A native call requires that ``words`` are unchanged, and sizes that meet ``assumptions``."""
         self.program = program
         self.binding = binding
-        self._words = words
+        self._words, self._assumptions = words, assumptions
         self.single = single
         """Whether the native callable returns the one output itself instead of a list."""
         self._native: tuple[Any, Callable[..., Any]] = (None, not_native)
@@ -79,7 +89,8 @@ class BoundProgram:
         source, call = self._native
         if source is not bound:
             kind = None if self.single else list
-            call = native(self.program, bound, not_native, kind, self._gate, self._words, apart=True)
+            refused = (True, self._assumptions)
+            call = native(self.program, bound, not_native, kind, self._gate, self._words, *refused)
             self._native = (bound, call)
         return call
 

@@ -91,6 +91,14 @@ class GraphModule(Module):
                     state.copy_(value)
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
+    def replace(self, path: str, tensor: Tensor) -> None:
+        """Use another tensor of the same type as the param or state at a path."""
+        cls, before = self._bound[path]
+        self._bound[path] = cls, tensor
+        for table in (self._parameters, self._buffers):
+            if table.get(path) is before:
+                table[path] = tensor  # type: ignore[assignment]
+
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
         text = print_graph(self._graph), collect_data(self._graph)

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+from graphc.base.dtypes import DType
 from graphc.base.errors import TraceError
 from graphc.base.sizes.assumptions import Assumptions, by_stage
 from graphc.base.sizes.size import Dimension
+from graphc.calls.bindings import Slot
 from graphc.calls.number_places import NumberInputs
 from graphc.calls.outside import Outside
 from graphc.calls.plan import Plan, summed
 from graphc.calls.sized_traces import structure_at, value_at
 from graphc.guards.attributes import set_again
-from graphc.ir.graph.cut import Part, cut
+from graphc.ir.graph.cut import Part, cut, stages
 from graphc.ir.graph.graph import Graph, Value, input_path
 from graphc.ir.graph.interpret import assumed
-from graphc.tensors.structure import Leaf, unflatten
+from graphc.runtime.native_chain import ChainStep, NativeChain
+from graphc.tensors.structure import Branch, Leaf, unflatten
 from graphc.tensors.tensor import Tensor
 from graphc.tracing.trace import Traced
 
@@ -37,7 +40,7 @@ class ProgramSegment:
 
     def __init__(self, part: Part, tensors: Mapping[str, Tensor], make: Maker):
         self.part = part
-        self.tensors = tensors
+        self.tensors = dict(tensors)
         self.function = make(part.graph, tensors)
 
     def is_same(self, part: Part, tensors: Mapping[str, Tensor]) -> bool:
@@ -45,6 +48,14 @@ class ProgramSegment:
         same = self.tensors.keys() == tensors.keys() and all(t is tensors[p] for p, t in self.tensors.items())
         mine, other = self.part.graph, part.graph
         return same and mine == other and list(mine.assumptions) == list(other.assumptions)
+
+    def take(self, slots: Mapping[str, Slot]) -> None:
+        """Use the tensors that have replaced those of the trace."""
+        for path, tensor in self.tensors.items():
+            now = slots[path].tensor()
+            if now is not tensor:
+                self.tensors[path] = now
+                self.function.replace(path, now)
 
     def run(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """Return the outputs."""
@@ -59,15 +70,21 @@ class TracedPath:
         """Compile the segments that none of those of ``before`` equals."""
         self.traced = traced
         self.account = outside.account()
-        self.slots = list(outside.slots.values())
+        self.slots = outside.slots
         graph, assumptions = traced.graph, tuple(traced.assumptions.found.values())
         graph.assumptions = assumptions
-        self.dimensions = [read.dimension for read in traced.reads]
-        self.assumptions = by_stage(assumptions, self.dimensions)
-        """By the number of reads after which all their sizes are known."""
+        ends = [read.end for read in traced.reads]
         tensors = {input_path(a.value): a.tensor for a in traced.arguments}
         with assumed(graph):
-            self.parts = cut(graph, [r.value for r in traced.reads], [r.input for r in traced.reads])
+            self.groups = stages(graph, ends)
+            """Indices of the reads after each segment but the last one."""
+            self.parts = cut(graph, [[ends[i] for i in group] for group in self.groups])
+        order = [i for group in self.groups for i in group]
+        staged = by_stage(assumptions, [traced.reads[i].dimension for i in order])
+        self._early = staged[0]
+        """The assumptions that the sizes of the arguments decide."""
+        self._assumptions = dict(zip(order, staged[1:], strict=True))
+        """The assumptions that each read decides after all reads before."""
         self.segments: list[ProgramSegment] = []
         for part in self.parts:
             bound = {path: tensors[path] for v in part.graph.inputs if (path := input_path(v))}
@@ -75,8 +92,12 @@ class TracedPath:
             self.segments.append(same or ProgramSegment(part, bound, make))
 
     def holds(self) -> bool:
-        """Return whether the world outside is as the trace saw it."""
-        return self.account.holds() and all(slot.holds() for slot in self.slots)
+        """Return whether the world outside is as the trace saw it, apart from tensors of the same types."""
+        if not (self.account.holds() and all(slot.holds() for slot in self.slots.values())):
+            return False
+        for segment in self.segments:
+            segment.take(self.slots)
+        return True
 
     def run(
         self,
@@ -91,14 +112,18 @@ class TracedPath:
         """
         values: dict[Value, Any] = dict(zip(self.traced.inputs, leaves, strict=True))
         known = dict(sizes)
-        if self._is_broken(0, known):
+        if any(not a.holds(known) for a in self._early):
             return None
-        for number, (part, segment) in enumerate(zip(self.parts, self.segments, strict=True)):
+        for part, segment, group in zip(self.parts, self.segments, [*self.groups, []], strict=True):
             if segment not in done:
                 done[segment] = segment.run([values[v] for v in part.inputs])
             values.update(zip(part.outputs, done[segment], strict=True))
-            if number < len(self.dimensions) and not self._fits(number, values, known, answers):
-                return None
+            for number in group:
+                if not self._fits(number, values, known, answers):
+                    # NOTE: a trace with another answer may have other reads after this one.
+                    for later in [i for i in answers if i > number]:
+                        del answers[later]
+                    return None
         results = [values[v] for v in self.traced.graph.outputs]
         if self.traced.effects:
             set_again(tuple([(table, name, value_at(x, known)) for table, name, x in self.traced.effects]))
@@ -106,20 +131,67 @@ class TracedPath:
         return results[0] if isinstance(structure, Leaf) else unflatten(structure_at(structure, known), results)
 
     def _fits(self, number: int, values: dict[Value, Any], known: dict[Dimension, int], answers: Answers) -> bool:
-        """Read the value at the end of a segment; return whether the trace is valid for it."""
+        """Read a value at the end of a segment; return whether the trace is valid for it."""
         read = self.traced.reads[number]
         answer = answers[number] = int(values[read.value].item())
-        dimension = self.dimensions[number]
-        if dimension is None or read.input is None:
-            return bool(answer) is read.answer
-        if not dimension.low <= answer <= dimension.high:
+        low, high = read.range
+        if not low <= answer <= high:
             return False
-        known[dimension], values[read.input] = answer, answer
-        return not self._is_broken(number + 1, known)
+        if read.dimension is not None and read.input is not None:
+            known[read.dimension], values[read.input] = answer, answer
+        return all(a.holds(known) for a in self._assumptions[number])
 
-    def _is_broken(self, reads: int, known: Mapping[Dimension, int]) -> bool:
-        """Return whether an assumption does not hold that this number of reads decides."""
-        return any(not a.holds(known) for a in self.assumptions[reads])
+    @property
+    def form(self) -> DType | int | None:
+        """The type of a result that is one tensor, or the number of results in a tuple; None for other results."""
+        structure, outputs = self.traced.structure, self.traced.graph.outputs
+        if isinstance(structure, Leaf):
+            return outputs[0].dtype
+        is_tuple = len(outputs) > 1 and structure == Branch(tuple, (), (Leaf(),) * len(outputs))
+        return len(outputs) if is_tuple else None
+
+    def native(self) -> NativePath | None:
+        """Return the native calls of the segments for calls like the one before; None where a call needs more."""
+        traced, token = self.traced, self.account.taken
+        calls = [call for segment in self.segments if (call := segment.function._short_way()) is not None]
+        if len(calls) < len(self.segments) or not self.account.is_certain:
+            return None
+        if not all(slot.counted for slot in self.slots.values()):
+            return None
+        if self.form is None or traced.effects or traced.same or traced.written or traced.attributes.compares_identity:
+            return None
+        index = {v: i for i, v in enumerate(traced.inputs)}
+        count, steps = len(index), []
+        for part, segment, call, group in zip(self.parts, self.segments, calls, [*self.groups, []], strict=True):
+            reads = [traced.reads[i] for i in group]
+            inputs = tuple([index[v] for v in part.inputs])
+            ranges = tuple([read.range for read in reads])
+            steps.append(ChainStep(segment, call.call, inputs, len(part.outputs) == 1, ranges))
+            for value in (*part.outputs, *(read.input for read in reads)):
+                if value is not None:
+                    index.setdefault(value, count)
+                count += 1
+        counters = [counter for call in calls for counter in call.counters]
+        versions = [version for call in calls for version in call.versions]
+        return NativePath(self, calls[0].epoch, NativeChain(steps), token, counters, versions)
+
+
+class NativePath(NamedTuple):
+    """The native calls of a path."""
+
+    path: TracedPath
+    epoch: int
+    """The mutation epoch for which it is valid."""
+    chain: NativeChain
+    token: object
+    """Token of the path's account for its watched words."""
+    counters: list[list[int]]
+    versions: list[list[int]]
+    """Values of the counters for which it is valid."""
+
+    def run(self, arguments: Sequence[Any], done: dict[Any, Any]) -> Any:
+        """Return what ``NativeChain.run`` returns; None where the world outside of the trace has changed."""
+        return self.chain.run(arguments, done) if self.path.account.stands(self.token) else None
 
 
 Retrace = Callable[[Sequence[Any], Answers, Sequence[ProgramSegment]], TracedPath]
@@ -133,6 +205,7 @@ class Segmented:
         self.paths = [first]
         self._retrace = retrace
         """Traces the function for a call on tensors, with the values that it has read so far and the segments."""
+        self._native: list[NativePath] = []
         self.numbers = NumberInputs(None)
         self.assumptions = Assumptions()
         self.drawn: dict[Any, dict[str, int]] = {}
@@ -161,8 +234,34 @@ class Segmented:
         """Return what changed."""
         return [reason for path in self.paths for reason in path.account.why()]
 
-    def shortcut(self) -> None:
-        """Return None: each call chooses its path in Python."""
+    @property
+    def single(self) -> bool:
+        """Whether the result of the last call is one tensor."""
+        return isinstance(self.traced.structure, Leaf)
+
+    def shortcut(self) -> Callable[..., Any] | None:
+        """Return a callable that runs the native calls of the paths that were taken; None where a call needs more."""
+        path = self.paths[0]
+        first = path.native()
+        if first is None:
+            return None
+        others = [n for n in self._native if n.path in self.paths and n.path is not path and n.epoch == first.epoch]
+        others = [n for n in others if n.counters == n.versions and n.path.form == path.form]
+        native = self._native = [first, *others]
+
+        def call(*arguments: Any) -> Any:
+            done: dict[Any, Any] = {}
+            for one in native:
+                result = one.run(arguments, done)
+                if result is not None:
+                    return result
+            return None
+
+        return call
+
+    def versions(self) -> tuple[list[list[int]], list[list[int]]]:
+        """Return two lists that stay equal while the shortcut is valid."""
+        return [c for n in self._native for c in n.counters], [v for n in self._native for v in n.versions]
 
     def run(self, leaves: Sequence[Any], sizes: Mapping[Dimension, int] | None = None) -> Any:
         """Call the path whose trace is valid for what the call reads; trace another one where there is none."""

@@ -194,7 +194,7 @@ class SizedTrace:
         limited |= {d.name: n for d, n in sizes.items() if d.name in dims}
         with assumed(traced.graph, limited):
             graph = bind(traced.graph, limited)
-        specialized = traced.on(graph)
+        specialized = replace(traced.on(graph), assumptions=traced.assumptions.bound(sizes))
         if not all(d in sizes for d in dims.values()):
             return specialized
         effects = tuple((table, name, value_at(value, sizes)) for table, name, value in traced.effects)

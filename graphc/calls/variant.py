@@ -181,7 +181,8 @@ class Variant:
         """Load the compiled program of a graph, and return its calls."""
         self._program = load_on(compiled, self.machine, graph)
         binding = self._binding(compiled.prepacking)
-        calls = bind(self._program, binding, self.account.words, len(self.output_types))
+        assumed = tuple(self.assumptions.found.values())
+        calls = bind(self._program, binding, self.account.words, len(self.output_types), assumed)
         if isinstance(calls, BoundProgram):
             calls.single = self.single and len(graph.outputs) == 1
         # NOTE: other threads may be calling. One that finds the new calls needs a binding that has looked up tensors.
@@ -381,7 +382,7 @@ class Variant:
         """
         if self._effects or self.drawn or self.training is not None or self.traced.host or self._same:
             return False
-        if self._made or not self.account.is_watched or self.assumptions.found:
+        if self._made or not self.account.is_watched:
             return False
         return len(self.traced.inputs) <= 1 or not (self.traced.written or self.traced.attributes.compares_identity)
 

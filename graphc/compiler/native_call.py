@@ -11,6 +11,7 @@ import numpy as np
 from graphc.base import config
 from graphc.base.errors import CompileError
 from graphc.base.lazy import deferred
+from graphc.base.sizes.assumptions import Assumption
 from graphc.compiler.ready import small_object
 from graphc.guards.watch_words import WatchTable
 from graphc.runtime import fast_call, tensor_call
@@ -58,10 +59,13 @@ def native(
     gate: fast_call.Gate | None = None,
     watch: WatchTable | None = None,
     apart: bool = False,
+    assumptions: Sequence[Assumption] = (),
 ) -> Callable[..., Any]:
     """Return a native callable (see ``Caller.bind``); ``fallback`` itself without native calls."""
     factory = caller()
-    return fallback if factory is None else factory.bind(program, bound, fallback, kind, gate, watch, apart)
+    if factory is None:
+        return fallback
+    return factory.bind(program, bound, fallback, kind, gate, watch, apart, assumptions)
 
 
 def unchanged(watch: WatchTable) -> Callable[[], bool]:

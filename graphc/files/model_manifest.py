@@ -143,8 +143,8 @@ class SegmentSpec:
 
     inputs: tuple[int, ...]
     """Indices of the values that it takes."""
-    size: str = ""
-    """Named dimension of later programs, whose size is the first output; empty for the last program."""
+    sizes: tuple[str, ...] = ()
+    """Named dimensions of later programs, whose sizes are the first outputs; none for the last program."""
 
 
 @dataclass(frozen=True)
@@ -256,8 +256,10 @@ def _check_chain(entry: EntrySpec, programs: Sequence[EntrySpec]) -> None:
         taken = [values[i] for i in segment.inputs]
         require(taken == _shapes(program.inputs), f"{what} takes values of other types than its inputs")
         outputs = _shapes(program.outputs)
-        is_count = segment.size in dims and outputs[:1] == [("i64", ())]
-        require(not segment.size if program is programs[-1] else is_count, f"{what} gives {segment.size!r} as a size")
+        count = len(segment.sizes)
+        are_counts = count > 0 and dims >= {*segment.sizes} and outputs[:count] == [("i64", ())] * count
+        is_good = not count if program is programs[-1] else are_counts
+        require(is_good, f"{what} gives {', '.join(segment.sizes) or 'nothing'} as sizes")
         values += outputs
     require(_shapes(programs[-1].outputs) == _shapes(entry.outputs), f"the chain {entry.name} has other outputs")
 

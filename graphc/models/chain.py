@@ -10,6 +10,7 @@ import numpy as np
 
 from graphc.base.errors import ShapeError
 from graphc.base.sizes.assumptions import by_stage
+from graphc.base.sizes.size import Dimension
 from graphc.files.model_manifest import EntrySpec, SegmentSpec
 from graphc.models.model_state import ModelState
 from graphc.models.sized_model import Sizes, SizesOfModel
@@ -25,8 +26,10 @@ class Chain:
         self._title = spec.title
         self._segments = spec.segments or (SegmentSpec(tuple(range(len(spec.inputs)))),)
         dims = {d.name: d for d in spec.dims}
-        self._counts = [dims[segment.size] for segment in self._segments[:-1]]
-        self._first, *self._assumptions = by_stage(spec.assumptions, self._counts)
+        self._counts = [[dims[size] for size in segment.sizes] for segment in self._segments]
+        counts = [d for group in self._counts for d in group]
+        self._first, *later = by_stage(spec.assumptions, counts)
+        self._assumptions = dict(zip(counts, later, strict=True))
         self._sizes = SizesOfModel(spec, self._first)
 
     def run(self, inputs: Sequence[Any], programs: Sequence[Program]) -> Sequence[Any]:
@@ -36,18 +39,17 @@ class Chain:
         for number, (segment, program) in enumerate(zip(self._segments, programs, strict=True)):
             results = list(program([values[i] for i in segment.inputs], known))
             values += results
-            if number < len(self._counts):
-                self._read(number, int(results[0]), known)
+            for dimension, count in zip(self._counts[number], results, strict=False):
+                self._read(dimension, int(count), known)
         return results
 
-    def _read(self, number: int, count: int, known: Sizes) -> None:
+    def _read(self, dimension: Dimension, count: int, known: Sizes) -> None:
         """Add the size that a program gives to the known ones."""
-        dimension = self._counts[number]
         known[dimension] = count
         what = ""
         if not dimension.low <= count <= dimension.high:
             what = f"{dimension.name} is {count}, outside of {dimension.low}..{dimension.high}"
-        elif broken := next((a for a in self._assumptions[number] if not a.holds(known)), None):
+        elif broken := next((a for a in self._assumptions[dimension] if not a.holds(known)), None):
             what = f"{self._title} was traced for {broken}, but this call computes {dimension.name} = {count}"
         if what:
             raise ShapeError(what, remedy="export it again with examples that compute such a size")

@@ -15,7 +15,7 @@ from graphc.calls.function import Compiled
 from graphc.calls.graph_module import GraphModule
 from graphc.files.model_manifest import SegmentSpec
 from graphc.files.structure import Structure
-from graphc.ir.graph.cut import cut
+from graphc.ir.graph.cut import cut, stages
 from graphc.ir.graph.graph import Graph, Value, input_class, input_path
 from graphc.ir.graph.interpret import Reemitter, assumed
 from graphc.models.model_trace import nesting, snapshot
@@ -174,16 +174,18 @@ def entries_of(name: str, traced: Traced) -> list[TracedEntry]:
     reads = traced.reads
     if not reads:
         return [entry]
-    counts = [read.input for read in reads]
+    ends = [read.end for read in reads]
     with assumed(traced.graph):
-        parts = cut(traced.graph, [read.value for read in reads], counts)
-    values: list[Value | None] = [v for v in traced.inputs if v not in counts]
+        groups = stages(traced.graph, ends)
+        parts = cut(traced.graph, [[ends[i] for i in group] for group in groups])
+    read_as = {read.input: read.value for read in reads}
+    values: list[Value] = [v for v in traced.inputs if v not in read_as]
     segments, programs = [], []
-    for number, part in enumerate(parts):
-        # NOTE: the first output of a part is the number that its successor takes as a size.
-        indices = [values.index(reads[counts.index(v)].value if v in counts else v) for v in part.inputs]
-        size = reads[number].dimension if number < len(reads) else None
-        segments.append(SegmentSpec(tuple(indices), "" if size is None else size.name))
+    for number, (part, group) in enumerate(zip(parts, [*groups, []], strict=True)):
+        # NOTE: a size is an output of the part that computes it, and an input of later ones.
+        indices = [values.index(read_as.get(v, v)) for v in part.inputs]
+        sizes = [d.name for i in group if (d := reads[i].dimension) is not None]
+        segments.append(SegmentSpec(tuple(indices), tuple(sizes)))
         own = {path: held[path] for v in part.graph.inputs if (path := input_path(v))}
         programs.append(TracedEntry(f"{name}.{number}", part.graph, None, own))
         values += part.outputs

@@ -210,7 +210,8 @@ def _chain(
 ) -> StoredEntry:
     """Return the record of an entry that is a chain of programs, which have these ``graphs`` by name."""
     spec = entry_spec(entry.name, entry.graph, entry.structure)
-    inputs = tuple([s for s in spec.inputs if s.name not in {segment.size for segment in entry.segments}])
+    sizes = {size for segment in entry.segments for size in segment.sizes}
+    inputs = tuple([s for s in spec.inputs if s.name not in sizes])
     spec = replace(spec, inputs=inputs, texts=entry.texts, segments=entry.segments)
     programs = [graphs[name] for name in spec.programs]
     records = [entry_spec(name, graph) for name, graph in zip(spec.programs, programs, strict=True)]

@@ -19,8 +19,10 @@ import numpy as np
 
 from graphc.base.dtypes import BY_NAME
 from graphc.base.errors import ArgumentError, CompileError, ShapeError
+from graphc.base.sizes.assumptions import Assumption
 from graphc.base.sizes.named_dims import size_of as dimension_size
 from graphc.base.sizes.size import bounds, is_size
+from graphc.base.sizes.size_limits import in_terms_of
 from graphc.files.manifest import BufferSpec
 from graphc.guards.watch_words import WatchTable
 from graphc.runtime.arena import ALIGN_FROM, Arena
@@ -304,6 +306,7 @@ class Caller:
         gate: Gate | None = None,
         watch: WatchTable | None = None,
         apart: bool = False,
+        assumptions: Sequence[Assumption] = (),
     ) -> Callable[..., Any]:
         """Return a callable that runs a program on one array per input, with ``bound`` for its params and states.
 
@@ -311,13 +314,14 @@ class Caller:
         the only output itself if ``kind`` is None; ``out`` has that form too. A call goes to ``fallback`` with the same
         arguments if anything is not exactly as declared (count, type, layout, overlap), or while another call runs.
         ``fallback`` must not refer to the callable. A program that writes states shares its ``gate`` with its fallback.
-        A call also goes to ``fallback`` if a word in ``watch`` has changed, or, with ``apart``, if a named dimension
-        has one of its common sizes. Raises ArgumentError, ShapeError and DTypeError when ``bound`` does not fit.
+        A call also goes to ``fallback`` if a word in ``watch`` has changed, if its sizes break one of ``assumptions``,
+        or, with ``apart``, if a named dimension has one of its common sizes. Raises ArgumentError, ShapeError and
+        DTypeError when ``bound`` does not fit.
         """
         sizes = program.sizes
         context = None
         if not sizes.are_given:
-            context = _make_context(program, tuple(bound), kind, apart)
+            context = _make_context(program, tuple(bound), kind, apart, assumptions)
         if context is None:
             return fallback
         own = gate or Gate()
@@ -365,7 +369,11 @@ class Method(ctypes.Structure):
 
 
 def _make_context(
-    program: Executable, bound: tuple[np.ndarray, ...], kind: type | None, apart: bool
+    program: Executable,
+    bound: tuple[np.ndarray, ...],
+    kind: type | None,
+    apart: bool,
+    assumptions: Sequence[Assumption],
 ) -> CallContext | None:
     """Return a context without gate and fallback, for the expected sizes of named dimensions. Return None if some bound
     array is not dense, so that each call must copy it."""
@@ -402,15 +410,20 @@ def _make_context(
     context.owned = (program, bound, owned, inputs, outputs)
     context.frame = frame
     _fit_outputs(context, program, outputs)
-    sizes = program.sizes.fixed
+    sizes, solver = program.sizes.fixed, None
     if sizes is None:
-        solver = _solver(program, frame, inputs, outputs, apart)
+        assumed = in_terms_of(assumptions, {d.name: d for d in program.manifest.dims})
+        solver = _solver(program, frame, inputs, outputs, (apart, assumed))
         context.solver, context.owned = ctypes.addressof(solver), (*context.owned, solver)
         sizes = program.sizes.of_dimensions({})
     program.fit(frame, sizes)
     _share_arena(context, program, sizes)
     _fit_tensors(inputs, [spec.pattern for *_, spec in sizes.inputs], [spec for *_, spec in sizes.inputs])
     _fit_tensors(outputs, [shape for _, _, shape, _ in sizes.outputs], [spec for *_, spec in sizes.outputs])
+    if solver is not None and assumptions:
+        # NOTE: expected sizes may break an assumption. No call has a size of -1, so the first one solves its sizes.
+        for extents, spec in zip(inputs[1], program.inputs, strict=True):
+            extents[:] = [-1 if is_size(n) else n for n in spec.pattern]
     return context
 
 
@@ -455,12 +468,22 @@ def _fit_outputs(context: CallContext, program: Executable, outputs: _Tensors) -
     context.memory = memory
 
 
-def _solver(program: Executable, frame: Frame, inputs: _Tensors, outputs: _Tensors, apart: bool) -> Solver:
-    """Return the steps that fit a context to the sizes of a call: words of the table, shapes, bytes, arena."""
+def _solver(
+    program: Executable,
+    frame: Frame,
+    inputs: _Tensors,
+    outputs: _Tensors,
+    refused: tuple[bool, Sequence[Assumption]],
+) -> Solver:
+    """Return the steps that fit a context to the sizes of a call: words of the table, shapes, bytes, arena. For
+    ``refused``, ``apart`` and ``assumptions``, see ``Caller.bind``."""
     sizes, arena = program.sizes, program.manifest.arena
     steps = SizeSteps()
     assert sizes.patterns is not None
+    apart, assumptions = refused
     steps.solve(sizes.patterns, apart)
+    for assumption in assumptions:
+        steps.assume(assumption)
     expected = sizes.of_dimensions({})
     word = ctypes.sizeof(_INT)
     for dimension, (number, _) in zip(program.manifest.dims, expected.words, strict=True):

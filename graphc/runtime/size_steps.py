@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
+from graphc.base.sizes.assumptions import Assumption
 from graphc.base.sizes.shape_patterns import ShapePatterns
 from graphc.base.sizes.size import Size
 from graphc.base.sizes.size_terms import Atom, Dimension, Monomial, Positive
@@ -77,6 +78,18 @@ class SizeSteps:
             for size in dimension.common if refuse_common else ():
                 self._check(DIFFER, dimension_word, self.value(size))
             self._dimensions[dimension] = dimension_word
+
+    def assume(self, assumption: Assumption) -> None:
+        """Leave sizes that break an assumption to Python."""
+        a, b = self.value(assumption.a), self.value(assumption.b)
+        if assumption.relation == "==" and not assumption.answer:
+            self._check(DIFFER, a, b)
+        elif assumption.answer:
+            self._check(AT_MOST, a, b)
+            if assumption.relation == "==":
+                self._check(AT_MOST, b, a)
+        else:
+            self._check(AT_MOST, self._operation(ADD, b, self.value(1)), a)
 
     def value(self, size: Any) -> int:
         """Return the index of the word that holds a size or number."""

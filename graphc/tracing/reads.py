@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -15,6 +14,7 @@ from graphc.base.location import capture
 from graphc.base.sizes.assumptions import Assumptions
 from graphc.base.sizes.named_dims import EXPECTED, Dim, dimensions
 from graphc.base.sizes.size import LARGEST, Dimension, bounds, is_size
+from graphc.ir.graph.cut import End, is_small
 from graphc.ir.graph.graph import INPUT, Node, Value, has_sizes
 from graphc.ir.graph.interpret import bound_attrs, live_nodes
 from graphc.ir.op import Trait
@@ -28,8 +28,6 @@ from graphc.tracing.constructs import advice
 from graphc.tracing.tracer import Tracer, value_needed
 
 _T = TypeVar("_T")
-CHEAP = 64
-"""Elements of the largest value up to which a condition is cheap to compute before anything else."""
 
 
 class ValueRead(NamedTuple):
@@ -47,6 +45,17 @@ class ValueRead(NamedTuple):
     def dimension(self) -> Dimension | None:
         """The dimension of a size; None for a condition."""
         return None if self.input is None else next(iter(dimensions((self.input.node.attrs["equals"],)).values()))
+
+    @property
+    def range(self) -> tuple[int, int]:
+        """The smallest and the largest value for which the graph is valid; a condition is 0 or 1."""
+        dimension, answer = self.dimension, int(self.answer or 0)
+        return (answer, answer) if dimension is None else (dimension.low, dimension.high)
+
+    @property
+    def end(self) -> End:
+        """The end of a part of the graph (see ir.graph.cut)."""
+        return End(self.value, self.input)
 
 
 class ValueReads:
@@ -214,15 +223,11 @@ def is_cheap(tensor: Tensor) -> bool:
     """Return whether a traced tensor depends on a few integers and bools only, such as a sample rate."""
     tracer = front()
     nodes = _nodes(tracer, tensor) if isinstance(tracer, Tracer) else ()
-    return all(v.dtype.kind in "iub" and _is_small(v.shape) for node in nodes for v in node.results)
+    return all(map(is_small, nodes))
 
 
 def _nodes(tracer: Tracer, tensor: Tensor) -> set[Node]:
     return live_nodes(tracer.graph, [refresh(tracer.local(tensor))._data])
-
-
-def _is_small(shape: Sequence[Any]) -> bool:
-    return not any(map(is_size, shape)) and math.prod(shape) <= CHEAP
 
 
 def traced_with_reads(

@@ -13,6 +13,7 @@ import graphc
 from graphc import nn
 from graphc.calls.bound_program import NO_SHORTCUT
 from graphc.calls.function import Compiled
+from graphc.tracing.reads import read_flag
 from tests.base.test_mutation_epoch import CHANGES
 
 
@@ -222,3 +223,74 @@ def test_threads_that_train_do_not_lose_writes():
     for thread in threads:
         thread.join()
     assert net.num_batches_tracked.item() == 1601
+
+
+def test_native_calls_check_the_assumptions_about_sizes(monkeypatch: pytest.MonkeyPatch):
+    def function(x: graphc.Tensor, y: graphc.Tensor) -> graphc.Tensor:
+        return x.sum() + (y.exp() if y.shape[0] > 3 else y)
+
+    size = graphc.Dim("n", hint=2, common=(6,))  # the expected size is on the other side
+    compiled = graphc.compile(function, dims={"x": (graphc.Dim("m"),), "y": (size,)})
+    x = graphc.ones(2)
+    with graphc.no_grad():
+        warm(compiled, x, graphc.ones(5))
+        find = compiled._find_and_run
+        monkeypatch.setattr(compiled, "_find_and_run", refuse)
+        for n in (4, 5, 9):
+            assert close(compiled(graphc.ones(n), graphc.ones(n)), n + graphc.ones(n).exp())
+        for n in (2, 3, 6):
+            with pytest.raises(AssertionError, match="short way"):
+                compiled(x, graphc.ones(n))
+        monkeypatch.setattr(compiled, "_find_and_run", find)
+        for n in (2, 6, 3, 5, 2):
+            y = graphc.ones(n)
+            assert close(compiled(x, y), 2 + (y.exp() if n > 3 else y))
+
+
+def _reading(x: graphc.Tensor) -> graphc.Tensor:
+    positive = x[x > 0]
+    return positive.exp() if read_flag(x[0] > 1, "the first element") else positive
+
+
+def test_paths_that_read_values_take_the_short_way(monkeypatch: pytest.MonkeyPatch):
+    compiled = graphc.compile(_reading, dims={"x": (graphc.Dim("n"),)})
+    rows = [[2.0, -1.0, 3.0], [0.5, -2.0], [3.0, 1.0, 2.0, 4.0], [-0.5, 2.0, -3.0], [-1.0, -1.0], [5.0]]
+    with graphc.no_grad():
+        for _ in range(3):
+            for row in rows[:2]:
+                compiled(graphc.tensor(row))
+        monkeypatch.setattr(compiled, "_find_and_run", refuse)
+        for row in rows:
+            x = np.float32(row)
+            positive = x[x > 0]
+            result = compiled(graphc.tensor(row))
+            np.testing.assert_allclose(result.numpy(), np.exp(positive) if x[0] > 1 else positive, rtol=1e-5)
+        with pytest.raises(AssertionError, match="short way"):
+            compiled(graphc.ones(2, 2))
+    with pytest.raises(AssertionError, match="short way"):
+        compiled(graphc.ones(2).requires_grad_())
+
+
+def test_paths_notice_changes_outside():
+    class Scaled(nn.Module):
+        factor = 2.0
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = nn.Parameter(graphc.ones(3))
+
+        def forward(self, x: graphc.Tensor) -> graphc.Tensor:
+            return (x * self.weight)[x > 0] * self.factor
+
+    net = Scaled()
+    compiled, x = graphc.compile(net), graphc.tensor([1.0, -2.0, 3.0])
+    with graphc.no_grad():
+        warm(compiled, x)
+        net.weight += 1
+        assert compiled(x).tolist() == [4, 12]
+        net.factor = 1.0
+        assert compiled(x).tolist() == [2, 6]
+        net.weight = nn.Parameter(graphc.zeros(3))
+        assert compiled(x).tolist() == [0, 0]
+        warm(compiled, x)
+        assert compiled(x + 1).tolist() == [0, 0]

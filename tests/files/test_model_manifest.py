@@ -91,7 +91,7 @@ COUNT = Dim("count_0", 0, 6, hint=6)
 PICKED = EntrySpec(
     "pick", "pick", (X,), (TensorSpec("z", "f32", (COUNT,)),), 0, (), dims=tuple(dimensions([COUNT]).values())
 )
-CHAIN = dataclasses.replace(PICKED, segments=(SegmentSpec((0,), "count_0"), SegmentSpec((2, 1))))
+CHAIN = dataclasses.replace(PICKED, segments=(SegmentSpec((0,), ("count_0",)), SegmentSpec((2, 1))))
 PROGRAMS = (
     dataclasses.replace(PICKED, name="pick.0", outputs=(TensorSpec("n", "i64", ()), Y), dims=()),
     dataclasses.replace(PICKED, name="pick.1", inputs=(Y, TensorSpec("n", "i64", (), equals=COUNT))),
@@ -120,20 +120,20 @@ def test_fields_with_the_value_that_they_have_if_left_out_are_refused():
         ((CHAIN, *PROGRAMS, dataclasses.replace(PROGRAMS[0], name="pick.2")), "'pick.2' is the derivative or the"),
         ((PICKED, PROGRAMS[0]), "'pick.0' is the derivative or the program of no entry"),
         (
-            (dataclasses.replace(CHAIN, segments=(SegmentSpec((3,), "count_0"), SegmentSpec((2, 1)))), *PROGRAMS),
+            (dataclasses.replace(CHAIN, segments=(SegmentSpec((3,), ("count_0",)), SegmentSpec((2, 1)))), *PROGRAMS),
             "the program pick.0 of a chain takes values that do not exist yet",
         ),
         (
-            (dataclasses.replace(CHAIN, segments=(SegmentSpec((0,), "count_0"), SegmentSpec((1, 2)))), *PROGRAMS),
+            (dataclasses.replace(CHAIN, segments=(SegmentSpec((0,), ("count_0",)), SegmentSpec((1, 2)))), *PROGRAMS),
             "the program pick.1 of a chain takes values of other types than its inputs",
         ),
         (
-            (dataclasses.replace(CHAIN, segments=(SegmentSpec((0,), "n"), SegmentSpec((2, 1)))), *PROGRAMS),
-            "the program pick.0 of a chain gives 'n' as a size",
+            (dataclasses.replace(CHAIN, segments=(SegmentSpec((0,), ("n",)), SegmentSpec((2, 1)))), *PROGRAMS),
+            "the program pick.0 of a chain gives n as sizes",
         ),
         (
-            (dataclasses.replace(CHAIN, segments=(SegmentSpec((0,), ""), SegmentSpec((2, 1)))), *PROGRAMS),
-            "the program pick.0 of a chain gives '' as a size",
+            (dataclasses.replace(CHAIN, segments=(SegmentSpec((0,)), SegmentSpec((2, 1)))), *PROGRAMS),
+            "the program pick.0 of a chain gives nothing as sizes",
         ),
         (
             (dataclasses.replace(CHAIN, outputs=(Y,)), *PROGRAMS),
@@ -141,7 +141,7 @@ def test_fields_with_the_value_that_they_have_if_left_out_are_refused():
         ),
         (
             (CHAIN, dataclasses.replace(PROGRAMS[0], outputs=(TensorSpec("n", "i32", ()), Y)), PROGRAMS[1]),
-            "the program pick.0 of a chain gives 'count_0' as a size",
+            "the program pick.0 of a chain gives count_0 as sizes",
         ),
         (
             (dataclasses.replace(CHAIN, natives=(CodeSpec(NATIVE, 0, 0),)), *PROGRAMS),

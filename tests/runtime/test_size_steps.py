@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from graphc.base.sizes.assumptions import Assumption
 from graphc.base.sizes.named_dims import Dim, dimensions
 from graphc.base.sizes.shape_patterns import ShapePatterns
 from graphc.base.sizes.size import at, positive_part, smaller
@@ -93,3 +94,17 @@ def test_what_is_computed_twice_is_one_step():
     solver, _ = solver_for([BATCH * TIME * 4, BATCH * TIME * 8, BATCH * TIME * 4])
     products = [s for s in (SizeStep * solver.step_count).from_address(solver.steps) if s.kind == MULTIPLY]
     assert len(products) == 3
+
+
+@pytest.mark.parametrize("answer", [True, False])
+@pytest.mark.parametrize("relation", ["==", "<="])
+def test_sizes_that_break_an_assumption_are_left_out(relation: str, answer: bool):
+    assumption = Assumption(relation, 2 * BATCH, TIME + 1, answer)
+    steps = SizeSteps()
+    steps.solve(ShapePatterns(SHAPES, ["x", "w"]), False)
+    steps.assume(assumption)
+    solver = steps.build(0, 0, 0, 0)
+    batch, time = dimensions([BATCH])["batch"], dimensions([TIME])["time"]
+    for sizes in ((4, 6), (4, 7), (4, 8), (5, 9)):
+        holds = assumption.holds({batch: sizes[0], time: sizes[1]})
+        assert run(solver, [(sizes[0], 16 * sizes[1] + 3), (sizes[1], 7)]) is holds

@@ -144,6 +144,15 @@ class Assumptions:
         count as 2 where their range allows it."""
         return at(size, self.sizes if exact else _Larger(self.sizes))
 
+    def bound(self, sizes: Mapping[Dimension, int]) -> Assumptions:
+        """Return the assumptions that remain for code with these sizes of some dimensions."""
+        remaining = Assumptions(self.sizes)
+        for x in self.found.values():
+            values = {d: sizes.get(d, size_of(d)) for d in dimensions((x.a, x.b)).values()}
+            a, b = at(x.a, values), at(x.b, values)
+            remaining.found[x.relation, a, b] = x._replace(a=a, b=b)
+        return remaining
+
     def broken(self, values: Mapping[Dimension, int]) -> Assumption | None:
         """Return the first assumption violated by these sizes."""
         return next((x for x in self.found.values() if not x.holds(values)), None)

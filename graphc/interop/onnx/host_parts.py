@@ -16,10 +16,15 @@ from graphc.interop.onnx.inputs import Inputs, results_of
 from graphc.interop.onnx.run import Runner
 from graphc.interop.onnx.text_record import read_parts, write_parts
 from graphc.interop.onnx.text_split import Split
+from graphc.interop.onnx.text_steps import ArrayPart
 from graphc.interop.onnx.values import Value
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors.tensor import Tensor
+from graphc.tensors.tensor_base import front
+from graphc.tracing.tracer import Tracer
 
+REMEMBERED = 256
+"""Limit on the forms of arguments that are known to be right."""
 _PROBES = ((5, ""), (7, "a b c"))
 """Smallest size and text of two calls from which the shapes of results follow."""
 
@@ -32,14 +37,19 @@ class TextParts:
     ):
         """``program`` names the inputs and outputs of the numeric program."""
         self.ports, self.outputs = list(inputs), list(outputs)
+        self.names = [p.name for p in self.ports]
         self.before, self.after = before, after
         self.program_inputs, self.program_outputs = program
         self._inputs = Inputs(self.ports)
         self._first, self._last = Runner(before), Runner(after)
+        first, last = ArrayPart.of(before), ArrayPart.of(after)
+        self._array_parts = None if first is None or last is None or not self.program_outputs else (first, last)
+        self._seen: set[Any] = set()
+        """Element types and shapes of calls whose arguments were found right."""
 
     def _bound(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Return the inputs of a call by name."""
-        return dict(zip([p.name for p in self.ports], self._inputs.bind(args, kwargs), strict=True))
+        return dict(zip(self.names, self._inputs.bind(args, kwargs), strict=True))
 
     @staticmethod
     def _run(runner: Runner, scope: dict[str, Any]) -> dict[str, Any]:
@@ -51,13 +61,52 @@ class TextParts:
 
     def run(self, args: Sequence[Any], kwargs: Mapping[str, Any], program: Callable[..., Any]) -> Any:
         """Return the results of a call of the model. Arrays of the program stay arrays."""
+        form = None if kwargs else self._form(args)
+        if form is not None and form in self._seen and self._array_parts is not None:
+            before, after = self._array_parts
+            scope = before.run(dict(zip(self.names, args, strict=True)))
+            computed = self._computed(program, [self._number(scope[name]) for name in self.program_inputs])
+            scope = after.run(scope | computed)
+            return _only([computed[n] if n in computed else self._result(scope[n]) for n in self.outputs])
+        results = self._run_checked(args, kwargs, program)
+        if form is not None:
+            if len(self._seen) >= REMEMBERED:
+                self._seen.clear()
+            self._seen.add(form)
+        return results
+
+    def _run_checked(self, args: Sequence[Any], kwargs: Mapping[str, Any], program: Callable[..., Any]) -> Any:
         scope = self._run(self._first, self._bound(args, kwargs))
-        numbers = program(*self._numbers(scope, args, kwargs)) if self.program_outputs else ()
-        listed = list(numbers) if isinstance(numbers, (tuple, list)) else [numbers]
-        computed = dict(zip(self.program_outputs, listed, strict=True))
+        computed = self._computed(program, self._numbers(scope, args, kwargs)) if self.program_outputs else {}
         scope = self._run(self._last, scope | {name: Value.of(value) for name, value in computed.items()})
-        results = [computed[name] if name in computed else results_of(scope[name]) for name in self.outputs]
-        return results[0] if len(results) == 1 else tuple(results)
+        return _only([computed[name] if name in computed else results_of(scope[name]) for name in self.outputs])
+
+    def _computed(self, program: Callable[..., Any], numbers: Sequence[Any]) -> dict[str, Any]:
+        """Return the results of the program by name."""
+        results = program(*numbers)
+        listed = results if isinstance(results, (tuple, list)) else (results,)
+        return dict(zip(self.program_outputs, listed, strict=True))
+
+    def _form(self, args: Sequence[Any]) -> tuple[Any, ...] | None:
+        """Return the element types and shapes of arguments, or None for a call that needs values or is traced."""
+        if self._array_parts is None or isinstance(front(), Tracer):
+            return None
+        form: list[Any] = []
+        for value in args:
+            array = value._data if value.__class__ is Tensor else value
+            if array.__class__ is not np.ndarray:
+                return None
+            form.append((value.__class__, value.dtype, array.shape))
+        return tuple(form)
+
+    @staticmethod
+    def _number(value: Any) -> Any:
+        """Return an argument of the program, from a value of the short way."""
+        return value if value.__class__ is Tensor else front().constant(np.ascontiguousarray(value))
+
+    def _result(self, value: Any) -> Any:
+        """Return a result of a call, from a value of the short way."""
+        return value if value.dtype == object else self._number(value)
 
     def _numbers(self, scope: Mapping[str, Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
         """Return the program's arguments: tensors."""
@@ -84,11 +133,23 @@ class ArrayParts(TextParts):
             return result
         return tuple(map(_array, result)) if isinstance(result, tuple) else _array(result)
 
+    def _form(self, args: Sequence[Any]) -> tuple[Any, ...] | None:
+        return super()._form(args) if all(value.__class__ is np.ndarray for value in args) else None
+
+    @staticmethod
+    def _number(value: Any) -> Any:
+        return value
+
     def _numbers(self, scope: Mapping[str, Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
         tensors = super()._numbers(scope, args, kwargs)
         if any(isinstance(value, Tensor) for value in (*args, *kwargs.values())):
             return tensors
         return [tensor.detach().numpy() for tensor in tensors]
+
+
+def _only(results: list[Any]) -> Any:
+    """Return one result by itself, several as a tuple."""
+    return results[0] if len(results) == 1 else tuple(results)
 
 
 def _array(value: Any) -> Any:

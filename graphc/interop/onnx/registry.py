@@ -35,6 +35,8 @@ TABLE: dict[tuple[str, str], list[OperatorEntry]] = {}
 """Entries by domain and name, newest version first."""
 HOST: dict[tuple[str, str], Rule] = {}
 """Functions of arrays, which compute sizes where all inputs are static."""
+TEXT: dict[tuple[str, str], Callable[..., Rule]] = {}
+"""Makers of functions of arrays from the attributes of an operator, for operators that look texts up."""
 
 
 def op(*names: str, since: int = 1, domain: str = "", host: str = "", values: bool = False) -> Callable[[Rule], Rule]:
@@ -76,6 +78,16 @@ def host(*names: str, domain: str = "") -> Callable[[Rule], Rule]:
         for name in names:
             HOST[domain, name] = rule
         return rule
+
+    return enter
+
+
+def text(*names: str, domain: str = "") -> Callable[[Callable[..., Rule]], Callable[..., Rule]]:
+    """Register the decorated maker of a function of arrays for operators of these names."""
+
+    def enter(make: Callable[..., Rule]) -> Callable[..., Rule]:
+        TEXT.update({(domain, name): make for name in names})
+        return make
 
     return enter
 

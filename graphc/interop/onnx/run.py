@@ -23,7 +23,7 @@ from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
 from graphc.tracing.reads import folded, may_read
 
-_FAULTS = (ArithmeticError, LookupError, TypeError, ValueError)
+FAULTS = (ArithmeticError, LookupError, TypeError, ValueError)
 """Exceptions of rules for inputs and attributes outside the operator's domain, in addition to graphc's errors.
 AttributeError and AssertionError are bugs of a rule."""
 
@@ -98,11 +98,8 @@ class Runner:
         except GraphcError as error:
             _explain(error, node)
             raise
-        except _FAULTS as error:
-            raise UnsupportedError(
-                f"the operator does not accept these inputs and attributes: {type(error).__name__}: {error}"[:500],
-                where=_place(node),
-            ) from error
+        except FAULTS as error:
+            raise refused(node, error) from error
         if len(results) < len(node.outputs):
             raise UnsupportedError(
                 f"the model asks for {len(node.outputs)} results, the operator has {len(results)}", where=_place(node)
@@ -126,7 +123,13 @@ class Runner:
             return None
         if any(v is not None and v.array.dtype == object and i in entry.host for i, v in enumerate(inputs)):
             return None
-        return rule(*[None if v is None else v.array for v in inputs], **_plain(node.attributes))
+        return rule(*[None if v is None else v.array for v in inputs], **plain(node.attributes))
+
+
+def refused(node: OnnxNode, error: Exception) -> UnsupportedError:
+    """Return the error of an operator whose rule failed with another error."""
+    what = f"the operator does not accept these inputs and attributes: {type(error).__name__}: {error}"
+    return UnsupportedError(what[:500], where=_place(node))
 
 
 def _explain(error: GraphcError, node: OnnxNode) -> None:
@@ -172,7 +175,7 @@ def _computed(call: Call, entry: OperatorEntry) -> Any:
     """Apply the rule to the inputs in its form: Values, tensors, or values on the host."""
     attributes = {k: v for k, v in call.node.attributes.items() if not isinstance(v, OnnxGraph)}
     if not entry.values:
-        attributes = _plain(attributes)
+        attributes = plain(attributes)
     if entry.call:
         attributes["call"] = call
     inputs = [_as_sizes(v, call.node) if i in entry.host else v for i, v in enumerate(call.inputs)]
@@ -202,7 +205,7 @@ def _argument(value: Any, on_host: bool) -> Any:
     return value if value is None else [_argument(v, on_host) for v in value]
 
 
-def _plain(attributes: Mapping[str, Any]) -> dict[str, Any]:
+def plain(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """Return attributes with arrays in place of tensors."""
     return {k: v.array if isinstance(v, TensorAttribute) else v for k, v in attributes.items()}
 

@@ -127,7 +127,7 @@ def _texts(graph: OnnxGraph) -> set[str]:
     texts = {p.name for p in graph.inputs if p.kind == "map" or _is_text(p.element)}
     texts |= {name for name, constant in graph.constants.items() if _is_text(constant.element)}
     for node in graph.nodes:
-        texts |= {name for i, name in enumerate(node.outputs) if name != ABSENT and _gives_text(node, i, texts)}
+        texts |= {name for i, name in enumerate(node.outputs) if name != ABSENT and gives_text(node, i, texts)}
     return texts
 
 
@@ -135,7 +135,7 @@ def _is_text(element: Any) -> bool:
     return element is not None and element.carrier is None
 
 
-def _gives_text(node: OnnxNode, number: int, texts: Collection[str]) -> bool:
+def gives_text(node: OnnxNode, number: int, texts: Collection[str]) -> bool:
     source = node.types[number] if number < len(node.types) else None
     if isinstance(source, int):
         return source < len(node.inputs) and node.inputs[source] in texts

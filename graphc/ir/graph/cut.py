@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -23,6 +24,9 @@ from graphc.ir.graph.graph import (
 from graphc.ir.graph.interpret import live_nodes
 from graphc.ir.op import Trait
 
+SMALL = 64
+"""Elements of the largest value that is cheap to compute."""
+
 
 class Part(NamedTuple):
     """A part of a graph as a graph of its own, and the values of the whole graph at its ends."""
@@ -33,26 +37,67 @@ class Part(NamedTuple):
     outputs: tuple[Value, ...]
 
 
-def cut(graph: Graph, ends: Sequence[Value], late: Sequence[Value | None]) -> list[Part]:
-    """Cut a graph after each of ``ends``. Return the parts, of which the last one has the outputs.
+class End(NamedTuple):
+    """A scalar of a graph that is read between two parts."""
 
-    The first output of a part is its end; further ones are the values that later parts take. ``late[i]`` is the input
-    of the graph that exists after end ``i``, if there is one. A part with symbolic sizes takes all inputs that exist,
-    which tell what the sizes are. Constants and small views are computed in each part that reads them; effects are in
-    the last part, checks where they can be computed. A part keeps the assumptions about its sizes.
+    value: Value
+    size: Value | None
+    """The input that equals it after it was read; None for a condition of everything traced after it."""
+
+
+def stages(graph: Graph, ends: Sequence[End]) -> list[list[int]]:
+    """Return groups of ends, by index, of which ``cut`` may compute each in one part.
+
+    A size comes before the ends that depend on it. Everything after a condition is in later parts than the condition,
+    apart from ends that are cheap to compute.
     """
-    part_of = _numbered(graph, ends, late)
-    inputs = [v for v in graph.inputs if input_class(v) == "input" and v not in late]
+    levels: list[int] = []
+    late: list[tuple[Node, Mapping[str, Dimension], int]] = []
+    condition = -1
+    """The last level with a condition."""
+    for end in ends:
+        live = live_nodes(graph, [end.value])
+        names = dimensions(size for node in live for size in node_sizes(node))
+        needed = [own + 1 for node, dims, own in late if node in live or dims.keys() & names.keys()]
+        level = max([0, condition + (not all(map(is_small, live))), *needed])
+        levels.append(level)
+        if end.size is None:
+            condition = level
+        else:
+            late.append((end.size.node, dimensions([input_equals(end.size)]), level))
+    return [[i for i, own in enumerate(levels) if own == level] for level in range(max(levels) + 1)]
+
+
+def is_small(node: Node) -> bool:
+    """Return whether a node computes a few integers or bools."""
+    return all(v.dtype.kind in "iub" and all(type(n) is int for n in v.shape) for v in node.results) and all(
+        math.prod(v.shape) <= SMALL for v in node.results
+    )
+
+
+def cut(graph: Graph, groups: Sequence[Sequence[End]]) -> list[Part]:
+    """Cut a graph after each group of ends. Return the parts, of which the last one has the outputs.
+
+    The first outputs of a part are its ends; further ones are the values that later parts take. The first part takes
+    all inputs that exist, so that its program checks them. So do parts with symbolic sizes, which the inputs tell, and
+    the last part of a graph with assumptions. Constants and small views are computed in each part that reads them;
+    effects are in the last part, checks where they can be computed. A part keeps the assumptions about its sizes.
+    """
+    part_of = _numbered(graph, groups)
+    late = [[end.size for end in group if end.size is not None] for group in groups]
+    inputs = [v for v in graph.inputs if input_class(v) == "input" and not any(v in group for group in late)]
     parts: list[Part] = []
     taken: list[Value] = []
-    for number in reversed(range(len(ends) + 1)):
+    for number in reversed(range(len(groups) + 1)):
         outputs = [*graph.outputs]
-        if number < len(ends):
-            outputs = [ends[number], *(v for v in taken if part_of[v.node] == number and v is not ends[number])]
+        if number < len(groups):
+            ends = [end.value for end in groups[number]]
+            outputs = [*ends, *(v for v in taken if part_of[v.node] == number and v not in ends)]
         nodes, crossing, used = _reached(graph, part_of, number, outputs)
         copier = SubgraphCopier(f"{graph.name}_{number}", nodes)
-        plain = [*inputs, *(v for v in late[:number] if v is not None)]
-        if not any(map(has_sizes, [*nodes, *(v.node for v in (*used, *crossing))])):
+        plain = [*inputs, *(v for group in late[:number] for v in group)]
+        needs_all = not number or (number == len(groups) and graph.assumptions)
+        if not (needs_all or any(map(has_sizes, [*nodes, *(v.node for v in (*used, *crossing))]))):
             plain = [v for v in plain if v in used]
         plain += crossing
         for value in plain:
@@ -68,19 +113,23 @@ def cut(graph: Graph, ends: Sequence[Value], late: Sequence[Value | None]) -> li
     return parts
 
 
-def _numbered(graph: Graph, ends: Sequence[Value], late: Sequence[Value | None]) -> dict[Node, int]:
+def _numbered(graph: Graph, groups: Sequence[Sequence[End]]) -> dict[Node, int]:
     """Return the number of the part that computes each node."""
     part_of: dict[Node, int] = {v.node: 0 for v in graph.inputs}
-    unknown = [dimensions(() if v is None else (input_equals(v),)) for v in late]
-    for number, end in enumerate(ends):
-        live = live_nodes(graph, [end])
-        for node in graph.nodes():
-            is_ready = node.op.has(Trait.CHECK) and all(v.node in part_of for v in node.operands)
-            if node in live or (is_ready and not _mentions(node, unknown[number:])):
+    position = {node: i for i, node in enumerate(graph.nodes())}
+    for number, group in enumerate(groups):
+        live = live_nodes(graph, [end.value for end in group])
+        later = [end for group in groups[number:] for end in group]
+        unknown = [dimensions([input_equals(end.size)]) for end in later if end.size is not None]
+        # NOTE: a check that was traced after a condition is one of its branch.
+        limit = min((position.get(end.value.node, -1) for end in later if end.size is None), default=len(position))
+        for node, i in position.items():
+            is_ready = node.op.has(Trait.CHECK) and i < limit and all(v.node in part_of for v in node.operands)
+            if node in live or (is_ready and not _mentions(node, unknown)):
                 part_of.setdefault(node, number)
     effects = [v for node in graph.nodes() if not node.op.has(Trait.PURE) for v in node.results]
     for node in live_nodes(graph, [*graph.outputs, *effects]):
-        part_of.setdefault(node, len(ends))
+        part_of.setdefault(node, len(groups))
     return part_of
 
 

@@ -93,3 +93,12 @@ def test_assumptions_begin_again():
         assert TIME > 100
         assumptions.restart({dimensions([TIME])["time"]: 90})
         assert not assumptions.found and not TIME > 100
+
+
+def test_assumptions_with_some_sizes_are_about_the_others() -> None:
+    batch, time = (next(iter(dimensions((d,)).values())) for d in (BATCH, TIME))
+    with assuming(Assumptions({batch: 4, time: 9})) as assumptions:
+        assert BATCH * 2 < TIME
+    bound = assumptions.bound({time: 5})
+    assert bound.broken({batch: 2}) is None and bound.broken({batch: 3}) is not None
+    assert assumptions.bound({batch: 2, time: 5}).broken({}) is None

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from graphc.base.errors import AttributeValueError, UnsupportedError
+from graphc.interop.onnx.call import Call
 from graphc.interop.onnx.elements import FLOAT, INT64, Element, element_of_array
 from graphc.interop.onnx.graph import TensorAttribute
-from graphc.interop.onnx.ops.classical.texts import texts_of
-from graphc.interop.onnx.registry import op
+from graphc.interop.onnx.ops.classical.texts import text_of, texts_of
+from graphc.interop.onnx.registry import TEXT, op, text
 from graphc.interop.onnx.values import Value
 from graphc.nn import functional as F
 from graphc.ops.selection.index import gather
@@ -97,15 +98,72 @@ def one_hot_encoder(
 
 
 @op("LabelEncoder", domain=DOMAIN, values=True)
-def label_encoder(X: Value, **attributes: Any) -> Any:
+def label_encoder(X: Value, *, call: Call, **attributes: Any) -> Any:
     """Return the value of each key, or the default. ``classes_strings`` maps strings to their indices and back."""
     if "classes_strings" in attributes:
-        names, indices = np.array(attributes["classes_strings"], object), np.arange(len(attributes["classes_strings"]))
-        forth = X.element.carrier is None
-        keys, values = (names, indices) if forth else (indices, names)
-        return _mapped(X, keys, values, attributes["default_int64" if forth else "default_string"])
+        return _translated(X, call)
     keys, values = _listed(attributes, "keys"), _listed(attributes, "values")
-    return _mapped(X, keys.array, values.array, _default(attributes, values.element), values.element)
+    if X.element.carrier is None or values.element.carrier is None:
+        return _translated(X, call, values.element)
+    default, numbers = _default(attributes, values.element), Value(values.element, None, values.array).tensor
+    chosen_of = _by_table if keys.array.dtype.kind in "iu" and not X.element.is_floating_point else _by_comparison
+    return Value(values.element, chosen_of(X.tensor, keys.array, numbers, default))
+
+
+def _translated(X: Value, call: Call, element: Element | None = None) -> Value:
+    """Return the results of the function of arrays for an operator that looks texts up."""
+    array = call.kept(lambda: TEXT[DOMAIN, call.node.op](**call.node.attributes))(X.array)
+    return Value(element or element_of_array(array.dtype), None, array)
+
+
+@text("LabelEncoder", domain=DOMAIN)
+def label_lookup(**attributes: Any) -> Lookup:
+    """Return the function of arrays of a LabelEncoder from or to texts."""
+    if "classes_strings" in attributes:
+        names = attributes["classes_strings"]
+        numbers = np.arange(len(names))
+        return Lookup(names, numbers, attributes["default_int64"], attributes["default_string"])
+    keys, values = _listed(attributes, "keys"), _listed(attributes, "values")
+    return Lookup(keys.array, values.array, _default(attributes, values.element))
+
+
+class Lookup:
+    """A table from texts to values, or from values to texts."""
+
+    def __init__(self, keys: Any, values: Any, default: Any, default_key: Any = None):
+        """With ``default_key`` arrays of values give keys."""
+        self._tables = [_Table(keys, values, default)]
+        if default_key is not None:
+            self._tables.append(_Table(values, keys, default_key))
+
+    def __call__(self, array: np.ndarray) -> np.ndarray:
+        """Return the value of each element, or the default."""
+        is_text = array.dtype.kind in "OUST"
+        table = next((t for t in self._tables if t.takes_text is is_text), self._tables[0])
+        return table.values_of(array)
+
+
+class _Table:
+    """A table in one direction."""
+
+    def __init__(self, keys: Any, values: Any, default: Any):
+        keys, values = (v if isinstance(v, np.ndarray) else np.array(v, object) for v in (keys, values))
+        self._values, self._dtype, self._default = (
+            dict(zip(keys.tolist(), values.tolist(), strict=True)),
+            values.dtype,
+            default,
+        )
+        self.takes_text = keys.dtype == object
+
+    def values_of(self, array: np.ndarray) -> np.ndarray:
+        """Return the value of each element of an array."""
+        keys = array.reshape(-1).tolist()
+        if self.takes_text:
+            keys = [key if key.__class__ is str else text_of(key) for key in keys]
+        get, default = self._values.get, self._default
+        result = np.empty(len(keys), self._dtype)
+        result[:] = [get(key, default) for key in keys]
+        return result.reshape(array.shape)
 
 
 _KINDS = {"tensor": None, "strings": "string", "int64s": "int64", "floats": "float"}
@@ -129,19 +187,6 @@ def _default(attributes: Mapping[str, Any], element: Element) -> Any:
         return default.array.reshape(-1)[0]
     kind = "string" if element.carrier is None else "float" if element.is_floating_point else "int64"
     return attributes.get(f"default_{kind}", {"string": "_Unused", "float": -0.0, "int64": -1}[kind])
-
-
-def _mapped(x: Value, keys: np.ndarray, values: np.ndarray, default: Any, element: Element | None = None) -> Value:
-    """Return the value of the key that each element equals. Numbers are looked up by operations on tensors."""
-    element = element or element_of_array(values.dtype)
-    if x.element.carrier is None or element.carrier is None:
-        table = dict(zip(keys.tolist(), values.tolist(), strict=True))
-        source = texts_of(x.array) if x.element.carrier is None else x.array
-        result = np.empty(source.size, values.dtype)
-        result[:] = [table.get(v, default) for v in source.reshape(-1).tolist()]
-        return Value(element, None, result.reshape(source.shape))
-    chosen_of = _by_table if keys.dtype.kind in "iu" and not x.element.is_floating_point else _by_comparison
-    return Value(element, chosen_of(x.tensor, keys, Value(element, None, values).tensor, default))
 
 
 def _by_comparison(x: Tensor, keys: np.ndarray, values: Tensor, default: Any) -> Tensor:
@@ -171,19 +216,21 @@ def _by_table(x: Tensor, keys: np.ndarray, values: Tensor, default: Any) -> Tens
 
 
 @op("CategoryMapper", domain=DOMAIN, values=True)
-def category_mapper(
-    X: Value,
+def category_mapper(X: Value, *, call: Call, **_: Any) -> Value:
+    """Map strings to numbers or numbers to strings."""
+    return _translated(X, call)
+
+
+@text("CategoryMapper", domain=DOMAIN)
+def category_lookup(
     *,
     cats_int64s: Sequence[int],
     cats_strings: Sequence[str],
     default_int64: int = -1,
     default_string: str = "_Unused",
-) -> Value:
-    """Map strings to numbers or numbers to strings."""
-    numbers, texts = np.array(cats_int64s, np.int64), np.array(cats_strings, object)
-    if X.element.carrier is None:
-        return _mapped(X, texts, numbers, default_int64)
-    return _mapped(X, numbers, texts, default_string)
+) -> Lookup:
+    """Return the function of arrays of a CategoryMapper."""
+    return Lookup(cats_strings, np.array(cats_int64s, np.int64), default_int64, default_string)
 
 
 # ---- linear models

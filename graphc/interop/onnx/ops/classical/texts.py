@@ -18,8 +18,13 @@ from graphc.interop.onnx.values import Value
 def texts_of(array: np.ndarray) -> np.ndarray:
     """Convert an array of anything to one of strings."""
     strings = np.empty(array.shape, object)
-    strings.reshape(-1)[:] = [t.decode() if isinstance(t, bytes) else str(t) for t in array.reshape(-1).tolist()]
+    strings.reshape(-1)[:] = [text_of(t) for t in array.reshape(-1).tolist()]
     return strings
+
+
+def text_of(element: Any) -> str:
+    """Convert an element of an array of texts to a string."""
+    return element.decode() if isinstance(element, bytes) else str(element)
 
 
 def _texts(array: np.ndarray) -> Value:

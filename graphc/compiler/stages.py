@@ -16,7 +16,7 @@ from graphc.base.pass_runner import SEEN, PassRun
 from graphc.base.sizes.size_questions import access_asker
 from graphc.codegen.machine.cuda.facts import is_gpu
 from graphc.codegen.machine.linkage import ENTRY
-from graphc.codegen.machine.target import Target, host_target
+from graphc.codegen.machine.target import Target, host_target, target_named
 from graphc.compiler import cache
 from graphc.compiler.kernel_cache import KERNELS
 from graphc.compiler.ready import target_spec
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 # Each stage is imported when it runs first: a program from the cache needs none, one for a CPU none of those for GPUs.
 build_object = deferred("graphc.codegen.llvm.build:build_object")
+canonical_sums = deferred("graphc.codegen.schedule.reduce.virtual_lanes:canonical_sums")
 emit_assembly = deferred("graphc.codegen.llvm.build:emit_assembly")
 emit_cuda = deferred("graphc.codegen.cuda.emit:emit_cuda")
 emit_module = deferred("graphc.codegen.llvm.entry:emit_module")
@@ -169,6 +170,10 @@ class Stages:
         return self._timed("lowered", self._lower, self.optimized)
 
     def _lower(self, graph: Graph) -> Program:
+        program = self._lower_in_best_layout(graph)
+        return canonical_sums(program) if self.target.costs.strict_order else program
+
+    def _lower_in_best_layout(self, graph: Graph) -> Program:
         """Lower the graph in the layout with the fastest estimate of the target's schedule."""
         costs = self.target.costs.fusion
         # The estimate is that of the CPU's schedule, so GPUs use the plain layout only.
@@ -176,7 +181,7 @@ class Stages:
         if len(layouts) <= 1:
             return lower_graph(graph, costs=costs, plan=self.fused)
         programs = dict(zip(layouts, lower_layouts(graph, layouts, costs, self.fused), strict=True))
-        self.layouts = {layout: estimate(program, self._forms) for layout, program in programs.items()}
+        self.layouts = {layout: estimate(program, self._layout_forms) for layout, program in programs.items()}
         return programs[min(layouts, key=self.layouts.__getitem__)]
 
     @property
@@ -202,6 +207,11 @@ class Stages:
     @cached_property
     def _forms(self) -> Forms:
         return make_forms(self.target)
+
+    @property
+    def _layout_forms(self) -> Forms:
+        """The target whose schedule decides about the layout: one for all in strict order, as layouts order sums."""
+        return make_forms(target_named("avx2:strict")) if self.target.costs.strict_order else self._forms
 
     @property
     def program_passes(self) -> tuple[str, ...]:

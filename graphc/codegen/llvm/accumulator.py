@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
@@ -179,12 +179,15 @@ class AccumulatorWriter:
         # NOTE: the next vector depends on this one operation only.
         acc.registers[key] = self.combine(acc.combine, acc.registers[key], total, acc.dtype, lanes)
 
-    def add_in_order(self, acc: Accumulator, old: str, value: str, lanes: int, used: int) -> str:
-        """Combine ``old`` with the first lanes of a value, one after the other."""
+    def add_in_order(self, acc: Accumulator, old: str, terms: Sequence[str], lanes: int, used: int) -> str:
+        """Combine ``old`` with the first lanes of a value, or of the product of two factors, one after the other."""
         kind = register_type(acc.dtype, lanes)
         for i in range(used if lanes else 1):
-            term = self.function.line(f"extractelement {kind} {value}, i64 {i}") if lanes else value
-            old = self.combine(acc.combine, old, term, acc.dtype, acc.lanes)
+            term = [self.function.line(f"extractelement {kind} {x}, i64 {i}") for x in terms] if lanes else terms
+            if len(terms) == 1:
+                old = self.combine(acc.combine, old, term[0], acc.dtype, acc.lanes)
+            else:
+                old = self.scalar.emit("fma", [*term, old], [acc.dtype] * 3, acc.dtype, acc.lanes)
         return old
 
     def fold_lanes(self, op: str, value: str, dtype: DType, lanes: int) -> str:

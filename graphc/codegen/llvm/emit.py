@@ -21,11 +21,11 @@ from graphc.codegen.llvm.sizes import register_of
 from graphc.codegen.llvm.strided import Pattern, merge_spans
 from graphc.codegen.llvm.tiles import TileWriter
 from graphc.codegen.machine.target import Target
-from graphc.codegen.schedule.contraction.match import FACTORS, PRODUCTS
 from graphc.codegen.schedule.threads.chunks import Chunking
 from graphc.ir.kernel.dims import dims_of_kernel
 from graphc.ir.kernel.index import Axis, Dynamic, Index, atoms
 from graphc.ir.kernel.map import operands_of
+from graphc.ir.kernel.products import FACTORS, fused_products
 from graphc.ir.kernel.statements import (
     Acc,
     Const,
@@ -105,7 +105,7 @@ class KernelEmitter:
         self.accumulators = AccumulatorWriter(self.function, self.scalar)
         self.spreads, self.lanes = analyse(kernel)
         self.in_order = sums_in_order(kernel, self.spreads) if target.costs.strict_order else frozenset()
-        self.products = _fusable_products(kernel) if target.fma else {}
+        self.products = _products(kernel, target)
         self.late = frozenset() if target.memory_operands else _read_where_multiplied(kernel, self.products)
         self.values: dict[str, LaneValue] = {}
         self.live: dict[str, Accumulator] = {}
@@ -348,15 +348,20 @@ class KernelEmitter:
         """Combine the lanes of a value one after the other: computed in parallel, rounded in the written order."""
         key, vector = (tuple(at[a] for a in acc.axes), 0), self.memory.vector
         lanes = vector.lanes if vector is not None and not acc.lanes else 0
-        register, used = self.function.widen(self.operand(value), at, lanes or acc.lanes), lanes
+        let = self.products.get(value) if isinstance(value, str) else None
+        operands = let.args if let is not None else (value,)
+        terms, used = [self.function.widen(self.operand(x), at, lanes or acc.lanes) for x in operands], lanes
         if lanes and vector is not None and vector.partial:
             if vector.fixed:
                 used = vector.axis.extent
             else:
                 nothing = Const(-0.0, acc.dtype) if acc.combine == "add" else identity(acc.combine, acc.dtype)
-                neutral = splat_literal(nothing, lanes)
-                register = self.scalar.select(self.memory.mask(), register, neutral, acc.dtype, lanes)
-        acc.registers[key] = self.accumulators.add_in_order(acc, acc.registers[key], register, lanes, used)
+                neutral = (nothing, Const(1.0, acc.dtype))  # -0 * 1 changes no sum
+                terms = [
+                    self.scalar.select(self.memory.mask(), x, splat_literal(c, lanes), acc.dtype, lanes)
+                    for x, c in zip(terms, neutral, strict=False)
+                ]
+        acc.registers[key] = self.accumulators.add_in_order(acc, acc.registers[key], terms, lanes, used)
 
     def _run(self, acc: Accumulator, key: Key, value: Ref, at: Coordinates) -> None:
         vector = self.memory.vector
@@ -493,25 +498,11 @@ def _flat(digits: list[tuple[int, int]]) -> int:
     return number
 
 
-def _fusable_products(kernel: Kernel) -> dict[str, Let]:
-    """Return the products that are only added to one accumulator, to be emitted as fused multiply-adds."""
-    uses: Counter[str] = Counter()
-    products: dict[str, Let] = {}
-    added: set[str] = set()
-    combines: dict[str, str] = {}
-    for stmt, _ in walk(kernel.body):
-        if isinstance(stmt, Let):
-            uses.update(a for a in stmt.args if isinstance(a, str))
-            if stmt.op in PRODUCTS and (stmt.op not in FACTORS or stmt.dtype.kind == "f"):
-                products[stmt.name] = stmt
-        elif isinstance(stmt, Acc):
-            combines[stmt.name] = stmt.combine
-            uses.update([stmt.init] if isinstance(stmt.init, str) else [])
-        elif isinstance(stmt, (Update, Store)) and isinstance(stmt.value, str):
-            uses[stmt.value] += 1
-            if isinstance(stmt, Update) and combines[stmt.acc] == "add":
-                added.add(stmt.value)
-    return {name: let for name, let in products.items() if name in added and uses[name] == 1}
+def _products(kernel: Kernel, target: Target) -> dict[str, Let]:
+    """Return the products to emit as fused multiply-adds: in strict order those that round in every target alike."""
+    if not target.costs.strict_order:
+        return fused_products(kernel) if target.fma else {}
+    return {name: let for name, let in fused_products(kernel).items() if let.op in FACTORS}
 
 
 def _read_where_multiplied(kernel: Kernel, products: Mapping[str, Let]) -> frozenset[str]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from graphc.base.dtypes import DType, bits_of, element, float32, float64, int32, int64, limits
+from graphc.base.dtypes import DType, bits_of, bool_, element, float32, float64, int32, int64, limits
 from graphc.base.errors import CompileError
 from graphc.codegen.llvm.angle import declare_reduction
 from graphc.codegen.llvm.module import Item
@@ -159,8 +159,37 @@ class ScalarEmitter:
         # An f64 holds the product of two f32 exactly, so fmaf is not needed.
         narrow, wide = register_type(result, lanes), register_type(float64, lanes)
         a, b, c = (self.line(f"fpext {narrow} {x} to {wide}") for x in args)
-        total = self.line(f"fadd {wide} {self.line(f'fmul {wide} {a}, {b}')}, {c}")
+        product = self.line(f"fmul {wide} {a}, {b}")
+        total = self.line(f"fadd {wide} {product}, {c}")
+        if self.target.costs.strict_order:
+            total = self._to_odd(total, product, c, lanes)
         return self.line(f"fptrunc {wide} {total} to {narrow}")
+
+    def _to_odd(self, total: str, a: str, b: str, lanes: int) -> str:
+        """Return the f64 sum of ``a`` and ``b`` rounded to odd, given the nearest one, ``total``.
+
+        Rounded once more, to f32, it is the nearest f32 of the exact sum: an inexact odd number is never half way
+        between two f32. Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums", 2008.
+        """
+        kind, word = register_type(float64, lanes), register_type(int64, lanes)
+
+        def sub(x: str, y: str) -> str:
+            return self.line(f"fsub {kind} {x}, {y}")
+
+        added = sub(total, a)
+        error = self.line(f"fadd {kind} {sub(a, sub(total, added))}, {sub(b, added)}")
+        bits, sign = (self.line(f"bitcast {kind} {x} to {word}") for x in (total, error))
+        constants = [self.constant(n, int64, lanes) for n in (1, 63, 0)]
+        away = self.line(f"ashr {word} {self.line(f'xor {word} {bits}, {sign}')}, {constants[1]}")
+        step = self.line(f"or {word} {away}, {constants[0]}")
+        inexact = self.line(f"fcmp one {kind} {error}, {self.constant(0.0, float64, lanes)}")
+        last = self.line(f"and {word} {bits}, {constants[0]}")
+        even = self.line(f"icmp eq {word} {last}, {constants[2]}")
+        mask = register_type(bool_, lanes)
+        moves = self.line(f"and {mask} {inexact}, {even}")
+        moved = self.line(f"add {word} {bits}, {step}")
+        chosen = self.line(f"select {mask} {moves}, {word} {moved}, {word} {bits}")
+        return self.line(f"bitcast {word} {chosen} to {kind}")
 
     def _not(self, args: list[str], types: list[DType], result: DType, lanes: int) -> str:
         ones = self.constant(True if result.kind == "b" else -1, result, lanes)

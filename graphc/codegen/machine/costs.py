@@ -435,8 +435,8 @@ class Costs:
     fusion: FusionCosts = FusionCosts()
     rewrites: RewriteCosts = RewriteCosts()
     strict_order: bool = False
-    """Whether every sum is added term by term in the written order, with each product and each sum rounded by itself.
-    Transformations that would change that order are then not considered."""
+    """Whether every sum is added in the order of the lowered program, with each product rounded together with the sum
+    that it is added to. Transformations that would change that order are then not considered."""
 
 
 DEFAULT = Costs()

@@ -218,13 +218,14 @@ def host_target() -> Target:
 
 
 def in_strict_order(target: Target) -> Target:
-    """Return the same machine, with code that gives the same bits on every machine: it reorders no sum and fuses no
-    multiply-add. Raises CompileError for GPUs, whose threads share sums."""
+    """Return the same machine, with code that gives the same bits on every machine. Thresholds that decide about the
+    lowered program are those of an unknown machine. Raises CompileError for GPUs, whose threads share sums."""
     if target.gpu is not None:
         raise CompileError(
             f"{target.cpu} is a GPU, whose threads share sums", remedy="use strict order with a CPU target only"
         )
-    return replace(target, fma=False, tile_rows=0, costs=replace(target.costs, strict_order=True))
+    costs = replace(target.costs, fusion=DEFAULT.fusion, rewrites=DEFAULT.rewrites, strict_order=True)
+    return replace(target, tile_rows=0, costs=costs)
 
 
 @cache

@@ -11,6 +11,7 @@ import numpy as np
 from graphc.base.dtypes import DType, element
 from graphc.base.errors import ArgumentError, IndexRangeError
 from graphc.ir.kernel.index import Axis, Div, Dynamic, Index
+from graphc.ir.kernel.products import FACTORS, fused_products
 from graphc.ir.kernel.repeat import executions, position
 from graphc.ir.kernel.scalar import SCALAR_OPS
 from graphc.ir.kernel.statements import (
@@ -41,11 +42,12 @@ POISON = 0xA5
 """Byte that fills uninitialized memory: reads of it give numbers that no test expects."""
 
 
-def run_kernel(kernel: Kernel, arrays: Mapping[str, np.ndarray]) -> None:
+def run_kernel(kernel: Kernel, arrays: Mapping[str, np.ndarray], fused: bool = False) -> None:
     """Run a kernel on numpy arrays, one per argument buffer (by name); write ``out`` and ``inout`` ones in place.
 
-    Arrays are C-contiguous with the buffer's element type and number of elements, in any shape. Raises ArgumentError
-    for other arrays and IndexRangeError for an access outside of a buffer.
+    Arrays are C-contiguous with the buffer's element type and number of elements, in any shape. With ``fused`` an
+    update with a product rounds once (see ir.kernel.products), as in strict order. Raises ArgumentError for other
+    arrays and IndexRangeError for an access outside of a buffer.
     """
     names = {b.name for b in kernel.arguments}
     if names != set(arrays):
@@ -55,7 +57,7 @@ def run_kernel(kernel: Kernel, arrays: Mapping[str, np.ndarray]) -> None:
         raise ArgumentError(f"@{kernel.name} is a Python function, which the text does not contain")
     flat.extend(_poisoned(b.dtype, b.size) for b in kernel.buffers if b.role in OWN_ROLES)
     with np.errstate(all="ignore"):
-        _compiled(kernel)(*flat)
+        _compiled(kernel, fused)(*flat)
 
 
 def _flat(kernel: Kernel, buffer: Buffer, array: np.ndarray) -> np.ndarray:
@@ -72,11 +74,12 @@ def _poisoned(dtype: DType, size: int) -> np.ndarray:
     return raw.view(dtype.numpy)
 
 
-def run_program(program: Program, arguments: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+def run_program(program: Program, arguments: Sequence[np.ndarray], fused: bool = False) -> tuple[np.ndarray, ...]:
     """Return the outputs of a program for its inputs, params and states in order.
 
     Inputs are unchanged; params and states that the program writes are changed in the caller's arrays. With a planned
-    arena (offsets of temporaries are set), the temporaries share one array as planned. Raises IndexRangeError if
+    arena (offsets of temporaries are set), the temporaries share one array as planned. ``fused`` is that of
+    ``run_kernel``. Raises IndexRangeError if
     checking calls set the status; params and states are unchanged then.
     """
     own = [s for s in program.storages if s.cls in ("input", "param", "state", "weight")]
@@ -93,10 +96,10 @@ def run_program(program: Program, arguments: Sequence[np.ndarray]) -> tuple[np.n
         _allocate(program, storage, memory, arena)
     kernels = {k.name: k for k in program.kernels}
     checked, rest = program.calls[: program.checked], program.calls[program.checked :]
-    _run_calls(kernels, checked, memory)
+    _run_calls(kernels, checked, memory, fused)
     if any(memory[s.name].any() for s in program.storages if s.cls == "status"):
         raise IndexRangeError(f"@{program.name}: a check fails")
-    _run_calls(kernels, rest, memory)
+    _run_calls(kernels, rest, memory, fused)
     return tuple(_outside(s, memory[s.name].copy()) for s in program.storages if s.cls == "output")
 
 
@@ -115,14 +118,16 @@ def _outside(storage: Storage, array: np.ndarray) -> np.ndarray:
     return array.reshape(-1).view(type.dtype.numpy).reshape(type.shape) if storage.complex else array
 
 
-def _run_calls(kernels: Mapping[str, Kernel], calls: Sequence[Call], memory: Mapping[str, np.ndarray]) -> None:
+def _run_calls(
+    kernels: Mapping[str, Kernel], calls: Sequence[Call], memory: Mapping[str, np.ndarray], fused: bool
+) -> None:
     for call, at in executions(calls, lambda flag: bool(memory[flag])):
         kernel = kernels[call.kernel]
         arrays = {}
         for i, (buffer, name) in enumerate(zip(kernel.arguments, call.args, strict=True)):
             start = position(call.offset(i), at)
             arrays[buffer.name] = memory[name].reshape(-1)[start : start + buffer.size]
-        run_kernel(kernel, arrays)
+        run_kernel(kernel, arrays, fused)
 
 
 def _allocate(program: Program, storage: Storage, memory: dict[str, np.ndarray], arena: np.ndarray) -> None:
@@ -151,8 +156,8 @@ def _allocate(program: Program, storage: Storage, memory: dict[str, np.ndarray],
 
 
 @lru_cache(maxsize=512)
-def _compiled(kernel: Kernel) -> Callable[..., None]:
-    return _Translator(kernel).function()
+def _compiled(kernel: Kernel, fused: bool) -> Callable[..., None]:
+    return _Translator(kernel, fused).function()
 
 
 _INFIX = {
@@ -180,8 +185,9 @@ _COMBINE = {"max": "maximum({}, {})", "min": "minimum({}, {})"}
 class _Translator:
     """Translator of a kernel to one Python function over flat arrays; numpy scalars carry the exact element types."""
 
-    def __init__(self, kernel: Kernel):
+    def __init__(self, kernel: Kernel, fused: bool):
         self.kernel = kernel
+        self.products = fused_products(kernel) if fused else {}
         self.buffers = {b.name: (f"b{i}", b) for i, b in enumerate(self._call_order())}
         self.names: dict[str, str] = {}
         self.defined = 0
@@ -318,6 +324,11 @@ class _Translator:
     def update(self, stmt: Update) -> None:
         """Translate ``acc = combine(acc, value)``."""
         name = self.names[stmt.acc]
+        product = self.products.get(stmt.value) if isinstance(stmt.value, str) else None
+        if product is not None and product.op in FACTORS:
+            factors = ", ".join(self._ref(x) for x in product.args)
+            self._line(f"{name} = {self._bind(SCALAR_OPS['fma'].reference)}({factors}, {name})[()]")
+            return
         self._line(f"{name} = {self._combine(self.accs[stmt.acc].combine, name, self._ref(stmt.value))}")
 
     def read(self, stmt: Read) -> None:

@@ -65,11 +65,17 @@ def _unsigned(a: Any) -> Any:
 
 
 def _fma(a: Any, b: Any, c: Any) -> Any:
-    """Compute exactly for f32 (the product of two f32 fits f64); for f64 with two roundings, as numpy has no fused
-    operation."""
-    if np.asarray(a).dtype == np.float32:
-        return (np.float64(a) * np.float64(b) + np.float64(c)).astype(np.float32)
-    return a * b + c
+    """Round once for f32, since the product of two f32 fits f64, whose sum with ``c`` is rounded to odd (see
+    codegen.llvm.scalar); round twice for f64, as numpy has no fused operation."""
+    if np.asarray(a).dtype != np.float32:
+        return a * b + c
+    product, c = np.float64(a) * np.float64(b), np.float64(c)
+    total = np.asarray(product + c)
+    added = total - product
+    error = (product - (total - added)) + (c - added)
+    bits, away = total.view(np.int64), np.signbit(error) != np.signbit(total)
+    moves = (np.abs(error) > 0) & (bits & 1 == 0)
+    return (bits + np.where(moves, np.where(away, -1, 1), 0)).view(np.float64).astype(np.float32)
 
 
 def _shift_left(a: Any, b: Any) -> Any:

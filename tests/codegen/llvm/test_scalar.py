@@ -10,7 +10,7 @@ import pytest
 from graphc.base.dtypes import STORED, DType, bool_, float32, float64, int8, int32, int64, pair, uint8
 from graphc.codegen.llvm.emit import emit_kernel
 from graphc.codegen.llvm.scalar import literal, memory_type, register_type, splat_literal, suffix
-from graphc.codegen.machine.target import Target, target_named
+from graphc.codegen.machine.target import Target, in_strict_order, target_named
 from graphc.codegen.schedule.expansion.expand import EXPRESSIONS
 from graphc.errors import GraphcError
 from graphc.ir.kernel.index import Axis, as_index
@@ -19,6 +19,8 @@ from graphc.ir.kernel.scalar import SCALAR_OPS, result_type
 from graphc.ir.kernel.statements import Buffer, Const, Kernel, Let, Load, Loop, Store
 from graphc.ir.kernel.verify import verify_kernel
 from tests.codegen.kernel_native import interpreted, native
+from tests.ir.kernel.test_scalar import exact_fma, half_way
+from tests.native import target_or_skip
 
 DTYPES = (float32, float64, int64, int32, int8, uint8, bool_, *STORED)
 LANES = 8
@@ -131,6 +133,15 @@ def test_operations_agree_with_their_references(name: str, machine: Target):
                 np.testing.assert_allclose(got, expected, rtol=2e-7, atol=1e-44, err_msg=message)
             else:
                 np.testing.assert_array_equal(got, expected, err_msg=message)
+
+
+@pytest.mark.parametrize("lanes", [0, LANES])
+def test_strict_order_rounds_a_product_and_its_sum_once_without_an_instruction_for_it(lanes: int):
+    arrays = half_way()
+    memory = {f"in{i}": a for i, a in enumerate(arrays)} | {"out": np.zeros(len(arrays[0]), np.float32)}
+    k = kernel("fma", (float32,) * 3, float32, len(arrays[0]), lanes)
+    strict = in_strict_order(target_or_skip("sse2"))
+    np.testing.assert_array_equal(native(k, memory, strict)["out"], exact_fma(*arrays))
 
 
 def test_types():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -119,6 +120,36 @@ def test_fma_rounds_once():
     a = np.float32(1 + 2**-12)
     assert run("fma", a, a, np.float32(-1 - 2**-11)) == np.float32(2**-24)
     assert a * a - np.float32(1 + 2**-11) == 0
+
+
+def exact_fma(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """Round ``a * b + c`` once, by fractions."""
+    sums = [Fraction(float(x)) * Fraction(float(y)) + Fraction(float(z)) for x, y, z in zip(a, b, c, strict=True)]
+    return np.array([_nearest(exact) for exact in sums], np.float32)
+
+
+def _nearest(exact: Fraction) -> float:
+    """Return the f32 next to a fraction; of two equally near ones the even one."""
+    near = np.array(float(exact)).astype(np.float32)
+    options = np.array([near, np.nextafter(near, -np.inf), np.nextafter(near, np.inf)], np.float32)
+    even = (options.view(np.uint32) & 1).tolist()
+    distances = [abs(Fraction(x) - exact) for x in options.tolist()]
+    return options.tolist()[min(range(3), key=lambda i: (distances[i], even[i]))]
+
+
+def half_way(count: int = 400) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return operands whose products lie near the middle of two f32, and addends too small for an f64 to hold."""
+    random = np.random.default_rng(5)
+    a = (1 + random.integers(0, 1 << 12, count) * 2.0**-12).astype(np.float32)
+    b = (1 + random.integers(0, 1 << 12, count) * 2.0**-12).astype(np.float32)
+    tiny = random.choice([-1, 0, 1], count) * 2.0 ** random.integers(-70, -30, count)
+    return a, b, tiny.astype(np.float32)
+
+
+def test_fma_is_exact_half_way_between_two_numbers():
+    a, b, c = half_way()
+    np.testing.assert_array_equal(run("fma", a, b, c), exact_fma(a, b, c))
+    assert ((np.float64(a) * b + c).astype(np.float32) != exact_fma(a, b, c)).any()
 
 
 def test_nan_goes_through_min_and_max():

@@ -12,12 +12,9 @@ from graphc.base.sizes.size import hint, terms
 from graphc.ir.kernel.expected import expected_axis, expected_body, expected_index, holds_sizes
 from graphc.ir.kernel.index import Axis, Dynamic, Index, as_index, atoms, axes_of
 from graphc.ir.kernel.map import map_indices, substitute_axes
+from graphc.ir.kernel.products import FACTORS, PRODUCTS
 from graphc.ir.kernel.statements import Acc, IndexLet, Kernel, Let, Load, Loop, Read, Stmt, Store, Update, walk
 
-FACTORS = ("mul", "weigh")
-"""Products of two numbers."""
-PRODUCTS = (*FACTORS, "dot2", "dot4")
-"""Binary operations whose results a contraction sums."""
 UNPACKING = ("shl", "shr", "shr_unsigned", "and", "xor", "nibble")
 """Operations that extract a factor from the bits of a word."""
 

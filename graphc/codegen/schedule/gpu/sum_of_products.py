@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from math import prod
 
 from graphc.base.dtypes import DType
-from graphc.codegen.schedule.contraction.match import PRODUCTS
 from graphc.ir.kernel.index import Axis, Div, Index, Mod, as_index, axes_of
 from graphc.ir.kernel.map import Names, indices_of, map_indices, scalars_read, substitute_axes
+from graphc.ir.kernel.products import PRODUCTS
 from graphc.ir.kernel.statements import Acc, Const, IndexLet, Kernel, Let, Load, Loop, Read, Stmt, Store, Update, walk
 
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from graphc.base.locks import cached_property
 from graphc.base.sizes.size import bounds, hint, is_size
 from graphc.codegen.machine.costs import ReductionCosts
-from graphc.codegen.schedule.contraction.match import PRODUCTS
 from graphc.codegen.schedule.loops.transform import block_index, blocks, wrap
 from graphc.ir.kernel.access import UNIFORM, UNIT, access
 from graphc.ir.kernel.index import Axis, Index, IndexLike, as_index
 from graphc.ir.kernel.map import BodyCopier, Names
+from graphc.ir.kernel.products import PRODUCTS
 from graphc.ir.kernel.statements import (
     Acc,
     Buffer,

@@ -115,8 +115,8 @@ class ValueReads:
                 f"{purpose} is a size that only calls know, and the trace is one graph",
                 where="a trace of one graph",
                 origin=_line(),
-                remedy="call gc.compile, or export to a .gcm file without derivative: both make several programs; or "
-                f"{advice(purpose)}",
+                remedy="call gc.compile, or export to a .gcm file without derivative: both make several programs "
+                f"(commands take one of them from the file: --entry forward.0); or {advice(purpose)}",
             )
         if value not in self._by_value:
             index, limit = len(self.reads), min(bounds(most)[1] if is_size(most) else int(most), LARGEST)

@@ -24,8 +24,9 @@ from graphc.base.sizes.assumptions import Assumptions, assuming
 from graphc.base.sizes.shape_patterns import ShapePatterns
 from graphc.guards.attributes import Effect, Reads, recording
 from graphc.guards.number_reads import TraceNumbers
+from graphc.ir.graph.cut import Part, cut, stages
 from graphc.ir.graph.graph import INPUT, Graph, Value, input_class, input_path
-from graphc.ir.graph.interpret import settle
+from graphc.ir.graph.interpret import assumed, settle
 from graphc.ir.graph.verify import sub_graphs
 from graphc.ir.op import Trait
 from graphc.ir.types import TensorType
@@ -132,6 +133,14 @@ class Traced:
     def state(self) -> dict[str, np.ndarray]:
         """Return the arrays of params and states by path."""
         return {a.value.node.attrs["path"]: on_host(a.tensor._data) for a in self.arguments}
+
+    def parts(self) -> Iterator[tuple[Part, list[int]]]:
+        """Yield the parts of a graph that reads values, each with the indices of what is read after it."""
+        ends = [read.end for read in self.reads]
+        with assumed(self.graph):
+            groups = stages(self.graph, ends)
+            parts = cut(self.graph, [[ends[i] for i in group] for group in groups])
+        yield from zip(parts, [*groups, []], strict=True)
 
     def on(self, graph: Graph) -> Traced:
         """Return the trace with another form of its graph, which has the same inputs."""

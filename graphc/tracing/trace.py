@@ -46,7 +46,7 @@ from graphc.tensors.structure import (
     with_numbers,
 )
 from graphc.tensors.tensor import Tensor
-from graphc.tensors.tensor_base import edge_of, is_counted, refresh
+from graphc.tensors.tensor_base import Steps, edge_of, is_counted, refresh
 from graphc.tracing.dims import Dims
 from graphc.tracing.example_sizes import first_trace
 from graphc.tracing.host import HostCalls
@@ -95,6 +95,19 @@ class Constant:
 
 
 @dataclass(frozen=True)
+class Alias:
+    """An output that is a tensor from outside, or a view of one. Inputs that the function wrote to have none."""
+
+    output: int
+    source: int | str | Tensor
+    """The index of the input, the path of the argument, or the tensor of a constant."""
+    steps: Steps
+    """The operations from that tensor to the view; none where the output is the tensor itself."""
+    is_detached: bool
+    """Whether the view was made without gradients."""
+
+
+@dataclass(frozen=True)
 class Traced:
     """A traced graph with the descriptions of its arguments and outputs."""
 
@@ -126,9 +139,8 @@ class Traced:
     """Effects on gradients and optimizers outside. The gradients are further outputs, and no output has a history."""
     reads: tuple[ValueRead, ...] = ()
     """The values that each call reads, in order."""
-    same: tuple[tuple[int, int | str | Tensor], ...] = field(default=(), compare=False)
-    """Outputs that are a tensor from outside, not a copy: the index of each, and the index of the input, the path of
-    the argument, or the tensor of a constant. An input that the function wrote to is left out."""
+    aliases: tuple[Alias, ...] = field(default=(), compare=False)
+    """Outputs in the memory of a tensor from outside, not copies."""
 
     def state(self) -> dict[str, np.ndarray]:
         """Return the arrays of params and states by path."""
@@ -329,15 +341,20 @@ def trace_function(
     reached = _reached(tracer, dict(zip(map(id, images), values, strict=True)), results)
     traced = finish(tracer, (*values, *record.inputs.values()), results, outputs)
     facts: dict[str, Any] = {"written": written, "reached": reached, "effects": tuple(reads.effects)}
-    return replace(traced, attributes=reads, assumptions=assumed, same=_same(traced, inside, result_leaves), **facts)
+    aliases = tuple(_aliases(traced, tracer, inside, result_leaves))
+    return replace(traced, attributes=reads, assumptions=assumed, aliases=aliases, **facts)
 
 
-def _same(traced: Traced, images: Sequence[Tensor], results: Sequence[Tensor]) -> tuple[tuple[int, Any], ...]:
-    """Return the results that are the image of an input or a captured tensor; see ``Traced.same``."""
+def _aliases(traced: Traced, tracer: Tracer, inputs: Sequence[Tensor], results: Sequence[Tensor]) -> Iterator[Alias]:
     sources: dict[int, int | str | Tensor] = {id(c.tensor): c.tensor for c in traced.constants}
-    sources |= {id(a.tensor): a.value.node.attrs["path"] for a in traced.arguments}
-    sources |= {id(image): i for i, image in reversed([*enumerate(images)]) if not image._version}
-    return tuple((i, sources[id(t)]) for i, t in enumerate(results) if id(t) in sources)
+    sources |= {id(a.tensor): input_path(a.value) for a in traced.arguments}
+    sources |= {id(c.image): sources[key] for key, c in tracer.captured.items() if key in sources}
+    sources |= {id(image): i for i, image in reversed([*enumerate(inputs)]) if not image._version}
+    for i, result in enumerate(results):
+        view = None if id(result) in sources else result._view
+        source = sources.get(id(result if view is None else view.base))
+        if source is not None:
+            yield Alias(i, source, () if view is None else view.steps, result._detached)
 
 
 def _read_values(

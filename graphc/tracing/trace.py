@@ -308,10 +308,9 @@ def trace_function(
     """
     _check_target(target)
     leaves, structure = flatten((tuple(args), dict(kwargs or {})))
-    graph = Graph(name or graph_name(target))
     modules = modules_of(target) if modules is None else modules
     submodules = [m for _, root in modules if hasattr(root, "modules") for m in root.modules()]
-    tracer = start(graph, modules)
+    tracer = start(graph := Graph(name or graph_name(target)), modules)
     images = _images(graph, leaves, patterns, _input_names(target, structure))
     inside = [images[i] for i in repeats(leaves)] or images
     values = tuple(image._data for image in images)
@@ -341,20 +340,22 @@ def trace_function(
     reached = _reached(tracer, dict(zip(map(id, images), values, strict=True)), results)
     traced = finish(tracer, (*values, *record.inputs.values()), results, outputs)
     facts: dict[str, Any] = {"written": written, "reached": reached, "effects": tuple(reads.effects)}
-    aliases = tuple(_aliases(traced, tracer, inside, result_leaves))
+    aliases = _aliases(traced, tracer, inside, result_leaves)
     return replace(traced, attributes=reads, assumptions=assumed, aliases=aliases, **facts)
 
 
-def _aliases(traced: Traced, tracer: Tracer, inputs: Sequence[Tensor], results: Sequence[Tensor]) -> Iterator[Alias]:
+def _aliases(traced: Traced, tracer: Tracer, inputs: Sequence[Tensor], results: Sequence[Tensor]) -> tuple[Alias, ...]:
     sources: dict[int, int | str | Tensor] = {id(c.tensor): c.tensor for c in traced.constants}
     sources |= {id(a.tensor): input_path(a.value) for a in traced.arguments}
     sources |= {id(c.image): sources[key] for key, c in tracer.captured.items() if key in sources}
     sources |= {id(image): i for i, image in reversed([*enumerate(inputs)]) if not image._version}
+    aliases: list[Alias] = []
     for i, result in enumerate(results):
         view = None if id(result) in sources else result._view
         source = sources.get(id(result if view is None else view.base))
         if source is not None:
-            yield Alias(i, source, () if view is None else view.steps, result._detached)
+            aliases.append(Alias(i, source, () if view is None else view.steps, result._detached))
+    return tuple(aliases)
 
 
 def _read_values(

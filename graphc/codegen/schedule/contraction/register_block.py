@@ -164,7 +164,8 @@ def _lane_tiles(
     in_place = access(b.index, axis) == UNIT
     for row in _row_axes(c, a, b):
         extent, number = (row.extent, sizes.get(row.name)) if row else (1, None)
-        memory_once, wait = _memory_cycles(c, b, row, target), _row_read(c, a, row, axis, target)
+        panels, wait = _memory_cycles(c, b, row, target), _row_read(c, a, row, axis, target)
+        memory = panels + _memory_cycles(c, a, axis, target)
         scatter = _scatter_cycles(scattered, axis, row, points, target)
         for vectors, most in product(k.block_vectors, (target.streams, k.l1_ways_kept)):
             room = (target.registers - 2 - vectors) // vectors
@@ -177,9 +178,8 @@ def _lane_tiles(
             for pack in (None, b):
                 if pack is None and not (in_place and (close or b.buffer not in free)):
                     continue
-                once = pack is not None and extent <= rows
-                memory = memory_once if once else 0.0
-                read = k.l1_read if memory else _panel_read(c, b, vectors, target, pack is not None)
+                once = pack is not None and extent <= rows and panels > 0
+                read = k.l1_read if once else _panel_read(c, b, vectors, target, pack is not None)
 
                 def step(size: int, read: float = read, vectors: int = vectors, wait: float = wait) -> float:
                     reads = size if broadcast else size * vectors

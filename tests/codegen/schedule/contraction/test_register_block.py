@@ -74,6 +74,17 @@ def test_an_operand_that_is_read_once_from_memory_gets_many_sums(target: str):
     assert near is not None and near.memory == 0
 
 
+@pytest.mark.parametrize("target", ["avx512", "avx2"])
+@pytest.mark.parametrize("rows", [2, 3, 4])
+def test_few_rows_share_one_read_of_an_operand_in_memory(target: str, rows: int):
+    """Every block waits for memory once; a block with all rows reads nothing again, from the L2 cache either."""
+    contraction, machine = find_contraction(transposed_b(rows, 1024, 1024)), target_named(target)
+    assert contraction is not None
+    ranked = rank_tiles(contraction, machine, frozenset({"b"}))
+    assert ranked[0].rows == rows and ranked[0].pack is not None
+    assert all(tile.memory > 0 for tile in ranked)
+
+
 def test_on_avx2_a_deep_panel_is_read_by_the_block_with_the_most_sums():
     """A panel of two vectors of 32 bytes takes one line a row: it comes from the L2 cache as fast as it is used."""
     contraction = find_contraction(transposed_b(64, 4096, 4096))

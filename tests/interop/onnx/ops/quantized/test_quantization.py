@@ -9,8 +9,9 @@ import graphc
 from graphc.interop.onnx.backend import prepare
 from graphc.interop.onnx.module import from_onnx
 from tests.interop.onnx.single import check, model
+from tests.native import target_or_skip
 
-pytest.importorskip("onnx")
+onnx = pytest.importorskip("onnx")
 
 X = (np.random.default_rng(0).standard_normal((3, 4, 6)) * 40).astype(np.float32)
 
@@ -61,6 +62,40 @@ def test_the_result_may_have_eight_bits_of_a_real_number():
 
 def test_the_elements_give_the_scale():
     check("DynamicQuantizeLinear", X, results=[np.uint8, np.float32, np.uint8])
+
+
+@pytest.mark.parametrize("target", ["host", "avx2", "sse2"])
+def test_compiled_codes_have_the_bits_of_the_definition_between_two_codes(target: str):
+    """A product with the reciprocal scale, or a fused multiply-add, would round many of these ratios otherwise."""
+    target_or_skip(target)
+    scale, zero = np.float32(0.1), np.uint8(128)
+    ratios = np.arange(-120, 120, dtype=np.float32) + np.float32(0.5)
+    x = np.concatenate([np.nextafter(ratios * scale, np.float32(end)) for end in (-100, 0, 100)] + [ratios * scale])
+    step = (x.max() - x.min()) / np.float32(255)
+    point = np.float32(np.rint(-x.min() / step))
+    nodes = [
+        onnx.helper.make_node("QuantizeLinear", ["x", "scale", "zero"], ["codes"]),
+        onnx.helper.make_node("DequantizeLinear", ["codes", "scale", "zero"], ["back"]),
+        onnx.helper.make_node("Add", ["back", "x"], ["sum"]),
+        onnx.helper.make_node("DynamicQuantizeLinear", ["x"], ["own", "own_scale", "own_zero"]),
+    ]
+    kinds = {"codes": 2, "sum": 1, "own": 2, "own_scale": 1, "own_zero": 2}
+    graph = onnx.helper.make_graph(
+        nodes,
+        "codes",
+        [onnx.helper.make_tensor_value_info("x", 1, x.shape)],
+        [onnx.helper.make_tensor_value_info(name, kind, None) for name, kind in kinds.items()],
+        [onnx.numpy_helper.from_array(np.asarray(a), name) for a, name in ((scale, "scale"), (zero, "zero"))],
+    )
+    proto = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
+    with graphc.no_grad():
+        found = [y.numpy() for y in graphc.compile(from_onnx(proto), target=target)(graphc.from_numpy(x))]
+    codes = np.clip(np.rint(x / scale) + 128, 0, 255).astype(np.uint8)
+    assert (codes != np.clip(np.rint(x * (1 / scale)) + 128, 0, 255)).any()
+    total = (codes.astype(np.int32) - 128).astype(np.float32) * scale + x
+    own = np.clip(np.rint(x / step) + point, 0, 255).astype(np.uint8)
+    for y, right in zip(found, (codes, total, own, step, np.uint8(point)), strict=True):
+        np.testing.assert_array_equal(y, right)
 
 
 def test_gradients_pass_through_numbers_of_steps():

@@ -161,16 +161,32 @@ def _values(
 ) -> np.ndarray:
     """Return values by a rule: a list of texts to choose from; two numbers that random integers lie between; a number,
     by which normally distributed values are multiplied, or with which tensors of one element, of integers and of bools
-    are filled; ``uniform``, for numbers in 0..1; ``@dim``, for the size of a dimension. None is for the number 1."""
+    are filled; ``uniform``, for numbers in 0..1; ``page``, for pictures of printed lines; ``@dim``, for the size of a
+    dimension. None is for the number 1."""
     if isinstance(rule, list) and isinstance(rule[0], str):
         return rng.choice(np.array(rule, dtype=object), shape)
     if isinstance(rule, list):
         return rng.integers(rule[0], rule[1], shape).astype(dtype)
     if rule == "uniform":
         return rng.random(shape).astype(dtype)
+    if rule == "page":
+        return np.broadcast_to(_page(shape[-2], shape[-1], rng), shape).astype(dtype)
     if isinstance(rule, str):
         return np.full(shape, sizes[rule[1:]], dtype)
     number = 1 if rule is None else rule
     if dtype.kind != "f" or not shape:
         return np.full(shape, number, dtype)
     return (rng.standard_normal(shape) * number).astype(dtype)
+
+
+def _page(height: int, width: int, rng: np.random.Generator) -> np.ndarray:
+    """Return a picture [height, width] of characters (-2) on paper (2): two squares with some of their sides."""
+    page = np.full((height, width), 2.0)
+    for top in range(8, height - 20, 32):
+        for left in range(8, width - 16, 12):
+            upright, level = page[top : top + 16, left : left + 9], rng.random(3) < 0.6
+            for row in np.flatnonzero(level):
+                upright[7 * row : 7 * row + 2] = -2
+            for column in np.flatnonzero(rng.random(2) < 0.6):
+                upright[:, 7 * column : 7 * column + 2] = -2
+    return page

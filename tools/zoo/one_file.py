@@ -23,7 +23,7 @@ import graphc as gc
 from benchmarks.harness.memory import begin_peak, peak, resident
 from benchmarks.harness.timing import Call
 from benchmarks.peers.onnx_calls import onnx_session
-from tools.zoo import page
+from tools.zoo import page, rounding
 from tools.zoo.catalogue import CASES, fetch, packages
 
 Arguments = Mapping[str, np.ndarray]
@@ -60,6 +60,8 @@ def _all_ways(path: Path, cases: Sequence[Arguments], place: Path) -> dict[str, 
     expected += [session.run(None, dict(case)) for case in cases[1:]]
     found: dict[str, Any] = {"onnxruntime_first_s": first_s, "kind": _kind(path, expected[0])}
     allowed = page.LARGEST.get(found["kind"], page.OTHERWISE)
+    if found["kind"] == "int8":
+        found["own"] = _own(path, cases, expected, allowed)
     start = time.perf_counter()
     try:
         model = gc.from_onnx(path)
@@ -74,7 +76,23 @@ def _all_ways(path: Path, cases: Sequence[Arguments], place: Path) -> dict[str, 
         found["ratios"] = [
             ratio(partial(fast, *_tensors(case)), partial(session.run, None, dict(case))) for case in cases
         ]
+    if found["kind"] == "int8":
+        found["codes"] = rounding.codes(path, cases[0], _compiled)
     return found
+
+
+def _own(path: Path, cases: Sequence[Arguments], expected: Sequence[Results], allowed: float) -> dict[str, Any]:
+    """Return how far ONNX Runtime's results differ from each other after numbers moved by a unit in the last place."""
+    pairs = [pair for results in rounding.moved_results(path, cases) for pair in zip(results, expected, strict=True)]
+    return {
+        "difference": max(_difference(results, right) for results, right in pairs),
+        "same": all(_decides_alike(results, right, allowed) for results, right in pairs),
+    }
+
+
+def _compiled(model: bytes, operands: Sequence[np.ndarray]) -> Results:
+    """Return the results of a compiled model."""
+    return _results(gc.compile(gc.from_onnx(model))(*[gc.from_numpy(array) for array in operands]))
 
 
 def _kind(path: Path, results: Sequence[Any]) -> str:

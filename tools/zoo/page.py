@@ -22,25 +22,28 @@ BEGIN, END = "<!-- zoo:begin -->", "<!-- zoo:end -->"
 
 def is_fault(row: Row) -> bool:
     """Return whether a file is refused in any way, differs, or decides otherwise."""
-    return any(word not in ("takes", "one a size") for word in outcome(row))
+    return any(word not in ("takes", "rounds otherwise", "one a size") for word in outcome(row))
 
 
 def outcome(row: Row) -> list[str]:
-    """Return a word for each way: takes, one a size, refused, differs or decides otherwise."""
+    """Return a word for each way: takes, rounds otherwise, one a size, refused, differs or decides otherwise."""
     if "failed" in row or "read" in row:
         return ["refused"]
-    allowed = LARGEST.get(row.get("kind", ""), OTHERWISE)
-    return [_of_way(row.get(way, {}), allowed) for way in WAYS]
+    return [_of_way(row.get(way, {}), row) for way in WAYS]
 
 
-def _of_way(found: Row, allowed: float) -> str:
+def _of_way(found: Row, row: Row) -> str:
     if "error" in found:
         return "refused"
-    if not found.get("same", True):
-        return "decides otherwise"
-    if found.get("difference", 0.0) > allowed:
+    difference, is_same = found.get("difference", 0.0), found.get("same", True)
+    if row.get("codes", (0, 0))[1]:
         return "differs"
-    return "one a size" if found.get("programs", 0) > 2 else "takes"
+    if is_same and difference <= LARGEST.get(row.get("kind", ""), OTHERWISE):
+        return "one a size" if found.get("programs", 0) > 2 else "takes"
+    own = row.get("own", {"difference": 0.0, "same": True})
+    if difference <= own["difference"] and (is_same or not own["same"]):
+        return "rounds otherwise"
+    return "differs" if is_same else "decides otherwise"
 
 
 def reason(row: Row) -> str:
@@ -57,13 +60,14 @@ def line(name: str, row: Row) -> str:
 
 def table(rows: Mapping[str, Row]) -> str:
     """Return a summary and the table, in Markdown."""
-    head = ["file", *WAYS, "difference", "ratios", "first, s (ONNX Runtime)"]
+    head = ["file", *WAYS, "difference", "own", "ratios", "first, s (ONNX Runtime)"]
     cells = []
     for name, row in rows.items():
         words = outcome(row)
         words += [words[0]] * (len(WAYS) - len(words))
         largest = max([row.get(way, {}).get("difference", 0.0) for way in WAYS])
-        cells.append([f"`{name}`", *words, f"{largest:.0e}", _ratio(row), _first(row)])
+        own = f"{row['own']['difference']:.0e}" if "own" in row else "-"
+        cells.append([f"`{name}`", *words, f"{largest:.0e}", own, _ratio(row), _first(row)])
     return f"{summary(rows)}.\n\n{format_table(head, cells)}"
 
 
@@ -72,10 +76,12 @@ def summary(rows: Mapping[str, Row]) -> str:
     refused = sum("refused" in outcome(row) for row in rows.values())
     sized = sum("one a size" in outcome(row) for row in rows.values())
     wrong = sum(bool({"differs", "decides otherwise"} & set(outcome(row))) for row in rows.values())
+    rounded = sum("rounds otherwise" in outcome(row) for row in rows.values())
     ratios = [_mean(row["ratios"]) for row in rows.values() if row.get("ratios")]
     below = sum(ratio < 1 for ratio in ratios)
     return (
-        f"{len(rows)} files: {refused} refused, {sized} with a program for each size, {wrong} with other results; "
+        f"{len(rows)} files: {refused} refused, {sized} with a program for each size, {wrong} with other results, "
+        f"{rounded} that round otherwise; "
         f"{_mean(ratios):.2f} times ONNX Runtime (geometric mean of {len(ratios)}), {below} below 1"
     )
 

@@ -47,6 +47,7 @@ def _model() -> Any:
         helper.make_tensor_value_info("text", TYPES.STRING, ["batch"]),
         helper.make_tensor_value_info("rate", TYPES.INT64, []),
         helper.make_tensor_value_info("part", TYPES.FLOAT, [2]),
+        helper.make_tensor_value_info("image", TYPES.FLOAT, ["batch", 3, 64, 96]),
     ]
     return helper.make_model(helper.make_graph([], "g", ports, []))
 
@@ -55,6 +56,7 @@ def test_arguments_follow_sizes_and_rules():
     package = Package("some_models-1.0-py3-none-any.whl", "pypi", "0" * 64, [])
     sizes = {"batch": [1, 2, 3], "x[2]": [5, 6, 7], "length": [4, 9, 2]}
     rules = {"ids": [3, 8], "length_of": "@length", "text": ["a", "b"], "rate": 16000, "part": "uniform"}
+    rules["image"] = "page"
     file = ModelFile(package, "some_models/net.onnx", sizes, rules)
     assert file.name == "some_models/net" and package.version == "1.0"
     first, again = (file.arguments(_model(), 1) for _ in range(2))
@@ -65,9 +67,12 @@ def test_arguments_follow_sizes_and_rules():
         "text": (2,),
         "rate": (),
         "part": (2,),
+        "image": (2, 3, 64, 96),
     }
     assert set(first["ids"].flat) <= set(range(3, 8)) and set(first["text"]) <= {"a", "b"}
     assert list(first["length_of"]) == [9, 9] and first["rate"] == 16000 and 0 <= first["part"].min() < 1
+    paper, ink = (first["image"] == 2).mean(), (first["image"] == -2).mean()
+    assert paper + ink == 1 and paper > ink > 0.05
     for name, array in first.items():
         np.testing.assert_array_equal(array, again[name])
     with pytest.raises(KeyError):

@@ -153,7 +153,7 @@ class EntrySpec:
 
     name: str
     """Identifier; for an entry of a derivative, the name of its entry, a dot, and FORWARD or BACKWARD; for a program of
-    a chain, the name of its entry, a dot, and its index."""
+    a chain and for other sizes, the name of its entry, a dot, and its index."""
     title: str
     """Name of the traced function or module."""
     inputs: tuple[TensorSpec, ...]
@@ -181,6 +181,9 @@ class EntrySpec:
     """Operators on texts that run in Python before and after the graph, as JSON (interop.onnx.text_record)."""
     segments: tuple[SegmentSpec, ...] = ()
     """The programs of a chain, which are entries with names like ``forward.0``. Such an entry has no graph."""
+    paths: tuple[str, ...] = ()
+    """Names of entries that calls use where their sizes break an assumption of this one: ``forward.0`` and so on. They
+    have the same inputs."""
 
     def __post_init__(self) -> None:
         head, *suffix = self.name.split(".")
@@ -314,7 +317,8 @@ class ModelManifest:
         require(set(entry.writes) <= free, f"the entry {entry.name} writes tensors that are not marked as free")
         if entry.of:
             owner = names.get(entry.of)
-            is_owned = owner is not None and (owner.derivative is not None or entry.name in owner.programs)
+            names_of = () if owner is None else (*owner.programs, *owner.paths)
+            is_owned = owner is not None and (owner.derivative is not None or entry.name in names_of)
             require(is_owned, f"{entry.name!r} is the derivative or the program of no entry")
         if entry.segments:
             programs = entry.programs
@@ -322,6 +326,11 @@ class ModelManifest:
             require(is_plain, f"the chain {entry.name!r} has a derivative or code of its own")
             require(names.keys() >= set(programs), f"the programs of {entry.name!r} are not in the file")
             _check_chain(entry, [names[name] for name in programs])
+        others = [names[name] for name in entry.paths if name in names]
+        is_right = len(others) == len(entry.paths) and all(o.of == entry.name and not o.segments for o in others)
+        require(is_right and not (others and entry.segments), f"the entry {entry.name!r} names wrong entries as paths")
+        ends = [[(s.name, s.dtype, len(s.shape)) for s in spec.inputs] for spec in (entry, *others)]
+        require(ends.count(ends[0]) == len(ends), f"the paths of {entry.name!r} have other inputs")
         if entry.derivative is not None:
             required = {f"{entry.name}.{suffix}" for suffix in (FORWARD, BACKWARD)}
             require(not entry.of and required <= names.keys(), f"the derivative of {entry.name!r} is not in the file")

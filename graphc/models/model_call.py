@@ -63,16 +63,32 @@ class ModelCall:
         checked = isinstance(program, (SizedPrograms, ChainedPrograms)) or not spec.assumptions
         self.checks = None if checked else SizesOfModel(spec)
         """Checks that the sizes of a call meet the assumptions of the graph."""
+        self.others: Sequence[Any] = ()
+        """Loaded entries for sizes that do not."""
 
     def nested(self, *arrays: np.ndarray, out: Any = None, **named: np.ndarray) -> Any:
         """Return the outputs nested as the model nests them."""
         out = [out] if isinstance(out, np.ndarray) else out
         positional, named = opened(self._names, arrays, named)
-        results = self.listed(*(self._order(positional, named) if named else positional), out=out)
-        return nest(self.spec.structure, results)
+        ordered = self._order(positional, named) if named else positional
+        fitting = self._fitting(ordered)
+        return nest(fitting.spec.structure, fitting.run_any(ordered, out))
+
+    def _fitting(self, arrays: Sequence[Any]) -> ModelCall:
+        """Return the calls of the first entry whose assumptions the sizes of these arrays meet; the calls themselves
+        where there is none, whose error says why."""
+        if self.others and len(arrays) == len(self._names) and SizesOfModel(self.spec).refused(arrays) is not None:
+            for other in self.others:
+                if SizesOfModel(other.spec).refused(arrays) is None:
+                    return other.prepare()[0]
+        return self
 
     def listed(self, *arrays: Any, out: Sequence[np.ndarray] | None = None) -> list[Any]:
         """Return the outputs in order, as tensors where some input is one."""
+        return self._fitting(arrays).run_any(arrays, out)
+
+    def run_any(self, arrays: Sequence[Any], out: Sequence[np.ndarray] | None) -> list[Any]:
+        """Return the outputs of this entry in order, as tensors where some input is one."""
         if all(type(a) in _PLAIN for a in arrays):
             return self.run(arrays, out)
         return _call_on_tensors(self, arrays, out)
@@ -106,19 +122,23 @@ class ModelCall:
         kinds[tuple] = structure == {"tuple": plain}
         for kind, fits in kinds.items():
             if fits:
-                return native(self.program, self.bound, self.nested, None if kind is type(None) else kind, self.gate)
+                return self._native(self.nested, None if kind is type(None) else kind)
         return self.nested
 
     def native_list(self) -> Callable[..., list[Any]]:
         """Return a native ``listed`` where possible; else ``listed``."""
-        return native(self.program, self.bound, self.listed, list, self.gate) if self._is_plain else self.listed
+        return self._native(self.listed, list) if self._is_plain else self.listed
+
+    def _native(self, fallback: Callable[..., Any], kind: type | None) -> Callable[..., Any]:
+        assumptions = [assumption.known() for assumption in self.spec.assumptions]
+        return native(self.program, self.bound, fallback, kind, self.gate, assumptions=assumptions)
 
     @property
     def _is_plain(self) -> bool:
         """Whether a call depends on its arguments only."""
         if self.trained or (self._writes and self.state.is_recorded):
             return False  # Python must count the writes for tensors saved by the tape
-        return self.checks is None and isinstance(self.program, Executable)
+        return isinstance(self.program, Executable)
 
     def _order(self, arrays: Sequence[np.ndarray], named: Mapping[str, np.ndarray]) -> list[np.ndarray]:
         names, title = self._names, self.spec.title

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphc.base.errors import ArgumentError
+from graphc.base.errors import ArgumentError, GraphcError
 from graphc.base.host_parts import host_parts_of
+from graphc.base.sizes.named_dims import dimensions, size_of
 from graphc.calls.function import Compiled
 from graphc.calls.graph_module import GraphModule
 from graphc.files.model_manifest import SegmentSpec
@@ -132,6 +134,8 @@ class TracedEntry:
     """Text operators around the graph."""
     segments: tuple[SegmentSpec, ...] = ()
     """The programs of a chain; the entries after it have their graphs."""
+    paths: tuple[str, ...] = ()
+    """Names of the entries for other sizes."""
 
 
 def without_texts(entry: Entry) -> Entry:
@@ -161,9 +165,12 @@ def trace_entry(name: str, entry: Entry) -> list[TracedEntry]:
         return [TracedEntry(name, parts.graph, parts.structure, held, roots, frozenset(parts.numbers))]
     with _mode(entry):
         traced = _traced(entry)
+        others = () if entry.derivative or traced.reads else _traced_otherwise(entry, traced)
     roots = [module for prefix, module in modules_of(target) if not prefix]
     first, *programs = entries_of(name, traced)
-    first = replace(first, modules=roots, texts=entry.texts)
+    paths = [entries_of(f"{name}.{i}", other)[0] for i, other in enumerate(others)]
+    first = replace(first, modules=roots, texts=entry.texts, paths=tuple([path.name for path in paths]))
+    programs += [replace(path, modules=roots) for path in paths]
     return [replace(first, differentiated=_differentiated(traced)) if entry.derivative else first, *programs]
 
 
@@ -229,7 +236,7 @@ def _mode(entry: Entry) -> Iterator[None]:
 
 def _traced(entry: Entry) -> Traced:
     if not entry.derivative:
-        return snapshot(entry.target, entry.examples, entry.keyword_examples, entry.dims, reads_sizes=True)
+        return _snapshot(entry)
     leaves, structure = flatten((entry.examples, entry.keyword_examples))
     tracked = [t.detach().requires_grad_(True) if t.dtype.is_floating_point else t for t in leaves]
     examples, named = unflatten(structure, tracked)
@@ -237,6 +244,29 @@ def _traced(entry: Entry) -> Traced:
         traced = trace_sized(entry.target, examples, named, entry.dims)
     traced.graph.assumptions = tuple(traced.assumptions.found.values())
     return traced
+
+
+def _traced_otherwise(entry: Entry, traced: Traced) -> list[Traced]:
+    """Return traces for sizes with which a model may return other ranks or types: where the trace assumes that a
+    dimension is 1, or is not 1, the opposite."""
+    others: list[Traced] = []
+    for assumption in traced.graph.assumptions:
+        dimension, size = next(iter(dimensions((assumption.a, assumption.b)).values())), 2 if assumption.answer else 1
+        # NOTE: sizes are compared as texts, for a comparison of sizes is a question.
+        is_one = {str(assumption.a), str(assumption.b)} == {"1", str(size_of(dimension))}
+        if assumption.relation != "==" or not is_one or not dimension.low <= size <= dimension.high:
+            continue
+        try:
+            other = _snapshot(entry, {dimension.name: size})
+        except GraphcError:  # the model cannot be called with this size
+            continue
+        if not other.reads:
+            others.append(other)
+    return others
+
+
+def _snapshot(entry: Entry, sizes: Mapping[str, int] = MappingProxyType({})) -> Traced:
+    return snapshot(entry.target, entry.examples, entry.keyword_examples, entry.dims, reads_sizes=True, sizes=sizes)
 
 
 def _differentiated(traced: Traced) -> Differentiated:

@@ -198,7 +198,7 @@ def _assembled(entries: Sequence[TracedEntry], options: ContentOptions, calls: M
         spec = None if derived is None else derived.spec
         own = stored_entry(entry.name, graph, entry.structure, codes_for(graph, constants, options.native), spec)
         golden = calls[entry.name](own.spec, [graph], weights) if entry.name in calls else ()
-        stored.append(replace(own, spec=replace(own.spec, texts=entry.texts), golden=golden))
+        stored.append(replace(own, spec=replace(own.spec, texts=entry.texts, paths=entry.paths), golden=golden))
         for derived_entry in () if derived is None else derived.parts:
             codes = codes_for(derived_entry.graph, constants, options.native)
             stored.append(stored_entry(derived_entry.name, derived_entry.graph, derived_entry.structure, codes))

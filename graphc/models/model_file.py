@@ -81,6 +81,8 @@ class LoadedEntry:
                 program, seconds, derived = self._programs.of(self._stored)
                 recorder = None if self.spec.derivative is None else self._recorder
                 calls = ModelCall(self.spec, program, self._programs.state, recorder, derived)
+                entries = [self._programs.stored.entry(name) for name in self.spec.paths]
+                calls.others = tuple([LoadedEntry(entry, self._programs) for entry in entries])
                 self._made = calls, seconds
                 self.__call__, self._run = calls.native(), calls.native_list()
                 if self.texts is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from graphc.base.errors import ArgumentError
@@ -29,15 +30,17 @@ def snapshot(
     calls_python: bool = False,
     by_hints: bool = False,
     reads_sizes: bool = False,
+    sizes: Mapping[str, int] = MappingProxyType({}),
 ) -> Traced:
-    """Trace a model without gradients. For ``dims`` see ``compile``, for ``reads_sizes`` ``trace_sized``.
+    """Trace a model without gradients. For ``dims`` see ``compile``, for ``reads_sizes`` and ``sizes``
+    ``trace_sized``.
 
     ``calls_python`` allows calls of Python functions in the trace, for callers that only inspect it. ``by_hints``
     traces for the hints of ``dims`` instead of the sizes of the examples, or for others where that fails.
     """
     named = dict(keyword_examples or {})
     with no_grad():
-        traced = trace_sized(model, examples, named, dims, calls_python, by_hints, reads_sizes)
+        traced = trace_sized(model, examples, named, dims, calls_python, by_hints, reads_sizes, sizes)
     traced.graph.assumptions = tuple(traced.assumptions.found.values())
     return traced
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from types import MethodType
+from types import MappingProxyType, MethodType
 from typing import Any
 
 import numpy as np
@@ -201,6 +201,7 @@ def trace_sized(
     calls_python: bool = False,
     by_hints: bool = False,
     reads_sizes: bool = False,
+    sizes: Mapping[str, int] = MappingProxyType({}),
 ) -> Traced:
     """Trace a call in which ``dims`` names dimensions, or is None.
 
@@ -208,6 +209,7 @@ def trace_sized(
     answers hold for the hints, and where the trace then fails, for other sizes. These sizes become the hints of the
     graph where the declared hints break an assumption. With ``calls_python`` the graph is for inspection only and may
     call Python functions, which it does not contain. With ``reads_sizes`` each call may read values that become sizes.
+    ``sizes`` replaces sizes of the arguments, by name of the dimension.
     """
     no_foreign_module("trace", target)
     reading = partial(traced_with_reads, checks_conditions=True, has_sizes=reads_sizes)
@@ -234,7 +236,11 @@ def trace_sized(
     if by_hints:
         traced = first_trace(partial(attempt, patterns), hints)
     else:
-        traced = attempt(patterns, Assumptions(patterns.solve([shape_of(leaf) for leaf in leaves])))
+        actual = patterns.solve([shape_of(leaf) for leaf in leaves])
+        if sizes:
+            patterns = patterns.hinted({d: sizes.get(d.name, n) for d, n in actual.items()})
+            actual = hints = {d: d.hint for d in patterns.dimensions.values()}
+        traced = attempt(patterns, Assumptions(actual))
     counts = {r.dimension: r.dimension.hint for r in traced.reads if r.dimension is not None}
     if traced.assumptions.broken(hints | counts) is None:
         return traced

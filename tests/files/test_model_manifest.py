@@ -105,6 +105,20 @@ def test_a_chain_of_programs_round_trips():
     assert model.public == (CHAIN,) and CHAIN.programs == ("pick.0", "pick.1") and ENCODE.programs == ("encode",)
 
 
+def test_an_entry_for_other_sizes_round_trips():
+    paths = (dataclasses.replace(PICKED, paths=("pick.0",)), dataclasses.replace(PICKED, name="pick.0"))
+    model = ModelManifest(paths)
+    text = to_json(model)
+    assert from_json(ModelManifest, text) == model and text.count(b"paths") == 1 and model.public == paths[:1]
+    for wrong in (
+        PROGRAMS[1],
+        dataclasses.replace(PROGRAMS[1], name="pick.0"),
+        dataclasses.replace(CHAIN, name="pick.0"),
+    ):
+        with pytest.raises(ArtifactError, match=r"paths|no entry"):
+            ModelManifest((paths[0], wrong))
+
+
 def test_fields_with_the_value_that_they_have_if_left_out_are_refused():
     for name, value in (("segments", []), ("texts", "")):
         record = json.loads(to_json(MODEL))

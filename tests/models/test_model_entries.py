@@ -132,3 +132,57 @@ def test_what_is_no_entry_is_refused(make: Any, message: str):
     with pytest.raises(ArgumentError, match=message):
         make()
     assert repr(gc.Entry(Pair().encode, X)) == "Entry(Pair.encode, 1 examples)"
+
+
+class Squeezed(nn.Module):
+    """Returns another rank for a batch of 1."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(3, 4)
+
+    def forward(self, x: Any) -> Any:
+        y = self.linear(x)
+        return {"first": y[0]} if x.shape[0] == 1 else {"all": y, "sum": y.sum(0)}
+
+
+@pytest.mark.parametrize("options", [{}, {"native": True}])
+@pytest.mark.parametrize("batch", [1, 4])
+def test_a_file_has_both_sides_of_a_size_of_one(tmp_path: Path, batch: int, options: dict[str, Any]):
+    model, path = Squeezed(), tmp_path / "a.gcm"
+    manifest = gc.export(model, gc.ones(batch, 3), path=path, dims={"x": (gc.Dim("n"), None)}, golden=True, **options)
+    assert [e.name for e in manifest.entries] == ["forward", "forward.0"]
+    assert [e.name for e in manifest.public] == ["forward"] and manifest.first.paths == ("forward.0",)
+    loaded = gc.load(path, trust="native" in options)
+    for n in (batch, 1, 3, 1, 4):
+        x = np.random.default_rng(n).standard_normal((n, 3)).astype(np.float32)
+        expected = model(gc.from_numpy(x))
+        result = loaded(x)
+        assert list(result) == list(expected) == list(loaded(gc.from_numpy(x)))
+        for name, tensor in expected.items():
+            np.testing.assert_allclose(result[name], tensor.detach().numpy(), rtol=1e-5, atol=1e-6)
+        assert len(loaded.run([x])) == len(expected)
+    assert gc.selftest(path, trust="native" in options).good
+    loaded.swap_weights({name: 2 * tensor for name, tensor in loaded.state_dict().items()})
+    for n in (1, 2):
+        x = np.ones((n, 3), np.float32)
+        expected = 2 * model(gc.from_numpy(x))["first" if n == 1 else "sum"]
+        np.testing.assert_allclose(loaded(x)["first" if n == 1 else "sum"], expected.detach().numpy(), rtol=1e-5)
+    with pytest.raises(gc.errors.ShapeError):
+        loaded(np.ones((2, 4), np.float32))
+
+
+def test_a_side_that_the_model_refuses_is_left_out(tmp_path: Path):
+    def function(x: gc.Tensor) -> gc.Tensor:
+        if x.shape[0] == 1:
+            raise ValueError("one row")
+        return x * 2
+
+    def both(x: gc.Tensor) -> gc.Tensor:
+        return x.reshape(3) if x.shape[0] == 1 else x.expand(5, 3)  # fails for all sizes but 1 and 5
+
+    size = {"x": (gc.Dim("n"), None)}
+    with pytest.raises(ValueError, match="one row"):
+        gc.export(function, gc.ones(2, 3), path=tmp_path / "a.gcm", dims=size)
+    assert gc.export(both, gc.ones(1, 3), path=tmp_path / "a.gcm", dims=size).first.paths == ()
+    assert gc.load(tmp_path / "a.gcm")(np.ones((1, 3), np.float32)).shape == (3,)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from graphc.array_api import promotion
 from graphc.array_api.array import standard
 from graphc.base.dtypes import DType, dtype_of, limits
 from graphc.base.errors import DTypeError
+from graphc.base.records import dataclass
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import need_tensor
 

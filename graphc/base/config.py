@@ -6,11 +6,12 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from functools import lru_cache
 from typing import Any
 
 from graphc.base.errors import ArgumentError
+from graphc.base.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from graphc.base.dtypes import bits_of, layout_of, named, numbers
+from graphc.base.records import dataclass
 
 
 class Tolerance(NamedTuple):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from graphc.base.errors import AttributeValueError, DTypeError
 from graphc.base.public import call
+from graphc.base.records import dataclass
 from graphc.base.sizes.size import is_size
 from graphc.base.sizes.symbolic import is_symbolic
 

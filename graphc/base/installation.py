@@ -7,11 +7,12 @@ import json
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
+
+from graphc.base.records import dataclass
 
 DISTRIBUTION = "graphc-compiler"
 """Name on package indexes. The name ``graphc`` belongs to another project there."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.machinery import ModuleSpec, PathFinder
 from types import FrameType, ModuleType
@@ -14,6 +16,9 @@ from graphc.base.locks import Lock, section
 
 if TYPE_CHECKING:
     from importlib.abc import InspectLoader
+
+MANY_OBJECTS = 10_000
+"""Objects from which an import counts as large. Python collects young objects after 700 to 2,000 new ones."""
 
 
 def exports(
@@ -143,8 +148,26 @@ def _imported(module: str) -> ModuleType:
     with section():
         if _is_importing():
             return import_module(module)
-        with _loading:
+        with _loading, _uncollected():
             return import_module(module)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Pause Python's garbage collector during an import: modules are no garbage, and it would visit them ten times.
+
+    The objects of large imports become old at once. Collections of young objects do not visit old ones.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if gc.get_count()[0] > MANY_OBJECTS and not gc.get_freeze_count():
+            gc.freeze()
+            gc.unfreeze()  # moves all objects that are frozen to the oldest generation
+        if enabled:
+            gc.enable()
 
 
 def _is_importing() -> bool:

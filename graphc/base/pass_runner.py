@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from graphc.base import config
 from graphc.base.errors import GraphcError, PassError
+from graphc.base.records import dataclass
 
 
 class Named(Protocol):

@@ -7,11 +7,11 @@ import os
 import platform
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 
 from graphc.base import config
 from graphc.base.errors import ArgumentError
+from graphc.base.records import dataclass
 
 _SYSTEM_CALL = 158
 """Number of ``arch_prctl`` on x86-64."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 from graphc.base.dtypes import BY_NAME, bfloat16
 from graphc.base.errors import ArgumentError, CompileError
 from graphc.base.host_parts import check_numeric
+from graphc.base.records import dataclass
 from graphc.base.sizes.shape_patterns import Number, ShapePatterns
 from graphc.base.sizes.size import is_size
 from graphc.c_library.c_demo import c_demo

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from graphc.base.dtypes import BY_NAME
 from graphc.base.errors import ArgumentError, CompileError, GraphcError
+from graphc.base.records import dataclass
 from graphc.base.sizes.size import is_size, terms
 from graphc.base.version import VERSION
 from graphc.c_library.identifiers import distinct

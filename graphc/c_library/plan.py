@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from typing import Any, NamedTuple
 
 from graphc.base.dtypes import BY_NAME
+from graphc.base.records import dataclass
 from graphc.base.sizes.size import Dimension, is_size
 from graphc.files.manifest import Manifest, TargetSpec, TensorSpec
 from graphc.files.model_manifest import AssumptionSpec

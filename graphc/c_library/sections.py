@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from graphc.base.errors import CompileError
+from graphc.base.records import dataclass
 from graphc.c_library.plan import (
     HEADER_BYTES,
     STATUSES,

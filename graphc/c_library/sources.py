@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 
 from graphc.base.errors import ArgumentError
+from graphc.base.records import dataclass
 from graphc.base.sizes.assumptions import Assumption
 from graphc.compiler.freeze import freeze
 from graphc.files.model_content import Artifact

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 
+from graphc.base.records import dataclass
 from graphc.files.manifest import PREPACKED
 from graphc.runtime.call import Executable
 

@@ -6,13 +6,13 @@ import argparse
 import posixpath
 import re
 from collections import Counter
-from dataclasses import dataclass
 from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from graphc.base.errors import ArtifactError
+from graphc.base.records import dataclass
 from graphc.checkpoints import foreign_types as types
 from graphc.checkpoints.pickle_machine import KEYS, Built, Constant, Known, Token
 from graphc.files.archive import FREE_BYTES

@@ -7,13 +7,13 @@ import sys
 import zipfile
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 import numpy as np
 
 from graphc.base.dtypes import bfloat16, float16
 from graphc.base.errors import ArgumentError
+from graphc.base.records import dataclass
 from graphc.checkpoints.pickle_writer import Name, Persistent, PickledCall, PickleWriter
 from graphc.checkpoints.pt_objects import may_repeat
 from graphc.files.container import ALIGNMENT, replacing

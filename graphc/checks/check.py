@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from math import prod
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 
 from graphc.base.difference import EQUAL, Difference, combined, difference, largest, tolerance_for
 from graphc.base.errors import ArgumentError
+from graphc.base.records import dataclass
 from graphc.checks.pass_points import Results, bound_program, evaluated, program_runner, run_native
 from graphc.codegen.machine.target import Target, host_target
 from graphc.compiler.freeze import freeze_narrow, graph_arguments

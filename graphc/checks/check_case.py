@@ -6,7 +6,6 @@ import json
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from graphc.base.difference import difference
 from graphc.base.errors import ArgumentError, ArtifactError, ParseError
 from graphc.base.lazy import deferred
+from graphc.base.records import dataclass
 from graphc.checks.gradient_rules import wrong_rule
 from graphc.checks.pass_check import Fault
 from graphc.checks.pass_faults import Wrong, wrong_at

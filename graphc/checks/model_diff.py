@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
 from graphc.base.difference import Difference, Tolerance, difference
+from graphc.base.records import dataclass
 from graphc.files.model_content import Artifact
 from graphc.files.model_manifest import EntrySpec
 from graphc.ir.graph.diff import diff_graphs

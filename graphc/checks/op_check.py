@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from graphc.base.difference import EXACT, difference
 from graphc.base.dtypes import DType
 from graphc.base.errors import ArgumentError, DTypeError, GraphcError, VerifyError
+from graphc.base.records import dataclass
 from graphc.checks.check import check_graph
 from graphc.checks.op_derivatives import array_type, check_derivatives
 from graphc.ir.graph.build import emit

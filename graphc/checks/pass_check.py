@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from graphc.base.difference import EQUAL, Difference, Tolerance, are_close, combined, difference
+from graphc.base.records import dataclass
 from graphc.checks.check import pairs, statements
 from graphc.checks.pass_points import (
     GRAPH,

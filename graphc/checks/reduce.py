@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
 from graphc.base.errors import GraphcError, PassError
+from graphc.base.records import dataclass
 from graphc.base.sizes.named_dims import size_of
 from graphc.base.sizes.size import hint
 from graphc.checks.check import check_native

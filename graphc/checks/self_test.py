@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from graphc.base.difference import EQUAL, Difference, combined, difference, tolerance_for
+from graphc.base.records import dataclass
 from graphc.calls.machine import HOST, machine_named
 from graphc.files import model_content
 from graphc.files.model_content import Artifact, Code, Sample

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from graphc.base.dtypes import BY_NAME
 from graphc.base.errors import ArgumentError, ShapeError
+from graphc.base.records import dataclass
 from graphc.base.sizes.size import is_size
 from graphc.cli import images
 from graphc.cli.arrays import of_file, read_array

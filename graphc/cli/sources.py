@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from graphc.base.records import dataclass
 from graphc.cli import console, exported, targets
 from graphc.cli.arrays import random_array
 from graphc.cli.commands import compile

@@ -11,7 +11,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -22,6 +21,7 @@ import numpy as np
 from graphc.base.dtypes import BY_NAME
 from graphc.base.errors import ArgumentError, ArtifactError, GraphcError, RealtimeError, StateDictError, TargetError
 from graphc.base.lazy import deferred
+from graphc.base.records import dataclass
 from graphc.base.sizes.dims import has_sizes
 from graphc.checkpoints.weights import weights_for
 from graphc.cli.arrays import parse_types, specs_at

@@ -17,7 +17,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,7 @@ from llvmlite import binding
 from graphc.base import config
 from graphc.base.errors import ArtifactError, CompileError
 from graphc.base.lazy import deferred
+from graphc.base.records import dataclass
 from graphc.base.sizes.size import Dimension, UndecidedSize
 from graphc.base.version import VERSION
 from graphc.files.container import read_sections, write_sections

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from graphc.base.pass_runner import PassRun
+from graphc.base.records import dataclass
 from graphc.base.sizes.size import hint, is_size
 from graphc.codegen.machine.cuda.facts import is_gpu
 from graphc.codegen.schedule.estimate.kernel_facts import KernelFacts, Vectorization, kernel_facts

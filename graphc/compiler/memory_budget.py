@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from graphc.base import config
 from graphc.base.errors import MemoryLimitError
+from graphc.base.records import dataclass
 from graphc.base.sizes.size import hint
 from graphc.codegen.machine.target import Target
 from graphc.compiler.budget import Budget

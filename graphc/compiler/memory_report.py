@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
+from graphc.base.records import dataclass
 from graphc.base.sizes.size import hint
 from graphc.ir.graph.graph import Node
 from graphc.passes.operand_access import is_virtual

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import cache
 from typing import Any
 
 import numpy as np
 
+from graphc.base.records import dataclass
 from graphc.codegen.llvm.build import build_object
 from graphc.codegen.llvm.entry import emit_stamped
 from graphc.codegen.llvm.stamps import STAMPS, stamp_count

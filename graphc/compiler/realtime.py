@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from graphc.base.errors import RealtimeError
+from graphc.base.records import dataclass
 from graphc.base.sizes.size import is_size
 from graphc.codegen.llvm.entry import emit_module
 from graphc.codegen.llvm.module import LlvmModule

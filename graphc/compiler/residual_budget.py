@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from graphc.base.errors import MemoryLimitError
+from graphc.base.records import dataclass
 from graphc.base.sizes.size import hint
 from graphc.codegen.machine.target import Target
 from graphc.compiler.budget import Budget

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
+from graphc.base.records import dataclass
 from graphc.codegen.schedule.pipeline import Blocks, find_blocks
 from graphc.compiler.cache import Cache
 from graphc.compiler.profile import load_stamped

@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
+
+from graphc.base.records import dataclass
 
 __all__ = ["WorkerInfo", "get_worker_info"]
 

@@ -15,7 +15,6 @@ import time
 import traceback
 import weakref
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.reduction import recv_handle, send_handle
 from typing import Any
@@ -23,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from graphc.base.errors import WorkerError
+from graphc.base.records import dataclass
 from graphc.data.fetch import END, Fetcher, WorkerInfo, enter_worker
 from graphc.tensors.random.generator import manual_seed
 

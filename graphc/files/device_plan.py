@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from graphc.base.errors import ArtifactError
+from graphc.base.records import dataclass
 from graphc.base.sizes.size import Dimension, at
 from graphc.files.manifest import MAX_ENTRIES, Extent, Manifest, from_json
 

@@ -6,13 +6,14 @@ import json
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from dataclasses import asdict, field, fields, is_dataclass
 from functools import cache, partial
 from math import prod
 from typing import Any, NamedTuple
 
 from graphc.base.dtypes import BY_NAME
 from graphc.base.errors import ArgumentError, ArtifactError
+from graphc.base.records import dataclass
 from graphc.base.sizes.named_dims import dimensions, is_name, parse_size
 from graphc.base.sizes.shape_patterns import Number
 from graphc.base.sizes.size import LARGEST, Dimension, bounds, is_size

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from graphc.base.dtypes import BY_NAME, layout_of
 from graphc.base.errors import ArgumentError, ArtifactError
+from graphc.base.records import dataclass
 from graphc.files.container import MAX_BYTES, align, read_with_digest, write_sections
 from graphc.files.manifest import MAX_ENTRIES, Manifest, from_json, require, to_json
 from graphc.files.model_manifest import (

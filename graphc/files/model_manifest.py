@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 
 from graphc.base.dtypes import BY_NAME
+from graphc.base.records import dataclass
 from graphc.base.sizes.assumptions import Assumption, format_relation, relation_holds
 from graphc.base.sizes.size import Dimension
 from graphc.files.container import ALIGNMENT

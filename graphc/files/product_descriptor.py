@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 from graphc.base.errors import ArtifactError
+from graphc.base.records import dataclass
 
 COMPUTE_TYPES = ("f32", "tf32", "f64", "i32")
 """Types of accumulation. ``tf32``: f32 with operands rounded to 10 bits of fraction."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from graphc.base.errors import UnsupportedError
+from graphc.base.records import dataclass
 from graphc.nn.module import Module
 from graphc.nn.parameter import Parameter
 from graphc.tensors.tensor import Tensor

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum, Flag, auto
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 from graphc.base import own_ops
 from graphc.base.dtypes import DType, dtype_of
 from graphc.base.errors import ArgumentError, AttributeValueError, GraphcError, VerifyError
+from graphc.base.records import dataclass
 from graphc.base.sizes.size import SizeNumber, is_size
 from graphc.ir.types import TensorType
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 
 from graphc.base.dtypes import DType
+from graphc.base.records import dataclass
 
 Dim = int
 """A dimension: an int, or a ``Size`` of named dimensions, whose value may differ in each call (base.sizes.size)."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
+from graphc.base.records import dataclass
 from graphc.base.sizes.size import bounds as size_bounds
 from graphc.base.sizes.size import hint
 from graphc.base.sizes.size_relations import at_most, quotient_and_rest

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
 from graphc.base.errors import ArtifactError
+from graphc.base.records import dataclass
 from graphc.files import model_content
 from graphc.files.model_content import Artifact, Code, StoredEntry
 from graphc.models.formats import read_text_parts

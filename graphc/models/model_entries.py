@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from graphc.base.errors import ArgumentError, GraphcError
 from graphc.base.host_parts import host_parts_of
+from graphc.base.records import dataclass
 from graphc.base.sizes.named_dims import dimensions, size_of
 from graphc.calls.function import Compiled
 from graphc.calls.graph_module import GraphModule

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from graphc.base.errors import ArgumentError
+from graphc.base.records import dataclass
 from graphc.ir.graph.graph import Graph, Node
 from graphc.nn.module import Module
 from graphc.tensors.structure import flatten

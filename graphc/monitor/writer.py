@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import struct
 import zlib
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from graphc.base.errors import ShapeError
+from graphc.base.records import dataclass
 from graphc.ops.reduction.statistics import BINS
 from graphc.tensors.tensor import Tensor
 from graphc.tracing.taps import Statistics

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from graphc.base.errors import ArgumentError, GradientError, GraphcError
+from graphc.base.records import dataclass
 from graphc.ir.graph.cut import SubgraphCopier, is_cheap
 from graphc.ir.graph.graph import INPUT, Graph, Node, Value, input_class, input_path
 from graphc.ir.graph.interpret import Reemitter, live_nodes

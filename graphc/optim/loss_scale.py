@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from graphc.base.errors import ArgumentError, GradientError, TraceError
+from graphc.base.records import dataclass
 from graphc.ops.define import as_type
 from graphc.ops.pointwise import elementwise as ew
 from graphc.ops.pointwise import math as mathematics

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
+
+from graphc.base.records import dataclass
 
 FLOW, SOURCE, SINK = "flow", "source", "sink"
 """Placement of a box: in the group of its path, of the first box that reads it, or of the box that it reads."""

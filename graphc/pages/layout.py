@@ -7,9 +7,10 @@ box share their ports and bends.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from graphc.base.records import dataclass
 from graphc.pages.diagram import BoxGroup, Diagram
 
 CHARACTER = 6.7

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
 from graphc.base.pass_runner import PassRun
+from graphc.base.records import dataclass
 from graphc.base.version import VERSION
 from graphc.codegen.machine.target import Target
 from graphc.compiler.explain import KernelReport, explain

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Container
-from dataclasses import dataclass
 from html import escape
 
+from graphc.base.records import dataclass
 from graphc.pages.diagram import Box, BoxGroup, Diagram
 from graphc.pages.layout import Level, arrange
 

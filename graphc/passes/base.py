@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from graphc.base.lazy import LazySequence
+from graphc.base.records import dataclass
 from graphc.ir.graph.graph import Graph, Node
 from graphc.ir.op import Trait
 

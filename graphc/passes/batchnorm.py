@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
+from graphc.base.records import dataclass
 from graphc.base.sizes.size import hint, is_one
 from graphc.codegen.machine.costs import DEFAULT, Costs, RewriteCosts
 from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 import graphc.ops.registry  # noqa: F401  (fills REGISTRY)
 from graphc.base.dtypes import DType, bool_, holds_all, int64, number_of
+from graphc.base.records import dataclass
 from graphc.base.sizes.size import always, bounds, is_size
 from graphc.base.sizes.size_relations import at_most
 from graphc.codegen.machine.costs import DEFAULT, Costs

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from graphc.base.records import dataclass
 from graphc.ir.graph.graph import Graph, Node, Value, attr_key
 from graphc.ir.graph.interpret import Reemitter
 from graphc.ir.op import OpDef, Trait

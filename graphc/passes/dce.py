@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from graphc.base.records import dataclass
 from graphc.ir.graph.graph import Graph, Node
 from graphc.ir.graph.interpret import Reemitter, live_nodes
 from graphc.ir.op import Trait

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import graphc.ops.registry  # noqa: F401  (fills REGISTRY)
+from graphc.base.records import dataclass
 from graphc.ir.graph.graph import Graph, Node, Value
 from graphc.ir.graph.interpret import copy
 from graphc.ir.graph.rewrite import Rule, apply_rules

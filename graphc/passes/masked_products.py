@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from graphc.base.records import dataclass
 from graphc.base.sizes.size import is_one
 from graphc.ir.graph.graph import CONSTANT, Graph, Value
 from graphc.ops.contraction.masked_product import masked_matmul

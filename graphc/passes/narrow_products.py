@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from graphc.base.dtypes import float32
+from graphc.base.records import dataclass
 from graphc.base.sizes.size import is_size
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import Graph, Node, Value

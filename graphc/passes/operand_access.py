@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from graphc.base.dtypes import int8
+from graphc.base.records import dataclass
 from graphc.base.sizes.size import hint
 from graphc.ir.graph.graph import CONSTANT, INPUT, Node, Value, has_sizes
 from graphc.ir.kernel.index import Axis, Dynamic, Index, IndexLike, as_index, atoms

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from graphc.base.dtypes import DType, bfloat16, bfloat16x2, float16, float32, int8, int32, narrow
 from graphc.base.errors import ArgumentError
+from graphc.base.records import dataclass
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value, input_class, input_path
 from graphc.ir.graph.interpret import Reemitter

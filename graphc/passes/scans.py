@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from graphc.base.records import dataclass
 from graphc.base.sizes.size import always
 from graphc.codegen.machine.costs import DEFAULT, Costs
 from graphc.ir.graph.build import emit

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ctypes
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 
+from graphc.base.records import dataclass
 from graphc.files.manifest import TargetSpec
 from graphc.runtime.arena import address_of
 from graphc.runtime.call import Executable

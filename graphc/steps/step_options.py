@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from graphc.base.errors import ArgumentError
+from graphc.base.records import dataclass
 from graphc.calls.first_nan.finite_flag import check_level
 from graphc.calls.function import no_class
 from graphc.calls.machine import HOST

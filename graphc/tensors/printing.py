@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from graphc.base.errors import ArgumentError, AttributeValueError
+from graphc.base.records import dataclass
 
 __all__ = ["get_printoptions", "printoptions", "set_printoptions"]
 _LARGE, _SMALL, _RATIO = 1e8, 1e-4, 1e3

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
 from graphc.base.errors import ArgumentError
 from graphc.base.foreign import is_foreign_tensor
+from graphc.base.records import dataclass
 from graphc.base.sizes.symbolic import KINDS, is_symbolic
 from graphc.base.sizes.symbolic import value as value_of
 from graphc.base.values import is_immutable, key_of, unknown_part

@@ -7,7 +7,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from types import MappingProxyType, MethodType
 from typing import Any
@@ -20,6 +20,7 @@ from graphc.base.errors import ArgumentError, GraphcError, TraceError
 from graphc.base.foreign import no_foreign_module
 from graphc.base.host_function import HostFunction
 from graphc.base.interruptions import kept_outside
+from graphc.base.records import dataclass
 from graphc.base.sizes.assumptions import Assumptions, assuming
 from graphc.base.sizes.shape_patterns import ShapePatterns
 from graphc.guards.attributes import Effect, Reads, recording

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 from weakref import WeakValueDictionary
 
 from graphc.base.locks import Lock
+from graphc.base.records import dataclass
 from graphc.base.sizes.size_text import as_operand, quoted
 
 REMEMBERED = 1024

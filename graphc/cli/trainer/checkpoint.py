@@ -7,13 +7,13 @@ import os
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from graphc.base.errors import ArgumentError, ArtifactError
+from graphc.base.records import dataclass
 from graphc.checkpoints.tree import TREE, join, split
 from graphc.files.numpy_file import read_npz, write_npz
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from graphc.base.dtypes import BY_NAME
 from graphc.base.errors import ArgumentError, DTypeError, ShapeError
+from graphc.base.records import dataclass
 from graphc.base.sizes.size import bounds, is_size
 from graphc.files.manifest import TensorSpec
 

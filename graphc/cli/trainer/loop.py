@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any, Protocol
 
 import numpy as np
 
 from graphc.base.errors import ArgumentError, ArtifactError, NonFiniteError
+from graphc.base.records import dataclass
 from graphc.cli.trainer.checkpoint import Checkpoint, Checkpoints
 from graphc.cli.trainer.order import Order
 from graphc.data.loader import THREAD, DataLoader

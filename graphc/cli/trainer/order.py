@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from graphc.base.errors import ArgumentError
+from graphc.base.records import dataclass
 from graphc.data.sampler import BatchSampler, Sampler
 from graphc.tensors.creation import randperm
 from graphc.tensors.random.generator import Generator

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 from graphc.base.dtypes import DType
 from graphc.base.errors import CompileError
+from graphc.base.records import dataclass
 from graphc.base.sizes.size import bounds as size_bounds
 from graphc.base.sizes.size import is_size
 from graphc.codegen.cuda.angle import angle_text

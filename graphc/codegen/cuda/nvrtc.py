@@ -13,13 +13,13 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from ctypes.util import find_library
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from graphc.base.errors import CompileError
 from graphc.base.installation import install_command
+from graphc.base.records import dataclass
 
 OPTIONS = ("--std=c++17", "--fmad=false")
 """Compiler options besides the architecture."""

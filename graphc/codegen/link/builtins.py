@@ -6,7 +6,8 @@ All of them are exact or correctly rounded, so they give the same bits as libm.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from graphc.base.records import dataclass
 
 
 @dataclass(frozen=True)

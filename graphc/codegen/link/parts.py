@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from graphc.base.errors import CompileError
+from graphc.base.records import dataclass
 from graphc.codegen.link import layout
 from graphc.codegen.link.layout import SectionFlag, SectionType, SegmentFlag
 from graphc.codegen.link.reader import Section

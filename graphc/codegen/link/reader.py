@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from struct import error as StructError
 
 from graphc.base.errors import ArtifactError, CompileError
+from graphc.base.records import dataclass
 from graphc.codegen.link import layout
 from graphc.codegen.link.layout import SectionFlag, SectionType
 from graphc.codegen.machine.linkage import Linkage, Relocation

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 
 from graphc.base.dtypes import DType
 from graphc.base.errors import CompileError
+from graphc.base.records import dataclass
 from graphc.base.sizes.size import bounds
 from graphc.codegen.llvm.function import FunctionWriter
 from graphc.codegen.llvm.scalar import ScalarEmitter, register_type, splat_literal

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from graphc.base.dtypes import DType
 from graphc.base.errors import CompileError
+from graphc.base.records import dataclass
 from graphc.base.sizes.size import bounds
 from graphc.codegen.llvm.module import Function, Item
 from graphc.codegen.llvm.scalar import register_type, splat_literal

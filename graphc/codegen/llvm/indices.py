@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from graphc.base.dtypes import DType, int8, int32, int64
+from graphc.base.records import dataclass
 from graphc.base.sizes.size import bounds as size_bounds
 from graphc.base.sizes.size import is_size
 from graphc.codegen.llvm.function import Coordinates, FunctionWriter, LaneValue

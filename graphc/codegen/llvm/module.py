@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from graphc.base.records import dataclass
 
 Parameter = tuple[str, str]
 """Type with attributes, and register."""

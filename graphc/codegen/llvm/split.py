@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from graphc.base.records import dataclass
 from graphc.codegen.llvm.module import Function, LlvmModule
 
 UNIT_LINES = 40

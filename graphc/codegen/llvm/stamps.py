@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from graphc.base.records import dataclass
 from graphc.ir.kernel.statements import Program
 
 STAMPS = "stamps"

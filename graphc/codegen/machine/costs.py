@@ -8,8 +8,9 @@ may differ: a fitted number holds for whole kernels, in which reads overlap othe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
+
+from graphc.base.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+
+from graphc.base.records import dataclass
 
 PAGE = 4096
 """Bytes of a page, the unit of instructions that split an address in two."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Protocol
+
+from graphc.base.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -15,6 +15,7 @@ from graphc.base import processor
 from graphc.base.dtypes import DType
 from graphc.base.errors import CompileError
 from graphc.base.processor import STRICT
+from graphc.base.records import dataclass
 from graphc.codegen.machine.costs import DEFAULT, Costs
 from graphc.codegen.machine.instruction import Instruction
 from graphc.codegen.machine.linkage import Linkage

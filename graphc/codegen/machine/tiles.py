@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from graphc.base.records import dataclass
 from graphc.codegen.machine.instruction import InstructionWriter
 
 SIDE = 16

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from graphc.base.records import dataclass
 from graphc.codegen.machine.step import Line
 
 LABEL = re.compile(r"^([.$\w]+):")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from graphc.base.errors import RealtimeError
+from graphc.base.records import dataclass
 from graphc.codegen.machine.step import InstructionEffects, Reader
 from graphc.codegen.proof.assembly import AssemblyFunction
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from graphc.base.records import dataclass
 from graphc.codegen.machine.step import OPPOSITE, InstructionEffects
 from graphc.codegen.proof.flow import Flow, NaturalLoop, loops_of
 from graphc.codegen.proof.values import State, Values

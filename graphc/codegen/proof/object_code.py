@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from struct import Struct
 from struct import error as StructError
 
 from graphc.base.errors import ArtifactError, RealtimeError
+from graphc.base.records import dataclass
 from graphc.codegen.machine.step import Reader
 from graphc.codegen.proof.assembly import ALIGNED, LABEL, TYPE, AssemblyFunction
 

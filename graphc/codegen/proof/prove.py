@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 
 from graphc.base.errors import RealtimeError
+from graphc.base.records import dataclass
 from graphc.codegen.llvm.build import assemble, build_object, emit_assembly
 from graphc.codegen.llvm.module import LlvmModule
 from graphc.codegen.llvm.split import Unit, split_module

@@ -7,9 +7,10 @@ register at entry, an unknown result of an instruction, or a join of several pat
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from graphc.base.records import dataclass
 from graphc.codegen.machine.step import Aligned, Both, Expression, InstructionEffects, Location, MemorySlot, Reader, Sum
 from graphc.codegen.proof.flow import Flow
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import zip_longest
 from typing import Protocol
 
 from graphc.base.pass_runner import PassRun
+from graphc.base.records import dataclass
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.contraction.pack import Packing
 from graphc.codegen.schedule.contraction.register_block import Tile

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import sha256
 from types import MappingProxyType
 
 from graphc.base.locks import cached_property
+from graphc.base.records import dataclass
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.contraction.match import Contraction, find_contraction
 from graphc.codegen.schedule.contraction.register_block import Tile, choose_tile, rank_tiles

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from graphc.base.records import dataclass
 from graphc.codegen.schedule.base import Context, PassResult, Scheduled, count_changes
 from graphc.codegen.schedule.gpu.contraction import split_terms
 from graphc.ir.kernel.index import Index

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from graphc.base.records import dataclass
 from graphc.codegen.machine.cuda.costs import GPU
 from graphc.codegen.schedule.base import Context, PassResult, ProgramPass, Scheduled, count_changes
 from graphc.codegen.schedule.expansion.expand import expand

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from graphc.base.records import dataclass
 from graphc.base.sizes.size import hint
 from graphc.codegen.machine.cuda.costs import GPU, GpuCosts
 from graphc.codegen.schedule.base import Context, PassResult, Scheduled, count_changes

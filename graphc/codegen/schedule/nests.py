@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from graphc.base.dtypes import float32
 from graphc.base.errors import VerifyError
 from graphc.base.pass_runner import PassRun, added_up
 from graphc.base.progress import counted
+from graphc.base.records import dataclass
 from graphc.base.sizes.named_dims import dimensions, size_of
 from graphc.base.sizes.size import LARGEST, Dimension, at, hint
 from graphc.codegen.schedule.base import Context, Nest, NestStep, PassResult, Scheduled, count_changes

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from graphc.base.records import dataclass
 from graphc.codegen.schedule.base import Context, PassResult, Scheduled, count_changes
 from graphc.codegen.schedule.blocks.tile_and_fuse import tile_and_fuse
 from graphc.codegen.schedule.loops.distribute import distribute_loops

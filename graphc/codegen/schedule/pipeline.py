@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from graphc.base.pass_runner import Outcome, PassRun, PipelineRunner
+from graphc.base.records import dataclass
 from graphc.base.sizes.size import hint
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.base import Context, ProgramPass, Scheduled

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from graphc.base.pass_runner import Outcome, PassRun, PipelineRunner
+from graphc.base.records import dataclass
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.base import Context, Nest, NestStep, StepResult
 from graphc.codegen.schedule.contraction.for_sizes import suit_small_sizes

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from graphc.base.records import dataclass
 from graphc.interop.onnx.elements import Element
 from graphc.interop.onnx.graph import OnnxGraph, OnnxNode
 
@@ -16,7 +16,7 @@ Scope = dict[str, Any]
 """Values by name: a Value, a list of Values (a sequence), or None (an absent optional value)."""
 
 
-@dataclass(slots=True)
+@dataclass
 class Call:
     """One application of an operator, for rules that need more than its tensors."""
 

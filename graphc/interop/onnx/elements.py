@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
@@ -11,9 +10,10 @@ import numpy as np
 from graphc.base import dtypes
 from graphc.base.dtypes import DType
 from graphc.base.errors import UnsupportedError
+from graphc.base.records import dataclass
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Element:
     """Element type of ONNX.
 

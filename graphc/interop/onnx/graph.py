@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
+from graphc.base.records import dataclass
 from graphc.interop.onnx.elements import Element
 
 ABSENT = ""
@@ -17,7 +18,7 @@ Source = int | Element | None
 """Source of a result's element type: the input with this index, a fixed type, or None where the rule decides."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TensorAttribute:
     """Tensor as the value of an attribute."""
 
@@ -25,7 +26,7 @@ class TensorAttribute:
     element: Element
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class OnnxNode:
     """One application of an operator."""
 
@@ -57,7 +58,7 @@ class OnnxNode:
                 yield from [v for v in value if isinstance(v, OnnxGraph)]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Port:
     """Input or output of a model."""
 
@@ -69,7 +70,7 @@ class Port:
     """Ints, and sizes of named dimensions. None for any shape."""
 
 
-@dataclass(slots=True)
+@dataclass
 class OnnxGraph:
     """Nodes in an order in which they can run."""
 

@@ -7,10 +7,10 @@ import mmap
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from graphc.base.errors import ArtifactError, GraphcError, UnsupportedError
+from graphc.base.records import dataclass
 from graphc.interop.onnx.external import External
 from graphc.interop.onnx.graph import ABSENT, OnnxGraph, OnnxNode, Port, TensorAttribute, in_order
 from graphc.interop.onnx.large_data import LargeData
@@ -202,7 +202,7 @@ _TENSORS = frozenset({4, 9, 11})
 """Types of attributes that hold tensors."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Model:
     """Content of an ONNX file."""
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
+
+from graphc.base.records import dataclass
 
 Rule = Callable[..., Any]
 """Function that takes inputs by position and attributes by name. Inputs are tensors, or None if left out. Inputs named
@@ -13,7 +14,7 @@ in ``host`` arrive as Python numbers, tuples of numbers, or arrays."""
 MICROSOFT = "com.microsoft"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class OperatorEntry:
     """Rule of an operator from one version of its domain on."""
 

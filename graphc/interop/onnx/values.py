@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from graphc.base.dtypes import int64
+from graphc.base.records import dataclass
 from graphc.base.sizes.size import Size, SizeNumber
 from graphc.interop.onnx.elements import INT64, Element, carried, delivered, element_of, element_of_array
 from graphc.tensors.creation import full
@@ -111,7 +111,7 @@ class Value:
         return tuple(array.tolist()) if array.ndim == 1 else array
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Codes:
     """Quantized codes, whose numbers are ``(codes - zero) * scale``."""
 

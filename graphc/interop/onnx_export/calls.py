@@ -10,10 +10,11 @@ import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import CodeType, FrameType
 from typing import Any
 
+from graphc.base.records import dataclass
 from graphc.ir.graph.graph import Graph, Value
 from graphc.ops import dispatch
 from graphc.tensors.tensor import Tensor

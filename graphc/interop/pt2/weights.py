@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 
 from graphc.base.dtypes import DType, bool_
 from graphc.base.errors import ArtifactError
+from graphc.base.records import dataclass
 from graphc.files.container import MAX_BYTES
 from graphc.files.manifest import MAX_RANK
 from graphc.interop.pt2.fields import Field

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
 import torch
 from torch import fx
 from torch.fx.node import map_aggregate
+
+from graphc.base.records import dataclass
 
 Run = Callable[[list[Any]], Sequence[Any]]
 

@@ -6,7 +6,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import torch
@@ -15,6 +15,7 @@ from torch._functorch import config as aot_config
 
 from graphc.base.errors import FallbackWarning
 from graphc.base.location import Location
+from graphc.base.records import dataclass
 from graphc.interop.torch.backend import graphc as backend
 from graphc.interop.torch.fallback import WATCH, Operator, Shares
 

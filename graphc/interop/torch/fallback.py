@@ -6,7 +6,6 @@ import sys
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
@@ -15,6 +14,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 
 from graphc.base.errors import FallbackWarning, GraphcError, UnsupportedError
 from graphc.base.location import Location
+from graphc.base.records import dataclass
 from graphc.interop.aten.run import step_of
 from graphc.interop.aten.table import find
 from graphc.interop.torch.fx import DTYPES, place_of, read_node, target_of

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 
+from graphc.base.records import dataclass
 from graphc.interop.torch.fx import memory_of
 from graphc.tensors.tensor import Tensor
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import operator
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import fx
 from torch._ops import HigherOrderOperator, OpOverload
 from torch.fx.graph import _BoxedCodeGen
+
+from graphc.base.records import dataclass
 
 LEAST = 2
 """Minimum number of operators of a native subgraph. PyTorch also runs a single operator between two of its own."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import NoReturn
 
 from graphc.base.errors import PassError
 from graphc.base.location import UNKNOWN
+from graphc.base.records import dataclass
 from graphc.ir.graph.graph import INPUT, Graph, Node, Value
 from graphc.ir.op import OpDef, Trait
 

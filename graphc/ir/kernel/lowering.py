@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from graphc.base.dtypes import DType
+from graphc.base.records import dataclass
 from graphc.ir.kernel.index import Index, IndexLike
 from graphc.ir.kernel.nest import NestBuilder, Scalar
 from graphc.ir.kernel.statements import Guard

@@ -5,13 +5,13 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from graphc.base.dtypes import DType, bfloat16, bfloat16x2, bool_, float16, float32, halves, int32, narrow, pair, widen
 from graphc.base.errors import VerifyError
+from graphc.base.records import dataclass
 from graphc.ir.kernel import large_angle
 
 

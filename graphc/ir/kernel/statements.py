@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 from typing import Any, final
 
 from graphc.base.dtypes import DType
 from graphc.base.locks import cached_property
+from graphc.base.records import dataclass
 from graphc.base.sizes.named_dims import chosen_sizes, dimensions
 from graphc.base.sizes.size import Dimension, at, is_size
 from graphc.ir.kernel.index import Axis, Index

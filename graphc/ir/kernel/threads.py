@@ -7,10 +7,11 @@ kernel. So between two barriers, no element is written by one thread and accesse
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 
 from graphc.base.errors import VerifyError
+from graphc.base.records import dataclass
 from graphc.base.sizes.size_relations import at_most
 from graphc.ir.kernel.index import Axis, Index, bounds
 from graphc.ir.kernel.index_range import touches

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
 from functools import reduce as fold
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy as np
 from graphc.base.dtypes import int64
 from graphc.base.errors import AttributeValueError, DTypeError, ShapeError
 from graphc.base.lazy import deferred
+from graphc.base.records import dataclass
 from graphc.nn.functional.activation import logsigmoid
 from graphc.nn.functional.linear import linear
 from graphc.ops.define import no_tensor

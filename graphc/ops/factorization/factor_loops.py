@@ -6,9 +6,9 @@ They avoid triangular loops: to leave a row unchanged, they add 0 times another 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from graphc.base.dtypes import DType, int32, int64
+from graphc.base.records import dataclass
 from graphc.base.sizes.size import is_size
 from graphc.ir.kernel.index import Index, IndexLike, as_index
 from graphc.ir.kernel.lowering import LowerContext, OperandRef

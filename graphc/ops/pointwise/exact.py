@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from graphc.base.dtypes import DType, float32, float64, int32, int64
 from graphc.base.errors import DTypeError
+from graphc.base.records import dataclass
 from graphc.ir.kernel.nest import NestBuilder, Scalar
 from graphc.ir.op import ErrorSample, Sample
 from graphc.ir.types import TensorType

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from graphc.base.errors import AttributeValueError, ShapeError
+from graphc.base.records import dataclass
 from graphc.ir.kernel.index import Index, IndexLike, as_index
 from graphc.ir.kernel.statements import Bound, Guard
 from graphc.ir.op import Attr

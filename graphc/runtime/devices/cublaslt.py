@@ -7,12 +7,12 @@ import importlib.util
 import os
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from graphc.base.errors import DeviceError
 from graphc.base.installation import install_command
+from graphc.base.records import dataclass
 from graphc.files.product_descriptor import Matrix, ProductDescriptor
 
 WORKSPACE = 32 << 20

@@ -8,7 +8,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from graphc.base import config
 from graphc.base.errors import ArgumentError, CompileError, DeviceError, MemoryLimitError
 from graphc.base.locks import Lock
+from graphc.base.records import dataclass
 from graphc.files.product_descriptor import ProductDescriptor, as_descriptor
 from graphc.runtime.devices import emulated_build
 from graphc.runtime.devices.emulated_build import EmulatedFunction, EmulatedModule

@@ -6,9 +6,10 @@ import hashlib
 import operator
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from types import CodeType
+
+from graphc.base.records import dataclass
 
 _KERNEL = re.compile(
     r'extern\s+"C"\s+__global__\s+void\s+(?:__launch_bounds__\s*\([^()]*\)\s*)?(\w+)\s*\(([^{]*)\)\s*\{'

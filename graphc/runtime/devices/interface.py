@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+
+from graphc.base.records import dataclass
 
 ALIGNMENT = 256
 """Minimum alignment of allocations in bytes."""

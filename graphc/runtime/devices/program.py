@@ -8,7 +8,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import pairwise
 from typing import Any
 
@@ -23,6 +23,7 @@ from graphc.base.errors import (
     MemoryLimitError,
     ShapeError,
 )
+from graphc.base.records import dataclass
 from graphc.files.device_plan import DevicePlan, PlannedLaunch
 from graphc.files.manifest import BufferSpec
 from graphc.runtime.call_checks import Checks, scalar, title

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from graphc.base.records import dataclass
 from graphc.codegen.machine.costs import DEFAULT
 
 CUDA = DEFAULT

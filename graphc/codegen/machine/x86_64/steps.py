@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from graphc.base.records import dataclass
 from graphc.codegen.machine.step import (
     Aligned,
     BranchCondition,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise, takewhile
 from math import log, prod
 from typing import NamedTuple
 
+from graphc.base.records import dataclass
 from graphc.base.sizes.named_dims import Dim, dimensions
 from graphc.base.sizes.size import UndecidedSize, always, hint, is_one, is_size
 from graphc.codegen.machine.costs import MemoryCosts

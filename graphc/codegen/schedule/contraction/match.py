@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
 from graphc.base.dtypes import DType
 from graphc.base.locks import cached_property
+from graphc.base.records import dataclass
 from graphc.base.sizes.size import hint, terms
 from graphc.ir.kernel.expected import expected_axis, expected_body, expected_index, holds_sizes
 from graphc.ir.kernel.index import Axis, Dynamic, Index, as_index, atoms, axes_of

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
 from graphc.base.dtypes import element, number_of
+from graphc.base.records import dataclass
 from graphc.base.sizes.size import bounds as size_bounds
 from graphc.base.sizes.size import hint, is_one, is_size
 from graphc.codegen.machine.target import Target

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 from graphc.base.dtypes import DType
+from graphc.base.records import dataclass
 from graphc.base.sizes.size import Dimension, at
 from graphc.base.sizes.size_relations import at_most
 from graphc.files.product_descriptor import Matrix, ProductDescriptor

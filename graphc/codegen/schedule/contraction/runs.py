@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import gcd
 
+from graphc.base.records import dataclass
 from graphc.base.sizes.size import always, bounds, is_size, terms
 from graphc.codegen.schedule.loops.transform import block_index, blocks
 from graphc.ir.kernel.index import Axis, Index, as_index

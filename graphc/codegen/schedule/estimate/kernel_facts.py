@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from math import prod
 
+from graphc.base.records import dataclass
 from graphc.base.sizes.size import bounds, hint
 from graphc.ir.kernel.access import access
 from graphc.ir.kernel.index import Axis, Dynamic, Index, atoms, axes_of

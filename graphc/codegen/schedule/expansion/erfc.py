@@ -8,9 +8,8 @@ Coefficients: tools/codegen/minimax.py prints them all. Errors measured: docs/ve
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from graphc.base.dtypes import float32
+from graphc.base.records import dataclass
 from graphc.codegen.schedule.expansion.exp_log import LOG2_E, constants_of, without_ln_2
 from graphc.codegen.schedule.expansion.steps import hexes, magnitude, nearest, polynomial, scale
 from graphc.ir.kernel.nest import NestBuilder, Scalar

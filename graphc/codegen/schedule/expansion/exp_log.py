@@ -6,9 +6,8 @@ No function has a branch or a table, so that one vector lane costs what another 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from graphc.base.dtypes import DType, float32, float64
+from graphc.base.records import dataclass
 from graphc.codegen.schedule.expansion.steps import (
     INF,
     NAN,

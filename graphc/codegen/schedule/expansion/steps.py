@@ -6,9 +6,9 @@ All work on f32 and f64; integers are i32 together with f32, and i64 together wi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from graphc.base.dtypes import DType, float32, float64, int32, int64
+from graphc.base.records import dataclass
 from graphc.ir.kernel.nest import NestBuilder, Scalar
 
 INF, NAN = float("inf"), float("nan")

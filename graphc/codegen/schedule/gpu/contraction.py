@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import gcd, prod
 
 from graphc.base.dtypes import DType, bool_, int64
+from graphc.base.records import dataclass
 from graphc.base.sizes.size import hint, is_size
 from graphc.codegen.machine.cuda.costs import TILES as COSTS
 from graphc.codegen.machine.cuda.costs import TileCosts

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
 import numpy as np
 
 from graphc.base.dtypes import DType, bfloat16
+from graphc.base.records import dataclass
 from graphc.base.sizes.size import hint, is_size
 from graphc.codegen.schedule.contraction.product import Product, ProductOperand
 from graphc.codegen.schedule.gpu.sum_of_products import Factor, SumOfProducts, find_sum_of_products

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
 from graphc.base.dtypes import DType
+from graphc.base.records import dataclass
 from graphc.ir.kernel.index import Axis, Div, Index, Mod, as_index, axes_of
 from graphc.ir.kernel.map import Names, indices_of, map_indices, scalars_read, substitute_axes
 from graphc.ir.kernel.products import PRODUCTS

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from graphc.base.locks import cached_property
+from graphc.base.records import dataclass
 from graphc.base.sizes.size import bounds, hint, is_size
 from graphc.codegen.machine.costs import ReductionCosts
 from graphc.codegen.schedule.loops.transform import block_index, blocks, wrap

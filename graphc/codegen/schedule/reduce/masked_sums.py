@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from graphc.base.dtypes import bool_, float32, int32, int64
+from graphc.base.records import dataclass
 from graphc.base.sizes.size import hint, is_size
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.contraction.runs import column_runs

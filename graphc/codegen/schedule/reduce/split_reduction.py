@@ -8,9 +8,10 @@ alone has segments of nearly equal length, and may round differently.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
+from graphc.base.records import dataclass
 from graphc.base.sizes.size import hint, is_one
 from graphc.codegen.machine.costs import ReductionCosts
 from graphc.codegen.schedule.loops.transform import block_index, blocks, merge_loops, wrap

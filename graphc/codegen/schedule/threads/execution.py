@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from graphc.base.records import dataclass
 from graphc.codegen.schedule.contraction.product import Product
 from graphc.codegen.schedule.threads.plan import ThreadPlan
 

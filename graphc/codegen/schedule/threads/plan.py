@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import prod
 from typing import Any
 
+from graphc.base.records import dataclass
 from graphc.base.sizes.size import always, bounds, hint, is_size
 from graphc.codegen.machine.costs import ThreadCosts
 from graphc.codegen.machine.target import Target

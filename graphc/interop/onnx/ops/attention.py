@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 from graphc.base.dtypes import float32, float64
 from graphc.base.errors import AttributeValueError
+from graphc.base.records import dataclass
 from graphc.base.sizes.size import always, root
 from graphc.interop.onnx.elements import element_of_code
 from graphc.interop.onnx.ops.windows import padded
@@ -26,7 +26,7 @@ _SCORES, _CAPPED, _BIASED, _WEIGHTS = range(4)
 """Values of ``qk_matmul_output_mode``."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Scoring:
     """Parameters of the step from products of queries and keys to the weights of values."""
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from graphc.base.errors import UnsupportedError
+from graphc.base.records import dataclass
 from graphc.interop.onnx.registry import op
 from graphc.nn import functional as F
 from graphc.nn.functional.linear import linear
@@ -35,7 +36,7 @@ ACTIVATIONS: dict[str, tuple[Callable[..., Tensor], tuple[float, ...]]] = {
 """Functions by name, with the defaults of their parameters alpha and beta."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Network:
     """Properties of one kind of network."""
 
@@ -53,7 +54,7 @@ _GRU = Network("GRU", 3, ("sigmoid", "tanh"), {("sigmoid", "tanh"): "GRU"}, (1, 
 LSTM = Network("LSTM", 4, ("sigmoid", "tanh", "tanh"), {("sigmoid", "tanh", "tanh"): "LSTM"}, (0, 2, 3, 1))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Options:
     """Attributes of an operator."""
 

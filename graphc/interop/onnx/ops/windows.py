@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from graphc.base.errors import AttributeValueError
+from graphc.base.records import dataclass
 from graphc.base.sizes.size import is_size
 from graphc.nn.functional.spatial import Ints, Pairs
 from graphc.ops.movement import shape
 from graphc.tensors.tensor import Tensor
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Window:
     """Window of ``kernel`` elements and its movement over the spatial dimensions of an input."""
 

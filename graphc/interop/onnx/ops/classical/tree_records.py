@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from graphc.base.errors import ArtifactError
+from graphc.base.records import dataclass
 from graphc.ops.selection.descent import WORDS
 
 MODES = ("LEQ", "LT", "GTE", "GT", "EQ", "NEQ", "MEMBER")
@@ -26,7 +26,7 @@ class Votes(NamedTuple):
     """Number of targets."""
 
 
-@dataclass(slots=True)
+@dataclass
 class Trees:
     """Nodes of all trees, leaves included. Leaves lead to themselves."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from graphc.base.errors import UnsupportedError
+from graphc.base.records import dataclass
 from graphc.interop.onnx.ops.microsoft.extensions import gated
 from graphc.interop.onnx.ops.quantized.blocks import unpacked
 from graphc.interop.onnx.registry import MICROSOFT, op
@@ -24,7 +24,7 @@ _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Experts:
     """Weights [experts, results, inputs] and biases [experts, results] of three layers, and the attributes of both
     operators."""

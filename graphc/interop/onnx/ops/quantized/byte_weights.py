@@ -8,11 +8,11 @@ point moves by 128. With rows ``a`` of zero point ``p`` and weights ``b`` of zer
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 from graphc.base.dtypes import int8, int32, uint8
+from graphc.base.records import dataclass
 from graphc.base.sizes.size import is_size
 from graphc.interop.onnx.ops.windows import padded
 from graphc.interop.onnx.values import Value
@@ -55,7 +55,7 @@ def signed(codes: Tensor, zero: Tensor | None) -> tuple[Tensor, Any]:
     return _flipped(codes, zero, int8, -_HALF)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ByteMatrix:
     """Matrix [inputs, outputs] of codes for products with rows of codes."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from graphc.base.dtypes import float32
+from graphc.base.records import dataclass
 from graphc.interop.onnx.ops.quantized.byte_weights import ByteMatrix, point_of
 from graphc.interop.onnx.ops.quantized.quantization import dynamic_steps
 from graphc.interop.onnx.ops.recurrent import LSTM, Options, run
@@ -49,7 +49,7 @@ def dynamic_quantize_lstm(
     return run(LSTM, options, x.tensor, inputs, states, bias, lens, (h, c), peepholes)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Weight:
     """Codes of a weight, and their scale, or a scale for each column."""
 

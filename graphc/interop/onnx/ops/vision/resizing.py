@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from graphc.base.dtypes import DType, float32, float64, int64
 from graphc.base.errors import AttributeValueError, ShapeError
+from graphc.base.records import dataclass
 from graphc.base.sizes.size import Size, SizeNumber, always, is_size
 from graphc.interop.onnx.registry import op
 from graphc.nn.functional.resampling import of_sizes
@@ -19,7 +19,7 @@ from graphc.ops.selection import index
 from graphc.tensors.tensor import Tensor
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Filter:
     """Interpolation method."""
 
@@ -44,7 +44,7 @@ class Filter:
             raise AttributeValueError(f"Resize: nearest_mode {self.nearest[:40]!r} is not known")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Scaling:
     """Change of the size of one dimension."""
 

@@ -1,0 +1,189 @@
+"""Data classes whose methods are generated at first use: the same as those of Python's own decorator."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import inspect
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import field
+from typing import Any, Generic, TypeVar
+
+import pytest
+
+from graphc.base.records import dataclass
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point."""
+
+    x: int
+    y: int = 2
+    names: list[str] = field(default_factory=list, compare=False)
+
+    @property
+    def total(self) -> int:
+        return self.x + self.y
+
+
+@dataclass(frozen=True)
+class Named(Point, Generic[T]):
+    label: str = field(default="a", repr=False)
+
+    def __post_init__(self) -> None:
+        if not self.label:
+            raise ValueError("a label is empty")
+
+
+@dataclass
+class Counter:
+    value: int = 0
+
+
+@dataclass(eq=False)
+class Identified:
+    value: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    fast: bool = False
+
+    def __repr__(self) -> str:
+        return "options"
+
+
+def plain(cls: Any, **options: bool) -> Any:
+    """Return the class under Python's own decorator."""
+    namespace = {"__annotations__": cls.__annotations__, "__qualname__": cls.__qualname__, "__module__": __name__}
+    fields = {f.name: f for f in dataclasses.fields(cls) if f.name in cls.__annotations__}
+    defaults = {
+        n: field(default_factory=f.default_factory, compare=f.compare)
+        if f.default_factory is not dataclasses.MISSING
+        else f.default
+        for n, f in fields.items()
+        if f.default is not dataclasses.MISSING or f.default_factory is not dataclasses.MISSING
+    }
+    return dataclasses.dataclass(**options)(type(cls.__name__, (), {**namespace, **defaults}))
+
+
+@pytest.mark.parametrize(
+    ("cls", "options"),
+    [(Point, {"frozen": True}), (Counter, {}), (Identified, {"eq": False})],
+)
+def test_classes_behave_like_those_of_python(cls: Any, options: dict[str, bool]):
+    other = plain(cls, **options)
+    for build in (lambda c: c(3), lambda c: dataclasses.replace(c(3))):
+        assert repr(build(cls)) == repr(build(other)) and dataclasses.asdict(build(cls)) == dataclasses.asdict(
+            build(other)
+        )
+    assert inspect.signature(cls) == inspect.signature(other) and cls.__match_args__ == other.__match_args__
+    assert (cls(1) == cls(1), cls(1) == cls(2)) == (other(1) == other(1), other(1) == other(2))
+    assert (cls.__hash__ is None, cls.__hash__ is object.__hash__) == (
+        other.__hash__ is None,
+        other.__hash__ is object.__hash__,
+    )
+    with pytest.raises(TypeError, match=r"__init__\(\) got an unexpected keyword argument 'z'"):
+        cls(z=1)
+
+
+def test_fields_of_frozen_objects_refuse_writes():
+    for instance in (Point(1), Named(1)):
+        with pytest.raises(dataclasses.FrozenInstanceError, match="cannot assign to field 'x'"):
+            instance.x = 3  # type: ignore[misc]
+        with pytest.raises(dataclasses.FrozenInstanceError, match="cannot delete field 'x'"):
+            del instance.x  # type: ignore[misc]
+    assert hash(Point(1)) == hash(Point(1, 2, ["b"]))
+
+
+def test_derived_classes_have_the_fields_of_their_base():
+    named = Named(1, label="b")
+    assert [f.name for f in dataclasses.fields(Named)] == ["x", "y", "names", "label"] and named.total == 3
+    assert repr(named) == "Named(x=1, y=2, names=[])"
+    with pytest.raises(ValueError, match="a label is empty"):
+        Named(1, label="")
+    match named:
+        case Named(x, y):
+            assert (x, y) == (1, 2)
+
+    @dataclasses.dataclass(frozen=True)
+    class Standard(Named):  # type: ignore[type-arg]
+        more: int = 5
+
+    assert Standard(1).more == 5 and dataclasses.replace(Standard(1), more=6).x == 1
+
+
+def test_methods_of_the_class_stay():
+    @dataclass(frozen=True)
+    class Equal:
+        x: int
+
+        def __eq__(self, other: object) -> bool:
+            return True
+
+    assert Equal(1) == Equal(2) and hash(Equal(1)) == hash(Equal(1)) != hash(Equal(2))
+    assert repr(Options(fast=True)) == "options" and Options(fast=True) != Options()
+    with pytest.raises(TypeError):
+        Options(True)  # type: ignore[misc]
+
+
+FIRST_USES: dict[str, Callable[[Any], object]] = {
+    "construction": lambda c: c(1),
+    "an unpickled object": lambda c: object.__new__(c).__dict__.update(x=1, y=2, names=[]),
+    "equality": lambda c: object.__new__(c) == 1,
+    "fields": dataclasses.fields,
+    "a copy": lambda c: copy.copy(c(1)),
+    "signature": inspect.signature,
+}
+
+
+@pytest.mark.parametrize("use", FIRST_USES)
+def test_any_first_use_generates_the_methods(use: str):
+    @dataclass(frozen=True)
+    class Fresh:
+        x: int
+        y: int = 2
+        names: list[str] = field(default_factory=list)
+
+    FIRST_USES[use](Fresh)
+    assert Fresh(1) == Fresh(1, 2, []) and hash(Options()) == hash(Options())
+
+
+def test_objects_can_be_pickled_and_copied():
+    assert pickle.loads(pickle.dumps(Named(1))) == Named(1) == copy.deepcopy(Named(1))
+
+
+def test_threads_may_use_a_class_first_at_once():
+    for _ in range(50):
+
+        @dataclass(frozen=True)
+        class Fresh:
+            x: int
+            y: int = 2
+
+        with ThreadPoolExecutor(4) as pool:
+            assert [*pool.map(Fresh, [1] * 8)] == [Fresh(1)] * 8
+
+
+def test_an_import_generates_no_methods():
+    code = """
+import dataclasses, sys
+count = 0
+process = dataclasses._process_class
+def counted(*args, **options):
+    global count
+    count += args[0].__module__ == "graphc.ir.kernel.statements"
+    return process(*args, **options)
+dataclasses._process_class = counted
+import graphc.ir.kernel.statements
+print(count)
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(run.stdout) == 0

@@ -43,7 +43,7 @@ def exports(
         if isinstance(names, str):
             names = imported_by(names)
         if pending and name not in alone:
-            members = vars(_imported(pending[0]))
+            members = vars(imported(pending[0]))
             namespace.update({n: v for n, v in members.items() if not n.startswith("_") and n not in names})
             namespace["__all__"] = sorted({*members["__all__"], *names} - {*(hidden or ())})
             pending.clear()
@@ -56,7 +56,7 @@ def exports(
             replacements = PACKAGE if "." not in package else {}
             raise missing(f"module {package!r}", name, replacements, sys.modules.get(package))
         module, _, attribute = target.partition(":")
-        loaded = _imported(module)
+        loaded = imported(module)
         namespace[name] = getattr(loaded, attribute) if attribute else loaded
         return namespace[name]
 
@@ -103,7 +103,7 @@ def known_as(path: str, source: str, **private: str) -> ModuleType:
         target_module, _, attribute = private.get(attribute_name, f"{source}:{attribute_name}").partition(":")
         if attribute_name not in private and attribute_name.startswith("_") and attribute_name != "__all__":
             raise missing(f"module {path!r}", attribute_name, {}, module)
-        return getattr(_imported(target_module), attribute)
+        return getattr(imported(target_module), attribute)
 
     vars(module).setdefault("__getattr__", load)
     vars(sys.modules[package]).setdefault(name, module)
@@ -115,7 +115,7 @@ def deferred(target: str) -> Callable[..., Any]:
     module, _, attribute = target.partition(":")
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        return getattr(_imported(module), attribute)(*args, **kwargs)
+        return getattr(imported(module), attribute)(*args, **kwargs)
 
     return call
 
@@ -127,7 +127,7 @@ class LazySequence(Sequence[Any]):
         self._module, _, self._name = target.partition(":")
 
     def _elements(self) -> Sequence[Any]:
-        return getattr(_imported(self._module), self._name)
+        return getattr(imported(self._module), self._name)
 
     def __getitem__(self, index: Any) -> Any:
         return self._elements()[index]
@@ -139,7 +139,7 @@ class LazySequence(Sequence[Any]):
 _loading = Lock()
 
 
-def _imported(module: str) -> ModuleType:
+def imported(module: str) -> ModuleType:
     """Import a module while other threads that load names wait.
 
     Without the lock, two threads that begin at different modules of packages would wait for each other, and Python

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
-from graphc.base.array_report import ArrayReport
+from graphc.tensors.array_report import ArrayReport
 
 CALL, MODULE, OP, GRADIENT, NOTE = "call", "module", "op", "gradient", "note"
 

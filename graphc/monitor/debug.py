@@ -16,7 +16,6 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from graphc.base import module_path, mutation_epoch
-from graphc.base.array_report import ArrayReport, report_of
 from graphc.base.errors import ArgumentError, NonFiniteError
 from graphc.ir.op import REGISTRY
 from graphc.monitor.call_log import CALL, GRADIENT, MODULE, NOTE, OP, CallLog, Filter, LogEntry, matches
@@ -32,6 +31,7 @@ from graphc.nn.module_hooks import (
     register_module_full_backward_hook,
 )
 from graphc.ops import dispatch
+from graphc.tensors.array_report import ArrayReport, report_of
 from graphc.tensors.placement import on_host
 from graphc.tensors.structure import flatten
 from graphc.tensors.tensor import Tensor

@@ -1,10 +1,17 @@
 """Neural networks: Module, Parameter, layers, losses, functionals and initial values."""
 
-from graphc.base.lazy import collect
-from graphc.nn.modules import *
-from graphc.nn.parallel.data_parallel import *
-from graphc.nn.parameter import *
+from typing import TYPE_CHECKING
 
-from . import attention, functional, init, modules, parallel, utils
+from graphc.base.lazy import exports
 
-collect(__name__, "attention", "functional", "init", "modules", "parallel", "utils")
+if TYPE_CHECKING:
+    from graphc.nn import attention, functional, init, modules, parallel, utils
+    from graphc.nn.front import *
+
+_PACKAGES = {n: f"{__name__}.{n}" for n in ("attention", "functional", "init", "modules", "parallel", "utils")}
+
+__getattr__ = exports(__name__, globals(), _PACKAGES, f"{__name__}.front", alone=_PACKAGES, hidden=())
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__getattr__("__all__")})

@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 import json
 
-from graphc.base.array_report import ArrayReport
 from graphc.monitor.call_log import CALL, GRADIENT, MODULE, NOTE, OP, CallLog, Filter, LogEntry, LogText
+from graphc.tensors.array_report import ArrayReport
 
 ONE = (ArrayReport("f32", (2,), 0.0, 1.0, 0, 0),)
 

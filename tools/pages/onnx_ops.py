@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from collections import defaultdict
 
-from graphc.interop.onnx.table import FAMILIES, TABLE
+from graphc.interop.onnx.registry import TABLE
+from graphc.interop.onnx.table import families
 from tools.pages import page_command
 from tools.pages.computed import computed_by
 from tools.pages.onnx_domains import share_table
@@ -33,6 +34,7 @@ _HEADER = "| operator | from version | computed by |\n|---|---|---|"
 
 def build_page() -> str:
     """Return the text of the page."""
+    modules = families()
     rows: dict[str, list[str]] = defaultdict(list)
     for (domain, name), entries in sorted(TABLE.items()):
         title = f"{domain}.{name}" if domain else name
@@ -40,7 +42,7 @@ def build_page() -> str:
             since = str(entry.since) if entry.since > 1 else ""
             rows[entry.rule.__module__].append(f"| `{title}` | {since} | {computed_by(entry.rule, RULES)} |")
     lines = [HEAD.format(count=len(TABLE), shares=share_table(TABLE))]
-    for family in FAMILIES:
+    for family in modules:
         family_rows = rows.pop(family.__name__, [])
         if family_rows:
             lines += [f"## {family.__name__.rpartition('.')[2].replace('_', ' ').capitalize()}", ""]

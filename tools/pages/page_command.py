@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = ("ops", "aten_ops", "onnx_ops", "onnx_out_ops", "options", "cli", "torch_names")
+NAMES = ("ops", "aten_ops", "onnx_ops", "onnx_modules", "onnx_out_ops", "options", "cli", "torch_names")
 """Generators: modules of this package with ``build_page``, the text of docs/NAME.md, or ``build``, texts by path."""
 
 

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphc.base.array_report import ArrayReport, report_of
 from graphc.base.errors import ArgumentError, NonFiniteError
 from graphc.calls.first_nan.finite_flag import Guarded
 from graphc.calls.first_nan.state_rounds import CALLS
@@ -21,6 +20,7 @@ from graphc.ir.op import Trait
 from graphc.ops.effects.host import interpreting
 from graphc.optim.traced_step import UPDATE
 from graphc.runtime.host_calls import current
+from graphc.tensors.array_report import ArrayReport, report_of
 from graphc.tensors.placement import on_host
 
 GRADIENT = "grad."

@@ -7,33 +7,36 @@ import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphc.base.errors import ArgumentError, ArtifactError, GraphcError
+from graphc.base.lazy import deferred
 from graphc.base.sizes.named_dims import Dim, dimensions
 from graphc.base.sizes.size import hint, is_size
 from graphc.interop.onnx.elements import Element
-from graphc.interop.onnx.forests import joined_forests
 from graphc.interop.onnx.graph import OnnxGraph, OnnxNode, Port, TensorAttribute, every_node
-from graphc.interop.onnx.host_parts import OnnxParts
 from graphc.interop.onnx.inputs import Inputs, results_of
 from graphc.interop.onnx.large_data import LEAST
 from graphc.interop.onnx.reader import read_model
-from graphc.interop.onnx.registry import HOST
 from graphc.interop.onnx.run import Runner, check_rules
-from graphc.interop.onnx.table import find
+from graphc.interop.onnx.table import find, host_function
 from graphc.interop.onnx.text_split import split_texts
 from graphc.interop.onnx.values import Value
 from graphc.interop.parts import ImportedRoot, Member
 from graphc.nn.parameter import Parameter
 from graphc.tensors.creation import zeros
 
+if TYPE_CHECKING:
+    from graphc.interop.onnx.host_parts import OnnxParts
+
+_joined_forests = deferred("graphc.interop.onnx.forests:joined_forests")
+_parts_of = deferred("graphc.interop.onnx.host_parts:OnnxParts")
 _OF_SHAPES = frozenset({"Shape", "Size"})
 """Operators whose static results do not depend on the values of their inputs."""
 _CONVERTING = frozenset({"Cast", "CastLike", "Identity"})
-"""Operators that HOST does not have, whose results are static where their inputs are."""
+"""Operators without a function of arrays, whose results are static where their inputs are."""
 _CONTROL = {"If": {0}, "Loop": {0, 1}}
 """Inputs that decide which graphs run, and how often: better static where they can be."""
 _ROUNDS = re.compile("[Qq]uantize|Integer|^Q[A-Z]|MatMulNBits|MatMulBnb4")
@@ -49,7 +52,7 @@ def asked_constants(graph: OnnxGraph) -> set[str]:
     for node in reversed(graph.nodes):
         input_indices = _asked_inputs(node)
         needed |= {name for i, name in enumerate(node.inputs) if i in input_indices}
-        stays_static = (node.domain, node.op) in HOST or (not node.domain and node.op in _CONVERTING)
+        stays_static = host_function(node.domain, node.op) is not None or (not node.domain and node.op in _CONVERTING)
         if stays_static and node.op not in _OF_SHAPES and needed & set(node.outputs):
             needed |= set(node.inputs)
         for inner in node.graphs():
@@ -65,6 +68,11 @@ def _asked_inputs(node: OnnxNode) -> set[int]:
         return {i for i, port in enumerate(node.body.inputs) if port.name in needed}
     entry = find(node.domain, node.op, node.version)
     return set() if entry is None else {*entry.host, *(_CONTROL.get(node.op, ()) if not node.domain else ())}
+
+
+def _joined(graph: OnnxGraph) -> OnnxGraph:
+    """Return the graph with joined tree ensembles, see ``forests``."""
+    return _joined_forests(graph) if any(node.domain == "ai.onnx.ml" for node in graph.nodes) else graph
 
 
 MOST_PARTS = 64
@@ -111,7 +119,7 @@ class OnnxModule(ImportedRoot):
         self._traced_name = self._kind
         check_rules(graph)
         self._split = split_texts(graph)
-        graph = joined_forests(graph)
+        graph = _joined(graph)
         self._initializers: dict[str, tuple[str, Element]] = {}
         """Path of the tensor in this module, and its element type, by the name of the initializer."""
         static_names = asked_constants(graph)
@@ -178,14 +186,14 @@ class OnnxModule(ImportedRoot):
     def host_parts(self) -> OnnxParts | None:
         """Return the model as Python code around a numeric module, or None where it has neither texts nor maps."""
         if self._parts is None and self._split is not None:
-            self._parts = OnnxParts(self, self._split)
+            self._parts = _parts_of(self, self._split)
         return self._parts
 
     def part(self, graph: OnnxGraph) -> OnnxModule:
         """Return a module with the same parameters and buffers that computes another graph of its initializers."""
         module = copy.copy(self)
         constants = {name: c for name, c in graph.constants.items() if name not in self._initializers}
-        module._graph = joined_forests(replace(graph, constants=constants))
+        module._graph = _joined(replace(graph, constants=constants))
         module._split, module._parts = None, None
         module._runner, module._patterns = Runner(module._graph), Inputs(module._graph.inputs)
         return module

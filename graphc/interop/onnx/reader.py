@@ -17,7 +17,7 @@ from graphc.interop.onnx.large_data import LargeData
 from graphc.interop.onnx.package import Schema, newest_versions, onnx_package, schema
 from graphc.interop.onnx.protos import ModelDims, read_attribute, read_port_type, read_sparse, read_tensor, text_of
 from graphc.interop.onnx.registry import OperatorEntry
-from graphc.interop.onnx.table import TABLE, find
+from graphc.interop.onnx.table import find, has_domain
 from graphc.interop.onnx.version_6 import modern
 
 _ONE: dict[int, type] = {
@@ -379,7 +379,7 @@ class _ModelReader:
 
 def _assumed_version(domain: str, op_type: str, name: str) -> int:
     """Return the newest version of a domain that the model does not import, as ONNX Runtime does."""
-    if not any(known == domain for known, _ in TABLE):
+    if not has_domain(domain):
         raise UnsupportedError(
             f"the model uses {op_type[:60]} of the domain {domain[:60]!r}, but imports no version of it",
             where=f"{op_type} {name}"[:200],

@@ -15,8 +15,8 @@ from graphc.base.sizes.size_relations import at_most
 from graphc.interop.onnx.call import Call, Scope
 from graphc.interop.onnx.elements import STRING, Element
 from graphc.interop.onnx.graph import ABSENT, OnnxGraph, OnnxNode, TensorAttribute, captured
-from graphc.interop.onnx.registry import HOST, OperatorEntry
-from graphc.interop.onnx.table import find
+from graphc.interop.onnx.registry import OperatorEntry
+from graphc.interop.onnx.table import find, host_function
 from graphc.interop.onnx.values import MOST_KNOWN, Value, array_of_sizes, settled
 from graphc.interop.onnx.widths import narrowed
 from graphc.tensors.tensor import Tensor
@@ -114,7 +114,7 @@ class Runner:
         No tensor holds strings. Inputs whose values the rule reads decide the shape of the result; an array has no
         shape for all sizes.
         """
-        rule = HOST.get((node.domain, node.op))
+        rule = host_function(node.domain, node.op)
         if rule is None or not inputs:
             return None
         values = [v for v in inputs if v is not None]

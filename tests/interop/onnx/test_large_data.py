@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from google.protobuf.message import DecodeError
 from onnx import helper, numpy_helper
 
 import graphc as gc
@@ -109,3 +110,49 @@ def test_weights_of_the_wrong_size_are_refused():
     model.graph.initializer[0].dims[1] += 1
     with pytest.raises(ArtifactError, match=r"tensor 'w' has 131072 bytes, its shape \[2, 16385\] needs 131080"):
         gc.from_onnx(model.SerializeToString())
+
+
+def damaged(data: bytes, rng: np.random.Generator) -> bytes:
+    """Return the message cut, or with a few bits flipped or bytes doubled, mostly outside of its large weight."""
+    begin = data.index(WEIGHT.tobytes())
+    positions = [*range(max(0, begin - 80), begin), *range(begin + WEIGHT.nbytes, len(data)), *range(40)]
+    changed = bytearray(data)
+    for _ in range(rng.integers(1, 4)):
+        position = int(rng.choice(positions)) if rng.random() < 0.95 else int(rng.integers(len(data)))
+        kind = rng.integers(4)
+        if kind < 2:
+            changed[min(position, len(changed) - 1)] ^= 1 << int(rng.integers(8))
+        elif kind == 2:
+            changed[position:position] = changed[position : position + int(rng.integers(1, 60))]
+        else:
+            del changed[position : position + int(rng.integers(1, 20))]
+    return bytes(changed[: int(rng.choice(positions))] if rng.random() < 0.1 else changed)
+
+
+def weights_read(message: onnx.ModelProto, large: LargeData | None) -> list[tuple[str, int, list[int], bytes]]:
+    weights = []
+    for tensor in message.graph.initializer:
+        found = None if large is None else large.find({e.key: e.value for e in tensor.external_data})
+        raw = tensor.raw_data if found is None else found.tobytes()
+        weights.append((tensor.name, tensor.data_type, [*tensor.dims], raw))
+    return weights
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_damaged_files_are_read_or_refused_as_by_protobuf(seed: int):
+    rng, counts = np.random.default_rng(seed), {True: 0, False: 0}
+    data = proto().SerializeToString()
+    for _ in range(150):
+        mutant = damaged(data, rng)
+        large = LargeData(memoryview(mutant))
+        small = large.small_message()
+        try:
+            expected = weights_read(onnx.ModelProto.FromString(mutant), None)
+        except DecodeError:
+            counts[False] += 1
+            with pytest.raises(DecodeError):
+                onnx.ModelProto.FromString(small)
+        else:
+            counts[True] += 1
+            assert weights_read(onnx.ModelProto.FromString(small), large) == expected
+    assert min(counts.values()) > 10

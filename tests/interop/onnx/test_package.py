@@ -62,17 +62,22 @@ def test_functions_are_those_of_the_package():
     assert add is not None and add.function is None
 
 
-def test_the_package_is_whole_after_reading():
-    text = '<ir_version: 9, opset_import: ["": 18]> g (float[2] x) => (float[2] y) { y = Relu(x) }'
-    code = """
-import sys
-import graphc as gc
-data = bytes.fromhex(sys.argv[1])
-gc.from_onnx(data)
-import onnx
-onnx.checker.check_model(onnx.shape_inference.infer_shapes(onnx.ModelProto.FromString(data)))
-print(onnx.onnx_cpp2py_export.defs.get_schema("Relu", 14, "").name, onnx.onnx_ml_pb2.ModelProto is onnx.ModelProto)
+USES = """
+assert onnx.onnx_ml_pb2.ModelProto is onnx.ModelProto and onnx.onnx_cpp2py_export.defs.get_schema("Relu", 14, "").name
+model = onnx.shape_inference.infer_shapes(onnx.ModelProto.FromString(data))
+node = onnx.helper.make_node("Relu", ["y"], ["z"])
+model.graph.node.append(node)
+onnx.checker.check_model(model)
+onnx.version_converter.convert_version(model, 21)
+print(onnx.printer.to_text(node), onnx.numpy_helper.to_array(onnx.helper.make_tensor("t", 1, [1], [2.0])))
 """
+
+
+@pytest.mark.parametrize("order", ["gc.from_onnx(data)\nimport onnx", "import onnx\ngc.from_onnx(data)"])
+def test_the_package_is_whole_before_and_after_reading(order: str):
+    text = '<ir_version: 9, opset_import: ["": 18]> g (float[2] x) => (float[2] y) { y = Relu(x) }'
+    imports = "import onnx.shape_inference, onnx.checker, onnx.version_converter, onnx.printer, onnx.numpy_helper"
+    code = f"import sys, graphc as gc\ndata = bytes.fromhex(sys.argv[1])\n{order}\n{imports}\n{USES}"
     data = onnx.parser.parse_model(text).SerializeToString().hex()
-    done = subprocess.run([sys.executable, "-c", code, data], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["Relu", "True"]
+    done = subprocess.run([sys.executable, "-c", code, data], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.split() == ["z", "=", "Relu", "(y)", "[2.]"], done.stderr

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import inspect
+import subprocess
+import sys
 from collections import defaultdict
 
 import pytest
 
-from graphc.interop.onnx.registry import HOST, Rule
-from graphc.interop.onnx.table import FAMILIES, TABLE, find
+from graphc.interop.onnx.registry import HOST, TABLE, Rule
+from graphc.interop.onnx.table import families, find, has_domain, host_function
 
+FAMILIES = families()
 ONNX = ("", "ai.onnx.ml")
 """Domains of which ONNX has schemas."""
 EXPERIMENTS = ["Affine", "Crop", "DynamicSlice", "ImageScaler", "ParametricSoftplus", "Scale", "ScaledTanh"]
@@ -61,3 +64,20 @@ def test_rules_take_attributes_by_the_names_that_onnx_has():
                 named = {p.name for p in parameters if p.kind is p.KEYWORD_ONLY} - {"call"}
                 wrong += [f"{name}.{n}" for n in named - allowed[entry.rule]]
     assert wrong == []
+
+
+def test_operators_are_found_by_domain():
+    assert has_domain("com.microsoft") and has_domain("") and not has_domain("own")
+    assert host_function("", "Add") is HOST["", "Add"] and host_function("", "Ununtrium") is None
+
+
+def test_a_model_loads_the_rules_of_its_operators_only():
+    pytest.importorskip("onnx")
+    code = """
+import sys
+from graphc.interop.onnx.table import find
+assert find("", "Gemm", 13) and not find("", "Ununtrium", 13)
+print([n for n in sys.modules if n.endswith((".ops.products", ".ops.attention", ".ops.classical.trees"))])
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "['graphc.interop.onnx.ops.products']"

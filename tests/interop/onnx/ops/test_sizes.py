@@ -11,16 +11,16 @@ import graphc
 from graphc.base.sizes.named_dims import Dim, dimensions
 from graphc.base.sizes.size import at
 from graphc.interop.onnx.module import from_onnx
-from graphc.interop.onnx.registry import HOST
-from graphc.interop.onnx.table import FAMILIES
+from graphc.interop.onnx.table import host_function
 from graphc.interop.onnx.values import array_of_sizes
 
 onnx = pytest.importorskip("onnx")
 
 
 def known(name: str, *arrays: Any, **attributes: Any) -> np.ndarray:
-    assert FAMILIES
-    return HOST["", name](*[np.asarray(a) for a in arrays], **attributes)
+    function = host_function("", name)
+    assert function is not None
+    return function(*[np.asarray(a) for a in arrays], **attributes)
 
 
 def test_whole_quotients_are_cut_towards_zero():

@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from graphc.base.array_report import ArrayReport, report_of
 from graphc.base.dtypes import bfloat16, elements
+from graphc.tensors.array_report import ArrayReport, report_of
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ from graphc.base.sizes.named_dims import dimensions, size_of
 from graphc.base.sizes.size import Dimension
 from graphc.compiler import cache
 from graphc.compiler.graph_programs import program_key
-from graphc.compiler.ready import running_target, target_spec
+from graphc.compiler.ready import running_target, spec_and_text
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.parse import parse_graph
 from graphc.ir.graph.text import collect_data, print_graph
@@ -159,8 +159,8 @@ class BackgroundBuild:
         if disk is None:
             self._folder = tempfile.mkdtemp(prefix="graphc-")
             disk = cache.Cache(Path(self._folder), sys.maxsize)
-        self._disk, machine = disk, running_target(target)
-        self._spec, self._key = target_spec(machine), program_key(disk, graph, machine, request.text)
+        self._disk, (self._spec, facts) = disk, spec_and_text(target)
+        self._key = program_key(disk, graph, self._spec, facts, request.text)
         self._children: list[_Child] = []
         self._discard = weakref.finalize(self, _discard, self._folder, os.getpid(), self._children)
 

@@ -20,7 +20,7 @@ from graphc.codegen.machine.target import Target
 from graphc.compiler import cache
 from graphc.compiler.graph_programs import assumed_sizes, key_inputs_of, load_program
 from graphc.compiler.progress import shown
-from graphc.compiler.ready import find_or_build, load_ready, target_spec
+from graphc.compiler.ready import find_or_build, key_text, load_ready, target_spec
 from graphc.compiler.stages import Stages
 from graphc.files.container import align
 from graphc.files.manifest import INTERRUPTIBLE_NS, BufferSpec, Manifest
@@ -82,7 +82,7 @@ def key_parts(stages: Stages) -> tuple[str | np.ndarray, ...]:
     """
     if stages.is_extended:
         program, data = print_program(stages.lowered), collect_data(stages.lowered)
-        return ("kernels", repr(stages.target), program, *assumed_sizes(stages.traced), *data.values())
+        return ("kernels", key_text(stages.target), program, *assumed_sizes(stages.traced), *data.values())
     return key_inputs_of(stages.traced, stages.target)
 
 

@@ -37,6 +37,26 @@ def target_spec(target: Target) -> TargetSpec:
     return TargetSpec(target.triple, target.cpu, features, target.costs.strict_order)
 
 
+HOST = "host"
+"""Name of this machine as a target."""
+
+
+def key_text(target: Target) -> str:
+    """Return the text of a target in keys of programs: all facts and costs, which may have been replaced.
+
+    The facts of this machine follow from its ``TargetSpec`` and the sources of graphc, which all keys contain.
+    """
+    return HOST if target is host_target() else repr(target)
+
+
+def spec_and_text(name: str) -> tuple[TargetSpec, str]:
+    """Return the record and the key text of a target by name, without facts of machines for this one."""
+    if name == HOST:
+        return host(), HOST
+    target = running_target(name)
+    return target_spec(target), key_text(target)
+
+
 def running_target(name: str) -> Target:
     """Return the target of a name (``host``, or one with fixed facts such as ``avx2``) for code that this process will
     run.

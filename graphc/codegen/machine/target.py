@@ -175,15 +175,26 @@ class Family:
 
 
 @cache
+def _packages() -> list[str]:
+    """Return the names of the packages beside this module, each of one family. A new one needs no registration."""
+    return sorted(p.name for p in iter_modules([str(Path(__file__).parent)]) if p.ispkg)
+
+
+@cache
+def _family_of(package: str) -> Family:
+    return import_module(f"{__package__}.{package}.facts").FAMILY
+
+
 def families() -> tuple[Family, ...]:
-    """Return the family of each package beside this module. A new package needs no registration."""
-    folders = sorted(p.name for p in iter_modules([str(Path(__file__).parent)]) if p.ispkg)
-    return tuple(import_module(f"{__package__}.{name}.facts").FAMILY for name in folders)
+    """Return the families of all packages."""
+    return tuple([_family_of(package) for package in _packages()])
 
 
 @cache
 def _family(triple: str) -> Family | None:
-    return next((f for f in families() if triple.startswith(f.architectures)), None)
+    # The package named like the architecture comes first, so that the others need not be imported.
+    packages = sorted(_packages(), key=lambda name: name != triple.partition("-")[0])
+    return next((f for f in map(_family_of, packages) if triple.startswith(f.architectures)), None)
 
 
 @cache

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -56,3 +58,10 @@ def test_a_family_is_a_package_beside_the_others():
     assert packages == {"x86_64", "aarch64", "riscv64", "cuda"} and len(families()) == len(packages)
     sources = [p.read_text() for p in folder.glob("*.py")]
     assert not any(f"machine.{name}" in source for name in packages for source in sources)
+
+
+def test_facts_of_other_architectures_are_not_imported_for_this_machine():
+    code = "import sys; from graphc.codegen.machine.target import host_target; host_target(); "
+    code += "print(sum(name.startswith('graphc.codegen.machine.') and name.endswith('.facts') for name in sys.modules))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "1"

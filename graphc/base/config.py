@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import field, fields
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from graphc.base.errors import ArgumentError
@@ -185,9 +186,10 @@ class Options:
         _on_off,
     )
     cache_dir: str = _option(
-        "a folder",
+        "folders, separated by `:`",
         "~/.cache/graphc",
-        "Folder of the cache. It must belong to the user, and no other user may have write permission.",
+        "Folder of the cache. It must belong to the user, and no other user may have write permission. Programs are "
+        "also read from further folders, which may belong to root; graphc never writes to those.",
         str,
     )
     cache_size: int = _option(
@@ -332,3 +334,8 @@ def document() -> str:
     note = f"This page is generated from `base/config.py` by `{command}`; a test compares the two."
     table = ["| variable | values | default | meaning |", "|---|---|---|---|", *rows]
     return "\n".join([*head, note, "", *table]) + "\n"
+
+
+def cache_folders() -> tuple[Path, ...]:
+    """Return the folder of the cache, and those that are only read."""
+    return tuple([Path(os.path.expanduser(folder)) for folder in read().cache_dir.split(os.pathsep)])

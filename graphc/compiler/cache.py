@@ -15,7 +15,7 @@ import stat
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, field, replace
 from pathlib import Path
@@ -120,11 +120,13 @@ class Usage:
 class Cache:
     """A folder of compiled programs. On errors of the file system, ``get``, ``load`` and ``store`` warn and go on."""
 
-    def __init__(self, folder: Path, limit: int):
+    def __init__(self, folder: Path, limit: int, shared: Sequence[Path] = ()):
+        """Entries that ``folder`` lacks are also read from ``shared`` folders, which nothing is written to."""
         self.folder = folder
+        self.shared = shared
         self.limit = limit
         """Limit on the bytes of all entries together."""
-        self._usable: bool | None = None
+        self._usable: dict[Path, bool] = {}
 
     def get(self, key: str, target: TargetSpec, build: Callable[[], CacheEntry]) -> tuple[CacheEntry, bool]:
         """Return the entry of a key and True, or build and store one, and return it and False.
@@ -144,21 +146,35 @@ class Cache:
 
     def load(self, key: str, target: TargetSpec) -> CacheEntry | None:
         """Return the entry of a key, or None. Remove an entry that cannot be trusted."""
-        path = self.path(key)
         try:
-            if not path.exists() or not self.is_usable():
+            path = self._located(f"{key}{SUFFIX}")
+            if path is None:
                 return None
-            check_owner(path, stat.S_ISREG)
             entry = _read(path, key)
             if any(e.manifest.target != target for e in (entry, entry.prepacking) if e is not None):
                 raise ArtifactError(f"{path}: built for another machine")
         except (OSError, ArtifactError) as error:
-            warn(error)
-            remove(path)
+            self._refuse(f"{key}{SUFFIX}", error)
             return None
-        with suppress(OSError):  # A cache that cannot be written to can be read.
-            os.utime(path)
+        if path.parent == self.folder:
+            with suppress(OSError):  # A cache that cannot be written to can be read.
+                os.utime(path)
         return entry
+
+    def _located(self, name: str) -> Path | None:
+        """Return the file of a name in the first folder that has it, or None. Raise ArtifactError where others than
+        this user, or root in shared folders, could have written it."""
+        for folder in (self.folder, *self.shared):
+            path = folder / name
+            if path.exists() and self.is_usable(folder):
+                check_owner(path, stat.S_ISREG, folder != self.folder)
+                return path
+        return None
+
+    def _refuse(self, name: str, error: Exception) -> None:
+        """Warn of a file that cannot be trusted, and remove that of the own folder."""
+        warn(error)
+        remove(self.folder / name)
 
     def store(self, key: str, entry: CacheEntry) -> None:
         """Store an entry. Remove the least recently used ones beyond the limit."""
@@ -208,15 +224,11 @@ class Cache:
 
     def question(self, key: str) -> Question | None:
         """Return the question that stopped the compilation of a key before, or None."""
-        path = self.folder / f"{key}{ASKED}"
         try:
-            if not path.exists() or not self.is_usable():
-                return None
-            check_owner(path, stat.S_ISREG)
-            return from_json(Question, read_sections(path)[_QUESTION].tobytes())
+            path = self._located(f"{key}{ASKED}")
+            return None if path is None else from_json(Question, read_sections(path)[_QUESTION].tobytes())
         except (OSError, ArtifactError, KeyError) as error:
-            warn(error)
-            remove(path)
+            self._refuse(f"{key}{ASKED}", error)
             return None
 
     def ask(self, key: str, question: Question) -> None:
@@ -229,16 +241,15 @@ class Cache:
 
     def choices(self, target: TargetSpec) -> dict[str, str]:
         """Return the schedule choices that tuning measured as faster, by the keys of codegen.schedule.pipeline."""
-        path = self._choices_path(target)
+        name = self._choices_path(target).name
         try:
-            if not path.exists() or not self.is_usable():
+            path = self._located(name)
+            if path is None:
                 return {}
-            check_owner(path, stat.S_ISREG)
             stored = json.loads(read_sections(path)[_CHOICES].tobytes())
             return {str(key): str(label) for key, label in stored.items()}
         except (OSError, ArtifactError, ValueError, KeyError, AttributeError) as error:
-            warn(error)
-            remove(path)
+            self._refuse(name, error)
             return {}
 
     def choose(self, target: TargetSpec, measured: Mapping[str, str | None]) -> None:
@@ -295,18 +306,21 @@ class Cache:
         programs = sum(path.suffix == SUFFIX for _, _, path in files)
         return Usage(str(self.folder), programs, sum(size for _, size, _ in files), self.limit)
 
-    def is_usable(self) -> bool:
-        """Create the folder. Return whether only its owner, this user, can write to it."""
-        if self._usable is None:
+    def is_usable(self, folder: Path | None = None) -> bool:
+        """Create the folder. Return whether only its owner, this user, can write to it. Of a shared folder, return
+        whether only this user or root can."""
+        folder = self.folder if folder is None else folder
+        if folder not in self._usable:
             try:
-                self.folder.mkdir(mode=_MODE, parents=True, exist_ok=True)
-                check_owner(self.folder, stat.S_ISDIR)
-                _check_parents(self.folder)
-                self._usable = True
+                if folder == self.folder:
+                    folder.mkdir(mode=_MODE, parents=True, exist_ok=True)
+                check_owner(folder, stat.S_ISDIR, folder != self.folder)
+                _check_parents(folder)
+                self._usable[folder] = True
             except (OSError, ArtifactError) as error:
                 warn(error)
-                self._usable = False
-        return self._usable
+                self._usable[folder] = False
+        return self._usable[folder]
 
     @contextmanager
     def _lock(self, key: str) -> Iterator[None]:
@@ -351,12 +365,13 @@ def _acquire(file: int) -> None:
             return
 
 
-def check_owner(path: Path, is_kind: Callable[[int], bool]) -> None:
-    """Raise ArtifactError unless a path is of this kind, belongs to this user, and nobody else can write to it."""
+def check_owner(path: Path, is_kind: Callable[[int], bool], is_shared: bool = False) -> None:
+    """Raise ArtifactError unless a path is of this kind, belongs to this user, and nobody else can write to it. A
+    shared one may belong to root."""
     status = os.lstat(path)
     if not is_kind(status.st_mode):
         raise ArtifactError(f"{path} is a link or another kind of file")
-    if status.st_uid != os.geteuid():
+    if status.st_uid != os.geteuid() and not (is_shared and status.st_uid == 0):
         raise ArtifactError(f"{path} belongs to another user")
     if status.st_mode & _OTHERS_WRITE:
         raise ArtifactError(f"{path} can be written by other users")
@@ -464,9 +479,20 @@ def _bytes(content: str | bytes | np.ndarray) -> Any:
 
 
 def _compiler() -> bytes:
-    """Return a digest of versions and of names, sizes and times of all source files, which change more often."""
+    """Return a digest of versions and of names, sizes and times of all source files, which change more often.
+
+    Of an installed wheel, the digests in its record count instead of times, which differ on each machine. A file that
+    is newer than the record has been changed since.
+    """
     state = hashlib.sha256(repr(sorted(versions().items())).encode())
-    stack = [os.path.dirname(os.path.dirname(config.__file__))]
+    package = Path(config.__file__).parents[1]
+    installed, recorded = -1, b""
+    for record in package.parent.glob("graphc_compiler-*.dist-info/RECORD"):
+        lines = record.read_bytes().splitlines()
+        recorded = b"\n".join(sorted(line for line in lines if line.startswith(b"graphc/") and b".py,sha256=" in line))
+        installed = int(record.stat().st_mtime) if recorded else -1
+    state.update(recorded)
+    stack = [str(package)]
     while stack:
         with os.scandir(stack.pop()) as items:
             for item in sorted(items, key=lambda i: i.name):
@@ -474,7 +500,8 @@ def _compiler() -> bytes:
                     stack.append(item.path)
                 elif item.name.endswith(".py"):
                     status = item.stat()
-                    state.update(f"{item.name} {status.st_size} {status.st_mtime_ns}\n".encode())
+                    changed = 0 if int(status.st_mtime) <= installed else status.st_mtime_ns
+                    state.update(f"{item.name} {status.st_size} {changed}\n".encode())
     return state.digest()
 
 
@@ -496,12 +523,12 @@ def current() -> Cache | None:
     options = config.read()
     if not options.cache or options.dump or options.print_after or options.verify == "pass":
         return None
-    return _open(options.cache_dir, options.cache_size)
+    return _open(config.cache_folders(), options.cache_size)
 
 
 @functools.cache
-def _open(folder: str, limit: int) -> Cache:
-    return Cache(Path(os.path.expanduser(folder)), limit)
+def _open(folders: tuple[Path, ...], limit: int) -> Cache:
+    return Cache(folders[0], limit, folders[1:])
 
 
 def choices(target: TargetSpec) -> dict[str, str]:

@@ -48,7 +48,7 @@ def test_stages_of_a_cold_and_of_a_warm_call(tmp_path: Path):
 
 def test_a_program_starts_with_the_files_that_are_written(tmp_path: Path):
     first_call.write_files("policy_b1", tmp_path)
-    for program in ("graphc", "graphc.load", "graphc.load, code in the file", "graphc.compile"):
+    for program in ("graphc", "graphc, tier auto", "graphc.load", "graphc.load, code in the file", "graphc.compile"):
         wall, cpu = first_call.start(program, "policy_b1", tmp_path)
         assert wall > 0 and cpu > 0
     with pytest.raises(RuntimeError, match="on train_policy_b256 ended with 1"):

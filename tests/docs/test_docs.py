@@ -33,6 +33,7 @@ PAGES = [
     "docs/distributed.md",
     "docs/deploy.md",
     "docs/array_api.md",
+    "docs/cache.md",
     "docs/grammar.md",
     "docs/explain.md",
     "docs/view.md",

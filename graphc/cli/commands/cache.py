@@ -6,7 +6,6 @@ import argparse
 import re
 import time
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from graphc.base import config
@@ -71,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
     if options.clear and options.action == "list":
         raise console.UsageError("--clear and list are two different actions", remedy="choose one of the two")
     settings = config.read()
-    cache = Cache(Path(settings.cache_dir).expanduser(), settings.cache_size)
+    cache = Cache(config.cache_folders()[0], settings.cache_size)
     removed = cache.clear(options.older_than or 0.0) if clears else 0
     usage = cache.usage()
     programs = programs_of(cache) if options.action == "list" else []

@@ -13,7 +13,6 @@ import stat
 import time
 from collections.abc import Callable, Iterator, Mapping
 from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -133,7 +132,7 @@ def packages() -> dict[str, str]:
 def cache() -> dict[str, str]:
     """Describe the cache of compiled programs."""
     settings = config.read()
-    disk = Cache(Path(settings.cache_dir).expanduser(), settings.cache_size)
+    disk = Cache(config.cache_folders()[0], settings.cache_size)
     fault = disk.fault()
     facts = {"folder": str(disk.folder), "used": "yes" if settings.cache else "no (GRAPHC_CACHE=off)"}
     if not disk.folder.exists():

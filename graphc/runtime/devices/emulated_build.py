@@ -264,7 +264,7 @@ def _folder() -> Path:
     """Return the folder of libraries: from ``keep_in``, else one beside the program cache, else a temporary one of
     this process."""
     options = config.read()
-    folder = Path(os.path.expanduser(options.cache_dir)) / "emulated" if options.cache else None
+    folder = config.cache_folders()[0] / "emulated" if options.cache else None
     folder = _chosen_folders[-1] if _chosen_folders else folder
     if folder is not None:
         try:

@@ -26,9 +26,10 @@ class ArrayStep(NamedTuple):
 
     def run(self, scope: dict[str, Any]) -> None:
         """Add the result to values by name, of which tensors are on any device."""
-        values = [scope[name] for name in self.node.inputs]
         try:
-            result = self.function(*[on_host(v._data) if v.__class__ is Tensor else v for v in values])
+            result = self.function(
+                *[on_host(v._data) if (v := scope[name]).__class__ is Tensor else v for name in self.node.inputs]
+            )
         except FAULTS as error:
             raise refused(self.node, error) from error
         is_other = self.dtype is not None and result.dtype != self.dtype

@@ -32,7 +32,7 @@ def gather(data: Tensor, indices: Tensor, *, axis: int = 0) -> Tensor:
 
 @host("Gather")
 def gather_known(data: np.ndarray, indices: np.ndarray, *, axis: int = 0) -> np.ndarray | None:
-    return None if indices.dtype == object else np.take(data, indices.astype(np.int64), axis)
+    return None if indices.dtype == object else data.take(indices.astype(np.int64, copy=False), axis)
 
 
 @op("GatherElements")

@@ -11,8 +11,8 @@ from graphc.base.errors import AttributeValueError, UnsupportedError
 from graphc.interop.onnx.call import Call
 from graphc.interop.onnx.elements import FLOAT, INT64, Element, element_of_array
 from graphc.interop.onnx.graph import TensorAttribute
-from graphc.interop.onnx.ops.classical.texts import text_of, texts_of
-from graphc.interop.onnx.registry import TEXT, op, text
+from graphc.interop.onnx.ops.classical.texts import text_of, translated
+from graphc.interop.onnx.registry import op, text
 from graphc.interop.onnx.values import Value
 from graphc.nn import functional as F
 from graphc.ops.selection.index import gather
@@ -81,17 +81,42 @@ def feature_vectorizer(*inputs: Value, inputdimensions: Sequence[int] = ()) -> V
 
 @op("OneHotEncoder", domain=DOMAIN, values=True)
 def one_hot_encoder(
-    X: Value, *, cats_int64s: Sequence[int] = (), cats_strings: Sequence[str] = (), zeros: int = 1
+    X: Value, *, call: Call, cats_int64s: Sequence[int] = (), cats_strings: Sequence[str] = (), zeros: int = 1
 ) -> Value:
     """Return 1 at the index of each element's category, along a new last axis."""
     if cats_strings:
-        hit = texts_of(X.array)[..., None] == np.array(cats_strings, object)
-        encoded = from_numpy(hit.astype(np.float32))
-    else:
-        encoded = X.tensor.to("int64").unsqueeze(-1).eq(tensor(list(cats_int64s))).to("float32")
+        return translated(X, call)
+    encoded = X.tensor.to("int64").unsqueeze(-1).eq(tensor(list(cats_int64s))).to("float32")
     if not zeros and not bool(encoded.any(-1).all()):
-        raise AttributeValueError("OneHotEncoder: an element belongs to no category, and zeros=0 forbids that")
+        raise AttributeValueError(_NO_CATEGORY)
     return Value(FLOAT, encoded)
+
+
+_NO_CATEGORY = "OneHotEncoder: an element belongs to no category, and zeros=0 forbids that"
+
+
+@text("OneHotEncoder", domain=DOMAIN)
+class OneHotTexts:
+    """OneHotEncoder of texts as a function of arrays: a lookup of each text, and a row of numbers for each category."""
+
+    def __init__(self, *, cats_strings: Sequence[str], zeros: int = 1):
+        self._rows = np.zeros((len(cats_strings) + 1, len(cats_strings)), np.float32)
+        """Results by category; the last one is that of other texts."""
+        self._positions: dict[str, int] = {}
+        for i, name in enumerate(cats_strings):
+            self._rows[self._positions.setdefault(name, i), i] = 1
+        self._takes_others = bool(zeros)
+
+    def __call__(self, array: np.ndarray) -> np.ndarray:
+        """Return 1 at the index of each element's category. Raises AttributeValueError for an element without one."""
+        get, other = self._positions.get, len(self._rows) - 1
+        texts = array.reshape(-1).tolist()
+        rows = [get(text, other) for text in texts]
+        if other in rows:
+            rows = [get(text_of(text), other) for text in texts]
+            if not self._takes_others and other in rows:
+                raise AttributeValueError(_NO_CATEGORY)
+        return self._rows.take(rows, 0).reshape(*array.shape, other)
 
 
 # ---- labels
@@ -101,19 +126,13 @@ def one_hot_encoder(
 def label_encoder(X: Value, *, call: Call, **attributes: Any) -> Any:
     """Return the value of each key, or the default. ``classes_strings`` maps strings to their indices and back."""
     if "classes_strings" in attributes:
-        return _translated(X, call)
+        return translated(X, call)
     keys, values = _listed(attributes, "keys"), _listed(attributes, "values")
     if X.element.carrier is None or values.element.carrier is None:
-        return _translated(X, call, values.element)
+        return translated(X, call, values.element)
     default, numbers = _default(attributes, values.element), Value(values.element, None, values.array).tensor
     chosen_of = _by_table if keys.array.dtype.kind in "iu" and not X.element.is_floating_point else _by_comparison
     return Value(values.element, chosen_of(X.tensor, keys.array, numbers, default))
-
-
-def _translated(X: Value, call: Call, element: Element | None = None) -> Value:
-    """Return the results of the function of arrays for an operator that looks texts up."""
-    array = call.kept(lambda: TEXT[DOMAIN, call.node.op](**call.node.attributes))(X.array)
-    return Value(element or element_of_array(array.dtype), None, array)
 
 
 @text("LabelEncoder", domain=DOMAIN)
@@ -218,7 +237,7 @@ def _by_table(x: Tensor, keys: np.ndarray, values: Tensor, default: Any) -> Tens
 @op("CategoryMapper", domain=DOMAIN, values=True)
 def category_mapper(X: Value, *, call: Call, **_: Any) -> Value:
     """Map strings to numbers or numbers to strings."""
-    return _translated(X, call)
+    return translated(X, call)
 
 
 @text("CategoryMapper", domain=DOMAIN)

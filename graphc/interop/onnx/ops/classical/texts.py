@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from graphc.base.errors import AttributeValueError
-from graphc.interop.onnx.elements import FLOAT, STRING
-from graphc.interop.onnx.registry import MICROSOFT, op
+from graphc.interop.onnx.call import Call
+from graphc.interop.onnx.elements import STRING, Element, element_of_array
+from graphc.interop.onnx.registry import MICROSOFT, TEXT, op, text
 from graphc.interop.onnx.values import Value
 
 
@@ -25,6 +26,13 @@ def texts_of(array: np.ndarray) -> np.ndarray:
 def text_of(element: Any) -> str:
     """Convert an element of an array of texts to a string."""
     return element.decode() if isinstance(element, bytes) else str(element)
+
+
+def translated(X: Value, call: Call, element: Element | None = None) -> Value:
+    """Return the results of an operator's function of arrays, which is made once."""
+    node = call.node
+    array = call.kept(lambda: TEXT[node.domain, node.op](**node.attributes))(X.array)
+    return Value(element or element_of_array(array.dtype), None, array)
 
 
 def _texts(array: np.ndarray) -> Value:
@@ -52,15 +60,20 @@ def string_split(X: Value, *, delimiter: str | None = None, maxsplit: int | None
 
 
 @op("StringNormalizer", values=True)
-def string_normalizer(
-    X: Value,
+def string_normalizer(X: Value, *, call: Call, **_: Any) -> Value:
+    """Remove stopwords and change the case. Returns one empty string where nothing is left."""
+    return translated(X, call)
+
+
+@text("StringNormalizer")
+def normalizer_of(
     *,
     case_change_action: str = "NONE",
     is_case_sensitive: int = 0,
     locale: str = "",
     stopwords: Sequence[str] = (),
-) -> Value:
-    """Remove stopwords and change the case. Returns one empty string where nothing is left."""
+) -> Callable[[np.ndarray], np.ndarray]:
+    """Return the function of arrays of a StringNormalizer."""
     change = {"NONE": str, "LOWER": str.lower, "UPPER": str.upper}.get(case_change_action)
     if change is None:
         raise AttributeValueError(
@@ -68,40 +81,49 @@ def string_normalizer(
         )
     key = str if is_case_sensitive else str.lower
     stops = {key(word) for word in stopwords}
-    remaining = [change(text) for text in texts_of(X.array).reshape(-1) if key(text) not in stops]
-    words = np.array(remaining or [""], object)
-    return _texts(words.reshape(1, -1) if len(X.shape) == 2 else words)
+
+    def normalized(array: np.ndarray) -> np.ndarray:
+        remaining = [change(word) for word in texts_of(array).reshape(-1).tolist() if key(word) not in stops]
+        words = np.array(remaining or [""], object)
+        return words.reshape(1, -1) if array.ndim == 2 else words
+
+    return normalized
 
 
 @op("Tokenizer", domain=MICROSOFT, values=True)
-def tokenizer(
-    X: Value,
-    *,
-    mark: int,
-    pad_value: str,
-    mincharnum: int = 1,
-    separators: Sequence[str] = (),
-    tokenexp: str = "",
-) -> Value:
+def tokenizer(X: Value, *, call: Call, **_: Any) -> Value:
     """Split strings into tokens along a new last axis, padded with ``pad_value``.
 
     Tokens are the matches of ``tokenexp``, the segments between matches of the separators, or, for one empty
     separator, characters. Shorter tokens than ``mincharnum`` are dropped. With ``mark``, each string begins with the
     token \\x02 and ends with \\x03.
     """
+    return translated(X, call)
+
+
+@text("Tokenizer", domain=MICROSOFT)
+def tokenizer_of(
+    *, mark: int, pad_value: str, mincharnum: int = 1, separators: Sequence[str] = (), tokenexp: str = ""
+) -> Callable[[np.ndarray], np.ndarray]:
+    """Return the function of arrays of a Tokenizer."""
+    split: Callable[[str], list[str]]
     if tokenexp:
-        split = _compiled("tokenexp", tokenexp).finditer
-        tokens = [[m.group() for m in split(text)] for text in texts_of(X.array).reshape(-1)]
+        pattern = _compiled("tokenexp", tokenexp)
+        split = lambda word: [m.group() for m in pattern.finditer(word)]  # noqa: E731
     elif list(separators) == [""]:
-        tokens = [list(text) for text in texts_of(X.array).reshape(-1)]
+        split = list
     else:
-        between = _compiled("separators", "|".join(f"(?:{s})" for s in separators))
-        tokens = [between.split(text) for text in texts_of(X.array).reshape(-1)]
-    tokens = [[t for t in row if len(t) >= max(mincharnum, 1)] for row in tokens]
-    if mark:
-        tokens = [["\x02", *row, "\x03"] for row in tokens]
-    table = _table(tokens, pad_value)
-    return _texts(table.reshape(*X.shape, table.shape[1]))
+        split = _compiled("separators", "|".join(f"(?:{s})" for s in separators)).split
+
+    def tokens_of(array: np.ndarray) -> np.ndarray:
+        least = max(mincharnum, 1)
+        tokens = [[t for t in split(word) if len(t) >= least] for word in texts_of(array).reshape(-1).tolist()]
+        if mark:
+            tokens = [["\x02", *row, "\x03"] for row in tokens]
+        table = _table(tokens, pad_value)
+        return table.reshape(*array.shape, table.shape[1])
+
+    return tokens_of
 
 
 def _table(rows: Sequence[Sequence[str]], padding: str) -> np.ndarray:
@@ -131,8 +153,13 @@ def regex_full_match(X: Value, *, pattern: str) -> Any:
 
 
 @op("TfIdfVectorizer", values=True)
-def tf_idf_vectorizer(
-    X: Value,
+def tf_idf_vectorizer(X: Value, *, call: Call, **_: Any) -> Value:
+    """Count each n-gram of a pool in each row, with up to ``max_skip_count`` elements between its own."""
+    return translated(X, call)
+
+
+@text("TfIdfVectorizer")
+def n_gram_counts(
     *,
     max_gram_length: int,
     max_skip_count: int,
@@ -143,21 +170,27 @@ def tf_idf_vectorizer(
     pool_int64s: Sequence[int] = (),
     pool_strings: Sequence[str] = (),
     weights: Sequence[float] = (),
-) -> Value:
-    """Count each n-gram of a pool in each row, with up to ``max_skip_count`` elements between its own."""
+) -> Callable[[np.ndarray], np.ndarray]:
+    """Return the function of arrays of a TfIdfVectorizer."""
     columns = dict(zip(_pool(pool_strings or pool_int64s, ngram_counts), ngram_indexes, strict=True))
     lengths = range(min_gram_length, max_gram_length + 1)
-    rows = X.array.reshape(1, -1) if len(X.shape) < 2 else X.array
-    matrix = np.zeros((len(rows), max(ngram_indexes) + 1), np.float32)
-    for result, row in zip(matrix, rows.tolist(), strict=True):
-        for gram, times in _counts(row, lengths, max_skip_count).items():
-            if gram in columns:
-                result[columns[gram]] = times
+    width = max(ngram_indexes) + 1
+    scale = np.ones(width, np.float32)
     if mode in ("IDF", "TFIDF"):
-        scale = np.ones(matrix.shape[1], np.float32)
         scale[list(ngram_indexes)] = weights or 1
-        matrix = (matrix if mode == "TFIDF" else np.minimum(matrix, 1)) * scale
-    return Value(FLOAT, None, matrix.reshape(-1) if len(X.shape) < 2 else matrix)
+
+    def counted(array: np.ndarray) -> np.ndarray:
+        rows = array.reshape(1, -1) if array.ndim < 2 else array
+        matrix = np.zeros((len(rows), width), np.float32)
+        for result, row in zip(matrix, rows.tolist(), strict=True):
+            for gram, times in _counts(row, lengths, max_skip_count).items():
+                if gram in columns:
+                    result[columns[gram]] = times
+        if mode in ("IDF", "TFIDF"):
+            matrix = (matrix if mode == "TFIDF" else np.minimum(matrix, 1)) * scale
+        return matrix.reshape(-1) if array.ndim < 2 else matrix
+
+    return counted
 
 
 def _pool(flat: Sequence[Any], starts: Sequence[int]) -> list[tuple[Any, ...]]:

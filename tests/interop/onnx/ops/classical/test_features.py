@@ -38,6 +38,9 @@ def test_categories_become_ones() -> None:
     check(text, np.array([7, 5, 1]), expected=[[[0, 1], [1, 0], [0, 0]]])
     text = '(string[N] x) => (float y) { y = ai.onnx.ml.OneHotEncoder<cats_strings=["a", "b"]>(x) }'
     assert module_of(text)(np.array(["b", "c"], object)).tolist() == [[0, 1], [0, 0]]
+    assert module_of(text)(np.array([b"b", "a"], object)).tolist() == [[0, 1], [1, 0]]
+    with pytest.raises(gc.errors.GraphcError, match="belongs to no category"):
+        module_of(text.replace('"b"]', '"b"], zeros=0'))(np.array(["b", "c"], object))
 
 
 def test_numbers_are_mapped_in_compiled_code() -> None:

@@ -11,9 +11,13 @@ import numpy as np
 from graphc.base.errors import ShapeError
 from graphc.base.sizes.assumptions import by_stage
 from graphc.base.sizes.size import Dimension
+from graphc.calls.bound_program import not_native
+from graphc.compiler.native_call import native
 from graphc.files.model_manifest import EntrySpec, SegmentSpec
 from graphc.models.model_state import ModelState
 from graphc.models.sized_model import Sizes, SizesOfModel
+from graphc.runtime.call import Executable
+from graphc.runtime.native_chain import ChainStep, NativeChain
 
 Program = Callable[[Sequence[Any], Sizes], Sequence[Any]]
 """Runs one program of an entry, for its inputs and for the sizes that are known then. Returns its outputs."""
@@ -58,8 +62,9 @@ class Chain:
 class ChainedPrograms:
     """The loaded programs of a chain, run in order by each call."""
 
-    def __init__(self, spec: EntrySpec, loaded: Sequence[Any], state: ModelState):
-        """``loaded`` has a ``model_programs.Loaded`` for each program."""
+    def __init__(self, spec: EntrySpec, loaded: Sequence[Any], specs: Sequence[EntrySpec], state: ModelState):
+        """``loaded`` has a ``model_programs.Loaded`` for each program, ``specs`` its entry."""
+        self._spec, self._specs = spec, specs
         self.programs = [part.program for part in loaded]
         seconds: Counter[str] = Counter()
         for part in loaded:
@@ -77,13 +82,36 @@ class ChainedPrograms:
         """Return the outputs in order, using the model's params and states."""
 
         def runner(number: int) -> Program:
-            program, held = self.programs[number], self._held[number]
+            program = self.programs[number]
             outputs = out if number == len(self.programs) - 1 else None
-
-            def run(inputs: Sequence[Any], sizes: Sizes) -> Sequence[Any]:
-                own = [held[b.path] if b.path in held else self._state.arrays([b.path])[0] for b in program.bound]
-                return program.run(inputs, own, outputs)
-
-            return run
+            return lambda inputs, sizes: program.run(inputs, self._bound(number), outputs)
 
         return list(self._chain.run(arrays, [runner(i) for i in range(len(self.programs))]))
+
+    def _bound(self, number: int) -> list[np.ndarray]:
+        """Return the arrays of a program besides its inputs."""
+        held, bound = self._held[number], self.programs[number].bound
+        return [held[b.path] if b.path in held else self._state.arrays([b.path])[0] for b in bound]
+
+    def native(self) -> NativeChain | None:
+        """Return the native calls of the programs; None where calls of one choose between programs."""
+        if not all(isinstance(program, Executable) for program in self.programs):
+            return None
+        dims = {d.name: d for d in self._spec.dims}
+        # The indices of the entry's values among those of the native chain, which also has the sizes as numbers.
+        indices, numbers = list(range(len(self._spec.inputs))), dict[int, int]()
+        count, steps = len(indices), []
+        for number, (segment, spec) in enumerate(zip(self._spec.segments, self._specs, strict=True)):
+            inputs = [
+                numbers[i] if s.equals is not None and i in numbers else indices[i]
+                for i, s in zip(segment.inputs, spec.inputs, strict=True)
+            ]
+            is_single, assumptions = len(spec.outputs) == 1, [a.known() for a in spec.assumptions]
+            kind, arrays = None if is_single else list, self._bound(number)
+            call = native(self.programs[number], arrays, not_native, kind, assumptions=assumptions)
+            ranges = tuple([(dims[size].low, dims[size].high) for size in segment.sizes])
+            steps.append(ChainStep(number, call, tuple(inputs), is_single, ranges))
+            numbers |= {len(indices) + i: count + len(spec.outputs) + i for i in range(len(ranges))}
+            indices += range(count, count + len(spec.outputs))
+            count += len(spec.outputs) + len(ranges)
+        return NativeChain(steps)

@@ -113,7 +113,10 @@ class ModelCall:
         return nullcontext() if self.gate is None else self.gate.alone()
 
     def native(self) -> Callable[..., Any]:
-        """Return a native ``nested`` where the outputs are one array, or one list or tuple of all; else ``nested``."""
+        """Return a native ``nested`` where the outputs are one array, or one list or tuple of all; ``nested`` with a
+        short way for a chain of native programs; else ``nested``."""
+        if isinstance(self.program, ChainedPrograms):
+            return self._chained()
         if not self._is_plain:
             return self.nested
         structure, count = self.spec.structure, len(self.spec.outputs)
@@ -124,6 +127,21 @@ class ModelCall:
             if fits:
                 return self._native(self.nested, None if kind is type(None) else kind)
         return self.nested
+
+    def _chained(self) -> Callable[..., Any]:
+        """Return ``nested``, with native calls of the programs of a chain for arrays by position."""
+        chain = None if self.trained or self.gate or self._writes else self.program.native()
+        if chain is None:
+            return self.nested
+        structure = self.spec.structure
+
+        def call(*arrays: Any, out: Any = None, **named: Any) -> Any:
+            results = None if named or out is not None or len(arrays) != len(self._names) else chain.run(arrays, {})
+            if results is None:
+                return self.nested(*arrays, out=out, **named)
+            return nest(structure, results if type(results) is list else [results])
+
+        return call
 
     def native_list(self) -> Callable[..., list[Any]]:
         """Return a native ``listed`` where possible; else ``listed``."""

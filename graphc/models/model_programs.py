@@ -77,8 +77,8 @@ class Programs:
     def of(self, entry: StoredEntry) -> Loaded:
         """Return the program of an entry. Raise ArtifactError and CompileError."""
         if entry.spec.segments:
-            parts = [self.of(self.stored.entry(name)) for name in entry.spec.programs]
-            chain = ChainedPrograms(entry.spec, parts, self.state)
+            entries = [self.stored.entry(name) for name in entry.spec.programs]
+            chain = ChainedPrograms(entry.spec, list(map(self.of, entries)), [e.spec for e in entries], self.state)
             return Loaded(chain, chain.seconds)
         is_live = self.state.is_changed and not entry.spec.of and not entry.spec.dims and not is_device(self.machine)
         loaded = self._with_weights(entry) if is_live else self._native(entry) or self._compiled(entry)

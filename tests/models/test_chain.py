@@ -11,6 +11,7 @@ import pytest
 import graphc as gc
 from graphc.errors import ArgumentError, ShapeError, ValueNeededError
 from graphc.files import model_content
+from graphc.models.chain import Chain
 from graphc.models.file_report import report_of
 from graphc.models.model_graph import read_graph
 from graphc.tensors.tensor_base import front
@@ -63,6 +64,23 @@ def test_one_file_serves_all_counts(tmp_path: Path, options: dict[str, Any]) -> 
     assert len(sizes) == 3
     assert loaded.plan(n=7).code > 0
     assert report_of(path).good
+
+
+def test_calls_of_arrays_run_native_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, path = Twice(), tmp_path / "a.gcm"
+    gc.export(model, _random(3, 0), path=path, dims={"x": (gc.Dim("n"), None)})
+    loaded, state = gc.load(path), model.state_dict()
+    loaded(_random(3, 0))
+    run = Chain.run
+    monkeypatch.setattr(Chain, "run", lambda *_: pytest.fail("the call did not take the short way"))
+    for rows in (3, 7, 1):
+        _same(loaded(_random(rows, rows)), _expected(state, _random(rows, rows)))
+    monkeypatch.setattr(Chain, "run", run)
+    _same(loaded(x=_random(4, 1)), _expected(state, _random(4, 1)))
+    _same({k: t.numpy() for k, t in loaded(gc.from_numpy(_random(4, 1))).items()}, _expected(state, _random(4, 1)))
+    for wrong in (np.ones((2, 4), np.float32), np.ones((2, 5))):
+        with pytest.raises((ShapeError, gc.errors.DTypeError)):
+            loaded(wrong)
 
 
 def test_sample_calls_run_all_programs(tmp_path: Path) -> None:

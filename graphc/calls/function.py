@@ -222,7 +222,7 @@ class Compiled:
             self._shorten(variant, epoch, leaves, result, not isinstance(structure, int))
         if new_match is not None:
             trim()
-            self._recompile_count.note(key, 3)
+            self._recompile_count.note(key, 4)
         return result
 
     def _renewed_modules(self) -> Modules:

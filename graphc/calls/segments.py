@@ -15,9 +15,8 @@ from graphc.calls.outside import Outside
 from graphc.calls.plan import Plan, summed
 from graphc.calls.sized_traces import structure_at, value_at
 from graphc.guards.attributes import set_again
-from graphc.ir.graph.cut import Part, cut, stages
+from graphc.ir.graph.cut import Part
 from graphc.ir.graph.graph import Graph, Value, input_path
-from graphc.ir.graph.interpret import assumed
 from graphc.runtime.native_chain import ChainStep, NativeChain
 from graphc.tensors.structure import Branch, Leaf, unflatten
 from graphc.tensors.tensor import Tensor
@@ -73,12 +72,9 @@ class TracedPath:
         self.slots = outside.slots
         graph, assumptions = traced.graph, tuple(traced.assumptions.found.values())
         graph.assumptions = assumptions
-        ends = [read.end for read in traced.reads]
         tensors = {input_path(a.value): a.tensor for a in traced.arguments}
-        with assumed(graph):
-            self.groups = stages(graph, ends)
-            """Indices of the reads after each segment but the last one."""
-            self.parts = cut(graph, [[ends[i] for i in group] for group in self.groups])
+        self.parts, self.groups = zip(*traced.parts(), strict=True)
+        """The parts of the graph, and the indices of the reads after each."""
         order = [i for group in self.groups for i in group]
         staged = by_stage(assumptions, [traced.reads[i].dimension for i in order])
         self._early = staged[0]
@@ -114,7 +110,7 @@ class TracedPath:
         known = dict(sizes)
         if any(not a.holds(known) for a in self._early):
             return None
-        for part, segment, group in zip(self.parts, self.segments, [*self.groups, []], strict=True):
+        for part, segment, group in zip(self.parts, self.segments, self.groups, strict=True):
             if segment not in done:
                 done[segment] = segment.run([values[v] for v in part.inputs])
             values.update(zip(part.outputs, done[segment], strict=True))
@@ -158,11 +154,17 @@ class TracedPath:
             return None
         if not all(slot.counted for slot in self.slots.values()):
             return None
-        if self.form is None or traced.effects or traced.same or traced.written or traced.attributes.compares_identity:
+        if (
+            self.form is None
+            or traced.effects
+            or traced.aliases
+            or traced.written
+            or traced.attributes.compares_identity
+        ):
             return None
         index = {v: i for i, v in enumerate(traced.inputs)}
         count, steps = len(index), []
-        for part, segment, call, group in zip(self.parts, self.segments, calls, [*self.groups, []], strict=True):
+        for part, segment, call, group in zip(self.parts, self.segments, calls, self.groups, strict=True):
             reads = [traced.reads[i] for i in group]
             inputs = tuple([index[v] for v in part.inputs])
             ranges = tuple([read.range for read in reads])

@@ -32,15 +32,16 @@ from graphc.compiler.cache import CacheEntry
 from graphc.compiler.freeze import freeze, watch
 from graphc.guards.attributes import set_again
 from graphc.ir.graph.graph import Graph, input_class, input_path
+from graphc.ir.graph.interpret import bound_sizes
 from graphc.ops.autodiff import Split, read_before_written, split_forward_backward, vjp_graph
 from graphc.passes.base import STANDARD, Pass
-from graphc.tape.grad_mode import is_grad_enabled
+from graphc.tape.grad_mode import is_grad_enabled, set_grad_enabled
 from graphc.tape.node import Edge, next_sequence
 from graphc.tape.saved import saving
 from graphc.tensors.placement import is_on_device, on_host
 from graphc.tensors.structure import Branch, Leaf, Structure, given_for, shape_of, unflatten
 from graphc.tensors.tensor import Tensor
-from graphc.tensors.tensor_base import edges_of, is_counted
+from graphc.tensors.tensor_base import edges_of, front, is_counted
 from graphc.tracing.host import lead_to
 from graphc.tracing.identity import check_apart, repeats
 from graphc.tracing.trace import Traced
@@ -93,7 +94,7 @@ class Variant:
         self._passes = passes
         self.traced = traced
         self.structure = traced.structure
-        self._same = traced.same
+        self._aliases = traced.aliases
         self.single = isinstance(traced.structure, Leaf)
         children = traced.structure.children if isinstance(traced.structure, Branch) else ()
         self._is_tuple = traced.structure == Branch(tuple, (), (Leaf(),) * len(children))
@@ -350,15 +351,22 @@ class Variant:
                 # Nodes of Python functions that ran inside the call come after the call's node.
                 node.sequence = first
                 lead_to(state, node)
-        return self._nested(results, leaves, structure)
+        return self._nested(results, leaves, structure, sizes)
 
-    def _nested(self, results: list[Tensor], leaves: Sequence[Tensor], structure: Structure) -> Any:
-        """Nest the results as the function does, with tensors from outside instead of their copies."""
-        for i, source in self._same:
+    def _nested(
+        self, results: list[Tensor], leaves: Sequence[Tensor], structure: Structure, sizes: Sizes | None
+    ) -> Any:
+        """Nest the results as the function does, with tensors from outside and their views instead of copies."""
+        for alias in self._aliases:
+            source = alias.source
             if isinstance(source, str):
-                results[i] = self._slots[source].tensor()
+                tensor = self._slots[source].tensor()
             else:
-                results[i] = source if isinstance(source, Tensor) else leaves[source]
+                tensor = source if isinstance(source, Tensor) else leaves[source]
+            with set_grad_enabled(is_grad_enabled() and not alias.is_detached):
+                for op, attrs in alias.steps:
+                    tensor = front().apply(op, (tensor,), {n: bound_sizes(v, sizes or {}) for n, v in attrs.items()})
+            results[alias.output] = tensor
         if self.single:
             return results[0]
         return tuple(results) if self._is_tuple else unflatten(structure, results)
@@ -380,7 +388,7 @@ class Variant:
         """Whether a call depends only on epochs, watched words, facts that are always checked, and arguments, and does
         nothing but return results.
         """
-        if self._effects or self.drawn or self.training is not None or self.traced.host or self._same:
+        if self._effects or self.drawn or self.training is not None or self.traced.host or self._aliases:
             return False
         if self._made or not self.account.is_watched:
             return False

@@ -107,7 +107,7 @@ def _model_parts(
     model: Any, examples: Sequence[Any], gradients: bool, dims: Any
 ) -> Iterator[CheckedGraph | RuleResult]:
     try:
-        traced = snapshot(model, examples, dims=dims)
+        traced = snapshot(model, examples, dims=dims, reads_sizes=not gradients)
     except GraphcError:
         trained = training_part(model, examples, dims)
         if trained is None:
@@ -115,6 +115,10 @@ def _model_parts(
         yield trained
         return
     examples, arrays = _example_arrays(examples, dims, model)
+    if traced.reads:
+        for i, (graph, arguments) in enumerate(read_parts(traced, arrays)):
+            yield CheckedGraph(f"forward.{i}", graph, tuple(arguments))
+        return
     graph = settle(traced.graph)
     yield CheckedGraph("forward", graph, _arguments("the forward pass", traced, graph, arrays))
     if not gradients:
@@ -124,6 +128,17 @@ def _model_parts(
     graph = settle(traced.graph)
     arguments = _arguments("gradients", traced, graph, arrays)
     yield from _gradient_parts(traced, graph, arguments, flatten((tuple(examples), {}))[0])
+
+
+def read_parts(traced: Traced, arrays: Sequence[np.ndarray]) -> Iterator[tuple[Graph, list[np.ndarray]]]:
+    """Yield the graphs of a trace that reads sizes, each with its arguments in a call, computed by references."""
+    values: dict[Value | None, np.ndarray] = dict(zip(traced.inputs, arrays, strict=True))
+    for part, group in traced.parts():
+        graph = settle(part.graph)
+        arguments = [np.array(a) for a in graph_arguments(graph, traced.state(), [values[v] for v in part.inputs])]
+        yield graph, arguments
+        values.update(zip(part.outputs, evaluated(graph, arguments)[0], strict=True))
+        values.update({traced.reads[i].input: values[traced.reads[i].value] for i in group})
 
 
 def _gradient_parts(

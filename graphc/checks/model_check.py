@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any, Literal, overload
 
 import numpy as np
 
 from graphc.base.errors import ArgumentError, GraphcError
 from graphc.checks.check import Report, check_graph, check_narrow
-from graphc.checks.check_parts import check_model_passes, checked_part, training_part
+from graphc.checks.check_parts import check_model_passes, checked_part, read_parts, training_part
 from graphc.checks.pass_check import PassReport
 from graphc.compiler.freeze import graph_arguments
 from graphc.ir.graph.interpret import settle
@@ -100,18 +101,25 @@ def _check_stages(
 ) -> Report | PassReport:
     """Compare the stages of a model with its trace; check a function that trains pass by pass."""
     try:
-        traced = snapshot(model, examples, dims=dims)
+        traced = snapshot(model, examples, dims=dims, reads_sizes=True)
     except GraphcError:
         trained = training_part(model, examples, dims)
         if trained is None:
             raise
         return checked_part(trained)
-    graph = settle(traced.graph)
     if dims is not None:
         examples, _ = Dims(dims, model).with_numbers(examples, {})
     tensors, _ = flatten((examples, {}))
     arrays = [np.array(t._values(force=True)) for t in tensors]
-    state = traced.state()
+    if traced.reads:
+        if precision is not None:
+            raise ArgumentError(
+                "check of narrow weights: the model reads sizes from values, so it is several graphs",
+                remedy="call check without precision=",
+            )
+        reports = [check_graph(*part, rtol=rtol, atol=atol) for part in read_parts(traced, arrays)]
+        return Report(tuple([replace(s, stage=f"{i} {s.stage}") for i, r in enumerate(reports) for s in r.stages]))
+    graph, state = settle(traced.graph), traced.state()
     if precision is not None:
         return check_narrow(graph, state, arrays, precision, rtol=rtol, atol=atol)
     return check_graph(graph, graph_arguments(graph, state, arrays), rtol=rtol, atol=atol)

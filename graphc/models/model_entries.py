@@ -18,9 +18,8 @@ from graphc.calls.function import Compiled
 from graphc.calls.graph_module import GraphModule
 from graphc.files.model_manifest import SegmentSpec
 from graphc.files.structure import Structure
-from graphc.ir.graph.cut import cut, stages
 from graphc.ir.graph.graph import Graph, Value, input_class, input_path
-from graphc.ir.graph.interpret import Reemitter, assumed
+from graphc.ir.graph.interpret import Reemitter
 from graphc.models.model_trace import nesting, snapshot
 from graphc.models.step_entry import TrainingParts, function_parts, step_parts
 from graphc.steps.step import CompiledStep
@@ -182,14 +181,10 @@ def entries_of(name: str, traced: Traced) -> list[TracedEntry]:
     reads = traced.reads
     if not reads:
         return [entry]
-    ends = [read.end for read in reads]
-    with assumed(traced.graph):
-        groups = stages(traced.graph, ends)
-        parts = cut(traced.graph, [[ends[i] for i in group] for group in groups])
     read_as = {read.input: read.value for read in reads}
     values: list[Value] = [v for v in traced.inputs if v not in read_as]
     segments, programs = [], []
-    for number, (part, group) in enumerate(zip(parts, [*groups, []], strict=True)):
+    for number, (part, group) in enumerate(traced.parts()):
         # NOTE: a size is an output of the part that computes it, and an input of later ones.
         indices = [values.index(read_as.get(v, v)) for v in part.inputs]
         sizes = [d.name for i in group if (d := reads[i].dimension) is not None]

@@ -17,7 +17,7 @@ from graphc.ops.flow import branch, checkpoint, control, loop, while_loop
 from graphc.ops.movement import parts, shape, size, slice_update, strided
 from graphc.ops.pointwise import bits, complex, elementary, elementwise, exact, gamma, math, special
 from graphc.ops.reduction import reduce, statistics, window
-from graphc.ops.selection import descent, index, order, sorting
+from graphc.ops.selection import descent, index, order, sorting, suppression
 
 FAMILIES = (
     elementwise,
@@ -36,6 +36,7 @@ FAMILIES = (
     slice_update,
     sorting,
     descent,
+    suppression,
     matrix_product,
     masked_product,
     byte_product,

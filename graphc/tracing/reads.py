@@ -15,7 +15,7 @@ from graphc.base.sizes.assumptions import Assumptions
 from graphc.base.sizes.named_dims import EXPECTED, Dim, dimensions
 from graphc.base.sizes.size import LARGEST, Dimension, bounds, is_size
 from graphc.ir.graph.cut import End, is_small
-from graphc.ir.graph.graph import INPUT, Node, Value, has_sizes
+from graphc.ir.graph.graph import INPUT, Node, Value, attr_key, has_sizes
 from graphc.ir.graph.interpret import bound_attrs, live_nodes
 from graphc.ir.op import Trait
 from graphc.ir.types import TensorType
@@ -75,6 +75,9 @@ class ValueReads:
         self._answers = answers or {}
         self._tracer: Tracer | None = None
         self._by_value: dict[Value, Any] = {}
+        self._firsts: dict[Value, Value] = {}
+        """For values behind reads, the first value that is computed in the same way."""
+        self._by_key: dict[Any, Value] = {}
         self._arrays: dict[Value, np.ndarray] = {}
         self._solve: Callable[[], Mapping[Dimension, int]] = dict
         self._sizes: dict[Dimension, int] = {}
@@ -91,7 +94,7 @@ class ValueReads:
 
     def flag(self, tracer: Tracer, tensor: Tensor, purpose: str) -> bool:
         """Return the condition for the arguments of the traced call."""
-        value = _scalar(tracer, tensor)
+        value = self._first_like(_scalar(tracer, tensor))
         if value not in self._by_value:
             index = len(self.reads)
             answer = self._answers[index] if index in self._answers else self._evaluate(tracer, value, purpose)
@@ -105,15 +108,15 @@ class ValueReads:
 
     def size(self, tracer: Tracer, tensor: Tensor, most: Any, purpose: str) -> Any:
         """Return a count of at most ``most`` as a size that each call reads."""
-        value = _scalar(tracer, tensor if tensor.dtype is int64 else tensor.to(int64))
+        value = self._first_like(_scalar(tracer, tensor if tensor.dtype is int64 else tensor.to(int64)))
         self._tracer = tracer
         if not self.has_sizes:
             raise ValueNeededError(
                 f"{purpose} is a size that only calls know, and the trace is one graph",
                 where="a trace of one graph",
                 origin=_line(),
-                remedy="call gc.compile, or export to a .gcm file without derivative: both make several programs; or "
-                f"{advice(purpose)}",
+                remedy="call gc.compile, or export to a .gcm file without derivative: both make several programs "
+                f"(commands take one of them from the file: --entry forward.0); or {advice(purpose)}",
             )
         if value not in self._by_value:
             index, limit = len(self.reads), min(bounds(most)[1] if is_size(most) else int(most), LARGEST)
@@ -122,6 +125,24 @@ class ValueReads:
                 raise ShapeError(f"{purpose} is a size of {answer}, outside of 0..{limit}", origin=_line())
             self._by_value[value] = self._named(tracer, value, limit, answer) if limit else 0
         return self._by_value[value]
+
+    def _first_like(self, value: Value) -> Value:
+        """Return the first value that the trace has computed in the same way: two uses of one mask are one read."""
+        stack = [value]
+        while stack:
+            current = stack[-1]
+            node = current.node
+            if current in self._firsts:
+                stack.pop()
+            elif node.op is INPUT or not node.op.has(Trait.PURE):
+                self._firsts[current] = current
+            elif missing := [v for v in node.operands if v not in self._firsts]:
+                stack += missing
+            else:
+                operands = tuple([self._firsts[v] for v in node.operands])
+                key = (node.op, attr_key(node.attrs), operands, current.index)
+                self._firsts[current] = self._by_key.setdefault(key, current)
+        return self._firsts[value]
 
     def _named(self, tracer: Tracer, value: Value, limit: int, answer: int | None) -> Any:
         names = {d.name for d in (*self._sizes, *tracer.graph.dims.values())}

@@ -25,8 +25,9 @@ from graphc.base.sizes.assumptions import Assumptions, assuming
 from graphc.base.sizes.shape_patterns import ShapePatterns
 from graphc.guards.attributes import Effect, Reads, recording
 from graphc.guards.number_reads import TraceNumbers
+from graphc.ir.graph.cut import Part, cut, stages
 from graphc.ir.graph.graph import INPUT, Graph, Value, input_class, input_path
-from graphc.ir.graph.interpret import settle
+from graphc.ir.graph.interpret import assumed, settle
 from graphc.ir.graph.verify import sub_graphs
 from graphc.ir.op import Trait
 from graphc.ir.types import TensorType
@@ -46,7 +47,7 @@ from graphc.tensors.structure import (
     with_numbers,
 )
 from graphc.tensors.tensor import Tensor
-from graphc.tensors.tensor_base import edge_of, is_counted, refresh
+from graphc.tensors.tensor_base import Steps, edge_of, is_counted, refresh
 from graphc.tracing.dims import Dims
 from graphc.tracing.example_sizes import first_trace
 from graphc.tracing.host import HostCalls
@@ -95,6 +96,19 @@ class Constant:
 
 
 @dataclass(frozen=True)
+class Alias:
+    """An output that is a tensor from outside, or a view of one. Inputs that the function wrote to have none."""
+
+    output: int
+    source: int | str | Tensor
+    """The index of the input, the path of the argument, or the tensor of a constant."""
+    steps: Steps
+    """The operations from that tensor to the view; none where the output is the tensor itself."""
+    is_detached: bool
+    """Whether the view was made without gradients."""
+
+
+@dataclass(frozen=True)
 class Traced:
     """A traced graph with the descriptions of its arguments and outputs."""
 
@@ -126,13 +140,20 @@ class Traced:
     """Effects on gradients and optimizers outside. The gradients are further outputs, and no output has a history."""
     reads: tuple[ValueRead, ...] = ()
     """The values that each call reads, in order."""
-    same: tuple[tuple[int, int | str | Tensor], ...] = field(default=(), compare=False)
-    """Outputs that are a tensor from outside, not a copy: the index of each, and the index of the input, the path of
-    the argument, or the tensor of a constant. An input that the function wrote to is left out."""
+    aliases: tuple[Alias, ...] = field(default=(), compare=False)
+    """Outputs in the memory of a tensor from outside, not copies."""
 
     def state(self) -> dict[str, np.ndarray]:
         """Return the arrays of params and states by path."""
         return {a.value.node.attrs["path"]: on_host(a.tensor._data) for a in self.arguments}
+
+    def parts(self) -> Iterator[tuple[Part, list[int]]]:
+        """Yield the parts of a graph that reads values, each with the indices of what is read after it."""
+        ends = [read.end for read in self.reads]
+        with assumed(self.graph):
+            groups = stages(self.graph, ends)
+            parts = cut(self.graph, [[ends[i] for i in group] for group in groups])
+        yield from zip(parts, [*groups, []], strict=True)
 
     def on(self, graph: Graph) -> Traced:
         """Return the trace with another form of its graph, which has the same inputs."""
@@ -294,10 +315,9 @@ def trace_function(
     """
     _check_target(target)
     leaves, structure = flatten((tuple(args), dict(kwargs or {})))
-    graph = Graph(name or graph_name(target))
     modules = modules_of(target) if modules is None else modules
     submodules = [m for _, root in modules if hasattr(root, "modules") for m in root.modules()]
-    tracer = start(graph, modules)
+    tracer = start(graph := Graph(name or graph_name(target)), modules)
     images = _images(graph, leaves, patterns, _input_names(target, structure))
     inside = [images[i] for i in repeats(leaves)] or images
     values = tuple(image._data for image in images)
@@ -327,15 +347,22 @@ def trace_function(
     reached = _reached(tracer, dict(zip(map(id, images), values, strict=True)), results)
     traced = finish(tracer, (*values, *record.inputs.values()), results, outputs)
     facts: dict[str, Any] = {"written": written, "reached": reached, "effects": tuple(reads.effects)}
-    return replace(traced, attributes=reads, assumptions=assumed, same=_same(traced, inside, result_leaves), **facts)
+    aliases = _aliases(traced, tracer, inside, result_leaves)
+    return replace(traced, attributes=reads, assumptions=assumed, aliases=aliases, **facts)
 
 
-def _same(traced: Traced, images: Sequence[Tensor], results: Sequence[Tensor]) -> tuple[tuple[int, Any], ...]:
-    """Return the results that are the image of an input or a captured tensor; see ``Traced.same``."""
+def _aliases(traced: Traced, tracer: Tracer, inputs: Sequence[Tensor], results: Sequence[Tensor]) -> tuple[Alias, ...]:
     sources: dict[int, int | str | Tensor] = {id(c.tensor): c.tensor for c in traced.constants}
-    sources |= {id(a.tensor): a.value.node.attrs["path"] for a in traced.arguments}
-    sources |= {id(image): i for i, image in reversed([*enumerate(images)]) if not image._version}
-    return tuple((i, sources[id(t)]) for i, t in enumerate(results) if id(t) in sources)
+    sources |= {id(a.tensor): input_path(a.value) for a in traced.arguments}
+    sources |= {id(c.image): sources[key] for key, c in tracer.captured.items() if key in sources}
+    sources |= {id(image): i for i, image in reversed([*enumerate(inputs)]) if not image._version}
+    aliases: list[Alias] = []
+    for i, result in enumerate(results):
+        view = None if id(result) in sources else result._view
+        source = sources.get(id(result if view is None else view.base))
+        if source is not None:
+            aliases.append(Alias(i, source, () if view is None else view.steps, result._detached))
+    return tuple(aliases)
 
 
 def _read_values(

@@ -144,3 +144,14 @@ def test_training_inside_is_refused() -> None:
 
     with pytest.raises(gc.errors.TraceError, match="reads values of a call, and it changes gradients"):
         step(gc.ones(2, 2))
+
+
+def test_two_uses_of_a_mask_are_one_read() -> None:
+    f = gc.compile(lambda x: x[x > 0] * x[x > 0] + (x + 1)[x > 0])
+    for values in ([1.0, -2.0, 3.0], [-1.0, -1.0, -1.0], [1.0, 2.0, 3.0]):
+        x = np.float32(values)
+        np.testing.assert_array_equal(f(gc.from_numpy(x)).numpy(), x[x > 0] ** 2 + x[x > 0] + 1)
+    assert len(f.variants[0].traced.reads) == 1 and not f.variants[0].traced.assumptions.found
+    assert len(f.variants[0].paths) == 1
+    g = gc.compile(lambda x: x[x > 0].sum() * x[x > 1].sum())
+    assert g(gc.tensor([1.0, 2.0])).item() == 6 and len(g.variants[0].traced.reads) == 2

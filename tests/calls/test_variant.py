@@ -76,12 +76,56 @@ def test_tensors_from_outside_are_returned_themselves(name, grad):
     assert observed(graphc.compile) == observed(lambda function: function)
 
 
-def test_arguments_of_all_sizes_are_returned_themselves():
+VIEWS = {
+    "slice": lambda x, k, net: (x[:1], x * 2),
+    "chain": lambda x, k, net: x.transpose(0, 1)[1:].reshape(2, 2, 1),
+    "captured": lambda x, k, net: {"a": k[:, 1:], "b": (k.unsqueeze(0),)},
+    "captured that is written": lambda x, k, net: (k.add_(1), k[0]),
+    "captured view": lambda x, k, net: (net.bias[1:], x + 1),
+    "parameter": lambda x, k, net: (net.weight.T, net(x)),
+    "detached": lambda x, k, net: (x.detach(), net.weight.detach()[0]),
+    "without gradients": lambda x, k, net: graphc.no_grad()(lambda: x[0])(),
+    "expanded copy": lambda x, k, net: x[:1].expand(4, 3) + 0,
+    "reshape that copies": lambda x, k, net: x.transpose(0, 1).reshape(6),
+}
+
+
+@pytest.mark.parametrize("grad", [False, True])
+@pytest.mark.parametrize("name", VIEWS)
+def test_views_of_tensors_from_outside_share_their_memory(name, grad):
+    """Writes to results, and gradients, reach the same tensors as in eager mode, in repeated calls."""
+
+    def observed(compile):
+        x, k, net = graphc.ones(2, 3, requires_grad=grad), graphc.zeros(2, 3), graphc.nn.Linear(3, 3)
+        with graphc.no_grad():
+            net.weight.fill_(0.5)
+            net.bias.fill_(1)
+        outside = [x, k, net.weight, net.bias]
+        function = compile(lambda x: VIEWS[name](x, k, net))
+        seen = []
+        for _ in range(3):
+            results, _ = flatten(function(x))
+            seen.append([(r.tolist(), r.requires_grad) for r in results])
+            if any(r.requires_grad for r in results):
+                sum([(r * 3).sum() for r in results if r.requires_grad], graphc.zeros(())).backward()
+            with graphc.no_grad():
+                for r in results:
+                    r.mul_(2)
+            seen.append([(t.tolist(), None if t.grad is None else t.grad.tolist()) for t in outside])
+        return seen
+
+    assert observed(graphc.compile) == observed(lambda function: function)
+
+
+def test_arguments_of_all_sizes_and_their_views_are_returned_themselves():
     for dims in ({"x": (graphc.Dim("n"),)}, "auto"):
-        function = graphc.compile(lambda x: (x, x + 1), dims=dims)
+        function = graphc.compile(lambda x: (x, x[x.shape[0] // 2 :], x + 1), dims=dims)
         for size in (3, 4, 5):
             x = graphc.ones(size)
-            assert function(x)[0] is x
+            same, view, _ = function(x)
+            view.zero_()
+            assert same is x
+            assert x.tolist() == [1] * (size // 2) + [0] * (size - size // 2)
 
 
 def test_a_written_argument_is_returned_as_a_copy():

@@ -133,3 +133,20 @@ def test_the_program_for_all_numbers_is_checked_at_that_of_the_examples(precisio
         assert report.good and [s.stage for s in report.stages] == ["optimized", "lowered", "scheduled", "native"]
     with pytest.raises(ArgumentError, match="pos is 8"):
         gc.check(lambda x, pos: x * pos, gc.rand(3, 8), 8, dims=[(batch,), pos])
+
+
+def test_a_model_that_reads_sizes_is_checked_program_by_program():
+    def pick(x: gc.Tensor) -> gc.Tensor:
+        found = x[x > 0].exp()
+        return found[found > 2] + x.shape[0]
+
+    x = gc.tensor([1.0, -1.0, 0.1, 2.0])
+    for dims in (None, {"x": (gc.Dim("n"),)}):
+        report = gc.check(pick, x, dims=dims)
+        assert report.good and {s.stage.partition(" ")[0] for s in report.stages} == {"0", "1", "2"}
+        passes = gc.check(pick, x, dims=dims, passes=True)
+        assert passes.good and {line.part for line in passes.lines} == {"forward.0", "forward.1", "forward.2"}
+    with pytest.raises(ArgumentError, match="reads sizes from values, so it is several graphs"):
+        gc.check(pick, x, precision="bf16")
+    with pytest.raises(gc.errors.ValueNeededError, match="--entry forward"):
+        gc.check(pick, x, gradients=True)

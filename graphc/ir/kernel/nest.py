@@ -11,7 +11,7 @@ import numpy as np
 
 from graphc.base.dtypes import DType, bool_, element, float64, int32, int64, number_of
 from graphc.base.errors import ArgumentError
-from graphc.base.sizes.size import SizeNumber, is_size
+from graphc.base.sizes.size import SizeNumber, is_size, smaller
 from graphc.base.sizes.size_relations import at_most
 from graphc.ir.kernel.index import Axis, Dynamic, Index, IndexLike, as_index, bounds
 from graphc.ir.kernel.scalar import SCALAR_OPS, result_type
@@ -255,6 +255,8 @@ class NestBuilder:
     def loop(self, extent: int, kind: str = "parallel", until: Scalar | None = None) -> Iterator[Index]:
         """Open a loop, which ends before iteration ``until``; yield its axis as an index. A loop of one iteration
         without ``until`` emits no loop."""
+        if until is not None and isinstance(until.ref, Const):
+            extent, until = smaller(extent, int(until.ref.value)), None
         if extent == 1 and until is None:
             yield Index()
             return
@@ -264,8 +266,7 @@ class NestBuilder:
         self._known.append({})
         yield as_index(axis)
         self._known.pop()
-        end = "" if until is None or not isinstance(until.ref, str) else until.ref
-        self.append(Loop(axis, kind, tuple(self._frames.pop()), end))
+        self.append(Loop(axis, kind, tuple(self._frames.pop()), "" if until is None else str(until.ref)))
 
     @contextmanager
     def loops(self, extents: Sequence[int], kind: str = "parallel") -> Iterator[tuple[Index, ...]]:

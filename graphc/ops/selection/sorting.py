@@ -10,6 +10,7 @@ import numpy as np
 
 from graphc.base.dtypes import float32, int32, int64, uint32, uint64
 from graphc.base.errors import AttributeValueError, DTypeError, IndexRangeError
+from graphc.base.sizes.size import bounds as bound_of
 from graphc.base.sizes.size import is_size
 from graphc.ir.kernel.index import Index, as_index
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
@@ -39,7 +40,7 @@ from graphc.ops.reduction import reduce
 from graphc.ops.rules import check_axis, check_kind
 from graphc.ops.samples import INTEGERS, array, booleans, distinct, extremes, floats, integers, plain
 from graphc.ops.selection import order
-from graphc.ops.selection.index import gather, iota, row_major_places, scatter
+from graphc.ops.selection.index import gather, iota, row_major_places
 
 SELECTED = 16
 """Largest count of first elements to select one by one, each in a pass over the remaining ones. By the number of steps,
@@ -162,6 +163,113 @@ merge_runs = define(
 )
 
 
+# ---- sorting lines of open extents
+
+
+def _infer_sort(x: TensorType, axis: int) -> TensorType:
+    check_kind("sort_lines", 0, x.dtype, "iu")
+    check_axis("sort_lines", axis, x.rank)
+    return x
+
+
+class _Halves:
+    """A line of elements, and room for one more: each pass merges the runs of one half into the other."""
+
+    def __init__(self, c: LowerContext, x: OperandRef, extent: Any):
+        self.nest, self.dtype, self.extent = c.nest, x.dtype, extent
+        self.scratch = c.scratch(x.dtype, 2 * extent)
+        self.count = c.nest.index(extent)
+        self.source = self.target = self.count
+
+    def load(self, position: Scalar) -> Scalar:
+        """Load the element at a position of the half that is read."""
+        return self.nest.load_at(self.scratch, self._at(self.source, position), self.dtype)
+
+    def store(self, position: Scalar, value: Scalar) -> None:
+        """Store an element of the half that is written."""
+        self.nest.store_at(self.scratch, self._at(self.target, position), value)
+
+    def _at(self, half: Scalar, position: Scalar) -> Index:
+        return self.nest.dynamic(half + position, 0, 2 * self.extent - 1)
+
+    def merge_pair(self, start: Scalar, width: Scalar) -> None:
+        """Merge two runs of ``width``, as ``_merge_from_both_ends`` does."""
+        nest = self.nest
+        front, back = nest.accumulator(int64, "add", 0), nest.accumulator(int64, "add", 0)
+        middle, last = start + width, start + width * 2 - 1
+        one, zero = nest.const(1, int64), nest.const(0, int64)
+        with nest.loop(self.extent, "serial", until=width) as k:
+            step, left_taken, right_taken = nest.index(k), nest.read(front, int64), nest.read(back, int64)
+            a, b = self.load(start + left_taken), self.load(middle + (step - left_taken))
+            c, d = self.load(last - right_taken), self.load(middle - 1 - (step - right_taken))
+            self.store(start + step, nest.op("min", a, b))
+            self.store(last - step, nest.op("max", c, d))
+            nest.update(front, nest.select(b < a, zero, one))
+            nest.update(back, nest.select(c < d, zero, one))
+
+    def merge_rest(self, start: Scalar, width: Scalar) -> None:
+        """Merge the elements from ``start`` on: a run of at most ``width`` elements, and a shorter one or none."""
+        nest, left = self.nest, self.nest.accumulator(int64, "add", 0)
+        one, zero, end = nest.const(1, int64), nest.const(0, int64), self.count - 1
+        with nest.loop(self.extent, "serial", until=self.count - start) as k:
+            i = nest.read(left, int64)
+            right = start + width + (nest.index(k) - i)
+            a, b = self.load(nest.op("min", start + i, end)), self.load(nest.op("min", right, end))
+            takes_right = (i >= width) | ((right <= end) & (b < a))
+            self.store(start + nest.index(k), nest.select(takes_right, b, a))
+            nest.update(left, nest.select(takes_right, zero, one))
+
+
+def _nest_sort(c: LowerContext, x: OperandRef, axis: int) -> None:
+    nest, extent = c.nest, x.shape[axis]
+    halves = _Halves(c, x, extent)
+    one, zero, most = nest.const(1, int64), nest.const(0, int64), bound_of(extent)[1]
+    levels = (int(most) - 1).bit_length() if most < 1 << _HALF else _HALF
+    merges = zero
+    for level in range(levels):
+        merges = merges + nest.select(halves.count > (1 << level), one, zero)
+    with nest.loops(x.shape[:axis]) as outer, nest.loops(x.shape[axis + 1 :]) as inner:
+        with nest.loop(extent, "serial") as k:
+            nest.store_at(halves.scratch, k, c.load(x, (*outer, k, *inner)))
+        with nest.loop(levels, "serial", until=merges) as level:
+            power = nest.index(level)
+            width = nest.op("shl", one, power)
+            is_odd = (power & 1).ne(0)
+            halves.source, halves.target = (
+                nest.select(is_odd, halves.count, zero),
+                nest.select(is_odd, zero, halves.count),
+            )
+            pairs = nest.op("shr", halves.count, power + 1)
+            with nest.loop(extent, "serial", until=pairs) as pair:
+                halves.merge_pair(nest.index(pair) * width * 2, width)
+            halves.merge_rest(pairs * width * 2, width)
+        halves.source = nest.select((merges & 1).ne(0), halves.count, zero)
+        with nest.loop(extent, "serial") as k:
+            c.store((*outer, k, *inner), halves.load(nest.index(k)))
+
+
+sort_lines = define(
+    "sort_lines",
+    "Sorts integers along an axis in one loop nest, whose number of merges follows from the size of a call.",
+    "x",
+    _infer_sort,
+    attrs=[_AXIS],
+    reference=lambda x, axis: np.sort(x, axis),
+    lower_nest=_nest_sort,
+    traits=Trait.PURE | Trait.MATERIALIZE,
+    bounds=bounds.of_first,
+    batch=along_axis,
+    samples=lambda: [
+        *(plain(integers((n,), "int64", -9, 9), axis=0) for n in (0, 1, 2, 3, 7, 64, 77)),
+        plain(integers((3, 5, 2), "int32", -9, 9), axis=1),
+        plain(integers((2, 33), "uint8", 0, 255), axis=1),
+    ],
+    error_samples=[
+        ErrorSample((_F,), "operand 0 is floating-point", {"axis": 0}, DTypeError),
+    ],
+)
+
+
 # ---- the order
 
 
@@ -182,15 +290,6 @@ def _argsort_reference(x: np.ndarray, axis: int, descending: bool, count: int) -
     return positions if count == ALL else np.take(positions, range(count), axis)
 
 
-def _by_rank(x: Any, axis: int, descending: bool) -> Any:
-    """Scatter each element's index to the position of its rank."""
-    count = math.prod(x.shape)
-    targets = row_major_places(order.rank(x, axis=axis, descending=descending), axis, x.shape)
-    own = shape.reshape(iota(shape=x.shape, axis=axis), shape=(count,))
-    sorted_indices = scatter(shape.filled(0, int64, (count,)), shape.reshape(targets, shape=(count,)), own, axis=0)
-    return shape.reshape(sorted_indices, shape=x.shape)
-
-
 def _by_merging(x: Any, axis: int, descending: bool) -> Any:
     """Pack keys and positions into one integer each, and merge runs until one is left. Wide keys are sorted by their
     lower halves first, then by the upper ones."""
@@ -206,6 +305,8 @@ def _by_merging(x: Any, axis: int, descending: bool) -> Any:
 def _sorted_halves(keys: Any, axis: int) -> Any:
     """Return the positions that sort integers of 32 bits."""
     merged = bit_or(shift_left(cast(keys, dtype=int64), _HALF), iota(shape=keys.shape, axis=axis))
+    if is_size(keys.shape[axis]):  # The number of merges is unknown then.
+        return bit_and(sort_lines(merged, axis=axis), (1 << _HALF) - 1)
     width = 1
     while width < keys.shape[axis]:
         merged = merge_runs(merged, axis=axis, width=width)
@@ -256,10 +357,9 @@ def _by_selection(x: Any, axis: int, descending: bool, count: int) -> Any:
 def _decompose_argsort(x: Any, axis: int, descending: bool, count: int) -> Any:
     extent = x.shape[axis]
     size = extent if count == ALL else count
-    if is_size(extent):  # The number of merges is unknown then.
-        return _first(_by_rank(x, axis, descending), axis, size)
     is_wide = x.dtype.kind in "iu" and x.dtype.bits > _HALF
-    if 0 < size <= min(SELECTED, extent // 2) and not is_wide:
+    is_few = type(size) is int and 0 < size <= SELECTED and (is_size(extent) or size <= extent // 2)
+    if is_few and not is_wide:
         return _by_selection(x, axis, descending, size)
     return _first(_by_merging(x, axis, descending), axis, size)
 

@@ -8,6 +8,7 @@ import pytest
 import graphc
 from graphc.ops.selection import order
 from graphc.ops.selection.sorting import SELECTED, argsort, merge_runs
+from graphc.passes.pipeline import optimize
 from tests.native import target_or_skip
 
 TYPES = ["float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool"]
@@ -85,3 +86,29 @@ def test_runs_of_any_number_are_merged(extent: int):
         result = graphc.compile(lambda x, width=width: merge_runs(x, axis=0, width=width))(graphc.tensor(x))
         expected = [np.sort(x[start : start + 2 * width], 0) for start in range(0, extent, 2 * width)]
         np.testing.assert_array_equal(result.numpy(), np.concatenate(expected))
+
+
+@pytest.mark.sampled(20)
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("dtype", TYPES)
+def test_lines_of_every_length_are_sorted_by_one_program(dtype: str, descending: bool, axis: int):
+    target_or_skip("host")
+    dims = {"x": tuple(graphc.Dim("n") if d == axis else None for d in range(2))}
+    for count in (-1, 2, SELECTED + 1):
+        fast = graphc.compile(lambda x, c=count: argsort(x, axis=axis, descending=descending, count=c), dims=dims)
+        least = max(count, 1)
+        for extent in (40, least, least + 1, 64, 777):
+            x = draw((2, extent) if axis else (extent, 2), dtype, extent)
+            expected = order.order_of(x, axis, descending)
+            if count > 0:
+                expected = expected.take(range(count), axis)
+            np.testing.assert_array_equal(fast(graphc.tensor(x)).numpy(), expected)
+        assert len(fast.programs) == 1
+
+
+def test_the_time_of_sorting_an_open_extent_does_not_grow_with_its_square():
+    dim = graphc.Dim("n", hint=1 << 16)
+    graph = graphc.trace(lambda x: graphc.sort(x), graphc.zeros(1 << 16), dims={"x": (dim,)})
+    operations = {node.op.name for node in optimize(graph).nodes()}
+    assert "sort_lines" in operations and "rank" not in operations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import field
 
 from graphc.base.records import dataclass
@@ -15,10 +16,13 @@ from graphc.passes.laid_out import laid_out
 from graphc.passes.long_views import is_written_by_parts, long_views
 from graphc.passes.operand_access import (
     Access,
+    ReadRecord,
+    accesses,
     domain_axes,
     is_virtual,
     look_through_views,
     operand_reads,
+    read_records,
     written_value,
 )
 from graphc.passes.updates import stored_content
@@ -94,6 +98,8 @@ class Partition:
             self.group_of[node].divisions = costs.view_divisions + 1
         self.duplicated: dict[Node, list[Group]] = {}
         """Further groups that compute a node for themselves."""
+        self._read_records: dict[Hashable, list[ReadRecord]] = {}
+        """Reads of kernel rules by op and types."""
         self.reads: dict[Node, list[Access]] = {n: self._reads(n) for n in self.materialized}
         """The reads of a node, from memory or from other nodes."""
         self.readers: dict[Node, list[Node]] = {}
@@ -121,6 +127,8 @@ class Partition:
         """Merged groups: from an old group to the one that replaced it."""
         self._searched: tuple[Group | None, Group | None, set[Group]] = (None, None, set())
         """The last answer of `_between`: two groups, and those between them."""
+        self._reached: dict[Group, Group] = {}
+        """A group that is known to depend on a group, far behind it: a search takes it first."""
         self._line: list[Group | None] = [*self.groups()]
         self._rank = {group: rank for rank, group in enumerate(self._line) if group is not None}
         """Order in which groups can run, until they are numbered: None where a group was merged, and each position."""
@@ -150,7 +158,7 @@ class Partition:
         elif node.op.has(Trait.REDUCTION):
             direct = [Access(v, domain_axes(v.shape)) for v in node.operands]
         else:
-            direct = operand_reads(node, domain_axes(node.results[0].shape))
+            direct = self._rule_reads(node)
         # Scalar constants are in memory only for nodes whose operands all are.
         return [
             stored_read
@@ -158,6 +166,18 @@ class Partition:
             for stored_read in look_through_views(access.value, access.index, self.pinned, access)
             if not stored_read.value.is_scalar_constant or needs_stored_operands(node)
         ]
+
+    def _rule_reads(self, node: Node) -> list[Access]:
+        """Return the reads of a kernel rule, found once for nodes of an op without attributes that have equal types."""
+        here = domain_axes(node.results[0].shape)
+        shapes = [v.type.shape for v in (*node.operands, *node.results)]
+        if node.attrs or not all([type(extent) is int for shape in shapes for extent in shape]):
+            return operand_reads(node, here)
+        key = node.op, *shapes, *[v.dtype for v in node.operands]
+        records = self._read_records.get(key)
+        if records is None:
+            records = self._read_records[key] = read_records(node, here)
+        return accesses(node, records)
 
     def _awaited(self) -> dict[Node, list[Node]]:
         if not any(n.op.has(Trait.WAITS) for n in self.graph.nodes()):
@@ -259,9 +279,14 @@ class Partition:
             if rank[group] < end and group not in between:
                 between.add(group)
                 following = self._after(group)
-                if last in following:
-                    return None
                 pending += following
+                far = self._reached.get(group)
+                if far is not None:
+                    far = self._present(far)
+                    pending.append(far)
+                if far is last or last in following:
+                    self._reached[first] = last
+                    return None
         self._searched = first, last, between
         return between
 

@@ -156,6 +156,8 @@ def fuse(graph: Graph, costs: FusionCosts = DEFAULT.fusion) -> FusionPlan:
 class _Fuser(Partition):
     def __init__(self, graph: Graph, costs: FusionCosts):
         super().__init__(graph, costs)
+        self.weights: dict[Node, int] = {}
+        """Vector operations per element, for the nodes whose epilogues were considered."""
         self.refused: dict[tuple[Value, Node], Reason] = {}
         self.tried: dict[tuple[Value, Node], tuple[Group, Group]] = {}
         """Refused pairs of groups. Groups never change (a merge makes a new one), so a current pair stays refused."""
@@ -295,7 +297,9 @@ class _Fuser(Partition):
             if node in visited:
                 continue
             visited.add(node)
-            total += 0 if node.op.has(Trait.CONTRACTION) else weight(node)
+            if node not in self.weights:
+                self.weights[node] = 0 if node.op.has(Trait.CONTRACTION) else weight(node)
+            total += self.weights[node]
             stack.extend(v.node for v in node.operands if is_virtual(v.node))
         return total
 
@@ -409,6 +413,8 @@ def _aligned(node: Node, access: Access, group: Group) -> bool:
     reduction = node.op.has(Trait.REDUCTION)
     here = domain_axes(node.operands[0].shape if reduction else result.shape)
     if group.kind != "row":  # values that differ only by a reshape have the same row-major offsets
+        if value.shape is result.shape and access.index == here:
+            return True
         read_offset, offset = (
             flatten(i, row_major_strides(v.shape)) for i, v in ((access.index, value), (here, result))
         )

@@ -347,13 +347,15 @@ class OpDef:
 
     def normalize(self, attrs: Mapping[str, Any]) -> Attrs:
         """Return the attributes with defaults, in declared order; raise ArgumentError for unknown or missing ones."""
+        full: Attrs = {}
+        if not attrs and not self.attrs:
+            return full
         names = {a.name for a in self.attrs}
         for name in attrs:
             if name not in names:
                 raise ArgumentError(
                     f"{self.name}: unknown attribute {name!r}", remedy=f"use one of {', '.join(sorted(names))}"
                 )
-        full: Attrs = {}
         for attr in self.attrs:
             if attr.name in attrs:
                 full[attr.name] = attr.normalize(attrs[attr.name])

@@ -47,6 +47,8 @@ def broadcast(name: str, types: Sequence[TensorType]) -> tuple[int, ...]:
 
     A size is compared with 1 only if it differs from the size opposite to it.
     """
+    if types and all([t.shape is types[0].shape for t in types]):
+        return tuple(types[0].shape)
     rank = max((t.rank for t in types), default=0)
     result = [1] * rank
     owner = [0] * rank

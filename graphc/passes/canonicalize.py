@@ -19,7 +19,7 @@ from graphc.ir.graph.rewrite import Rule, apply_rules
 from graphc.ir.op import Trait, ZeroSign
 from graphc.ops.contraction.matrix_product import matmul
 from graphc.ops.define import OpFunction
-from graphc.ops.dispatch import GraphDispatcher, use
+from graphc.ops.dispatch import GraphDispatcher, active, use
 from graphc.ops.movement import shape
 from graphc.ops.movement.size import size
 from graphc.ops.pointwise import elementwise as e
@@ -90,7 +90,12 @@ class Canonicalize:
     def run(self, graph: Graph) -> PassResult:
         """Change the graph in place; count rewritten nodes."""
         rules = [r for r in RULES if r.name not in REORDERING] if self.costs.strict_order else RULES
-        return PassResult(graph, apply_rules(graph, rules))
+        with use(RuleDispatcher(graph)):
+            return PassResult(graph, apply_rules(graph, rules))
+
+
+class RuleDispatcher(GraphDispatcher):
+    """Dispatcher of all rules of a run, which takes the location of each node."""
 
 
 RULES: list[Rule] = []
@@ -107,9 +112,11 @@ def simplifies(*ops: OpFunction | Trait) -> Callable[[Simplification], Simplific
 
     def add(rule: Simplification) -> Simplification:
         def apply(graph: Graph, node: Node) -> Value | None:
-            with use(GraphDispatcher(graph, node.location)):
-                simpler = rule(node, *node.operands)
-                return None if simpler is None else _like(simpler, node)
+            dispatcher = active()
+            assert type(dispatcher) is RuleDispatcher, "a rule of canonicalize runs in its pass"
+            dispatcher.location = node.location
+            simpler = rule(node, *node.operands)
+            return None if simpler is None else _like(simpler, node)
 
         name = rule.__name__.lstrip("_")
         keys = (op if isinstance(op, Trait) else op.op.name for op in ops)
@@ -183,8 +190,7 @@ def _unseen_zero(graph: Graph, node: Node) -> Value | None:
     zero = splat(y) == 0 and x.dtype.kind == "f"
     if not zero or not is_unseen(graph, node.result):
         return None
-    with use(GraphDispatcher(graph, node.location)):
-        return _like(x, node)
+    return _like(x, node)
 
 
 RULES.append(Rule("add", _unseen_zero, "unseen_zero", _unseen_zero.__doc__ or ""))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from functools import lru_cache
 from typing import Any
 
 from graphc.base.dtypes import int8
@@ -63,6 +64,14 @@ def broadcast_index(shape: tuple[int, ...], index: Sequence[Index]) -> tuple[Ind
 
 def domain_axes(shape: tuple[int, ...]) -> tuple[Index, ...]:
     """Return one axis per dimension, as indices (dimensions of extent 1 give the constant 0)."""
+    for extent in shape:
+        if type(extent) is not int:
+            return tuple(as_index(Axis(f"d{i}", extent)) for i, extent in enumerate(shape))
+    return _axes_of_numbers(shape)
+
+
+@lru_cache(4096)
+def _axes_of_numbers(shape: tuple[int, ...]) -> tuple[Index, ...]:
     return tuple(as_index(Axis(f"d{i}", extent)) for i, extent in enumerate(shape))
 
 
@@ -75,7 +84,7 @@ def is_virtual(node: Node) -> bool:
     op = node.op
     if op.has_any(_VIRTUAL) and op is not INPUT and not _stored_constant(node):
         return True
-    return is_widening(node) or is_of_sizes(node)
+    return (not node.results[0].type.shape and is_of_sizes(node)) or is_widening(node)
 
 
 def is_widening(node: Node) -> bool:
@@ -103,8 +112,13 @@ def is_of_sizes(node: Node) -> bool:
         return False
     if not node.op.has(Trait.ELEMENTWISE):
         return node.op.has(Trait.GENERATOR) and has_sizes(node)
-    computed = [v.node for v in node.operands if v.node.op is not CONSTANT]
-    return bool(computed) and all(is_of_sizes(n) for n in computed)
+    is_any_computed = False
+    for value in node.operands:
+        if value.node.op is not CONSTANT:
+            if not is_of_sizes(value.node):
+                return False
+            is_any_computed = True
+    return is_any_computed
 
 
 def written_value(value: Value) -> Value:
@@ -120,11 +134,25 @@ def _stored_constant(node: Node) -> bool:
 
 def operand_reads(node: Node, index: tuple[Index, ...]) -> list[Access]:
     """Return the reads by which the node's kernel rule computes the result at ``index``."""
+    return accesses(node, read_records(node, index))
+
+
+ReadRecord = tuple[int, tuple[Index, ...], bool, bool, bool]
+"""Operand of a read, and the fields of ``Access`` after the value."""
+
+
+def read_records(node: Node, index: tuple[Index, ...]) -> list[ReadRecord]:
+    """Return the same reads as records, which hold for nodes of the same op with equal types and attributes."""
     larger = hint(node.results[0].type.size)
     return [
-        Access(node.operands[p], i, bool(guard), is_dynamic(i), larger > max(1, hint(node.operands[p].type.size)))
+        (p, i, bool(guard), is_dynamic(i), larger > max(1, hint(node.operands[p].type.size)))
         for p, i, guard in guarded_reads(node, index)
     ]
+
+
+def accesses(node: Node, records: Sequence[ReadRecord]) -> list[Access]:
+    """Return the reads of a node."""
+    return [Access(node.operands[p], i, guarded, *flags) for p, i, guarded, *flags in records]
 
 
 def guarded_reads(node: Node, index: tuple[Index, ...]) -> list[tuple[int, tuple[Index, ...], Guard]]:
@@ -143,7 +171,7 @@ def recorded(node: Node, index: tuple[Index, ...]) -> AccessRecorder:
 
 def is_dynamic(index: tuple[Index, ...]) -> bool:
     """Check whether an index depends on data."""
-    return any(isinstance(a, Dynamic) for i in index for a in atoms(i))
+    return any([isinstance(a, Dynamic) for i in index if i.terms for a in atoms(i)])
 
 
 def look_through_views(

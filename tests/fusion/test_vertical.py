@@ -10,6 +10,7 @@ import pytest
 import graphc as gc
 from graphc import nn
 from graphc.codegen.machine.costs import DEFAULT
+from graphc.fusion.partition import Partition
 from graphc.fusion.vertical import FusionPlan, Reason, fuse
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import copy
@@ -474,3 +475,22 @@ def test_a_state_that_is_needed_before_it_is_read_is_overwritten_early():
           %w = state_write(%s, %new) : f32[4,4]
           return %old
         }""") == ["new", "old"]
+
+
+def test_dependences_of_a_backward_pass_are_found_in_linear_time(monkeypatch):
+    searched, find = [0], Partition._after
+
+    def counted(partition, group):
+        searched[0] += 1
+        return find(partition, group)
+
+    def searches(layers):
+        net = nn.Sequential(*(m for _ in range(layers) for m in (nn.Linear(4, 4), nn.ReLU())))
+        weights = list(net.parameters())
+        graph = optimize(gc.trace(lambda x: gc.autograd.grad(net(x).sum(), weights), gc.ones(2, 4)))
+        searched[0] = 0
+        fuse(graph)
+        return searched[0]
+
+    monkeypatch.setattr(Partition, "_after", counted)
+    assert searches(80) < 2.5 * searches(40)

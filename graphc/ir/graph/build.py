@@ -28,7 +28,7 @@ def emit(
     """
     try:
         full = op.normalize(attrs or {})
-        types = op.result_types(tuple(v.type for v in operands), full)
+        types = op.result_types(tuple([v.type for v in operands]), full)
     except GraphcError as error:
         error.where = error.where or describe(op, operands, attrs or {})
         error.origin = error.origin or location.describe() or None

@@ -188,9 +188,11 @@ class Graph:
         return node
 
     def _set_results(self, node: Node, types: Types, name: str) -> None:
-        node.results = tuple(
-            Value(node, i, t, self.unique_name(name if len(types) == 1 else f"{name}.{i}")) for i, t in enumerate(types)
-        )
+        if len(types) == 1:
+            node.results = (Value(node, 0, types[0], self.unique_name(name)),)
+        else:
+            values = [Value(node, i, t, self.unique_name(f"{name}.{i}")) for i, t in enumerate(types)]
+            node.results = tuple(values)
 
     def unique_name(self, hint: str) -> str:
         """Return ``hint`` if it is free, else ``hint.N``, and reserve the name."""

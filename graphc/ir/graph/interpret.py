@@ -121,11 +121,27 @@ class Reemitter(Interpreter):
         return self.copy_node(node, operands)
 
     def copy_node(self, node: Node, operands: list[Any], attrs: Attrs | None = None) -> tuple[Value, ...]:
-        """Emit the same op on new operands, optionally with other attributes."""
-        if node.op is CONSTANT:
-            return emit(self.target, CONSTANT, (), node.attrs, node.location, node.results[0].name)
-        name = node.results[0].name if len(node.results) == 1 else node.results[0].name.removesuffix(".0")
+        """Emit the same op on new operands, optionally with other attributes. Results keep their types where operands
+        do; else the type rule runs again."""
+        results = node.results
+        name = results[0].name if len(results) == 1 or node.op is CONSTANT else results[0].name.removesuffix(".0")
+        if attrs is None and not results[0].is_scalar_constant and _have_same_types(node.operands, operands):
+            types = tuple([r.type for r in results])
+            return self.target.add_node(node.op, operands, node.attrs, types, node.location, name).results
         return emit(self.target, node.op, operands, node.attrs if attrs is None else attrs, node.location, name)
+
+
+def _have_same_types(old: Sequence[Value], new: Sequence[Value]) -> bool:
+    """Check whether values have equal types; sizes known only at run time must be the same objects."""
+    for before, after in zip(old, new, strict=True):
+        a, b = before.type, after.type
+        if a is b:
+            continue
+        if a.dtype is not b.dtype or len(a.shape) != len(b.shape):
+            return False
+        if not all([m is n or (type(m) is int and type(n) is int and m == n) for m, n in zip(a.shape, b.shape)]):  # noqa: B905
+            return False
+    return True
 
 
 class _Binder(Reemitter):
@@ -171,7 +187,7 @@ def assumed(
 ) -> Iterator[None]:
     """Assume what the graph assumes inside the ``with`` block, also with ``sizes`` in place of some dimensions: type
     rules then repeat the comparisons of the trace. For ``questions`` see base.sizes.assumptions.holding."""
-    now = {name: size_of(d) for name, d in graph.dims.items()} | dict(sizes)
+    now = {name: size_of(d) for name, d in graph.dims.items()} | dict(sizes) if graph.assumptions else {}
     with holding(graph.assumptions, sizes_now(graph.assumptions, now), questions):
         yield
 

@@ -111,8 +111,10 @@ class _Verifier:
         _require(not self.edge_count, f"{self.edge_count} more edges than operands")
 
     def define(self, value: Value) -> None:
-        _require(value.name not in self.names, f"two values are called %{value.name}")
-        _require(value.node.results[value.index] is value, f"%{value.name} is not result {value.index} of its node")
+        if value.name in self.names:
+            raise VerifyError(f"two values are called %{value.name}")
+        if value.node.results[value.index] is not value:
+            raise VerifyError(f"%{value.name} is not result {value.index} of its node")
         self.names.add(value.name)
         self.defined.add(value)
 
@@ -131,23 +133,28 @@ class _Verifier:
 
     def operands(self, node: Node) -> None:
         for key, value in enumerate(node.operands):
-            _require(value.node in self.graph, f"operand {key} (%{value.name}) belongs to another graph")
-            _require(value in self.defined, f"operand {key} (%{value.name}) is not computed before its use")
-        mirrored = all(self.edges[v.node].get((node, key)) == v.index for key, v in enumerate(node.operands))
+            if value.node not in self.edges:
+                raise VerifyError(f"operand {key} (%{value.name}) belongs to another graph")
+            if value not in self.defined:
+                raise VerifyError(f"operand {key} (%{value.name}) is not computed before its use")
+            if self.edges[value.node].get((node, key)) != value.index:
+                raise VerifyError(f"the edges of {node.op.name} do not mirror its operands")
         self.edge_count -= len(node.operands)
-        _require(mirrored, f"the edges of {node.op.name} do not mirror its operands")
 
     def types(self, node: Node) -> None:
         op = node.op
         registered = REGISTRY.get(op.name)
-        is_redefined = op.module and registered is not None
-        reason = "was defined again since the graph was made" if is_redefined else "is not registered"
-        _require(registered is op, f"op {op.name} {reason}")
+        if registered is not op:
+            is_redefined = op.module and registered is not None
+            reason = "was defined again since the graph was made" if is_redefined else "is not registered"
+            raise VerifyError(f"op {op.name} {reason}")
         names = [a.name for a in op.attrs]
-        _require(list(node.attrs) == names, f"{op.name} has the attributes {list(node.attrs)}, not {names}")
-        types = op.result_types(tuple(v.type for v in node.operands), node.attrs)
-        stated = tuple(r.type for r in node.results)
-        _require(types == stated, f"{op.name} gives ({_join(types)}), the node says ({_join(stated)})")
+        if list(node.attrs) != names:
+            raise VerifyError(f"{op.name} has the attributes {list(node.attrs)}, not {names}")
+        types = op.result_types(tuple([v.type for v in node.operands]), node.attrs)
+        stated = tuple([r.type for r in node.results])
+        if types != stated:
+            raise VerifyError(f"{op.name} gives ({_join(types)}), the node says ({_join(stated)})")
 
     def scalar(self, node: Node) -> None:
         array: np.ndarray = node.attrs["value"]

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from graphc.base.dtypes import float32
+from graphc.base.dtypes import float32, float64
 from graphc.base.sizes.assumptions import Assumptions, assuming
 from graphc.base.sizes.named_dims import Dim, dimensions, size_of
 from graphc.errors import ArgumentError, GraphcError, ShapeError
 from graphc.ir.graph.build import emit
-from graphc.ir.graph.graph import Graph, Node
+from graphc.ir.graph.graph import Graph, Node, Value
 from graphc.ir.graph.interpret import (
     Evaluator,
     Interpreter,
@@ -28,7 +28,7 @@ from graphc.ir.graph.interpret import (
 )
 from graphc.ir.graph.parse import parse_graph
 from graphc.ir.graph.text import print_graph
-from graphc.ir.op import REGISTRY
+from graphc.ir.op import REGISTRY, Attrs, OpDef, Types
 from graphc.ir.types import TensorType
 from tests.ir.random_graphs import graphs
 
@@ -80,6 +80,29 @@ def test_copies_are_equal_and_independent(graph: Graph):
     again = copy(graph)
     assert again == graph
     assert not set(again.nodes()) & set(graph.nodes())
+
+
+def test_copies_take_over_types(monkeypatch):
+    inferred: list[str] = []
+    infer = OpDef.result_types
+
+    def noted(op: OpDef, types: Types, attrs: Attrs) -> Types:
+        inferred.append(op.name)
+        return infer(op, types, attrs)
+
+    monkeypatch.setattr(OpDef, "result_types", noted)
+    graph = Graph("f")
+    x = graph.add_input(TensorType(float32, (2, 3)), "x")
+    (y,) = emit(graph, REGISTRY["exp"], (x,))
+    graph.set_outputs(emit(graph, REGISTRY["add"], (y, y)))
+    inferred.clear()
+    assert copy(graph) == graph and not inferred
+
+    class Widened(Reemitter):
+        def copy_input(self, value: Value) -> Value:
+            return self.target.add_input(TensorType(float64, value.shape), value.name)
+
+    assert Widened().transform(graph).outputs[0].dtype is float64 and inferred == ["exp", "add"]
 
 
 def test_transformation_maps_values():

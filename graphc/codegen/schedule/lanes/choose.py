@@ -32,6 +32,8 @@ def vectorise(
     (see reduce.narrow_loads)."""
 
     def enter(loop: Loop) -> tuple[Stmt, ...] | None:
+        if loop.until:
+            return None
         if choose(loop, target).vectorise:
             fraction = target.vector_bytes // target.costs.memory.narrow_load_bytes if loop.axis in narrow else 1
             return split_lanes(loop, target, names, fraction)

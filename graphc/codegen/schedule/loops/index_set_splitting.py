@@ -68,7 +68,7 @@ def _split(body: tuple[Stmt, ...], names: Names, k: LoopCosts, room: int) -> tup
         size = sum(1 for _ in walk(loop.body))
         long = len(cuts) >= k.pieces or size * (len(cuts) + 1) > room
         few = not is_size(loop.axis.extent) and loop.axis.extent <= k.pieces
-        if loop.kind not in ("parallel", "serial", *(("reduce",) if few else ())) or not cuts or long:
+        if loop.kind not in ("parallel", "serial", *(("reduce",) if few else ())) or not cuts or long or loop.until:
             return None
         pieces: list[Stmt] = []
         for start, end in pairwise([0, *cuts, loop.axis.extent]):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from graphc.base.sizes.size import always, hint, is_one, is_size
 from graphc.codegen.machine.costs import LoopCosts
 from graphc.ir.kernel.index import Axis, Div, Dynamic, Index, Mod, as_index, atoms, axes_of
@@ -15,7 +17,7 @@ def drop_trivial(body: tuple[Stmt, ...], names: Names) -> tuple[Stmt, ...]:
     """Replace loops of one iteration by their body, and drop empty ones; keep loops whose extent varies by call."""
 
     def enter(loop: Loop) -> tuple[Stmt, ...] | None:
-        if is_one(loop.axis.extent):
+        if is_one(loop.axis.extent) and not loop.until:
             return drop_trivial(BodyCopier(names, {loop.axis: 0}).body(loop.body), names)
         return None if is_size(loop.axis.extent) or loop.axis.extent else ()
 
@@ -27,14 +29,17 @@ def merge_loops(body: tuple[Stmt, ...], names: Names) -> tuple[Stmt, ...]:
 
     def leave(loop: Loop) -> tuple[Stmt, ...]:
         inner = loop.body[0] if len(loop.body) == 1 else None
-        if isinstance(inner, Loop) and inner.kind == loop.kind and _mergeable(loop.axis, inner):
+        if isinstance(inner, Loop) and inner.kind == loop.kind and _mergeable(loop, inner):
             return (_merged(loop.axis, inner, names),)
         return (loop,)
 
     return map_statements(body, leave=leave)
 
 
-def _mergeable(outer: Axis, inner: Loop) -> bool:
+def _mergeable(loop: Loop, inner: Loop) -> bool:
+    outer = loop.axis
+    if loop.until or inner.until:
+        return False
     for stmt, _ in walk(inner.body):
         pending = list(indices_of(stmt))
         while pending:
@@ -94,7 +99,7 @@ def _divisor(loop: Loop) -> int:
             for atom, _ in index.terms:
                 if isinstance(atom, (Div, Mod)) and atom.operand == as_index(loop.axis):
                     divisors.add(atom.divisor)
-    usable = [d for d in divisors if _splits(loop.axis.extent, d)]
+    usable = [d for d in divisors if not loop.until and _splits(loop.axis.extent, d)]
     return min(usable, default=0, key=lambda d: (hint(d), str(d)))
 
 
@@ -115,15 +120,16 @@ def sort_loops(body: tuple[Stmt, ...], strict_order: bool = False) -> tuple[Stmt
 
 def _sorted_loops(loop: Loop, kinds: tuple[str, ...]) -> tuple[Stmt, ...]:
     axes, inner = [loop.axis], loop.body
-    while loop.kind in kinds and len(inner) == 1:
+    while loop.kind in kinds and len(inner) == 1 and not loop.until:
         nested = inner[0]
-        if not isinstance(nested, Loop) or nested.kind != loop.kind:
+        if not isinstance(nested, Loop) or nested.kind != loop.kind or nested.until:
             break
         axes.append(nested.axis)
         inner = nested.body
-    if len(axes) > 1:
-        steps = {a: _step(a, inner) for a in axes}
-        axes.sort(key=lambda a: -steps[a])
+    if len(axes) == 1:
+        return (replace(loop, body=map_statements(inner, enter=lambda x: _sorted_loops(x, kinds))),)
+    steps = {a: _step(a, inner) for a in axes}
+    axes.sort(key=lambda a: -steps[a])
     return wrap([(a, loop.kind) for a in axes], map_statements(inner, enter=lambda x: _sorted_loops(x, kinds)))
 
 
@@ -155,7 +161,7 @@ def hoist(body: tuple[Stmt, ...], stored: set[str]) -> tuple[Stmt, ...]:
                 varying_stmts.append(s)
             else:
                 invariant.append(s)
-        return (*invariant, Loop(loop.axis, loop.kind, tuple(varying_stmts)) if invariant else loop)
+        return (*invariant, replace(loop, body=tuple(varying_stmts)) if invariant else loop)
 
     return map_statements(body, leave=leave)
 

@@ -4,12 +4,26 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphc.codegen.schedule.loops.transform import block_index, blocks, drop_trivial, hoist, merge_loops, wrap
+from graphc.codegen.machine.target import target_named
+from graphc.codegen.schedule.lanes.choose import vectorise
+from graphc.codegen.schedule.loops.index_set_splitting import split_index_sets
+from graphc.codegen.schedule.loops.transform import (
+    block_index,
+    blocks,
+    drop_trivial,
+    hoist,
+    merge_loops,
+    sort_loops,
+    split_loops,
+    wrap,
+)
 from graphc.ir.kernel.index import Axis, Index, as_index
+from graphc.ir.kernel.interpret import run_kernel
 from graphc.ir.kernel.map import Names
 from graphc.ir.kernel.statements import Kernel, Let, Load, Loop, Store, walk
 from tests.codegen.kernel_native import check_equivalent, kernel_of
@@ -37,6 +51,47 @@ def hoisted(kernel: Kernel) -> Kernel:
     result = replace(kernel, body=hoist(kernel.body, stored))
     check_equivalent(kernel, result)
     return result
+
+
+ENDING = """
+    kernel @k(%n: i64[3] in, %x: f32[48] in, %y: f32[48] out) {
+      for i in 3 parallel {
+        for f in 16 parallel {
+          store %y[16*i + f] = f32(-1.0)
+        }
+        n: i64 = load %n[i]
+        for j in 1 serial until n {
+          for k in 16 serial until n {
+            v: f32 = load %x[16*i + k]
+            w: f32 = load %x[16*i]
+            d: f32 = add(v, w)
+            store %y[16*i + k // 4 * 4 + k % 4] = d
+          }
+        }
+      }
+    }"""
+TRANSFORMS = {
+    "merging": lambda body: merge_loops(body, Names()),
+    "sorting": sort_loops,
+    "splitting": lambda body: split_loops(body, Names()),
+    "hoisting": lambda body: hoist(body, {"y"}),
+    "dropping": lambda body: drop_trivial(body, Names()),
+    "index sets": lambda body: split_index_sets(body, Names(), target_named("avx2").costs.loops),
+    "lanes": lambda body: vectorise(body, target_named("avx2"), Names()),
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_a_loop_that_ends_early_still_does(name: str):
+    """The canonical form dropped the end."""
+    kernel = kernel_of(ENDING)
+    result = replace(kernel, body=TRANSFORMS[name](kernel.body))
+    arrays = [np.array(x) for x in ([0, 3, 20], np.arange(48, dtype=np.float32), np.zeros(48, np.float32))]
+    expected, actual = ([a.copy() for a in arrays] for _ in range(2))
+    run_kernel(kernel, dict(zip("nxy", expected, strict=True)))
+    run_kernel(result, dict(zip("nxy", actual, strict=True)))
+    np.testing.assert_array_equal(actual[2], expected[2])
+    assert actual[2].tolist().count(-1.0) == 16 + 13
 
 
 # ---- merging

@@ -182,12 +182,12 @@ def test_programs_of_one_size_say_what_is_wrong_in_a_call(path, monkeypatch):
 
 
 def test_sizes_are_looked_at_once_in_a_call(path, monkeypatch):
-    loaded = per_size(path, monkeypatch, lambda x: x[:2] * 2, gc.ones(4), dims=[(BATCH,)])
+    loaded = per_size(path, monkeypatch, lambda x: x * 2 if x.shape[0] > 2 else x, gc.ones(4), dims=[(BATCH,)])
     assert loaded.manifest.assumptions
     looked = []
     solve = sized_model.SizesOfModel.of
     monkeypatch.setattr(sized_model.SizesOfModel, "of", lambda self, arrays: looked.append(1) or solve(self, arrays))
-    assert loaded(np.ones(5, np.float32)).tolist() == [2.0, 2.0] and looked == [1]
+    assert loaded(np.ones(5, np.float32)).tolist() == [2.0] * 5 and looked == [1]
     with pytest.raises(ShapeError, match="was traced for"):
         loaded(np.ones(1, np.float32))
 

@@ -39,3 +39,29 @@ def transposed_b(m: int, n: int, k: int, dtype: str = "f32", stored: str = "") -
 
 def transposed_a(m: int, n: int, k: int, dtype: str = "f32", stored: str = "") -> Kernel:
     return product(m, n, k, f"{m}*l + i", f"{n}*l + j", dtype, stored)
+
+
+def depthwise(channels: int, pixels: int, window: int) -> Kernel:
+    """A sum over windows of each channel, channels last: i and j are pixels, whose windows share elements."""
+    line = (pixels + window - 1) * channels
+    sizes = (pixels + window - 1) * line, window * window * channels, pixels * pixels * channels
+    return kernel_of(f"""
+        kernel @k(%a: f32[{sizes[0]}] in, %b: f32[{sizes[1]}] in, %c: f32[{sizes[2]}] out) {{
+          for i in {pixels} parallel {{
+            for j in {pixels} parallel {{
+              for c in {channels} parallel {{
+                acc s: f32 = add f32(0.0)
+                for v in {window} reduce {{
+                  for h in {window} reduce {{
+                    x: f32 = load %a[{line}*i + {channels}*j + c + {line}*v + {channels}*h]
+                    y: f32 = load %b[{window * channels}*v + {channels}*h + c]
+                    p: f32 = mul(x, y)
+                    update s with p
+                  }}
+                }}
+                r = read s
+                store %c[{pixels * channels}*i + {channels}*j + c] = r
+              }}
+            }}
+          }}
+        }}""")

@@ -135,9 +135,15 @@ def _for_all_sizes(tile: Tile, c: Contraction) -> Tile | None:
     return replace(tile, vector=vector, row=row, column=column, pack=pack)
 
 
-def _row_axes(c: Contraction, a: Load, b: Load) -> list[Axis | None]:
-    """Return the axes along which ``a`` moves and ``b`` does not, or [None]."""
-    return [x for x in c.outer if x not in axes_of(b.index) and x in axes_of(a.index)] or [None]
+def _row_axes(c: Contraction, a: Load, b: Load, nearest_first: bool = False) -> Sequence[Axis | None]:
+    """Return the axes along which ``a`` moves and ``b`` does not, or [None].
+
+    With ``nearest_first``, rows that are in few pages win among blocks of equal time.
+    """
+    axes = [x for x in c.outer if x not in axes_of(b.index) and x in axes_of(a.index)]
+    if nearest_first:
+        axes.sort(key=lambda x: abs(access(a.index, x).stride))
+    return axes or [None]
 
 
 def _lane_tiles(
@@ -155,15 +161,13 @@ def _lane_tiles(
     all rows share the vectors of ``b``. ``sizes`` are the extents of axes whose size varies by call.
     """
     lanes, k = target.lanes(c.dtype), target.costs.contraction
-    points = 1.0
-    for x in c.outer:
-        points *= x.extent
+    points = float(prod(x.extent for x in c.outer))
     broadcast = access(a.index, axis) == UNIFORM
     near = {Store: (UNIT,), Load: (UNIFORM, UNIT)}
     scattered = [s for s in c.outer_accesses if access(s.index, axis) not in near[type(s)]]
     packing, page_misses, tiles = _packing_cycles(c, b, axis, free, k), _page_misses(c, a, target), []
     in_place = access(b.index, axis) == UNIT
-    for row in _row_axes(c, a, b):
+    for row in _row_axes(c, a, b, nearest_first=not broadcast):
         extent, number = (row.extent, sizes.get(row.name)) if row else (1, None)
         panels, wait = _memory_cycles(c, b, row, target), _row_read(c, a, row, axis, target)
         memory = panels + _memory_cycles(c, a, axis, target)
@@ -182,9 +186,11 @@ def _lane_tiles(
                 once = pack is not None and extent <= rows and panels > 0
                 read = k.l1_read if once else _panel_read(c, b, vectors, target, pack is not None)
 
-                def step(size: int, read: float = read, vectors: int = vectors, wait: float = wait) -> float:
+                each = wait if broadcast else wait + vectors * _window_read(c, a, row, rows * vectors, target)
+
+                def step(size: int, read: float = read, vectors: int = vectors, each: float = each) -> float:
                     reads = size if broadcast else size * vectors
-                    return _step_cycles(size * vectors, reads, vectors * read, k) + size * wait
+                    return _step_cycles(size * vectors, reads, vectors * read, k) + size * each
 
                 fractions = _row_fractions(row, rows, sizes)
                 cycles = sum(
@@ -317,6 +323,26 @@ def _row_read(c: Contraction, a: Load, row: Axis | None, axis: Axis, target: Tar
         return 0.0
     step = min((abs(access(a.index, x).stride) for x in c.reduced if x in used), default=0)
     return target.costs.contraction.llc_read * min(1.0, step * size / target.line_bytes)
+
+
+def _window_read(c: Contraction, a: Load, row: Axis | None, vectors: int, target: Target) -> float:
+    """Return the cycles for which a step waits for a vector of a window that another row has read before.
+
+    It waits where L1 cannot hold the ``vectors`` of all rows for the steps between: pixels at a large power of two from
+    each other share few sets.
+    """
+    across = abs(access(a.index, row).stride) if row else 0
+    lines, strides = vectors, across
+    for x in reversed(c.reduced):
+        step = abs(access(a.index, x).stride)
+        if across and step and any(i * step % across == 0 for i in range(1, x.extent)):
+            apart = max(target.line_bytes, (strides & -strides) * a.dtype.itemsize)
+            sets = max(1, target.l1_bytes // target.l1_ways // apart)
+            k = target.costs.contraction
+            held = lines * target.vector_bytes <= sets * target.l1_ways * target.line_bytes
+            return 0.0 if held else _line_read(k.l2_row_read, target) - k.l1_read
+        lines, strides = lines * x.extent, strides | step
+    return 0.0
 
 
 def rows_exceed_l2(c: Contraction, b: Load, row: Axis, vector: Axis, target: Target) -> bool:

@@ -7,7 +7,7 @@ import pytest
 from graphc.codegen.machine.target import target_named
 from graphc.codegen.schedule.contraction.match import find_contraction
 from graphc.codegen.schedule.contraction.register_block import choose_tile, rank_tiles
-from tests.codegen.products import plain, transposed_a, transposed_b
+from tests.codegen.products import depthwise, plain, transposed_a, transposed_b
 from tests.codegen.sized_products import sized_product
 
 
@@ -118,3 +118,22 @@ def test_programs_that_expect_fewer_rows_than_a_block_have_three_sizes_for_them(
     tiles = rank_tiles(contraction, target_named("avx512"), frozenset({"b"}))
     (last,) = {tile.last for tile in tiles if (tile.rows, tile.vectors) == (12, 2) and tile.last}
     assert (len(last), last[0], last[-1]) == (sizes, 1, 11)
+
+
+@pytest.mark.parametrize("target", ["avx512", "avx2"])
+def test_rows_of_windows_are_neighbours(target: str):
+    """The next step of the sum reads what other rows have read. Pixels below each other are far apart, so that their
+    elements would have left L1 before another row reads them."""
+    contraction = find_contraction(depthwise(256, 14, 5))
+    assert contraction is not None
+    tile = choose_tile(contraction, target_named(target), frozenset({"b"}))
+    assert tile is not None and tile.row is not None and tile.row.name == "j"
+
+
+def test_rows_of_windows_that_share_few_cache_sets_are_few():
+    wide = target_named("avx512")
+    near, far = (find_contraction(depthwise(channels, 27, 5)) for channels in (16, 512))
+    assert near is not None and far is not None
+    many, few = (choose_tile(c, wide, frozenset({"b"})) for c in (near, far))
+    assert many is not None and few is not None
+    assert few.rows <= 16 < many.rows

@@ -1,4 +1,4 @@
-"""Sizes that differ from call to call: ``python -m benchmarks.sizes [--fixed | --calls | --memory]``."""
+"""Sizes that differ from call to call: ``python -m benchmarks.sizes [--fixed | --calls]``."""
 
 from __future__ import annotations
 
@@ -37,8 +37,6 @@ Run = Callable[[Array], Any]
 PEERS = ("torch", "onnxruntime", "openvino")
 _STEADY = 3
 """Rounds of a stream after the first."""
-_FEW = 10
-"""Calls after which memory is looked at for the first time."""
 _CALLS = 2_000
 """Consecutive calls of a model so small that its kernels cost next to nothing."""
 
@@ -118,9 +116,13 @@ class Setting:
         graphc.manual_seed(0)
         return self.case.build(graphc.nn).eval()
 
-    def for_all(self) -> Any:
-        spec = tuple(self.dims[s] if isinstance(s, str) else s for s in self.case.shape)
-        return graphc.compile(self.model, dims=[spec])
+    @property
+    def spec(self) -> tuple[Any, ...]:
+        """Return the shape of the input with its dimensions."""
+        return tuple(self.dims[s] if isinstance(s, str) else s for s in self.case.shape)
+
+    def for_all(self, **options: Any) -> Any:
+        return graphc.compile(self.model, dims=[self.spec], **options)
 
     @cached_property
     def torch_model(self) -> tuple[ModuleType, Any]:
@@ -258,19 +260,6 @@ def run_fixed(case: Case, fixed_sizes: Sequence[dict[str, int]], rounds: int, se
     return rows
 
 
-def run_memory(case: Case, count: int) -> dict[str, Any]:
-    """Return megabytes of the process after a call at the largest sizes and few or all of ``count`` at random ones."""
-    setting = Setting(case)
-    run = setting.contender(OWN)
-    run(case.input(setting.largest))
-    figures: dict[str, Any] = {"count": count}
-    for number, sizes in enumerate(case.draw(count), 1):
-        run(case.input(sizes))
-        if number in (_FEW, count):
-            figures["few_mb" if number < count else "all_mb"] = resident() / 1e6
-    return figures
-
-
 def run_calls(rounds: int) -> dict[str, dict[str, float]]:
     """Return microseconds of a call of a perceptron, 4-8-2, of the size of the call before, or of another one, in
     turns."""
@@ -296,11 +285,6 @@ def run_calls(rounds: int) -> dict[str, dict[str, float]]:
 
 
 # ---- printing
-
-
-def format_memory(results: Mapping[str, Mapping[str, Any]]) -> str:
-    rows = [[case, str(r["count"]), f"{r['few_mb']:.2f}", f"{r['all_mb']:.2f}"] for case, r in results.items()]
-    return format_table(["model", "calls", f"MB after {_FEW}", "MB after all"], rows)
 
 
 def format_calls(results: Mapping[str, Mapping[str, float]]) -> str:
@@ -345,9 +329,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     kind = parser.add_mutually_exclusive_group()
     kind.add_argument("--fixed", action="store_true", help="compare one program with a program for each size")
     kind.add_argument("--calls", action="store_true", help="measure the cost of a call of another size")
-    kind.add_argument("--memory", action="store_true", help="measure the memory over calls of random sizes")
     number = parser.add_mutually_exclusive_group()
-    count = "number of calls of a stream (200) or for memory (1000), or of sizes (20)"
+    count = "number of calls of a stream (200), or of sizes (20)"
     number.add_argument("--count", type=int, default=0, metavar="N", help=count)
     chosen = "sizes for --fixed, such as 1 17, or 64x176 for two dimensions"
     number.add_argument("--sizes", nargs="+", metavar="N", help=chosen)
@@ -377,9 +360,6 @@ def report(
     elif options.calls:
         results = run_calls(options.rounds)
         text = format_calls(results)
-    elif options.memory:
-        results = {c.name: run_memory(c, max(_FEW + 1, options.count or 1000)) for c in cases}
-        text = format_memory(results)
     else:
         results = {c.name: run_stream(c, options.peers, options.count or 200) for c in cases}
         text = format_streams(results, options.peers)

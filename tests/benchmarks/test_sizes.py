@@ -56,12 +56,6 @@ def test_the_first_call_is_that_of_the_expected_sizes():
     assert min(row[name] for name in ("compile_s", "fixed_compile_s", "code", "fixed_code")) > 0
 
 
-def test_memory_is_looked_at_after_few_calls_and_after_all():
-    figures = sizes.run_memory(SMALL, 15)
-    assert figures["count"] == 15 and figures["few_mb"] > 0 and figures["all_mb"] - figures["few_mb"] < 20
-    assert sizes.format_memory({"small": figures}).count("| small | 15 |") == 1
-
-
 def test_calls_of_the_same_size_and_of_others_are_measured():
     figures = sizes.run_calls(1)
     assert len(figures) == 3 and all(us > 0 for row in figures.values() for us in row.values())

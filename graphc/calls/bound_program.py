@@ -14,7 +14,7 @@ from graphc.base.dtypes import DType, float32
 from graphc.base.lazy import deferred
 from graphc.base.sizes.assumptions import Assumption
 from graphc.calls.bindings import Binding, Maker, Slot
-from graphc.calls.machine import HOST, compile_on, load_on
+from graphc.calls.machine import HOST, load_on, program_on
 from graphc.compiler.native_call import native
 from graphc.guards.watch_words import WatchTable
 from graphc.ir.graph.graph import Graph
@@ -34,7 +34,7 @@ bind_on_device = deferred("graphc.calls.device_binding:DeviceProgram")
 
 def build(graph: Graph, passes: Sequence[Pass] = STANDARD, machine: str = HOST) -> Any:
     """Compile a graph and load it where it runs: an Executable, or a DeviceExecutable."""
-    return load_on(compile_on(graph, machine, passes), machine)
+    return load_on(program_on(graph, machine, passes), machine, graph)
 
 
 def bind(

@@ -19,7 +19,7 @@ from graphc.calls.bindings import Binding, Frozen, Maker, Modules, PrepackedBind
 from graphc.calls.bound_program import BoundProgram, bind, binding_of, build
 from graphc.calls.derivative import Derivative
 from graphc.calls.forward_mode import TangentCall, pushes
-from graphc.calls.machine import compile_on, is_device, load_on, machine_of, target_for
+from graphc.calls.machine import is_device, load_on, machine_of, program_on, target_for
 from graphc.calls.memory import Budget, within_memory
 from graphc.calls.number_places import NumberInputs
 from graphc.calls.outside import Outside
@@ -146,7 +146,6 @@ class Variant:
     def _build_forward(self, graph: Graph) -> None:
         self._made: dict[str, tuple[str, Maker]] = {}
         """For the path of a param with a narrow copy: the path of its source, and the function that converts it."""
-        target = target_for(self.machine)
         if self.weights.freeze:
             # NOTE: do not freeze a tensor that is neither parameter nor buffer if writes to it are not counted.
             uncounted = {p for p, slot in self._slots.items() if not slot.is_member and not is_counted(slot.tensor())}
@@ -154,7 +153,8 @@ class Variant:
             self.account.add(Frozen(self._slots[path] for path in frozen))
             graph = freeze(graph, {path: np.array(on_host(self._slots[path].tensor()._data)) for path in frozen})
         if self.weights.precision is not None:
-            narrowed = narrow_weights(optimize(graph, self._passes, target.costs), self.weights.precision)
+            costs = target_for(self.machine).costs
+            narrowed = narrow_weights(optimize(graph, self._passes, costs), self.weights.precision)
             graph, self._made = narrowed.graph, narrowed.params
             self._passes = STANDARD  # the graph is already optimized
         if self.weights.watched and not any(self.differentiable) and not is_device(self.machine):
@@ -170,7 +170,7 @@ class Variant:
                 self.binding = Binding([self._slots[p] for p in bound], written)
                 self.calls = QuickCalls(graph, self.binding, pending.calls)
         else:
-            self._load(graph, compile_on(graph, self.machine, self._passes))
+            self._load(graph, program_on(graph, self.machine, self._passes))
 
     def _is_quick(self, graph: Graph) -> bool:
         """Return whether the first calls need no native program."""

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -149,3 +153,22 @@ def test_names_of_machines():
     if not gc.cuda.is_available():
         with pytest.raises(DeviceError):
             gc.compile(lambda x: x, device="cuda")
+
+
+@pytest.mark.parametrize("tier", ["full", "auto"])
+def test_a_call_whose_program_is_in_the_cache_imports_no_compiler(tier: str, tmp_path: Path):
+    code = f"""
+import sys
+import graphc as gc
+gc.manual_seed(0)
+call = gc.compile(gc.nn.Sequential(gc.nn.Linear(3, 2), gc.nn.ReLU()).eval(), tier="{tier}")
+with gc.no_grad():
+    call(gc.ones(1, 3))
+print([n for n in ("compiler.compile", "compiler.stages", "lowering", "fusion", "codegen.machine", "codegen.llvm")
+       if "graphc." + n in sys.modules])
+"""
+    environment = {**os.environ, "GRAPHC_CACHE": "on", "GRAPHC_CACHE_DIR": str(tmp_path / "cache")}
+    for arguments in ([code.replace(tier, "full")], [code]):
+        run = subprocess.run([sys.executable, "-c", *arguments], env=environment, capture_output=True, text=True)
+        assert run.returncode == 0, run.stderr
+    assert run.stdout.strip() == "[]"

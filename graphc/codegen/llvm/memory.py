@@ -31,9 +31,11 @@ _OPAQUE = "llvm.strip.invariant.group.p0"
 class MemoryWriter(IndexWriter):
     """Turns loads and stores into instructions; cache lines have ``line`` bytes."""
 
-    def __init__(self, function: FunctionWriter, lookup: Callable[[str], LaneValue], line: int):
+    def __init__(self, function: FunctionWriter, lookup: Callable[[str], LaneValue], line: int, opaque: bool):
         super().__init__(function, lookup)
         self.line = line
+        self._hides = opaque
+        """Whether `opaque` hides anything."""
         self.buffers: dict[str, tuple[Buffer, str]] = {}
         self.non_temporal: frozenset[str] = frozenset()
         """Buffers that start at a cache line, and whose full lines non-temporal stores write."""
@@ -42,35 +44,34 @@ class MemoryWriter(IndexWriter):
 
     # ---- addresses
 
-    def address(self, buffer: str, index: Index, at: Coordinates) -> str:
-        """Return a pointer to ``buffer[index]``. Terms that depend on outer loops only are computed there, once."""
+    def address(self, buffer: str, index: Index, at: Coordinates, inbounds: str = "inbounds ") -> str:
+        """Return a pointer to ``buffer[index]``. Terms that depend on outer loops only are computed there, once.
+        Without ``inbounds`` the element may be outside of the buffer."""
         info, pointer = self.buffers[buffer]
-        element = memory_type(info.dtype)
+        step = f"getelementptr {inbounds}{memory_type(info.dtype)}, ptr"
+        key = "gep", inbounds
         if is_size(index.constant):
             number = sum(c for monomial, c in terms(index.constant) if not monomial)
             offset = self.function.sizes.value(index.constant - number)
-            step = f"getelementptr inbounds {element}, ptr {pointer}, i64 {offset}"
-            pointer = self.opaque(self.function.memo(0, ("gep", pointer, offset), step), 0)
+            start = self.function.memo(0, (key, pointer, offset), f"{step} {pointer}, i64 {offset}")
+            pointer = self.opaque(start, 0)
             index = Index(index.terms, number)
         for depth, outer_terms in self._by_depth(index, at):
             offset, _ = self._sum(Index(tuple(outer_terms)), at)
-            pointer = self.function.memo(
-                depth, ("gep", pointer, offset), f"getelementptr inbounds {element}, ptr {pointer}, i64 {offset}"
-            )
+            pointer = self.function.memo(depth, (key, pointer, offset), f"{step} {pointer}, i64 {offset}")
             if depth < self.function.depth:
                 pointer = self.opaque(pointer, depth)
         if index.constant:
-            pointer = self.function.memo(
-                self.function.depth,
-                ("gep", pointer, index.constant),
-                f"getelementptr inbounds {element}, ptr {pointer}, i64 {index.constant}",
-            )
+            last = (key, pointer, index.constant), f"{step} {pointer}, i64 {index.constant}"
+            pointer = self.function.memo(self.function.depth, *last)
         return pointer
 
     def opaque(self, pointer: str, depth: int) -> str:
         """Return the same pointer, with its computation hidden from the loops inside of loop depth ``depth``."""
         # NOTE: otherwise LLVM's strength reduction analyzes each address inside every loop as a function of all
         # counters, a tenth of its time. LLVM removes the intrinsic right after, and alias analysis sees through it.
+        if not self._hides:
+            return pointer
         self.function.declare(_OPAQUE, f"declare ptr @{_OPAQUE}(ptr)")
         return self.function.memo(depth, ("opaque", pointer), f"call ptr @{_OPAQUE}(ptr {pointer})")
 
@@ -348,10 +349,8 @@ class MemoryWriter(IndexWriter):
         return f.line(f"select <{lanes} x i1> {mask}, {kind} {wide}, {kind} {fill}")
 
     def _masked_base(self, info: Buffer, index: Index, at: Coordinates) -> str:
-        """Return the start of a masked access; it may be before the buffer, so no inbounds."""
-        offset = self.scalar_index(index, at)
-        base = self.buffers[info.name][1]
-        return self.function.line(f"getelementptr {memory_type(info.dtype)}, ptr {base}, i64 {offset}")
+        """Return the start of a masked access; it may be before the buffer."""
+        return self.address(info.name, index, at, inbounds="")
 
     def _fill(self, dtype: DType, other: Const | None, lanes: int) -> str:
         if other is None:

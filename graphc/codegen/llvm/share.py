@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.base.sizes.size import is_one
+from graphc.base.sizes.size import always, is_one
 from graphc.codegen.llvm.function import FunctionWriter
 from graphc.codegen.schedule.threads.chunks import Chunking, Share
 from graphc.ir.kernel.index import Axis
@@ -62,18 +62,22 @@ class ShareWriter:
     def _bound(self, grain: str, base: str, share: Share, axis: Axis, up: bool) -> str:
         """Return the iteration that starts at a grain, within the loop. For a grain inside an iteration, ``up`` selects
         the next one."""
-        line, declare = self.function.line, self.function.declare
-        declare("llvm.smax.i64", "declare i64 @llvm.smax.i64(i64, i64)")
-        declare("llvm.smin.i64", "declare i64 @llvm.smin.i64(i64, i64)")
-        inside = line(f"sub nsw i64 {grain}, {base}")
-        inside = line(f"call i64 @llvm.smax.i64(i64 {inside}, i64 0)")
-        sizes = self.function.sizes
+        line, declare, sizes = self.function.line, self.function.declare, self.function.sizes
+        inside = grain
+        if base != "0":
+            declare("llvm.smax.i64", "declare i64 @llvm.smax.i64(i64, i64)")
+            inside = line(f"sub nsw i64 {grain}, {base}")
+            inside = line(f"call i64 @llvm.smax.i64(i64 {inside}, i64 0)")
         if not is_one(share.weight):
             weight = sizes.positive(share.weight)
             if up:
                 less = sizes.line(f"sub nuw nsw i64 {weight}, 1") if weight.startswith("%") else share.weight - 1
                 inside = line(f"add nuw nsw i64 {inside}, {less}")
             inside = line(f"udiv i64 {inside}, {weight}")
-        inside = line(f"call i64 @llvm.smin.i64(i64 {inside}, i64 {sizes.value(axis.extent)})")
+        register, position = self.position[-1]
+        ends_last = not register and always("==", position + share.offset + axis.extent * share.weight, self.grains)
+        if not ends_last:  # no chunk ends after the last grain
+            declare("llvm.smin.i64", "declare i64 @llvm.smin.i64(i64, i64)")
+            inside = line(f"call i64 @llvm.smin.i64(i64 {inside}, i64 {sizes.value(axis.extent)})")
         # NOTE: "freeze" hides how a bound is computed; otherwise LLVM would not strength-reduce the addresses inside.
         return line(f"freeze i64 {inside}")

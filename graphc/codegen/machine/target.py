@@ -139,6 +139,11 @@ class Target:
         family = _family(self.triple)
         return family.llvm_switches if family else ()
 
+    @property
+    def reduces_strength(self) -> bool:
+        """Whether builds run LLVM's strength reduction of loops."""
+        return "-disable-lsr" not in self.llvm_switches
+
     def detection(self, name: str) -> str:
         """Return LLVM text of a function of this name that returns (i1) whether the processor has the features used by
         this target's code. Return an empty string for unknown processors, and if all processors have them."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from graphc.codegen.llvm.emit import emit_kernel
+from graphc.codegen.machine.target import target_named
 from tests.codegen.kernel_native import check_native, kernel_of
 from tests.native import TARGETS, target_or_skip
 
@@ -158,3 +160,36 @@ def test_bools_are_bytes(machine):
         }""")
     got = check_native(kernel, machine)
     assert set(got["y"].view(np.uint8).tolist()) <= {0, 1}
+
+
+def test_prefetches_and_masked_accesses_share_one_address():
+    """Each copy takes one instruction for its address: a constant distance from that of the first one."""
+    kernel = kernel_of("""
+        kernel @k(%x: f32[999] in, %y: f32[999] out) {
+          for o in 6 serial {
+            for u in 4 unroll {
+              for l in 13 vector {
+                prefetch %y[l + 150*o + 13*u]
+                v: f32 = load %x[l + 150*o + 13*u]
+                store %y[l + 150*o + 13*u] = v
+              }
+            }
+          }
+        }""")
+    text = emit_kernel(kernel, target_named("avx512"), {}).text
+    assert text.count("llvm.prefetch") == text.count("llvm.masked.load") == 4
+    assert text.count("getelementptr") == 2 * 4, text
+
+
+@pytest.mark.parametrize("name,hidden", [("avx2", 0), ("neon", 1)])
+def test_addresses_of_outer_loops_are_hidden_where_loops_are_strength_reduced(name: str, hidden: int):
+    kernel = kernel_of("""
+        kernel @k(%x: f32[64] in, %y: f32[64] out) {
+          for o in 8 serial {
+            for i in 8 serial {
+              v: f32 = load %x[i + 8*o]
+              store %y[0] = v
+            }
+          }
+        }""")
+    assert emit_kernel(kernel, target_named(name), {}).text.count("llvm.strip.invariant.group") == hidden

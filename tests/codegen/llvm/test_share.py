@@ -10,6 +10,7 @@ import pytest
 from graphc.base.sizes.named_dims import Dim
 from graphc.codegen.llvm.build import build_object
 from graphc.codegen.llvm.function import FunctionWriter
+from graphc.codegen.llvm.module import Item, text_of
 from graphc.codegen.llvm.share import ShareWriter
 from graphc.codegen.machine.target import host_target
 from graphc.codegen.schedule.threads.chunks import Chunking, Share
@@ -22,7 +23,7 @@ A, B = Axis("a", 5), Axis("b", 7)
 
 def bounds_of(chunking: Chunking, axis: Axis, outer: Axis | None = None, *dims: str):
     """A native function (chunk, chunks, iteration of ``outer``, sizes of ``dims``) -> (start, end) of a loop."""
-    declarations: dict[str, str] = {}
+    declarations: dict[str, Item] = {}
     function = FunctionWriter(declarations)
     share = ShareWriter(function, chunking)
     share.start()
@@ -30,7 +31,7 @@ def bounds_of(chunking: Chunking, axis: Axis, outer: Axis | None = None, *dims: 
         share.enter(outer, "%at")
     start, end = share.bounds(axis)
     parameters = ", ".join(f"i64 %{name}" for name in ("chunk", "chunks", "at", *(f"n.{dim}" for dim in dims)))
-    text = [*declarations.values(), f"define void @entry({parameters}, ptr %out) {{", "entry:"]
+    text = [*map(text_of, declarations.values()), f"define void @entry({parameters}, ptr %out) {{", "entry:"]
     text += [function.text(), f"  store i64 {start}, ptr %out", "  %next = getelementptr i64, ptr %out, i64 1"]
     text += [f"  store i64 {end}, ptr %next", "  ret void", "}"]
     library = load_object(build_object("\n".join(text), host_target(), quick=True), "entry", host())
@@ -49,15 +50,25 @@ def chunking(grains: int, **shares: Share) -> Chunking:
     return Chunking(Kernel("k", (), ()), grains, {{"a": A, "b": B}[name]: share for name, share in shares.items()})
 
 
+@pytest.mark.parametrize("rest", [0, 3])
 @pytest.mark.parametrize("offset", [0, 4, 11])
 @pytest.mark.parametrize("weight", [1, 2, 7])
-def test_parts_of_one_loop_follow_each_other(offset: int, weight: int):
-    call = bounds_of(chunking(offset + 5 * weight + 3, a=Share(offset, weight, True)), A)
+def test_parts_of_one_loop_follow_each_other(offset: int, weight: int, rest: int):
+    call = bounds_of(chunking(offset + 5 * weight + rest, a=Share(offset, weight, True)), A)
     for chunks in (1, 2, 3, 4, 50):
         shares = [call(chunk, chunks) for chunk in range(chunks)]
         assert shares[0][0] == 0 and shares[-1][1] == 5
         assert all(before[1] == after[0] for before, after in pairwise(shares))
         assert all(start <= end for start, end in shares)
+
+
+@pytest.mark.parametrize("offset,rest,limits", [(0, 0, ""), (4, 0, "smax"), (0, 3, "smin"), (4, 3, "smax smin")])
+def test_bounds_are_limited_only_where_other_loops_have_grains(offset: int, rest: int, limits: str):
+    declarations: dict[str, Item] = {}
+    share = ShareWriter(FunctionWriter(declarations), chunking(offset + 10 + rest, a=Share(offset, 2, True)))
+    share.start()
+    share.bounds(A)
+    assert sorted(declarations) == [f"llvm.{name}.i64" for name in limits.split()]
 
 
 @pytest.mark.parametrize("weight", [1, 3])

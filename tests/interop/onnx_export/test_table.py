@@ -60,7 +60,8 @@ REFUSED = {
     *("complex", "real", "imag", "conj", "view_as_complex", "view_as_real", "dft", "rdft", "irdft"),  # complex numbers
     *("cholesky", "lu", "qr", "eigh", "solve", "solve_triangular"),  # matrices
     "descend",  # of trees, which files describe otherwise
-    "merge_runs",  # of sorting, which runtimes do themselves
+    "suppress",  # its result has another form than NonMaxSuppression's
+    *("merge_runs", "sort_lines"),  # of sorting, which runtimes do themselves
 }
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from graphc.base.sizes.assumptions import Assumption, Assumptions
 from graphc.base.sizes.named_dims import Dim, dimensions, size_of
-from graphc.base.sizes.size import Dimension, UndecidedSize, always, at, is_size, terms
+from graphc.base.sizes.size import Dimension, UndecidedSize, always, at, bounds, is_size, terms
 from graphc.base.sizes.size_relations import trend
 from graphc.base.sizes.size_residues import residue_of
 from graphc.base.sizes.size_text import LOOP
@@ -131,7 +131,12 @@ class _Substitution:
     def at_least_zero(self, size: Any) -> None:
         """Narrow the range of a dimension that alone decides whether a size is negative, by bisection."""
         used = list(dimensions([size]).values()) if is_size(size) else []
-        direction = trend(size) if len(used) == 1 else 0
+        if len(used) > 1:
+            for dimension in used:  # 4*a*b - 1 is negative where a is 0
+                if dimension.low < dimension.high and bounds(at(size, _Identity({dimension: dimension.low})))[1] < 0:
+                    self.narrow(dimension, dimension.low + 1, dimension.high)
+            return
+        direction = trend(size) if used else 0
         if not direction:
             return
         (dimension,) = used
@@ -153,16 +158,30 @@ class _Substitution:
         """Remove an end of a range where the size is zero."""
         for dimension in dimensions([size]).values():
             low, high = dimension.low, dimension.high
-            if len(dimensions([size])) == 1 and trend(size) and low < high:
-                if at(size, {dimension: low}) == 0:
+            if low < high:
+                if bounds(at(size, _Identity({dimension: low}))) == (0, 0):
                     self.narrow(dimension, low + 1, high)
-                elif at(size, {dimension: high}) == 0:
+                elif bounds(at(size, _Identity({dimension: high}))) == (0, 0):
                     self.narrow(dimension, low, high - 1)
 
     def zero(self, size: Any) -> None:
         """Solve ``size == 0`` for a dimension and substitute the solution."""
         if self.has_remainder(size):
             return
+        solutions = [*self.solutions(size)]
+        if solutions:
+            # Prefer ``t = n + p`` to ``n = t - p``, which could be negative as far as bounds tell.
+            dimension, value = next(((d, v) for d, v in solutions if bounds(v)[0] >= d.low), solutions[0])
+            self.replace(dimension, value)
+            self.at_least_zero(value - dimension.low)
+            self.at_least_zero(dimension.high - value)
+            return
+        # A monotonic size is zero in a range: n // 4 == 2 for 8..11.
+        self.at_least_zero(size)
+        self.at_least_zero(-at(size, _Identity(self.now)))
+
+    def solutions(self, size: Any) -> Iterator[tuple[Dimension, Any]]:
+        """Yield each dimension for which ``size == 0`` can be solved, and the solution."""
         for monomial, factor in terms(size):
             dimension = _alone(monomial)
             if dimension is None:
@@ -170,18 +189,10 @@ class _Substitution:
             rest = size - size_of(dimension) * factor
             inside = dimension in dimensions([rest]).values()
             is_divisible = abs(factor) == 1 or (not is_size(rest) and rest % factor == 0)
-            if (
-                is_divisible
-                and not inside
-                and self.is_in_range(dimension, value := -rest // factor if factor > 0 else rest // -factor)
-            ):
-                self.replace(dimension, value)
-                self.at_least_zero(value - dimension.low)
-                self.at_least_zero(dimension.high - value)
-                return
-        # A monotonic size is zero in a range: n // 4 == 2 for 8..11.
-        self.at_least_zero(size)
-        self.at_least_zero(-at(size, _Identity(self.now)))
+            if is_divisible and not inside:
+                value = -rest // factor if factor > 0 else rest // -factor
+                if self.is_in_range(dimension, value):
+                    yield dimension, value
 
     def is_in_range(self, dimension: Dimension, size: Any) -> bool:
         return is_size(size) or dimension.low <= size <= dimension.high

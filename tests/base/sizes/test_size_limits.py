@@ -123,3 +123,22 @@ def test_assumptions_about_dimensions_that_were_replaced_are_restated():
     present = dimensions(limits(assumptions.found.values(), dims).values())
     restated = in_terms_of(assumptions.found.values(), present)
     assert len(present) == 2 and len(restated) == 1, "one for all three, and none that holds by itself"
+
+
+@pytest.mark.parametrize("name", ["a", "z"])
+def test_the_dimension_that_is_a_sum_of_others_is_replaced(name: str):
+    """``total == past + new``: not ``new = total - past``, which may be negative as far as bounds tell."""
+    total, past, new = Dim(name, min=0, hint=7), Dim("past", min=0, hint=3), Dim("new", min=0, hint=4)
+    with assuming(Assumptions()) as assumptions:
+        assert total == past + new
+    found = limits(assumptions.found.values(), dimensions([total, past, new]))
+    assert bounds(found[name])[0] == 0 and set(dimensions([found[name]])) == {"past", "new"}
+
+
+@pytest.mark.parametrize("ask", [lambda a, b: a * b == 0, lambda a, b: 4 * a * b - 1 >= 0, lambda a, b: a * b > 0])
+def test_no_factor_of_a_size_that_is_not_zero_is_zero(ask):
+    a, b = Dim("a", min=0, hint=2), Dim("b", min=0, hint=3)
+    with assuming(Assumptions()) as assumptions:
+        ask(a, b)
+    found = limits(assumptions.found.values(), dimensions([a, b]))
+    assert {name: bounds(size)[0] for name, size in found.items()} == {"a": 1, "b": 1}

@@ -435,7 +435,8 @@ def need_places(name: str, x: Any, dim: int, index: Any, src: Any = None) -> int
     others = [] if src is None else [src.shape or (1,)]
     fits = len(index_shape) == len(extents) and all(len(o) == len(index_shape) for o in others)
     fits = fits and all(d == axis or p <= s for d, (p, s) in enumerate(zip(index_shape, extents, strict=True)))
-    if index.numel() and not (fits and all(p <= s for o in others for p, s in zip(index_shape, o, strict=True))):
+    fits = fits and all(p <= s for o in others for p, s in zip(index_shape, o, strict=True))
+    if not fits and index.numel():
         source_text = "" if src is None else f" and src {list(src.shape)}"
         raise ShapeError(
             f"{name}: index {list(index.shape)} does not fit the tensor {list(x.shape)}{source_text} along dimension "

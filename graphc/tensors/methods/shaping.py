@@ -539,7 +539,7 @@ class Shaping(Selection):
                 raise AttributeValueError(f"scatter: unknown reduce {reduce!r}", remedy="pass 'add' or 'multiply'")
             return self.scatter_reduce(dim, index, src, how)  # type: ignore[arg-type]
         at = indexing.need_places("scatter", self, dim, index, src)
-        if not index.numel():
+        if not (is_size(count := index.numel()) or count):
             return self.clone()  # type: ignore[attr-defined]
         positions, src = (
             indexing.along(index, at, self.shape or (1,), "scatter: index"),

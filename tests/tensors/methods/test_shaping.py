@@ -245,3 +245,12 @@ def test_entries_repeated_by_numbers_of_their_own():
         x.repeat_interleave(graphc.tensor([1, 2]), 0)
     with pytest.raises(AttributeValueError, match="repeats must be one int"):
         x.repeat_interleave([1, 2, -1], 0)
+
+
+def test_a_scatter_of_an_open_number_of_elements_asks_for_no_size():
+    n = graphc.Dim("n", min=0)
+    scatter = graphc.compile(lambda x, i, s: x.scatter(0, i, s), dims=[None, (n,), (n,)])
+    for count in (2, 0, 3):
+        result = scatter(graphc.zeros(4), graphc.arange(count), graphc.ones(count))
+        assert result.tolist() == [1.0] * count + [0.0] * (4 - count)
+    assert len(scatter.programs) == 1

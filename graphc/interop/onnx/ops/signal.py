@@ -145,7 +145,9 @@ def _one(value: Any) -> Any:
 def stft(
     signal: Tensor, frame_step: Any, window: Tensor | None = None, frame_length: Any = None, *, onesided: int = 1
 ) -> Tensor:
-    """Transform frames of signals [batch, length, 1 or 2] to [batch, frames, bins, 2]."""
+    """Transform frames of signals [batch, length, 1 or 2] to [batch, frames, bins, 2]. A real signal may lack the last
+    axis, as ``torch.onnx`` writes it."""
+    signal = signal.unsqueeze(2) if signal.ndim == 2 else signal
     length = _one(frame_length) if frame_length is not None else None
     if length is None:
         length = window.shape[0] if window is not None else signal.shape[1]

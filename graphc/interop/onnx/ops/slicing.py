@@ -71,8 +71,8 @@ def pad(
 
 
 @op("Trilu", host="k")
-def trilu(input: Tensor, k: int = 0, *, upper: int = 1) -> Tensor:
-    k = 0 if k is None else int(np.asarray(k).reshape(-1)[0])
+def trilu(input: Tensor, k: Any = None, *, upper: int = 1) -> Tensor:
+    k = 0 if k is None else np.asarray(k).reshape(-1).tolist()[0]
     return input.triu(k) if upper else input.tril(k)
 
 

@@ -59,6 +59,14 @@ def test_frames_of_signals_are_transformed(onesided: int):
     check("STFT", x, step, window, known=(1, 2), onesided=onesided, rtol=1e-3, atol=1e-4)
 
 
+def test_frames_of_real_signals_without_a_last_axis():
+    x, step, size = numbers(2, 64), np.array(8, np.int64), np.array(16, np.int64)
+    rows = np.lib.stride_tricks.sliding_window_view(x, 16, 1)[:, ::8]
+    result = from_onnx(model("STFT", x, step, None, size, known=(1, 3)))(x).numpy()
+    parts = np.fft.rfft(rows)
+    np.testing.assert_allclose(result, np.stack([parts.real, parts.imag], -1), rtol=1e-3, atol=1e-4)
+
+
 @pytest.mark.parametrize("periodic", [0, 1])
 @pytest.mark.parametrize("name", ["HannWindow", "HammingWindow", "BlackmanWindow"])
 def test_windows(name: str, periodic: int):

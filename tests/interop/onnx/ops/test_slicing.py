@@ -159,3 +159,19 @@ def test_amounts_of_padding_may_be_open_sizes(mode):
         (expected,) = session.run(None, {"x": x, "y": y})
         np.testing.assert_array_equal(compiled(x, y).numpy(), expected)
     assert len(compiled.programs) == 1
+
+
+@pytest.mark.parametrize("upper", [0, 1])
+def test_one_program_masks_triangles_at_diagonals_of_every_size(upper: int) -> None:
+    """The mask of a decoder with a cache: rows are new tokens, the diagonal is the number of past ones."""
+    text = f"""(float[N, T] x, float[P, 2] past) => (float y) {{
+        sizes = Shape(past) one = Constant<value_ints=[1]>() zero = Constant<value_ints=[0]>()
+        p = Gather(sizes, zero) k = Add(p, one) y = Trilu<upper={upper}>(x, k)
+    }}"""
+    module = module_of(text)
+    fast = gc.compile(module, dims=module.dims)
+    for rows, past in ((3, 4), (1, 1), (5, 0), (2, 9)):
+        x, cache = np.ones((rows, rows + past), np.float32), np.ones((past, 2), np.float32)
+        expected = (np.triu if upper else np.tril)(x, past + 1)
+        np.testing.assert_array_equal(fast(gc.from_numpy(x), gc.from_numpy(cache)).numpy(), expected)
+    assert len(fast.programs) == 1

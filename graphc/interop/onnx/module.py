@@ -163,14 +163,13 @@ class OnnxModule(ImportedRoot):
 
     @property
     def dims(self) -> dict[str, Any] | None:
-        """Return the open sizes of inputs by name, from 1 on, or None where there are none.
+        """Return the open sizes of inputs by name, from 0 on, or None where there are none.
 
-        ``dims=`` of ``graphc.compile`` and ``graphc.export`` takes them. Calls of the module itself take sizes of 0 as
-        well.
+        ``dims=`` of ``graphc.compile`` and ``graphc.export`` takes them.
         """
         shapes = {p.name: p.shape for p in self._graph.inputs if p.shape and any(map(is_size, p.shape))}
         names_of_sizes = dimensions(s for shape in shapes.values() for s in shape)
-        dim_of = {str(d): Dim(name) for name, d in names_of_sizes.items()}
+        dim_of = {str(d): Dim(name, min=0) for name, d in names_of_sizes.items()}
         specs = {name: tuple([dim_of.get(str(s)) for s in shape]) for name, shape in shapes.items()}
         names = self._patterns.names
         return {names[name]: spec for name, spec in specs.items()} or None

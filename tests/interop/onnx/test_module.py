@@ -56,6 +56,28 @@ def test_compiled_models_give_what_eager_ones_give():
             np.testing.assert_allclose(computed(fast, batch(count)), expected(batch(count)), rtol=1e-6)
 
 
+def test_one_program_and_one_file_take_a_cache_that_is_empty_at_first(tmp_path):
+    """A decoder's step: the keys of past tokens, and a mask whose length is the sum of both lengths."""
+    proto = model(
+        graph_of(
+            node("Concat", "past new", "keys", axis=1),
+            node("Add", "keys mask", "y"),
+            inputs=[port("new", "n", "t", 4), port("past", "n", "p", 4), port("mask", "n", "total", 4)],
+        )
+    )
+    module = gc.from_onnx(proto)
+    arguments = [
+        [np.ones((2, k, 4), np.float32) for k in (new, past, new + past)] for new, past in ((3, 5), (4, 0), (1, 1))
+    ]
+    gc.export(module, *arguments[0], path=tmp_path / "step.gcm", dims=module.dims)
+    fast, loaded = gc.compile(module, dims=module.dims), gc.load(tmp_path / "step.gcm")
+    for new, past, mask in arguments:
+        expected = np.concatenate([past, new], 1) + mask
+        np.testing.assert_array_equal(fast(*map(gc.from_numpy, (new, past, mask))).numpy(), expected)
+        np.testing.assert_array_equal(loaded(new, past, mask), expected)
+    assert len(fast.programs) == 1
+
+
 def test_weights_of_a_file_are_packed_once_for_many_calls():
     rng = np.random.default_rng(0)
     values = weight("w", rng.standard_normal((64, 64)).astype(np.float32))

@@ -10,14 +10,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from graphc.base import config
 from graphc.base.dtypes import DType, float32
 from graphc.base.lazy import deferred
 from graphc.base.sizes.assumptions import Assumption
 from graphc.calls.bindings import Binding, Maker, Slot
-from graphc.calls.machine import HOST, load_on, program_on
-from graphc.compiler.native_call import native
+from graphc.calls.machine import HOST, compile_on, is_device, load_on
+from graphc.compiler import cache
+from graphc.compiler.cache import CacheEntry
+from graphc.compiler.graph_programs import program_key
+from graphc.compiler.native_call import native, not_native
+from graphc.compiler.ready import spec_and_text
 from graphc.guards.watch_words import WatchTable
 from graphc.ir.graph.graph import Graph
+from graphc.ir.graph.verify import foreign_ops
 from graphc.passes.base import STANDARD, Pass
 from graphc.runtime.call import Executable
 from graphc.runtime.fast_call import REUSE_FROM, Gate
@@ -30,6 +36,19 @@ if TYPE_CHECKING:
 
 DeviceBinding = deferred("graphc.calls.device_binding:DeviceBinding")
 bind_on_device = deferred("graphc.calls.device_binding:DeviceProgram")
+
+
+def program_on(graph: Graph, machine: str, passes: Sequence[Pass] = STANDARD) -> CacheEntry:
+    """Return the program of a graph: from the cache, without importing the compiler, or compiled."""
+    is_keyed = passes is STANDARD and not is_device(machine) and not foreign_ops(graph)
+    disk = cache.current() if is_keyed else None
+    if disk is not None:
+        spec, facts = spec_and_text(machine)
+        entry = disk.load(program_key(disk, graph, spec, facts), spec)
+        if entry is not None:
+            config.logger("compile").info("%s: found in the cache", graph.name)
+            return entry
+    return compile_on(graph, machine, passes)
 
 
 def build(graph: Graph, passes: Sequence[Pass] = STANDARD, machine: str = HOST) -> Any:
@@ -150,10 +169,6 @@ class GivenProgram:
             rewind()
             outputs = program.run(arguments, previous, None, sizes)
         return outputs
-
-
-def not_native(*_: Any, **__: Any) -> None:
-    """Decline a native call: the caller then takes the Python path, which has the tensors."""
 
 
 class Shortcut(NamedTuple):

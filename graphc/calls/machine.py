@@ -7,17 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphc.base import config
 from graphc.base.device import KINDS, device
 from graphc.base.errors import ArgumentError
 from graphc.base.lazy import deferred
 from graphc.base.processor import STRICT
-from graphc.compiler import cache
 from graphc.compiler.cache import CacheEntry
-from graphc.compiler.graph_programs import load_program, program_key
-from graphc.compiler.ready import load_ready, running_target, spec_and_text
-from graphc.ir.graph.verify import foreign_ops
-from graphc.passes.base import STANDARD
+from graphc.compiler.ready import load_ready, running_target
 from graphc.runtime.devices import device_named
 
 if TYPE_CHECKING:
@@ -30,6 +25,7 @@ if TYPE_CHECKING:
 _compile_graph = deferred("graphc.compiler.compile:compile_graph")
 _compile_graph_for = deferred("graphc.compiler.device:compile_graph_for")
 _load_compiled = deferred("graphc.compiler.compile:load_compiled")
+_load_program = deferred("graphc.compiler.graph_programs:load_program")
 _load_on_device = deferred("graphc.compiler.device:load_on_device")
 _target_of = deferred("graphc.compiler.device:target_of")
 _is_on_device = deferred("graphc.tensors.placement:is_on_device")
@@ -79,19 +75,6 @@ def compile_on(graph: Graph, machine: str, passes: Sequence[Pass] | None = None)
     return _compile_graph(graph, target=running_target(machine), **options)
 
 
-def program_on(graph: Graph, machine: str, passes: Sequence[Pass] = STANDARD) -> CacheEntry:
-    """Return the program of a graph: from the cache, without importing the compiler, or compiled."""
-    is_keyed = passes is STANDARD and not is_device(machine) and not foreign_ops(graph)
-    disk = cache.current() if is_keyed else None
-    if disk is not None:
-        spec, facts = spec_and_text(machine)
-        entry = disk.load(program_key(disk, graph, spec, facts), spec)
-        if entry is not None:
-            config.logger("compile").info("%s: found in the cache", graph.name)
-            return entry
-    return compile_on(graph, machine, passes)
-
-
 def load_on(compiled: CacheEntry, machine: str, graph: Graph | None = None) -> Any:
     """Load compiled code: as an Executable, or as a DeviceExecutable with the same interface.
 
@@ -100,7 +83,7 @@ def load_on(compiled: CacheEntry, machine: str, graph: Graph | None = None) -> A
     if is_device(machine):
         return _load_on_device(compiled, device_named(machine))
     if graph is not None:
-        return load_program(compiled, graph)
+        return _load_program(compiled, graph)
     return load_ready(compiled) if type(compiled) is CacheEntry else _load_compiled(compiled)
 
 

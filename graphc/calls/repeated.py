@@ -17,9 +17,10 @@ from graphc.base.errors import GraphcError
 from graphc.base.sizes.named_dims import Dim
 from graphc.base.sizes.size import LARGEST
 from graphc.calls.backward import CompiledNode, RecordedCall
-from graphc.calls.bound_program import BoundProgram, not_native
+from graphc.calls.bound_program import BoundProgram
 from graphc.calls.function import Compiled
 from graphc.calls.variant import Variant
+from graphc.compiler.native_call import not_native
 from graphc.ir.graph.graph import INPUT, Value
 from graphc.ir.op import Trait
 from graphc.ops import dispatch

@@ -16,10 +16,10 @@ from graphc.base.lazy import deferred
 from graphc.base.sizes.size import hint
 from graphc.calls.backward import Backward, CompiledNode, Higher, RecordedCall, Recorder
 from graphc.calls.bindings import Binding, Frozen, Maker, Modules, PrepackedBinding, Slot
-from graphc.calls.bound_program import BoundProgram, bind, binding_of, build
+from graphc.calls.bound_program import BoundProgram, bind, binding_of, build, program_on
 from graphc.calls.derivative import Derivative
 from graphc.calls.forward_mode import TangentCall, pushes
-from graphc.calls.machine import is_device, load_on, machine_of, program_on, target_for
+from graphc.calls.machine import is_device, load_on, machine_of, target_for
 from graphc.calls.memory import Budget, within_memory
 from graphc.calls.number_places import NumberInputs
 from graphc.calls.outside import Outside

@@ -51,6 +51,10 @@ def tensor_caller() -> tensor_call.TensorCaller | None:
         return None
 
 
+def not_native(*_: Any, **__: Any) -> None:
+    """Decline a native call: the caller then takes the Python path, which has the tensors."""
+
+
 def native(
     program: Executable,
     bound: Sequence[np.ndarray],

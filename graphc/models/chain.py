@@ -11,8 +11,7 @@ import numpy as np
 from graphc.base.errors import ShapeError
 from graphc.base.sizes.assumptions import by_stage
 from graphc.base.sizes.size import Dimension
-from graphc.calls.bound_program import not_native
-from graphc.compiler.native_call import native
+from graphc.compiler.native_call import native, not_native
 from graphc.files.model_manifest import EntrySpec, SegmentSpec
 from graphc.models.model_state import ModelState
 from graphc.models.sized_model import Sizes, SizesOfModel

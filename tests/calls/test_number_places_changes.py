@@ -13,7 +13,7 @@ import pytest
 
 import graphc as gc
 from graphc import nn
-from graphc.calls.bound_program import not_native
+from graphc.compiler.native_call import not_native
 from graphc.eager.dispatcher import references
 from graphc.errors import HookError
 from graphc.guards.facts import Account

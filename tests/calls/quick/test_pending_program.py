@@ -14,7 +14,7 @@ import pytest
 
 import graphc as gc
 from graphc import nn
-from graphc.calls import machine
+from graphc.calls import bound_program
 from graphc.calls.function import Compiled
 from graphc.calls.quick import pending_program
 from graphc.calls.quick.pending_program import tier_named
@@ -165,7 +165,7 @@ def refused_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
             raise CompileError("open sizes are refused")
         return compile_on(graph, *options)
 
-    for module in (pending_program, machine):
+    for module in (pending_program, bound_program):
         monkeypatch.setattr(module, "compile_on", refuse)
 
 

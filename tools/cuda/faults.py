@@ -148,7 +148,7 @@ def _loop(kind: str, extent: Callable[[int], int]) -> Callable[[Stmt, tuple[Loop
         if not isinstance(stmt, Loop) or stmt.kind != kind or stmt.axis.extent < 2:
             return None
         new = extent(stmt.axis.extent)
-        axis = replace(stmt.axis, extent=new)
+        axis = stmt.axis._replace(extent=new)
         body = map_statements(stmt.body, leaf=lambda s: (_with_axis(s, stmt.axis, axis),))
         return (replace(stmt, axis=axis, body=body),)
 

@@ -152,7 +152,7 @@ class _Binder:
         return tuple(Bound(self.index(b.index), self.size(b.low), self.size(b.high)) for b in guard)
 
     def axis(self, axis: Axis) -> Axis:
-        return replace(axis, extent=self.size(axis.extent)) if is_size(axis.extent) else axis
+        return axis._replace(extent=self.size(axis.extent)) if is_size(axis.extent) else axis
 
     def index(self, index: Index) -> Index:
         terms = [self.atom(atom) * self.size(coefficient) for atom, coefficient in index.terms]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 from graphc.base.locks import cached_property
 from graphc.base.records import dataclass
@@ -20,26 +20,15 @@ from graphc.ir.types import row_major_strides
 
 
 @final
-@dataclass(frozen=True)
-class Axis:
+class Axis(NamedTuple):
     """A loop variable that runs from 0 to ``extent`` - 1."""
 
+    # NOTE: a tuple, since axes are compared and hashed more often than anything else.
     name: str
     extent: int
     flag: str = ""
     """For a loop around calls: name of a bool storage without dimensions; before each iteration, it tells whether to
     continue."""
-
-    # NOTE: axes are compared and hashed more often than anything else: mostly with themselves, else by their names.
-    def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
-        if type(other) is not Axis or self.name != other.name:
-            return False
-        return self.extent == other.extent and self.flag == other.flag
-
-    def __hash__(self) -> int:
-        return hash(self.name)
 
     def __str__(self) -> str:
         return self.name

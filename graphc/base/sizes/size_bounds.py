@@ -173,7 +173,7 @@ def _cases(summed: Terms) -> _Cases | None:
     return least
 
 
-_MOST_CASES = 6
+_MOST_CASES = 2
 """Positive parts of a sum up to which all cases are looked at."""
 
 

@@ -53,7 +53,7 @@ def _capture(graph: Graph, *_options: Any) -> Any:
 
 def step_graph(model: Any, loss: Callable[..., Any], optimizer: Any, x: Any, y: Any) -> Graph:
     """Return the graph of a compiled training step, before it is optimized."""
-    with mock.patch.object(variant, "compile_on", _capture):
+    with mock.patch.object(variant, "program_on", _capture):
         try:
             graphc.compile_step(model, loss, optimizer)(x, y)
         except _CapturedError as captured:

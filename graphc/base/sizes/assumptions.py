@@ -149,7 +149,7 @@ class Assumptions:
         """Return the assumptions that remain for code with these sizes of some dimensions."""
         remaining = Assumptions(self.sizes)
         for x in self.found.values():
-            values = {d: sizes.get(d, size_of(d)) for d in dimensions((x.a, x.b)).values()}
+            values: dict[Dimension, Any] = {d: sizes.get(d, size_of(d)) for d in dimensions((x.a, x.b)).values()}
             a, b = at(x.a, values), at(x.b, values)
             remaining.found[x.relation, a, b] = x._replace(a=a, b=b)
         return remaining

@@ -50,12 +50,13 @@ def _overlaps(box: np.ndarray, others: np.ndarray) -> np.ndarray:
 
 
 def _reference(boxes: np.ndarray, scores: np.ndarray, most: int, limit: float, least: float) -> np.ndarray:
-    picks = np.full((*scores.shape[:2], min(scores.shape[2], most)), -1, np.int64)
-    for b, k in np.ndindex(scores.shape[:2]):
+    slots = min(scores.shape[2], most)
+    picks = np.full((*scores.shape[:2], slots), -1, np.int64)
+    for b, k in np.ndindex(*scores.shape[:2]):
         row = scores[b, k]
         left = np.flatnonzero(row > least)
         left = left[np.argsort(-row[left], kind="stable")]
-        for slot in range(picks.shape[2]):
+        for slot in range(slots):
             if not len(left):
                 break
             picks[b, k, slot] = left[0]

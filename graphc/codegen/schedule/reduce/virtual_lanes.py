@@ -130,7 +130,7 @@ class _Kernel:
     def is_product(self, body: Sequence[Stmt]) -> bool:
         """Check whether a body sums products of matrices, or of a vector and weights."""
         lets = {s.name: s for s in body if isinstance(s, Let)}
-        products = [lets[s.value] for s in body if isinstance(s, Update) and s.value in lets]
+        products = [lets[str(s.value)] for s in body if isinstance(s, Update) and s.value in lets]
         if len(products) != 1 or products[0].op not in FACTORS:
             return False
         loads = {s.name: s for s in body if isinstance(s, Load)}

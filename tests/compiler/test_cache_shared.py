@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,7 +54,10 @@ def test_shared_folders_are_read_after_the_own_one_and_never_written(shared: Pat
     assert contents(shared) == before and disk.get(KEY, TARGET, entry)[1]
 
 
-def test_damaged_files_of_shared_folders_are_reported_and_stay(shared: Path, tmp_path: Path):
+def test_damaged_files_of_shared_folders_are_reported_and_stay(
+    shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(cache, "_warned", threading.Event())
     path = Cache(shared, 0).path(KEY)
     path.chmod(0o644)
     path.write_bytes(path.read_bytes()[:-1])
@@ -78,6 +82,7 @@ def test_shared_folders_belong_to_the_user_or_to_root(
     monkeypatch.setattr(cache.os, "lstat", lstat)
     monkeypatch.setattr(cache.os, "geteuid", lambda: 5)
     monkeypatch.setattr(cache, "_check_parents", lambda folder: None)
+    monkeypatch.setattr(cache, "_warned", threading.Event())
     cache._warned.set()
     assert (Cache(tmp_path / "own", 1 << 20, [shared]).load(KEY, TARGET) is not None) == is_used
 

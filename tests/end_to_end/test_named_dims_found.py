@@ -73,7 +73,8 @@ FOUND = {
     "rows that move round": Found(lambda x: x.roll(1, 0) + x.roll(2, 2), ((B, T, 5),)),
     "lookups by zeros": Found(lambda x: gc.gather(x, 0, gc.zeros(x.shape[0], 3, dtype=gc.int64)), ((B, 3),)),
     "a quotient that is a number": Found(lambda x: x.reshape(-1) if x.shape[0] // 30 == 0 else x * 2, ((B,),), 2),
-    "a write to nothing": Found(_written_to_nothing, ((B,), ()), 4),
+    # The size of the inner slice is not proven, so each size has a program.
+    "a write to nothing": Found(_written_to_nothing, ((B,), ()), 7),
     "gradients of means over named dimensions": Found(lambda x: x.mean(), ((B, T),)),
 }
 
@@ -114,7 +115,11 @@ def test_dimensions_that_may_be_0_need_no_program_of_their_own(name):
 
 HELD = {
     "a length that is asked for again": (lambda x: gc.logcumsumexp(x, -1), ((B, T),), (5, 7)),
-    "one dimension below the other": (lambda x, y: x[: y.shape[0]] + 1, ((T,), (B,)), (4, 9)),
+    "one dimension below the other": (
+        lambda x, y: x[: y.shape[0]] + 1 if y.shape[0] <= x.shape[0] else x,
+        ((T,), (B,)),
+        (4, 9),
+    ),
     "a multiple": (lambda x: x if x.shape[0] % 4 else x[::2], ((T, B),), (3, 12)),
     "a number": (lambda x: x * 2 if x.shape[0] == 8 else x, ((T, B),), (13, 8)),
 }
@@ -124,8 +129,6 @@ HELD = {
 @pytest.mark.parametrize("name", HELD)
 def test_what_a_trace_assumed_holds_in_its_file(name, native, tmp_path):
     function, shapes, sizes = HELD[name]
-    if native and name == "one dimension below the other":
-        pytest.skip("there is no program for all such sizes")
     path, examples = tmp_path / "f.gcm", given(shapes, 6, 8)
     with gc.no_grad():
         manifest = gc.export(function, *examples, path=path, dims=list(shapes), native=native)

@@ -539,6 +539,8 @@ def _ask(relation: str, a: Any, b: Any) -> bool:
     difference = b - a
     if type(difference) is not Size:
         return difference == 0 if relation == "==" else difference >= 0
+    if relation == "==" and (sides := _sides_of_clamp(difference.terms)) is not None:
+        return _ask("<=", *sides)
     low, high = bounds(difference)
     if low > 0 or high < 0:
         return relation == "<=" and low > 0
@@ -547,6 +549,16 @@ def _ask(relation: str, a: Any, b: Any) -> bool:
     if resolver is not None:
         return resolver.ask(relation, a, b)
     raise UndecidedSize.of(relation, a, b)
+
+
+def _sides_of_clamp(difference: Terms) -> tuple[Any, Any] | None:
+    """Return (a, b) of ``a <= b`` where that is what a difference of 0 means, as for ``max(a - b, 0)``."""
+    atoms = difference[0][0] if len(difference) == 1 else ()
+    if len(atoms) != 1 or not isinstance(atoms[0][0], Positive):
+        return None
+    operand = terms_of(atoms[0][0].operand)
+    left = tuple([(m, c) for m, c in operand if c > 0])
+    return _make(left), _make(scaled(minus(operand, left), -1))
 
 
 def _specialised(size: Any) -> Any:

@@ -60,8 +60,8 @@ def verify_threads(kernel: Kernel) -> None:
 
     - blocks consist of full warps, at most 1024 threads; a ``grid``, ``block`` or ``warp`` loop encloses all else;
     - ``thread`` loops are inside blocks and ``lane`` loops inside warps; shared loops nest only perfectly;
-    - all threads of a group reach its barriers and sums: these are outside of shared loops and of loops that may end
-      early;
+    - all threads of a group reach its barriers and sums: these are outside of shared loops. A loop around them
+      that ends early ends for all threads alike, as scalars outside of shared loops are the same in all threads;
     - one thread each owns the elements of private buffers; no two threads combine into an element at once;
     - between barriers, no thread accesses an element written by another one.
     """
@@ -83,6 +83,16 @@ class _Uses:
 
     read: dict[str, list[_Use]] = field(default_factory=dict)
     written: dict[str, list[_Use]] = field(default_factory=dict)
+
+    def add(self, other: _Uses) -> None:
+        """Add the accesses of another way to the same place."""
+        for table, more in ((self.read, other.read), (self.written, other.written)):
+            for name, uses in more.items():
+                table[name] = [*table.get(name, []), *uses]
+
+    def copy(self) -> _Uses:
+        """Return a record of the same accesses that further ones do not change."""
+        return _Uses({n: [*u] for n, u in self.read.items()}, {n: [*u] for n, u in self.written.items()})
 
 
 class _Threads:
@@ -130,8 +140,7 @@ class _Threads:
         elif isinstance(stmt, Barrier) or (isinstance(stmt, Read) and stmt.over):
             what = "a barrier" if isinstance(stmt, Barrier) else f"the sum {stmt.acc}"
             self.require(stmt.over == self.group, f"{what} over a {stmt.over} is not inside a {stmt.over}")
-            early = [loop for loop in loops if loop.until]
-            self.require(not around and not early, f"not all threads of the {stmt.over} come to {what}")
+            self.require(not around, f"not all threads of the {stmt.over} come to {what}")
         elif isinstance(stmt, Store) and stmt.combine and self.roles[stmt.buffer] != "private":
             for axis in (*self.spread, *(loop.axis for loop in around)):
                 alone = axis.extent == 1 or touches(stmt.index, stmt.guard, axis)
@@ -176,8 +185,10 @@ class _Threads:
                 uses.read.clear()
                 uses.written.clear()
             elif isinstance(stmt, Loop) and stmt.kind not in SHARED_KINDS:
+                skipped = uses.copy() if stmt.until else _Uses()
                 for turn in range(1 if stmt.axis.extent == 1 else 2):
                     self.sections(stmt.body, uses, {**at, stmt.axis: turn})
+                uses.add(skipped)
             else:
                 self.section(stmt, uses, at)
 

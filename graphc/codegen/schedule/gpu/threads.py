@@ -148,7 +148,8 @@ class _Barriers:
         """Insert barriers into a loop that all threads run alike: also between each iteration and the next one."""
         read, written = self._uses(loop)
         before: list[Stmt] = []
-        if (read | written) & self.written or written & self.read:
+        may_skip_barriers = bool(loop.until and written and (self.read or self.written))
+        if may_skip_barriers or (read | written) & self.written or written & self.read:
             before = [Barrier(self.over)]
             self._clear()
         inside = self.body(loop.body)

@@ -38,29 +38,30 @@ def bounds_of(summed: Terms) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=REMEMBERED)
-def greatest(summed: Terms, split: bool = False) -> int:
-    """Return an upper bound of a sum. ``split``: do not bound the terms of highest degree separately."""
+def greatest(summed: Terms, split: bool = False, cases_left: int = 2) -> int:
+    """Return an upper bound of a sum. ``split``: do not bound the terms of highest degree separately. ``cases_left``:
+    number of positive parts, one inside the other, whose cases to look at."""
     constant_term, factor = sum(c for m, c in summed if not m), math.gcd(*[c for m, c in summed if m])
     if not factor:
         return constant_term
     if factor > 1 or constant_term:
-        return constant_term + factor * greatest(tuple([(m, c // factor) for m, c in summed if m]), split)
+        return constant_term + factor * greatest(tuple([(m, c // factor) for m, c in summed if m]), split, cases_left)
     pieces = pieces_of(summed)
     if pieces is not None and pieces.turns:
         return max(map(pieces.at, pieces.ends(*atom_bounds(pieces.atom))))
     best = min(_interval_high(summed), _shifted_high(summed))
-    if cases := _cases(summed):
-        best = min(best, cases.of(map(greatest, cases.sums)))
+    if cases_left and (cases := _cases(summed)):
+        best = min(best, cases.of([greatest(s, False, cases_left - 1) for s in cases.sums]))
     degree = order(summed[0][0])[0]
     leading = tuple([(m, c) for m, c in summed if order(m)[0] == degree])
     if not split and len(leading) < len(summed):  # the common factor of products of more atoms can be taken out
-        best = min(best, greatest(leading) + greatest(summed[len(leading) :]))
+        best = min(best, greatest(leading, False, cases_left) + greatest(summed[len(leading) :], False, cases_left))
     match = _quotient_in(summed)
-    return best if match is None else min(best, greatest(_without(summed, *match), True) // match[2])
+    return best if match is None else min(best, greatest(_without(summed, *match), True, cases_left) // match[2])
 
 
 @lru_cache(maxsize=REMEMBERED)
-def never_positive(summed: Terms) -> bool:
+def never_positive(summed: Terms, cases_left: int = 2) -> bool:
     """Return whether a sum is proven <= 0 for all sizes.
 
     Sums with a positive value for the hints are rejected at once. Most proofs are short.
@@ -74,8 +75,8 @@ def never_positive(summed: Terms) -> bool:
         return True
     if _never_positive_by_factor(summed) or _never_positive_separately(summed):
         return True
-    cases = _cases(summed)
-    return cases is not None and cases.is_proven(map(never_positive, cases.sums))
+    cases = _cases(summed) if cases_left else None
+    return cases is not None and cases.is_proven([never_positive(s, cases_left - 1) for s in cases.sums])
 
 
 def _never_positive_by_factor(summed: Terms) -> bool:

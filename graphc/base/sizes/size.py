@@ -412,7 +412,12 @@ def _atom_quotient(a: Size, b: Any) -> Size:
 
 
 def _quotient_by_number(a: Size, b: int) -> Any:
-    """Return floor(a / b) if no multiple of b can be factored out: cancel common factors, merge nested quotients."""
+    """Return floor(a / b) if no multiple of b can be factored out: cancel common factors, merge nested quotients, write
+    one of few values in pieces."""
+    if (pieces := pieces_of(a.terms)) is not None and pieces.turns:
+        exact = pieces.floor_quotient(b, *atom_bounds(pieces.atom))
+        if exact is not None:
+            return _make(_sum_of_pieces(exact))
     factor = math.gcd(b, *[c for m, c in a.terms if m])
     if factor > 1:
         a, b = _make(total({m: c // factor for m, c in a.terms})), b // factor

@@ -1,7 +1,9 @@
-"""Piecewise linear functions of one atom: the normal form of minima and maxima of a size and numbers."""
+"""Piecewise linear functions of one atom: the normal form of minima, maxima and quotients of a size and numbers."""
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from graphc.base.sizes.size_terms import Atom, Positive, Terms, terms_of
@@ -25,23 +27,41 @@ class Pieces(NamedTuple):
         """Return all points of a range where the slope changes, and its ends: extremes are among their values."""
         return [low, *[point for point, _ in self.turns if low < point < high], high]
 
-    def slopes(self, low: int, high: int) -> list[int]:
-        """Return the slopes within a range, in order."""
-        points = self.ends(low, high)
-        return [self.at(point + 1) - self.at(point) for point in points[:-1]]
+    def segments(self, low: int, high: int) -> list[tuple[int, int, int]]:
+        """Return both ends and the slope of each line within a range, in order."""
+        return [(a, b, self.at(a + 1) - self.at(a)) for a, b in itertools.pairwise(self.ends(low, high))]
 
     def positive(self, low: int, high: int) -> Pieces:
         """Return ``max(self, 0)`` for a range of the atom."""
-        points = set(self.ends(low, high))
-        for start, slope in zip(self.ends(low, high), self.slopes(low, high), strict=False):
-            if slope:  # between these two integers the line crosses zero
-                zero = start + -self.at(start) // slope
-                points |= {p for p in (zero, zero + 1) if low < p < high}
-        ordered = sorted(points)
-        values = [max(self.at(p), 0) for p in ordered]
-        steps = [max(self.at(p + 1), 0) - value for p, value in zip(ordered[:-1], values, strict=False)]
+        points = {*self.ends(low, high)}
+        for start, _, slope in self.segments(low, high):
+            if slope:
+                points |= self._around(start, slope, 0)
+        return self._through(points, lambda x: max(self.at(x), 0), low, high)
+
+    def floor_quotient(self, divisor: int, low: int, high: int) -> Pieces | None:
+        """Return ``self // divisor`` for a range of the atom; None if that has more than one step between two turns."""
+        points = {*self.ends(low, high)}
+        for start, end, slope in self.segments(low, high):
+            first, last = self.at(start) // divisor, self.at(end) // divisor
+            if slope % divisor == 0 or first == last or end == start + 1:
+                continue
+            if abs(last - first) > 1:
+                return None
+            points |= self._around(start, slope, max(first, last) * divisor - (slope > 0))
+        return self._through(points, lambda x: self.at(x) // divisor, low, high)
+
+    def _around(self, start: int, slope: int, level: int) -> set[int]:
+        """Return the two integers between which the line from a point passes a level."""
+        last = start + (level - self.at(start)) // slope
+        return {last, last + 1}
+
+    def _through(self, points: set[int], value: Callable[[int], int], low: int, high: int) -> Pieces:
+        """Return the function that has these values at the points of a range, linear between them."""
+        ordered = sorted([p for p in points if low <= p <= high])
+        steps = [value(p + 1) - value(p) for p in ordered[:-1]]
         turns = [(p, after - before) for p, before, after in zip(ordered[1:], steps, steps[1:], strict=False)]
-        return Pieces(self.atom, values[0] - steps[0] * low, steps[0], tuple([t for t in turns if t[1]]))
+        return Pieces(self.atom, value(low) - steps[0] * low, steps[0], tuple([t for t in turns if t[1]]))
 
 
 def pieces_of(summed: Terms) -> Pieces | None:

@@ -51,7 +51,7 @@ def trend(size: Any) -> int:
     """Return 1 if a size never falls as its dimensions grow, -1 if it never rises, 0 if unknown."""
     pieces = pieces_of(terms(size))
     if pieces is not None:
-        slopes = pieces.slopes(*atom_bounds(pieces.atom))
+        slopes = [slope for _, _, slope in pieces.segments(*atom_bounds(pieces.atom))]
         rising = (all(s >= 0 for s in slopes) - all(s <= 0 for s in slopes)) if any(slopes) else 0
         return rising * _of_monomial(((pieces.atom, 1),))
     signs = {(1 if factor > 0 else -1) * _of_monomial(monomial) for monomial, factor in terms(size) if monomial}

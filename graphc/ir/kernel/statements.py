@@ -10,7 +10,7 @@ from graphc.base.dtypes import DType
 from graphc.base.locks import cached_property
 from graphc.base.records import dataclass
 from graphc.base.sizes.named_dims import chosen_sizes, dimensions
-from graphc.base.sizes.size import Dimension, at, is_size
+from graphc.base.sizes.size import Dimension, at, bounds, is_size
 from graphc.ir.kernel.index import Axis, Index
 from graphc.ir.types import TensorType
 
@@ -178,6 +178,11 @@ class Loop:
     """Name of an i64 scalar that ends a ``reduce`` or ``serial`` loop before that iteration, if it is less than the
     extent. Later iterations of a ``reduce`` loop would not change the result. Empty for a loop over the entire
     axis."""
+
+    @property
+    def may_be_skipped(self) -> bool:
+        """Whether the loop may have no iteration."""
+        return bool(self.until) or bounds(self.axis.extent)[0] < 1
 
 
 Stmt = Let | IndexLet | Load | Store | Acc | Update | Read | Prefetch | Barrier | Loop

@@ -27,6 +27,7 @@ from graphc.ir.kernel.statements import (
     Read,
     Stmt,
     Store,
+    Update,
     walk,
 )
 
@@ -60,8 +61,10 @@ def verify_threads(kernel: Kernel) -> None:
 
     - blocks consist of full warps, at most 1024 threads; a ``grid``, ``block`` or ``warp`` loop encloses all else;
     - ``thread`` loops are inside blocks and ``lane`` loops inside warps; shared loops nest only perfectly;
-    - all threads of a group reach its barriers and sums: these are outside of shared loops. A loop around them
-      that ends early ends for all threads alike, as scalars outside of shared loops are the same in all threads;
+    - outside of shared loops, a scalar is the same in all threads: an accumulator that a shared loop has updated is
+      read over the group;
+    - all threads of a group reach its barriers and sums: these are outside of shared loops. By the rule before, a loop
+      around them that ends early ends at the same iteration in all threads;
     - one thread each owns the elements of private buffers; no two threads combine into an element at once;
     - between barriers, no thread accesses an element written by another one.
     """
@@ -85,7 +88,7 @@ class _Uses:
     written: dict[str, list[_Use]] = field(default_factory=dict)
 
     def add(self, other: _Uses) -> None:
-        """Add the accesses of another way to the same place."""
+        """Add the accesses of another path to the same statement."""
         for table, more in ((self.read, other.read), (self.written, other.written)):
             for name, uses in more.items():
                 table[name] = [*table.get(name, []), *uses]
@@ -118,6 +121,8 @@ class _Threads:
             loops, body = chain_of(first)
             self.spread = [loop.axis for loop in loops]
             self.group = "" if first.kind == "grid" else first.kind
+        shared = [s for s, _ in walk(body) if isinstance(s, Loop) and s.kind in SHARED_KINDS]
+        self.partial = {s.acc for s, _ in walk(tuple(shared)) if isinstance(s, Update)}
         for stmt, loops in walk(body):
             self.statement(stmt, loops)
         if self.group:
@@ -141,6 +146,9 @@ class _Threads:
             what = "a barrier" if isinstance(stmt, Barrier) else f"the sum {stmt.acc}"
             self.require(stmt.over == self.group, f"{what} over a {stmt.over} is not inside a {stmt.over}")
             self.require(not around, f"not all threads of the {stmt.over} come to {what}")
+        elif isinstance(stmt, Read) and not around:
+            differs = stmt.acc in self.partial
+            self.require(not differs, f"{stmt.name} differs between threads: read {stmt.acc} over the {self.group}")
         elif isinstance(stmt, Store) and stmt.combine and self.roles[stmt.buffer] != "private":
             for axis in (*self.spread, *(loop.axis for loop in around)):
                 alone = axis.extent == 1 or touches(stmt.index, stmt.guard, axis)
@@ -185,7 +193,7 @@ class _Threads:
                 uses.read.clear()
                 uses.written.clear()
             elif isinstance(stmt, Loop) and stmt.kind not in SHARED_KINDS:
-                skipped = uses.copy() if stmt.until else _Uses()
+                skipped = uses.copy() if stmt.may_be_skipped else _Uses()
                 for turn in range(1 if stmt.axis.extent == 1 else 2):
                     self.sections(stmt.body, uses, {**at, stmt.axis: turn})
                 uses.add(skipped)

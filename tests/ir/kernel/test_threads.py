@@ -6,12 +6,16 @@ import pytest
 
 from graphc.base.errors import VerifyError
 from graphc.ir.kernel.parse import parse_kernel
+from graphc.ir.kernel.statements import Kernel
 from graphc.ir.kernel.threads import chain_of, number_of, verify_threads
 from graphc.ir.kernel.verify import verify_kernel
 
 HEAD = (
     "kernel @k(%x: f32[64] in, %y: f32[64] out, %t: f32[64] inout, %s: f32[64] shared, %p: f32[64] private) threads 64"
 )
+LIMITED = HEAD.replace("(", "(%n: i64[64] in, ")
+COUNT = "acc c: i64 = add i64(0) for d in 64 thread { v8: i64 = load %n[d] update c with v8 }"
+USE = "for e in 64 thread { v9: f32 = load %s[63 - e] store %y[e] = v9 }"
 FILL = "for a in 64 thread { v1: f32 = load %x[a] store %s[a] = v1 }"
 SUM = "acc q: f32 = add f32(0.0) for b in 64 thread { v2: f32 = load %x[b] update q with v2 }"
 ZERO = "for z in 64 thread { store %y[z] = f32(0.0) }"
@@ -71,6 +75,44 @@ def test_a_wrong_kernel(body: str, message: str):
 @pytest.mark.parametrize("body", RIGHT, ids=range(len(RIGHT)))
 def test_a_right_kernel(body: str):
     verify_kernel(parse_kernel(f"{HEAD} {{ {body} {'' if '%y' in body else ZERO} }}"))
+
+
+def limited(body: str) -> Kernel:
+    return parse_kernel(f"{LIMITED} {{ {body} }}")
+
+
+@pytest.mark.parametrize("inside", ["barrier block", f"{SUM} v3 = read q over block", ZERO])
+def test_loops_end_at_the_same_iteration_in_all_threads(inside: str):
+    """Barriers that only some threads reach are undefined; so is the number of iterations of shared loops."""
+    loop = f"for i in 9 serial until v7 {{ {inside} }} {'' if inside == ZERO else ZERO}"
+    verify_kernel(limited(f"{COUNT} v7 = read c over block {loop}"))
+    verify_kernel(limited(f"v7: i64 = load %n[0] {loop}"))
+    with pytest.raises(VerifyError, match="v7 differs between threads: read c over the block"):
+        verify_kernel(limited(f"{COUNT} v7 = read c {loop}"))
+
+
+def test_scalars_from_partial_sums_differ_through_other_accumulators():
+    body = (
+        f"{COUNT} acc g: i64 = add i64(0) for f in 2 serial {{ v6 = read c OVER update g with v6 }} v7 = read g {ZERO}"
+    )
+    verify_kernel(limited(body.replace("OVER", "over block")))
+    with pytest.raises(VerifyError, match="v6 differs between threads: read c over the block"):
+        verify_kernel(limited(body.replace("OVER", "")))
+
+
+def test_a_barrier_that_a_loop_without_iterations_skips():
+    verify_kernel(limited(f"{FILL} for i in 9 serial {{ barrier block }} {USE}"))
+    skipping = f"v7: i64 = load %n[0] {FILL} for i in 9 serial until v7 {{ barrier block }}"
+    verify_kernel(limited(f"{skipping} barrier block {USE}"))
+    with pytest.raises(VerifyError, match="without a barrier over the block"):
+        verify_kernel(limited(f"{skipping} {USE}"))
+
+
+def test_a_barrier_in_a_loop_whose_size_may_be_0():
+    text = f"{HEAD} {{ {FILL} for i in n serial {{ barrier block }} {USE} }}"
+    verify_kernel(parse_kernel(f"dim n = 1..9 hint 4 {text}"))
+    with pytest.raises(VerifyError, match="without a barrier over the block"):
+        verify_kernel(parse_kernel(f"dim n = 0..9 hint 4 {text}"))
 
 
 @pytest.mark.parametrize("threads", [0, 33, 2048])

@@ -145,18 +145,22 @@ class _Barriers:
         return [Barrier(self.over), stmt] if conflict else [stmt]
 
     def _uniform(self, loop: Loop) -> list[Stmt]:
-        """Insert barriers into a loop that all threads run alike: also between each iteration and the next one."""
+        """Insert barriers into a loop that all threads run alike: also between each iteration and the next one.
+
+        Accesses before a loop that may have no iteration still count after it, as its barriers may be skipped.
+        """
         read, written = self._uses(loop)
         before: list[Stmt] = []
-        may_skip_barriers = bool(loop.until and written and (self.read or self.written))
-        if may_skip_barriers or (read | written) & self.written or written & self.read:
+        if (read | written) & self.written or written & self.read:
             before = [Barrier(self.over)]
             self._clear()
+        skipped = (set(self.read), set(self.written)) if loop.may_be_skipped else (set(), set())
         inside = self.body(loop.body)
         if written:
             inside = (*inside, Barrier(self.over))
             self._clear()
-        self.read |= read
+        self.read |= read | skipped[0]
+        self.written |= skipped[1]
         return [*before, replace(loop, body=inside)]
 
     def _uses(self, stmt: Stmt) -> tuple[set[str], set[str]]:

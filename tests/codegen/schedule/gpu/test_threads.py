@@ -15,6 +15,7 @@ from graphc.ir.kernel.interpret import run_kernel, run_program
 from graphc.ir.kernel.parse import parse_kernel
 from graphc.ir.kernel.statements import Barrier, Call, Kernel, Loop, Program, Read, Stmt, Storage, walk
 from graphc.ir.kernel.text import print_kernel
+from graphc.ir.kernel.threads import verify_threads
 from graphc.ir.kernel.verify import verify_kernel, verify_program
 
 
@@ -159,6 +160,16 @@ def test_what_threads_keep_for_themselves_needs_none():
 def test_the_next_iteration_of_a_loop_waits_for_the_one_before():
     count, text = with_barriers(f"for t in 3 serial {{ {FILL} {USE} }}")
     assert count == 2 and re.search(r"barrier block\s*\}\s*\}", text)
+
+
+@pytest.mark.parametrize("limit,count", [("", 0), ("until v9 ", 1)])
+def test_barriers_in_a_loop_without_iterations_do_not_count_after_it(limit: str, count: int):
+    """Sums over the block synchronize, but a loop that ends at once has none."""
+    total = "acc a: f32 = add f32(0.0) for k in 8 thread { v3: f32 = load %x[k] update a with v3 }"
+    loop = f"for t in 3 serial {limit}{{ {total} v4 = read a over block }}"
+    inserted, text = with_barriers(f"v8: f32 = load %x[0] v9: i64 = cast(v8) {FILL} {loop} {USE}")
+    assert inserted == count
+    verify_threads(parse_kernel(text))
 
 
 def shared(body: str, kind: str = "thread") -> tuple[Stmt, ...]:

@@ -1,6 +1,7 @@
 """Programs of compiled functions: the target that their forward and backward code is made for."""
 
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -47,24 +48,35 @@ SAME = {
 }
 
 
+def _values(grad: bool) -> tuple[Any, ...]:
+    """Return an argument, a captured tensor, and a layer whose parameters are constant."""
+    net: Any = graphc.nn.Linear(3, 3)
+    with graphc.no_grad():
+        net.weight.fill_(0.5)
+        net.bias.fill_(1)
+    return graphc.ones(2, 3, requires_grad=grad), graphc.zeros(2, 3), net
+
+
+def _backward(results: Any) -> None:
+    """Compute gradients of the results that have some."""
+    if any(r.requires_grad for r in results):
+        sum([(r * 3).sum() for r in results if r.requires_grad], graphc.zeros(())).backward()
+
+
 @pytest.mark.parametrize("grad", [False, True])
 @pytest.mark.parametrize("name", SAME)
 def test_tensors_from_outside_are_returned_themselves(name, grad):
     """The same objects as in eager mode, in repeated calls, with writes and gradients that reach them."""
 
     def observed(compile):
-        x, k, net = graphc.ones(2, 3, requires_grad=grad), graphc.zeros(2, 3), graphc.nn.Linear(3, 3)
-        with graphc.no_grad():
-            net.weight.fill_(0.5)
-            net.bias.fill_(1)
+        x, k, net = _values(grad)
         outside = [x, k, net.weight]
         function = compile(lambda x: SAME[name](x, k, net))
         seen = []
         for _ in range(3):
             results, _ = flatten(function(x))
             seen.append([next((i for i, t in enumerate(outside) if t is r), None) for r in results])
-            if any(r.requires_grad for r in results):
-                sum([(r * 3).sum() for r in results if r.requires_grad], graphc.zeros(())).backward()
+            _backward(results)
             seen.append([None if t.grad is None else t.grad.tolist() for t in outside])
             with graphc.no_grad():
                 for r in results:
@@ -96,18 +108,14 @@ def test_views_of_tensors_from_outside_share_their_memory(name, grad):
     """Writes to results, and gradients, reach the same tensors as in eager mode, in repeated calls."""
 
     def observed(compile):
-        x, k, net = graphc.ones(2, 3, requires_grad=grad), graphc.zeros(2, 3), graphc.nn.Linear(3, 3)
-        with graphc.no_grad():
-            net.weight.fill_(0.5)
-            net.bias.fill_(1)
+        x, k, net = _values(grad)
         outside = [x, k, net.weight, net.bias]
         function = compile(lambda x: VIEWS[name](x, k, net))
         seen = []
         for _ in range(3):
             results, _ = flatten(function(x))
             seen.append([(r.tolist(), r.requires_grad) for r in results])
-            if any(r.requires_grad for r in results):
-                sum([(r * 3).sum() for r in results if r.requires_grad], graphc.zeros(())).backward()
+            _backward(results)
             with graphc.no_grad():
                 for r in results:
                     r.mul_(2)

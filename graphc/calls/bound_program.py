@@ -15,12 +15,12 @@ from graphc.base.dtypes import DType, float32
 from graphc.base.lazy import deferred
 from graphc.base.sizes.assumptions import Assumption
 from graphc.calls.bindings import Binding, Maker, Slot
-from graphc.calls.machine import HOST, compile_on, is_device, load_on
+from graphc.calls.machine import HOST, build_on, compile_on, is_device, load_on
 from graphc.compiler import cache
 from graphc.compiler.cache import CacheEntry
-from graphc.compiler.graph_programs import program_key
+from graphc.compiler.graph_programs import key_inputs_of
 from graphc.compiler.native_call import native, not_native
-from graphc.compiler.ready import spec_and_text
+from graphc.compiler.ready import find_or_build, spec_and_text
 from graphc.guards.watch_words import WatchTable
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.verify import foreign_ops
@@ -40,15 +40,15 @@ bind_on_device = deferred("graphc.calls.device_binding:DeviceProgram")
 
 def program_on(graph: Graph, machine: str, passes: Sequence[Pass] = STANDARD) -> CacheEntry:
     """Return the program of a graph: from the cache, without importing the compiler, or compiled."""
-    is_keyed = passes is STANDARD and not is_device(machine) and not foreign_ops(graph)
-    disk = cache.current() if is_keyed else None
-    if disk is not None:
-        spec, facts = spec_and_text(machine)
-        entry = disk.load(program_key(disk, graph, spec, facts), spec)
-        if entry is not None:
-            config.logger("compile").info("%s: found in the cache", graph.name)
-            return entry
-    return compile_on(graph, machine, passes)
+    if passes is not STANDARD or is_device(machine) or foreign_ops(graph):
+        return compile_on(graph, machine, passes)
+    disk = cache.current()
+    spec, facts = spec_and_text(machine)
+    key = key_inputs_of(graph, facts) if disk else ()
+    entry, is_cached = find_or_build(disk, spec, key, lambda: build_on(graph, machine))
+    if is_cached:
+        config.logger("compile").info("%s: found in the cache", graph.name)
+    return entry
 
 
 def build(graph: Graph, passes: Sequence[Pass] = STANDARD, machine: str = HOST) -> Any:

@@ -12,7 +12,7 @@ from graphc.base.errors import ArgumentError
 from graphc.base.lazy import deferred
 from graphc.base.processor import STRICT
 from graphc.compiler.cache import CacheEntry
-from graphc.compiler.ready import load_ready, running_target
+from graphc.compiler.ready import HOST, load_ready, running_target
 from graphc.runtime.devices import device_named
 
 if TYPE_CHECKING:
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 # Import the compiler only when something is compiled.
 _compile_graph = deferred("graphc.compiler.compile:compile_graph")
+_compile_stages = deferred("graphc.compiler.compile:compile_stages")
 _compile_graph_for = deferred("graphc.compiler.device:compile_graph_for")
+_stages = deferred("graphc.compiler.stages:Stages")
 _load_compiled = deferred("graphc.compiler.compile:load_compiled")
 _load_program = deferred("graphc.compiler.graph_programs:load_program")
 _load_on_device = deferred("graphc.compiler.device:load_on_device")
 _target_of = deferred("graphc.compiler.device:target_of")
 _is_on_device = deferred("graphc.tensors.placement:is_on_device")
-
-HOST = "host"
 
 
 def machine_named(target: str, where: Any, strict_order: bool = False) -> str:
@@ -73,6 +73,11 @@ def compile_on(graph: Graph, machine: str, passes: Sequence[Pass] | None = None)
     if is_device(machine):
         return _compile_graph_for(graph, device_named(machine), **options)
     return _compile_graph(graph, target=running_target(machine), **options)
+
+
+def build_on(graph: Graph, machine: str) -> CompiledGraph:
+    """Compile a graph for a CPU with the standard passes, whatever the cache has."""
+    return _compile_stages(_stages(graph, target=running_target(machine)))
 
 
 def load_on(compiled: CacheEntry, machine: str, graph: Graph | None = None) -> Any:

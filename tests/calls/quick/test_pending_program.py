@@ -158,15 +158,15 @@ def test_a_build_that_fails(held: list[Held], monkeypatch: pytest.MonkeyPatch, h
 @pytest.fixture
 def refused_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no graph with open sizes be compiled."""
-    compile_on = pending_program.compile_on
+    for module, name in ((pending_program, "compile_on"), (bound_program, "build_on")):
+        compile = getattr(module, name)
 
-    def refuse(graph: Any, *options: Any) -> Any:
-        if graph.dims:
-            raise CompileError("open sizes are refused")
-        return compile_on(graph, *options)
+        def refuse(graph: Any, *options: Any, compile: Any = compile) -> Any:
+            if graph.dims:
+                raise CompileError("open sizes are refused")
+            return compile(graph, *options)
 
-    for module in (pending_program, bound_program):
-        monkeypatch.setattr(module, "compile_on", refuse)
+        monkeypatch.setattr(module, name, refuse)
 
 
 @gc.no_grad()

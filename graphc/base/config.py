@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import field, fields
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from graphc.base.errors import ArgumentError
@@ -334,8 +333,3 @@ def document() -> str:
     note = f"This page is generated from `base/config.py` by `{command}`; a test compares the two."
     table = ["| variable | values | default | meaning |", "|---|---|---|---|", *rows]
     return "\n".join([*head, note, "", *table]) + "\n"
-
-
-def cache_folders() -> tuple[Path, ...]:
-    """Return the folder of the cache, and those that are only read."""
-    return tuple([Path(os.path.expanduser(folder)) for folder in read().cache_dir.split(os.pathsep)])

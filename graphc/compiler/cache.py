@@ -31,6 +31,7 @@ from graphc.base.lazy import deferred
 from graphc.base.records import dataclass
 from graphc.base.sizes.size import Dimension, UndecidedSize
 from graphc.base.version import VERSION
+from graphc.files.cache_folders import cache_folders
 from graphc.files.container import read_sections, write_sections
 from graphc.files.manifest import Extent, Manifest, TargetSpec, from_json, to_json
 
@@ -523,7 +524,7 @@ def current() -> Cache | None:
     options = config.read()
     if not options.cache or options.dump or options.print_after or options.verify == "pass":
         return None
-    return _open(config.cache_folders(), options.cache_size)
+    return _open(cache_folders(), options.cache_size)
 
 
 @functools.cache

@@ -12,6 +12,7 @@ from graphc.base import config
 from graphc.cli import console
 from graphc.cli.fields import Field
 from graphc.compiler.cache import Cache
+from graphc.files.cache_folders import cache_folders
 
 EXAMPLES = (
     "graphc cache",
@@ -70,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
     if options.clear and options.action == "list":
         raise console.UsageError("--clear and list are two different actions", remedy="choose one of the two")
     settings = config.read()
-    cache = Cache(config.cache_folders()[0], settings.cache_size)
+    cache = Cache(cache_folders()[0], settings.cache_size)
     removed = cache.clear(options.older_than or 0.0) if clears else 0
     usage = cache.usage()
     programs = programs_of(cache) if options.action == "list" else []

@@ -29,6 +29,7 @@ from graphc.codegen.machine.target import host_target
 from graphc.compiler.cache import Cache, versions
 from graphc.compiler.native_call import caller
 from graphc.compiler.profile import measure_machine
+from graphc.files.cache_folders import cache_folders
 from graphc.runtime import devices
 from graphc.runtime.devices import cublaslt, cuda, emulated_build
 from graphc.runtime.threads import available_cores, get_num_threads
@@ -132,7 +133,7 @@ def packages() -> dict[str, str]:
 def cache() -> dict[str, str]:
     """Describe the cache of compiled programs."""
     settings = config.read()
-    disk = Cache(config.cache_folders()[0], settings.cache_size)
+    disk = Cache(cache_folders()[0], settings.cache_size)
     fault = disk.fault()
     facts = {"folder": str(disk.folder), "used": "yes" if settings.cache else "no (GRAPHC_CACHE=off)"}
     if not disk.folder.exists():

@@ -21,6 +21,7 @@ from pathlib import Path
 from graphc.base import config
 from graphc.base.errors import ArtifactError, CompileError
 from graphc.base.locks import Lock
+from graphc.files.cache_folders import cache_folders
 from graphc.files.container import replacing
 from graphc.runtime.devices.emulated_text import RUN, KernelText, kernels_of
 
@@ -264,7 +265,7 @@ def _folder() -> Path:
     """Return the folder of libraries: from ``keep_in``, else one beside the program cache, else a temporary one of
     this process."""
     options = config.read()
-    folder = config.cache_folders()[0] / "emulated" if options.cache else None
+    folder = cache_folders()[0] / "emulated" if options.cache else None
     folder = _chosen_folders[-1] if _chosen_folders else folder
     if folder is not None:
         try:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from graphc.base.interruptions import OUTSIDE
+from graphc.base.profile_function import set_profile
 from graphc.guards.watch_words import word_at
 
 _T = TypeVar("_T")
@@ -147,11 +148,11 @@ def watching(see: Callable[[FrameType], None]) -> Iterator[None]:
     if pause is not None:
         pause()
     gc.callbacks.append(collects)
-    sys.setprofile(event)
+    set_profile(event)
     try:
         yield
     finally:
-        sys.setprofile(chained)
+        set_profile(chained)
         gc.callbacks.remove(collects)
         if resume is not None:
             resume()
@@ -165,11 +166,11 @@ def unwatched(function: Callable[..., _T], *arguments: Any) -> _T:
     event = sys.getprofile()
     if not getattr(event, "is_pausable", False):
         return function(*arguments)
-    sys.setprofile(None)
+    set_profile(None)
     try:
         return function(*arguments)
     finally:
-        sys.setprofile(event)
+        set_profile(event)
 
 
 def _code_of(callback: Any) -> CodeType | None:

@@ -11,6 +11,7 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 from graphc.base.location import is_of_package
+from graphc.base.profile_function import set_profile
 from graphc.monitor.holders import globals_of
 
 _STANDARD = sysconfig.get_paths()["stdlib"] + os.sep
@@ -42,13 +43,13 @@ class OutermostCall:
     def start(self) -> None:
         """Start to watch calls."""
         self._previous_profile, self._is_watching = sys.getprofile(), True
-        sys.setprofile(self._profile)
+        set_profile(self._profile)
 
     def stop(self) -> None:
         """Stop watching, and restore the previous profile function."""
         if self._is_watching:
             self._is_watching, self._step_frame = False, None
-            sys.setprofile(self._previous_profile)
+            set_profile(self._previous_profile)
 
     def _profile(self, frame: FrameType, event: str, result: Any) -> None:
         if event == "call" and self._step_frame is None and frame.f_back is self._frame and _may_be_step(frame):

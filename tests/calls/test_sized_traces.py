@@ -9,7 +9,7 @@ import pytest
 import graphc as gc
 from graphc import nn
 from graphc.base.sizes.size import UndecidedSize
-from graphc.compiler.compile import compile_graph
+from graphc.compiler.stages import Stages
 from graphc.errors import ShapeError
 from graphc.nn import functional as F
 from tests.calls.sized import BATCH, TIME, ones, same
@@ -145,9 +145,9 @@ def test_what_has_no_program_for_all_sizes_gets_one_for_each_and_says_so(monkeyp
         if graph.dims:
             tried.append(graph)
             raise UndecidedSize("batch <= 7 depends on the sizes of a call")
-        return compile_graph(graph, *args, **kwargs)
+        return Stages(graph, *args, **kwargs)
 
-    monkeypatch.setattr("graphc.calls.machine._compile_graph", refuse)
+    monkeypatch.setattr("graphc.calls.machine._stages", refuse)
     model = nn.Linear(8, 4)
     compiled = gc.compile(model, dims=[(BATCH,)])
     with gc.no_grad():

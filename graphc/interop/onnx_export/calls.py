@@ -14,6 +14,7 @@ from dataclasses import field
 from types import CodeType, FrameType
 from typing import Any
 
+from graphc.base.profile_function import set_profile
 from graphc.base.records import dataclass
 from graphc.ir.graph.graph import Graph, Value
 from graphc.ops import dispatch
@@ -107,9 +108,9 @@ def _at_entry(tracer: Tracer, argument: Any) -> Any:
 def observed(functions: Iterable[Callable[..., Any]]) -> Iterator[Observer]:
     """Record calls of some functions in traces of this thread. Pauses a running profiler meanwhile."""
     observer, before = Observer(functions), sys.getprofile()
-    sys.setprofile(observer)
+    set_profile(observer)
     try:
         yield observer
     finally:
         # NOTE: getprofile returns a non-callable object for a profiler written in C.
-        sys.setprofile(before if callable(before) else None)
+        set_profile(before if callable(before) else None)

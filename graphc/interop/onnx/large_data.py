@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
@@ -35,7 +35,7 @@ class LargeData:
 
     def __init__(self, data: memoryview):
         self._data = data
-        self._location = secrets.token_hex(16)
+        self._location = os.urandom(16).hex()
 
     def find(self, entries: dict[str, str]) -> np.ndarray | None:
         """Return the bytes that external data of the small message refers to, a view of the file; None for others."""

@@ -1,15 +1,19 @@
-"""The ``onnx`` package (extra ``onnx``): the file format, and operator schemas by version."""
+"""The ``onnx`` package (extra ``onnx``): classes of its file format, and functions that define operators."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 from graphc.base.errors import ArgumentError
 from graphc.base.installation import install_command
-from graphc.interop.onnx.elements import BY_TYPE
-from graphc.interop.onnx.graph import Source
+
+_MESSAGES = "onnx_ml_pb2"
+"""Module of the package that defines the classes of the file format; it needs only protobuf."""
 
 
 def onnx_package() -> Any:
@@ -18,75 +22,59 @@ def onnx_package() -> Any:
         import onnx
         import onnx.helper
     except ImportError:
-        remedy = f"install onnx: {install_command('onnx')}"
-        raise ArgumentError("ONNX models need the package onnx", remedy=remedy) from None
+        raise _missing() from None
     return onnx
 
 
-class Schema(NamedTuple):
-    """Schema of one version of an operator."""
+@functools.cache
+def messages() -> Any:
+    """Return the module with the protobuf classes of the file format. Raises ArgumentError without the package.
 
-    inputs: tuple[tuple[str, str, bool], ...]
-    """Name, type, and whether it is variadic."""
-    outputs: tuple[tuple[str, str, bool], ...]
-    defaults: Mapping[str, Any]
-    """AttributeProtos by name."""
-    attributes: Mapping[str, tuple[int, bool]]
-    """Type code (as in ``AttributeProto``) by name, and whether the attribute is required."""
-    counts: tuple[int, int, int, int]
-    """Minimum and maximum number of inputs, minimum and maximum number of outputs."""
-    needed: frozenset[int]
-    """Indices of the inputs that cannot be left out."""
-    raw: Any
-
-    @property
-    def function(self) -> Any:
-        """The FunctionProto that computes the operator, or None."""
-        return self.raw.function_body if self.raw.has_function else None
-
-    def types(self, inputs: int, outputs: int) -> tuple[Source, ...]:
-        """Return the source of each result's element type, for these counts of inputs and outputs."""
-        names = _spread(self.inputs, inputs)
-        return tuple([_source(text, names) for text in _spread(self.outputs, outputs)])
+    Where nobody has imported the package yet, run the module's file alone, because the rest of the package takes 0.05 s
+    to import. protobuf returns the same classes to a later import of the package.
+    """
+    loaded = sys.modules.get(f"onnx.{_MESSAGES}")
+    spec = None if loaded is not None else importlib.util.find_spec("onnx")
+    for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
+        path = Path(folder, f"{_MESSAGES}.py")
+        if path.is_file():
+            return _run_alone(path)
+    return loaded or onnx_package()
 
 
-def _spread(parameters: tuple[tuple[str, str, bool], ...], count: int) -> list[str]:
-    """Return the types of ``count`` parameters. The last one may be variadic."""
-    types = [text for _, text, _ in parameters[:count]]
-    if parameters and parameters[-1][2]:
-        types += [parameters[-1][1]] * (count - len(types))
-    return types
+def _run_alone(path: Path) -> ModuleType:
+    # NOTE: under a name of its own, because the import of a package sets its submodules as attributes.
+    spec = importlib.util.spec_from_file_location(f"{__name__}_{_MESSAGES}", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except ImportError:
+        raise _missing() from None
+    return module
 
 
-def _source(text: str, inputs: list[str]) -> Source:
-    if text.startswith("tensor("):
-        return BY_TYPE.get(text)
-    return next((i for i, input_type in enumerate(inputs) if input_type == text), None)
+def _missing() -> ArgumentError:
+    remedy = f"install onnx: {install_command('onnx')}"
+    return ArgumentError("ONNX models need the package onnx", remedy=remedy)
 
 
-@functools.lru_cache(maxsize=4096)
-def schema(domain: str, op: str, version: int) -> Schema | None:
-    """Return the schema of an operator in a version of its domain, or None where it has none."""
+def function_body(domain: str, op: str, version: int) -> Any:
+    """Return the FunctionProto that defines an operator, or None. Raises ArgumentError without the package."""
+    raw = defined(domain, op, version)
+    return raw.function_body if raw is not None and raw.has_function else None
+
+
+def defined(domain: str, op: str, version: int) -> Any:
+    """Return the OpSchema of an operator in a version of its domain, or None where the package has none."""
     definitions = onnx_package().defs
     try:
-        raw = definitions.get_schema(op, version, domain)
+        return definitions.get_schema(op, version, domain)
     except (definitions.SchemaError, TypeError):  # NOTE: TypeError for numbers and strings that C++ rejects.
         return None
-    many = definitions.OpSchema.FormalParameterOption.Variadic
-    single = definitions.OpSchema.FormalParameterOption.Single
-    defaults = {n: a.default_value for n, a in raw.attributes.items()}
-    return Schema(
-        tuple([(p.name, p.type_str, p.option == many) for p in raw.inputs]),
-        tuple([(p.name, p.type_str, p.option == many) for p in raw.outputs]),
-        {n: value for n, value in defaults.items() if value.name or value.type},
-        {n: (int(a.type), a.required) for n, a in raw.attributes.items()},
-        (raw.min_input, raw.max_input, raw.min_output, raw.max_output),
-        frozenset([i for i, p in enumerate(raw.inputs) if p.option == single]),
-        raw,
-    )
 
 
-def newest_versions() -> dict[str, int]:
-    """Return the newest known operator version of each of ONNX's own domains."""
+def versions_of_package() -> dict[str, int]:
+    """Return the newest operator version of each of ONNX's own domains that the installed package knows."""
     definitions = onnx_package().defs
     return {"": definitions.onnx_opset_version(), "ai.onnx.ml": definitions.onnx_ml_opset_version()}

@@ -14,9 +14,10 @@ from graphc.base.records import dataclass
 from graphc.interop.onnx.external import External
 from graphc.interop.onnx.graph import ABSENT, OnnxGraph, OnnxNode, Port, TensorAttribute, in_order
 from graphc.interop.onnx.large_data import LargeData
-from graphc.interop.onnx.package import Schema, newest_versions, onnx_package, schema
+from graphc.interop.onnx.package import function_body, messages
 from graphc.interop.onnx.protos import ModelDims, read_attribute, read_port_type, read_sparse, read_tensor, text_of
 from graphc.interop.onnx.registry import OperatorEntry
+from graphc.interop.onnx.schemas import Schema, newest_version, schema
 from graphc.interop.onnx.table import find, has_domain
 from graphc.interop.onnx.version_6 import modern
 
@@ -77,7 +78,7 @@ def _verify_node(node: OnnxNode) -> None:
         _verify_count(node, "inputs", len(node.inputs), least_inputs, most_inputs)
         _verify_count(node, "results", len(node.outputs), least_results, most_results)
         for i, name in enumerate(node.inputs):
-            if name == ABSENT and i in operator_schema.needed:
+            if name == ABSENT and operator_schema.is_required(i):
                 raise ArtifactError(f"input {i} is left out", where=_place(node))
         _verify_attributes(node, operator_schema.attributes)
     else:
@@ -218,17 +219,16 @@ def read_model(source: Any) -> Model:
     Raises ArtifactError for damaged data and other formats, UnsupportedError for operators without a rule,
     ArgumentError without the ``onnx`` package, and OSError.
     """
-    package = onnx_package()
     path = ""
-    if isinstance(source, package.ModelProto):
+    if getattr(getattr(source, "DESCRIPTOR", None), "full_name", "") == "onnx.ModelProto":
         proto, external = source, External(None)
     elif isinstance(source, (bytes, bytearray, memoryview)):
-        proto, external = _parsed(package, bytes(source), "the bytes", None)
+        proto, external = _parsed(bytes(source), "the bytes", None)
     else:
         path = os.fspath(source)
-        proto, external = _parsed(package, _content(path), path, os.path.dirname(path))
+        proto, external = _parsed(_content(path), path, os.path.dirname(path))
     try:
-        _check_format(package, proto)
+        _check_format(proto)
         graph = _ModelReader(proto, external).graph()
         verify_graph(graph)
         return Model(graph, path, f"{proto.producer_name}"[:80])
@@ -251,8 +251,8 @@ def _content(path: str) -> mmap.mmap | bytes:
         return mmap.mmap(file.fileno(), info.st_size, access=mmap.ACCESS_READ) if info.st_size else b""
 
 
-def _parsed(package: Any, data: mmap.mmap | bytes, title: str, folder: str | None) -> tuple[Any, External]:
-    proto, large = package.ModelProto(), LargeData(memoryview(data))
+def _parsed(data: mmap.mmap | bytes, title: str, folder: str | None) -> tuple[Any, External]:
+    proto, large = messages().ModelProto(), LargeData(memoryview(data))
     try:
         proto.ParseFromString(large.small_message())
     except Exception as error:  # NOTE: protobuf's DecodeError is a different class in each of its backends.
@@ -260,15 +260,15 @@ def _parsed(package: Any, data: mmap.mmap | bytes, title: str, folder: str | Non
     return proto, External(folder, large)
 
 
-def _check_format(package: Any, proto: Any) -> None:
+def _check_format(proto: Any) -> None:
     """Raise ArtifactError for a model without a graph or versions, UnsupportedError for versions newer than the
     package."""
     if not proto.HasField("graph") or not proto.opset_import or proto.ir_version < 1:
         raise ArtifactError("not an ONNX model: the graph, the format version or the operator versions are missing")
-    if proto.ir_version > package.IR_VERSION:
+    newest = messages().IR_VERSION
+    if proto.ir_version > newest:
         raise UnsupportedError(
-            f"the format has version {proto.ir_version}, the installed onnx package reads versions up to "
-            f"{package.IR_VERSION}",
+            f"the format has version {proto.ir_version}, the installed onnx package reads versions up to {newest}",
             remedy="upgrade onnx: pip install --upgrade onnx",
         )
 
@@ -327,16 +327,15 @@ class _ModelReader:
             _check_unchanged(proto, operator_schema, version)
         types = () if operator_schema is None else operator_schema.types(len(inputs), len(outputs))
         if operator_schema is not None:
-            missing = {n: d for n, d in operator_schema.defaults.items() if n not in attributes}
-            attributes |= {n: read_attribute(d, self.external, lambda g: g) for n, d in missing.items()}
+            attributes |= {n: d for n, d in operator_schema.defaults.items() if n not in attributes}
         node = OnnxNode(name, proto.op_type, domain, version, inputs, outputs, attributes, types)
         if find(domain, proto.op_type, version) is not None or operator_schema is None:
             return node
-        return self._written_out(node, operator_schema, depth)
+        return self._written_out(node, depth)
 
-    def _written_out(self, node: OnnxNode, operator_schema: Schema, depth: int) -> OnnxNode:
-        """Inline the function body that the schema gives for an operator without a rule."""
-        function = operator_schema.function
+    def _written_out(self, node: OnnxNode, depth: int) -> OnnxNode:
+        """Inline the function body by which ONNX defines an operator without a rule."""
+        function = function_body(node.domain, node.op, node.version)
         if function is None:
             return node
         body = self._function(function, dict(node.attributes), len(node.outputs), depth)
@@ -384,21 +383,21 @@ def _assumed_version(domain: str, op_type: str, name: str) -> int:
             f"the model uses {op_type[:60]} of the domain {domain[:60]!r}, but imports no version of it",
             where=f"{op_type} {name}"[:200],
         )
-    return newest_versions().get(domain, 1)
+    return newest_version(domain) or 1
 
 
 def _versions(imports: Sequence[Any]) -> dict[str, int]:
     """Return the version of each domain: the last one where a file lists a domain several times, which skl2onnx and
     ``onnx.compose`` write."""
     versions = {_domain(entry.domain): entry.version for entry in imports}
-    newest = newest_versions()
     for domain, version in versions.items():
         if not 1 <= version <= LATEST:
             raise ArtifactError(f"the operators of {domain[:60]!r} have the invalid version {version}")
-        if version > newest.get(domain, LATEST):
+        newest = newest_version(domain, version)
+        if newest is not None and version > newest:
             raise UnsupportedError(
                 f"operators of version {version} of the domain {domain!r}: the installed onnx package knows versions "
-                f"up to {newest[domain]}",
+                f"up to {newest}",
                 remedy="upgrade onnx: pip install --upgrade onnx",
             )
     return versions
@@ -406,7 +405,7 @@ def _versions(imports: Sequence[Any]) -> dict[str, int]:
 
 def _check_unchanged(proto: Any, imported: Schema | None, version: int) -> None:
     oldest = schema("", proto.op_type, OLDEST)
-    if imported is None or oldest is None or imported.raw.since_version != oldest.raw.since_version:
+    if imported is None or oldest is None or imported.since != oldest.since:
         raise UnsupportedError(
             f"{proto.op_type} of version {version} differs from version {OLDEST}, the oldest that graphc reads",
             remedy="convert the model: onnx.version_converter.convert_version(model, 18)",

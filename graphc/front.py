@@ -41,8 +41,6 @@ from graphc.tensors.random.generator import (
     set_rng_state,
 )
 from graphc.tensors.sources import *
-from graphc.tensors.spectra.short_time import *
-from graphc.tensors.spectra.windows import *
 from graphc.tensors.tensor import Tensor, is_tensor
 from graphc.tensors.typed import *
 

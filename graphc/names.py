@@ -129,5 +129,13 @@ from graphc.runtime.threads import (
 from graphc.steps.step import compile_step
 from graphc.tape.grad_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled
 from graphc.tape.grad_mode import set_detect_anomaly as set_anomaly_enabled
+from graphc.tensors.spectra.short_time import istft, stft
+from graphc.tensors.spectra.windows import (
+    bartlett_window,
+    blackman_window,
+    hamming_window,
+    hann_window,
+    kaiser_window,
+)
 from graphc.tracing.host import opaque
 from graphc.tracing.trace import is_tracing, trace

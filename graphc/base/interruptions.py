@@ -1,8 +1,9 @@
-"""Isolation of Python signal handlers from the current trace, so that their ops are not recorded."""
+"""Isolation of signal handlers from the current trace, whose graph has none of their ops; profile functions."""
 
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -48,3 +49,22 @@ def kept_outside() -> Iterator[None]:
         for number, wrapper in wrappers.items():
             if signal.getsignal(number) is wrapper:  # The block may have installed another one.
                 signal.signal(number, wrapper.handler)
+
+
+PROFILE_TRIES = 1000
+"""Limit on the attempts to install a profile function."""
+
+
+def set_profile(function: Any) -> None:
+    """Install the profile function of this thread; None removes it.
+
+    CPython 3.11 marks the installation in a flag that all threads share, and raises RuntimeError in a thread that
+    finds it set, which happens while an audit hook or a destructor of the first thread waits for the interpreter lock.
+    The error clears the flag, so another try succeeds.
+    """
+    for _ in range(PROFILE_TRIES):
+        try:
+            return sys.setprofile(function)
+        except RuntimeError:
+            continue
+    sys.setprofile(function)

@@ -90,11 +90,12 @@ def collect(package: str, *also: str) -> None:
     namespace["__all__"] = sorted(imported - {"collect", "known_as"} | {*also})
 
 
-def known_as(path: str, source: str, **private: str) -> ModuleType:
+def known_as(path: str, source: str, *, is_attribute: bool = True, **private: str) -> ModuleType:
     """Register and return ``path``, an import path of PyTorch: a module with the public names of the module ``source``.
 
     The module may have a file of its own. ``private`` adds names (``_ConvNd="module:attribute"``), which are resolved
-    on first use. The package of ``path`` calls this while it is loaded, so that ``import path`` works.
+    on first use. The package of ``path`` calls this while it is loaded, so that ``import path`` works. Without
+    ``is_attribute`` the last name of ``path`` remains that of a function of the package.
     """
     package, _, name = path.rpartition(".")
     module = sys.modules.setdefault(path, ModuleType(path, f"An import path of PyTorch, for names of {source}."))
@@ -106,7 +107,8 @@ def known_as(path: str, source: str, **private: str) -> ModuleType:
         return getattr(imported(target_module), attribute)
 
     vars(module).setdefault("__getattr__", load)
-    vars(sys.modules[package]).setdefault(name, module)
+    if is_attribute:
+        vars(sys.modules[package]).setdefault(name, module)
     return module
 
 

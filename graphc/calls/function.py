@@ -18,8 +18,7 @@ from graphc.base.mutation_epoch import EPOCH
 from graphc.calls.backward import Recorder
 from graphc.calls.bindings import Modules
 from graphc.calls.bound_program import NO_SHORTCUT, Shortcut, native_arguments
-from graphc.calls.first_nan.finite_flag import check_level
-from graphc.calls.graph_module import GraphModule, as_callable
+from graphc.calls.first_nan.level import check_level
 from graphc.calls.machine import HOST, machine_named, machine_of
 from graphc.calls.memory import Budget
 from graphc.calls.number_places import MOST_ANSWERS, DynamicNumbers, DynamicValues, Fresh
@@ -61,8 +60,10 @@ if TYPE_CHECKING:
     from graphc.compiler.memory_report import MemoryReport
 
 _T = TypeVar("_T")
+GraphModule = deferred("graphc.calls.graph_module:GraphModule")
 GuardedCalls = deferred("graphc.calls.first_nan.guarded_calls:GuardedCalls")
 arrange = deferred("graphc.passes.pipeline:arrange")
+as_callable = deferred("graphc.calls.graph_module:as_callable")
 check_precision = deferred("graphc.passes.precision:check_precision")
 with_check = deferred("graphc.calls.first_nan.guarded_calls:with_check")
 
@@ -112,8 +113,7 @@ class Compiled:
         if precision is not None:
             check_precision(precision)
         check_level("compile", first_nan)
-        self._target = target
-        self.first_nan, self._has_root = first_nan, is_module(target)
+        self._target, self.first_nan, self._has_root = target, first_nan, is_module(target)
         self._memory, self._tier = memory, "full" if first_nan else tier
         self._weights = Weights(precision, freeze, memory=None if memory is None else Budget.parse(memory))
         self._passes = tuple(passes)
@@ -346,10 +346,9 @@ class Compiled:
 
     def _segmented(self, first: SizedTrace, structure: Structure | int, modules: Modules) -> Segmented:
         """Return the programs of a trace that reads values of the call."""
-        weights, options = (
-            self._weights,
-            {"passes": self._passes, "machine": self._machine, "first_nan": self.first_nan, "tier": self._tier},
-        )
+        weights = self._weights
+        options: dict[str, Any] = {"passes": self._passes, "machine": self._machine, "tier": self._tier}
+        options["first_nan"] = self.first_nan
 
         def make(graph: Graph, tensors: Mapping[str, Tensor]) -> Compiled:
             return Compiled(GraphModule(graph, tensors), weights.precision, weights.freeze, **options)
@@ -596,5 +595,6 @@ def _compiled(f: Any, tensors: Mapping[str, Tensor] | None, dims: Any, options: 
     """Compile a function or module; of a model with texts, its program."""
     parts = host_parts_of(f)
     if parts is None:
-        return Compiled(as_callable(f, tensors), dims=dims, **options)
+        f = as_callable(f, tensors) if tensors is not None or isinstance(f, Graph) else f
+        return Compiled(f, dims=dims, **options)
     return CompiledParts(parts, Compiled(parts.program, dims=parts.dims(dims), **options))

@@ -17,8 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from graphc.base.interruptions import OUTSIDE
-from graphc.base.profile_function import set_profile
+from graphc.base.interruptions import OUTSIDE, set_profile
 from graphc.guards.watch_words import word_at
 
 _T = TypeVar("_T")

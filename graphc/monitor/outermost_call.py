@@ -10,8 +10,8 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any, NamedTuple
 
+from graphc.base.interruptions import set_profile
 from graphc.base.location import is_of_package
-from graphc.base.profile_function import set_profile
 from graphc.monitor.holders import globals_of
 
 _STANDARD = sysconfig.get_paths()["stdlib"] + os.sep

@@ -7,7 +7,7 @@ from typing import Any
 
 from graphc.base.errors import ArgumentError
 from graphc.base.records import dataclass
-from graphc.calls.first_nan.finite_flag import check_level
+from graphc.calls.first_nan.level import check_level
 from graphc.calls.function import no_class
 from graphc.calls.machine import HOST
 from graphc.calls.memory import Budget

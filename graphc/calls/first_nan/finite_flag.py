@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from graphc.base.dtypes import bool_, float32, float64
-from graphc.base.errors import ArgumentError
 from graphc.base.interruptions import kept_outside
 from graphc.base.sizes.size import hint
 from graphc.ir.graph.graph import Graph, Node, Value
@@ -28,12 +27,6 @@ LARGER_OPERANDS = 4
 
 Such a product need not be stored before the writes, so the update of a weight stays in the kernel of its gradient.
 """
-
-
-def check_level(doing: str, first_nan: Any) -> None:
-    """Raise ArgumentError for a value that ``first_nan`` does not take."""
-    if not isinstance(first_nan, bool) and first_nan != "all":
-        raise ArgumentError(f"{doing}: first_nan is {first_nan!r}", remedy='pass True, False or "all"')
 
 
 class Guarded(NamedTuple):

@@ -14,7 +14,7 @@ from dataclasses import field
 from types import CodeType, FrameType
 from typing import Any
 
-from graphc.base.profile_function import set_profile
+from graphc.base.interruptions import set_profile
 from graphc.base.records import dataclass
 from graphc.ir.graph.graph import Graph, Value
 from graphc.ops import dispatch

@@ -8,7 +8,7 @@ from itertools import pairwise
 from graphc.base.dtypes import int32
 from graphc.base.errors import AttributeValueError, ShapeError
 from graphc.base.sizes.size import is_size, root
-from graphc.nn.functional.dropout import dropout
+from graphc.nn.functional.dropouts import dropout
 from graphc.ops.contraction import matrix_product
 from graphc.ops.movement import shape as shapes
 from graphc.ops.pointwise import elementwise as ew

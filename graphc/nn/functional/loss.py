@@ -14,7 +14,7 @@ from graphc.base.errors import AttributeValueError, DTypeError, ShapeError
 from graphc.base.lazy import deferred
 from graphc.base.records import dataclass
 from graphc.nn.functional.activation import logsigmoid
-from graphc.nn.functional.linear import linear
+from graphc.nn.functional.affine import linear
 from graphc.ops.define import no_tensor
 from graphc.ops.effects.state import stop_gradient, straight_through
 from graphc.ops.pointwise import elementary

@@ -8,8 +8,8 @@ from typing import Any
 
 from graphc.base.errors import AttributeValueError, ShapeError
 from graphc.base.sizes.size import root
-from graphc.nn.functional.dropout import dropout
-from graphc.nn.functional.linear import linear
+from graphc.nn.functional.affine import linear
+from graphc.nn.functional.dropouts import dropout
 from graphc.ops.contraction import matrix_product
 from graphc.ops.movement import shape as shapes
 from graphc.ops.pointwise import elementwise as ew

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from graphc.base.errors import ShapeError
 from graphc.base.lazy import deferred
-from graphc.nn.functional.linear import linear
+from graphc.nn.functional.affine import linear
 from graphc.ops.contraction import matrix_product
 from graphc.ops.movement.shape import concat
 from graphc.ops.pointwise import elementwise as ew

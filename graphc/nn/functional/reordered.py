@@ -12,9 +12,9 @@ from collections.abc import Callable
 from typing import Any
 
 from graphc.base.errors import ArgumentError, AttributeValueError
-from graphc.nn.functional.dropout import alpha_dropout as _alpha_dropout
-from graphc.nn.functional.dropout import dropout as _dropout
-from graphc.nn.functional.dropout import feature_alpha_dropout as _feature_alpha_dropout
+from graphc.nn.functional.dropouts import alpha_dropout as _alpha_dropout
+from graphc.nn.functional.dropouts import dropout as _dropout
+from graphc.nn.functional.dropouts import feature_alpha_dropout as _feature_alpha_dropout
 from graphc.nn.functional.loss import binary_cross_entropy_with_logits as _binary_cross_entropy_with_logits
 from graphc.nn.functional.loss import kl_div as _kl_div
 from graphc.nn.functional.loss_ctc import ctc_loss as _ctc_loss

@@ -8,7 +8,7 @@ from typing import Any
 
 from graphc.base.errors import AttributeValueError, ShapeError
 from graphc.nn import init
-from graphc.nn.functional.dropout import dropout
+from graphc.nn.functional.dropouts import dropout
 from graphc.nn.functional.recurrent import STEPS, State, recurrent_cell, recurrent_layer, stacked
 from graphc.nn.module import Module
 from graphc.nn.packed_sequence import PackedSequence, packed_data, padded_data, running, sizes_of

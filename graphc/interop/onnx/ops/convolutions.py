@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphc.base.errors import AttributeValueError
-from graphc.interop.onnx.ops.quantized.dequantized import convolution_of_codes
+from graphc.base.lazy import deferred
 from graphc.interop.onnx.ops.vision.places import linear_at
 from graphc.interop.onnx.ops.windows import Window, padded, pairs, split, window_of
 from graphc.interop.onnx.registry import op
@@ -21,6 +21,8 @@ from graphc.tensors.creation import from_numpy
 from graphc.tensors.free_functions import matmul
 from graphc.tensors.tensor import Tensor
 
+convolution_of_codes = deferred("graphc.interop.onnx.ops.quantized.dequantized:convolution_of_codes")
+
 
 @op("Conv", values=True)
 def conv_of_values(x: Value, w: Value, b: Value | None = None, **attributes: Any) -> Tensor:
@@ -28,6 +30,8 @@ def conv_of_values(x: Value, w: Value, b: Value | None = None, **attributes: Any
     bias = None if b is None else b.tensor
     strides, pads, dilations = (attributes.get(name) for name in ("strides", "pads", "dilations"))
     mode = attributes.get("auto_pad", "NOTSET")
+    if x.codes is None:
+        return conv(x.tensor, w.tensor, bias, **attributes)
     geometry = window_of(x.shape[2:], w.shape[2:], strides, pads, dilations, mode)
     exact = convolution_of_codes(x.codes, w.codes, geometry, attributes.get("group", 1))
     if exact is None:

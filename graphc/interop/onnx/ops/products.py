@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from graphc.interop.onnx.ops.quantized.dequantized import product_of_codes
+from graphc.base.lazy import deferred
 from graphc.interop.onnx.registry import MICROSOFT, op
 from graphc.interop.onnx.values import Value
 from graphc.nn import functional as F
@@ -16,11 +16,13 @@ from graphc.tensors.creation import arange, ones
 from graphc.tensors.methods.algebra import einsum
 from graphc.tensors.tensor import Tensor
 
+product_of_codes = deferred("graphc.interop.onnx.ops.quantized.dequantized:product_of_codes")
+
 
 @op("MatMul", values=True)
 def matmul(a: Value, b: Value) -> Tensor:
     """Multiply matrices; dequantized ones by the exact product of their codes."""
-    product = product_of_codes(a.codes, b.codes)
+    product = None if a.codes is None else product_of_codes(a.codes, b.codes)
     return free.matmul(a.tensor, b.tensor) if product is None else product
 
 
@@ -28,7 +30,8 @@ def matmul(a: Value, b: Value) -> Tensor:
 def general_product(a: Value, b: Value, c: Value | None = None, **attributes: Any) -> Tensor:
     """Return ``alpha * a @ b + beta * c``; of dequantized matrices by the exact product of their codes."""
     product, others = None, attributes.keys() - {"transB"}
-    if not any(attributes[name] != default for name, default in _PLAIN.items() if name in others):
+    is_plain = all(attributes[name] == default for name, default in _PLAIN.items() if name in others)
+    if a.codes is not None and is_plain:
         product = product_of_codes(a.codes, b.codes, bool(attributes.get("transB", 0)))
     addend = None if c is None else c.tensor
     if product is None:

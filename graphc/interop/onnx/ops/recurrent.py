@@ -10,7 +10,7 @@ from graphc.base.errors import UnsupportedError
 from graphc.base.records import dataclass
 from graphc.interop.onnx.registry import op
 from graphc.nn import functional as F
-from graphc.nn.functional.linear import linear
+from graphc.nn.functional.affine import linear
 from graphc.nn.functional.recurrent import State, recurrent_layer, scan
 from graphc.ops.selection import index
 from graphc.tensors.free_functions import cat, stack

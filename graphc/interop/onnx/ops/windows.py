@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphc.base.errors import AttributeValueError
 from graphc.base.records import dataclass
 from graphc.base.sizes.size import is_size
-from graphc.nn.functional.spatial import Ints, Pairs
 from graphc.ops.movement import shape
 from graphc.tensors.tensor import Tensor
+
+if TYPE_CHECKING:
+    from graphc.nn.functional.spatial import Ints, Pairs
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from graphc.interop.onnx.ops.microsoft.rotary import rotated
 from graphc.interop.onnx.registry import MICROSOFT, op
 from graphc.interop.onnx.values import Value
 from graphc.nn import functional as F
-from graphc.nn.functional.linear import linear
+from graphc.nn.functional.affine import linear
 from graphc.ops.selection import index
 from graphc.tensors import creation
 from graphc.tensors.free_functions import cat, stack

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from typing import Any
 
@@ -409,7 +408,10 @@ class Tensor(Arithmetic, Numbers, Shaping, InPlace, Conversion, Calculus, Statis
 def _accept_numpy_names() -> None:
     """Let methods with ``dim`` and ``keepdim`` also accept ``axis`` and ``keepdims``."""
     for name in dir(Tensor):
-        code = getattr(inspect.unwrap(getattr(Tensor, name)), "__code__", None)
+        function = getattr(Tensor, name)
+        while hasattr(function, "__wrapped__"):  # as inspect.unwrap, which takes a millisecond more for all names
+            function = function.__wrapped__
+        code = getattr(function, "__code__", None)
         if code is not None and "dim" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
             setattr(Tensor, name, numpy_names(getattr(Tensor, name)))
 

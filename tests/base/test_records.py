@@ -187,3 +187,18 @@ print(count)
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert int(run.stdout) == 0
+
+
+def test_comparison_is_generated_apart_from_construction():
+    @dataclass(frozen=True)
+    class Pair:
+        a: int
+        b: int = 1
+
+    assert Pair(1).b == 1
+    assert [type(vars(Pair)[n]).__name__ for n in ("__init__", "__eq__")] == ["function", "_Deferred"]
+    assert (
+        Pair(1) == Pair(1, 1) != Pair(2) and hash(Pair(1)) == hash((1, 1)) and repr(Pair(1)).endswith("Pair(a=1, b=1)")
+    )
+    params = Pair.__dataclass_params__  # type: ignore[attr-defined]
+    assert params.eq and params.repr and params.frozen and params.init

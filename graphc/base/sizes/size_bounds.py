@@ -31,6 +31,16 @@ from graphc.base.sizes.size_terms import (
     total,
 )
 
+MOST_NESTED_CASES = 2
+"""Positive parts ``max(x, 0)`` that a bound or a proof replaces by their two cases, one after the other.
+
+Operands contain further positive parts, so each step doubles the sums to bound. All helpers pass on what is left of
+this number: without it, the work grows exponentially with the nesting.
+"""
+_MOST_POSITIVE_PARTS = 2
+"""Positive parts of a sum up to which its cases are distinguished. Of more, some remain in all cases, and the bound
+of a sum of six takes four times the work."""
+
 
 def bounds_of(summed: Terms) -> tuple[int, int]:
     """Return a conservative interval of a sum, ends included."""
@@ -38,30 +48,33 @@ def bounds_of(summed: Terms) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=REMEMBERED)
-def greatest(summed: Terms, split: bool = False, cases_left: int = 2) -> int:
-    """Return an upper bound of a sum. ``split``: do not bound the terms of highest degree separately. ``cases_left``:
-    number of positive parts, one inside the other, whose cases to look at."""
+def greatest(summed: Terms, split: bool = False, case_depth: int = MOST_NESTED_CASES) -> int:
+    """Return an upper bound of a sum.
+
+    ``split``: do not bound the terms of highest degree separately. ``case_depth``: how many more levels of nested
+    positive parts ``max(x, 0)`` to replace by their two cases, see ``_cases``.
+    """
     constant_term, factor = sum(c for m, c in summed if not m), math.gcd(*[c for m, c in summed if m])
     if not factor:
         return constant_term
     if factor > 1 or constant_term:
-        return constant_term + factor * greatest(tuple([(m, c // factor) for m, c in summed if m]), split, cases_left)
+        return constant_term + factor * greatest(tuple([(m, c // factor) for m, c in summed if m]), split, case_depth)
     pieces = pieces_of(summed)
     if pieces is not None and pieces.turns:
         return max(map(pieces.at, pieces.ends(*atom_bounds(pieces.atom))))
     best = min(_interval_high(summed), _shifted_high(summed))
-    if cases_left and (cases := _cases(summed)):
-        best = min(best, cases.of([greatest(s, False, cases_left - 1) for s in cases.sums]))
+    if case_depth and (cases := _cases(summed)):
+        best = min(best, cases.of([greatest(s, False, case_depth - 1) for s in cases.sums]))
     degree = order(summed[0][0])[0]
     leading = tuple([(m, c) for m, c in summed if order(m)[0] == degree])
     if not split and len(leading) < len(summed):  # the common factor of products of more atoms can be taken out
-        best = min(best, greatest(leading, False, cases_left) + greatest(summed[len(leading) :], False, cases_left))
+        best = min(best, greatest(leading, False, case_depth) + greatest(summed[len(leading) :], False, case_depth))
     match = _quotient_in(summed)
-    return best if match is None else min(best, greatest(_without(summed, *match), True, cases_left) // match[2])
+    return best if match is None else min(best, greatest(_without(summed, *match), True, case_depth) // match[2])
 
 
 @lru_cache(maxsize=REMEMBERED)
-def never_positive(summed: Terms, cases_left: int = 2) -> bool:
+def never_positive(summed: Terms, case_depth: int = MOST_NESTED_CASES) -> bool:
     """Return whether a sum is proven <= 0 for all sizes.
 
     Sums with a positive value for the hints are rejected at once. Most proofs are short.
@@ -73,13 +86,13 @@ def never_positive(summed: Terms, cases_left: int = 2) -> bool:
     deepest = _quotient_in(summed, alone=True)
     if deepest is not None and greatest(_without(summed, *deepest)) <= 0:
         return True
-    if _never_positive_by_factor(summed) or _never_positive_separately(summed):
+    if _never_positive_by_factor(summed, case_depth) or _never_positive_separately(summed, case_depth):
         return True
-    cases = _cases(summed) if cases_left else None
-    return cases is not None and cases.is_proven([never_positive(s, cases_left - 1) for s in cases.sums])
+    cases = _cases(summed) if case_depth else None
+    return cases is not None and cases.is_proven([never_positive(s, case_depth - 1) for s in cases.sums])
 
 
-def _never_positive_by_factor(summed: Terms) -> bool:
+def _never_positive_by_factor(summed: Terms, case_depth: int) -> bool:
     """Return whether the terms with a common nonnegative factor are <= 0 without it, and so are the others."""
     counts = Counter([atom for m, _ in summed for atom, _ in m])
     for factor, count in counts.items():
@@ -88,12 +101,12 @@ def _never_positive_by_factor(summed: Terms) -> bool:
         rests = [(over(m, ((factor, 1),)), (m, c)) for m, c in summed]
         cofactor = total({rest: c for rest, (_, c) in rests if rest is not None})
         others = tuple([term for rest, term in rests if rest is None])
-        if never_positive(cofactor) and (not others or never_positive(others)):
+        if never_positive(cofactor, case_depth) and (not others or never_positive(others, case_depth)):
             return True
     return False
 
 
-def _never_positive_separately(summed: Terms) -> bool:
+def _never_positive_separately(summed: Terms, case_depth: int) -> bool:
     """Return whether the terms of each set of dimensions are <= 0 by themselves; the constant term joins any of
     them."""
     groups: dict[frozenset[Dimension], dict[Monomial, int]] = {}
@@ -101,14 +114,14 @@ def _never_positive_separately(summed: Terms) -> bool:
         groups.setdefault(frozenset(dimensions_of(((monomial, 1),))), {})[monomial] = coefficient
     constant_term = sum(groups.pop(frozenset(), {}).values())
     number, sums = constant(constant_term), [total(group) for group in groups.values()]
-    if constant_term < 0 and never_positive(minus(summed, number)):
+    if constant_term < 0 and never_positive(minus(summed, number), case_depth):
         return True
     if len(sums) < 2:
         return False
-    open_ones = [terms for terms in sums if not never_positive(terms)]
+    open_ones = [terms for terms in sums if not never_positive(terms, case_depth)]
     if open_ones:
-        return len(open_ones) == 1 and never_positive(plus(open_ones[0], number))
-    return any(never_positive(plus(terms, number)) for terms in sums)
+        return len(open_ones) == 1 and never_positive(plus(open_ones[0], number), case_depth)
+    return any(never_positive(plus(terms, number), case_depth) for terms in sums)
 
 
 @lru_cache(maxsize=REMEMBERED)
@@ -160,7 +173,7 @@ def _cases(summed: Terms) -> _Cases | None:
     """
     positives = {a: None for m, _ in summed for a, _ in m if isinstance(a, Positive)}
     least: _Cases | None = None
-    for atom in positives if len(positives) <= _MOST_CASES else ():
+    for atom in positives if len(positives) <= _MOST_POSITIVE_PARTS else ():
         overs = [(over(m, ((atom, 1),)), (m, c)) for m, c in summed]
         factor = total({rest: c for rest, (_, c) in overs if rest is not None})
         low, high = bounds_of(factor)
@@ -172,10 +185,6 @@ def _cases(summed: Terms) -> _Cases | None:
             return cases
         least = least or cases
     return least
-
-
-_MOST_CASES = 2
-"""Positive parts of a sum up to which all cases are looked at."""
 
 
 def _interval_high(summed: Terms) -> int:

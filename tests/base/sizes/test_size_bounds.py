@@ -2,11 +2,14 @@
 
 import itertools
 import random
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
+from graphc.base.sizes import size_bounds
 from graphc.base.sizes.named_dims import Dim, dimensions
-from graphc.base.sizes.size import always, at, is_size
+from graphc.base.sizes.size import always, at, is_size, positive_part
 from graphc.base.sizes.size_bounds import bounds_of, greatest, never_positive
 from graphc.base.sizes.size_terms import constant, terms_of
 
@@ -71,3 +74,38 @@ def test_terms_are_proven_apart_and_without_a_common_factor():
     assert always("<=", 0, 4 * (batch // 4) * time + rest)
     vectors = time // 16 + 2 * (time // 96)
     assert always("<=", 0, vectors - 4 * (vectors // 4))
+
+
+SIZES = [Dim(f"d{i}", 0, 500, hint=20 + i) for i in range(9)]
+
+
+def _side_by_side(number: int) -> Any:
+    """Return a sum of clamped sizes."""
+    return sum(positive_part(SIZES[i] - 7 * i - SIZES[i + 1]) * (SIZES[i + 2] + 1) for i in range(number))
+
+
+def _nested(number: int) -> Any:
+    """Return a size clamped again and again."""
+    size = SIZES[0]
+    for i in range(1, number + 1):
+        size = positive_part(size - 2 * SIZES[i] + 1) * (SIZES[i + 2] + 1) + SIZES[i + 1]
+    return size
+
+
+def _evaluations(size: Any) -> int:
+    """Return how many sums are bounded for the bounds of a size and for an attempt at a proof that fails."""
+    for function in vars(size_bounds).values():
+        if hasattr(function, "cache_clear"):
+            function.cache_clear()
+    bounds_of(terms_of(size))
+    assert not never_positive(terms_of(size - 100_000))
+    return greatest.cache_info().misses + never_positive.cache_info().misses
+
+
+@pytest.mark.parametrize("build", [_side_by_side, _nested])
+def test_the_work_for_clamped_sizes_does_not_double_with_each_of_them(build: Callable[[int], Any]):
+    assert _evaluations(build(5)) < 2**2 * _evaluations(build(3))
+
+
+def test_sums_with_many_clamped_sizes_take_less_work_than_those_whose_cases_are_distinguished():
+    assert _evaluations(_side_by_side(6)) < _evaluations(_side_by_side(2))

@@ -15,8 +15,9 @@ from graphc.base.records import dataclass
 from graphc.base.sizes.size_relations import at_most
 from graphc.ir.kernel.index import Axis, Index, bounds
 from graphc.ir.kernel.index_range import touches
-from graphc.ir.kernel.map import substitute_axes
+from graphc.ir.kernel.map import scalars_read, substitute_axes
 from graphc.ir.kernel.statements import (
+    ARGUMENT_ROLES,
     SHARED_KINDS,
     SPREAD_KINDS,
     WARP,
@@ -64,7 +65,8 @@ def verify_threads(kernel: Kernel) -> None:
     - outside of shared loops, a scalar is the same in all threads: an accumulator that a shared loop has updated is
       read over the group;
     - all threads of a group reach its barriers and sums: these are outside of shared loops. By the rule before, a loop
-      around them that ends early ends at the same iteration in all threads;
+      around them that ends early ends at the same iteration in all threads. What ends it is not computed from elements
+      that another block may write meanwhile: threads would load them before and after the write;
     - one thread each owns the elements of private buffers; no two threads combine into an element at once;
     - between barriers, no thread accesses an element written by another one.
     """
@@ -127,6 +129,7 @@ class _Threads:
             self.statement(stmt, loops)
         if self.group:
             self.sections(body, _Uses(), {})
+            self.early_ends(body)
 
     def no_threads(self) -> None:
         for stmt, _ in walk(self.kernel.body):
@@ -183,6 +186,24 @@ class _Threads:
         own = len(around) == 1 and len(others) < len(stmt.index.terms) and count <= threads
         self.require(own, f"%{buffer.name}[{stmt.index}] does not belong to a single thread")
 
+    # ---- loops that end early
+
+    def early_ends(self, body: tuple[Stmt, ...]) -> None:
+        """Check that no other block (or warp) writes what ends a loop around barriers."""
+        stmts = [*walk(body)]
+        ends = {s.until for s, _ in stmts if isinstance(s, Loop) and s.until and _synchronizes(s)}
+        stores: dict[str, list[Store]] = {}
+        for stmt, _ in stmts if ends else ():
+            if isinstance(stmt, Store) and self.roles[stmt.buffer] in ARGUMENT_ROLES:
+                stores.setdefault(stmt.buffer, []).append(stmt)
+        spread = [axis for axis in self.spread if axis.extent != 1]
+        for load in _loads_behind(ends, stmts):
+            own = all(touches(load.index, load.guard, axis) for axis in spread)
+            same = all(own and store.index == load.index for store in stores.get(load.buffer, ()))
+            what = f"{load.name} decides how often the threads of a {self.group} come to a barrier"
+            written = f"another {self.group} may write %{load.buffer}[{load.index}] meanwhile"
+            self.require(same or not spread, f"{what}, but {written}")
+
     # ---- accesses between barriers
 
     def sections(self, body: tuple[Stmt, ...], uses: _Uses, at: Mapping[Axis, int]) -> None:
@@ -222,6 +243,29 @@ class _Threads:
     def require_disjoint(self, name: str, new: Sequence[_Use], before: Sequence[_Use]) -> None:
         touched = any(_may_overlap(a, b) and not (a.own and b.own) for a in new for b in before)
         self.require(not touched, f"other threads access %{name} without a barrier over the {self.group} in between")
+
+
+def _synchronizes(loop: Loop) -> bool:
+    return any(isinstance(s, Barrier) or (isinstance(s, Read) and s.over) for s, _ in walk(loop.body))
+
+
+def _loads_behind(names: set[str], stmts: Sequence[tuple[Stmt, tuple[Loop, ...]]]) -> list[Load]:
+    """Return the loads from which scalars are computed. A sum over a group is the same in all of its threads, whatever
+    they load, and needs none."""
+    loads: dict[str, Load] = {}
+    needed, size = set(names), 0
+    while len(needed) > size:
+        size = len(needed)
+        for stmt, loops in stmts:
+            name = stmt.acc if isinstance(stmt, Update) else getattr(stmt, "name", "")
+            if name not in needed or (isinstance(stmt, Read) and stmt.over):
+                continue
+            needed |= scalars_read(stmt) | ({stmt.acc} if isinstance(stmt, Read) else set())
+            if isinstance(stmt, Update):
+                needed |= {loop.until for loop in loops if loop.until}
+            if isinstance(stmt, Load):
+                loads[stmt.name] = stmt
+    return [*loads.values()]
 
 
 def _may_overlap(a: _Use, b: _Use) -> bool:

@@ -100,6 +100,49 @@ def test_scalars_from_partial_sums_differ_through_other_accumulators():
         verify_kernel(limited(body.replace("OVER", "")))
 
 
+UNTIL = "for i in 9 serial until v7 { barrier block }"
+SHARED_END = HEAD.replace("(", "(%n: i64[64] inout, ")
+
+
+def ending(body: str, blocks: int = 2) -> Kernel:
+    """Return a kernel of blocks that write rows of %y, and a buffer %n from which loops may take their end."""
+    rows = "for z in 32 thread { store %y[32*b + z] = f32(0.0) }"
+    return parse_kernel(f"{SHARED_END} {{ for b in {blocks} block {{ {body} {rows} }} }}")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"v7: i64 = load %n[b] barrier block {UNTIL} store %n[b] = i64(3)",
+        f"v6: i64 = load %n[0] v7: i64 = load %n[b] barrier block store %n[b] = v6 {UNTIL}",
+        f"{COUNT} v7 = read c over block {UNTIL} store %n[b] = v7",
+        "v7: i64 = load %n[0] barrier block for i in 9 serial until v7 { prefetch %x[i] } store %n[b] = v7",
+    ],
+    ids=["its own element", "another scalar", "a sum over the block", "a loop without barriers"],
+)
+def test_loops_end_by_what_no_other_block_writes(body: str):
+    verify_kernel(ending(body))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"v7: i64 = load %n[0] barrier block {UNTIL} store %n[b] = i64(3)",
+        f"v6: i64 = load %n[0] v7: i64 = add(v6, i64(1)) barrier block {UNTIL} store %n[b] = i64(3)",
+        "acc g: i64 = add i64(0) v5: i64 = load %n[0] for f in 3 serial until v5 { update g with i64(1) } "
+        f"v7 = read g barrier block {UNTIL} store %n[b] = i64(3)",
+        f"v7: i64 = load %n[b] barrier block {UNTIL} store %n[1 - b] = i64(3)",
+    ],
+    ids=["a load", "a number computed from it", "a count of iterations", "an element of the other block"],
+)
+def test_a_loop_whose_end_another_block_may_write(body: str):
+    """Threads of one block may load it before and after the write, and come to the barrier a different number of
+    times."""
+    with pytest.raises(VerifyError, match=r"come to a barrier, but another block may write %n\[(b|0)\]"):
+        verify_kernel(ending(body))
+    verify_kernel(ending(body, blocks=1))
+
+
 def test_a_barrier_that_a_loop_without_iterations_skips():
     verify_kernel(limited(f"{FILL} for i in 9 serial {{ barrier block }} {USE}"))
     skipping = f"v7: i64 = load %n[0] {FILL} for i in 9 serial until v7 {{ barrier block }}"

@@ -61,7 +61,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     # Functions through which Python and others call a program.
     "codegen.door": ("codegen.machine",),
     # Loads and calls compiled programs; needs no compiler.
-    "runtime": ("base", "files", "guards"),
+    "runtime": ("base", "files", "guards", "codegen.link"),
     "compiler": (
         *("base", "files", "guards", "ir", "ir.kernel", "ir.graph", "ops", "codegen.machine", "passes", "fusion"),
         *("recompute", "lowering", "codegen.schedule.memory", "codegen.schedule.contraction"),

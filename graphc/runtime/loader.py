@@ -1,29 +1,37 @@
-"""Native code: object code linked into callable functions by LLJIT engines, a few programs in each."""
+"""Native code: object code linked into callable functions of this process."""
 
 from __future__ import annotations
 
 import ctypes
-import itertools
+from collections.abc import Mapping
 from functools import cache
+from typing import Protocol
 
 from llvmlite import binding
 
 from graphc.base import processor
 from graphc.base.errors import CompileError
-from graphc.base.locks import Lock
+from graphc.base.lazy import deferred
 from graphc.files.manifest import TargetSpec
 from graphc.files.object_archive import split_objects
 from graphc.runtime import host_calls, interrupts, threads
+from graphc.runtime.code import linked_code
+
+# Import LLVM only where graphc does not link itself.
+link_by_llvm = deferred("graphc.runtime.code.llvm_engine:link")
 
 Entry = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 """``void entry(void **buffers)``, called without the interpreter lock."""
 
-LINKED = 16
-"""Maximum number of programs that one engine links. LLVM keeps 9 KB of each until its engine goes, which is when the
-last of these programs goes; a new engine takes half a millisecond."""
 
-_names = itertools.count()
-_lock = Lock()
+class CodeOwner(Protocol):
+    """Object code linked into this process, in memory as long as this object lives."""
+
+    addresses: Mapping[str, int]
+
+    def keep(self) -> None:
+        """Keep the code until the process ends."""
+        ...
 
 
 class Library:
@@ -31,7 +39,7 @@ class Library:
 
     __slots__ = ("address", "entry", "nbytes")
 
-    def __init__(self, engine: binding.LLJIT, tracker: binding.ResourceTracker, address: int, nbytes: int):
+    def __init__(self, code: CodeOwner, address: int, nbytes: int):
         self.nbytes = nbytes
         """Bytes of the object file."""
         self.address = address
@@ -39,28 +47,7 @@ class Library:
         self.entry = Entry(address)
         """The entry as a function of the address of a pointer array."""
         # NOTE: the function itself owns the code, so that code is never unloaded while something can still call it.
-        self.entry.owners = (tracker, engine)  # type: ignore[attr-defined]
-
-
-_present: list[binding.LLJIT] = []
-"""The engine in use, once for each program that it may still link. Only their programs hold older engines."""
-
-
-def _engine() -> binding.LLJIT:
-    if not _present:
-        _present[:] = [_new_engine()] * LINKED
-    return _present.pop()
-
-
-def _new_engine() -> binding.LLJIT:
-    binding.initialize_native_target()
-    binding.initialize_native_asmprinter()
-    machine = binding.Target.from_triple(binding.get_process_triple()).create_target_machine(
-        reloc="pic", codemodel="small", jit=True
-    )
-    # NOTE: JITLink reaches code at any distance; LLVM's older linker ends the process where two sections are farther
-    # apart than an offset of 32 bits, as in processes that hold gigabytes.
-    return binding.create_lljit_compiler(machine, use_jit_link=True, suppress_errors=True)
+        self.entry.owner = code  # type: ignore[attr-defined]
 
 
 def load_object(code: bytes, entry: str, target: TargetSpec) -> Library:
@@ -74,37 +61,32 @@ def load_object(code: bytes, entry: str, target: TargetSpec) -> Library:
     if not entry.isidentifier():
         # NOTE: LLVM ends the process when it is asked for the empty symbol.
         raise CompileError(f"native code with the entry {entry!r} could not be loaded: that is not an identifier")
-    engine, tracker = _link(code, (entry,), target)
-    return Library(engine, tracker, tracker[entry], len(code))
+    linked = _link(code, (entry,), target)
+    return Library(linked, linked.addresses[entry], len(code))
 
 
-def link_forever(code: bytes, names: tuple[str, ...], target: TargetSpec) -> dict[str, int]:
-    """Link trusted object code built for ``target`` and stays in memory until the process ends; return the
+def link_forever(code: bytes, names: tuple[str, ...], target: TargetSpec) -> Mapping[str, int]:
+    """Link trusted object code built for ``target`` that stays in memory until the process ends; return the
     addresses of these symbols. Raises CompileError as ``load_object`` does."""
-    _, tracker = _link(code, names, target)
-    addresses = {name: tracker[name] for name in names}
-    tracker.detach()
-    return addresses
+    linked = _link(code, names, target)
+    linked.keep()
+    return linked.addresses
 
 
-def _link(code: bytes, names: tuple[str, ...], target: TargetSpec) -> tuple[binding.LLJIT, binding.ResourceTracker]:
+def _link(code: bytes, names: tuple[str, ...], target: TargetSpec) -> CodeOwner:
     reason = runs_here(target)
     if reason:
         raise CompileError(f"native code with the entry {names[0]!r} cannot run here: {reason}")
-    with _lock:
-        engine = _engine()
-        builder = binding.JITLibraryBuilder().add_current_process()
-        for object_code in split_objects(code):
-            builder.add_object_img(object_code)
-        builder.import_symbol(threads.SYMBOL, threads.ADDRESS)
-        builder.import_symbol(interrupts.SYMBOL, interrupts.ADDRESS)
-        builder.import_symbol(host_calls.SYMBOL, host_calls.ADDRESS)
-        for name in names:
-            builder.export_symbol(name)
-        try:
-            return engine, builder.link(engine, f"graphc.{next(_names)}")
-        except RuntimeError as error:
-            raise CompileError(f"native code with the entry {names[0]!r} could not be loaded: {error}") from error
+    symbols = {
+        threads.SYMBOL: threads.ADDRESS,
+        interrupts.SYMBOL: interrupts.ADDRESS,
+        host_calls.SYMBOL: host_calls.ADDRESS,
+    }
+    try:
+        link = linked_code.link if linked_code.can_link() else link_by_llvm
+        return link(split_objects(code), names, symbols)
+    except CompileError as error:
+        raise CompileError(f"native code with the entry {names[0]!r} could not be loaded: {error.what}") from error
 
 
 @cache

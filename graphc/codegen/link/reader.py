@@ -10,8 +10,7 @@ from graphc.base.errors import ArtifactError, CompileError
 from graphc.base.records import dataclass
 from graphc.codegen.link import layout
 from graphc.codegen.link.layout import SectionFlag, SectionType
-from graphc.codegen.machine.linkage import Linkage, Relocation
-from graphc.codegen.machine.target import families
+from graphc.codegen.machine.linkage import Linkage, Relocation, linkage_of
 
 _NOT_LINKED = (".eh_frame", ".note.", ".riscv.attributes")
 """Sections that a library omits: unwind tables, since no function unwinds, and notes."""
@@ -113,7 +112,10 @@ class _ObjectReader:
         _, kind, machine, *_, table, self.flags, _, _, _, entry, count, names = layout.HEADER.unpack_from(data)
         if kind != layout.RELOCATABLE or entry != layout.SECTION.size:
             raise ArtifactError(f"an ELF file of type {kind} is not object code")
-        self.linkage = _linkage(machine)
+        linkage = linkage_of(machine)
+        if linkage is None:
+            raise CompileError(f"object code of the machine {machine} cannot be linked")
+        self.linkage = linkage
         rows = [self._record(layout.SECTION, table + i * entry) for i in range(count)]
         self._headers = [_Header("", *row[1:3], *row[4:9]) for row in rows]
         self.headers = [_Header(self._name(names, row[0]), *row[1:3], *row[4:9]) for row in rows]
@@ -186,10 +188,3 @@ class _ObjectReader:
             if nowhere and rule.value != "nothing":
                 raise CompileError(f"the relocation {rule.name} in {section.name} needs a section outside of the link")
             yield RelocationEntry(offset, rule, kind, symbol, addend)
-
-
-def _linkage(machine: int) -> Linkage:
-    for family in families():
-        if family.linkage is not None and family.linkage.machine == machine:
-            return family.linkage
-    raise CompileError(f"object code of the machine {machine} cannot be linked")

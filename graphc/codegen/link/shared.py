@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import reduce
 
 from graphc.base.errors import CompileError
@@ -11,9 +11,10 @@ from graphc.codegen.link import layout
 from graphc.codegen.link.image import BLANK_NOTE, Image
 from graphc.codegen.link.layout import SectionFlag, SectionType, Strings, Tag
 from graphc.codegen.link.parts import OutputSection, Segment, segments_of, sort_sections
-from graphc.codegen.link.reader import RelocationEntry, Section, Symbol
+from graphc.codegen.link.reader import Section, Symbol
+from graphc.codegen.link.relocate import Relocator
 from graphc.codegen.link.resolve import LinkUnit, resolve
-from graphc.codegen.machine.linkage import PAGE, WORD, Relocation
+from graphc.codegen.machine.linkage import WORD
 
 _BLOOM_SHIFT, _BLOOM_BITS = 26, 64
 """Shift and bits of the Bloom filter, which rejects most absent names at once: one word, two of its bits for each
@@ -127,36 +128,15 @@ class _Linker:
         self.tags = [(Tag.NEEDED, self.names.offset(name)) for name in needed]
         if soname:
             self.tags.append((Tag.NAME, self.names.offset(soname)))
-        self.table: dict[str | Symbol, int] = {}
-        """Index of the GOT entry, by the symbol or, for one of another library, by its name."""
-        self.stubs: dict[str, int] = {}
-        """Index of the stub, by name."""
-        self.completed = 0
-        """Number of words outside of the GOT that the loader relocates."""
-        self._scan()
-        self._make_sections()
-
-    # ---- needed GOT entries and stubs
-
-    def _scan(self) -> None:
-        for section in self.program.sections:
-            for relocation in section.relocations:
-                self._count(section, relocation)
-
-    def _count(self, section: Section, relocation: RelocationEntry) -> None:
-        symbol, value = self.program.definition(relocation.symbol), relocation.rule.value
-        key = symbol or relocation.symbol.name
-        if value.startswith("got"):
-            self.table.setdefault(key, len(self.table))
-        elif value == "address":
-            self.completed += 1
+        self.relocator = Relocator(program)
+        self.got, self.plt = self.relocator.got, self.relocator.plt
+        self.table = self.relocator.table
+        for section, relocation in self.relocator.words:
             if _WRITE not in section.flags:
                 raise CompileError(
                     f"{relocation.rule.name} in {section.name}, which is read-only, depends on its position"
                 )
-        elif isinstance(key, str) and value != "nothing":
-            self.table.setdefault(key, len(self.table))
-            self.stubs.setdefault(key, len(self.stubs))
+        self._make_sections()
 
     def _reserved(self, name: str, nbytes: int, alignment: int = WORD, flags: SectionFlag = _IN_MEMORY) -> Section:
         return Section(name, flags, alignment, nbytes, bytes(nbytes))
@@ -171,14 +151,12 @@ class _Linker:
         self.gnu_hash = self._filled(".gnu.hash", gnu_table(self.exports, 1 + len(self.imports)))
         self.symbols = self._reserved(".dynsym", count * layout.SYMBOL.size)
         self.strings = self._filled(".dynstr", self.names.data, 1)
-        self.relocations = self._reserved(".rela.dyn", (self.completed + len(self.table)) * layout.RELOCATION.size)
-        self.plt = self._reserved(
-            ".plt", len(self.stubs) * self.linkage.stub_bytes, 16, _IN_MEMORY | SectionFlag.EXECUTE
+        self.relocations = self._reserved(
+            ".rela.dyn", (len(self.relocator.words) + len(self.table)) * layout.RELOCATION.size
         )
         self.dynamic = self._reserved(
             ".dynamic", (len(self._tags()) + 1) * layout.DYNAMIC.size, WORD, _IN_MEMORY | _WRITE
         )
-        self.got = self._reserved(".got", len(self.table) * WORD, WORD, _IN_MEMORY | _WRITE)
 
     def _filled(self, name: str, data: bytes, alignment: int = WORD) -> Section:
         return Section(name, _IN_MEMORY, alignment, len(data), data)
@@ -209,15 +187,8 @@ class _Linker:
         return not isinstance(key, str)
 
     def _own_words(self) -> int:
-        relocations = (relocation for _, relocation in self._words())
+        relocations = (relocation for _, relocation in self.relocator.words)
         return sum(self.program.definition(relocation.symbol) is not None for relocation in relocations)
-
-    def _words(self) -> Iterator[tuple[Section, RelocationEntry]]:
-        """Yield the words to be relocated by the loader."""
-        for section in self.program.sections:
-            for relocation in section.relocations:
-                if relocation.rule.value == "address":
-                    yield section, relocation
 
     # ---- layout
 
@@ -262,53 +233,17 @@ class _Linker:
     def _fill(self, outputs: Sequence[OutputSection]) -> None:
         for section in self.program.sections:
             if section.relocations:
-                section.data = self._applied(section)
-        first, nbytes = self.plt.address, self.linkage.stub_bytes
-        words = [self._word(name) for name in self.stubs]
-        self.plt.data = b"".join(self.linkage.stub(first + i * nbytes, word) for i, word in enumerate(words))
+                section.data = self.relocator.applied(section)
+        self.plt.data = self.relocator.all_stubs()
         tags = [*self._tags(), (Tag.END, 0)]
         self.dynamic.data = b"".join(layout.DYNAMIC.pack(*tag) for tag in tags)
         self.relocations.data = self._dynamic_relocations()
         self.symbols.data = self._dynamic_symbols(outputs)
 
-    def _word(self, key: str | Symbol) -> int:
-        """Return the address of a GOT entry."""
-        return self.got.address + self.table[key] * WORD
-
-    def _address(self, symbol: Symbol) -> int:
-        definition = self.program.definition(symbol)
-        if definition is not None:
-            return definition.address
-        return self.plt.address + self.stubs[symbol.name] * self.linkage.stub_bytes
-
-    def _applied(self, section: Section) -> bytes:
-        data, upper = bytearray(section.data), dict[int, int]()
-        for relocation in section.relocations:
-            if relocation.rule.value not in ("pair", "address", "nothing"):
-                value = upper[section.address + relocation.offset] = self._value(section, relocation)
-                _write(data, section, relocation, value)
-        for relocation in section.relocations:
-            if relocation.rule.value == "pair":
-                value = upper.get(self._address(relocation.symbol))
-                if value is None:
-                    raise CompileError(f"{relocation.rule.name} in {section.name} has no matching upper part")
-                _write(data, section, relocation, value)
-        return bytes(data)
-
-    def _value(self, section: Section, relocation: RelocationEntry) -> int:
-        here, value = section.address + relocation.offset, relocation.rule.value
-        if value.startswith("got"):
-            there = self._word(self.program.definition(relocation.symbol) or relocation.symbol.name) + relocation.addend
-        else:
-            there = self._address(relocation.symbol) + relocation.addend
-        if value.endswith("absolute"):
-            return there
-        return there - here if value in ("relative", "got") else (there // PAGE - here // PAGE) * PAGE
-
     def _dynamic_relocations(self) -> bytes:
         numbers = {name: 1 + i for i, name in enumerate(self.imports)}
         records: list[tuple[int, int, int, int]] = []
-        for section, relocation in self._words():
+        for section, relocation in self.relocator.words:
             symbol, at = self.program.definition(relocation.symbol), section.address + relocation.offset
             if symbol is None:
                 records.append((numbers[relocation.symbol.name], at, self.linkage.absolute, relocation.addend))
@@ -316,9 +251,9 @@ class _Linker:
                 records.append((0, at, self.linkage.relative, symbol.address + relocation.addend))
         for key in self.table:
             if isinstance(key, str):
-                records.append((numbers[key], self._word(key), self.linkage.slot, 0))
+                records.append((numbers[key], self.relocator.word(key), self.linkage.slot, 0))
             else:
-                records.append((0, self._word(key), self.linkage.relative, key.address))
+                records.append((0, self.relocator.word(key), self.linkage.relative, key.address))
         return b"".join(layout.relocation_record(at, number, *rest) for number, at, *rest in sorted(records))
 
     def _dynamic_symbols(self, outputs: Sequence[OutputSection]) -> bytes:
@@ -331,15 +266,3 @@ class _Linker:
             section_number = sections[id(s.section)]
             records.append(layout.symbol_record(self.names.offset(name), s.kind, section_number, s.address, s.nbytes))
         return b"".join(records)
-
-
-def _write(data: bytearray, section: Section, relocation: RelocationEntry, value: int) -> None:
-    how: Relocation = relocation.rule
-    if not how.fits(value):
-        raise CompileError(
-            f"{how.name} of {relocation.symbol.name or section.name} is too far away: {value} bytes",
-            remedy="link a smaller library: put constants into a separate file",
-        )
-    where = slice(relocation.offset, relocation.offset + how.nbytes)
-    new = how.patch(int.from_bytes(data[where], "little"), value)
-    data[where] = (new % (1 << 8 * how.nbytes)).to_bytes(how.nbytes, "little")

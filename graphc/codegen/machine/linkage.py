@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
+from functools import cache
+from importlib import import_module
 
 from graphc.base.records import dataclass
 
@@ -71,6 +74,22 @@ class Linkage:
     """Bytes of a stub."""
     stub: Callable[[int, int], bytes]
     """(address of the stub, address of its GOT entry) -> code that jumps to the address in that entry."""
+
+
+@cache
+def _linkages() -> list[str]:
+    """Return the names of the modules with linking rules, that of this machine's family first."""
+    here = os.uname().machine if hasattr(os, "uname") else ""
+    folder = os.path.dirname(__file__)
+    packages = [name for name in sorted(os.listdir(folder)) if os.path.isfile(os.path.join(folder, name, "linkage.py"))]
+    return [f"{__package__}.{name}.linkage" for name in sorted(packages, key=lambda name: name != here)]
+
+
+@cache
+def linkage_of(machine: int) -> Linkage | None:
+    """Return the linking rules of object code by its ``e_machine``, without other facts of the family."""
+    linkages = (import_module(name).LINKAGE for name in _linkages())
+    return next((linkage for linkage in linkages if linkage.machine == machine), None)
 
 
 def signed(bits: int) -> tuple[int, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphc.codegen.machine.linkage import VALUES, Linkage, Relocation, either, signed
+from graphc.codegen.machine.linkage import VALUES, Linkage, Relocation, either, linkage_of, signed
 from graphc.codegen.machine.target import families
 
 LINKAGES = [family.linkage for family in families() if family.linkage is not None]
@@ -26,6 +26,8 @@ def test_a_stub_is_as_long_as_is_said_and_depends_on_the_distance(linkage: Linka
 def test_families_of_cpus_are_told_apart_by_their_machines():
     cpus = [f for f in families() if all(target.gpu is None for target in f.named.values())]
     assert len({linkage.machine for linkage in LINKAGES}) == len(LINKAGES) == len(cpus)
+    assert [linkage_of(linkage.machine) for linkage in LINKAGES] == LINKAGES
+    assert linkage_of(3) is None
 
 
 def test_a_place_holds_what_lies_within_its_limits():

@@ -10,8 +10,8 @@ from graphc.base.locks import Lock
 
 _PARAMETERS = "__dataclass_params__"
 _CONSTRUCTION = ("__init__", "__match_args__", "__dataclass_fields__", _PARAMETERS)
-_COMPARISON = ("__repr__", "__eq__", "__hash__")
-"""Attributes that are generated separately: many classes whose instances a process makes are never compared."""
+_COMPARISON = ("__eq__", "__hash__")
+_NO_METHODS = {"init": False, "repr": False, "eq": False}
 
 
 class _Deferred:
@@ -21,6 +21,8 @@ class _Deferred:
         self._name, self._generate = name, generate
 
     def __get__(self, instance: object, owner: type) -> Any:
+        if instance is None and self._name == "__hash__":
+            return hash  # Data classes with a default of this class ask whether it can be hashed.
         self._generate()
         return getattr(owner if instance is None else instance, self._name)
 
@@ -42,28 +44,39 @@ def _deferred_dataclass(cls: type | None = None, /, **options: bool) -> Any:
     if options.get("frozen"):
         _forbid_writes(cls)
 
-    construction, comparison = ([n for n in names if n in group] for group in (_CONSTRUCTION, _COMPARISON))
-    _defer(cls, own, construction, options, repr=False, eq=False)
-    _defer(cls, own, comparison, options, init=False)
+    _defer(cls, [n for n in names if n in _CONSTRUCTION], lambda: _construct(cls, own, options))
+    _defer(
+        cls,
+        [n for n in names if n == "__repr__"],
+        lambda: _generate(cls, own, {**options, **_NO_METHODS, "repr": True}),
+    )
+    _defer(
+        cls, [n for n in names if n in _COMPARISON], lambda: _generate(cls, own, {**options, **_NO_METHODS, "eq": True})
+    )
     return cls
 
 
-def _defer(cls: type, own: dict[str, Any], names: Sequence[str], options: dict[str, bool], **switches: bool) -> None:
-    """Generate attributes together when one of them is used. ``switches`` turns the generation of others off."""
+def _defer(cls: type, names: Sequence[str], generate: Callable[[], dict[str, Any]]) -> None:
+    """Set attributes of a class to those that ``generate`` returns, when one of them is used."""
 
-    def generate() -> None:
+    def replace() -> None:
         with _generating:
             if isinstance(vars(cls)[names[0]], _Deferred):
                 # NOTE: other threads may use the class, so its attributes are replaced and never missing.
-                generated = _generate(cls, own, {**options, **switches})
-                if _PARAMETERS in names:
-                    generated[_PARAMETERS].repr = options.get("repr", True)
-                    generated[_PARAMETERS].eq = options.get("eq", True)
+                generated = generate()
                 for name in names:
                     setattr(cls, name, generated[name])
 
     for name in names:
-        setattr(cls, name, _Deferred(name, generate))
+        setattr(cls, name, _Deferred(name, replace))
+
+
+def _construct(cls: type, own: dict[str, Any], options: dict[str, bool]) -> dict[str, Any]:
+    """Return what construction needs, and the parameters of the whole data class."""
+    generated = _generate(cls, own, {**options, "repr": False, "eq": False})
+    generated[_PARAMETERS].repr = options.get("repr", True)
+    generated[_PARAMETERS].eq = options.get("eq", True)
+    return generated
 
 
 def _generate(cls: type, own: dict[str, Any], options: dict[str, bool]) -> dict[str, Any]:
@@ -77,7 +90,7 @@ def _generate(cls: type, own: dict[str, Any], options: dict[str, bool]) -> dict[
 
 def _generated(own: dict[str, Any], options: dict[str, bool]) -> list[str]:
     """Return the attributes that a data class does not define itself."""
-    names = [n for n in ("__init__", *_COMPARISON) if n not in own and options.get(n.strip("_"), True)]
+    names = [n for n in ("__init__", "__repr__", *_COMPARISON) if n not in own and options.get(n.strip("_"), True)]
     if not options.get("eq", True):
         names = [n for n in names if n not in ("__eq__", "__hash__")]
     elif "__eq__" in own and own["__hash__"] is None:

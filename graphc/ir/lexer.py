@@ -6,7 +6,6 @@ import functools
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, NoReturn, TypeVar
 
@@ -14,6 +13,7 @@ import numpy as np
 
 from graphc.base.dtypes import BY_NAME, DType
 from graphc.base.errors import ArgumentError, ParseError
+from graphc.base.records import dataclass
 from graphc.base.sizes.named_dims import Dim
 from graphc.base.sizes.size import larger
 from graphc.ir.literal import digest, parse_number

@@ -41,6 +41,7 @@ KNOWN_PATHS = (
     *("graphc/utils/", "tests/utils/"),
 )
 
+DATA_CLASSES_FILE = "graphc/base/records.py"
 GRAPH_FILE = "graphc/ir/graph/graph.py"
 NETWORKX_WRITERS = frozenset(
     f"{verb}_{noun}" for verb in ("add", "remove") for noun in ("node", "nodes_from", "edge", "edges_from")
@@ -123,6 +124,19 @@ def check_install_hints(sources: Iterable[Source]) -> list[str]:
         if source.path.startswith(("graphc/", "benchmarks/", "examples/")) and source.path != INSTALL_OWNER
         for node in ast.walk(source.tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and _INSTALL_HINT.search(node.value)
+    ]
+
+
+def check_data_classes(sources: Iterable[Source]) -> list[str]:
+    """Data classes of graphc are decorated by base.records, which generates their methods at first use."""
+    return [
+        f"{source.path}: takes dataclass of Python, import it from graphc.base.records"
+        for source in _in_graphc(sources)
+        if source.path != DATA_CLASSES_FILE
+        and (
+            any(imported.module == "dataclasses.dataclass" for imported in source.imports)
+            or any(isinstance(n, ast.Attribute) and ast.unparse(n) == "dataclasses.dataclass" for n in source.nodes)
+        )
     ]
 
 

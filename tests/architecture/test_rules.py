@@ -126,6 +126,15 @@ def test_foreign_packages_are_found():
     assert rules.check_third_party([source("graphc/monitor/terminal.py", "import rich")], standard) == []
 
 
+@pytest.mark.parametrize("line", ["from dataclasses import dataclass, field", "a = dataclasses.dataclass(frozen=True)"])
+def test_data_classes_of_python_are_found(line: str):
+    assert rules.check_data_classes([source("graphc/ir/types.py", "import dataclasses", line)]) == [
+        "graphc/ir/types.py: takes dataclass of Python, import it from graphc.base.records"
+    ]
+    assert not rules.check_data_classes([source(rules.DATA_CLASSES_FILE, line), source("tests/test_a.py", line)])
+    assert not rules.check_data_classes([source("graphc/a.py", "from graphc.base.records import dataclass")])
+
+
 def test_broad_excepts_without_a_reason_are_found():
     def caught(*lines: str) -> list[str]:
         return rules.check_broad_excepts([source("graphc/a.py", "try:", "    f()", *lines, "    pass")])

@@ -69,6 +69,10 @@ def test_pip_commands_come_from_one_file(sources: list[Source]):
     expect_none(rules.check_install_hints(sources))
 
 
+def test_data_classes_generate_their_methods_at_first_use(sources: list[Source]):
+    expect_none(rules.check_data_classes(sources))
+
+
 def test_what_catches_everything_says_why(sources: list[Source]):
     expect_none(rules.check_broad_excepts(sources))
 

@@ -10,8 +10,9 @@ import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import field
-from typing import Any, Generic, TypeVar
+from dataclasses import KW_ONLY, InitVar, field
+from threading import Barrier
+from typing import Any, ClassVar, Generic, TypeVar
 
 import pytest
 
@@ -168,8 +169,17 @@ def test_threads_may_use_a_class_first_at_once():
             x: int
             y: int = 2
 
+        start = Barrier(4)
+
+        def first_uses(x: int, cls: Any = Fresh, start: Barrier = start) -> tuple[object, ...]:
+            start.wait(10)
+            instance = cls(x)
+            return instance, hash(instance), repr(instance), dataclasses.replace(instance, y=3)
+
         with ThreadPoolExecutor(4) as pool:
-            assert [*pool.map(Fresh, [1] * 8)] == [Fresh(1)] * 8
+            assert [*pool.map(first_uses, [1] * 4)] == [
+                (Fresh(1), hash(Fresh(1)), repr(Fresh(1)), Fresh(1, 3)),
+            ] * 4
 
 
 def test_an_import_generates_no_methods():
@@ -202,3 +212,263 @@ def test_comparison_is_generated_apart_from_construction():
     )
     params = Pair.__dataclass_params__  # type: ignore[attr-defined]
     assert params.eq and params.repr and params.frozen and params.init
+
+
+def slots(decorate: Any) -> object:
+    @decorate(frozen=True, slots=True)
+    class Pair:
+        x: int
+        y: int = 2
+
+    return Pair(1), hasattr(Pair(1), "__dict__"), Pair.__slots__
+
+
+def slots_of_the_class(decorate: Any) -> object:
+    @decorate
+    class Pair:
+        __slots__ = ("x",)
+        x: int
+
+    return Pair(1), hasattr(Pair(1), "__dict__")
+
+
+def an_order(decorate: Any) -> object:
+    @decorate(order=True)
+    class Pair:
+        x: int
+
+    return Pair(1) < Pair(2), Pair(2) <= Pair(1)
+
+
+def a_hash_of_writable_objects(decorate: Any) -> object:
+    @decorate(unsafe_hash=True)
+    class Pair:
+        x: int
+
+    return hash(Pair(1)) == hash(Pair(1))
+
+
+def no_names_for_match(decorate: Any) -> object:
+    @decorate(match_args=False)
+    class Pair:
+        x: int
+
+    return Pair(1), hasattr(Pair, "__match_args__")
+
+
+def methods_called_by_super(decorate: Any) -> object:
+    @decorate(frozen=True)
+    class Pair:
+        x: int
+
+    class Derived(Pair):
+        def __init__(self) -> None:
+            super().__init__(4)
+
+        def __repr__(self) -> str:
+            return f"derived {super().__repr__()}"
+
+        def __eq__(self, other: object) -> bool:
+            return super().__eq__(other)
+
+        def __hash__(self) -> int:
+            return super().__hash__() + 1
+
+    return Derived(), Derived() == Derived(), hash(Derived()) == hash(Pair(4)) + 1
+
+
+def a_hash_taken_by_a_derived_class(decorate: Any) -> object:
+    @decorate(frozen=True)
+    class Pair:
+        x: int
+
+    class Derived(Pair):
+        def __eq__(self, other: object) -> bool:
+            return True
+
+        __hash__ = Pair.__hash__
+
+    return hash(Derived(1)) == hash(Pair(1)), Pair.__hash__(Derived(2)) == hash(Pair(2))
+
+
+def a_method_replaced_before_the_first_use(decorate: Any) -> object:
+    @decorate
+    class Pair:
+        x: int
+
+    def construct(self: Any) -> None:
+        self.x = 9
+
+    Pair.__init__ = construct
+    return Pair(), [f.name for f in dataclasses.fields(Pair)], Pair() == Pair()
+
+
+def names_of_methods(decorate: Any) -> object:
+    @decorate
+    class Pair:
+        x: int
+
+    return [getattr(Pair, n).__qualname__ for n in ("__init__", "__eq__", "__repr__")]
+
+
+def a_frozen_class_from_a_writable_one(decorate: Any) -> object:
+    @decorate
+    class Pair:
+        x: int
+
+    @decorate(frozen=True)
+    class Derived(Pair):
+        y: int = 1
+
+    return Derived(1)
+
+
+def a_writable_class_from_a_frozen_one(decorate: Any) -> object:
+    @decorate(frozen=True)
+    class Pair:
+        x: int
+
+    @decorate
+    class Derived(Pair):
+        y: int = 1
+
+    return Derived(1)
+
+
+def kinds_of_fields(decorate: Any) -> object:
+    @decorate(kw_only=True)
+    class Pair:
+        x: int = 1
+
+    @decorate
+    class Derived(Pair):
+        y: int
+        hidden: int = field(default=3, init=False, repr=False, compare=False)
+        _: KW_ONLY
+        z: int = 5
+        shared: ClassVar[int] = 3
+        first: InitVar[int] = 4
+
+        def __post_init__(self, first: int) -> None:
+            self.y += first
+
+    names = [f.name for f in dataclasses.fields(Derived)]
+    return Derived(1, x=2), str(inspect.signature(Derived)), names, Derived.shared, Derived.first, Derived(1).hidden
+
+
+def a_class_of_python_from_a_record(decorate: Any) -> object:
+    @decorate(frozen=True)
+    class Pair:
+        x: int = 1
+        names: Any = field(default_factory=list)
+
+    @dataclasses.dataclass(frozen=True)
+    class Derived(Pair):
+        y: int = 2
+
+    first = Derived()
+    assert first.names is not Derived().names and not hasattr(Pair, "names") and Pair.x == 1
+    copies = copy.copy(first), copy.deepcopy(first), dataclasses.replace(first, x=5)
+    return copies, dataclasses.asdict(first), dataclasses.astuple(first), hash(Derived(names=())), first == Derived()
+
+
+def a_mutable_default(decorate: Any) -> object:
+    @decorate
+    class Pair:
+        x: list[int] = []  # noqa: RUF012
+
+    return Pair()
+
+
+def a_field_without_a_default_after_one_with_it(decorate: Any) -> object:
+    @decorate
+    class Pair:
+        x: int = 1
+        y: int
+
+    return Pair(1, 2)
+
+
+def writes_by_the_class(decorate: Any) -> object:
+    @decorate(frozen=True)
+    class Pair:
+        x: int
+
+        def __setattr__(self, name: str, value: object) -> None:
+            pass
+
+    return Pair(1)
+
+
+def a_base_that_registers_derived_classes(decorate: Any) -> object:
+    registered = []
+
+    class Base:
+        def __init_subclass__(cls, **keywords: int) -> None:
+            registered.append((cls.__name__, keywords))
+
+    @decorate
+    class Pair(Base, flag=1):
+        x: int = 2
+
+    return Pair(), registered
+
+
+def too_many_arguments(decorate: Any) -> object:
+    @decorate
+    class Pair:
+        x: int
+
+    return Pair(1, 2)
+
+
+USES = [
+    slots,
+    slots_of_the_class,
+    an_order,
+    a_hash_of_writable_objects,
+    no_names_for_match,
+    methods_called_by_super,
+    a_hash_taken_by_a_derived_class,
+    a_method_replaced_before_the_first_use,
+    names_of_methods,
+    a_frozen_class_from_a_writable_one,
+    a_writable_class_from_a_frozen_one,
+    kinds_of_fields,
+    a_class_of_python_from_a_record,
+    a_mutable_default,
+    a_field_without_a_default_after_one_with_it,
+    writes_by_the_class,
+    a_base_that_registers_derived_classes,
+    too_many_arguments,
+]
+
+
+@pytest.mark.parametrize("use", USES, ids=lambda use: use.__name__)
+def test_uses_have_the_results_or_the_error_of_python(use: Callable[[Any], object]):
+    def outcome(decorate: Any) -> str:
+        try:
+            return repr(use(decorate))
+        except (TypeError, ValueError) as error:
+            return f"{type(error).__name__}: {error}"
+
+    assert outcome(dataclass) == outcome(dataclasses.dataclass)
+
+
+@dataclass(frozen=True, slots=True)
+class Slotted:
+    x: int
+    names: list[str] = field(default_factory=list)
+
+
+@pytest.mark.parametrize("instance", [Slotted(1, ["a"]), Named(1, 2, ["a"], "b"), Counter(3)])
+def test_copies_through_pickle_and_copy_are_equal(instance: Any):
+    for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
+        assert pickle.loads(pickle.dumps(instance, protocol)) == instance
+    deep = copy.deepcopy(instance)
+    assert copy.copy(instance) == instance == deep and dataclasses.asdict(deep) == dataclasses.asdict(instance)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 13), reason="copy.replace is new in Python 3.13")
+def test_copies_with_other_fields():
+    assert copy.replace(Point(1), y=3) == Point(1, 3)  # type: ignore[attr-defined]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from graphc.base.dtypes import DType
 from graphc.base.errors import ArgumentError, DTypeError
+from graphc.base.records import dataclass
 from graphc.base.sizes.shape_patterns import Number, ShapePatterns, as_pattern
 from graphc.base.sizes.size import hint, is_size
 from graphc.interop.aten.graph import AtenGraph

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from graphc.base.location import UNKNOWN, Location
+from graphc.base.records import dataclass
 
 AUTOCAST = "higher_order.wrap_with_autocast"
 """Its second argument is an element type, which is not read: the rule refuses regions where it matters."""

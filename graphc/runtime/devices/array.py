@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib import import_module
 from math import prod
 from typing import Any
@@ -14,6 +13,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from graphc.base.dtypes import BY_NAME, DType, bfloat16, bfloat16x2
 from graphc.base.errors import ArgumentError, DeviceError, DTypeError, IndexRangeError, ShapeError
+from graphc.base.records import dataclass
 from graphc.runtime.devices.interface import Device, Memory
 
 MOSTLY_READ = 4

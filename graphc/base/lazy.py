@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import operator
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -165,9 +166,10 @@ def _uncollected() -> Iterator[None]:
     try:
         yield
     finally:
-        if gc.get_count()[0] > MANY_OBJECTS and not gc.get_freeze_count():
-            gc.freeze()
-            gc.unfreeze()  # moves all objects that are frozen to the oldest generation
+        if gc.get_count()[0] > MANY_OBJECTS:
+            # NOTE: unfreezing moves all frozen objects to the oldest generation. Objects that the user has frozen stay
+            # so: a count other than 0 ends the calls, and no other thread runs in between, since no bytecode does.
+            any(map(operator.call, (gc.get_freeze_count, gc.freeze, gc.unfreeze)))
         if enabled:
             gc.enable()
 

@@ -228,4 +228,17 @@ print(2 not in visits and len(visits) < 10, gc.isenabled(), len(gc.get_objects(g
 """
     assert run(code).split() == ["True", "True", "True"]
     assert run("import gc; gc.disable(); import graphc; graphc.Tensor; print(gc.isenabled())") == "False"
-    assert run("import gc; gc.freeze(); import graphc; graphc.Tensor; print(gc.get_freeze_count() > 0)") == "True"
+
+
+def test_objects_that_the_user_has_frozen_stay_frozen_after_large_imports():
+    code = """
+import gc
+own = [[]]
+gc.freeze()
+count = gc.get_freeze_count()
+import graphc
+graphc.Tensor
+visited = any(item is own for generation in range(3) for item in gc.get_objects(generation))
+print(visited, gc.get_freeze_count() > 0.9 * count)
+"""
+    assert run(code).split() == ["False", "True"]

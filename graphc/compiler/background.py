@@ -30,9 +30,11 @@ from graphc.base.sizes.size import Dimension
 from graphc.compiler import cache
 from graphc.compiler.graph_programs import program_key
 from graphc.compiler.ready import running_target, spec_and_text
+from graphc.files.manifest import TargetSpec
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.parse import parse_graph
 from graphc.ir.graph.text import collect_data, print_graph
+from graphc.runtime.code.host_facts import are_known, is_llvm_loaded
 
 _compile_graph = deferred("graphc.compiler.compile:compile_graph")
 
@@ -159,8 +161,8 @@ class BackgroundBuild:
         if disk is None:
             self._folder = tempfile.mkdtemp(prefix="graphc-")
             disk = cache.Cache(Path(self._folder), sys.maxsize)
-        self._disk, (self._spec, facts) = disk, spec_and_text(target)
-        self._key = program_key(disk, graph, self._spec, facts, request.text)
+        self._disk, self._graph, self._target, self._text = disk, graph, target, request.text
+        self._entry_key: tuple[str, TargetSpec] | None = None
         self._children: list[_Child] = []
         self._discard = weakref.finalize(self, _discard, self._folder, os.getpid(), self._children)
 
@@ -194,11 +196,34 @@ class BackgroundBuild:
         _children.append(child)
 
     def program(self) -> cache.CacheEntry | None:
-        """Return the program if it is on disk. Raise the error of a question about sizes that stopped its build."""
-        question = self._disk.question(self._key)
+        """Return the program if it is on disk. Raise the error of a question about sizes that stopped its build.
+
+        Before the child has started, return None too where only LLVM could tell whether the program is there. Importing
+        LLVM takes longer than the child needs to find a program, and the child records the facts for the look-up.
+        """
+        if self._request is not None and (self._folder or not self._can_look()):
+            return None
+        key, spec = self._key()
+        question = self._disk.question(key)
         if question is not None:
             raise question.error()
-        return self._disk.load(self._key, self._spec)
+        return self._disk.load(key, spec)
+
+    def _can_look(self) -> bool:
+        """Return whether the key of the program is known without importing LLVM."""
+        return is_llvm_loaded() or are_known(self._folders)
+
+    @property
+    def _folders(self) -> tuple[Path, ...]:
+        return (self._disk.folder, *self._disk.shared)
+
+    def _key(self) -> tuple[str, TargetSpec]:
+        """Return the key of the program, and the machine that it is for."""
+        if self._entry_key is None:
+            are_known(self._folders)  # takes the facts that the child has recorded, if it has
+            spec, facts = spec_and_text(self._target)
+            self._entry_key = program_key(self._disk, self._graph, spec, facts, self._text), spec
+        return self._entry_key
 
     def discard(self) -> None:
         """Remove a temporary folder, and end a child that would write to it."""

@@ -21,9 +21,7 @@ from dataclasses import asdict, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import llvmlite
 import numpy as np
-from llvmlite import binding
 
 from graphc.base import config
 from graphc.base.errors import ArtifactError, CompileError
@@ -34,6 +32,8 @@ from graphc.base.version import VERSION
 from graphc.files.cache_folders import cache_folders
 from graphc.files.container import read_sections, write_sections
 from graphc.files.manifest import Extent, Manifest, TargetSpec, from_json, to_json
+from graphc.files.private_folders import check_owner, check_parents
+from graphc.runtime.code.host_facts import host_facts
 
 if TYPE_CHECKING:
     from graphc.files.device_plan import DevicePlan
@@ -54,7 +54,6 @@ STALE_SECONDS = 3600.0
 KEEP = 0.9
 """Fraction of the limit that remains after removing the oldest entries."""
 _MODE = 0o700
-_OTHERS_WRITE = 0o022
 _PAUSE = 0.01
 _KEY = "key"
 """Section with the key of an entry, so that a renamed file is noticed."""
@@ -294,7 +293,7 @@ class Cache:
         try:
             if self.folder.exists():
                 check_owner(self.folder, stat.S_ISDIR)
-                _check_parents(self.folder)
+                check_parents(self.folder)
             return ""
         except OSError as error:
             return str(error)
@@ -316,7 +315,7 @@ class Cache:
                 if folder == self.folder:
                     folder.mkdir(mode=_MODE, parents=True, exist_ok=True)
                 check_owner(folder, stat.S_ISDIR, folder != self.folder)
-                _check_parents(folder)
+                check_parents(folder)
                 self._usable[folder] = True
             except (OSError, ArtifactError) as error:
                 warn(error)
@@ -364,28 +363,6 @@ def _acquire(file: int) -> None:
             time.sleep(_PAUSE)
         except OSError:
             return
-
-
-def check_owner(path: Path, is_kind: Callable[[int], bool], is_shared: bool = False) -> None:
-    """Raise ArtifactError unless a path is of this kind, belongs to this user, and nobody else can write to it. A
-    shared one may belong to root."""
-    status = os.lstat(path)
-    if not is_kind(status.st_mode):
-        raise ArtifactError(f"{path} is a link or another kind of file")
-    if status.st_uid != os.geteuid() and not (is_shared and status.st_uid == 0):
-        raise ArtifactError(f"{path} belongs to another user")
-    if status.st_mode & _OTHERS_WRITE:
-        raise ArtifactError(f"{path} can be written by other users")
-
-
-def _check_parents(folder: Path) -> None:
-    """Raise ArtifactError when others could replace a parent folder of ``folder``."""
-    for parent in Path(os.path.realpath(folder)).parents:
-        status = os.stat(parent)
-        if status.st_mode & stat.S_IWOTH and not status.st_mode & stat.S_ISVTX:
-            raise ArtifactError(f"{parent}, which contains {folder}, can be written by all users and is not sticky")
-        if status.st_uid not in (0, os.geteuid()):
-            raise ArtifactError(f"{parent}, which contains {folder}, belongs to another user")
 
 
 def _sections(entry: CacheEntry) -> dict[str, Any]:
@@ -465,7 +442,7 @@ _NO_CODE = frozenset(
 def key_of(target: TargetSpec, inputs: Iterable[str | bytes | np.ndarray]) -> str:
     """Return the key of a program for a target. ``parts`` is its input apart from options and the compiler itself."""
     options = {name: value for name, value in asdict(config.read()).items() if name not in _NO_CODE}
-    state = hashlib.sha256(_LOADED)
+    state = hashlib.sha256(_compiler())
     for content in (repr(target), repr(sorted(options.items())), *inputs):
         data = _bytes(content)
         state.update(len(data).to_bytes(8, "little"))
@@ -479,8 +456,25 @@ def _bytes(content: str | bytes | np.ndarray) -> Any:
     return content.encode() if isinstance(content, str) else content
 
 
+_IMPORTED = time.time_ns()
+_CLOCK_STEP = 20_000_000
+"""Limit, in nanoseconds, on how far times of files lag behind the clock."""
+
+
+@functools.cache
 def _compiler() -> bytes:
-    """Return a digest of versions and of names, sizes and times of all source files, which change more often.
+    """Return the digest of the sources that this process runs.
+
+    A file that has changed since this process imported graphc may not be the source of the running code. The digest is
+    then a random one, so that no other process takes the programs of this one.
+    """
+    digest, changed = _source_digest()
+    return os.urandom(len(digest)) if changed > _IMPORTED - _CLOCK_STEP else digest
+
+
+def _source_digest() -> tuple[bytes, int]:
+    """Return a digest of versions and of names, sizes and times of all source files, which change more often. Return
+    too when the last one changed, in nanoseconds.
 
     Of an installed wheel, the digests in its record count instead of times, which differ on each machine. A file that
     is newer than the record has been changed since.
@@ -489,31 +483,37 @@ def _compiler() -> bytes:
     package = Path(config.__file__).parents[1]
     installed, recorded = -1, b""
     for record in package.parent.glob("graphc_compiler-*.dist-info/RECORD"):
-        lines = record.read_bytes().splitlines()
-        recorded = b"\n".join(sorted(line for line in lines if line.startswith(b"graphc/") and b".py,sha256=" in line))
+        listed = record.read_bytes().splitlines()
+        recorded = b"\n".join(sorted(line for line in listed if line.startswith(b"graphc/") and b".py,sha256=" in line))
         installed = int(record.stat().st_mtime) if recorded else -1
     state.update(recorded)
+    latest, lines = 0, []
+    for name, status in _sources(package):
+        latest = max(latest, status.st_ctime_ns)
+        changed = 0 if int(status.st_mtime) <= installed else status.st_mtime_ns
+        lines.append(f"{name} {status.st_size} {changed}\n")
+    state.update("".join(lines).encode())
+    return state.digest(), latest
+
+
+_BYTE_CODE = "__pycache__"
+
+
+def _sources(package: Path) -> Iterator[tuple[str, os.stat_result]]:
     stack = [str(package)]
     while stack:
         with os.scandir(stack.pop()) as items:
             for item in sorted(items, key=lambda i: i.name):
-                if item.is_dir(follow_symlinks=False):
+                if item.name.endswith(".py"):
+                    yield item.name, item.stat()
+                elif item.name != _BYTE_CODE and item.is_dir(follow_symlinks=False):
                     stack.append(item.path)
-                elif item.name.endswith(".py"):
-                    status = item.stat()
-                    changed = 0 if int(status.st_mtime) <= installed else status.st_mtime_ns
-                    state.update(f"{item.name} {status.st_size} {changed}\n".encode())
-    return state.digest()
 
 
 def versions() -> dict[str, str]:
     """Return the versions of the software that builds native code."""
-    llvm = ".".join(map(str, binding.llvm_version_info))
-    return {"graphc": VERSION, "llvmlite": llvmlite.__version__, "llvm": llvm}
-
-
-# NOTE: computed at import, because the running code is the source of that time.
-_LOADED = _compiler()
+    here = host_facts()
+    return {"graphc": VERSION, "llvmlite": here.llvmlite, "llvm": here.llvm}
 
 
 # ---- the cache of this process

@@ -20,6 +20,7 @@ from graphc.base.errors import ArtifactError
 from graphc.base.locks import Lock
 from graphc.compiler import cache
 from graphc.files.container import read_sections, write_sections
+from graphc.files.private_folders import check_owner
 
 MEMORY_BYTES = 1 << 24
 """Limit on the object code in memory."""
@@ -86,7 +87,7 @@ def _read_packs(disk: cache.Cache, keys: Sequence[str]) -> dict[str, bytes]:
     try:
         if not path.exists() or not disk.is_usable():
             return {}
-        cache.check_owner(path, stat.S_ISREG)
+        check_owner(path, stat.S_ISREG)
         index = path.read_bytes()
     except (OSError, ArtifactError) as error:
         cache.warn(error)
@@ -109,7 +110,7 @@ def _read_pack(disk: cache.Cache, name: str) -> dict[str, bytes]:
     try:
         if not path.exists():
             return {}
-        cache.check_owner(path, stat.S_ISREG)
+        check_owner(path, stat.S_ISREG)
         sections = read_sections(path)
         keys, sizes, objects = (sections[part].tobytes() for part in (_KEYS, _SIZES, _OBJECTS))
         lengths = np.frombuffer(sizes, "<u4").tolist()

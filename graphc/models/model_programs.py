@@ -16,6 +16,7 @@ from graphc.base.sizes.assumptions import Assumption
 from graphc.base.sizes.named_dims import chosen_sizes
 from graphc.base.sizes.size import at
 from graphc.base.sizes.size_limits import limits
+from graphc.base.version import VERSION
 from graphc.calls.machine import HOST, compile_on, is_device, load_on, strict_name
 from graphc.compiler import cache
 from graphc.compiler.ready import find_or_build, load_ready, prepare_threads, running_target, target_spec
@@ -230,8 +231,8 @@ class Programs:
 def why_not_native(code: Code) -> str:
     """Explain why object code cannot run here. Return an empty text where it can."""
     built_by = code.manifest.versions.get("graphc")
-    if built_by != cache.versions()["graphc"]:
-        return f"it was built by graphc {built_by}, this is {cache.versions()['graphc']}"
+    if built_by != VERSION:
+        return f"it was built by graphc {built_by}, this is {VERSION}"
     return runs_here(code.manifest.target)
 
 

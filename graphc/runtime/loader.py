@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Protocol
 
-from llvmlite import binding
-
 from graphc.base import processor
 from graphc.base.errors import CompileError
 from graphc.base.lazy import deferred
@@ -16,6 +14,7 @@ from graphc.files.manifest import TargetSpec
 from graphc.files.object_archive import split_objects
 from graphc.runtime import host_calls, interrupts, threads
 from graphc.runtime.code import linked_code
+from graphc.runtime.code.host_facts import host_facts
 
 # Import LLVM only where graphc does not link itself.
 link_by_llvm = deferred("graphc.runtime.code.llvm_engine:link")
@@ -92,8 +91,9 @@ def _link(code: bytes, names: tuple[str, ...], target: TargetSpec) -> CodeOwner:
 @cache
 def host() -> TargetSpec:
     """Return triple, CPU and instruction set extensions of this machine."""
-    cpu, names = processor.detected(binding.get_host_cpu_name(), binding.get_host_cpu_features())
-    return TargetSpec(binding.get_process_triple(), cpu, names)
+    here = host_facts()
+    cpu, names = processor.detected(here.cpu, dict.fromkeys(here.features, True))
+    return TargetSpec(here.triple, cpu, names)
 
 
 def runs_here(target: TargetSpec) -> str:

@@ -21,6 +21,7 @@ from graphc.compiler import background, cache
 from graphc.compiler.background import BackgroundBuild, can_build, request_of
 from graphc.compiler.graph_programs import key_inputs_of, load_program
 from graphc.ir.graph.graph import Graph
+from graphc.runtime.code.linked_code import can_link
 from tests.compiler.graphs import mlp
 
 
@@ -177,3 +178,46 @@ def test_exit_without_a_cache_leaves_nothing(tmp_path: Path):
     done = subprocess.run([sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("(3, 2)\n", "")
     assert not any(tmp_path.iterdir())
+
+
+IMPORTS = """
+import sys
+import graphc as gc
+from graphc import nn
+compiled = gc.compile(nn.Linear(4, 2), tier={tier!r})
+with gc.no_grad():
+    y = compiled(gc.ones(3, 4))
+print(y.shape, type(compiled.variants[0].calls).__name__ == "QuickCalls", "llvmlite" in sys.modules)
+"""
+
+
+@pytest.mark.skipif(not can_link(), reason="LLVM links here")
+def test_llvm_is_imported_by_the_process_that_compiles_and_by_no_other(tmp_path: Path):
+    def first_call(tier: str, switch: str = "on") -> str:
+        options = {"GRAPHC_CACHE": switch, "GRAPHC_CACHE_DIR": str(tmp_path), "GRAPHC_THREADS": "1"}
+        command = [sys.executable, "-c", IMPORTS.format(tier=tier)]
+        done = subprocess.run(command, env={**os.environ, **options}, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    assert first_call("auto", "off") == "(3, 2) True False"
+    assert first_call("auto") == "(3, 2) True False"
+    assert first_call("full") == "(3, 2) False True", "the objects around the program are not in the cache yet"
+    while not any(tmp_path.glob(f"*{cache.SUFFIX}")):
+        time.sleep(0.05)
+    assert first_call("full") == first_call("auto") == "(3, 2) False False"
+
+
+@pytest.mark.skipif(not can_link(), reason="LLVM links here")
+def test_a_program_in_a_cache_without_a_record_of_the_machine_is_found_by_the_child(tmp_path: Path):
+    options = {"GRAPHC_CACHE": "on", "GRAPHC_CACHE_DIR": str(tmp_path), "GRAPHC_THREADS": "1"}
+    command = [sys.executable, "-c", IMPORTS.format(tier="full")]
+    subprocess.run(command, env={**os.environ, **options}, capture_output=True, check=True)
+    programs = {*tmp_path.glob(f"*{cache.SUFFIX}")}
+    for record in tmp_path.glob("*.host"):
+        record.unlink()
+    command = [sys.executable, "-c", IMPORTS.format(tier="auto")]
+    done = subprocess.run(command, env={**os.environ, **options}, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "(3, 2) True False"
+    while not any(tmp_path.glob("*.host")):
+        time.sleep(0.05)
+    assert {*tmp_path.glob(f"*{cache.SUFFIX}")} == programs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -81,7 +82,7 @@ def test_shared_folders_belong_to_the_user_or_to_root(
 
     monkeypatch.setattr(cache.os, "lstat", lstat)
     monkeypatch.setattr(cache.os, "geteuid", lambda: 5)
-    monkeypatch.setattr(cache, "_check_parents", lambda folder: None)
+    monkeypatch.setattr(cache, "check_parents", lambda folder: None)
     monkeypatch.setattr(cache, "_warned", threading.Event())
     cache._warned.set()
     assert (Cache(tmp_path / "own", 1 << 20, [shared]).load(KEY, TARGET) is not None) == is_used
@@ -106,13 +107,29 @@ def test_keys_of_an_installed_wheel_depend_on_its_record_and_not_on_times(
         path.parent.mkdir(parents=True)
         path.write_text(text)
     monkeypatch.setattr(cache.config, "__file__", str(file))
-    first = cache._compiler()
-    for name, time in ((file, 1_000_000_000), (record, 2_000_000_000)):
-        os.utime(name, ns=(time, time))
+    first = cache._source_digest()[0]
+    for name, modified in ((file, 1_000_000_000), (record, 2_000_000_000)):
+        os.utime(name, ns=(modified, modified))
     record.write_text(record.read_text().replace("=d", "=e"))
     os.utime(record, ns=(2_000_000_000, 2_000_000_000))
-    assert cache._compiler() == first
+    assert cache._source_digest()[0] == first
     os.utime(file, ns=(9_000_000_000, 9_000_000_000))
-    edited = cache._compiler()
+    edited = cache._source_digest()[0]
     record.write_text(record.read_text().replace("abc", "abd"))
-    assert len({first, edited, cache._compiler()}) == 3
+    assert len({first, edited, cache._source_digest()[0]}) == 3
+
+
+def test_sources_that_change_while_the_process_runs_give_keys_of_no_other_process(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    (tmp_path / "base").mkdir()
+    monkeypatch.setattr(cache.config, "__file__", str(tmp_path / "base" / "config.py"))
+    compiler = cache._compiler.__wrapped__
+    (tmp_path / "base" / "config.py").write_text("a = 1")
+    assert compiler() != compiler(), "the file is younger than the process"
+    monkeypatch.setattr(cache, "_IMPORTED", time.time_ns() + 2 * cache._CLOCK_STEP)
+    assert compiler() == compiler() == cache._source_digest()[0]
+    (tmp_path / "base" / "config.py").write_text("a = 2")
+    os.utime(tmp_path / "base" / "config.py", ns=(1, 1))
+    monkeypatch.setattr(cache, "_IMPORTED", time.time_ns() - 10**9)
+    assert compiler() != compiler(), "an old time of change does not hide a new content"

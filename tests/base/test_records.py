@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import dataclasses
 import inspect
 import pickle
+import pkgutil
 import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, InitVar, field
+from importlib import import_module
 from threading import Barrier
 from typing import Any, ClassVar, Generic, TypeVar
 
 import pytest
 
-from graphc.base.records import dataclass
+import graphc
+from graphc.base.records import _generate, dataclass, make_init
 
 T = TypeVar("T")
 
@@ -85,7 +89,7 @@ def test_classes_behave_like_those_of_python(cls: Any, options: dict[str, bool])
         assert repr(build(cls)) == repr(build(other)) and dataclasses.asdict(build(cls)) == dataclasses.asdict(
             build(other)
         )
-    assert inspect.signature(cls) == inspect.signature(other) and cls.__match_args__ == other.__match_args__
+    assert str(inspect.signature(cls)) == str(inspect.signature(other)) and cls.__match_args__ == other.__match_args__
     assert (cls(1) == cls(1), cls(1) == cls(2)) == (other(1) == other(1), other(1) == other(2))
     assert (cls.__hash__ is None, cls.__hash__ is object.__hash__) == (
         other.__hash__ is None,
@@ -472,3 +476,52 @@ def test_copies_through_pickle_and_copy_are_equal(instance: Any):
 @pytest.mark.skipif(sys.version_info < (3, 13), reason="copy.replace is new in Python 3.13")
 def test_copies_with_other_fields():
     assert copy.replace(Point(1), y=3) == Point(1, 3)  # type: ignore[attr-defined]
+
+
+def records_of_package() -> list[Any]:
+    """Return all data classes of the package that generate their methods at first use."""
+    for module in pkgutil.walk_packages(graphc.__path__, "graphc."):
+        if not module.name.startswith(("graphc.__main__", "graphc.cli.__main__")):
+            with contextlib.suppress(ImportError):  # of extras that are not installed
+                import_module(module.name)
+    modules = [m for name, m in [*sys.modules.items()] if name.startswith("graphc.")]
+    found = {c for m in modules for c in vars(m).values() if isinstance(c, type) and "__record__" in vars(c)}
+    return sorted(found, key=lambda c: (c.__module__, c.__qualname__))
+
+
+def test_all_data_classes_of_the_package_are_constructed_as_by_python():
+    compared = 0
+    for cls in records_of_package():
+        own, options = vars(cls)["__record__"]
+        if "__init__" not in own and options.get("init", True):
+            expected, result = _generate(cls, own, options)["__init__"], make_init(cls)
+            assert str(inspect.signature(result)) == str(inspect.signature(expected)), cls
+            assert result.__annotations__ == expected.__annotations__ and result.__qualname__ == expected.__qualname__
+            compared += 1
+    assert compared > 300
+
+
+def test_fields_are_assigned_as_by_python():
+    class Base:
+        def __post_init__(self) -> None:
+            object.__setattr__(self, "total", sum(vars(self)["parts"]))
+
+    def decorated(decorate: Any) -> Any:
+        @decorate(frozen=True)
+        class Row(Base):
+            kind: ClassVar[str] = "row"
+            parts: list[int] = field(default_factory=list)
+            name: str = field(default="a", kw_only=True)
+            hidden: int = field(default=3, init=False)
+            fresh: dict[str, int] = field(default_factory=dict, init=False)
+
+        return Row
+
+    own, other = decorated(dataclass), decorated(dataclasses.dataclass)
+    for arguments, names in (((), {}), (([1, 2],), {}), (([4],), {"name": "b"})):
+        assert vars(own(*arguments, **names)) == vars(other(*arguments, **names))
+    assert own().parts is not own().parts and own().hidden == 3 and own.kind == "row"
+    for wrong in (lambda c: c([], "b"), lambda c: c(hidden=1)):
+        for cls in (own, other):
+            with pytest.raises(TypeError):
+                wrong(cls)

@@ -26,6 +26,24 @@ def kernel_of(text: str) -> Kernel:
     return kernel
 
 
+def copying(
+    loops: str,
+    load: str,
+    store: str,
+    sizes: tuple[int, int],
+    dtype: str = "f32",
+    guard: str = "",
+    names: tuple[str, str] = ("x", "y"),
+) -> Kernel:
+    """Return a kernel of a perfect nest, ``"i in 2 parallel, j in 3 parallel"``, that copies an element in each
+    iteration. ``load`` and ``store`` are indices into the buffers; ``guard`` follows the load."""
+    heads = [f"for {loop.strip()} {{" for loop in loops.split(",")]
+    (x, y), (x_size, y_size) = names, sizes
+    body = f"v: {dtype} = load %{x}[{load}] {guard} store %{y}[{store}] = v"
+    buffers = f"%{x}: {dtype}[{x_size}] in, %{y}: {dtype}[{y_size}] out"
+    return kernel_of(f"kernel @k({buffers}) {{ {' '.join(heads)} {body} {'} ' * len(heads)}}}")
+
+
 def single(kernel: Kernel) -> Program:
     """A program that calls the kernel once; everything it writes is a state."""
     storages = tuple(

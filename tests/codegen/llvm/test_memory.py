@@ -7,7 +7,7 @@ import pytest
 
 from graphc.codegen.llvm.emit import emit_kernel
 from graphc.codegen.machine.target import target_named
-from tests.codegen.kernel_native import check_native, kernel_of
+from tests.codegen.kernel_native import check_native, copying, kernel_of
 from tests.native import TARGETS, target_or_skip
 
 
@@ -85,14 +85,7 @@ def test_guards_protect_memory(guard: str, kind: str, machine):
 
 
 def test_a_guarded_index_outside_of_its_buffer(machine):
-    kernel = kernel_of("""
-        kernel @k(%x: f32[8] in, %y: f32[12] out) {
-          for i in 12 vector {
-            v: f32 = load %x[i - 2] if 2 <= i < 10 else f32(0.0)
-            store %y[i] = v
-          }
-        }""")
-    check_native(kernel, machine)
+    check_native(copying("i in 12 vector", "i - 2", "i", (8, 12), guard="if 2 <= i < 10 else f32(0.0)"), machine)
 
 
 @pytest.mark.parametrize("dtype", ["i64", "i32", "u8", "i8"])
@@ -121,13 +114,8 @@ def test_indices_that_are_data(kind: str, dtype: str, machine):
 @pytest.mark.parametrize("stride", [1, 2, 3, 4, 7])
 def test_strided_loads_and_stores(stride: int, dtype: str, machine):
     n = 13
-    kernel = kernel_of(f"""
-        kernel @k(%x: {dtype}[{n * stride}] in, %y: {dtype}[{n * stride}] inout) {{
-          for l in {n} vector {{
-            v: {dtype} = load %x[{stride}*l]
-            store %y[{stride}*l + {stride - 1}] = v
-          }}
-        }}""")
+    size = n * stride
+    kernel = copying(f"l in {n} vector", f"{stride}*l", f"{stride}*l + {stride - 1}", (size, size), dtype)
     check_native(kernel, machine)
 
 
@@ -183,13 +171,5 @@ def test_prefetches_and_masked_accesses_share_one_address():
 
 @pytest.mark.parametrize("name,hidden", [("avx2", 0), ("neon", 1)])
 def test_addresses_of_outer_loops_are_hidden_where_loops_are_strength_reduced(name: str, hidden: int):
-    kernel = kernel_of("""
-        kernel @k(%x: f32[64] in, %y: f32[64] out) {
-          for o in 8 serial {
-            for i in 8 serial {
-              v: f32 = load %x[i + 8*o]
-              store %y[0] = v
-            }
-          }
-        }""")
+    kernel = copying("o in 8 serial, i in 8 serial", "i + 8*o", "0", (64, 64))
     assert emit_kernel(kernel, target_named(name), {}).text.count("llvm.strip.invariant.group") == hidden

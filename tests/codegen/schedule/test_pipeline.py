@@ -23,7 +23,7 @@ from graphc.errors import PassError, VerifyError
 from graphc.ir.kernel.interpret import run_kernel, run_program
 from graphc.ir.kernel.statements import Program
 from graphc.passes.pipeline import PIPELINE as GRAPH_PIPELINE
-from tests.codegen.kernel_native import kernel_of
+from tests.codegen.kernel_native import copying
 from tests.native import Tolerance, check_all, lowered, scheduled
 from tests.passes.check_pass import random_arguments
 from tests.passes.graph_text import graph_of
@@ -88,17 +88,8 @@ def test_linear_layer_natively():
 
 
 def test_copies_of_constants_are_what_the_kernel_means():
-    kernel = kernel_of("""
-        kernel @pack(%b0: f32[30] in, %b1: f32[30] out) {
-          for p in 2 parallel {
-            for l in 3 parallel {
-              for k in 5 parallel {
-                v: f32 = load %b0[15*p + 5*l + k]
-                store %b1[15*p + l + 3*k] = v
-              }
-            }
-          }
-        }""")
+    loops = "p in 2 parallel, l in 3 parallel, k in 5 parallel"
+    kernel = copying(loops, "15*p + 5*l + k", "15*p + l + 3*k", (30, 30), names=("b0", "b1"))
     source = np.arange(30, dtype=np.float32)
     expected = np.zeros(30, np.float32)
     run_kernel(kernel, {"b0": source, "b1": expected})

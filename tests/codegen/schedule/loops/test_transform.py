@@ -26,7 +26,7 @@ from graphc.ir.kernel.index import Axis, Index, as_index
 from graphc.ir.kernel.interpret import run_kernel
 from graphc.ir.kernel.map import Names
 from graphc.ir.kernel.statements import Kernel, Let, Load, Loop, Store, walk
-from tests.codegen.kernel_native import check_equivalent, kernel_of
+from tests.codegen.kernel_native import check_equivalent, copying, kernel_of
 
 
 def loops_of(kernel: Kernel) -> list[tuple[int, str]]:
@@ -97,68 +97,35 @@ def test_a_loop_that_ends_early_still_does(name: str):
 # ---- merging
 
 
+THREE_LOOPS = "i in 2 parallel, j in 3 parallel, k in 4 parallel"
+
+
 def test_a_dense_nest_becomes_one_loop():
-    kernel = kernel_of("""
-        kernel @k(%x: f32[24] in, %y: f32[24] out) {
-          for i in 2 parallel {
-            for j in 3 parallel {
-              for k in 4 parallel {
-                v: f32 = load %x[12*i + 4*j + k]
-                store %y[12*i + 4*j + k] = v
-              }
-            }
-          }
-        }""")
+    kernel = copying(THREE_LOOPS, "12*i + 4*j + k", "12*i + 4*j + k", (24, 24))
     assert loops_of(merged(kernel)) == [(24, "parallel")]
 
 
 def test_a_broadcast_axis_stays():
-    kernel = kernel_of("""
-        kernel @k(%x: f32[4] in, %y: f32[24] out) {
-          for i in 2 parallel {
-            for j in 3 parallel {
-              for k in 4 parallel {
-                v: f32 = load %x[k]
-                store %y[12*i + 4*j + k] = v
-              }
-            }
-          }
-        }""")
+    kernel = copying(THREE_LOOPS, "k", "12*i + 4*j + k", (4, 24))
     assert loops_of(merged(kernel)) == [(6, "parallel"), (4, "parallel")]
 
 
 def test_a_quotient_of_what_becomes_one_axis():
-    kernel = kernel_of("""
-        kernel @k(%x: f32[12] in, %y: f32[12] out) {
-          for j in 3 parallel {
-            for k in 4 parallel {
-              v: f32 = load %x[(4*j + k) // 3]
-              store %y[4*j + k] = v
-            }
-          }
-        }""")
+    kernel = copying("j in 3 parallel, k in 4 parallel", "(4*j + k) // 3", "4*j + k", (12, 12))
     assert loops_of(merged(kernel)) == [(12, "parallel")]
 
 
 @pytest.mark.parametrize(
-    "load",
+    "index,guard",
     [
-        "load %x[(8*j + k) // 3]",
-        "load %x[j + 3*k]",
-        "load %x[4*j + k] if 0 <= j < 2 else f32(0.0)",
-        "load %x[4*j + k + 1] if 0 <= k < 3 else f32(0.0)",
+        ("(8*j + k) // 3", ""),
+        ("j + 3*k", ""),
+        ("4*j + k", "if 0 <= j < 2 else f32(0.0)"),
+        ("4*j + k + 1", "if 0 <= k < 3 else f32(0.0)"),
     ],
 )
-def test_loops_that_do_not_merge(load: str):
-    kernel = kernel_of(f"""
-        kernel @k(%x: f32[12] in, %y: f32[12] out) {{
-          for j in 3 parallel {{
-            for k in 4 parallel {{
-              v: f32 = {load}
-              store %y[4*j + k] = v
-            }}
-          }}
-        }}""")
+def test_loops_that_do_not_merge(index: str, guard: str):
+    kernel = copying("j in 3 parallel, k in 4 parallel", index, "4*j + k", (12, 12), guard=guard)
     assert len(loops_of(merged(kernel))) == 2
 
 
@@ -196,17 +163,7 @@ def test_loops_that_never_run_go():
 
 
 def test_loops_of_one_iteration_go():
-    kernel = kernel_of("""
-        kernel @k(%x: f32[4] in, %y: f32[4] out) {
-          for i in 1 parallel {
-            for j in 4 parallel {
-              for k in 1 parallel {
-                v: f32 = load %x[4*i + j + k]
-                store %y[4*i + j + k] = v
-              }
-            }
-          }
-        }""")
+    kernel = copying("i in 1 parallel, j in 4 parallel, k in 1 parallel", "4*i + j + k", "4*i + j + k", (4, 4))
     assert loops_of(without_trivial(kernel)) == [(4, "parallel")]
 
 

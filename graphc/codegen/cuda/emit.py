@@ -21,6 +21,7 @@ from graphc.codegen.cuda.wide import MEMBERS, WIDTHS, wide_loads, wide_stores
 from graphc.codegen.machine.cuda.facts import SHARED_BYTES
 from graphc.ir.kernel.dims import dims_of_kernel
 from graphc.ir.kernel.index import Axis, Index
+from graphc.ir.kernel.map import chain_of
 from graphc.ir.kernel.scalar import result_type
 from graphc.ir.kernel.statements import (
     ARGUMENT_ROLES,
@@ -46,7 +47,6 @@ from graphc.ir.kernel.statements import (
     identity,
     walk,
 )
-from graphc.ir.kernel.threads import chain_of
 
 _WIDE = 2**31
 

@@ -192,6 +192,17 @@ def is_leaf(loop: Loop) -> bool:
     return not any(isinstance(s, Loop) for s in loop.body)
 
 
+def chain_of(loop: Loop) -> tuple[list[Loop], tuple[Stmt, ...]]:
+    """Return perfectly nested loops of one kind, outermost first, and the body of the innermost one."""
+    loops = [loop]
+    while len(loops[-1].body) == 1:
+        (inner,) = loops[-1].body
+        if not isinstance(inner, Loop) or inner.kind != loop.kind:
+            break
+        loops.append(inner)
+    return loops, loops[-1].body
+
+
 def names_given(body: Sequence[Stmt]) -> set[str]:
     """Return the scalars and accumulators that statements declare, inside loops too."""
     return {s.name for s, _ in walk(tuple(body)) if isinstance(s, _GIVES)}

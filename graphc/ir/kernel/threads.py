@@ -15,7 +15,7 @@ from graphc.base.records import dataclass
 from graphc.base.sizes.size_relations import at_most
 from graphc.ir.kernel.index import Axis, Index, bounds
 from graphc.ir.kernel.index_range import touches
-from graphc.ir.kernel.map import scalars_read, substitute_axes
+from graphc.ir.kernel.map import chain_of, scalars_read, substitute_axes
 from graphc.ir.kernel.statements import (
     ARGUMENT_ROLES,
     SHARED_KINDS,
@@ -36,17 +36,6 @@ MOST_THREADS = 1024
 """Largest number of threads of a block. Documented: CUDA C++ programming guide, compute capabilities."""
 _GROUPS = {"block": "thread", "warp": "lane"}
 """Groups of threads that can synchronize, and the loops whose iterations they share."""
-
-
-def chain_of(loop: Loop) -> tuple[list[Loop], tuple[Stmt, ...]]:
-    """Return perfectly nested loops of one kind, outermost first, and the body of the innermost one."""
-    loops = [loop]
-    while len(loops[-1].body) == 1:
-        (inner,) = loops[-1].body
-        if not isinstance(inner, Loop) or inner.kind != loop.kind:
-            break
-        loops.append(inner)
-    return loops, loops[-1].body
 
 
 def number_of(axes: Sequence[Axis]) -> tuple[Index, int]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from graphc.base.errors import VerifyError
+from graphc.ir.kernel.map import chain_of
 from graphc.ir.kernel.parse import parse_kernel
 from graphc.ir.kernel.statements import Kernel
-from graphc.ir.kernel.threads import chain_of, number_of, verify_threads
+from graphc.ir.kernel.threads import number_of, verify_threads
 from graphc.ir.kernel.verify import verify_kernel
 
 HEAD = (

@@ -11,7 +11,7 @@ from graphc.codegen.machine.costs import ReductionCosts
 from graphc.codegen.schedule.loops.transform import block_index, blocks, wrap
 from graphc.ir.kernel.access import UNIFORM, UNIT, access
 from graphc.ir.kernel.index import Axis, Index, IndexLike, as_index
-from graphc.ir.kernel.map import BodyCopier, Names
+from graphc.ir.kernel.map import BodyCopier, Names, chain_of
 from graphc.ir.kernel.products import PRODUCTS
 from graphc.ir.kernel.statements import (
     Acc,
@@ -56,11 +56,8 @@ def is_column_sum(
 
 def leaf(loop: Loop) -> tuple[list[Axis], tuple[Stmt, ...]]:
     """Return the axes and the innermost body of a perfect nest of reductions."""
-    axes, body = [loop.axis], loop.body
-    while len(body) == 1 and isinstance(body[0], Loop) and body[0].kind == "reduce":
-        axes.append(body[0].axis)
-        body = body[0].body
-    return axes, body
+    loops, body = chain_of(loop)
+    return [inner.axis for inner in loops], body
 
 
 def no_statements(_start: Index, _count: int) -> tuple[Stmt, ...]:

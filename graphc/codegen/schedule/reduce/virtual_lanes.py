@@ -27,7 +27,7 @@ from graphc.codegen.schedule.reduce.column_reduction import leaf
 from graphc.codegen.schedule.reduce.split_reduction import split_reductions
 from graphc.ir.kernel.access import UNIT, access
 from graphc.ir.kernel.index import Axis, Index, as_index, axes_of
-from graphc.ir.kernel.map import BodyCopier, Names
+from graphc.ir.kernel.map import BodyCopier, Names, chain_of
 from graphc.ir.kernel.products import FACTORS
 from graphc.ir.kernel.statements import (
     Acc,
@@ -107,14 +107,14 @@ class _Kernel:
         """Return the axis of a nest of reductions whose terms to distribute over lanes; None for other loops."""
         if loop.kind != "reduce":
             return None
-        axes, body = leaf(loop)
+        loops, body = chain_of(loop)
         plain = all(isinstance(s, Let | IndexLet | Load | Store | Update) for s in body)
-        if not plain or any(inner.until for inner in _nest(loop)):
+        if not plain or any(inner.until for inner in loops):
             return None
         updated = [accs[s.acc].dtype.kind for s in body if isinstance(s, Update)]
         if not updated or any(kind != "f" for kind in updated) or any(isinstance(s, Store) and s.combine for s in body):
             return None
-        long = [a for a in axes if bounds(a.extent)[1] >= FEWEST_TERMS]
+        long = [inner.axis for inner in loops if bounds(inner.axis.extent)[1] >= FEWEST_TERMS]
         if not long or self.has_neighbours(body, parallel) or self.is_product(body):
             return None
         return long[-1]
@@ -192,14 +192,6 @@ class _Kernel:
         """Return the scratch buffer for the lanes of the ``number``-th accumulator of a loop."""
         name = f"lanes{number}_{acc.dtype}"
         return self.scratch.setdefault(name, Buffer(name, acc.dtype, LANES, "scratch"))
-
-
-def _nest(loop: Loop) -> Iterator[Loop]:
-    """Yield the loops of a perfect nest of reductions."""
-    yield loop
-    while len(loop.body) == 1 and isinstance(loop.body[0], Loop) and loop.body[0].kind == "reduce":
-        loop = loop.body[0]
-        yield loop
 
 
 def _loads(ref: object, lets: Mapping[str, Let], loads: Mapping[str, Load]) -> Iterator[str]:

@@ -6,7 +6,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from graphc.ir.op import Attrs, Sample
+from graphc.base.dtypes import DType
+from graphc.base.errors import GraphcError
+from graphc.ir.op import Attrs, ErrorSample, Sample
+from graphc.ir.types import TensorType
 
 FLOATS = ("float64", "float32")
 INTEGERS = ("int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8")
@@ -72,6 +75,13 @@ def pairs(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def plain(*operands: np.ndarray, **attrs: object) -> Sample:
     """Return a sample without a test of gradients."""
     return Sample(operands, dict(attrs), differentiable=False)
+
+
+def refused(
+    error: type[GraphcError], message: str, *types: tuple[DType, tuple[int, ...]], **attrs: object
+) -> ErrorSample:
+    """Return a sample of operand types and attributes that are refused, with a fragment of the message."""
+    return ErrorSample(tuple([TensorType(*t) for t in types]), message, dict(attrs), error)
 
 
 def unary(low: float = -2.0, high: float = 2.0, kinds: str = "f", special: bool = True) -> Callable[[], list[Sample]]:

@@ -12,11 +12,11 @@ from graphc.base.errors import AttributeValueError, DTypeError, ShapeError
 from graphc.base.sizes.size_relations import at_most
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import Scalar
-from graphc.ir.op import Attr, ErrorSample, Sample, Trait
+from graphc.ir.op import Attr, Sample, Trait
 from graphc.ir.types import TensorType
 from graphc.ops.define import define
 from graphc.ops.rules import check_kind, check_one_dtype, show
-from graphc.ops.samples import array, floats, plain
+from graphc.ops.samples import array, floats, plain, refused
 
 WORDS = 4
 """Integers of a record: feature, threshold, step where the feature is at most the threshold, step where it is not."""
@@ -163,23 +163,15 @@ descend = define(
     traits=Trait.PURE | Trait.MATERIALIZE,
     samples=_samples,
     error_samples=[
-        ErrorSample(
-            (TensorType(float32, (2, 3)), TensorType(int64, (4,)), TensorType(int64, (1,))),
-            "records of i64 cannot hold thresholds of f32",
-            {"depth": 1},
+        refused(
             DTypeError,
+            "records of i64 cannot hold thresholds of f32",
+            (float32, (2, 3)),
+            (int64, (4,)),
+            (int64, (1,)),
+            depth=1,
         ),
-        ErrorSample(
-            (TensorType(float32, (2, 3)), TensorType(int32, (3,)), TensorType(int32, (1,))),
-            "records [3]",
-            {"depth": 1},
-            ShapeError,
-        ),
-        ErrorSample(
-            (TensorType(float32, (2, 3)), TensorType(int32, (4,)), TensorType(int32, (1,))),
-            "depth -1",
-            {"depth": -1},
-            AttributeValueError,
-        ),
+        refused(ShapeError, "records [3]", (float32, (2, 3)), (int32, (3,)), (int32, (1,)), depth=1),
+        refused(AttributeValueError, "depth -1", (float32, (2, 3)), (int32, (4,)), (int32, (1,)), depth=-1),
     ],
 )

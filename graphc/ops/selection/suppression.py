@@ -14,11 +14,11 @@ from graphc.ir.kernel.index import Index
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import Scalar
 from graphc.ir.kernel.statements import Bound, Guard
-from graphc.ir.op import Attr, ErrorSample, Sample, Trait
+from graphc.ir.op import Attr, Sample, Trait
 from graphc.ir.types import TensorType
 from graphc.ops.define import define
 from graphc.ops.rules import check_kind, check_one_dtype, show
-from graphc.ops.samples import array, floats, plain
+from graphc.ops.samples import array, floats, plain, refused
 
 LANES = 16
 """Boxes of a block, whose overlaps with the last selected box are computed together."""
@@ -192,23 +192,10 @@ suppress = define(
     traits=Trait.PURE | Trait.MATERIALIZE,
     samples=_samples,
     error_samples=[
-        ErrorSample(
-            (TensorType(float32, (1, 5, 4)), TensorType(float32, (1, 2, 6))),
-            "boxes [1,5,4], scores [1,2,6]",
-            {"most": 1, "limit": 0.5},
-            ShapeError,
+        refused(
+            ShapeError, "boxes [1,5,4], scores [1,2,6]", (float32, (1, 5, 4)), (float32, (1, 2, 6)), most=1, limit=0.5
         ),
-        ErrorSample(
-            (TensorType(float32, (1, 5, 4)), TensorType(float32, (1, 2, 5))),
-            "-1 boxes",
-            {"most": -1, "limit": 0.5},
-            AttributeValueError,
-        ),
-        ErrorSample(
-            (TensorType(int64, (1, 5, 4)), TensorType(float32, (1, 2, 5))),
-            "operand 0",
-            {"most": 1, "limit": 0.5},
-            DTypeError,
-        ),
+        refused(AttributeValueError, "-1 boxes", (float32, (1, 5, 4)), (float32, (1, 2, 5)), most=-1, limit=0.5),
+        refused(DTypeError, "operand 0", (int64, (1, 5, 4)), (float32, (1, 2, 5)), most=1, limit=0.5),
     ],
 )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import fcntl
 import functools
-import hashlib
 import json
 import os
 import stat
@@ -31,6 +30,7 @@ from graphc.base.sizes.size import Dimension, UndecidedSize
 from graphc.base.version import VERSION
 from graphc.files.cache_folders import cache_folders
 from graphc.files.container import read_sections, write_sections
+from graphc.files.digests import digest_of, sha256
 from graphc.files.manifest import Extent, Manifest, TargetSpec, from_json, to_json
 from graphc.files.private_folders import check_owner, check_parents
 from graphc.runtime.code.host_facts import host_facts
@@ -265,7 +265,7 @@ class Cache:
                 warn(error)
 
     def _choices_path(self, target: TargetSpec) -> Path:
-        return self.folder / f"{hashlib.sha256(repr(target).encode()).hexdigest()}{TUNED}"
+        return self.folder / f"{sha256(repr(target).encode()).hex()}{TUNED}"
 
     def clear(self, unused: float = 0.0) -> int:
         """Remove programs and kernels unused for this many seconds, or all of them and the choices. Return the number
@@ -442,12 +442,11 @@ _NO_CODE = frozenset(
 def key_of(target: TargetSpec, inputs: Iterable[str | bytes | np.ndarray]) -> str:
     """Return the key of a program for a target. ``parts`` is its input apart from options and the compiler itself."""
     options = {name: value for name, value in asdict(config.read()).items() if name not in _NO_CODE}
-    state = hashlib.sha256(_compiler())
+    blocks = [_compiler()]
     for content in (repr(target), repr(sorted(options.items())), *inputs):
         data = _bytes(content)
-        state.update(len(data).to_bytes(8, "little"))
-        state.update(data)
-    return state.hexdigest()
+        blocks += [len(data).to_bytes(8, "little"), data]
+    return digest_of(blocks).hex()
 
 
 def _bytes(content: str | bytes | np.ndarray) -> Any:
@@ -479,21 +478,18 @@ def _source_digest() -> tuple[bytes, int]:
     Of an installed wheel, the digests in its record count instead of times, which differ on each machine. A file that
     is newer than the record has been changed since.
     """
-    state = hashlib.sha256(repr(sorted(versions().items())).encode())
     package = Path(config.__file__).parents[1]
     installed, recorded = -1, b""
     for record in package.parent.glob("graphc_compiler-*.dist-info/RECORD"):
         listed = record.read_bytes().splitlines()
         recorded = b"\n".join(sorted(line for line in listed if line.startswith(b"graphc/") and b".py,sha256=" in line))
         installed = int(record.stat().st_mtime) if recorded else -1
-    state.update(recorded)
-    latest, lines = 0, []
+    latest, lines = 0, [f"{sorted(versions().items())}"]
     for name, status in _sources(package):
         latest = max(latest, status.st_ctime_ns)
         changed = 0 if int(status.st_mtime) <= installed else status.st_mtime_ns
         lines.append(f"{name} {status.st_size} {changed}\n")
-    state.update("".join(lines).encode())
-    return state.digest(), latest
+    return sha256("".join(lines).encode(), recorded), latest
 
 
 _BYTE_CODE = "__pycache__"

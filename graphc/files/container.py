@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import hashlib
 import io
 import mmap
 import os
-import secrets
 import stat
 import struct
 import time
@@ -20,6 +18,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from graphc.base.errors import ArtifactError
+from graphc.files.digests import digest_of, sha256
 
 MAGIC = b"\x89GCM\r\n\x1a\n"
 """First bytes of a container; transfers in text mode damage them, so that they are detected."""
@@ -82,7 +81,7 @@ def replacing(path: str | os.PathLike[str], durable: bool = True, named: bool = 
     if not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "the folder to write to does not exist", str(target.parent))
     sweep(target)
-    temporary = target.parent / f"{_temporary_prefix(target)}{secrets.token_hex(8)}{_TEMPORARY}"
+    temporary = target.parent / f"{_temporary_prefix(target)}{os.urandom(8).hex()}{_TEMPORARY}"
     try:
         file = None if named else _open_unnamed(target.parent)
         unnamed = file is not None
@@ -209,15 +208,12 @@ def write_sections(path: str | os.PathLike[str], sections: Mapping[str, Sequence
     position = _HEADER.size + _ENTRY.size * len(blocks)
     table, starts = b"", []
     for name, content in blocks.items():
-        digest = hashlib.sha256()
-        for block in content:
-            digest.update(block)
         starts.append(align(position))
         length = sum(block.nbytes for block in content)
-        table += _ENTRY.pack(name.encode(), starts[-1], length, digest.digest())
+        table += _ENTRY.pack(name.encode(), starts[-1], length, digest_of(content))
         position = starts[-1] + length
     header = _HEADER.pack(MAGIC, FORMAT_VERSION, len(blocks), position, b"")
-    header = header[:-32] + hashlib.sha256(header[:-32] + table).digest()
+    header = header[:-32] + sha256(header[:-32], table)
     with replacing(path, durable) as file:
         file.write(header + table)
         for start, content in zip(starts, blocks.values(), strict=True):
@@ -271,7 +267,7 @@ def _read_checked(file: io.BufferedReader, mapped: bool | None) -> tuple[dict[st
     table = file.read(_ENTRY.size * count)
     if len(table) < _ENTRY.size * count:
         raise ArtifactError(f"the file is truncated inside its section table ({size} bytes)", remedy=_COPY_AGAIN)
-    if hashlib.sha256(head[:-32] + table).digest() != head[-32:]:
+    if sha256(head[:-32], table) != head[-32:]:
         raise ArtifactError("the file is damaged: the digest of its section table differs", remedy=_COPY_AGAIN)
     entries = _check_table(table, size)
     if size >= MAPPED_FROM and is_fixed(file.fileno()) if mapped is None else mapped:
@@ -344,7 +340,7 @@ def _check_bodies(entries: list[Section], body: np.ndarray) -> dict[str, np.ndar
     end = _HEADER.size + _ENTRY.size * len(entries)
     for name, offset, length, digest in entries:
         section = body[offset : offset + length]
-        if hashlib.sha256(section.data).digest() != digest or body[end:offset].any():
+        if sha256(section) != digest or body[end:offset].any():
             raise ArtifactError(f"the file is damaged: the digest of section {name!r} differs", remedy=_COPY_AGAIN)
         sections[name] = section
         end = offset + length

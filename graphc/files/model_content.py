@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import field, replace
@@ -14,6 +13,7 @@ from graphc.base.dtypes import BY_NAME, layout_of
 from graphc.base.errors import ArgumentError, ArtifactError
 from graphc.base.records import dataclass
 from graphc.files.container import MAX_BYTES, align, read_with_digest, write_sections
+from graphc.files.digests import sha256
 from graphc.files.manifest import MAX_ENTRIES, Manifest, from_json, require, to_json
 from graphc.files.model_manifest import (
     IR_VERSION,
@@ -156,7 +156,7 @@ class _Pool:
 
     def number(self, block: Any) -> int:
         """Return the index of a block with this content, adding it if it is new."""
-        key = hashlib.sha256(block).digest()
+        key = sha256(block)
         if key not in self._indices:
             self._indices[key] = len(self.blocks)
             self.blocks.append(block)
@@ -185,7 +185,7 @@ class _Tensors:
     def once(self, array: np.ndarray) -> str:
         """Return the name, which is a number, of a tensor with this content; equal tensors are stored once."""
         dense = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
-        key = dense.dtype.str, dense.shape, hashlib.sha256(dense.reshape(-1).view(np.uint8).data).digest()
+        key = dense.dtype.str, dense.shape, sha256(dense.reshape(-1).view(np.uint8))
         if key not in self._names:
             self._names[key] = str(len(self.records))
             self.add(self._names[key], array)

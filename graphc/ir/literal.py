@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from typing import Any
@@ -10,7 +9,10 @@ from typing import Any
 import numpy as np
 
 from graphc.base.dtypes import DType, bfloat16, element, float32, layout_of, narrow, number_of
+from graphc.base.lazy import deferred
 from graphc.base.sizes.size import Dimension
+
+_sha256 = deferred("hashlib:sha256")
 
 INLINE_LIMIT = 16
 """Largest number of elements to print inline; larger arrays print as a digest, with separate data."""
@@ -133,6 +135,6 @@ def print_array(array: np.ndarray) -> str:
 
 def digest(array: np.ndarray) -> str:
     """Return ``sha256:`` and 16 hex digits of the hash over type, shape and bytes."""
-    state = hashlib.sha256(print_type(layout_of(array.dtype), array.shape).encode())
+    state = _sha256(print_type(layout_of(array.dtype), array.shape).encode())
     state.update(np.ascontiguousarray(array).tobytes())
     return f"sha256:{state.hexdigest()[:16]}"

@@ -13,10 +13,11 @@ from graphc.base.lazy import deferred
 from graphc.files.manifest import TargetSpec
 from graphc.files.object_archive import split_objects
 from graphc.runtime import host_calls, interrupts, threads
-from graphc.runtime.code import linked_code
+from graphc.runtime.code.code_memory import can_link
 from graphc.runtime.code.host_facts import host_facts
 
-# Import LLVM only where graphc does not link itself.
+# Import a linker for the first program, and LLVM only where graphc does not link itself.
+link_in_memory = deferred("graphc.runtime.code.linked_code:link")
 link_by_llvm = deferred("graphc.runtime.code.llvm_engine:link")
 
 Entry = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
@@ -82,7 +83,7 @@ def _link(code: bytes, names: tuple[str, ...], target: TargetSpec) -> CodeOwner:
         host_calls.SYMBOL: host_calls.ADDRESS,
     }
     try:
-        link = linked_code.link if linked_code.can_link() else link_by_llvm
+        link = link_in_memory if can_link() else link_by_llvm
         return link(split_objects(code), names, symbols)
     except CompileError as error:
         raise CompileError(f"native code with the entry {names[0]!r} could not be loaded: {error.what}") from error

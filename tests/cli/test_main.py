@@ -29,7 +29,7 @@ from graphc.errors import (
     TargetError,
     TraceError,
 )
-from graphc.runtime.code.linked_code import can_link
+from graphc.runtime.code.code_memory import can_link
 from tests.architecture.scan import ROOT
 from tests.cli.conftest import Graphc
 

@@ -21,7 +21,7 @@ from graphc.compiler import background, cache
 from graphc.compiler.background import BackgroundBuild, can_build, request_of
 from graphc.compiler.graph_programs import key_inputs_of, load_program
 from graphc.ir.graph.graph import Graph
-from graphc.runtime.code.linked_code import can_link
+from graphc.runtime.code.code_memory import can_link
 from tests.compiler.graphs import mlp
 
 

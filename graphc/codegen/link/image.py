@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 
 from graphc.codegen.link import layout
 from graphc.codegen.link.file import file_pieces, table_part
-from graphc.codegen.link.layout import SectionType, SegmentFlag, SegmentType, Strings
+from graphc.codegen.link.layout import SectionType, Strings
 from graphc.codegen.link.parts import OutputSection, Segment, place_all
 from graphc.codegen.link.reader import Section, Symbol
+from graphc.codegen.link.segments import SegmentFlag, SegmentType
 from graphc.codegen.machine.linkage import WORD, Linkage
 
 _ID_BYTES = 20

@@ -52,46 +52,6 @@ class SectionFlag(IntFlag):
     PER_THREAD = 0x400
 
 
-class SegmentType(IntEnum):
-    """Use of a segment by the loader (p_type)."""
-
-    LOAD = 1
-    DYNAMIC = 2
-    NOTE = 4
-    STACK = 0x6474E551
-    READ_ONLY_LATER = 0x6474E552
-
-
-class SegmentFlag(IntFlag):
-    """Permissions of a segment (p_flags)."""
-
-    EXECUTE = 1
-    WRITE = 2
-    READ = 4
-
-
-class Tag(IntEnum):
-    """Tags of the dynamic section."""
-
-    END = 0
-    NEEDED = 1
-    HASH = 4
-    STRINGS = 5
-    SYMBOLS = 6
-    RELOCATIONS = 7
-    RELOCATION_BYTES = 8
-    RELOCATION_ENTRY = 9
-    STRING_BYTES = 10
-    SYMBOL_ENTRY = 11
-    NAME = 14
-    FLAGS = 30
-    RELATIVE_COUNT = 0x6FFFFFF9
-    FLAGS_1 = 0x6FFFFFFB
-    GNU_HASH = 0x6FFFFEF5
-
-
-BIND_NOW, NOW = 8, 1
-"""Values of FLAGS and FLAGS_1: the loader binds all symbols at load time."""
 LOCAL, GLOBAL, WEAK = 0, 1, 2
 """Bindings of symbols."""
 NO_TYPE, OBJECT, FUNCTION, OF_SECTION, OF_FILE, PER_THREAD_OBJECT = 0, 1, 2, 3, 4, 6

@@ -8,8 +8,9 @@ from dataclasses import field
 from graphc.base.errors import CompileError
 from graphc.base.records import dataclass
 from graphc.codegen.link import layout
-from graphc.codegen.link.layout import SectionFlag, SectionType, SegmentFlag
+from graphc.codegen.link.layout import SectionFlag, SectionType
 from graphc.codegen.link.reader import Section
+from graphc.codegen.link.segments import SegmentFlag
 
 _READ = SegmentFlag.READ
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import field
 from struct import error as StructError
 
 from graphc.base.errors import ArtifactError, CompileError
-from graphc.base.records import dataclass
 from graphc.codegen.link import layout
 from graphc.codegen.link.layout import SectionFlag, SectionType
 from graphc.codegen.machine.linkage import Linkage, Relocation, linkage_of
@@ -19,19 +17,22 @@ _MOST, _LARGEST = 1 << 16, 1 << 40
 """Maximum alignment and size of a section, in bytes."""
 
 
-@dataclass(eq=False)
+# NOTE: these are no data classes, whose methods Python compiles at first use. That takes a third of a millisecond for
+# each class, and loading a program not much more.
+
+
 class Section:
     """A section of loaded memory."""
 
-    name: str
-    flags: SectionFlag
-    alignment: int
-    nbytes: int
-    data: bytes
-    """Contents; empty for a section of zeros."""
-    relocations: list[RelocationEntry] = field(default_factory=list)
-    address: int = 0
-    """Address in memory, once assigned."""
+    __slots__ = ("address", "alignment", "data", "flags", "name", "nbytes", "relocations")
+
+    def __init__(self, name: str, flags: SectionFlag, alignment: int, nbytes: int, data: bytes):
+        self.name, self.flags, self.alignment, self.nbytes = name, flags, alignment, nbytes
+        self.data = data
+        """Contents; empty for a section of zeros."""
+        self.relocations: list[RelocationEntry] = []
+        self.address = 0
+        """Address in memory, once assigned."""
 
     @property
     def end(self) -> int:
@@ -39,20 +40,21 @@ class Section:
         return self.address + self.nbytes
 
 
-@dataclass(eq=False)
 class Symbol:
     """A name with its definition."""
 
-    name: str
-    binding: int
-    kind: int
-    section: Section | None
-    """Section of the definition; None if it is undefined."""
-    value: int
-    """Offset in its section."""
-    nbytes: int
-    hidden: bool = False
-    """Whether other libraries cannot see it."""
+    __slots__ = ("binding", "hidden", "kind", "name", "nbytes", "section", "value")
+
+    def __init__(
+        self, name: str, binding: int, kind: int, section: Section | None, value: int, nbytes: int, hidden: bool = False
+    ):
+        self.name, self.binding, self.kind, self.nbytes = name, binding, kind, nbytes
+        self.section = section
+        """Section of the definition; None if it is undefined."""
+        self.value = value
+        """Offset in its section."""
+        self.hidden = hidden
+        """Whether other libraries cannot see it."""
 
     @property
     def address(self) -> int:
@@ -60,39 +62,34 @@ class Symbol:
         return self.section.address + self.value if self.section else 0
 
 
-@dataclass(frozen=True, eq=False)
 class RelocationEntry:
     """A relocation at an offset of a section."""
 
-    offset: int
-    rule: Relocation
-    kind: int
-    """Type number of the relocation."""
-    symbol: Symbol
-    addend: int
+    __slots__ = ("addend", "kind", "offset", "rule", "symbol")
+
+    def __init__(self, offset: int, rule: Relocation, kind: int, symbol: Symbol, addend: int):
+        self.offset, self.rule, self.symbol, self.addend = offset, rule, symbol, addend
+        self.kind = kind
+        """Type number of the relocation."""
 
 
-@dataclass(frozen=True, eq=False)
 class Object:
     """One object file."""
 
-    linkage: Linkage
-    flags: int
-    """Flags of the processor, such as how numbers are passed."""
-    sections: list[Section]
-    symbols: list[Symbol]
+    def __init__(self, linkage: Linkage, flags: int, sections: list[Section], symbols: list[Symbol]):
+        self.linkage, self.sections, self.symbols = linkage, sections, symbols
+        self.flags = flags
+        """Flags of the processor, such as how numbers are passed."""
 
 
-@dataclass(frozen=True)
 class _Header:
-    name: str
-    kind: int
-    flags: int
-    offset: int
-    nbytes: int
-    link: int
-    info: int
-    alignment: int
+    __slots__ = ("alignment", "flags", "info", "kind", "link", "name", "nbytes", "offset")
+
+    def __init__(
+        self, name: str, kind: int, flags: int, offset: int, nbytes: int, link: int, info: int, alignment: int
+    ):
+        self.name, self.kind, self.flags, self.offset = name, kind, flags, offset
+        self.nbytes, self.link, self.info, self.alignment = nbytes, link, info, alignment
 
 
 def read_object(data: bytes) -> Object:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from graphc.base.errors import CompileError
-from graphc.base.records import dataclass
 from graphc.codegen.link import layout
 from graphc.codegen.link.layout import SectionFlag
 from graphc.codegen.link.reader import Object, Section, Symbol, read_object
@@ -15,19 +14,25 @@ DATA = ".rodata.data"
 """Section of the blocks of data that do not come from object code."""
 
 
-@dataclass(frozen=True, eq=False)
 class LinkUnit:
     """Sections and symbols to be linked together."""
 
-    linkage: Linkage
-    flags: int
-    sections: list[Section]
-    symbols: list[Symbol]
-    """All defined symbols, in order, including unnamed ones."""
-    defined: dict[str, Symbol]
-    """Globally visible symbols by name."""
-    data: list[Section]
-    """Blocks of data, which are not among the sections."""
+    def __init__(
+        self,
+        linkage: Linkage,
+        flags: int,
+        sections: list[Section],
+        symbols: list[Symbol],
+        defined: dict[str, Symbol],
+        data: list[Section],
+    ):
+        self.linkage, self.flags, self.sections = linkage, flags, sections
+        self.symbols = symbols
+        """All defined symbols, in order, including unnamed ones."""
+        self.defined = defined
+        """Globally visible symbols by name."""
+        self.data = data
+        """Blocks of data, which are not among the sections."""
 
     def definition(self, symbol: Symbol) -> Symbol | None:
         """Return the definition of a symbol; None if another library has it."""

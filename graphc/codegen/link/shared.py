@@ -9,11 +9,12 @@ from functools import reduce
 from graphc.base.errors import CompileError
 from graphc.codegen.link import layout
 from graphc.codegen.link.image import BLANK_NOTE, Image
-from graphc.codegen.link.layout import SectionFlag, SectionType, Strings, Tag
+from graphc.codegen.link.layout import SectionFlag, SectionType, Strings
 from graphc.codegen.link.parts import OutputSection, Segment, segments_of, sort_sections
 from graphc.codegen.link.reader import Section, Symbol
 from graphc.codegen.link.relocate import Relocator
 from graphc.codegen.link.resolve import LinkUnit, resolve
+from graphc.codegen.link.segments import BIND_NOW, NOW, Tag
 from graphc.codegen.machine.linkage import WORD
 
 _BLOOM_SHIFT, _BLOOM_BITS = 26, 64
@@ -170,8 +171,8 @@ class _Linker:
             (Tag.SYMBOLS, self.symbols.address),
             (Tag.STRING_BYTES, self.strings.nbytes),
             (Tag.SYMBOL_ENTRY, layout.SYMBOL.size),
-            (Tag.FLAGS, layout.BIND_NOW),
-            (Tag.FLAGS_1, layout.NOW),
+            (Tag.FLAGS, BIND_NOW),
+            (Tag.FLAGS_1, NOW),
         ]
         if self.relocations.nbytes:
             relative = sum(self._is_own(key) for key in self.table) + self._own_words()

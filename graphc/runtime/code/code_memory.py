@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+import os
+import sys
 from functools import cache
 
 _READ, _WRITE, _EXECUTE = mmap.PROT_READ, mmap.PROT_WRITE, mmap.PROT_EXEC
@@ -40,6 +42,12 @@ class CodeMemory:
     def keep(self) -> None:
         """Keep the pages until the process has ended, also while the interpreter frees its objects."""
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._pages))
+
+
+def can_link() -> bool:
+    """Return whether graphc links programs itself here: on Linux with x86-64. Other processors have to be told of new
+    code."""
+    return sys.platform == "linux" and os.uname().machine == "x86_64" and sys.maxsize > 1 << 32
 
 
 @cache

@@ -7,7 +7,6 @@ this user can write to, and any doubt leads to LLVM itself.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 import sys
@@ -23,6 +22,7 @@ from graphc.base.errors import ArtifactError
 from graphc.base.records import dataclass
 from graphc.files.cache_folders import cache_folders
 from graphc.files.container import read_sections, write_sections
+from graphc.files.digests import sha256
 from graphc.files.manifest import from_json, to_json
 from graphc.files.private_folders import check_owner, check_parents
 from graphc.runtime.code.processor_identity import processor_identity
@@ -126,11 +126,11 @@ def record_name() -> str:
     processor, package = processor_identity(), find_spec("llvmlite")
     if not processor or package is None or package.origin is None:
         return ""
-    state = hashlib.sha256(processor)
+    lines = []
     for name in _FILES:
         try:
             status = os.stat(os.path.join(os.path.dirname(package.origin), name))
         except OSError:
             return ""
-        state.update(f"{name} {status.st_size} {status.st_mtime_ns}\n".encode())
-    return state.hexdigest() + SUFFIX
+        lines.append(f"{name} {status.st_size} {status.st_mtime_ns}\n")
+    return sha256(processor, "".join(lines).encode()).hex() + SUFFIX

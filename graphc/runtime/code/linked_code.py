@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import mmap
-import os
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
@@ -29,11 +27,6 @@ class LinkedCode:
     def keep(self) -> None:
         """Keep the code until the process ends."""
         self._memory.keep()
-
-
-def can_link() -> bool:
-    """Return whether this linker runs here: on Linux with x86-64, whose processors see new code without being told."""
-    return sys.platform == "linux" and os.uname().machine == "x86_64" and sys.maxsize > 1 << 32
 
 
 def link(objects: Sequence[bytes], names: Sequence[str], imports: Mapping[str, int]) -> LinkedCode:

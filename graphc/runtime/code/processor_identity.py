@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from graphc.base.errors import CompileError
-from graphc.runtime.code.code_memory import CodeMemory
-from graphc.runtime.code.linked_code import can_link
+from graphc.runtime.code.code_memory import CodeMemory, can_link
 
 _CPUID = bytes.fromhex("53 8b07 8b4f08 0fa2 8907 895f04 894f08 89570c 5b c3")
 """``push rbx; mov eax, [rdi]; mov ecx, [rdi+8]; cpuid; mov [rdi], eax; mov [rdi+4], ebx; mov [rdi+8], ecx;

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from graphc.codegen.link.image import BLANK_NOTE
-from graphc.codegen.link.layout import SegmentFlag, SegmentType
+from graphc.codegen.link.segments import SegmentFlag, SegmentType
 from graphc.codegen.link.shared import link_shared
 from tests.codegen.link.objects import TABLE, TARGETS, built, need, output, segments
 

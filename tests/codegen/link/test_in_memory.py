@@ -1,4 +1,4 @@
-"""Images of code for memory: ranges, imports, what is refused; tests.runtime.test_linked_code runs them."""
+"""Images of code for memory: ranges, imports, what is refused; tests.runtime.code.test_linked_code runs them."""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ from llvmlite import binding
 from graphc.files.container import write_sections
 from graphc.files.manifest import to_json
 from graphc.runtime.code import host_facts as module
+from graphc.runtime.code.code_memory import can_link
 from graphc.runtime.code.host_facts import HostFacts, host_facts, record_name
-from graphc.runtime.code.linked_code import can_link
 from tests.architecture.scan import ROOT
 
 recorded = pytest.mark.skipif(not can_link(), reason="this machine has no records")

@@ -11,14 +11,14 @@ import sys
 import pytest
 
 from graphc.errors import CompileError
-from graphc.runtime.code import linked_code
+from graphc.runtime.code.code_memory import can_link
 from graphc.runtime.code.linked_code import LinkedCode, link
 from tests.architecture.scan import ROOT
 from tests.codegen.link.objects import RESULTS, TABLE, built
 from tests.runtime.code.test_code_memory import permissions
 from tests.runtime.native import build
 
-pytestmark = pytest.mark.skipif(not linked_code.can_link(), reason="LLVM links here")
+pytestmark = pytest.mark.skipif(not can_link(), reason="LLVM links here")
 
 NAMES = ("call", "direct", "clear")
 _table = ctypes.create_string_buffer(TABLE)

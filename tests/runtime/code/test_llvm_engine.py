@@ -75,7 +75,7 @@ def test_engines_whose_programs_are_dropped_leave_nothing_behind():
 
 
 def test_the_loader_takes_it_where_the_own_linker_does_not_run(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("graphc.runtime.code.linked_code.can_link", lambda: False)
+    monkeypatch.setattr("graphc.runtime.loader.can_link", lambda: False)
     library = load_object(build(ADD.format(n=4)), "entry", host())
     assert added(library, 1) == 5
     assert isinstance(library.entry.owner, llvm_engine.EngineCode)  # type: ignore[attr-defined]

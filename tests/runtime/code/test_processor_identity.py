@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from graphc.runtime.code import processor_identity as module
-from graphc.runtime.code.linked_code import can_link
+from graphc.runtime.code.code_memory import can_link
 from graphc.runtime.code.processor_identity import processor_identity
 from tests.architecture.scan import ROOT
 

@@ -7,10 +7,10 @@ import pytest
 
 from graphc.base.dtypes import DType, bool_, float32, float64, int8, int32, int64, uint8
 from graphc.codegen.llvm.accumulator import analyse, next_power_of_two
-from graphc.codegen.machine.target import Target
+from graphc.codegen.machine.target import Target, in_strict_order
 from graphc.ir.kernel.scalar import SCALAR_OPS
 from graphc.ir.kernel.statements import COMBINES, Loop, identity
-from tests.codegen.kernel_native import check_native, kernel_of
+from tests.codegen.kernel_native import check_native, kernel_of, native
 from tests.native import TARGETS, target_or_skip
 
 
@@ -133,3 +133,15 @@ def test_an_accumulator_read_while_it_runs():
         }""")
     assert any(isinstance(s, Loop) for s in kernel.body)
     check_native(kernel, target_or_skip("host"))
+
+
+@pytest.mark.parametrize("copies,lanes,rest", [(1, 16, 5), (2, 4, 3)])
+def test_lanes_are_added_in_the_written_order_where_it_is_strict(copies: int, lanes: int, rest: int, machine: Target):
+    """Ones that are added to 1e8 are lost; sums of lanes keep them."""
+    kernel = kernel_of(text(copies, lanes, rest, "add", "3.0"))
+    terms = np.resize(np.array([1e8, 1, -1e8, 3], np.float32), copies * lanes * 2 + rest)
+    memory = {"x": terms, "y": np.zeros(1, np.float32)}
+    in_order = np.float32(3.0)
+    for term in terms:
+        in_order += term
+    assert native(kernel, memory, in_strict_order(machine))["y"] == in_order != native(kernel, memory, machine)["y"]

@@ -81,6 +81,8 @@ def _several(result: object) -> Sequence[graphc.Tensor]:
 
 def _bits(array: np.ndarray) -> bytes:
     """Return the bytes of an array, with one NaN for all."""
+    if array.dtype.kind not in "fc":
+        return array.tobytes()  # large integers are no floats
     return np.where(np.isnan(array), np.nan, array).astype(array.dtype).tobytes()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
+import numpy as np
 import pytest
 
 pytest.importorskip("onnx")
@@ -34,6 +35,14 @@ def test_other_bits_are_noticed(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(strict_order, "computed", lambda builder, data: iter(answers))
     outcome = strict_order.judged(drawn(3, 1, STEPS), b"")
     assert outcome == run.Outcome(run.DIFFERENT, "avx2, 1 threads: results [1] of 2")
+
+
+def test_bits_are_those_of_large_integers_and_of_any_nan():
+    large = np.array([2**53, 2**53 + 1])
+    assert strict_order._bits(large[:1]) != strict_order._bits(large[1:])
+    nans = np.array([0x7FC00000, 0x7FC00001], np.uint32).view(np.float32)
+    assert strict_order._bits(nans[:1]) == strict_order._bits(nans[1:])
+    assert strict_order._bits(np.zeros(1)) != strict_order._bits(-np.zeros(1))
 
 
 def test_each_target_of_this_machine_runs_with_each_number_of_threads():

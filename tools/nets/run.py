@@ -154,14 +154,21 @@ class _Child:
         for case in self.cases:
             _judge(self.net, case, results)
 
-    def outcomes(self) -> Iterator[tuple[str, Outcome]]:
-        """Yield the outcomes once the process has ended; a case in which it ended is the last one."""
+    def stop(self) -> dict[str, Outcome]:
+        """End the process if it runs, and return the outcomes. A case in which it ended by itself, or took too long, is
+        the last one; a case that the end of the run's time has interrupted has none."""
+        is_interrupted = not has_ended(self.process) and time.monotonic() <= self.limit
+        end(self.process)
+        outcomes = dict(self._outcomes())
+        self.lines.unlink(missing_ok=True)
+        return {case: o for case, o in outcomes.items() if not (is_interrupted and o.kind == CRASHED)}
+
+    def _outcomes(self) -> Iterator[tuple[str, Outcome]]:
         known = Results(self.lines).outcomes
         for case in self.cases:
             if case in known:
                 kind, detail = known[case]
                 yield case, Outcome(kind, detail if kind != CRASHED else f"{detail}: {self.log.read_text()[-500:]}")
-        self.lines.unlink(missing_ok=True)
 
 
 def run_children(
@@ -186,8 +193,7 @@ def run_children(
                     return
                 for child in [c for c in children if has_ended(c.process) or time.monotonic() > min(c.limit, end_time)]:
                     children.remove(child)
-                    end(child.process)
-                    outcomes = dict(child.outcomes())
+                    outcomes = child.stop()
                     for case, outcome in outcomes.items():
                         results.finish(case, outcome, 0.0)
                         _tell(bar, results)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
+import time
 
 import pytest
 
-from tools.nets.run import DIFFERENT, EQUAL, FAILED, Net, Outcome, Results, main, run
+from tools.nets.run import CRASHED, DIFFERENT, EQUAL, FAILED, Net, Outcome, Results, main, run, run_children
 
 
 def _net(judged, bad=()):
@@ -61,6 +63,23 @@ def test_a_run_without_end_stops_when_its_time_is_over():
     )
     run(net, net.cases(0), Results(None), 0.05)
     assert 0 < len(judged) < 1_000_000
+
+
+def test_the_end_of_the_time_interrupts_a_case_in_a_child_and_a_crash_is_bad():
+    def judge(case):
+        if case == "n0-2":
+            time.sleep(60)
+        return Outcome(EQUAL)
+
+    results = Results(None)
+    net = _net([])._replace(judge=judge)
+    run_children(net, net.cases(0), results, 1.0)
+    assert results.outcomes.keys() <= {"n0-0", "n0-1"} and not results.bad
+
+    crashing = net._replace(judge=lambda case: os._exit(3) if case == "n0-2" else Outcome(EQUAL))
+    run_children(crashing, net.cases(0), results, 60.0)
+    assert {case for case, outcome in results.outcomes.items() if outcome.kind == CRASHED} == {"n0-2"}
+    assert len(results.outcomes) == 6
 
 
 def test_ctrl_c_ends_a_run_with_its_summary(tmp_path, capsys):

@@ -29,13 +29,14 @@ from graphc.base.sizes.named_dims import dimensions, size_of
 from graphc.base.sizes.size import Dimension
 from graphc.compiler import cache
 from graphc.compiler.graph_programs import program_key
-from graphc.compiler.ready import running_target, spec_and_text
+from graphc.compiler.ready import prepare_threads, running_target, spec_and_text
 from graphc.files.manifest import TargetSpec
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.parse import parse_graph
 from graphc.ir.graph.text import collect_data, print_graph
 from graphc.runtime.code.host_facts import are_known, is_llvm_loaded
 
+_caller = deferred("graphc.compiler.native_call:caller")
 _compile_graph = deferred("graphc.compiler.compile:compile_graph")
 
 NICENESS = 10
@@ -55,6 +56,8 @@ class Request(NamedTuple):
     """Named dimensions of the graph, by name."""
     target: str
     """Name of the target."""
+    has_cache: bool = True
+    """Whether the program goes to the cache, so that objects around it are found there too."""
 
     def graph(self) -> Graph:
         """Return the graph."""
@@ -133,6 +136,21 @@ _children: list[_Child] = []
 """The running child: one at a time."""
 
 
+def is_building() -> bool:
+    """Return whether a child of this process runs."""
+    with _lock:
+        return _running()
+
+
+def _running() -> bool:
+    """Forget children that have ended; return whether one runs."""
+    for child in [*_children]:
+        child.look()
+        if not child.is_running:
+            _children.remove(child)
+    return bool(_children)
+
+
 def can_build() -> bool:
     """Return whether a child can do the work of a compile: no option asks this process for its steps."""
     options = config.read()
@@ -155,9 +173,9 @@ class BackgroundBuild:
 
     def __init__(self, graph: Graph, target: str):
         """``target`` is the name of a CPU."""
-        request = request_of(graph, target)
-        self._request: Request | None = request
         disk, self._folder = cache.current(), ""
+        request = request_of(graph, target)._replace(has_cache=disk is not None)
+        self._request: Request | None = request
         if disk is None:
             self._folder = tempfile.mkdtemp(prefix="graphc-")
             disk = cache.Cache(Path(self._folder), sys.maxsize)
@@ -170,11 +188,7 @@ class BackgroundBuild:
         """Return whether the child has ended, with or without a program. Start it once no other child runs."""
         with _lock:
             if self._request is not None:
-                for child in [*_children]:
-                    child.look()
-                    if not child.is_running:
-                        _children.remove(child)
-                if _children:
+                if _running():
                     return False
                 self._start(self._request)
                 self._request = None
@@ -238,7 +252,15 @@ def _discard(folder: str, process: int, children: list[_Child]) -> None:
 
 
 def main() -> None:
-    """Compile the graph of the request on standard input, as the child."""
+    """Compile the graph of the request on standard input, as the child.
+
+    Store the objects around the program too, which its first call in any process needs: the pool of threads, and native
+    calls. That process would import LLVM for them.
+    """
     os.nice(NICENESS)
     request: Request = pickle.load(sys.stdin.buffer)
-    _compile_graph(request.graph(), running_target(request.target))
+    compiled = _compile_graph(request.graph(), running_target(request.target))
+    if request.has_cache:
+        for entry in filter(None, (compiled, compiled.prepacking)):
+            prepare_threads(entry.object)
+        _caller()

@@ -17,6 +17,7 @@ from graphc.guards.watch_words import WatchTable
 from graphc.runtime import fast_call, tensor_call
 from graphc.runtime.call import Executable
 
+_is_building = deferred("graphc.compiler.background:is_building")
 _emit_call = deferred("graphc.codegen.door.python_call:emit_call")
 _emit_tensor_call = deferred("graphc.codegen.door.tensor_call:emit_tensor_call")
 
@@ -72,7 +73,13 @@ def native(
     return factory.bind(program, bound, fallback, kind, gate, watch, apart, assumptions)
 
 
-def unchanged(watch: WatchTable) -> Callable[[], bool]:
-    """Return a callable that tells whether all words of a watch are unchanged, native where possible."""
+def unchanged(watch: WatchTable) -> Callable[[], bool] | None:
+    """Return a callable that tells whether all words of a watch are unchanged, native where possible.
+
+    Return None while a child process builds a program and, with it, the native code, which this process would have to
+    build too.
+    """
+    if not caller.cache_info().currsize and _is_building():
+        return None
     factory = caller()
     return watch.same if factory is None else factory.same(watch)

@@ -331,14 +331,15 @@ class Account:
         counted: Iterable[Fact],
         watched: Iterable[Watched],
         always: Iterable[Fact] = (),
-        make_same: Callable[[WatchTable], Callable[[], bool]] = _python_same,
+        make_same: Callable[[WatchTable], Callable[[], bool] | None] = _python_same,
         moving: Iterable[dict[Any, Any]] = (),
     ):
         """Collect the facts.
 
         The mutation epoch advances on each change of ``counted``. ``always`` are checked at each call. ``make_same``
-        returns a function that compares the watched words. ``moving`` are dictionaries that hold facts and whose other
-        entries change often: after such a change only the entries of facts are compared.
+        returns a function that compares the watched words, or None as long as it has none. ``moving`` are dictionaries
+        that hold facts and whose other entries change often: after such a change only the entries of facts are
+        compared.
         """
         self.counted = tuple(counted)
         self.watched = tuple(watched)
@@ -358,7 +359,12 @@ class Account:
     @cached_property
     def _same(self) -> Callable[[], bool]:
         """The function that compares the watched words. A first call needs none, and building it takes a while."""
-        return self._make_same(self.words)
+        return self._make_same(self.words) or self._same_for_now
+
+    def _same_for_now(self) -> bool:
+        """Compare the watched words in Python, until there is a function for it."""
+        self._same = self._make_same(self.words) or self._same_for_now
+        return self.words.same()
 
     def add(self, fact: Watched) -> None:
         """Add a fact whose changes the mutation epoch and words report together."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from sys import getswitchinterval, setswitchinterval
 from threading import Event, Thread
 from typing import Any
@@ -21,6 +22,7 @@ from graphc.guards.facts import (
     SpecialMethods,
     broken,
 )
+from graphc.guards.watch_words import WatchTable
 
 
 class Base:
@@ -160,6 +162,28 @@ def test_an_account_sees_changed_words_and_takes_equal_values_again():
     assert not account.holds() and not account.holds()
     table["a"] = 1.5
     assert account.holds()
+
+
+def test_words_are_compared_in_python_until_there_is_a_function():
+    table: dict[str, Any] = {"a": 1.5}
+    made: list[WatchTable] = []
+    can_make = False
+
+    def make_same(watch: WatchTable) -> Callable[[], bool] | None:
+        if not can_make:
+            return None
+        made.append(watch)
+        return watch.same
+
+    account = Account([], [DictEntry(table, "a", "a")], make_same=make_same)
+    assert account.holds() and account.holds() and account.holds()
+    table["a"] = 2.5
+    assert not account.holds() and not made
+    table["a"], can_make = 1.5, True
+    assert account.holds() and account.holds() and account.holds()
+    assert made == [account.words]
+    table["a"] = 2.5
+    assert not account.holds()
 
 
 def test_what_no_word_tells_of_is_looked_at_each_time():

@@ -15,6 +15,7 @@ from graphc.optim.settings import GivenNumbers, GroupRule, OptimizerSettings
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
+from graphc.tracing.repeated_rule import RepeatedRule
 from graphc.tracing.tracer import Tracer
 from graphc.tracing.training import Training
 
@@ -93,6 +94,7 @@ class _Update:
         self.tracer = tracer
         self.training = training
         self.settings = _Settings(optimizer, training.step is not None)
+        self._is_of_library = _is_of_library(optimizer)
         training.optimizers.append(optimizer)
         if (reads := recorder()) is not None:
             reads.reach(optimizer.rule, "")
@@ -116,7 +118,7 @@ class _Update:
                 self.settings = _Settings(self.optimizer, self.training.step is not None, numbers=True)
                 params, changes = self._changes(gradients, condition, lambda index, _: self._group(index))
             new = {id(target): value for target, value in changes}
-            self.optimizer._write([*changes, *self.optimizer.from_others(params, new)])
+            self._run(self.optimizer._write, [*changes, *self.optimizer.from_others(params, new)])
         if condition is not None:
             self.training.overflowing.update(f"grad.{self.training.name_of(self.tracer, p)}" for p in params)
         self.training.facts.append(self.settings)
@@ -128,20 +130,29 @@ class _Update:
         of a group for parameters of an element type."""
         changes: list[tuple[Tensor, Any]] = []
         params: list[Tensor] = []
-        compute: Callable[..., Any] = self.optimizer.changes_of
-        if _is_of_library(self.optimizer):
-            compute = partial(unwatched, compute)
         for index, group in enumerate(self.optimizer.param_groups):
             present = [p for p in group["params"] if id(p) in gradients]
-            hypers: dict[Any, dict[str, Any]] = {}
+            computes: dict[Any, Callable[..., Any]] = {}
             for param in self.optimizer.owned(present):
-                if param.dtype not in hypers:
-                    hypers[param.dtype] = rule(index, param.dtype)
-                state, hyper = self._state(param, group), hypers[param.dtype]
-                changes += compute(param, gradients[id(param)], state, hyper, condition)
+                if param.dtype not in computes:
+                    computes[param.dtype] = self._compute(rule(index, param.dtype), condition)
+                state = self._run(self._state, param, group)
+                changes += computes[param.dtype](param, gradients[id(param)], state)
             self.training.stepped(present)
             params += present
         return params, changes
+
+    def _compute(self, hyper: dict[str, Any], condition: Any) -> Callable[..., Any]:
+        """Return a function of a parameter, its gradient and its state that returns their changes."""
+        if self._is_of_library:
+            repeated = RepeatedRule(self.tracer, UPDATE, self.optimizer.changes_of, hyper, condition)
+            return partial(unwatched, repeated)
+        changes_of: Callable[..., Any] = self.optimizer.changes_of
+        return lambda param, gradient, state: changes_of(param, gradient, state, hyper, condition)
+
+    def _run(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function that runs no code of a user except that of the optimizer."""
+        return unwatched(function, *arguments) if self._is_of_library else function(*arguments)
 
     def _state(self, param: Tensor, group: dict[str, Any]) -> dict[str, Tensor]:
         """Return the state of a parameter, which the graph takes as arguments."""

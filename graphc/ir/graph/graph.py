@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from importlib import import_module
-from itertools import islice
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -134,6 +135,8 @@ class Graph:
         self._names: dict[str, int] = {}
         self._scalars: dict[tuple[str, bytes], Value] = {}
         self._order: list[Node] | None = None
+        self._ops: set[OpDef] | None = None
+        """Ops of the nodes in ``_order``, once ``nodes_of`` has asked for them."""
         self._ids_are_topological = True
 
     # ---- building
@@ -163,8 +166,15 @@ class Graph:
         """Append a node. The caller normalizes ``attrs`` and infers ``types`` (see ir.graph.build)."""
         node = self._new_node(op, tuple(operands), attrs, location)
         self._set_results(node, types, name or op.name)
+        edges, id = self._edges, node.id
         for key, operand in enumerate(node.operands):
-            self._connect(node, key, operand)
+            source = operand.node
+            readers = edges.get(source)
+            if readers is None:
+                raise _foreign_operand(node, key, operand)
+            readers[node, key] = operand.index
+            if source.id > id:
+                self._ids_are_topological = False
         return node
 
     def scalar(self, value: bool | int | float | np.generic | np.ndarray, dtype: DType) -> Value:
@@ -174,9 +184,8 @@ class Graph:
         constant = self._scalars.get(key)
         if constant is None:
             attrs = CONSTANT.normalize({"value": array})
-            constant = self.add_node(
-                CONSTANT, (), attrs, (TensorType(dtype),), name=print_scalar(array, dtype)
-            ).results[0]
+            name = print_scalar(array, dtype)
+            constant = self.add_node(CONSTANT, (), attrs, (_scalar_type(dtype),), name=name).results[0]
             self._scalars[key] = constant
         return constant
 
@@ -189,7 +198,11 @@ class Graph:
 
     def _set_results(self, node: Node, types: Types, name: str) -> None:
         if len(types) == 1:
-            node.results = (Value(node, 0, types[0], self.unique_name(name)),)
+            if name in self._names:
+                name = self.unique_name(name)
+            else:
+                self._names[name] = 0
+            node.results = (Value(node, 0, types[0], name),)
         else:
             values = [Value(node, i, t, self.unique_name(f"{name}.{i}")) for i, t in enumerate(types)]
             node.results = tuple(values)
@@ -211,7 +224,7 @@ class Graph:
     def _connect(self, node: Node, key: int, operand: Value) -> None:
         edges = self._edges.get(operand.node)
         if edges is None:
-            raise VerifyError(f"operand {key} of {node.op.name} (%{operand.name}) belongs to another graph")
+            raise _foreign_operand(node, key, operand)
         edges[node, key] = operand.index
         if operand.node.id > node.id:
             self._ids_are_topological = False
@@ -223,6 +236,12 @@ class Graph:
     def next_id(self) -> int:
         """Id of the next new node; ids are in creation order."""
         return self._next_id
+
+    def created_since(self, id: int) -> list[Node]:
+        """Return the present nodes whose ids are at least ``id``, inputs included, in creation order."""
+        nodes = list(takewhile(lambda node: node.id >= id, reversed(self._edges)))
+        nodes.reverse()
+        return nodes
 
     @property
     def outputs(self) -> tuple[Value, ...]:
@@ -243,11 +262,27 @@ class Graph:
         if self._order is None:
             ordered = list(self._edges) if self._ids_are_topological else self._pulled_order()
             self._order = [n for n in ordered if n.op is not INPUT]
+            self._ops = None
         return self._order
+
+    def nodes_of(self, fits: Callable[[OpDef], bool]) -> list[Node]:
+        """Return the nodes whose ops fit, in topological order. ``fits`` is called once for each op."""
+        nodes = self.nodes()
+        if self._ops is None:
+            self._ops = {n.op for n in nodes}
+        ops = {op for op in self._ops if fits(op)}
+        return [n for n in nodes if n.op in ops] if ops else []
+
+    def having(self, traits: Trait) -> list[Node]:
+        """Return the nodes whose ops have all these traits, in topological order."""
+        return self.nodes_of(lambda op: op.has(traits))
 
     def _pulled_order(self) -> list[Node]:
         placed: dict[Node, None] = {}
         for root in self._edges:
+            if all([v.node in placed for v in root.operands]):
+                placed[root] = None
+                continue
             stack, open_nodes = [root], set[Node]()
             while stack:
                 node = stack[-1]
@@ -420,6 +455,16 @@ def _networkx() -> Any:
     return import_module("networkx")
 
 
+@cache
+def _scalar_type(dtype: DType) -> TensorType:
+    """Return the type of a scalar constant: one object for all graphs, so that copies compare types by identity."""
+    return TensorType(dtype)
+
+
+def _foreign_operand(node: Node, key: int, operand: Value) -> VerifyError:
+    return VerifyError(f"operand {key} of {node.op.name} (%{operand.name}) belongs to another graph")
+
+
 def input_class(value: Value) -> str:
     """Return one of INPUT_CLASSES for an argument of the graph, else an empty string."""
     return value.node.attrs["cls"] if value.node.op is INPUT else ""
@@ -482,6 +527,8 @@ def _sizes_in(value: tuple[Any, ...]) -> Iterator[int]:
 
 def attr_key(attrs: Mapping[str, Any]) -> tuple[Hashable, ...]:
     """Return a key of the attributes, equal exactly for equal ones: arrays by their bits, sub-graphs by their text."""
+    if not attrs:
+        return ()
     key: list[Hashable] = []
     for name, value in attrs.items():
         if isinstance(value, np.ndarray):

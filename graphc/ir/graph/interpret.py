@@ -33,16 +33,21 @@ class Interpreter:
         """
         if len(arguments) != len(graph.inputs):
             raise ArgumentError(f"@{graph.name} takes {len(graph.inputs)} arguments, got {len(arguments)}")
-        self.values: dict[Value, Any] = dict(zip(graph.inputs, arguments, strict=True))
+        values: dict[Value, Any] = dict(zip(graph.inputs, arguments, strict=True))
+        self.values = values
+        apply = self.apply
         for node in graph.nodes():
-            operands = [self.values[v] for v in node.operands]
+            operands = [values[v] for v in node.operands]
             try:
-                results = self.apply(node, operands)
+                results = apply(node, operands)
             except GraphcError as error:
                 error.origin = error.origin or node.location.describe() or None
                 raise
-            self.values.update(zip(node.results, results, strict=True))
-        return tuple(self.values[v] for v in graph.outputs)
+            if len(results) == len(node.results) == 1:
+                values[node.results[0]] = results[0]
+            else:
+                values.update(zip(node.results, results, strict=True))
+        return tuple(values[v] for v in graph.outputs)
 
     def apply(self, node: Node, operands: list[Any]) -> Sequence[Any]:
         """Return the results of one node, one entry per result."""
@@ -123,11 +128,15 @@ class Reemitter(Interpreter):
     def copy_node(self, node: Node, operands: list[Any], attrs: Attrs | None = None) -> tuple[Value, ...]:
         """Emit the same op on new operands, optionally with other attributes. Results keep their types where operands
         do; else the type rule runs again."""
-        results = node.results
-        name = results[0].name if len(results) == 1 or node.op is CONSTANT else results[0].name.removesuffix(".0")
-        if attrs is None and not results[0].is_scalar_constant and _have_same_types(node.operands, operands):
-            types = tuple([r.type for r in results])
-            return self.target.add_node(node.op, operands, node.attrs, types, node.location, name).results
+        results, op = node.results, node.op
+        first = results[0]
+        if len(results) == 1:
+            name, types = first.name, (first.type,)
+        else:
+            name, types = first.name.removesuffix(".0"), tuple([r.type for r in results])
+        is_scalar = op is CONSTANT and not first.type.shape
+        if attrs is None and not is_scalar and _have_same_types(node.operands, operands):
+            return self.target.add_node(op, operands, node.attrs, types, node.location, name).results
         return emit(self.target, node.op, operands, node.attrs if attrs is None else attrs, node.location, name)
 
 
@@ -135,7 +144,7 @@ def _have_same_types(old: Sequence[Value], new: Sequence[Value]) -> bool:
     """Check whether values have equal types; sizes known only at run time must be the same objects."""
     for before, after in zip(old, new, strict=True):
         a, b = before.type, after.type
-        if a is b:
+        if a is b or (a.dtype is b.dtype and a.shape is b.shape):
             continue
         if a.dtype is not b.dtype or len(a.shape) != len(b.shape):
             return False
@@ -226,5 +235,5 @@ def live_nodes(graph: Graph, roots: Iterable[Value]) -> set[Node]:
         node = stack.pop()
         if node not in live:
             live.add(node)
-            stack.extend(v.node for v in node.operands)
+            stack += [v.node for v in node.operands]
     return live

@@ -12,7 +12,7 @@ from graphc.errors import VerifyError
 from graphc.ir.graph.build import constant, emit
 from graphc.ir.graph.graph import CONSTANT, Graph, Value, attr_key, input_class, input_path
 from graphc.ir.graph.interpret import copy
-from graphc.ir.op import REGISTRY
+from graphc.ir.op import REGISTRY, Trait
 from graphc.ir.types import TensorType
 
 F = TensorType(float32, (2,))
@@ -149,6 +149,25 @@ def test_cycles_are_refused(graph: Graph):
     graph.set_operand(add, 0, mul.result)
     with pytest.raises(VerifyError, match="depends on itself"):
         graph.nodes()
+
+
+def test_nodes_created_since_an_id(graph: Graph):
+    first = graph.next_id
+    x = graph.add_input(TensorType(float32, (2,)), "late")
+    (y,) = emit(graph, REGISTRY["neg"], (x,))
+    assert graph.created_since(first) == [x.node, y.node]
+    assert graph.created_since(graph.next_id) == []
+
+
+def test_nodes_by_op(graph: Graph):
+    x = graph.add_input(TensorType(float32, (2,)), "fresh")
+    assert not any(n.op.name == "neg" for n in graph.nodes_of(lambda op: op.name == "neg"))
+    (y,) = emit(graph, REGISTRY["neg"], (x,))
+    (z,) = emit(graph, REGISTRY["neg"], (y,))
+    assert graph.nodes_of(lambda op: op.name == "neg") == [y.node, z.node]
+    assert graph.having(Trait.ELEMENTWISE) == [n for n in graph.nodes() if n.op.has(Trait.ELEMENTWISE)]
+    graph.erase(z.node)
+    assert graph.nodes_of(lambda op: op.name == "neg") == [y.node]
 
 
 def test_equality_is_by_text_and_data(graph: Graph):

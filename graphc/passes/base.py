@@ -55,6 +55,11 @@ def held_graphs(node: Node) -> tuple[str, ...]:
     return ("then", "otherwise")
 
 
+def holding_graphs(graph: Graph) -> list[Node]:
+    """Return the nodes for which ``held_graphs`` returns names."""
+    return graph.nodes_of(lambda op: op.has_any(_HOLDING))
+
+
 _HOLDING = Trait.LOOP | Trait.WHILE | Trait.BRANCH
 
 

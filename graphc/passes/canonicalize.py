@@ -156,7 +156,8 @@ def is_result_of(value: Value, function: OpFunction) -> bool:
 @simplifies(Trait.ELEMENTWISE)
 def _implicit_broadcast(node: Node, *operands: Value) -> Value | None:
     """Rewrite f(broadcast_to(x), y) as f(x, y), broadcast afterwards where still needed."""
-    if not any(is_result_of(v, shape.broadcast_to) for v in operands):
+    broadcasts = shape.broadcast_to.op
+    if not any([v.node.op is broadcasts for v in operands]):
         return None
     sources = [v.node.operands[0] if is_result_of(v, shape.broadcast_to) else v for v in operands]
     return OpFunction(node.op, (), False)(*sources, **node.attrs)

@@ -35,7 +35,7 @@ class SettleChecks:
 
     def run(self, graph: Graph) -> PassResult:
         """Count removed checks."""
-        checks = [n for n in graph.nodes() if n.op.has(Trait.CHECK)]
+        checks = graph.having(Trait.CHECK)
         if not checks:
             return PassResult(graph, 0)
         removable = _checks_of_users(checks) if not config.read().check_indices else _removable_checks(graph, checks)

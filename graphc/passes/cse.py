@@ -29,36 +29,44 @@ class CommonSubexpressionElimination:
 
     def run(self, graph: Graph) -> PassResult:
         """Count merged nodes."""
-        keys = [_key(node, node.operands) for node in graph.nodes() if node.op.has(Trait.PURE)]
-        if len(set(keys)) == len(keys):
-            return PassResult(graph, 0)
-        merger = _Merger()
-        return PassResult(merger.transform(graph), merger.merged)
+        first = _first_equals(graph)
+        return PassResult(_Merger(first).transform(graph) if first else graph, len(first))
+
+
+def _first_equals(graph: Graph) -> dict[Node, Node]:
+    """Return the nodes that compute what an earlier node computes, each with the first such node."""
+    present: dict[Any, Node] = {}
+    first: dict[Node, Node] = {}
+    pure = {op for op in {n.op for n in graph.nodes()} if op.has(Trait.PURE)}
+    for node in graph.nodes():
+        if node.op not in pure:
+            continue
+        operands: Sequence[Value] = node.operands
+        if first:
+            operands = [first[v.node].results[v.index] if v.node in first else v for v in operands]
+        earlier = present.setdefault(_key(node, operands), node)
+        if earlier is not node:
+            first[node] = earlier
+    return first
 
 
 def _key(node: Node, operands: Sequence[Value]) -> tuple[OpDef, tuple[Value, ...], tuple[Hashable, ...]]:
     """Return the key of an application; applications with equal keys compute the same values."""
-    order = list(operands)
-    if node.op.has(Trait.COMMUTATIVE):
-        order[:2] = sorted(order[:2], key=lambda v: (v.node.id, v.index))
-    return node.op, tuple(order), attr_key(node.attrs)
+    op = node.op
+    if op.has(Trait.COMMUTATIVE) and len(operands) > 1:
+        first, second = operands[:2]
+        if (second.node.id, second.index) < (first.node.id, first.index):
+            operands = (second, first, *operands[2:])
+    return op, tuple(operands), attr_key(node.attrs)
 
 
 class _Merger(Reemitter):
-    """Rewriter that copies each distinct node once."""
+    """Rewriter that copies the first of equal nodes only."""
 
-    def __init__(self) -> None:
+    def __init__(self, first: dict[Node, Node]):
         super().__init__()
-        self.copies: dict[Any, Sequence[Value]] = {}
-        self.merged = 0
+        self.first = first
 
     def apply(self, node: Node, operands: list[Any]) -> Sequence[Any]:
-        if not node.op.has(Trait.PURE):
-            return self.copy_node(node, operands)
-        key = _key(node, operands)
-        results = self.copies.get(key)
-        if results is None:
-            results = self.copies[key] = self.copy_node(node, operands)
-        else:
-            self.merged += 1
-        return results
+        earlier = self.first.get(node)
+        return self.copy_node(node, operands) if earlier is None else [self.values[r] for r in earlier.results]

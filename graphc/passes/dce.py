@@ -28,9 +28,10 @@ class DeadCodeElimination:
 
     def run(self, graph: Graph) -> PassResult:
         """Count removed nodes."""
-        effects = [r for n in graph.nodes() if has_effect(n) for r in n.results]
+        possible = graph.nodes_of(lambda op: not op.has(Trait.PURE) or op.has(Trait.ORDERED))
+        effects = [r for n in possible if has_effect(n) for r in n.results]
         live = live_nodes(graph, [*graph.outputs, *effects])
-        dead = sum(node not in live for node in graph.nodes())
+        dead = sum([node not in live for node in graph.nodes()])
         return PassResult(_Keep(live).transform(graph) if dead else graph, dead)
 
 

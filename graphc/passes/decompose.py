@@ -11,7 +11,7 @@ from graphc.ir.graph.interpret import copy
 from graphc.ir.graph.rewrite import Rule, apply_rules
 from graphc.ir.op import REGISTRY, Trait
 from graphc.ops.dispatch import GraphDispatcher, use
-from graphc.passes.base import PassResult, held_graphs
+from graphc.passes.base import PassResult, held_graphs, holding_graphs
 
 
 @dataclass(frozen=True)
@@ -31,15 +31,14 @@ class Decompose:
     def run(self, graph: Graph) -> PassResult:
         """Change the graph in place; count decomposed nodes."""
         changed = apply_rules(graph, _rules())
-        for node in graph.nodes():
+        for node in holding_graphs(graph):
             for name in held_graphs(node):
                 result = self.run(copy(node.attrs[name]))
                 node.attrs = {**node.attrs, name: result.graph}
                 changed += result.changed
-        for node in reversed(list(graph.nodes())):
-            # The rules keep impure nodes because of their effects; those effects are inlined by now.
-            if node.op.decompose is not None and not node.op.has(Trait.PURE):
-                graph.erase(node)
+        # The rules keep impure nodes because of their effects; those effects are inlined by now.
+        for node in reversed(graph.nodes_of(lambda op: op.decompose is not None and not op.has(Trait.PURE))):
+            graph.erase(node)
         return PassResult(graph, changed)
 
 

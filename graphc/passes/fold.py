@@ -67,10 +67,12 @@ class _Folder(Reemitter):
 
     def is_foldable(self, node: Node, operands: Sequence[Value]) -> bool:
         """Check whether every operand is a constant and the result is worth storing."""
-        if not node.operands or not node.op.has(Trait.PURE) or node.op.has(Trait.GENERATOR):
+        for value in operands:
+            if value.node.op is not CONSTANT:
+                return False
+        if not operands or not node.op.has(Trait.PURE) or node.op.has(Trait.GENERATOR):
             return False
-        few = self.costs.widened_elements
-        if any(v.node.op is not CONSTANT for v in operands) or (is_widening(node) and operands[0].type.size > few):
+        if is_widening(node) and operands[0].type.size > self.costs.widened_elements:
             return False
         if has_sizes(node) or (self.strict_order and not is_exact(node)):
             return False

@@ -11,7 +11,7 @@ from graphc.ir.types import row_major_strides
 def laid_out(graph: Graph) -> set[Node]:
     """Return the concatenation-like views that only Python functions read and whose operands are each a contiguous
     segment of the result. Such a function needs the view in memory, so no reader could compute its operands itself."""
-    if not any(node.op.has(Trait.HOST) for node in graph.nodes()):
+    if not graph.having(Trait.HOST):
         return set()
     outputs = {value.node for value in graph.outputs}
     return {n for n in graph.nodes() if n.op.parts is not None and n not in outputs and _is_laid_out(graph, n)}

@@ -30,7 +30,8 @@ def long_views(graph: Graph, costs: FusionCosts = DEFAULT.fusion) -> set[Node]:
     stored: set[Node] = set()
     depths: dict[Node, _Depth] = {}
     for node in graph.nodes():
-        if node.op is CONSTANT or node.op.has(Trait.STATE_WRITE) or not is_virtual(node):
+        op = node.op
+        if op is CONSTANT or op.has(Trait.STATE_WRITE) or not is_virtual(node):
             continue
         if is_written_by_parts(node, costs):
             stored.add(node)

@@ -18,9 +18,12 @@ from graphc.ir.op import Trait
 from graphc.ir.types import TensorType
 
 
-@dataclass(frozen=True)
+@dataclass
 class Access:
-    """One read of ``value`` at ``index``, expressed in the axes of the reader's domain."""
+    """One read of ``value`` at ``index``, expressed in the axes of the reader's domain.
+
+    NOTE: not frozen, which takes three times as long to create; fusion makes one for each operand of each node.
+    """
 
     value: Value
     index: tuple[Index, ...]
@@ -152,7 +155,8 @@ def read_records(node: Node, index: tuple[Index, ...]) -> list[ReadRecord]:
 
 def accesses(node: Node, records: Sequence[ReadRecord]) -> list[Access]:
     """Return the reads of a node."""
-    return [Access(node.operands[p], i, guarded, *flags) for p, i, guarded, *flags in records]
+    operands = node.operands
+    return [Access(operands[p], i, guarded, dynamic, replicating) for p, i, guarded, dynamic, replicating in records]
 
 
 def guarded_reads(node: Node, index: tuple[Index, ...]) -> list[tuple[int, tuple[Index, ...], Guard]]:

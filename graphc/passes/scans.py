@@ -14,7 +14,7 @@ from graphc.ir.graph.interpret import copy, live_nodes
 from graphc.ir.op import Trait
 from graphc.ops.dispatch import GraphDispatcher, current, use
 from graphc.ops.flow.control import inline
-from graphc.passes.base import Pass, PassResult, held_graphs, with_costs
+from graphc.passes.base import Pass, PassResult, held_graphs, holding_graphs, with_costs
 from graphc.passes.cse import CommonSubexpressionElimination
 
 
@@ -48,7 +48,7 @@ class MergeScans:
 
 
 def _scans(graph: Graph) -> list[Node]:
-    return [node for node in graph.nodes() if node.op.has(Trait.LOOP)]
+    return graph.having(Trait.LOOP)
 
 
 def _joined(graph: Graph, first: Node, other: Node) -> Node | None:
@@ -214,7 +214,7 @@ class HoistFromSteps:
     def run(self, graph: Graph) -> PassResult:
         """Count moved nodes."""
         changed = 0
-        for node in list(graph.nodes()):
+        for node in holding_graphs(graph):
             for name in held_graphs(node):
                 inner = self.run(copy(node.attrs[name]))
                 changed += inner.changed
@@ -276,7 +276,7 @@ class OptimizeSteps:
     def run(self, graph: Graph) -> PassResult:
         """Add up the counts of the passes."""
         changed = 0
-        nested = [(node, name) for node in graph.nodes() for name in held_graphs(node)]
+        nested = [(node, name) for node in holding_graphs(graph) for name in held_graphs(node)]
         for node, name in nested:
             inner = self.run(copy(node.attrs[name]))
             body, changed = inner.graph, changed + inner.changed

@@ -44,12 +44,11 @@ class UpdateSlices:
 def _run(graph: Graph, carries: int) -> PassResult:
     """Run the pass on a graph, or on the step of a scan with that many carries."""
     steps = 0
-    for node in graph.nodes():
-        if node.op.has(Trait.LOOP):
-            inner = _run(copy(node.attrs["body"]), node.attrs["carries"])
-            if inner.changed:
-                node.attrs = {**node.attrs, "body": inner.graph}
-                steps += inner.changed
+    for node in graph.having(Trait.LOOP):
+        inner = _run(copy(node.attrs["body"]), node.attrs["carries"])
+        if inner.changed:
+            node.attrs = {**node.attrs, "body": inner.graph}
+            steps += inner.changed
     rewritten = sum(_update(graph, written) for written in _written(graph, carries))
     return PassResult(DeadCodeElimination().run(graph).graph if rewritten else graph, steps + rewritten)
 
@@ -68,7 +67,7 @@ class _Written(NamedTuple):
 
 def _written(graph: Graph, carries: int) -> list[_Written]:
     """Return the writes to states and, in the step of a scan, the next values of carries."""
-    states = [_Written(n.operands[0], n) for n in graph.nodes() if n.op.has(Trait.STATE_WRITE)]
+    states = [_Written(n.operands[0], n) for n in graph.having(Trait.STATE_WRITE)]
     return states + [_Written(graph.inputs[i], None, i) for i in range(carries)]
 
 

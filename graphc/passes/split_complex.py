@@ -36,17 +36,20 @@ class SplitComplex:
 
     def run(self, graph: Graph) -> PassResult:
         """Return a new graph if any value is complex; count the complex nodes."""
-        count = sum(_is_complex(node) for node in graph.nodes())
-        if not count and not any(v.dtype.is_complex for v in graph.inputs):
+        dtypes = {v.type.dtype for v in graph.inputs} | {r.type.dtype for n in graph.nodes() for r in n.results}
+        nested = graph.nodes_of(lambda op: any(attr.kind == "graph" for attr in op.attrs))
+        if not any(dtype.is_complex for dtype in dtypes) and not any(map(_is_complex, nested)):
             return PassResult(graph, 0)
+        count = sum(_is_complex(node) for node in graph.nodes())
         return PassResult(_Splitter().transform(graph), count)
 
 
 def _is_complex(node: Node) -> bool:
     """Check whether a node has complex operands or results, or contains a graph with such nodes."""
-    if any(v.dtype.is_complex for v in (*node.operands, *node.results)):
-        return True
-    graphs = [value for value in node.attrs.values() if isinstance(value, Graph)]
+    for value in (*node.operands, *node.results):
+        if value.type.dtype.is_complex:
+            return True
+    graphs = [value for value in node.attrs.values() if isinstance(value, Graph)] if node.attrs else ()
     return any(_is_complex(inner) for inner_graph in graphs for inner in inner_graph.nodes())
 
 

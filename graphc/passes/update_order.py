@@ -27,7 +27,7 @@ class EarlyUpdates:
 
     def run(self, graph: Graph) -> PassResult:
         """Return a new graph; count the writes that moved."""
-        writes = {n for n in graph.nodes() if n.op.has(Trait.STATE_WRITE)}
+        writes = set(graph.having(Trait.STATE_WRITE))
         return _early(graph, writes, writes)
 
 
@@ -47,7 +47,7 @@ class EarlyCalls:
 
     def run(self, graph: Graph) -> PassResult:
         """Return a new graph; count the calls that moved."""
-        calls = {n for n in graph.nodes() if n.op.has(Trait.HOST)}
+        calls = set(graph.having(Trait.HOST))
         giving = {n for n in calls if n.attrs["lends"] and len(n.results) > 1}
         return _early(graph, giving, calls) if giving else PassResult(graph, 0)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from graphc.base.errors import GraphcError, VerifyError
 from graphc.ir.excerpt import excerpt
 from graphc.ir.graph.graph import INPUT, Graph, Node, Value, input_class
 from graphc.ir.graph.text import graph_lines
-from graphc.ir.op import INPUT_CLASSES, REGISTRY, OpDef, Trait
+from graphc.ir.op import INPUT_CLASSES, REGISTRY, OpDef, Trait, Types
 from graphc.ir.types import TensorType
 
 
@@ -33,7 +33,7 @@ def verify_graph(graph: Graph) -> None:
 
 def sub_graphs(graph: Graph) -> Iterator[Graph]:
     """Yield the graphs in the attributes of nodes, without nested ones."""
-    for node in graph.nodes():
+    for node in graph.nodes_of(lambda op: any(attr.kind == "graph" for attr in op.attrs)):
         for attr in node.op.attrs:
             if attr.kind == "graph" and node.attrs[attr.name] is not None:
                 yield node.attrs[attr.name]
@@ -45,7 +45,7 @@ def foreign_ops(graph: Graph) -> set[OpDef]:
     stack = [graph]
     while stack:
         present = stack.pop()
-        ops.update(node.op for node in present.nodes() if node.op.module)
+        ops.update(node.op for node in present.nodes_of(lambda op: bool(op.module)))
         stack.extend(sub_graphs(present))
     return ops
 
@@ -63,6 +63,8 @@ class _Verifier:
         self.scalars: set[tuple[str, bytes]] = set()
         self.written: set[Value] = set()
         self.last_effect: Node | None = None
+        self.inferred: dict[Hashable, Types] = {}
+        """Results of type rules by op and types, for ops without attributes and shapes of numbers."""
 
     def run(self) -> None:
         try:
@@ -148,13 +150,24 @@ class _Verifier:
             is_redefined = op.module and registered is not None
             reason = "was defined again since the graph was made" if is_redefined else "is not registered"
             raise VerifyError(f"op {op.name} {reason}")
-        names = [a.name for a in op.attrs]
-        if list(node.attrs) != names:
-            raise VerifyError(f"{op.name} has the attributes {list(node.attrs)}, not {names}")
-        types = op.result_types(tuple([v.type for v in node.operands]), node.attrs)
-        stated = tuple([r.type for r in node.results])
+        if op.attrs or node.attrs:
+            names = [a.name for a in op.attrs]
+            if list(node.attrs) != names:
+                raise VerifyError(f"{op.name} has the attributes {list(node.attrs)}, not {names}")
+        types, stated = self.infer(node), tuple([r.type for r in node.results])
         if types != stated:
             raise VerifyError(f"{op.name} gives ({_join(types)}), the node says ({_join(stated)})")
+
+    def infer(self, node: Node) -> Types:
+        """Return the types that the type rule gives to the results."""
+        types = tuple([v.type for v in node.operands])
+        if node.attrs or not all([type(extent) is int for t in types for extent in t.shape]):
+            return node.op.result_types(types, node.attrs)
+        key = node.op, *[entry for t in types for entry in (t.dtype, t.shape)]
+        results = self.inferred.get(key)
+        if results is None:
+            results = self.inferred[key] = node.op.result_types(types, node.attrs)
+        return results
 
     def scalar(self, node: Node) -> None:
         array: np.ndarray = node.attrs["value"]

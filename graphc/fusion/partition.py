@@ -45,6 +45,8 @@ class Group:
     """Values that are stored, in node order (filled in at the end)."""
     divisions: int = 0
     """Upper bound of successive divisions of an index, from a reader in the group down to the value that it reads."""
+    is_exact: bool = False
+    """Whether the shape of every node is known to fit the domain, so that none is there only to be inlined."""
 
     @property
     def nest(self) -> Node:
@@ -84,13 +86,15 @@ class Partition:
         self.graph = graph
         self.costs = costs
         order = graph.nodes()
-        live = live_nodes(graph, [*graph.outputs, *(v for n in order if n.op.has(Trait.EFFECT) for v in n.results)])
+        live = live_nodes(graph, [*graph.outputs, *(v for n in graph.having(Trait.EFFECT) for v in n.results)])
         self.position = {node: i for i, node in enumerate(order)}
         deep = long_views(graph, costs)
         self.laid_out = laid_out(graph)
         """Views (concatenations) whose operands are computed directly at their offsets in the result."""
         self.pinned = _pinned(graph, deep)
         """Views and generators that are stored in memory nevertheless."""
+        self.virtual = {n for n in order if is_virtual(n)}
+        """Nodes that need no memory of their own (unless they are pinned)."""
         self.materialized = [n for n in order if n in live and self._is_materialized(n)]
         """Nodes that a kernel computes."""
         self.group_of: dict[Node, Group] = {n: self._single(n) for n in self.materialized}
@@ -137,17 +141,16 @@ class Partition:
         """Return the initial group of one node."""
         by_parts = node in self.laid_out or is_written_by_parts(node, self.costs)
         if node.op.lower_nest is not None or needs_stored_operands(node) or by_parts:
-            return Group([node], "nest", node.results[0].shape)
+            return Group([node], "nest", node.results[0].shape, is_exact=True)
         if node.op.has(Trait.REDUCTION):
-            return Group([node], "row", node.operands[0].shape, node_axes(node))
-        if node.op.has(Trait.CONTRACTION):
-            return Group([node], "contraction", node.results[0].shape)
-        return Group([node], "map", node.results[0].shape)
+            return Group([node], "row", node.operands[0].shape, node_axes(node), is_exact=True)
+        kind = "contraction" if node.op.has(Trait.CONTRACTION) else "map"
+        return Group([node], kind, node.results[0].shape, is_exact=True)
 
     def _is_materialized(self, node: Node) -> bool:
         if node in self.pinned:
             return True
-        if node.op is CONSTANT or is_virtual(node) or node.op.has(Trait.STATE_WRITE):
+        if node.op is CONSTANT or node in self.virtual or node.op.has(Trait.STATE_WRITE):
             return False
         return node.op is not INPUT
 
@@ -159,13 +162,17 @@ class Partition:
             direct = [Access(v, domain_axes(v.shape)) for v in node.operands]
         else:
             direct = self._rule_reads(node)
+        reads: list[Access] = []
+        for access in direct:
+            source = access.value.node
+            if source not in self.virtual or source in self.pinned:
+                reads.append(access)
+            elif source.op is not CONSTANT:
+                reads += look_through_views(access.value, access.index, self.pinned, access)
         # Scalar constants are in memory only for nodes whose operands all are.
-        return [
-            stored_read
-            for access in direct
-            for stored_read in look_through_views(access.value, access.index, self.pinned, access)
-            if not stored_read.value.is_scalar_constant or needs_stored_operands(node)
-        ]
+        if needs_stored_operands(node):
+            return reads
+        return [read for read in reads if not read.value.is_scalar_constant]
 
     def _rule_reads(self, node: Node) -> list[Access]:
         """Return the reads of a kernel rule, found once for nodes of an op without attributes that have equal types."""
@@ -180,7 +187,7 @@ class Partition:
         return accesses(node, records)
 
     def _awaited(self) -> dict[Node, list[Node]]:
-        if not any(n.op.has(Trait.WAITS) for n in self.graph.nodes()):
+        if not self.graph.having(Trait.WAITS):
             return {}
         awaited: dict[Node, dict[Node, None]] = {}
         for node in self.materialized:
@@ -212,6 +219,10 @@ class Partition:
             self._number_joined(merged, merged_from)
         else:
             self._order_joined(merged, first, second)
+        if not self.duplicated:
+            merged.nodes = [*first.nodes, *second.nodes]
+            self.group_of.update(dict.fromkeys(merged.nodes, merged))
+            return
         merged.nodes = list(dict.fromkeys(n for old in merged_from for n in old.nodes))
         for node in merged.nodes:
             if self.group_of[node] in merged_from:
@@ -235,6 +246,10 @@ class Partition:
 
     def reading(self, node: Node) -> list[Group]:
         """Return the groups that read a node's results from memory."""
+        if not self.duplicated:
+            groups = dict.fromkeys([self.group_of[r] for r in self.readers.get(node, ())])
+            groups.pop(self.group_of[node], None)
+            return [*groups]
         candidates = (g for r in self.readers.get(node, ()) for g in (self.group_of[r], *self.duplicated.get(r, ())))
         return [g for g in dict.fromkeys(candidates) if not self.holds(g, node)]
 
@@ -249,6 +264,10 @@ class Partition:
     def before(self, group: Group) -> set[Group]:
         """Return the groups whose results this one reads, or for which it waits."""
         nodes = {a.value.node for n in group.nodes for a in self.reads[n]}
+        if not self.awaited and not self.duplicated:
+            groups = {self.group_of[n] for n in nodes if n in self.group_of}
+            groups.discard(group)
+            return groups
         if self.awaited:
             nodes.update(source for n in group.nodes for source in self.awaited.get(n, ()))
         return {self.group_of[n] for n in nodes if n in self.group_of and not self.holds(group, n)}
@@ -348,7 +367,10 @@ class Partition:
     def _after(self, group: Group) -> dict[Group, None]:
         """Return the groups that read results of this one or wait for it."""
         readers = self._readers.get(group)
-        if readers is None:
+        if readers is None and not self.awaiting and not self.duplicated:
+            readers = dict.fromkeys([self.group_of[r] for n in group.nodes for r in self.readers.get(n, ())])
+            readers.pop(group, None)
+        elif readers is None:
             readers = dict.fromkeys(g for n in group.nodes if self.group_of[n] is group for g in self._following(n))
         elif not self._became.keys().isdisjoint(readers):
             readers = dict.fromkeys(current for g in readers if (current := self._present(g)) is not group)
@@ -391,9 +413,8 @@ _STORED_OPERANDS = Trait.LOOP | Trait.HOST | Trait.BRANCH | Trait.WHILE
 
 def _values_after_call(graph: Graph) -> list[Value]:
     """Return the values that outlive the call: outputs, written states, and results of checks."""
-    nodes = graph.nodes()
-    written = [stored_content(n) for n in nodes if n.op.has(Trait.STATE_WRITE)]
-    checked = [n.results[0] for n in nodes if n.op.has(Trait.CHECK)]
+    written = [stored_content(n) for n in graph.having(Trait.STATE_WRITE)]
+    checked = [n.results[0] for n in graph.having(Trait.CHECK)]
     return [written_value(v) for v in (*graph.outputs, *written, *checked)]
 
 
@@ -404,9 +425,7 @@ def _pinned(graph: Graph, deep: set[Node]) -> set[Node]:
     plain index arithmetic.
     """
     pinned = deep | {value.node for value in _values_after_call(graph) if is_virtual(value.node)}
-    for node in graph.nodes():
-        if node.op.lower is not None and not node.op.has(Trait.CONTRACTION):
-            continue
+    for node in graph.nodes_of(lambda op: op.lower is None or op.has(Trait.CONTRACTION)):
         for operand in node.operands:
             access = look_through_views(operand, domain_axes(operand.shape), pinned)
             if needs_stored_operands(node):

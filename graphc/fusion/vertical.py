@@ -20,7 +20,7 @@ from graphc.ir.kernel.index import Axis, Index, flatten
 from graphc.ir.op import Dims, Trait
 from graphc.ir.types import row_major_strides
 from graphc.passes.long_views import divides_index
-from graphc.passes.operand_access import Access, domain_axes, is_virtual
+from graphc.passes.operand_access import Access, domain_axes
 from graphc.passes.updates import stored_content, unmoved, updated
 
 
@@ -54,11 +54,10 @@ class _Order:
 
     def _count_reads(self, partition: Partition) -> None:
         written: dict[Value, Group] = {}
-        for node in partition.graph.nodes():
-            if node.op.has(Trait.STATE_WRITE):
-                source = stored_content(node).node
-                if source in partition.group_of:
-                    written[node.operands[0]] = partition.group_of[source]
+        for node in partition.graph.having(Trait.STATE_WRITE):
+            source = stored_content(node).node
+            if source in partition.group_of:
+                written[node.operands[0]] = partition.group_of[source]
         for node in partition.materialized:
             for value in node.results:
                 old = updated(value)
@@ -154,6 +153,9 @@ def fuse(graph: Graph, costs: FusionCosts = DEFAULT.fusion) -> FusionPlan:
 
 
 class _Fuser(Partition):
+    """Vertical fusion. Until it is done no group computes a node that another one computes too, so that ``group_of``
+    says which nodes a group has."""
+
     def __init__(self, graph: Graph, costs: FusionCosts):
         super().__init__(graph, costs)
         self.weights: dict[Node, int] = {}
@@ -161,6 +163,10 @@ class _Fuser(Partition):
         self.refused: dict[tuple[Value, Node], Reason] = {}
         self.tried: dict[tuple[Value, Node], tuple[Group, Group]] = {}
         """Refused pairs of groups. Groups never change (a merge makes a new one), so a current pair stays refused."""
+        self.aligned: dict[int, bool] = {}
+        """Whether a read is aligned in groups without rows, by the identity of the read."""
+        self.divides: dict[int, bool] = {}
+        """Whether an index divides, by its identity: reads of one shape share one."""
 
     # ---- merging
 
@@ -199,8 +205,7 @@ class _Fuser(Partition):
                 producer, consumer = self.group_of.get(access.value.node), self.group_of[node]
                 if producer is None or producer is consumer:
                     continue
-                largest = max(hint(prod(producer.shape)), hint(prod(consumer.shape)))
-                if largest * access.value.dtype.itemsize < nbytes:
+                if nbytes and self._largest(producer, consumer) * access.value.dtype.itemsize < nbytes:
                     continue
                 key = access.value, node
                 if self.tried.get(key) == (producer, consumer):
@@ -209,6 +214,9 @@ class _Fuser(Partition):
                 if reason is not None:
                     self.refused[key] = reason
                     self.tried[key] = producer, consumer
+
+    def _largest(self, producer: Group, consumer: Group) -> int:
+        return max(hint(prod(producer.shape)), hint(prod(consumer.shape)))
 
     def _refusals(self) -> Iterator[Refusal]:
         """Yield the refusals that still hold after all merges."""
@@ -230,7 +238,7 @@ class _Fuser(Partition):
             return merged
         if merged.kind == "contraction" and self._reads_strided(producer, consumer):
             return Reason.STRIDED
-        if merged.kind in ("contraction", "nest") and self._weight(producer, consumer) > self.costs.epilogue:
+        if merged.kind in ("contraction", "nest") and self._is_heavy(self.costs.epilogue, producer, consumer):
             return Reason.EPILOGUE
         reason = self._too_long(producer, consumer, merged) or self._misfit(producer, consumer, merged)
         if reason is None and self.reaches(producer, consumer, directly=False):
@@ -246,17 +254,36 @@ class _Fuser(Partition):
     def _divides(self, producer: Group, consumer: Group, merged: Group) -> bool:
         """Check whether the consumer reads the producer, by quotients and remainders, at another position than its own
         point of the domain."""
-        members = set(producer.nodes)
         return any(
-            access.value.node in members and divides_index(access.index) and not _aligned(node, access, merged)
-            for node in consumer.nodes
-            for access in self.reads[node]
+            self._divides_index(access) and not self._is_aligned(node, access, merged)
+            for node, access in self._crossing(producer, consumer)
         )
+
+    def _divides_index(self, access: Access) -> bool:
+        key = id(access.index)
+        if key not in self.divides:
+            self.divides[key] = divides_index(access.index)
+        return self.divides[key]
+
+    def _is_aligned(self, node: Node, access: Access, group: Group) -> bool:
+        """Check whether a read of another node is at the same point of the group's domain; see `_aligned`."""
+        if group.kind == "row":
+            return _aligned(node, access, group)
+        if id(access) not in self.aligned:
+            self.aligned[id(access)] = _aligned(node, access, group)
+        return self.aligned[id(access)]
+
+    def _crossing(self, producer: Group, consumer: Group) -> Iterator[tuple[Node, Access]]:
+        """Yield the reads of the producer's values in the consumer, each with the node that reads."""
+        for node in consumer.nodes:
+            for access in self.reads[node]:
+                if self.group_of.get(access.value.node) is producer:
+                    yield node, access
 
     def _too_long(self, producer: Group, consumer: Group, merged: Group) -> Reason | None:
         """Return the reason why the merged kernel would be too long, or None."""
-        count = len({*producer.nodes, *consumer.nodes})
-        if merged.kind == "map" and prod(merged.shape) == 1 and count > self.costs.single:
+        count = len(producer.nodes) + len(consumer.nodes)
+        if count > self.costs.single and merged.kind == "map" and prod(merged.shape) == 1:
             return Reason.SINGLE
         return Reason.LONG if count > self.costs.longest else None
 
@@ -283,12 +310,13 @@ class _Fuser(Partition):
         """
         if not any(_is_windows(n) for n in producer.nodes):
             return False
-        size, members = prod(producer.shape), {*producer.nodes, *consumer.nodes}
+        size, groups = prod(producer.shape), (producer, consumer)
         reads = [access.value for n in consumer.nodes for access in self.reads[n]]
-        return any(v.type.size == size and v.node not in members for v in reads)
+        return any(v.type.size == size and self.group_of.get(v.node) not in groups for v in reads)
 
-    def _weight(self, *groups: Group) -> int:
-        """Return the vector operations per element, without products, but including views and generators."""
+    def _is_heavy(self, most: int, *groups: Group) -> bool:
+        """Check whether the vector operations per element, without products, but including views and generators, are
+        more than ``most``."""
         total = 0
         visited: set[Node] = set()
         stack = [n for g in groups for n in g.nodes]
@@ -300,62 +328,76 @@ class _Fuser(Partition):
             if node not in self.weights:
                 self.weights[node] = 0 if node.op.has(Trait.CONTRACTION) else weight(node)
             total += self.weights[node]
-            stack.extend(v.node for v in node.operands if is_virtual(v.node))
-        return total
+            if total > most:
+                return True
+            stack += [v.node for v in node.operands if v.node in self.virtual]
+        return False
 
     def _misfit(self, producer: Group, consumer: Group, merged: Group) -> Reason | None:
         """Return None when every value read across the two groups is available at the reader's point, or cheap to
         compute there; else the reason."""
-        if not all(self._fits_domain(n, merged) for n in consumer.nodes):
+        is_exact = self._is_exact(consumer, merged)
+        if not is_exact and not all(self._fits_domain(n, merged) for n in consumer.nodes):
             return Reason.DOMAIN
         if producer.kind == "contraction" and producer.shape != merged.shape:
             return None if self._is_reshaped(producer, consumer) else Reason.ORDER
+        merged.is_exact = is_exact and self._is_exact(producer, merged)
         return None if self._edges_fit(producer, consumer, merged) else Reason.PLACE
 
     def _edges_fit(self, producer: Group, consumer: Group, merged: Group) -> bool:
         """Check whether each value read across the two groups is read at the point where it is computed, or can be
         inlined."""
-        aligned = all(self._fits_domain(n, merged) for n in producer.nodes)
-        members = set(producer.nodes)
-        for node in consumer.nodes:
-            for access in self.reads[node]:
-                if access.value.node not in members:
-                    continue
-                if not (aligned and access.plain and _aligned(node, access, merged)):
-                    return self._can_inline(producer, consumer)
-        return aligned or self._can_inline(producer, consumer)
+        if not merged.is_exact and not all(self._fits_domain(n, merged) for n in producer.nodes):
+            return self._can_inline(producer, consumer)
+        for node, access in self._crossing(producer, consumer):
+            if not (access.plain and self._is_aligned(node, access, merged)):
+                return self._can_inline(producer, consumer)
+        return True
 
-    def _fits_domain(self, node: Node, group: Group) -> bool:
+    def _is_exact(self, group: Group, merged: Group) -> bool:
+        """Check whether the shape of each node of a group fits the domain of the merged group."""
+        alike = group.axes == merged.axes and (group.kind == "row") is (merged.kind == "row")
+        if group.is_exact and alike and _have_same_numbers(group.shape, merged.shape):
+            return True
+        return all([self._has_shape_of(n, merged) for n in group.nodes])
+
+    def _has_shape_of(self, node: Node, group: Group) -> bool:
         value = node.results[0]
         if group.kind != "row":
-            size = value.type.size
-            return size == prod(group.shape) or node.op.has(Trait.REDUCTION) or self._is_inlined(node)
+            return value.type.size == prod(group.shape) or node.op.has(Trait.REDUCTION)
         if node.op.has(Trait.REDUCTION):
             return node.operands[0].shape == group.shape and node_axes(node) == group.axes
-        return value.shape in (group.shape, group.kept, group.row_shape) or self._is_inlined(node)
+        return value.shape in (group.shape, group.kept, group.row_shape)
+
+    def _fits_domain(self, node: Node, group: Group) -> bool:
+        if group.kind == "row" and node.op.has(Trait.REDUCTION):
+            return self._has_shape_of(node, group)
+        return self._has_shape_of(node, group) or self._is_inlined(node)
 
     def _is_inlined(self, node: Node) -> bool:
         """Check whether a node was merged earlier to be inlined: it is not stored, and its shape does not matter."""
         current = self.group_of[node]
         if len(current.nodes) == 1 or node.results[0].shape == current.shape or node in self.escaping:
             return False
-        return set(self.readers.get(node, ())) <= set(current.nodes)
+        return self._is_read_only_by(node, current)
+
+    def _is_read_only_by(self, node: Node, *groups: Group) -> bool:
+        """Check whether no other groups read a node."""
+        return all(self.group_of[reader] in groups for reader in self.readers.get(node, ()))
 
     def _can_inline(self, producer: Group, consumer: Group) -> bool:
         """Check whether the producer can be computed at the consumer's index: it is elementwise, and only the consumer
         reads it, each element once."""
         if producer.kind != "map":
             return False
-        members, readers = set(producer.nodes), set(consumer.nodes)
         for node in producer.nodes:
-            if node in self.escaping or not set(self.readers.get(node, ())) <= members | readers:
+            if node in self.escaping or not self._is_read_only_by(node, producer, consumer):
                 return False
-            if not node.op.has(Trait.ELEMENTWISE) and not is_virtual(node):
+            if not node.op.has(Trait.ELEMENTWISE) and node not in self.virtual:
                 return False
-        for node in consumer.nodes:
-            for access in self.reads[node]:
-                if access.value.node in members and (access.replicating or access.dynamic or not _reads_once(node)):
-                    return False
+        for node, access in self._crossing(producer, consumer):
+            if access.replicating or access.dynamic or not _reads_once(node):
+                return False
         return True
 
     def _is_reshaped(self, producer: Group, consumer: Group) -> bool:
@@ -363,16 +405,19 @@ class _Fuser(Partition):
 
         The product is then computed in the consumer's domain.
         """
-        members, readers = set(producer.nodes), set(consumer.nodes)
         for node in producer.nodes:
-            if node in self.escaping or not set(self.readers.get(node, ())) <= members | readers:
+            if node in self.escaping or not self._is_read_only_by(node, producer, consumer):
                 return False
-        for node in consumer.nodes:
+        for node, access in self._crossing(producer, consumer):
             here = domain_axes(node.results[0].shape)
-            for access in self.reads[node]:
-                if access.value.node in members and not (access.plain and _same_order(access, node.results[0], here)):
-                    return False
+            if not (access.plain and _same_order(access, node.results[0], here)):
+                return False
         return True
+
+
+def _have_same_numbers(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    """Check whether shapes are equal without comparing sizes of a call, which may depend on assumptions."""
+    return one is other or (all([type(extent) is int for extent in (*one, *other)]) and one == other)
 
 
 def _is_windows(node: Node) -> bool:
@@ -413,12 +458,11 @@ def _aligned(node: Node, access: Access, group: Group) -> bool:
     reduction = node.op.has(Trait.REDUCTION)
     here = domain_axes(node.operands[0].shape if reduction else result.shape)
     if group.kind != "row":  # values that differ only by a reshape have the same row-major offsets
-        if value.shape is result.shape and access.index == here:
+        if _have_same_numbers(value.shape, result.shape) and access.index == here:
             return True
-        read_offset, offset = (
-            flatten(i, row_major_strides(v.shape)) for i, v in ((access.index, value), (here, result))
-        )
-        return value.type.size == result.type.size and read_offset == offset
+        if value.type.size != result.type.size:
+            return False
+        return flatten(access.index, row_major_strides(value.shape)) == flatten(here, row_major_strides(result.shape))
     if reduction or group.is_full(result):
         if group.is_full(value):
             return access.index == here

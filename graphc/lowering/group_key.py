@@ -34,7 +34,8 @@ def group_key(
 
     def storage_of(value: Value) -> Hashable:
         name = storage_names.get(value, "")
-        return storages.setdefault(name, len(storages)), value.type, strides.get(name)
+        type = value.type
+        return storages.setdefault(name, len(storages)), type.dtype, type.shape, strides.get(name)
 
     stack = list(reversed(group.nodes))
     while stack:
@@ -46,8 +47,8 @@ def group_key(
         stack.pop()
         if node not in node_numbers:
             node_numbers[node] = len(node_numbers)
-            operands = (storage_of(v) if is_loaded(v) else (node_numbers[v.node], v.index) for v in node.operands)
-            types = tuple(r.type for r in node.results)
+            operands = [storage_of(v) if is_loaded(v) else (node_numbers[v.node], v.index) for v in node.operands]
+            types = tuple([(r.type.dtype, r.type.shape) for r in node.results])
             node_keys.append((node.op.name, attr_key(node.attrs), types, node in members, *operands))
     outputs = tuple((node_numbers[v.node], v.index, storage_of(v)) for v in group.outputs)
     return (group.kind, group.shape, group.axes, outputs, *node_keys), tuple(storages)

@@ -23,7 +23,7 @@ class StateMemory:
         self.checked = max((i for i, g in enumerate(plan.groups) if any(is_check(n) for n in g.nodes)), default=-1)
         """Number of the last group with a check; no state is written before it."""
         self.number = {n: i for i, g in enumerate(plan.groups) for n in g.nodes}
-        self.writes = [n for n in graph.nodes() if n.op.has(Trait.STATE_WRITE)]
+        self.writes = graph.having(Trait.STATE_WRITE)
         self.copied = {written_value(v) for v in (*graph.outputs, *(n.operands[1] for n in self.writes))}
         """Values that outlive the call: outputs and contents written to states."""
         self.last = self._last_readers()
@@ -69,6 +69,9 @@ class StateMemory:
         for number, group in enumerate(self.plan.groups):
             for node in group.nodes:
                 for operand in node.operands:
+                    if _is_stored(operand.node, stored):
+                        last[operand] = number
+                        continue
                     for access in look_through_views(operand, domain_axes(operand.shape), stored):
                         if _is_stored(access.value.node, stored):
                             last[access.value] = number

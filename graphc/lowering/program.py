@@ -128,7 +128,12 @@ class _ProgramBuilder:
         self.strides: dict[str, tuple[int, ...]] = {}
         """Strides of storages that are not row-major."""
         self.lowered_groups = lowered_groups
+        self.overwrites: dict[tuple[int, tuple[bool, ...]], bool] = {}
+        """Memo of ``_overwrites_own_element``."""
         self.kernels: dict[tuple, Kernel] = {}
+        self.named: dict[tuple[int, int], Kernel] = {}
+        """Kernels of the program by the identities of buffers and body, which they hold: comparing bodies takes
+        longer."""
         self.calls: list[Call] = []
         self.products: set[str] = set()
         """Names of kernels that are contractions."""
@@ -145,14 +150,13 @@ class _ProgramBuilder:
             name = self._add(value, value.name, input_class(value), input_path(value))
             if (equals := input_equals(value)) is not None:
                 self.storages[name] = replace(self.storages[name], equals=equals)
-        for node in self.graph.nodes():
-            if node.op.has(Trait.CHECK):
-                self.storage_of[node.results[0]] = self._status()
+        for node in self.graph.having(Trait.CHECK):
+            self.storage_of[node.results[0]] = self._status()
         memory = StateMemory(self.graph, self.plan)
         self.updated = memory.updated()
         pending = self._place_outputs()
         self._reorder_inputs()
-        constants = [n for n in self.graph.nodes() if n.op is CONSTANT and n.results[0].shape]
+        constants = [n for n in self.graph.nodes_of(lambda op: op is CONSTANT) if n.results[0].shape]
         for node in constants:
             self._add(node.results[0], node.results[0].name, "constant", data=node.attrs["value"])
         in_place = memory.overwriting() | self.updated
@@ -214,7 +218,7 @@ class _ProgramBuilder:
         if all(self._shares_memory(node) for node in group.nodes):
             return
         kernel, args = self._lowered(group)
-        unsafe = [v for v in in_place if not overwrites_own_element(kernel, args, self.storage_of[v])]
+        unsafe = [v for v in in_place if not self._overwrites_own_element(kernel, args, self.storage_of[v])]
         if len(unsafe) == 1:
             moving = in_order_of_rows(kernel, args, self.storage_of[unsafe[0]])
             kernel, unsafe = (kernel, unsafe) if moving is None else (moving, [])
@@ -226,6 +230,13 @@ class _ProgramBuilder:
         name = self._emit((kernel, args), tuple(v.name for n in group.nodes for v in n.results))
         if group.kind == "contraction":
             self.products.add(name)
+
+    def _overwrites_own_element(self, kernel: Kernel, args: Sequence[str], storage: str) -> bool:
+        """Check ``overwrites_own_element`` once for kernels with one body; ``lowered_groups`` holds the bodies."""
+        key = id(kernel.body), tuple([arg == storage for arg in args])
+        if key not in self.overwrites:
+            self.overwrites[key] = overwrites_own_element(kernel, args, storage)
+        return self.overwrites[key]
 
     def _emit_calls(self, node: Node) -> None:
         """Emit the calls of a node whose operands and results are all stored."""
@@ -386,11 +397,10 @@ class _ProgramBuilder:
     def _write_states(self) -> None:
         """Copy new contents into states unless they are there already; before that, save states read by such copies."""
         copies: list[tuple[Value, str, str]] = []
-        for node in self.graph.nodes():
-            if node.op.has(Trait.STATE_WRITE):
-                value, target = stored_content(node), self.storage_of[node.operands[0]]
-                if self.storage_of[value] != target:
-                    copies.append((value, self.storage_of[value], target))
+        for node in self.graph.having(Trait.STATE_WRITE):
+            value, target = stored_content(node), self.storage_of[node.operands[0]]
+            if self.storage_of[value] != target:
+                copies.append((value, self.storage_of[value], target))
         targets = {target for _, _, target in copies}
         for i, (value, source, target) in enumerate(copies):
             if source in targets:
@@ -439,11 +449,17 @@ class _ProgramBuilder:
         kernel, args = lowered
         if not kernel.body and kernel.host < 0:
             return ""
-        key = (kernel.buffers, kernel.body, kernel.host)
-        if key not in self.kernels:
-            self.kernels[key] = replace(kernel, name=f"k{len(self.kernels)}")
-        self.calls.append(Call(self.kernels[key].name, args, values, loops, offsets))
-        return self.kernels[key].name
+        identity = id(kernel.buffers), id(kernel.body)
+        named = self.named.get(identity)
+        if named is None or named.host != kernel.host:
+            key = (kernel.buffers, kernel.body, kernel.host)
+            if key not in self.kernels:
+                self.kernels[key] = replace(kernel, name=f"k{len(self.kernels)}")
+            named = self.kernels[key]
+            if named.buffers is kernel.buffers and named.body is kernel.body:
+                self.named[identity] = named
+        self.calls.append(Call(named.name, args, values, loops, offsets))
+        return named.name
 
 
 MOST_STEPS = 2**40

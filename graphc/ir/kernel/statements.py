@@ -233,7 +233,7 @@ class Kernel:
         """Return the buffer of that name."""
         return next(b for b in self.buffers if b.name == name)
 
-    @property
+    @cached_property
     def arguments(self) -> tuple[Buffer, ...]:
         """Buffers bound by calls."""
         return tuple(b for b in self.buffers if b.role in ARGUMENT_ROLES)
@@ -312,6 +312,10 @@ class Storage:
         return self.size * self.dtype.itemsize
 
 
+_START = Index()
+"""Base offset of an argument that is an entire storage."""
+
+
 @dataclass(frozen=True)
 class Call:
     """A run of a kernel on storages, one per argument of the kernel."""
@@ -338,7 +342,7 @@ class Call:
 
     def offset(self, position: int) -> Index:
         """Return the offset of an argument's buffer in its storage."""
-        return self.offsets[position] if position < len(self.offsets) else Index()
+        return self.offsets[position] if position < len(self.offsets) else _START
 
     @property
     def runs(self) -> int:
@@ -381,7 +385,9 @@ class Program:
     def is_whole(self, call: Call, position: int) -> bool:
         """Check whether the buffer of an argument is its entire storage."""
         buffer = self._kernels[call.kernel].arguments[position]
-        return call.offset(position) == Index() and call.size(buffer.size) == self._storages[call.args[position]].size
+        if call.offsets and call.offset(position) != _START:
+            return False
+        return call.size(buffer.size) == self._storages[call.args[position]].size
 
     def writers(self, name: str) -> list[Call]:
         """Return the calls that write to the storage of that name."""

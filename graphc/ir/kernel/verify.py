@@ -347,11 +347,13 @@ class _ProgramVerifier:
     # ---- storages
 
     def declare(self, storage: Storage) -> None:
-        require(storage.name not in self.storages, f"two storages are called %{storage.name}")
-        require(storage.cls in STORAGE, f"storage class {storage.cls} is not one of {', '.join(STORAGE)}")
+        if storage.name in self.storages:
+            raise VerifyError(f"two storages are called %{storage.name}")
+        if storage.cls not in STORAGE:
+            raise VerifyError(f"storage class {storage.cls} is not one of {', '.join(STORAGE)}")
         last = next(reversed(self.storages.values()), storage)
-        in_order = _RANK[last.cls] <= _RANK[storage.cls]
-        require(in_order, f"{storage.cls} %{storage.name} comes after {last.cls} %{last.name}")
+        if _RANK[last.cls] > _RANK[storage.cls]:
+            raise VerifyError(f"{storage.cls} %{storage.name} comes after {last.cls} %{last.name}")
         self.storages[storage.name] = storage
         require((storage.data is not None) == (storage.cls == "constant"), "only constants have data, and all do")
         is_size_input = storage.cls == "input" and storage.dtype is int64 and storage.shape == ()
@@ -389,8 +391,8 @@ class _ProgramVerifier:
             self.check_sizes(call)
             bound = self.bind(call)
             for buffer, storage in bound:
-                reads = buffer.role != "out"
-                require(not reads or storage.name in written, f"%{storage.name} is read before it is written")
+                if buffer.role != "out" and storage.name not in written:
+                    raise VerifyError(f"%{storage.name} is read before it is written")
             written.update(storage.name for buffer, storage in bound if buffer.role != "in")
             self.unchecked(number, call, bound)
         for storage in self.program.storages:
@@ -411,6 +413,8 @@ class _ProgramVerifier:
         around: tuple[Axis, ...] = ()
         closed: set[str] = set()
         for call in self.program.calls:
+            if not call.loops and not around and not call.offsets:
+                continue
             self.present = call
             shared = [a for a, b in zip(around, call.loops, strict=False) if a == b]
             same = len(shared) if tuple(shared) == call.loops[: len(shared)] == around[: len(shared)] else 0
@@ -440,27 +444,36 @@ class _ProgramVerifier:
         bound: list[tuple[Buffer, Storage]] = []
         spans: list[tuple[int, int]] = []
         for position, (buffer, name) in enumerate(zip(buffers, call.args, strict=True)):
-            require(name in self.storages, f"there is no storage %{name}")
+            if name not in self.storages:
+                raise VerifyError(f"there is no storage %{name}")
             storage, root = self.storages[name], self.roots[name]
-            offset, size = call.offset(position), call.size(buffer.size)
-            fits = storage.dtype is buffer.dtype and (storage.size == size or bool(call.offsets))
-            if not all(isinstance(a, Axis) and a in call.loops for a, _ in offset.terms):
-                raise VerifyError(f"@{call.kernel}: {offset} is not affine in the enclosing loops")
-            low, high = bounds(offset)
-            inside = at_most(0, low) and at_most(high + size, storage.size)
-            require(not call.offsets or inside, f"%{name} has {storage.size} elements, not {high + size}")
+            size = call.size(buffer.size)
+            low, high = self.base(call, position, storage, size) if call.offsets else (0, 0)
+            fits = storage.dtype is buffer.dtype and (bool(call.offsets) or storage.size == size)
             if not fits:
                 type_text = print_type(storage.dtype, storage.shape)
                 raise VerifyError(f"%{name} is {type_text}, %{buffer.name} of @{call.kernel} is {buffer.dtype}[{size}]")
-            writable = buffer.role == "in" or root.cls not in ("input", "weight", "constant")
-            require(writable, f"{root.cls} %{root.name} is written")
+            if buffer.role != "in" and root.cls in ("input", "weight", "constant"):
+                raise VerifyError(f"{root.cls} %{root.name} is written")
             for (other, other_root), (start, stop) in zip(bound, spans, strict=True):
+                if other_root is not root or buffer.role == other.role == "in":
+                    continue
                 disjoint = bool(call.offsets) and (at_most(stop, low) or at_most(high + size, start))
-                shared = other_root is root and {buffer.role, other.role} != {"in"} and not disjoint
-                require(not shared or "inout" in (buffer.role, other.role), f"%{root.name} is written and used twice")
+                good = disjoint or "inout" in (buffer.role, other.role)
+                require(good, f"%{root.name} is written and used twice")
             bound.append((buffer, root))
             spans.append((low, high + size))
         return bound
+
+    def base(self, call: Call, position: int, storage: Storage, size: int) -> tuple[int, int]:
+        """Return the smallest and the largest base offset of an argument of ``size`` elements."""
+        offset = call.offset(position)
+        if not all(isinstance(a, Axis) and a in call.loops for a, _ in offset.terms):
+            raise VerifyError(f"@{call.kernel}: {offset} is not affine in the enclosing loops")
+        low, high = bounds(offset)
+        inside = at_most(0, low) and at_most(high + size, storage.size)
+        require(inside, f"%{storage.name} has {storage.size} elements, not {high + size}")
+        return low, high
 
     # ---- arena
 
@@ -472,10 +485,12 @@ class _ProgramVerifier:
         room = self.program.arena - self.program.scratch
         for storage in temps.values():
             self.present = storage
-            require(at_most(0, storage.offset), f"%{storage.name} has no offset in the arena, but others do")
-            require(storage.offset % ALIGNMENT == 0, f"%{storage.name} is not aligned to {ALIGNMENT} bytes")
-            inside = ends_before(storage, room)
-            require(inside, f"%{storage.name} ends at {storage.offset + storage.nbytes} of {room} bytes")
+            if not at_most(0, storage.offset):
+                raise VerifyError(f"%{storage.name} has no offset in the arena, but others do")
+            if storage.offset % ALIGNMENT:
+                raise VerifyError(f"%{storage.name} is not aligned to {ALIGNMENT} bytes")
+            if not ends_before(storage, room):
+                raise VerifyError(f"%{storage.name} ends at {storage.offset + storage.nbytes} of {room} bytes")
         self.overlaps(temps)
 
     def overlaps(self, temps: dict[str, Storage]) -> None:

@@ -52,6 +52,7 @@ from graphc.tracing.trace import (
     is_module,
     is_tracing,
     modules_of,
+    no_collector,
     runs_as_python,
     trace_function,
 )
@@ -310,7 +311,7 @@ class Compiled:
         kwargs: dict[str, Any],
         call: SizedCall | None,
     ) -> _Match:
-        with self._lock:
+        with self._lock, no_collector():
             shape, dynamic = self._numbers.learn(structure, self._variants)
             key = (shape, *key[1:])
             if match := self._find_variant(key, dynamic, call):
@@ -335,9 +336,8 @@ class Compiled:
                 variant: Any = self._segmented(trace, structure, modules)
             else:
                 variant, key = self._variant(key, trace, call, modules, leaves)
-            others = self._variants.find(key)
             # Programs with other frozen constants never fit again. Those that still hold serve different numbers.
-            alone = self._weights.freeze and not any(v.holds() for v in others)
+            alone = self._weights.freeze and not any(v.holds() for v in self._variants.find(key))
             self._variants.add(key, variant, alone)
             if len([v for v in self._variants.find(key) if v.numbers.asks]) > MOST_ANSWERS:
                 self._numbers.fix(trace.numbers.asks)

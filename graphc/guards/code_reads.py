@@ -123,7 +123,9 @@ def watching(see: Callable[[FrameType], None]) -> Iterator[None]:
     pause, resume = getattr(before, "disable", None), getattr(before, "enable", None)
     chained = before if callable(before) else None
 
-    excluded = {OUTSIDE, *map(_code_of, gc.callbacks)}
+    # Compared by identity: the hash of code visits all of its constants and names, and every call needs one.
+    codes = [OUTSIDE, *map(_code_of, gc.callbacks)]
+    excluded = {id(code) for code in codes}
     interrupting: FrameType | None = None
     thread, collecting = threading.get_ident(), False
 
@@ -136,7 +138,7 @@ def watching(see: Callable[[FrameType], None]) -> Iterator[None]:
         nonlocal interrupting
         if interrupting is not None:
             interrupting = None if kind == "return" and frame is interrupting else interrupting
-        elif kind == "call" and (collecting or frame.f_code in excluded):
+        elif kind == "call" and (collecting or id(frame.f_code) in excluded):
             interrupting = frame  # Weak-reference callbacks and finalizers run during garbage collection.
         elif kind == "call" and not is_library(frame.f_code.co_filename) and _is_of_user(frame):
             see(frame)

@@ -272,7 +272,8 @@ def trace_sized(
 
 @contextmanager
 def no_collector() -> Iterator[None]:
-    """Disable automatic garbage collection, so that no finalizer runs as part of the trace."""
+    """Disable automatic garbage collection, so that no finalizer runs as part of a trace. Calls that trace and build
+    disable it throughout: in between, it would visit all nodes of the graph, which stay alive."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

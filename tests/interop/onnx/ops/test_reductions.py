@@ -7,6 +7,7 @@ import pytest
 
 import graphc
 from graphc.interop.onnx.module import from_onnx
+from tests.interop.onnx.alike import module_of
 from tests.interop.onnx.single import check, model
 
 pytest.importorskip("onnx")
@@ -89,3 +90,17 @@ def test_gradients_of_a_norm():
     module = from_onnx(model("ReduceL2", x.detach().numpy(), keepdims=0))
     module(x).backward()
     np.testing.assert_allclose(x.grad.numpy(), [[0.6, 0.8]], rtol=1e-6)
+
+
+def test_extremes_of_open_sizes_may_be_of_no_elements():
+    """The call failed: a filter of neighbours by values leaves none, as in imputers of scikit-learn."""
+    module = module_of("""(float[n] x, float[h, 3] y) => (float v, float[3] w) {
+        zero = Constant<value_float=0.0>() first = Constant<value_ints=[0]>()
+        is_positive = Greater(x, zero) rows = NonZero(is_positive) row = Squeeze(rows, first) positive = Gather(x, row)
+        v = ReduceMax<keepdims=0>(positive) w = ReduceMin<keepdims=0>(y, first) }""")
+    compiled = graphc.compile(module, dims=module.dims)
+    for x, height in (([1, -2, 3], 2), ([-1, -2], 1), ([-1, 5], 0), ([], 3)):
+        values = np.array(x, np.float32)
+        largest, least = compiled(values, np.ones((height, 3), np.float32))
+        assert largest.item() == np.max(values, where=values > 0, initial=-np.inf)
+        assert least.tolist() == [1.0 if height else np.inf] * 3

@@ -86,7 +86,8 @@ def never_positive(summed: Terms, case_depth: int = MOST_NESTED_CASES) -> bool:
     deepest = _quotient_in(summed, alone=True)
     if deepest is not None and greatest(_without(summed, *deepest)) <= 0:
         return True
-    if _never_positive_by_factor(summed, case_depth) or _never_positive_separately(summed, case_depth):
+    ways = (_never_positive_by_factor, _never_positive_separately, _never_positive_as_product)
+    if any(is_proven(summed, case_depth) for is_proven in ways):
         return True
     cases = _cases(summed) if case_depth else None
     return cases is not None and cases.is_proven([never_positive(s, case_depth - 1) for s in cases.sums])
@@ -122,6 +123,28 @@ def _never_positive_separately(summed: Terms, case_depth: int) -> bool:
     if open_ones:
         return len(open_ones) == 1 and never_positive(plus(open_ones[0], number), case_depth)
     return any(never_positive(plus(terms, number), case_depth) for terms in sums)
+
+
+def _never_positive_as_product(summed: Terms, case_depth: int) -> bool:
+    """Return whether the sum is a product of a sum over one dimension and a sum over the others, of opposite signs."""
+    for dimension in sorted(dimensions_of(summed), key=lambda d: d.name):
+        rows: dict[Monomial, dict[Monomial, int]] = {}
+        for monomial, coefficient in summed:
+            own = tuple([power for power in monomial if dimensions_of((((power,), 1),)) == (dimension,)])
+            others = tuple([power for power in monomial if power not in own])
+            rows.setdefault(own, {})[others] = coefficient
+        cofactor = next(iter(rows.values()))
+        scale = math.gcd(*cofactor.values())
+        one, coefficient = next((m, c // scale) for m, c in cofactor.items())
+        factor = {own: row.get(one, 0) // coefficient for own, row in rows.items()}
+        if len(rows) < 2 or len(cofactor) < 2:  # a common factor, or none
+            continue
+        if all(row == {m: c // scale * factor[own] for m, c in cofactor.items()} for own, row in rows.items()):
+            a, b = total(factor), total({m: c // scale for m, c in cofactor.items()})
+            return any(
+                never_positive(x, case_depth) and never_positive(scaled(y, -1), case_depth) for x, y in ((a, b), (b, a))
+            )
+    return False
 
 
 @lru_cache(maxsize=REMEMBERED)

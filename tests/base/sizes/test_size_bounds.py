@@ -76,6 +76,16 @@ def test_terms_are_proven_apart_and_without_a_common_factor():
     assert always("<=", 0, vectors - 4 * (vectors // 4))
 
 
+def test_products_of_sums_over_different_dimensions_are_proven_by_their_signs():
+    """The last tile of five batches of squares did not fit its memory, as far as was proven."""
+    batch, time = Dim("batch", 1, 64), Dim("time", 20, 512)
+    missing, side = 5 * ((batch + 4) // 5) - batch, time // 20 - 1
+    assert always("<=", 0, missing * side * side) and not always("<=", 1, missing * side * side)
+    assert always("<=", 0, 4 * missing * (time * time - 2 * time + 1))
+    assert always("<=", 0, missing * side) and not always("<=", 0, missing * (side - 1))
+    assert not always("<=", 0, (batch - 3) * side * side)
+
+
 SIZES = [Dim(f"d{i}", 0, 500, hint=20 + i) for i in range(9)]
 
 

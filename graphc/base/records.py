@@ -19,6 +19,8 @@ _OPTIONS = frozenset({"init", "repr", "eq", "frozen", "kw_only"})
 """Options of data classes whose methods can be generated later."""
 _PYTHON = ("builtins", "typing")
 """Modules whose ``__init_subclass__`` may see a class twice."""
+_RESERVED = frozenset({"self", "set_field", "FACTORY"})
+"""Names in the text of constructors, besides those of default factories."""
 _CLASS_VARIABLE = re.compile(r"(typing\.)?ClassVar\b")
 
 
@@ -133,7 +135,7 @@ def make_init(cls: Any) -> Callable[..., None]:
     its errors, for a class of another kind (``_is_simple``).
     """
     fields = _all_fields(cls)
-    if not _is_simple(cls, fields):
+    if fields is None or not _is_simple(cls, fields):
         return _generate(cls, *cls.__record__)["__init__"]
     parameters = {n: f for n, f in fields.items() if f.init}
     names = [n for n, f in parameters.items() if not f.kw_only]
@@ -158,11 +160,11 @@ def _is_simple(cls: Any, fields: dict[str, Any]) -> bool:
     """Return whether the fields of a class are all that its constructor depends on, and Python accepts them."""
     own, options = cls.__record__
     frozen = options.get("frozen", False)
+    if any([n in _RESERVED or (n.startswith("make_") and n.removeprefix("make_") in fields) for n in fields]):
+        return False
     if frozen and ("__setattr__" in own or "__delattr__" in own):
         return False
     if any(getattr(base, _PARAMETERS).frozen != frozen for base in cls.__bases__ if dataclasses.is_dataclass(base)):
-        return False
-    if any("InitVar" in str(f.type) or "KW_ONLY" in str(f.type) for f in fields.values()):
         return False
     optional = [
         f.default is not dataclasses.MISSING or f.default_factory is not dataclasses.MISSING
@@ -185,24 +187,38 @@ def _value(name: str, description: Any) -> str:
     return f"make_{name}() if {name} is FACTORY else {name}" if description.init else f"make_{name}()"
 
 
-def _all_fields(cls: type) -> dict[str, Any]:
-    """Return the fields of a data class and its bases by name, as ``dataclasses.Field``."""
+def _all_fields(cls: type) -> dict[str, Any] | None:
+    """Return the fields of a data class and its bases by name, as ``dataclasses.Field``; None for Python to find them.
+
+    Python's own data classes may have variables of construction, which they do not list.
+    """
     fields: dict[str, Any] = {}
     for base in reversed(cls.__mro__):
         if "__record__" in vars(base):
-            fields |= _own_fields(*vars(base)["__record__"])
-        elif dataclasses.is_dataclass(base) and "__dataclass_fields__" in vars(base):
-            fields |= {f.name: f for f in dataclasses.fields(base)}
+            own = _own_fields(cls, *vars(base)["__record__"])
+            if own is None:
+                return None
+            fields |= own
+        elif "__dataclass_fields__" in vars(base):
+            return None
     return fields
 
 
-def _own_fields(own: dict[str, Any], options: dict[str, bool]) -> dict[str, Any]:
-    """Return the fields that a class adds to those of its bases."""
+def _own_fields(cls: type, own: dict[str, Any], options: dict[str, bool]) -> dict[str, Any] | None:
+    """Return the fields that a base of a data class, or itself, adds to others; None where something is no field with
+    the default next to it."""
     fields: dict[str, Any] = {}
-    for name, annotation in own.get("__annotations__", {}).items():
-        if _CLASS_VARIABLE.match(str(annotation)):
+    annotations = own.get("__annotations__", {})
+    if [n for n, value in own.items() if type(value) is dataclasses.Field and n not in annotations]:
+        return None
+    for name, annotation in annotations.items():
+        text = str(annotation)
+        if _CLASS_VARIABLE.match(text):
             continue
         default = own.get(name, dataclasses.MISSING)
+        is_inherited = default is dataclasses.MISSING and hasattr(cls, name)
+        if is_inherited or "InitVar" in text or "KW_ONLY" in text or "ClassVar" in text:
+            return None
         description: Any = default if isinstance(default, dataclasses.Field) else dataclasses.field(default=default)
         if description.kw_only is dataclasses.MISSING:
             description = copy.copy(description)

@@ -10,6 +10,8 @@ import pickle
 import pkgutil
 import subprocess
 import sys
+import typing
+import typing as t
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, InitVar, field
@@ -376,6 +378,88 @@ def a_class_of_python_from_a_record(decorate: Any) -> object:
     return copies, dataclasses.asdict(first), dataclasses.astuple(first), hash(Derived(names=())), first == Derived()
 
 
+def a_default_of_the_base(decorate: Any) -> object:
+    @decorate
+    class Pair:
+        x: int = 3
+
+    @decorate
+    class Derived(Pair):
+        x: int
+        y: int = 4
+
+    return Derived()
+
+
+def names_of_the_constructor(decorate: Any) -> object:
+    @decorate(frozen=True)
+    class Pair:
+        set_field: int
+        FACTORY: int = 2
+
+    @decorate
+    class Factories:
+        make_names: int
+        names: list[int] = field(default_factory=list)
+
+    @decorate
+    class Selfish:
+        self: int
+        y: int = 2
+
+    return Pair(1), Factories(1), Factories(1, [2]), Selfish(1)
+
+
+def a_base_of_python_with_a_variable_of_construction(decorate: Any) -> object:
+    @dataclasses.dataclass
+    class Base:
+        first: InitVar[int]
+        x: int = 1
+
+        def __post_init__(self, first: int) -> None:
+            self.x = first
+
+    @decorate
+    class Derived(Base):
+        y: int = 2
+
+    return Derived(5), str(inspect.signature(Derived))
+
+
+def a_class_variable_by_another_name(decorate: Any) -> object:
+    @decorate
+    class Pair:
+        shared: typing.ClassVar[int] = 1
+        other: t.ClassVar[int] = 1
+        x: int = 2
+
+    return Pair(7)
+
+
+def two_bases(decorate: Any) -> object:
+    @decorate
+    class First:
+        x: int = 1
+
+    @decorate
+    class Second:
+        y: int = 2
+
+    @decorate
+    class Both(First, Second):
+        z: int = 3
+
+    return Both(), str(inspect.signature(Both))
+
+
+def a_field_without_a_type(decorate: Any) -> object:
+    @decorate
+    class Pair:
+        x = field(default=1)
+
+    return Pair()
+
+
 def a_mutable_default(decorate: Any) -> object:
     @decorate
     class Pair:
@@ -440,6 +524,12 @@ USES = [
     a_writable_class_from_a_frozen_one,
     kinds_of_fields,
     a_class_of_python_from_a_record,
+    a_default_of_the_base,
+    names_of_the_constructor,
+    a_base_of_python_with_a_variable_of_construction,
+    a_class_variable_by_another_name,
+    two_bases,
+    a_field_without_a_type,
     a_mutable_default,
     a_field_without_a_default_after_one_with_it,
     writes_by_the_class,

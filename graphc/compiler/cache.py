@@ -33,6 +33,7 @@ from graphc.files.container import read_sections, write_sections
 from graphc.files.digests import digest_of, sha256
 from graphc.files.manifest import Extent, Manifest, TargetSpec, from_json, to_json
 from graphc.files.private_folders import check_owner, check_parents
+from graphc.runtime.code.host_facts import SUFFIX as RECORD
 from graphc.runtime.code.host_facts import host_facts
 
 if TYPE_CHECKING:
@@ -268,8 +269,8 @@ class Cache:
         return self.folder / f"{sha256(repr(target).encode()).hex()}{TUNED}"
 
     def clear(self, unused: float = 0.0) -> int:
-        """Remove programs and kernels unused for this many seconds, or all of them and the choices. Return the number
-        of programs.
+        """Remove programs and kernels unused for this many seconds, or all of them, the choices and the records of
+        machines. Return the number of programs.
 
         Raise OSError.
         """
@@ -277,7 +278,8 @@ class Cache:
             return 0
         last = time.time() - unused
         files = [path for used, _, path in self._files() if not unused or used < last]
-        for path in [] if unused else [self.folder / INDEX, *self.folder.glob(f"*{TUNED}")]:
+        others = (path for suffix in (TUNED, RECORD) for path in self.folder.glob(f"*{suffix}"))
+        for path in [] if unused else [self.folder / INDEX, *others]:
             path.unlink(missing_ok=True)
         for path in files:
             path.unlink(missing_ok=True)

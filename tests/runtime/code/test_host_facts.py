@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from llvmlite import binding
 
+from graphc.compiler.cache import Cache
 from graphc.files.container import write_sections
 from graphc.files.manifest import to_json
 from graphc.runtime.code import host_facts as module
@@ -55,6 +56,8 @@ def test_the_next_process_takes_the_record(tmp_path: Path):
     assert facts_of(folder) == (first, False)
     assert facts_of(f"{tmp_path}/own:{folder}") == (first, False), "a shared folder serves as well"
     assert facts_of(folder, GRAPHC_CACHE="off") == (first, True)
+    Cache(folder, 1 << 20).clear()
+    assert not records(folder)
 
 
 @recorded

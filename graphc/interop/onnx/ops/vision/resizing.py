@@ -11,7 +11,7 @@ import numpy as np
 from graphc.base.dtypes import DType, float32, float64, int64
 from graphc.base.errors import AttributeValueError, ShapeError
 from graphc.base.records import dataclass
-from graphc.base.sizes.size import Size, SizeNumber, always, is_size
+from graphc.base.sizes.size import Size, SizeNumber, always, is_size, larger
 from graphc.interop.onnx.registry import op
 from graphc.nn.functional.resampling import of_sizes
 from graphc.nn.functional.vision import pad
@@ -50,15 +50,15 @@ class Scaling:
 
     size: Any
     result_size: Any
-    width: Any
-    """Size of the result before rounding to an integer."""
     scale: Any
     start: float = 0.0
     end: float = 1.0
 
 
 def _of_corners(i: Tensor, scaling: Scaling) -> Tensor:
-    return i * ((scaling.size - 1) / (scaling.width - 1)) if not always("==", scaling.result_size, 1) else i * 0.0
+    # NOTE: ONNX's evaluator divides by size * scale - 1, which may be a fraction; its text, PyTorch and ONNX Runtime by
+    # the length of the result.
+    return i * ((scaling.size - 1) / larger(scaling.result_size - 1, 1))
 
 
 def _symmetric(i: Tensor, scaling: Scaling) -> Tensor:
@@ -166,9 +166,8 @@ def _resized(
         start, end = (roi[i], roi[len(axes) + i]) if crops and roi is not None else (0.0, 1.0)
         size = x.shape[axis]
         target = _size(size, scale * (end - start) if crops else scale) if sizes is None else sizes[i]
-        width = size * scale if sizes is None and not crops else target
         if crops or not (always("==", target, size) and scale == 1.0):
-            result = _along(result, axis, method, Scaling(size, target, width, scale, start, end))
+            result = _along(result, axis, method, Scaling(size, target, scale, start, end))
     return result if result.dtype is x.dtype else _rounded(result, x.dtype)
 
 

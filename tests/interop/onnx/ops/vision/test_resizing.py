@@ -117,3 +117,19 @@ def test_nearest_rows_of_open_sizes_keep_them_open():
         expected = x[:, :, np.arange(wanted) * rows // wanted]
         np.testing.assert_array_equal(compiled(x, np.zeros(wanted, np.float32)).numpy(), expected)
     assert len(compiled.programs) == 1
+
+
+@pytest.mark.parametrize("rows", [4, 5, 1])
+def test_corners_align_where_the_result_is_rounded_down(rows):
+    """A file of PyTorch with a fraction as scale differed from PyTorch: the scaled length was not rounded."""
+    options = 'mode="linear", coordinate_transformation_mode="align_corners"'
+    module = module_of(
+        f"(float[1, 1, H, 6] x) => (float y) {{ s = Constant<value_floats=[1., 1., 1.5, 1.5]>() "
+        f"y = Resize<{options}>(x, , s) }}"
+    )
+    x = floats(1, 1, rows, 6)
+    positions = np.linspace(0, rows - 1, int(rows * 1.5)), np.linspace(0, 5, 9)
+    along = [np.interp(positions[1], np.arange(6), row) for row in x[0, 0]]
+    expected = np.stack([np.interp(positions[0], np.arange(rows), column) for column in np.transpose(along)], 1)
+    for model in (module, gc.compile(module, dims=module.dims)):
+        np.testing.assert_allclose(model(x).numpy()[0, 0], expected, rtol=1e-5, atol=1e-5)

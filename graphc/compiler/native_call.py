@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,11 +14,16 @@ from graphc.base.lazy import deferred
 from graphc.base.sizes.assumptions import Assumption
 from graphc.compiler.ready import small_object
 from graphc.guards.watch_words import WatchTable
-from graphc.runtime import fast_call, tensor_call
+from graphc.runtime import fast_call
 from graphc.runtime.call import Executable
+
+if TYPE_CHECKING:
+    from graphc.runtime.tensor_call import TensorCaller
 
 _is_building = deferred("graphc.compiler.background:is_building")
 _emit_call = deferred("graphc.codegen.door.python_call:emit_call")
+_tensor_layout = deferred("graphc.runtime.tensor_call:layout")
+_TensorCaller = deferred("graphc.runtime.tensor_call:TensorCaller")
 _emit_tensor_call = deferred("graphc.codegen.door.tensor_call:emit_tensor_call")
 
 
@@ -40,13 +45,13 @@ def caller() -> fast_call.Caller | None:
 
 
 @cache
-def tensor_caller() -> tensor_call.TensorCaller | None:
+def tensor_caller() -> TensorCaller | None:
     """Return the factory for tensors of another library, or None where calls go through Python."""
-    layout = tensor_call.layout()
+    layout = _tensor_layout()
     if layout is None:
         return None
     try:
-        return tensor_call.TensorCaller(_object("tensors", _emit_tensor_call, layout))
+        return _TensorCaller(_object("tensors", _emit_tensor_call, layout))
     except CompileError as error:
         config.logger("compile").warning("calls on tensors go through Python: %s", error.what)
         return None

@@ -6,7 +6,7 @@ import json
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, field, fields, is_dataclass
+from dataclasses import asdict, field, fields
 from functools import cache, partial
 from math import prod
 from typing import Any, NamedTuple
@@ -282,7 +282,8 @@ class _Misfit(Exception):
 @cache
 def _decoder(kind: Any) -> Decoder:
     """Return the decoder of a record, a scalar type, or a tuple or dict of these; cached."""
-    if is_dataclass(kind):
+    # NOTE: is_dataclass would generate the fields of classes of which a file may have no record.
+    if isinstance(kind, type) and "__dataclass_fields__" in vars(kind):
         return _record_decoder(kind)
     origin, args = typing.get_origin(kind), typing.get_args(kind)
     if kind == Extent:
@@ -337,11 +338,15 @@ def _decode_size(text: str, dims: Dims) -> Any:
         raise _Misfit(f": {error.what}") from None
 
 
-def _record_decoder(cls: Any) -> Decoder:
+@cache
+def _field_decoders(cls: Any) -> dict[str, Decoder]:
     hints = typing.get_type_hints(cls, include_extras=True)
-    decoders = {f.name: _decoder(hints[f.name]) for f in fields(cls)}
+    return {f.name: _decoder(hints[f.name]) for f in fields(cls)}
 
+
+def _record_decoder(cls: Any) -> Decoder:
     def decode(value: Any, dims: Dims) -> Any:
+        decoders = _field_decoders(cls)
         if type(value) is dict:
             value, dims = _completed(value, decoders, dims)
         if type(value) is not dict or value.keys() != decoders.keys():

@@ -13,9 +13,15 @@ import pytest
 
 import graphc as gc
 from graphc import nn
+from graphc.runtime.code.code_memory import can_link
 from tests.architecture.scan import ROOT
 
-HEAVY = ("networkx", "graphc.ir", "graphc.ops", "graphc.passes", "graphc.tensors", "graphc.nn", "graphc.codegen")
+HEAVY = (
+    *("networkx", "graphc.ir", "graphc.ops", "graphc.passes", "graphc.tensors", "graphc.nn", "graphc.codegen.schedule"),
+    *("graphc.codegen.llvm", "graphc.codegen.door", "graphc.codegen.machine.target"),
+    *(("llvmlite",) if can_link() else ()),
+)
+"""Modules of front end and compiler, of whose back end a start needs the linker only."""
 PROGRAM = """
 import sys
 import numpy as np

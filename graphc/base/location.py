@@ -63,9 +63,20 @@ def raised_at(error: BaseException, module: str = "") -> Location:
 def user_frame() -> FrameType | None:
     """Return the innermost frame outside of the graphc package, or None."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame is not None and _of_package[frame.f_code.co_filename]:
         frame = frame.f_back
     return frame
+
+
+class _OfPackage(dict[str, bool]):
+    """Whether source files belong to graphc, by name. A lookup calls no function, which traces watch."""
+
+    def __missing__(self, file: str) -> bool:
+        self[file] = inside = file.startswith(_PACKAGE)
+        return inside
+
+
+_of_package = _OfPackage()
 
 
 def line_of_thread(thread: int) -> Location:

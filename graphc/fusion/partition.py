@@ -7,7 +7,7 @@ from dataclasses import field
 
 from graphc.base.records import dataclass
 from graphc.codegen.machine.costs import DEFAULT, FusionCosts
-from graphc.ir.graph.graph import CONSTANT, INPUT, Graph, Node, Value
+from graphc.ir.graph.graph import CONSTANT, INPUT, Graph, Node, Value, attr_key, has_sizes
 from graphc.ir.graph.interpret import live_nodes
 from graphc.ir.kernel.index import Index
 from graphc.ir.op import Trait
@@ -175,12 +175,13 @@ class Partition:
         return [read for read in reads if not read.value.is_scalar_constant]
 
     def _rule_reads(self, node: Node) -> list[Access]:
-        """Return the reads of a kernel rule, found once for nodes of an op without attributes that have equal types."""
+        """Return the reads of a kernel rule, found once for nodes of an op with equal types and attributes."""
         here = domain_axes(node.results[0].shape)
-        shapes = [v.type.shape for v in (*node.operands, *node.results)]
-        if node.attrs or not all([type(extent) is int for shape in shapes for extent in shape]):
+        types = [v.type for v in (*node.operands, *node.results)]
+        has_numbers = all([type(extent) is int for t in types for extent in t.shape])
+        if not has_numbers or (node.attrs and has_sizes(node)):
             return operand_reads(node, here)
-        key = node.op, *shapes, *[v.dtype for v in node.operands]
+        key = node.op, attr_key(node.attrs), *[entry for t in types for entry in (t.dtype, t.shape)]
         records = self._read_records.get(key)
         if records is None:
             records = self._read_records[key] = read_records(node, here)

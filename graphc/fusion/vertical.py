@@ -152,6 +152,10 @@ def fuse(graph: Graph, costs: FusionCosts = DEFAULT.fusion) -> FusionPlan:
     return _Fuser(graph, costs).run()
 
 
+LARGEST_ELEMENT = 16
+"""Bytes of the largest element type."""
+
+
 class _Fuser(Partition):
     """Vertical fusion. Until it is done no group computes a node that another one computes too, so that ``group_of``
     says which nodes a group has."""
@@ -200,6 +204,8 @@ class _Fuser(Partition):
 
     def _merge(self, nbytes: int) -> None:
         """Try to merge each node's group with its producers' groups, where one domain has at least ``nbytes`` bytes."""
+        if nbytes and not any(self._is_large(shape, nbytes) for shape in {g.shape for g in self.groups()}):
+            return
         for node in self.materialized:
             for access in self.reads[node]:
                 producer, consumer = self.group_of.get(access.value.node), self.group_of[node]
@@ -215,6 +221,9 @@ class _Fuser(Partition):
                     self.refused[key] = reason
                     self.tried[key] = producer, consumer
 
+    def _is_large(self, shape: tuple[int, ...], nbytes: int) -> bool:
+        return hint(prod(shape)) * LARGEST_ELEMENT >= nbytes
+
     def _largest(self, producer: Group, consumer: Group) -> int:
         return max(hint(prod(producer.shape)), hint(prod(consumer.shape)))
 
@@ -227,11 +236,11 @@ class _Fuser(Partition):
     def _try_merge(self, producer: Group, node: Node) -> Reason | None:
         """Merge the two groups, or return the reason why not."""
         consumer = self.group_of[node]
-        if self.is_incompatible(producer, consumer):
+        if self.call_invariant and self.is_incompatible(producer, consumer):
             return Reason.CALL_INVARIANT
         if "nest" in (producer.kind, consumer.kind) and not _continues_elementwise(producer, consumer):
             return Reason.NEST
-        if node.op.has(Trait.CONTRACTION) or node.op.has(Trait.MATERIALIZE) or not _fusable_consumer(node, self.pinned):
+        if node.op.has_any(_READS_OFTEN) or not _fusable_consumer(node, self.pinned):
             return Reason.READER
         merged = self._merged(producer, consumer)
         if isinstance(merged, Reason):
@@ -243,11 +252,11 @@ class _Fuser(Partition):
         reason = self._too_long(producer, consumer, merged) or self._misfit(producer, consumer, merged)
         if reason is None and self.reaches(producer, consumer, directly=False):
             reason = Reason.CYCLE
-        merged.divisions = producer.divisions + consumer.divisions + self._divides(producer, consumer, merged)
-        if reason is None and merged.divisions > self.costs.view_divisions:
-            reason = Reason.DIVIDED
         if reason is not None:
             return reason
+        merged.divisions = producer.divisions + consumer.divisions + self._divides(producer, consumer, merged)
+        if merged.divisions > self.costs.view_divisions:
+            return Reason.DIVIDED
         self.join(merged, producer, consumer)
         return None
 
@@ -431,6 +440,7 @@ def _continues_elementwise(producer: Group, consumer: Group) -> bool:
     return producer.kind == "nest" and consumer.kind == "map" and producer.nest.op.has(Trait.STORES_ONCE)
 
 
+_READS_OFTEN = Trait.CONTRACTION | Trait.MATERIALIZE
 _FUSABLE = Trait.ELEMENTWISE | Trait.REDUCTION
 _BOUNDED = _FUSABLE | Trait.VIEW
 

@@ -479,7 +479,9 @@ def _noted(reads: Reads, owner: Any, name: str) -> Any:
     except AttributeError:
         reads.note(owner, name, MISSING)
         raise
-    return reads.note(owner, name, value)
+    if (id(owner), name) in reads.facts:
+        return reads.note(owner, name, value)
+    return code_reads.unwatched(reads.note, owner, name, value)
 
 
 def _asked_by_library() -> bool:

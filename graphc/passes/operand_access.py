@@ -79,15 +79,19 @@ def _axes_of_numbers(shape: tuple[int, ...]) -> tuple[Index, ...]:
 
 
 _VIRTUAL = Trait.VIEW | Trait.GENERATOR | Trait.STATE_WRITE
+_MAYBE_VIRTUAL = _VIRTUAL | Trait.CONVERSION
 
 
 def is_virtual(node: Node) -> bool:
     """Check whether a node needs no memory of its own: views, generators, scalar constants, results of state writes,
     widened narrow weights, scalars that follow from the sizes of a call."""
     op = node.op
-    if op.has_any(_VIRTUAL) and op is not INPUT and not _stored_constant(node):
-        return True
-    return (not node.results[0].type.shape and is_of_sizes(node)) or is_widening(node)
+    if op.has_any(_MAYBE_VIRTUAL):
+        if op.has_any(_VIRTUAL) and op is not INPUT and not _stored_constant(node):
+            return True
+        if is_widening(node):
+            return True
+    return not node.results[0].type.shape and is_of_sizes(node)
 
 
 def is_widening(node: Node) -> bool:

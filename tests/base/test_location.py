@@ -38,6 +38,7 @@ def test_frames_inside_the_package_are_skipped():
 
 def test_code_of_the_package_alone_has_no_user(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(location, "_PACKAGE", "")
+    monkeypatch.setattr(location, "_of_package", location._OfPackage())
     assert user_frame() is None
     assert capture("net") == Location("net")
 

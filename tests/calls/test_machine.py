@@ -164,8 +164,8 @@ gc.manual_seed(0)
 call = gc.compile(gc.nn.Sequential(gc.nn.Linear(3, 2), gc.nn.ReLU()).eval(), tier="{tier}")
 with gc.no_grad():
     call(gc.ones(1, 3))
-print([n for n in ("compiler.compile", "compiler.stages", "lowering", "fusion", "codegen.machine", "codegen.llvm")
-       if "graphc." + n in sys.modules])
+names = "compiler.compile", "compiler.stages", "lowering", "fusion", "codegen.machine.target", "codegen.llvm"
+print([n for n in names if "graphc." + n in sys.modules])
 """
     environment = {**os.environ, "GRAPHC_CACHE": "on", "GRAPHC_CACHE_DIR": str(tmp_path / "cache")}
     for arguments in ([code.replace(tier, "full")], [code]):

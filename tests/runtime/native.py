@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
+from collections.abc import Callable
+
 import numpy as np
+import pytest
 from llvmlite import binding
 
 from graphc.files.manifest import BufferSpec, Manifest
@@ -89,3 +94,31 @@ def executable(n: int, shape: tuple[int, ...] | None = None, arena: int | None =
     constants[16] = 0.5
     library = load_object(build(PROGRAM.format(n=n)), "entry", host())
     return Executable(manifest(n, shape, arena), library, constants.view(np.uint8))
+
+
+def kept_bytes(load: Callable[[], object], warm_calls: int, calls: int) -> int:
+    """Return how many more bytes are in use after further calls of ``load`` than after its first ones."""
+
+    def use(count: int) -> int:
+        for _ in range(count):
+            load()
+        gc.collect()
+        usage = in_use()
+        return pytest.skip("this C library does not tell what it holds") if usage is None else usage
+
+    before = use(warm_calls)
+    return use(calls) - before
+
+
+def in_use() -> int | None:
+    """Return the bytes that malloc has given and not got back; None where the C library does not tell."""
+
+    class Usage(ctypes.Structure):
+        _fields_ = [(f"field{i}", ctypes.c_size_t) for i in range(10)]
+
+    ask = getattr(ctypes.CDLL(None), "mallinfo2", None)
+    if ask is None:
+        return None
+    ask.restype = Usage
+    usage = ask()
+    return usage.field7 + usage.field4

@@ -276,6 +276,8 @@ def _replaced(shape: Sequence[Extent], axis: int, sizes: Sequence[Extent]) -> tu
 def transposed(b: OnnxBuilder) -> None:
     """Permute the axes."""
     x = b.value()
+    if not x.shape:
+        raise Unfit("no axis to permute")
     order = [int(i) for i in b.random.permutation(len(x.shape))]
     b.keep(b.node("Transpose", x.name, perm=order), [x.shape[i] for i in order])
 

@@ -459,7 +459,7 @@ def _bytes(content: str | bytes | np.ndarray) -> Any:
 
 _IMPORTED = time.time_ns()
 _CLOCK_STEP = 20_000_000
-"""Limit, in nanoseconds, on how far times of files lag behind the clock."""
+"""Nanoseconds by which times of files may lag behind the clock: Linux stamps files at its last tick, 1 to 10 ms ago."""
 
 
 @functools.cache

@@ -496,20 +496,19 @@ class ScalarEmitter:
         return value
 
     def _ldexp_by_float(self, args: list[str], result: DType, lanes: int) -> str:
-        """Do the same as ``_ldexp_by_bits`` for a float power: adding 1.5 * 2^mantissa + bias puts the biased power
-        into the low bits, and a shift makes it the exponent."""
+        """Do the same as ``_ldexp_by_bits`` for a float power, at most twice the bias: adding 1.5 * 2^mantissa + 2 bias
+        puts the sum of the two biased halves into the low bits. Shifted by one bit less than the mantissa, without its
+        lowest bit, it is the first half as an exponent; the second half is the rest."""
         integer, bias, mantissa = (int32, 127, 23) if result.bits == 32 else (int64, 1023, 52)
         kind, word = register_type(result, lanes), register_type(integer, lanes)
-        magic = self.constant(1.5 * 2.0**mantissa + bias, result, lanes)
-        value, power = args
-        halved = self.line(f"fmul {kind} {power}, {self.constant(0.5, result, lanes)}")
-        first = self.line(f"fadd {kind} {halved}, {magic}")
-        rest = self.line(f"fsub {kind} {power}, {self.line(f'fsub {kind} {first}, {magic}')}")
-        for biased in (first, self.line(f"fadd {kind} {rest}, {magic}")):
-            bits = self.line(f"bitcast {kind} {biased} to {word}")
-            shifted = self.line(f"shl {word} {bits}, {self.constant(mantissa, integer, lanes)}")
-            scale = self.line(f"bitcast {word} {shifted} to {kind}")
-            value = self.line(f"fmul {kind} {value}, {scale}")
+        magic = self.constant(1.5 * 2.0**mantissa + 2 * bias, result, lanes)
+        both = self.line(f"bitcast {kind} {self.line(f'fadd {kind} {args[1]}, {magic}')} to {word}")
+        doubled = self.line(f"shl {word} {both}, {self.constant(mantissa - 1, integer, lanes)}")
+        first = self.line(f"and {word} {doubled}, {self.constant(-1 << mantissa, integer, lanes)}")
+        whole = self.line(f"shl {word} {both}, {self.constant(mantissa, integer, lanes)}")
+        value = args[0]
+        for bits in (first, self.line(f"sub {word} {whole}, {first}")):
+            value = self.line(f"fmul {kind} {value}, {self.line(f'bitcast {word} {bits} to {kind}')}")
         return value
 
     def _bitcast(self, args: list[str], types: list[DType], result: DType, lanes: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import prod
 from typing import Any
 
@@ -84,16 +84,32 @@ def _check_result(op: str, g: TensorType, x: TensorType, weight: TensorType, *at
 # ---- references: windows as columns or rows of a matrix, one product per group
 
 
-def _columns(x: np.ndarray, slide: Sliding, groups: int) -> np.ndarray:
-    """Rearrange windows as columns: [batch, groups, channels per group * kernel, windows].
+_MOST_COLUMNS = 1 << 18
+"""Elements of windows that a reference copies at a time, unless one row of windows has more."""
+
+
+def _columns(x: np.ndarray, slide: Sliding, groups: int) -> Iterator[np.ndarray]:
+    """Yield rows of windows as columns: [batch, groups, channels per group * kernel, windows], ordered by the first
+    spatial dimension of the windows. The next block overwrites a block.
 
     NOTE: copies run along neighbouring windows, which are neighbours in memory too, and the product has the order of
-    the result. Rows take up to three times as long.
+    the result. Rows take up to three times as long. The columns of all windows would leave the cache, and in a new
+    process the kernel maps their pages, which takes as long as the product.
     """
     view, d = slide.windows(x), slide.rank
     taps_first = view.transpose(0, 1, *range(2 + d, 2 + 2 * d), *range(2, 2 + d))
-    n, channels, windows = *x.shape[:2], prod(view.shape[2 : 2 + d])
-    return np.ascontiguousarray(taps_first).reshape(n, groups, channels // groups * prod(slide.kernel), windows)
+    lead, (rows, *others) = taps_first.shape[: 2 + d], taps_first.shape[2 + d :]
+    shape = (x.shape[0], groups, x.shape[1] // groups * prod(slide.kernel))
+    if taps_first.flags.c_contiguous:
+        yield taps_first.reshape(*shape, rows * prod(others))
+        return
+    step = min(rows, max(1, _MOST_COLUMNS // (prod(lead) * prod(others))))
+    memory = np.empty(prod(lead) * step * prod(others), x.dtype)
+    for at in range(0, rows, step):
+        block = taps_first[(slice(None),) * (2 + d) + (slice(at, at + step),)]
+        columns = memory[: block.size].reshape(block.shape)
+        np.copyto(columns, block)
+        yield columns.reshape(*shape, block.shape[2 + d] * prod(others))
 
 
 def _rows(x: np.ndarray, slide: Sliding, groups: int) -> np.ndarray:
@@ -126,7 +142,12 @@ def conv_reference(
     """Convolve arrays."""
     slide = Sliding(weight.shape[2:], stride, padding, dilation)
     sizes = slide.output("conv", x.shape[2:])
-    product = np.matmul(_matrix(weight, groups), _columns(x, slide, groups))
+    matrix = _matrix(weight, groups)
+    product = np.empty((x.shape[0], *matrix.shape[:2], prod(sizes)), np.result_type(x, weight))
+    done = 0
+    for columns in _columns(x, slide, groups):
+        done += (count := columns.shape[-1])
+        np.matmul(matrix, columns, out=product[..., done - count : done])
     return product.reshape(x.shape[0], weight.shape[0], *sizes)
 
 

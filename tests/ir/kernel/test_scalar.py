@@ -184,3 +184,11 @@ def test_erf_of_f32_is_rounded_once():
     result = SCALAR_OPS["erf"].reference(x)
     np.testing.assert_array_equal(result, expected)
     np.testing.assert_array_equal(np.signbit(result[-9:]), np.signbit(expected[-9:]))
+
+
+@pytest.mark.parametrize("shape", [(), (0, 3), (70, 300)], ids=["number", "empty", "blocks"])
+def test_erf_of_f32_takes_any_shape_and_layout(shape: tuple[int, ...]) -> None:
+    x = np.random.default_rng(0).normal(size=shape).astype(np.float32).T
+    result = SCALAR_OPS["erf"].reference(x)
+    assert result.dtype == np.float32
+    np.testing.assert_array_equal(result, np.vectorize(math.erf, otypes=[np.float32])(x))

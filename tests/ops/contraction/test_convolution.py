@@ -94,3 +94,15 @@ def test_integers():
     attrs = {"stride": (1,), "padding": ((0, 0),), "dilation": (1,), "groups": 1}
     x, w = np.arange(6, dtype=np.int32).reshape(1, 1, 6), np.array([[[1, -2, 3]]], np.int32)
     np.testing.assert_array_equal(run("conv", x, w, **attrs), [[[4, 6, 8, 10]]])
+
+
+@pytest.mark.parametrize("most", [1, 200, 1000])
+@pytest.mark.parametrize("groups", [1, 2])
+def test_windows_that_are_copied_in_blocks(monkeypatch: pytest.MonkeyPatch, most: int, groups: int) -> None:
+    random = np.random.default_rng(0)
+    x, weight = (random.integers(-5, 6, s).astype(np.float32) for s in ((2, 4, 9, 7), (6, 4 // groups, 3, 2)))
+    attrs = {"stride": (2, 1), "padding": ((1, 0), (2, 1)), "dilation": (1, 2), "groups": groups}
+    at_once = run("conv", x, weight, **attrs)
+    assert at_once.shape == (2, 6, 4, 8)
+    monkeypatch.setattr(convolution, "_MOST_COLUMNS", most)
+    np.testing.assert_array_equal(run("conv", x, weight, **attrs), at_once)

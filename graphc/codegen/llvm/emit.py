@@ -100,7 +100,7 @@ class KernelEmitter:
         self.function = FunctionWriter(declarations)
         self.share = ShareWriter(self.function, chunking) if chunking else None
         self.scalar = ScalarEmitter(self.function.line, self.function.declare, target)
-        self.memory = MemoryWriter(self.function, self.value, target.line_bytes, target.reduces_strength)
+        self.memory = MemoryWriter(self.function, self.value, target)
         self.tiles = TileWriter(self.function, self.memory, kernel, target)
         self.accumulators = AccumulatorWriter(self.function, self.scalar)
         self.spreads, self.lanes = analyse(kernel)

@@ -21,6 +21,7 @@ from graphc.codegen.machine.instructions import (
     PREFETCH,
     SCATTER,
 )
+from graphc.codegen.machine.target import Target
 from graphc.ir.kernel.access import GATHERED, UNIFORM, UNIT, access
 from graphc.ir.kernel.index import Axis, Index
 from graphc.ir.kernel.statements import Buffer, Const, Guard, Load, Store
@@ -29,12 +30,12 @@ _OPAQUE = "llvm.strip.invariant.group.p0"
 
 
 class MemoryWriter(IndexWriter):
-    """Turns loads and stores into instructions; cache lines have ``line`` bytes."""
+    """Turns loads and stores into instructions of ``target``."""
 
-    def __init__(self, function: FunctionWriter, lookup: Callable[[str], LaneValue], line: int, opaque: bool):
+    def __init__(self, function: FunctionWriter, lookup: Callable[[str], LaneValue], target: Target):
         super().__init__(function, lookup)
-        self.line = line
-        self._hides = opaque
+        self.target = target
+        self._hides = target.reduces_strength
         """Whether `opaque` hides anything."""
         self.buffers: dict[str, tuple[Buffer, str]] = {}
         self.non_temporal: frozenset[str] = frozenset()
@@ -259,6 +260,13 @@ class MemoryWriter(IndexWriter):
         assert self.vector is not None
         lanes, f = self.vector.lanes, self.function
         kind = memory_type(info.dtype, lanes)
+        if self.target.part_stores:
+            for start, width in parts_of(count):
+                picks = ", ".join(f"i32 {start + i}" for i in range(width))
+                part = f.line(f"shufflevector {kind} {register}, {kind} poison, <{width} x i32> <{picks}>")
+                at = f.line(f"getelementptr inbounds {memory_type(info.dtype)}, ptr {pointer}, i64 {start}")
+                f.statement(f"store {memory_type(info.dtype, width)} {part}, ptr {at}, align {info.dtype.itemsize}")
+            return
         mask = ", ".join(f"i1 {'true' if i < count else 'false'}" for i in range(lanes))
         f.statement(MASKED_STORE.text(f, (register, pointer, f"<{mask}>"), kind))
 
@@ -408,6 +416,9 @@ class MemoryWriter(IndexWriter):
                 pointer = self.address(info.name, lowest, at)
                 self._store_whole(info, lowest, value, pointer)
                 return
+            if self.target.part_stores and self.vector.fixed and not mask_given:
+                self._store_part(info, value, self.vector.axis.extent, self.address(info.name, lowest, at))
+                return
             f.statement(MASKED_STORE.text(f, (value, self._masked_base(info, lowest, at), mask), kind))
             return
         pointers = self._addresses(info.name, index, at, mask_given)
@@ -419,7 +430,13 @@ class MemoryWriter(IndexWriter):
         lanes = self.vector.lanes
         kind = memory_type(info.dtype, lanes)
         is_aligned = all(c % lanes == 0 for _, c in index.terms) and index.constant % lanes == 0
-        if info.name in self.non_temporal and is_aligned and lanes * info.dtype.itemsize == self.line:
+        if info.name in self.non_temporal and is_aligned and lanes * info.dtype.itemsize == self.target.line_bytes:
             self.function.statement(NON_TEMPORAL_STORE.text(self.function, (value, pointer), kind))
         else:
             self.function.statement(f"store {kind} {value}, ptr {pointer}, align {info.dtype.itemsize}")
+
+
+def parts_of(count: int) -> list[tuple[int, int]]:
+    """Return (start, length) of consecutive parts of ``count`` elements, whose lengths are falling powers of two."""
+    bits = [bit for bit in reversed(range(count.bit_length())) if count >> bit & 1]
+    return [(count >> (bit + 1) << (bit + 1), 1 << bit) for bit in bits]

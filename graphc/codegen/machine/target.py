@@ -73,6 +73,9 @@ class Target:
     be sums of two registers and a constant."""
     masked: bool = False
     """Whether masked loads and stores of any length are cheap."""
+    part_stores: bool = False
+    """Whether a known number of the first elements of a vector is stored as vectors of powers of two: masked stores of
+    AVX2 take about 20 operations on AMD processors up to Zen 3."""
     fma: bool = False
     """Whether fused multiply-add is one instruction."""
     memory_operands: bool = False

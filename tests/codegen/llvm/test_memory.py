@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from graphc.codegen.llvm.emit import emit_kernel
+from graphc.codegen.llvm.memory import parts_of
 from graphc.codegen.machine.target import target_named
 from tests.codegen.kernel_native import check_native, copying, kernel_of
 from tests.native import TARGETS, target_or_skip
@@ -173,3 +174,30 @@ def test_prefetches_and_masked_accesses_share_one_address():
 def test_addresses_of_outer_loops_are_hidden_where_loops_are_strength_reduced(name: str, hidden: int):
     kernel = copying("o in 8 serial, i in 8 serial", "i + 8*o", "0", (64, 64))
     assert emit_kernel(kernel, target_named(name), {}).text.count("llvm.strip.invariant.group") == hidden
+
+
+@pytest.mark.parametrize("lanes", range(2, 9))
+def test_known_numbers_of_elements_are_stored_as_powers_of_two_for_avx2(lanes: int, machine):
+    """Masked stores of AVX2 take about 20 operations on many processors."""
+    kernel = kernel_of(f"""
+        kernel @k(%x: f32[64] in, %y: f32[64] out) {{
+          for i in 4 serial {{
+            for l in {lanes} vector {{
+              v: f32 = load %x[l + 9*i]
+              store %y[l + 9*i + 1] = v
+            }}
+          }}
+        }}""")
+    check_native(kernel, machine)
+    text = emit_kernel(kernel, target_named("avx2"), {}).text
+    assert text.count("store ") == lanes.bit_count() and "masked.store" not in text
+
+
+def test_parts_of_a_vector_are_falling_powers_of_two():
+    assert [parts_of(n) for n in (0, 1, 6, 7, 8)] == [
+        [],
+        [(0, 1)],
+        [(0, 4), (4, 2)],
+        [(0, 4), (4, 2), (6, 1)],
+        [(0, 8)],
+    ]

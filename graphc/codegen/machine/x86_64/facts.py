@@ -25,7 +25,10 @@ _LEVELS: tuple[tuple[frozenset[str], dict[str, Any]], ...] = (
             **{"l1_bytes": 48 * 1024, "l2_bytes": 1024 * 1024, "llc_bytes": 24 << 20, "costs": AVX512},
         },
     ),
-    (frozenset({"+avx2", "+fma"}), {"vector_bytes": 32, "masked": True, "fma": True, "costs": AVX2}),
+    (
+        frozenset({"+avx2", "+fma"}),
+        {"vector_bytes": 32, "masked": True, "part_stores": True, "fma": True, "costs": AVX2},
+    ),
     (frozenset(), {"vector_bytes": 16, "costs": SSE2}),
 )
 """Facts by required features, in addition to the common ones; the first match counts."""

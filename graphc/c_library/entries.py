@@ -87,15 +87,14 @@ def compile_source(source: LibrarySource, changing: Collection[str], choices: Ch
 
     Raises CompileError if it calls Python functions, or if no single program serves all sizes of its dimensions.
     """
-    target = choices.target
 
-    def scheduled(graph: Graph) -> tuple[Program, Any]:
-        stages = Stages(graph, target=target)
+    def scheduled(graph: Graph) -> tuple[Program, Any, Target]:
+        stages = Stages(graph, target=choices.target)
         with watched(stages):
-            return stages.scheduled, stages.execution
+            return stages.scheduled, stages.execution, stages.target
 
     try:
-        (program, execution), added = source.made(changing, scheduled)
+        (program, execution, target), added = source.made(changing, scheduled)
     except GraphcError as error:
         if not source.spec.dims:
             raise

@@ -16,6 +16,7 @@ from graphc.base.errors import ArgumentError, DTypeError, ShapeError
 from graphc.base.sizes.named_dims import Dim, dimensions, parse_size
 from graphc.base.sizes.size import Dimension, at, bounds, hint, is_size
 from graphc.cli.console import UsageError
+from graphc.compiler.example_arrays import random_array
 from graphc.files.container import MAX_BYTES
 from graphc.files.manifest import MAX_RANK, TensorSpec
 from graphc.files.numpy_file import read_npy, read_npz
@@ -250,19 +251,6 @@ def _numbers(value: Any) -> np.ndarray:
         return array
     exact = np.asarray(value, object)
     return exact.astype(np.uint64) if all(type(v) is int and v >= 0 for v in exact.flat) else array
-
-
-def random_array(spec: TensorSpec, seed: int) -> Any:
-    """Return normally distributed floats, or random zeros and ones for integers (small numbers are valid indices).
-
-    Named dimensions have their expected size. An integer input gets the expected value of its size.
-    """
-    if spec.equals is not None:
-        return hint(spec.equals)
-    generator = np.random.default_rng(seed)
-    dtype, shape = BY_NAME[spec.dtype], tuple(map(hint, spec.shape))
-    values = generator.standard_normal(shape) if dtype.is_floating_point else generator.integers(0, 2, shape)
-    return elements(values, dtype)
 
 
 def read_array(text: str) -> np.ndarray:

@@ -10,6 +10,7 @@ import numpy as np
 
 from graphc.cli import console, sources, targets
 from graphc.compiler.compile import compile_stages, load_compiled
+from graphc.compiler.example_arrays import example_arrays
 from graphc.compiler.ready import running_target
 from graphc.runtime.call import Executable
 
@@ -44,7 +45,7 @@ def measure_steps(options: argparse.Namespace) -> tuple[dict[str, float], dict[s
     with targets.compiling():
         stages = source.stages(running_target(options.machine), frozen=True)
         compiled = compile_stages(stages)
-        inputs, weights = sources.example_arrays(stages, source.weights)
+        inputs, weights = example_arrays(stages, source.weights)
         start = time.perf_counter()
         program = load_compiled(compiled)
         load = time.perf_counter() - start

@@ -87,7 +87,7 @@ COMMANDS = {
     "ir": "print a stage of the compiler",
     "bench": "measure how fast a model file runs, alone or compared with others",
     "profile": "measure the time of each kernel of a model",
-    "tune": "find the fastest register blocks for a model",
+    "tune": "search for a faster schedule of a model on this machine",
     "explain": "show what the compiler decided and why",
     "check": "check that every compiler pass preserves a model's results",
     "inspect": "show the contents of a model file",

@@ -13,14 +13,12 @@ import numpy as np
 
 from graphc.base.records import dataclass
 from graphc.cli import console, exported, targets
-from graphc.cli.arrays import random_array
 from graphc.cli.commands import compile
 from graphc.cli.entry import check_entry
 from graphc.codegen.machine.target import Target, host_target
 from graphc.compiler.freeze import freeze
 from graphc.compiler.stages import Stages
 from graphc.files import model_content
-from graphc.files.manifest import TensorSpec
 from graphc.files.numpy_file import read_npz
 from graphc.fusion.text import parse_plan
 from graphc.fusion.vertical import FusionPlan
@@ -141,18 +139,3 @@ def _from_file(path: Path, entry: str | None = None) -> Source:
             plan = parse_plan(text, data)
             return Source(plan.graph, plan=plan)
         return Source(None, parse_program(text, data))
-
-
-def example_arrays(stages: Stages, weights: dict[str, np.ndarray]) -> tuple[list[np.ndarray], dict[str, np.ndarray]]:
-    """Return random inputs, and weights by path; missing weights are random."""
-    inputs: list[np.ndarray] = []
-    filled_weights = dict(weights)
-    for i, storage in enumerate(stages.scheduled.storages):
-        if storage.cls in ("input", "param", "state", "weight"):
-            type = storage.outside
-            spec = TensorSpec(storage.name, type.dtype.name, type.shape, equals=storage.equals)
-            if storage.cls == "input":
-                inputs.append(random_array(spec, i))
-            else:
-                filled_weights.setdefault(storage.path, random_array(spec, i))
-    return inputs, filled_weights

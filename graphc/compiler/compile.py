@@ -67,7 +67,7 @@ def compile_graph(graph: Graph, target: Target | None = None, passes: Sequence[P
     disk = cache.current()
     start = time.perf_counter()
     key = key_parts(stages) if disk else ()
-    entry, is_cached = find_or_build(disk, stages.target, key, lambda: compile_stages(stages))
+    entry, is_cached = find_or_build(disk, stages.machine, key, lambda: compile_stages(stages))
     if is_cached:
         stages.seconds["cache"] = time.perf_counter() - start
         config.logger("compile").info("%s: found in the cache", graph.name)
@@ -82,8 +82,8 @@ def key_parts(stages: Stages) -> tuple[str | np.ndarray, ...]:
     """
     if stages.is_extended:
         program, data = print_program(stages.lowered), collect_data(stages.lowered)
-        return ("kernels", key_text(stages.target), program, *assumed_sizes(stages.traced), *data.values())
-    return key_inputs_of(stages.traced, stages.target)
+        return ("kernels", key_text(stages.machine), program, *assumed_sizes(stages.traced), *data.values())
+    return key_inputs_of(stages.traced, stages.machine)
 
 
 _numbers = itertools.count()

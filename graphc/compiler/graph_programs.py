@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from itertools import count
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from graphc.base.lazy import deferred
 from graphc.base.sizes.size_limits import in_terms_of
 from graphc.compiler.cache import Cache, CacheEntry
 from graphc.compiler.ready import key_on, key_text, load_ready
 from graphc.compiler.refusals import Refusals, checks_of
+from graphc.files.digests import sha256
 from graphc.files.manifest import TargetSpec
-from graphc.ir.graph.graph import Graph
-from graphc.ir.graph.text import collect_data, print_graph
+from graphc.ir.graph.graph import CONSTANT, INPUT, Graph, Value, input_class
+from graphc.ir.graph.text import collect_data, print_dims, print_graph, print_node, print_return
 from graphc.runtime.call import Executable
 
 if TYPE_CHECKING:
     from graphc.codegen.machine.target import Target
+
+with_changes = deferred("graphc.codegen.machine.settings:with_changes")
+parse_changes = deferred("graphc.codegen.machine.settings:parse_changes")
+
+TUNED = "program "
+"""Prefix of the keys under which the cache has the costs that tuning chose for a program."""
 
 
 def key_inputs_of(graph: Graph, target: Target | str, text: str = "") -> tuple[str | np.ndarray, ...]:
@@ -50,3 +61,44 @@ def load_program(compiled: CacheEntry, graph: Graph) -> Executable:
         checks = checks_of(graph)
         program.explain = Refusals(lambda: checks)
     return program
+
+
+def tuning_key(graph: Graph) -> str:
+    """Return the key of the costs that tuning chose for a graph.
+
+    It depends on ops, attributes and types. Names, places in the source, and the values of weights do not count, nor
+    whether weights are constants: costs that suit a program suit it after another training.
+    """
+    return TUNED + sha256("\n".join(_structure(graph)).encode()).hex()
+
+
+def _structure(graph: Graph) -> Iterable[str]:
+    """Yield the lines of a graph, with numbers for names and no lines for weights and constants."""
+    numbers, next_number = dict[Value, str](), count()
+
+    def name_of(value: Value) -> str:
+        if value not in numbers:
+            weight = " weight" if value.node.op is CONSTANT or input_class(value) not in ("", "input") else ""
+            numbers[value] = f"%{next(next_number)}{weight}: {value.type}"
+        return numbers[value]
+
+    yield from print_dims(graph)
+    yield " ".join(name_of(v) for v in graph.inputs if input_class(v) == "input")
+    for node in graph.nodes():
+        if node.op not in (CONSTANT, INPUT):
+            yield print_node(node, name_of, lambda sub_graph: "\n".join(_structure(sub_graph)))
+    yield print_return(graph, name_of)
+
+
+def tuned_target(graph: Graph, target: Target, choices: Mapping[str, str]) -> Target:
+    """Return the target with the costs that tuning chose for a graph.
+
+    Costs that this version of graphc does not have, or cannot read, change nothing.
+    """
+    if not any(key.startswith(TUNED) and text for key, text in choices.items()):
+        return target
+    text = choices.get(tuning_key(graph), "")
+    try:
+        return replace(target, costs=with_changes(target.costs, parse_changes(text, target.costs))) if text else target
+    except (KeyError, ValueError):
+        return target

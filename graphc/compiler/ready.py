@@ -110,8 +110,8 @@ def find_or_build(
 
 def key_on(disk: cache.Cache, spec: TargetSpec, key_inputs: Iterable[str | bytes | np.ndarray]) -> str:
     """Return the key of a program for these parts. It depends on the choices of tuning in the cache."""
-    chosen = disk.choices(spec)
-    return cache.key_of(spec, (*key_inputs, repr(sorted(chosen.items()))) if chosen else key_inputs)
+    chosen = [(name, label) for name, label in sorted(disk.choices(spec).items()) if label]
+    return cache.key_of(spec, (*key_inputs, repr(chosen)) if chosen else key_inputs)
 
 
 def load_ready(compiled: cache.CacheEntry) -> Executable:

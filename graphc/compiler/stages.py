@@ -18,6 +18,7 @@ from graphc.codegen.machine.cuda.facts import is_gpu
 from graphc.codegen.machine.linkage import ENTRY
 from graphc.codegen.machine.target import Target, host_target, target_named
 from graphc.compiler import cache
+from graphc.compiler.graph_programs import tuned_target
 from graphc.compiler.kernel_cache import KERNELS
 from graphc.compiler.ready import target_spec
 from graphc.ir.graph.graph import Graph
@@ -101,13 +102,14 @@ class Stages:
     ):
         """``passes`` are the graph passes; a fusion ``plan`` of ``traced`` replaces passes and fusion.
 
-        For ``tuned`` see ``schedule.base.Context``; None reads the disk cache.
+        ``tuned`` holds the choices of tuning (see ``Cache.choices``); None reads the disk cache.
         """
         if (traced is None) == (lowered is None):
             raise ArgumentError("a compile starts from a graph or from a lowered program")
         _note_unknown(config.read().print_after, passes)
-        self.target = target or host_target()
-        self.names = GPU_STAGES if is_gpu(self.target) else STAGES
+        self.machine = target or host_target()
+        """The target, without the costs that tuning chose."""
+        self.names = GPU_STAGES if is_gpu(self.machine) else STAGES
         """Names of the printable stages, in order."""
         self.seconds: dict[str, float] = {}
         """Seconds of each computed stage."""
@@ -122,7 +124,7 @@ class Stages:
         self._verify = config.read().verify
         self._tuned = tuned
         self._traced = traced
-        self._passes = passes
+        self._passes, self._plan = passes, plan
         if lowered is not None:
             self.__dict__["lowered"] = lowered
         if plan is not None:
@@ -138,6 +140,12 @@ class Stages:
         """Whether the compilation starts from a graph."""
         return self._traced is not None
 
+    def again(self, target: Target, tuned: Mapping[str, str]) -> Stages:
+        """Return another compilation from the same beginning, for a target and with choices of tuning."""
+        if self._traced is None:
+            return Stages(lowered=self.lowered, target=target, tuned=tuned)
+        return Stages(self._traced, target=target, tuned=tuned, passes=self._passes, plan=self._plan)
+
     @property
     def traced(self) -> Graph:
         """The original graph; it is not changed."""
@@ -149,6 +157,21 @@ class Stages:
     def is_extended(self) -> bool:
         """Whether a user's code takes part in the compilation: passes outside the standard ones, or a user's ops."""
         return self._passes is not STANDARD or (self._traced is not None and bool(foreign_ops(self._traced)))
+
+    @cached_property
+    def choices(self) -> Mapping[str, str]:
+        """The choices of tuning for all programs of the machine."""
+        return cache.choices(target_spec(self.machine)) if self._tuned is None else self._tuned
+
+    @cached_property
+    def target(self) -> Target:
+        """The target, with the costs that tuning chose for this graph.
+
+        A user's passes and ops keep the target's own costs: the graph does not show what they do.
+        """
+        if self._traced is None or not self.choices or is_gpu(self.machine) or self.is_extended:
+            return self.machine
+        return tuned_target(self._traced, self.machine, self.choices)
 
     @cached_property
     def optimized(self) -> Graph:
@@ -220,12 +243,11 @@ class Stages:
 
     @property
     def _pipeline(self) -> Sequence[ProgramPass]:
-        return GPU_PIPELINE if is_gpu(self.target) else SCHEDULE
+        return GPU_PIPELINE if is_gpu(self.machine) else SCHEDULE
 
     @cached_property
     def _context(self) -> Context:
-        tuned = cache.choices(target_spec(self.target)) if self._tuned is None else self._tuned
-        return make_context(self._forms, tuned)
+        return make_context(self._forms, self.choices)
 
     @cached_property
     def prepacking(self) -> Stages | None:

@@ -28,9 +28,9 @@ import numpy as np
 
 import graphc as gc
 from graphc import nn
-from graphc.cli.arrays import random_array
 from graphc.compiler import cache
 from graphc.compiler.compile import compile_graph, load_compiled
+from graphc.compiler.example_arrays import random_array
 from graphc.files import container
 from graphc.ir.graph.parse import parse_graph
 from graphc.models.file_report import report_of

@@ -12,10 +12,10 @@ from graphc.checks.check_case import COMPILE, OPERATOR, CheckCase, is_case, load
 from graphc.checks.check_parts import check_model_passes, checked_part
 from graphc.checks.pass_check import CheckedGraph, PassReport
 from graphc.cli import comparison, console, exported, sources, targets
-from graphc.cli.arrays import random_array
 from graphc.cli.commands import compile
 from graphc.cli.entry import add_entry
 from graphc.cli.fields import Field, below
+from graphc.compiler.example_arrays import random_array
 from graphc.files.manifest import TensorSpec
 from graphc.ir.graph.graph import Graph, input_class, input_path
 from graphc.passes.base import Pass

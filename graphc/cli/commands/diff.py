@@ -11,8 +11,8 @@ import numpy as np
 from graphc.base.difference import Difference, Tolerance
 from graphc.checks.model_diff import EntryDifference, ModelDifference, compare_models, compare_outputs, why_other_calls
 from graphc.cli import arguments, comparison, console, exported, targets
-from graphc.cli.arrays import random_array
 from graphc.cli.fields import Field, below
+from graphc.compiler.example_arrays import random_array
 from graphc.files import model_content
 from graphc.files.model_content import Artifact
 

@@ -10,6 +10,7 @@ from graphc.cli.commands import compile
 from graphc.cli.commands.explain import CALL
 from graphc.cli.entry import add_entry
 from graphc.cli.fields import Field, below
+from graphc.compiler.example_arrays import example_arrays
 from graphc.compiler.profile import KernelTime, Profile, profile
 from graphc.compiler.ready import running_target
 
@@ -58,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
     source = sources.open_source(options, machine)
     with targets.compiling():
         stages = source.stages(machine, frozen=True)
-        inputs, weights = sources.example_arrays(stages, source.weights)
+        inputs, weights = example_arrays(stages, source.weights)
         result = profile(stages, inputs, weights, options.seconds, options.rounds)
     if options.json:
         console.emit_json(result.as_json())

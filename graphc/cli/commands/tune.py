@@ -1,4 +1,4 @@
-"""``graphc tune``: time the register blocks of a model's products and remember the fastest ones on this machine."""
+"""``graphc tune``: search for a faster schedule of a model, and remember it on this machine."""
 
 from __future__ import annotations
 
@@ -8,16 +8,28 @@ from graphc.cli import arguments, console, sources, targets
 from graphc.cli.commands import compile
 from graphc.cli.fields import Field
 from graphc.compiler import cache
+from graphc.compiler.example_arrays import example_arrays
 from graphc.compiler.progress import shown
 from graphc.compiler.ready import running_target
-from graphc.compiler.tuning import TunedKernel, Tuning, tune
+from graphc.compiler.tuning import BUDGET, TunedKernel, TunedSetting, Tuning, tune
 
-EXAMPLES = ("graphc tune net.gcm --candidates 2 --seconds 0.05",)
+EXAMPLES = ("graphc tune net.gcm --seconds 5 --candidates 2",)
 JSON = (
     Field("name", "string", "name of the model"),
-    Field("before", "number", "time of the program with the blocks that the cost model chose", "s"),
-    Field("after", "number", "time of the program with the fastest blocks", "s"),
-    Field("kept", "boolean", "whether compiles use the fastest blocks from now on"),
+    Field("key", "string", "key of its settings in the cache; empty for a program without a graph"),
+    Field("before", "number", "time of a call with the choices of the cost model", "s"),
+    Field("after", "number", "time of a call with the choices that won", "s"),
+    Field("kept", "boolean", "whether compiles use these choices from now on"),
+    Field("changes", "string", "the kept changes of costs; empty for none"),
+    Field("blocks", "boolean", "whether register blocks are among the choices"),
+    Field("untried", "integer", "candidates that --seconds left no time for"),
+    Field("seconds", "number", "time of the search", "s"),
+    Field("settings[].setting", "string", "name of a setting", optional=True),
+    Field("settings[].changes", "string", "the costs that it changes"),
+    Field("settings[].outcome", "string", "kept, not faster, no change (the program is the same), or not tried"),
+    Field("settings[].gain", "number", "speedup of the whole program; null where it was not timed"),
+    Field("settings[].wins", "integer", "rounds in which the program was 3% faster"),
+    Field("settings[].rounds", "integer", "rounds"),
     Field("kernels[].kernel", "string", "name of a kernel", optional=True),
     Field("kernels[].key", "string", "digest of its loop nest"),
     Field("kernels[].calls", "integer", "calls of it in one run of the program"),
@@ -35,8 +47,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--candidates", type=arguments.count, default=6, help="register blocks to time for each kernel (default: 6)"
     )
-    seconds = "seconds to run each candidate, each time (default: 0.3)"
-    parser.add_argument("--seconds", type=arguments.seconds, default=0.3, help=seconds)
+    seconds = f"seconds after which no further candidate is tried (default: {BUDGET:.0f})"
+    parser.add_argument("--seconds", type=arguments.seconds, default=BUDGET, help=seconds)
     arguments.add_machine(parser)
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.set_defaults(run=run)
@@ -53,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
     with targets.compiling():
         stages = source.stages(running_target(options.machine), frozen=True)
     with targets.compiling(), shown(stages.name) as progress:
-        inputs, weights = sources.example_arrays(stages, source.weights)
+        inputs, weights = example_arrays(stages, source.weights)
         tuning = tune(stages, inputs, weights, disk, options.candidates, options.seconds, progress.tell)
     if options.json:
         console.emit_json(tuning.as_json())
@@ -63,20 +75,39 @@ def run(options: argparse.Namespace) -> int:
 
 
 def text(tuning: Tuning) -> str:
-    """Format the table of kernels, and whether the choices are kept."""
-    times = f"{console.seconds_text(tuning.before)} -> {console.seconds_text(tuning.after)} on one thread"
+    """Format the tables of settings and kernels, and whether the choices are kept."""
+    tables = []
+    if tuning.settings:
+        rows = [["setting", "costs", "result", "gain", "rounds won"]]
+        tables.append(console.table([*rows, *map(_setting_row, tuning.settings)]))
+    if tuning.kernels:
+        rows = [["kernel", "calls", "time", "gain", "fastest block", "cost model's choice"]]
+        rows += [_kernel_row(k) for k in sorted(tuning.kernels, key=lambda k: -k.seconds)]
+        tables.append(console.table(rows))
+    lines = [f"{tuning.name}: {_conclusion(tuning)}"]
+    if tuning.untried:
+        lines.append(f"{tuning.untried} candidates not tried in {tuning.seconds:.0f} s: pass more --seconds")
+    return "\n\n".join([*tables, "\n".join(lines)])
+
+
+def _conclusion(tuning: Tuning) -> str:
+    now = console.seconds_text(tuning.before)
     if tuning.kept:
-        end = f"{times}; used from now on (graphc cache --clear forgets it)"
-    elif any(k.chosen != k.estimated for k in tuning.kernels):
-        end = f"{times}; the program as a whole is not faster, so nothing is kept"
-    else:
-        end = "the cost model's choices are already the fastest"
-    rows = [["kernel", "calls", "time", "gain", "chosen", "cost model's choice"]]
-    rows += [_row(k) for k in sorted(tuning.kernels, key=lambda k: -k.seconds)]
-    return f"{console.table(rows)}\n\n{tuning.name}: {end}"
+        times = f"{now} -> {console.seconds_text(tuning.after)} a call"
+        return f"{times}; used from now on (graphc cache --clear forgets it)"
+    nothing_won = not any(s.outcome == "kept" for s in tuning.settings) and not tuning.blocks
+    if nothing_won:
+        return f"{now} a call; nothing to gain, so the cost model's choices stay"
+    return f"{now} a call; the choices did not win a second time, so nothing is kept"
 
 
-def _row(kernel: TunedKernel) -> list[str]:
+def _setting_row(setting: TunedSetting) -> list[str]:
+    gain = "" if setting.gain is None else f"{setting.gain:.2f}"
+    rounds = f"{setting.wins} of {setting.rounds}" if setting.rounds else ""
+    return [setting.setting, setting.changes, setting.outcome, gain, rounds]
+
+
+def _kernel_row(kernel: TunedKernel) -> list[str]:
     same = kernel.chosen == kernel.estimated
     gain = "" if same else f"{kernel.gain:.2f}"
     figures = [kernel.kernel, str(kernel.calls), console.seconds_text(kernel.seconds), gain]

@@ -13,6 +13,7 @@ from graphc.cli.commands import compile
 from graphc.cli.entry import add_entry
 from graphc.cli.fields import Field
 from graphc.codegen.machine.target import Target
+from graphc.compiler.example_arrays import example_arrays
 from graphc.compiler.profile import Profile, profile
 from graphc.compiler.ready import running_target
 from graphc.compiler.stages import Stages
@@ -91,7 +92,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _data(source: sources.Source, graph: Graph, machine: Target, options: argparse.Namespace) -> dict[str, Any]:
     def measure(stages: Stages) -> Profile | None:
-        inputs, weights = sources.example_arrays(stages, source.weights)
+        inputs, weights = example_arrays(stages, source.weights)
         try:
             return profile(stages, inputs, weights, options.seconds)
         except CompileError as error:

@@ -9,10 +9,10 @@ import pytest
 
 from graphc.cli import console
 from graphc.cli.commands.tune import text
-from graphc.compiler.tuning import TunedKernel, Tuning
+from graphc.compiler.tuning import TunedKernel, TunedSetting, Tuning
 from tests.cli.conftest import Graphc
 
-SHORT = ["--seconds", "0.001", "--candidates", "2"]
+SHORT = ["--seconds", "30", "--candidates", "2"]
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +25,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_table_and_json(net: Path, graphc: Graphc):
     done = graphc("tune", net, *SHORT)
     assert done.code == console.OK
-    assert done.out.splitlines()[0].split()[:4] == ["kernel", "calls", "time", "gain"]
+    heads = [line.split()[:2] for line in done.out.splitlines()]
+    assert heads[0] == ["setting", "costs"] and ["kernel", "calls"] in heads
     facts = json.loads(graphc("tune", net, *SHORT, "--json").out)
     assert facts["name"] == "Net" and {"estimated", "chosen", "gain", "seconds"} <= set(facts["kernels"][0])
 
@@ -47,12 +48,19 @@ def kernel(chosen: str, seconds: float) -> TunedKernel:
     return TunedKernel("k0", "0" * 64, 2, 6, "8x2 i/j/-", chosen, 2e-3, seconds)
 
 
-def test_what_the_table_says():
-    won = Tuning("Net", (kernel("4x4 i/j/-", 1e-3),), 3e-3, 2e-3)
-    assert "2.00" in text(won) and "3 ms -> 2 ms on one thread; used from now on" in text(won)
-    lost = Tuning("Net", (kernel("4x4 i/j/-", 1e-3),), 2e-3, 2e-3)
-    assert "the program as a whole is not faster, so nothing is kept" in text(lost) and lost.choices() == {
-        "0" * 64: None
-    }
-    same = Tuning("Net", (kernel("8x2 i/j/-", 2e-3),), 2e-3, 2e-3)
-    assert "the same" in text(same) and "the cost model's choices are already the fastest" in text(same)
+def tuning(seconds: float, *, kept: bool = False, won: bool = False, untried: int = 0) -> Tuning:
+    outcome, changes = ("kept" if won else "not faster"), "lanes.long_copies=1"
+    setting = TunedSetting("one chain at a time", changes, outcome, 1.5, 7, 9)
+    kernels = (kernel("8x2 i/j/-", 1e-3),)
+    facts = (3e-3, seconds, kept, changes if kept else "", False, untried, 4.2)
+    return Tuning("Net", "program 0", (setting,), kernels, *facts)
+
+
+def test_what_the_tables_say():
+    won = text(tuning(2e-3, kept=True, won=True))
+    assert "1.50" in won and "7 of 9" in won and "3 ms -> 2 ms a call; used from now on" in won
+    assert "the choices did not win a second time, so nothing is kept" in text(tuning(3e-3, won=True))
+    same = text(tuning(3e-3))
+    assert "the same" in same and "3 ms a call; nothing to gain, so the cost model's choices stay" in same
+    assert "not tried" not in same
+    assert text(tuning(3e-3, untried=5)).endswith("5 candidates not tried in 4 s: pass more --seconds")

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 import numpy as np
 
 from graphc.base.errors import ArtifactError
-from graphc.interop.onnx.large_data import LargeData
 
 MOST_FILLED = 1 << 30
 """Bytes of all sparse tensors of a model, expanded."""
@@ -25,11 +24,10 @@ class External:
     Paths are opened component by component from a descriptor of the folder: checks and reads see the same file.
     """
 
-    def __init__(self, folder: str | None, large: LargeData | None = None):
-        """Take the folder of the model file, and weights in the file itself. ``None`` means a model without a folder,
-        which cannot have external data."""
+    def __init__(self, folder: str | None):
+        """Take the folder of the model file. ``None`` means a model without a folder, which cannot have external
+        data."""
         self._folder = folder
-        self.large = large
         self._read: dict[tuple[int, int], int] = {}
         """Bytes that tensors have read, by device and inode of the file."""
         self._filled = 0

@@ -18,7 +18,7 @@ from graphc.base.sizes.size import hint, is_size
 from graphc.interop.onnx.elements import Element
 from graphc.interop.onnx.graph import OnnxGraph, OnnxNode, Port, TensorAttribute, every_node
 from graphc.interop.onnx.inputs import Inputs, results_of
-from graphc.interop.onnx.large_data import LEAST
+from graphc.interop.onnx.messages import LEAST
 from graphc.interop.onnx.reader import read_model
 from graphc.interop.onnx.run import Runner, check_rules
 from graphc.interop.onnx.table import find, host_function
@@ -96,7 +96,7 @@ def from_onnx(source: Any) -> OnnxModule:
     Raises:
         ArtifactError: a damaged or foreign file.
         UnsupportedError: operators without a rule; the message names all of them.
-        ArgumentError: the ``onnx`` package is missing.
+        ArgumentError: the model needs the ``onnx`` package, which is missing.
         OSError: the file cannot be read.
 
     Example:

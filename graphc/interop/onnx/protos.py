@@ -57,13 +57,10 @@ def read_tensor(proto: Any, external: External) -> TensorAttribute:
         return TensorAttribute(_texts(proto, count, title).reshape(shape), element)
     if proto.data_location == 1:
         entries = {text_of(e.key): text_of(e.value) for e in proto.external_data}
-        raw = None if external.large is None else external.large.find(entries)
-        if raw is None:
-            raw = external.read(entries, _bytes(element, count), title)
-            return TensorAttribute(_of_bytes(raw, element, shape), element)
-    else:
-        raw = np.frombuffer(proto.raw_data, np.uint8) if proto.raw_data else None
-    if raw is not None:
+        raw = external.read(entries, _bytes(element, count), title)
+        return TensorAttribute(_of_bytes(raw, element, shape), element)
+    if proto.raw_data:
+        raw = np.frombuffer(proto.raw_data, np.uint8)
         if raw.size != _bytes(element, count):
             raise ArtifactError(f"{title} has {raw.size} bytes, its shape {list(shape)} needs {_bytes(element, count)}")
         return TensorAttribute(_of_bytes(raw, element, shape), element)

@@ -13,8 +13,8 @@ from graphc.base.errors import ArtifactError, GraphcError, UnsupportedError
 from graphc.base.records import dataclass
 from graphc.interop.onnx.external import External
 from graphc.interop.onnx.graph import ABSENT, OnnxGraph, OnnxNode, Port, TensorAttribute, in_order
-from graphc.interop.onnx.large_data import LargeData
-from graphc.interop.onnx.package import function_body, messages
+from graphc.interop.onnx.messages import FORMAT, read_message
+from graphc.interop.onnx.package import function_body, onnx_package
 from graphc.interop.onnx.protos import ModelDims, read_attribute, read_port_type, read_sparse, read_tensor, text_of
 from graphc.interop.onnx.registry import OperatorEntry
 from graphc.interop.onnx.schemas import Schema, newest_version, schema
@@ -217,7 +217,7 @@ def read_model(source: Any) -> Model:
     """Read a model from a path, bytes, or a ModelProto.
 
     Raises ArtifactError for damaged data and other formats, UnsupportedError for operators without a rule,
-    ArgumentError without the ``onnx`` package, and OSError.
+    ArgumentError for what needs the ``onnx`` package where it is not installed, and OSError.
     """
     path = ""
     if getattr(getattr(source, "DESCRIPTOR", None), "full_name", "") == "onnx.ModelProto":
@@ -252,20 +252,18 @@ def _content(path: str) -> mmap.mmap | bytes:
 
 
 def _parsed(data: mmap.mmap | bytes, title: str, folder: str | None) -> tuple[Any, External]:
-    proto, large = messages().ModelProto(), LargeData(memoryview(data))
     try:
-        proto.ParseFromString(large.small_message())
-    except Exception as error:  # NOTE: protobuf's DecodeError is a different class in each of its backends.
-        raise ArtifactError(f"{title}: not an ONNX model: {type(error).__name__}") from None
-    return proto, External(folder, large)
+        return read_message(memoryview(data)), External(folder)
+    except ValueError as error:
+        raise ArtifactError(f"{title}: not an ONNX model: {error}") from None
 
 
 def _check_format(proto: Any) -> None:
-    """Raise ArtifactError for a model without a graph or versions, UnsupportedError for versions newer than the
-    package."""
+    """Raise ArtifactError for a model without a graph or versions, UnsupportedError for versions that neither
+    graphc nor the package knows."""
     if not proto.HasField("graph") or not proto.opset_import or proto.ir_version < 1:
         raise ArtifactError("not an ONNX model: the graph, the format version or the operator versions are missing")
-    newest = messages().IR_VERSION
+    newest = FORMAT if proto.ir_version <= FORMAT else onnx_package().IR_VERSION
     if proto.ir_version > newest:
         raise UnsupportedError(
             f"the format has version {proto.ir_version}, the installed onnx package reads versions up to {newest}",

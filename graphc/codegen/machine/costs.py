@@ -95,6 +95,9 @@ class ContractionCosts:
     benchmarks.machine``."""
     l2_read: float = 1.5
     """Cycles to read a line of a panel in the L2 cache. Measured by ``python -m benchmarks.machine``."""
+    strided_wait: float = 0.0
+    """Cycles for which a step waits beside its multiply-adds for each line of an unpacked panel that L1 does not hold:
+    its lines are apart, so no prefetcher has read them."""
     l2_row_read: float = 2.0
     """Cycles to read a line of repeatedly read rows in the L2 cache."""
     llc_read: float = 5.0
@@ -123,6 +126,8 @@ class ContractionCosts:
     """Slowdown of a block whose rows all map to one set of the L1 cache and are more than ``l1_ways_kept``."""
     row_conflict_far: float = 4.0
     """The same for more than twice as many rows."""
+    window_ways: int = 0
+    """Lines of an L1 set that rows and their windows can count on together; 0 where windows are not counted."""
     page_miss: float = 3.0
     """Slowdown of a block whose steps each read other pages of an operand larger than the L2 cache."""
     far_rows: float = 1.06
@@ -255,6 +260,9 @@ class LaneCosts:
     """Maximum statements per sum of a loop around another one that counts as sums only."""
     sum_copies: int = 16
     """Vectors side by side of sums of columns, all sums together: longer segments of each row load faster."""
+    column_vectors: int = 1
+    """Fewest vectors side by side of longer loops around sums of columns. Rows lie on different pages: the wider their
+    pieces, the fewer page walks."""
     version_gain: float = 1.25
     """Minimum speedup of a kernel version for the least sizes over the general one: a choice at run time costs code and
     compile time."""

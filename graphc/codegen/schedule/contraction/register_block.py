@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -25,6 +26,8 @@ from graphc.ir.kernel.statements import Load, Store
 
 _THREE_SIZES = 8
 """Number of possible remainders of rows from which blocks of three sizes for them are too much code."""
+_WINDOW_READS = 256
+"""Most elements of windows whose cache lines are counted: a bound on compile time."""
 
 
 @dataclass(frozen=True)
@@ -171,6 +174,7 @@ def _lane_tiles(
         extent, number = (row.extent, sizes.get(row.name)) if row else (1, None)
         panels, wait = _memory_cycles(c, b, row, target), _row_read(c, a, row, axis, target)
         memory = panels + _memory_cycles(c, a, axis, target)
+        others = prod(x.extent for x in c.outer if x not in axes_of(b.index) and x is not row)
         scatter = _scatter_cycles(scattered, axis, row, points, target)
         for vectors, most in product(k.block_vectors, (target.streams, k.l1_ways_kept)):
             room = (target.registers - 2 - vectors) // vectors
@@ -178,7 +182,7 @@ def _lane_tiles(
                 continue
             rows = _block_rows(row, min(room, most), sizes)
             used = _used_lanes(axis.extent, lanes)
-            factor = _row_conflicts(a, row, rows, target) * page_misses
+            factor = _row_conflicts(c, a, row, rows, target) * page_misses
             close = _panel_read(c, b, vectors, target, False) == k.l1_read
             for pack in (None, b):
                 if pack is None and not (in_place and (close or b.buffer not in free)):
@@ -187,10 +191,13 @@ def _lane_tiles(
                 read = k.l1_read if once else _panel_read(c, b, vectors, target, pack is not None)
 
                 each = wait if broadcast else wait + vectors * _window_read(c, a, row, rows * vectors, target)
+                apart = 0.0 if pack or close or extent * others <= rows else k.strided_wait * _lines(vectors, target)
 
-                def step(size: int, read: float = read, vectors: int = vectors, each: float = each) -> float:
+                def step(
+                    size: int, read: float = read, vectors: int = vectors, each: float = each, apart: float = apart
+                ) -> float:
                     reads = size if broadcast else size * vectors
-                    return _step_cycles(size * vectors, reads, vectors * read, k) + size * each
+                    return _step_cycles(size * vectors, reads, vectors * read, k) + size * each + apart
 
                 fractions = _row_fractions(row, rows, sizes)
                 cycles = sum(
@@ -400,9 +407,7 @@ def _panel_read(c: Contraction, b: Load, vectors: int, target: Target, packed: b
     """
     k, line = target.costs.contraction, target.line_bytes
     steps = [abs(access(b.index, x).stride) * b.dtype.itemsize for x in c.reduced]
-    lines = -(-vectors * target.vector_bytes // line)
-    for x in c.reduced:
-        lines *= x.extent
+    lines = _lines(vectors, target) * prod(x.extent for x in c.reduced)
     step = min((s for s in steps if s), default=0)
     apart = line if packed or step < line else step & -step
     caches = (
@@ -414,6 +419,11 @@ def _panel_read(c: Contraction, b: Load, vectors: int, target: Target, packed: b
         if lines <= sets * associativity * k.ways_used:
             return cycles
     return _line_read(k.llc_read if packed or step < target.page_bytes else k.llc_page_read, target)
+
+
+def _lines(vectors: int, target: Target) -> int:
+    """Return the cache lines of neighbouring vectors."""
+    return -(-vectors * target.vector_bytes // target.line_bytes)
 
 
 def _memory_cycles(c: Contraction, b: Load, row: Axis | None, target: Target) -> float:
@@ -448,16 +458,36 @@ def _page_misses(c: Contraction, a: Load, target: Target) -> float:
     return target.costs.contraction.page_miss if missed and pages > target.near_pages else 1.0
 
 
-def _row_conflicts(a: Load, row: Axis | None, rows: int, target: Target) -> float:
-    """Return the slowdown by cache conflicts: rows at multiples of a page share one set of the L1 cache."""
+def _row_conflicts(c: Contraction, a: Load, row: Axis | None, rows: int, target: Target) -> float:
+    """Return the slowdown by cache conflicts: lines that are read in turn share one set of the L1 cache.
+
+    These are the rows at multiples of a page, and the elements of their windows.
+    """
     k = target.costs.contraction
-    if (
-        row is None
-        or rows <= k.l1_ways_kept
-        or (access(a.index, row).stride or 1) * a.dtype.itemsize % target.page_bytes
-    ):
+    lines = 0
+    if row is not None and (access(a.index, row).stride or 1) * a.dtype.itemsize % target.page_bytes == 0:
+        lines = rows
+    if k.window_ways:
+        lines = max(lines, _window_lines(c, a, row, rows, target) * k.l1_ways_kept // k.window_ways)
+    if lines <= k.l1_ways_kept:
         return 1.0
-    return k.row_conflict if rows <= 2 * k.l1_ways_kept else k.row_conflict_far
+    return k.row_conflict if lines <= 2 * k.l1_ways_kept else k.row_conflict_far
+
+
+def _window_lines(c: Contraction, a: Load, row: Axis | None, rows: int, target: Target) -> int:
+    """Return the most lines in one set of the L1 cache between two steps along contiguous elements of the rows."""
+    steps = [access(a.index, x).stride for x in c.reduced]
+    first = steps.index(UNIT.stride) + 1 if UNIT.stride in steps else len(steps)
+    window = [(x.extent, step) for x, step in zip(c.reduced[first:], steps[first:], strict=True) if step]
+    if not window or rows * prod(extent for extent, _ in window) > _WINDOW_READS:
+        return 0
+    extents = [*window, (rows, access(a.index, row).stride if row else 0)]
+    starts = {0}
+    for extent, stride in extents:
+        starts = {start + i * stride for start in starts for i in range(extent)}
+    sets = target.l1_bytes // target.l1_ways // target.line_bytes
+    lines = {start * a.dtype.itemsize // target.line_bytes for start in starts}
+    return max(Counter(line % sets for line in lines).values())
 
 
 def _used_lanes(extent: int, lanes: int) -> float:

@@ -260,6 +260,8 @@ def _copies(loop: Loop, vectors: int, fraction: int, k: LaneCosts) -> int:
     if size <= k.small_sum * sums and any(isinstance(s, Loop) for s in loop.body):
         # NOTE: with more copies, sums of columns read longer pieces of each row, which memory delivers faster.
         most = max(1, k.sum_copies >> (sums - 1).bit_length())
+    elif sums and any(isinstance(s, Loop) for s in loop.body):
+        most = max(most, k.column_vectors)
     while most > 1 and vectors < most:
         most //= 2
     return most

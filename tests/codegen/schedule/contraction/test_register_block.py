@@ -7,6 +7,7 @@ import pytest
 from graphc.codegen.machine.target import target_named
 from graphc.codegen.schedule.contraction.match import find_contraction
 from graphc.codegen.schedule.contraction.register_block import choose_tile, rank_tiles
+from tests.codegen.kernel_native import kernel_of
 from tests.codegen.products import depthwise, plain, transposed_a, transposed_b
 from tests.codegen.sized_products import sized_product
 
@@ -137,3 +138,45 @@ def test_rows_of_windows_that_share_few_cache_sets_are_few():
     many, few = (choose_tile(c, wide, frozenset({"b"})) for c in (near, far))
     assert many is not None and few is not None
     assert few.rows <= 16 < many.rows
+
+
+def test_on_avx2_a_panel_with_strided_lines_is_packed():
+    """L1 does not hold a panel of 256 lines that are 1 KiB apart, and no prefetcher reads them."""
+    many, few = (find_contraction(plain(m, 256, 256)) for m in (1024, 6))
+    assert many is not None and few is not None
+    packed, direct = choose_tile(many, target_named("avx2")), choose_tile(few, target_named("avx2"))
+    assert packed is not None and packed.pack is not None and packed.pack.buffer == "b"
+    assert direct is not None and direct.pack is None
+
+
+def test_on_avx2_rows_and_their_windows_share_no_set_of_the_cache():
+    """Images of 9x9 pixels with 512 channels are 40.5 pages apart: four images and their windows have 18 lines in one
+    set of L1, which has 8 ways. Windows of neighbouring pixels overlap."""
+    kernel = kernel_of("""
+        kernel @k(%a: f32[165888] in, %b: f32[2359296] in, %c: f32[100352] out) {
+          for n in 4 parallel {
+            for y in 7 parallel {
+              for x in 7 parallel {
+                for o in 512 parallel {
+                  acc s: f32 = add f32(0.0)
+                  for i in 512 reduce {
+                    for v in 3 reduce {
+                      for h in 3 reduce {
+                        p: f32 = load %a[41472*n + 4608*y + 512*x + 4608*v + 512*h + i]
+                        w: f32 = load %b[4608*o + 9*i + 3*v + h]
+                        q: f32 = mul(p, w)
+                        update s with q
+                      }
+                    }
+                  }
+                  r = read s
+                  store %c[25088*n + 3584*y + 512*x + o] = r
+                }
+              }
+            }
+          }
+        }""")
+    contraction = find_contraction(kernel)
+    assert contraction is not None
+    tile = choose_tile(contraction, target_named("avx2"))
+    assert tile is not None and tile.row is not None and tile.row.name in ("x", "y")

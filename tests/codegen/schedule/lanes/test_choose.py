@@ -243,6 +243,27 @@ def test_sums_of_columns_read_long_pieces_of_each_row():
     assert copies == [16]
 
 
+@pytest.mark.parametrize("target,vectors", [("avx2", 8), ("avx512", 2)])
+def test_longer_bodies_of_sums_of_columns_read_pieces_of_256_bytes_on_avx2(target: str, vectors: int):
+    """Rows lie on different pages: wider pieces take fewer page walks."""
+    lines = "\n".join(f"v{n + 1}: f32 = mul(v{n}, f32(0.5))" for n in range(20))
+    kernel = kernel_of(f"""
+        kernel @k(%x: f32[40960] in, %y: f32[1024] out) {{
+          for i in 1024 parallel {{
+            acc a: f32 = add f32(0.0)
+            for k in 40 reduce {{
+              v0: f32 = load %x[1024*k + i]
+              {lines}
+              update a with v20
+            }}
+            r = read a
+            store %y[i] = r
+          }}
+        }}""")
+    body = vectorise(kernel.body, target_named(target), Names("z"))
+    assert [s.axis.extent for s, _ in walk(body) if isinstance(s, Loop) and s.kind == "unroll"] == [vectors]
+
+
 @pytest.mark.parametrize("sums", [16, 17, 40])
 def test_many_sums_of_columns_at_once(sums: int):
     results = ", ".join(f"%y{s}: f32[40] out" for s in range(sums))

@@ -96,12 +96,30 @@ def test_one_child_at_a_time(wait: Callable[[], None]):
 def test_a_child_has_its_own_session(wait: Callable[[], None]):
     build = BackgroundBuild(mlp(), "host")
     assert not build.is_finished()
-    child = background._children[0]._process.pid
+    child = background._children[0].pid
     assert os.getsid(child) == child != os.getsid(0), "Ctrl-C reaches the foreground process group only"
     wait()
     finish(build)
     with pytest.raises(ProcessLookupError):
         os.kill(child, 0)
+
+
+CLOSED = """
+import os
+os.closerange(0, 3)
+import graphc as gc
+from graphc.compiler import background
+build = background.BackgroundBuild(gc.trace(lambda x: x * 2, gc.zeros(3)), "host")
+build.is_finished()
+streams = [os.readlink(f"/proc/{background._children[0].pid}/fd/{n}")[:5] for n in range(3)]
+while not build.is_finished():
+    pass
+os._exit(build.program() is None or streams != ["/memf", "pipe:", "/memf"])
+"""
+
+
+def test_a_process_without_standard_streams_builds() -> None:
+    assert subprocess.run([sys.executable, "-c", CLOSED], check=False).returncode == 0
 
 
 def test_a_fork_sees_the_end_and_leaves_the_folder(wait: Callable[[], None]):

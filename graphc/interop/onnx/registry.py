@@ -47,10 +47,11 @@ def op(*names: str, since: int = 1, domain: str = "", host: str = "", values: bo
     """
 
     def enter(rule: Rule) -> Rule:
-        parameters = list(inspect.signature(rule).parameters.values())
-        positional = tuple([p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)])
+        # NOTE: inspect.signature takes 40 us for each of a hundred rules that a small model loads.
+        code = inspect.unwrap(rule).__code__
+        positional = code.co_varnames[: code.co_argcount]
         host_indices = frozenset([positional.index(name) for name in host.split()])
-        calls = any(p.name == "call" for p in parameters)
+        calls = "call" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         for name in names:
             entries = TABLE.setdefault((domain, name), [])
             if any(e.since == since for e in entries):

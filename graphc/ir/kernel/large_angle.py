@@ -5,10 +5,16 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from graphc.base.lazy import deferred
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+_fraction = deferred("fractions:Fraction")
 
 FROM = 2.0**47
 """Threshold of large angles; for smaller ones pi/2 in three parts is exact enough."""
@@ -40,7 +46,7 @@ def _arc_tangent(inverse: int) -> int:
 @functools.cache
 def half_pi() -> Fraction:
     """Return pi/2, by Machin's formula, to about _DIGITS bits."""
-    return Fraction(8 * _arc_tangent(5) - 2 * _arc_tangent(239), 1 << _DIGITS)
+    return _fraction(8 * _arc_tangent(5) - 2 * _arc_tangent(239), 1 << _DIGITS)
 
 
 @functools.cache
@@ -56,11 +62,11 @@ def _parts(x: float) -> tuple[float, float]:
         return 0.0, 0.0
     if math.isinf(x):
         return math.nan, math.nan
-    turns = Fraction(x) / half_pi()
+    turns = _fraction(x) / half_pi()
     n = round(turns)
     reduced = (turns - n) * half_pi()
     rounded = float(reduced)
-    return math.ldexp(rounded, (n % 4) << QUADRANT_BITS), float(reduced - Fraction(rounded))
+    return math.ldexp(rounded, (n % 4) << QUADRANT_BITS), float(reduced - _fraction(rounded))
 
 
 def reference(result: int) -> Callable[[Any], np.ndarray]:

@@ -130,6 +130,9 @@ class ContractionCosts:
     """Lines of an L1 set that rows and their windows can count on together; 0 where windows are not counted."""
     page_miss: float = 3.0
     """Slowdown of a block whose steps each read other pages of an operand larger than the L2 cache."""
+    far_segment: float = 0.0
+    """Cycles for each row of a block of its segment of an array beyond L2: a store, or a row that varies along the
+    lanes. Wider blocks of fewer rows have fewer segments."""
     far_rows: float = 1.06
     """Slowdown of a product whose rows come from beyond the L2 cache for each panel, if panels are not packed. Packed
     ones are put in groups."""

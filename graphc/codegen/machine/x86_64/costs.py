@@ -7,12 +7,12 @@ from graphc.codegen.machine.costs import DEFAULT, ContractionCosts, Costs, LaneC
 SSE2 = DEFAULT
 """Not measured: as with AVX-512, on which the numbers were found."""
 AVX2 = Costs(
-    contraction=ContractionCosts(step_cycles=0.8, strided_wait=0.6, pack_element=0.86, window_ways=8),
+    contraction=ContractionCosts(step_cycles=0.8, strided_wait=0.6, pack_element=0.86, window_ways=8, far_segment=6.0),
     lanes=LaneCosts(column_vectors=8),
 )
 """Measured on an AVX-512 core that runs AVX2 code: per multiply-add, blocks of 3 by 3 vectors take 1.04 times, and
 those of 4 by 2 or 2 by 4 take 1.07 times as long as one of 6 by 2. Measured on Zen 3, which has a smaller L1 cache of
-fewer ways: windows, strided panels, packing, sums of columns. All else is as with AVX-512."""
+fewer ways: windows, strided panels, packing, results beyond L2, sums of columns. All else is as with AVX-512."""
 AVX512 = Costs(memory=MemoryCosts(non_temporal_bytes=24 << 20, narrow_load_bytes=32))
 """Measured on a server core with an L2 cache of its own and a share in a large LLC: from 24 MiB on, non-temporal stores
 are faster, and sums over data in the LLC read half a vector at a time."""

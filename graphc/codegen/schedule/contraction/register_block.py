@@ -169,6 +169,7 @@ def _lane_tiles(
     near = {Store: (UNIT,), Load: (UNIFORM, UNIT)}
     scattered = [s for s in c.outer_accesses if access(s.index, axis) not in near[type(s)]]
     packing, page_misses, tiles = _packing_cycles(c, b, axis, free, k), _page_misses(c, a, target), []
+    far = k.far_segment * _far_accesses(c, a, axis, target)
     in_place = access(b.index, axis) == UNIT
     for row in _row_axes(c, a, b, nearest_first=not broadcast):
         extent, number = (row.extent, sizes.get(row.name)) if row else (1, None)
@@ -203,8 +204,7 @@ def _lane_tiles(
                 cycles = sum(
                     c.work * fraction / (n * vectors * lanes * used) * step(n) * factor for fraction, n in fractions
                 )
-                cycles += memory
-                cycles += scatter
+                cycles += memory + scatter + far * points / (vectors * lanes)
                 if pack is not None:
                     cycles += packing
                 elif row is not None and rows_exceed_l2(c, b, row, axis, target):
@@ -376,6 +376,17 @@ def _scatter_cycles(
             shared = (abs(access(s.index, axis).stride) or target.page_bytes) < k.shared_line_stride
             cycles += k.shared_line_access if shared else k.scattered_access
     return points * cycles
+
+
+def _far_accesses(c: Contraction, a: Load, axis: Axis, target: Target) -> int:
+    """Return the number of accesses to arrays beyond L2 of which each row has a segment: stores, and rows that vary
+    along the lanes."""
+    loads = [a] if access(a.index, axis) == UNIT else []
+    segments = [*loads, *(s for s in c.outer_accesses if isinstance(s, Store) and access(s.index, axis) == UNIT)]
+    axes = (*c.outer, *c.reduced)
+    return sum(
+        prod(x.extent for x in axes if x in axes_of(s.index)) * c.dtype.itemsize > target.l2_bytes for s in segments
+    )
 
 
 def _step_cycles(sums: int, reads: int, panel: float, k: ContractionCosts) -> float:

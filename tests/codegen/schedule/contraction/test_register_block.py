@@ -180,3 +180,13 @@ def test_on_avx2_rows_and_their_windows_share_no_set_of_the_cache():
     assert contraction is not None
     tile = choose_tile(contraction, target_named("avx2"))
     assert tile is not None and tile.row is not None and tile.row.name in ("x", "y")
+
+
+def test_on_avx2_short_sums_of_results_beyond_the_l2_cache_have_few_rows():
+    """Each row of a block starts a segment of the results: with 16 products for each, two rows of four vectors are
+    faster than six of two. Sums of 256 products hide it."""
+    short, long = (find_contraction(plain(12544, 96, k)) for k in (16, 256))
+    assert short is not None and long is not None
+    few, many = (choose_tile(c, target_named("avx2"), frozenset({"b"})) for c in (short, long))
+    assert few is not None and (few.rows, few.vectors) == (2, 4)
+    assert many is not None and (many.rows, many.vectors) == (6, 2)

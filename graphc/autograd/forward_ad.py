@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from graphc.autograd import engine
 from graphc.base.errors import ArgumentError, DTypeError, GradientError, ShapeError
+from graphc.base.records import NamedTuple
 from graphc.ir.op import OpDef
 from graphc.ops.movement.shape import filled, reshape
 from graphc.ops.reduction.reduce import sum_to

@@ -6,11 +6,12 @@ import functools
 import weakref
 from collections.abc import Callable, Sequence
 from copy import copy
-from typing import Any, NamedTuple
+from typing import Any
 
 from graphc.autograd.forward_ad import propagate_by
 from graphc.autograd.record import Saved, Snapshot, real
 from graphc.base.errors import ArgumentError, GradientError
+from graphc.base.records import NamedTuple
 from graphc.ops.movement.shape import filled, zeros_like
 from graphc.ops.reduction.reduce import sum_to
 from graphc.tape.grad_mode import is_grad_enabled, no_grad

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import ctypes
 import itertools
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from graphc.base.dtypes import bfloat16
 from graphc.base.errors import ArgumentError, DTypeError
+from graphc.base.records import NamedTuple
 
 CPU, CUDA = 1, 2
 """Kinds of devices."""

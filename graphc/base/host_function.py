@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+
+from graphc.base.records import NamedTuple
 
 Spec = tuple[tuple[int, ...], np.dtype[Any]]
 """Shape and element type of an array."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from operator import is_, methodcaller
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from graphc.base.autocast_state import autocast_dtype
 from graphc.base.locks import Lock
 from graphc.base.mutation_epoch import COMMON_HOOKS, EPOCH, Members
+from graphc.base.records import NamedTuple
 from graphc.calls.prepacked_store import Prepacked, Prepacking, WeightVersion
 from graphc.guards.facts import Table, broken
 from graphc.guards.watch_words import Words

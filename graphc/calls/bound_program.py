@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from operator import is_
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphc.base import config
 from graphc.base.dtypes import DType, float32
 from graphc.base.lazy import deferred
+from graphc.base.records import NamedTuple
 from graphc.base.sizes.assumptions import Assumption
 from graphc.calls.bindings import Binding, Maker, Slot
 from graphc.calls.machine import HOST, build_on, compile_on, is_device, load_on

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from graphc.autograd.forward_ad import propagate_by
 from graphc.autograd.record import Snapshot
 from graphc.base.errors import GradientError
 from graphc.base.lazy import deferred
 from graphc.base.locks import Lock
+from graphc.base.records import NamedTuple
 from graphc.calls.bound_program import GivenProgram, build
 from graphc.ir.graph.graph import Graph
 from graphc.ops.autodiff import pullback_graph, pushforward_graph

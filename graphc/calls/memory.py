@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from graphc.base.lazy import deferred
+from graphc.base.records import NamedTuple
 from graphc.calls.machine import target_for
 from graphc.compiler.budget import Budget
 from graphc.ir.graph.graph import Graph

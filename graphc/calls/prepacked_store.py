@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Hashable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from graphc.base.locks import Lock
+from graphc.base.records import NamedTuple
 from graphc.files.manifest import PREPACKED, Recipe
 from graphc.runtime.call import Executable
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from graphc.base import config
+from graphc.base.records import NamedTuple
 from graphc.calls.bindings import Modules
 from graphc.tensors.structure import LEAF, Branch, Leaf, Open, Static, Structure
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from graphc.base.dtypes import DType
 from graphc.base.errors import TraceError
+from graphc.base.records import NamedTuple
 from graphc.base.sizes.assumptions import Assumptions, by_stage
 from graphc.base.sizes.size import Dimension
 from graphc.calls.bindings import Slot

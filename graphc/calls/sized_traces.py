@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from graphc.base.errors import ArgumentError
 from graphc.base.locks import Lock
+from graphc.base.records import NamedTuple
 from graphc.base.sizes.assumptions import Assumptions
 from graphc.base.sizes.named_dims import chosen_sizes
 from graphc.base.sizes.shape_patterns import ShapePatterns

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from operator import is_
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from graphc.autograd.record import Snapshot
 from graphc.base.dtypes import dtype_of
 from graphc.base.errors import GradientError, TraceError
 from graphc.base.lazy import deferred
+from graphc.base.records import NamedTuple
 from graphc.base.sizes.size import hint
 from graphc.calls.backward import Backward, CompiledNode, Higher, RecordedCall, Recorder
 from graphc.calls.bindings import Binding, Frozen, Maker, Modules, PrepackedBinding, Slot

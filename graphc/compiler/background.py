@@ -17,12 +17,13 @@ from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from fcntl import F_DUPFD_CLOEXEC, fcntl
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO
 
 import numpy as np
 
 from graphc.base import config, locks
 from graphc.base.lazy import deferred
+from graphc.base.records import NamedTuple
 from graphc.base.sizes.assumptions import Assumption, holding
 from graphc.base.sizes.named_dims import dimensions, size_of
 from graphc.base.sizes.size import Dimension

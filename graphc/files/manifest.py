@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, field, fields
 from functools import cache, partial
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 from graphc.base.dtypes import BY_NAME
 from graphc.base.errors import ArgumentError, ArtifactError
-from graphc.base.records import dataclass
+from graphc.base.records import NamedTuple, dataclass
 from graphc.base.sizes.named_dims import dimensions, is_name, parse_size
 from graphc.base.sizes.shape_patterns import Number
 from graphc.base.sizes.size import LARGEST, Dimension, bounds, is_size

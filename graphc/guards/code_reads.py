@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, lru_cache
 from types import CodeType, FrameType, FunctionType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from graphc.base.interruptions import OUTSIDE, set_profile
+from graphc.base.records import NamedTuple
 from graphc.guards.watch_words import word_at
 
 _T = TypeVar("_T")

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from operator import is_
 from types import CellType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from graphc.base.locks import cached_property
 from graphc.base.mutation_epoch import EPOCH
+from graphc.base.records import NamedTuple
 from graphc.base.values import CONTAINERS, DEEPEST, is_immutable, key_of, parts_of
 from graphc.guards.watch_words import WatchTable, Words, word_at
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+from graphc.base.records import NamedTuple
 from graphc.base.sizes.symbolic import KINDS, NumberRecord, value
 from graphc.guards.facts import DictEntry, Fact, SlotAttribute, class_entry
 

@@ -14,9 +14,11 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from types import CellType, FunctionType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+
+from graphc.base.records import NamedTuple
 
 _WORD = 8
 """Bytes."""

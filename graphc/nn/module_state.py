@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from graphc.base.errors import ArgumentError, HookError, StateDictError
 from graphc.base.public import reduced
+from graphc.base.records import NamedTuple
 from graphc.nn.module_tree import ModuleTree
 from graphc.nn.parameter import Parameter
 from graphc.tape.grad_mode import no_grad

@@ -6,8 +6,9 @@ The first dimension of a batched operand, and of every result, is the batch.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+from graphc.base.records import NamedTuple
 from graphc.ir.op import REGISTRY, Attrs, OpDef
 from graphc.ops import dispatch
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
+
+from graphc.base.records import NamedTuple
 
 
 class ChainStep(NamedTuple):

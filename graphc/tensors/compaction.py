@@ -7,12 +7,13 @@ trace they raise ValueNeededError.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from graphc.base.dtypes import float64, int64
 from graphc.base.errors import ArgumentError, AttributeValueError
+from graphc.base.records import NamedTuple
 from graphc.base.sizes.dims import dim_of, same_sizes
 from graphc.base.sizes.size import LARGEST
 from graphc.ops.effects.check import check_true

@@ -6,12 +6,13 @@ import builtins
 import operator
 from collections.abc import Sequence
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from graphc.base.dtypes import bool_, fitted, int64, uint8
 from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, IndexRangeError, ShapeError
+from graphc.base.records import NamedTuple
 from graphc.base.sizes.dims import common_shape, dim_of, same_sizes
 from graphc.base.sizes.size import is_one, is_size, larger, positive_part, smaller
 from graphc.ir.types import row_major_strides

@@ -6,9 +6,11 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+
+from graphc.base.records import NamedTuple
 
 OPEN: ContextVar[tuple[Journal, ...]] = ContextVar("graphc_journals", default=())
 """The open journals of this thread."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import NamedTuple
+
+from graphc.base.records import NamedTuple
 
 
 class Share(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from graphc.base import module_path
 from graphc.base.dtypes import int64
 from graphc.base.errors import GraphcError, ShapeError, ValueNeededError
 from graphc.base.location import capture
+from graphc.base.records import NamedTuple
 from graphc.base.sizes.assumptions import Assumptions
 from graphc.base.sizes.named_dims import EXPECTED, Dim, dimensions
 from graphc.base.sizes.size import LARGEST, Dimension, bounds, is_size

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from graphc.base.records import NamedTuple
 from graphc.ops import dispatch
 from graphc.ops.effects.host import host_call
 from graphc.ops.movement.shape import concat, reshape

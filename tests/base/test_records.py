@@ -1,4 +1,4 @@
-"""Data classes whose methods are generated at first use: the same as those of Python's own decorator."""
+"""Data classes and named tuples that are quick to define: the same as Python's own."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field
 from importlib import import_module
 from threading import Barrier
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, get_type_hints
 
 import pytest
 
 import graphc
+from graphc.base import records
 from graphc.base.records import _generate, dataclass, make_init
 
 T = TypeVar("T")
@@ -284,3 +285,67 @@ def test_fields_are_assigned_as_by_python():
         for cls in (own, other):
             with pytest.raises(TypeError):
                 wrong(cls)
+
+
+class Pair(records.NamedTuple):
+    """Two values."""
+
+    x: int
+    y: list[Pair] | None = None
+
+    @property
+    def total(self) -> int:
+        return self.x + len(self.y or ())
+
+
+class PairOfPython(NamedTuple):
+    """Two values."""
+
+    x: int
+    y: list[Pair] | None = None
+
+    @property
+    def total(self) -> int:
+        return self.x + len(self.y or ())
+
+
+def test_named_tuples_are_those_of_python() -> None:
+    ours, expected = Pair(1), PairOfPython(1)
+    assert repr(ours) == repr(expected).replace("PairOfPython", "Pair") == "Pair(x=1, y=None)"
+    assert ours == expected == (1, None) and ours.total == 1 and Pair(y=[ours], x=2).total == 3
+    assert ours._replace(x=4)._asdict() == {"x": 4, "y": None} and pickle.loads(pickle.dumps(ours)) == ours
+    same = ("_fields", "_field_defaults", "__doc__", "__module__", "__match_args__", "__bases__")
+    assert [getattr(Pair, name) for name in same] == [getattr(PairOfPython, name) for name in same]
+    assert Pair.__qualname__ == "Pair" and inspect.signature(Pair).parameters.keys() == {"x", "y"}
+    assert get_type_hints(Pair) == get_type_hints(PairOfPython) == {"x": int, "y": list[Pair] | None}
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'x'"):
+        Pair()  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        ("x: int = 1\n y: int", TypeError),
+        ("x: int\n def _replace(self): ...", AttributeError),
+        ("x: int\n def __new__(cls): ...", AttributeError),
+    ],
+)
+def test_wrong_named_tuples_are_refused_as_by_python(body: str, error: type[Exception]) -> None:
+    for base in (NamedTuple, records.NamedTuple):
+        with pytest.raises(error):
+            exec(f"from __future__ import annotations\nclass A(base):\n {body}", {"base": base, "__name__": "a"})
+
+
+def test_a_first_call_defines_no_named_tuples_of_python() -> None:
+    code = """
+import typing
+names, create = [], typing.NamedTupleMeta.__new__
+def recorded(cls, name, bases, namespace):
+    names.extend([name] if namespace["__module__"].startswith("graphc") else [])
+    return create(cls, name, bases, namespace)
+typing.NamedTupleMeta.__new__ = recorded
+import graphc.front, graphc.calls.function, graphc.calls.quick.pending_program, graphc.interop.onnx.reader
+print(names)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import field
-from typing import Any, NamedTuple
+from typing import Any
 
 from graphc.base.location import Location, capture
-from graphc.base.records import dataclass
+from graphc.base.records import NamedTuple, dataclass
 from graphc.base.sizes.named_dims import dimensions, size_of
 from graphc.base.sizes.size import Dimension, UndecidedSize, at, hint
 from graphc.base.sizes.size_questions import Asker, asker

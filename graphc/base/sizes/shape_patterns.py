@@ -5,11 +5,12 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from graphc.base.errors import ArgumentError, GraphcError, ShapeError
+from graphc.base.records import NamedTuple
 from graphc.base.sizes.named_dims import dimensions, size_of
 from graphc.base.sizes.size import Dimension, at, is_size, terms
 

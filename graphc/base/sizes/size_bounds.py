@@ -6,8 +6,8 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import NamedTuple
 
+from graphc.base.records import NamedTuple
 from graphc.base.sizes.size_pieces import pieces_of
 from graphc.base.sizes.size_terms import (
     REMEMBERED,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
+from graphc.base.records import NamedTuple
 from graphc.base.sizes.size_terms import Atom, Positive, Terms, terms_of
 
 

@@ -6,8 +6,9 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
+from graphc.base.records import NamedTuple
 from graphc.base.sizes.named_dims import size_of
 from graphc.base.sizes.size import Dimension, Quotient, always, at, is_size, terms
 from graphc.base.sizes.size_questions import asker

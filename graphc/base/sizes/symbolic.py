@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from graphc.base.location import capture
+from graphc.base.records import NamedTuple
 
 Number = int | float
 KINDS = (int, float)

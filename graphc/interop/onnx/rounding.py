@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 from graphc.base.dtypes import float32, float64, int32, int64
+from graphc.base.records import NamedTuple
 from graphc.interop.onnx.elements import Element
 from graphc.ops.effects.state import straight_through
 from graphc.ops.pointwise import bits

@@ -10,8 +10,9 @@ import functools
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from graphc.base.records import NamedTuple
 from graphc.interop.onnx.elements import BY_TYPE
 from graphc.interop.onnx.graph import Source
 from graphc.interop.onnx.package import defined, versions_of_package

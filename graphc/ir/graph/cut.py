@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
+from graphc.base.records import NamedTuple
 from graphc.base.sizes.named_dims import dimensions
 from graphc.base.sizes.size import Dimension, hint
 from graphc.ir.graph.build import emit

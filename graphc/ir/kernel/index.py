@@ -8,10 +8,10 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 from graphc.base.locks import cached_property
-from graphc.base.records import dataclass
+from graphc.base.records import NamedTuple, dataclass
 from graphc.base.sizes.size import Size, always
 from graphc.base.sizes.size import bounds as size_bounds
 from graphc.base.sizes.size_relations import as_factor, exact_quotient, quotient_and_rest, sign

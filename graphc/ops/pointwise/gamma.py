@@ -9,12 +9,13 @@ therefore needs the same number of nodes for all a and x. Up to x = 1, the power
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from graphc.base.dtypes import float32, float64, int64
 from graphc.base.errors import DTypeError
+from graphc.base.records import NamedTuple
 from graphc.ir.op import ErrorSample, Sample
 from graphc.ir.types import TensorType
 from graphc.ops.define import EVERY, define

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from graphc.base.dtypes import float32, float64, int32, int64
 from graphc.base.errors import AttributeValueError
+from graphc.base.records import NamedTuple
 from graphc.base.sizes.size import always
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import NestBuilder, Scalar

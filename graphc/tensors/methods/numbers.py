@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from graphc.base.dtypes import float32, int32, int64
 from graphc.base.errors import DTypeError
 from graphc.base.lazy import deferred
+from graphc.base.records import NamedTuple
 from graphc.base.sizes.dims import common_shape
 from graphc.ops.define import as_type, common_type
 from graphc.ops.effects.state import stop_gradient, straight_through

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphc.base.dtypes import DType, float32, float64, int32, int64, limits
 from graphc.base.errors import AttributeValueError, DTypeError, IndexRangeError, ShapeError
+from graphc.base.records import NamedTuple
 from graphc.base.sizes.dims import Dims, dim_of, dims_of, extent_of
 from graphc.ops.effects.state import stop_gradient, straight_through
 from graphc.ops.movement import shape

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import builtins
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from graphc.base.dtypes import elements, int64, limits
 from graphc.base.errors import AttributeValueError, DTypeError, ShapeError
+from graphc.base.records import NamedTuple
 from graphc.base.sizes.dims import dim_of
 from graphc.ops.movement import shape
 from graphc.ops.pointwise import elementwise as ew

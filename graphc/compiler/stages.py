@@ -114,7 +114,8 @@ class Stages:
         self.seconds: dict[str, float] = {}
         """Seconds of each computed stage."""
         self.layouts: dict[str, float] = {}
-        """Estimated cycles in each candidate layout (see fusion.layout), after ``lowered`` was computed."""
+        """Estimated cycles in each candidate layout (see fusion.layout), after ``lowered`` was computed; those of
+        ``batch_last`` times ``batch_last_gain``."""
         self.passes: dict[str, list[PassRun]] = {}
         """The effect of each pass, by its stage (``optimized``, ``scheduled``)."""
         self.watch: Callable[[str], None] = lambda stage: None
@@ -205,6 +206,8 @@ class Stages:
             return lower_graph(graph, costs=costs, plan=self.fused)
         programs = dict(zip(layouts, lower_layouts(graph, layouts, costs, self.fused), strict=True))
         self.layouts = {layout: estimate(program, self._layout_forms) for layout, program in programs.items()}
+        if "batch_last" in self.layouts:
+            self.layouts["batch_last"] *= costs.batch_last_gain
         return programs[min(layouts, key=self.layouts.__getitem__)]
 
     @property

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
+import graphc as gc
+from graphc import nn
 from graphc.codegen.machine.target import target_named
 from graphc.compiler.pass_names import GRAPH_PASSES, PROGRAM_PASSES
 from graphc.compiler.stages import STAGES, Stages
@@ -129,3 +131,15 @@ class Theirs:
 
     def run(self, graph: Graph) -> PassResult:
         return PassResult(graph, 0)
+
+
+def test_lanes_over_the_batch_must_pay_by_the_factor_of_the_target():
+    graph = gc.trace(nn.Conv2d(8, 16, 3, padding=1).eval(), gc.ones(8, 8, 12, 12))
+    plain = target_named("avx512")
+    asked = replace(plain, costs=replace(plain.costs, fusion=replace(plain.costs.fusion, batch_last_gain=1.5)))
+    stages = [Stages(graph, target=target) for target in (plain, asked)]
+    assert all(s.lowered.kernels for s in stages)
+    free, dear = (s.layouts for s in stages)
+    assert dear["batch_last"] == 1.5 * free["batch_last"]
+    assert {k: v for k, v in dear.items() if k != "batch_last"} == {k: v for k, v in free.items() if k != "batch_last"}
+    assert target_named("avx2").costs.fusion.batch_last_gain > 1

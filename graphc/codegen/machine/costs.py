@@ -386,6 +386,8 @@ class FusionCosts:
     """Rows side by side in memory from which lanes run over them."""
     batch_last: int = 8
     """Images of a batch from which lanes over the batch are considered."""
+    batch_last_gain: float = 1.0
+    """Minimum estimated speedup by lanes over the batch."""
     view_depth: int = 64
     """Maximum views between a reader and the memory that it reads. A bound on compile time, like the next three."""
     view_divisions: int = 6

@@ -59,6 +59,11 @@ class KernelSum:
 
 def profile_workload(workload: Workload, seconds: float, target: Target) -> Profile:
     """Return the profile of a model with constant weights, or of a training step, compiled for a target."""
+    return profile(*program_of(workload, target), seconds)
+
+
+def program_of(workload: Workload, target: Target) -> tuple[Stages, list[np.ndarray], dict[str, np.ndarray]]:
+    """Return a model with constant weights, or a training step, with its inputs, and its params and states by path."""
     graphc.manual_seed(0)
     model = fw.build_model(graphc, workload)
     examples = fw.convert_inputs(graphc, workload)
@@ -66,14 +71,14 @@ def profile_workload(workload: Workload, seconds: float, target: Target) -> Prof
         weights = {name: t.detach().numpy() for name, t in model.state_dict().items()}
         with graphc.no_grad():
             graph = freeze(graphc.trace(model, *examples), weights)
-        return profile(Stages(graph, target=target), workload.draw_inputs(), {}, seconds)
+        return Stages(graph, target=target), workload.draw_inputs(), {}
     step = graphc.compile_step(model, fw.make_loss(graphc, workload), fw.make_optimizer(graphc, workload, model))
     step(*examples)
     (graph,) = step.graphs
     arrays = [e.numpy() for e in examples]
     feeds = [v for v in graph.inputs if v.node.op is INPUT and input_class(v) == "input"]
     inputs = [*arrays, *(np.full(v.shape, 1e-3, v.dtype.numpy) for v in feeds[len(arrays) :])]
-    return profile(Stages(graph, target=target), inputs, _state(model, graph.inputs), seconds)
+    return Stages(graph, target=target), inputs, _state(model, graph.inputs)
 
 
 def _state(model: Any, values: Sequence[Value]) -> dict[str, np.ndarray]:

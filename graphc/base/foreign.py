@@ -1,4 +1,4 @@
-"""Detection of objects of other frameworks by their class names, without importing any framework."""
+"""Detection of objects that cannot be compiled: classes, and objects of other frameworks, by their class names."""
 
 from __future__ import annotations
 
@@ -20,3 +20,9 @@ def no_foreign_module(doing: str, value: Any) -> None:
             f"{doing}: {type(value).__name__} is a model of PyTorch",
             remedy="convert it: graphc.from_torch(model, example_arguments)",
         )
+
+
+def no_class(doing: str, value: Any) -> None:
+    """Raise ArgumentError for a class passed where an instance is expected."""
+    if isinstance(value, type):
+        raise ArgumentError(f"{doing}: {value.__name__} is a class", remedy=f"pass an instance: {value.__name__}(...)")

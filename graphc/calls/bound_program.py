@@ -22,6 +22,7 @@ from graphc.compiler.cache import CacheEntry
 from graphc.compiler.graph_programs import key_inputs_of
 from graphc.compiler.native_call import native, not_native
 from graphc.compiler.ready import find_or_build, spec_and_text
+from graphc.compiler.tune_budget import no_search, search_first
 from graphc.guards.watch_words import WatchTable
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.verify import foreign_ops
@@ -42,7 +43,9 @@ bind_on_device = deferred("graphc.calls.device_binding:DeviceProgram")
 def program_on(graph: Graph, machine: str, passes: Sequence[Pass] = STANDARD) -> CacheEntry:
     """Return the program of a graph: from the cache, without importing the compiler, or compiled."""
     if passes is not STANDARD or is_device(machine) or foreign_ops(graph):
+        no_search(graph)
         return compile_on(graph, machine, passes)
+    search_first(graph, machine)
     disk = cache.current()
     spec, facts = spec_and_text(machine)
     key = key_inputs_of(graph, facts) if disk else ()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from graphc.base import config, module_path
 from graphc.base.autocast_state import autocast_dtype, is_autocast_enabled
 from graphc.base.errors import ArgumentError, GraphcError
-from graphc.base.foreign import no_foreign_module
+from graphc.base.foreign import no_class, no_foreign_module
 from graphc.base.host_parts import CompiledParts, host_parts_of
 from graphc.base.lazy import deferred
 from graphc.base.locks import Lock
@@ -33,6 +33,7 @@ from graphc.calls.sized_traces import DimsOfCalls, SizedCall, SizedTrace, SizedT
 from graphc.calls.torch_arguments import without_torch_arguments
 from graphc.calls.user_passes import passed
 from graphc.calls.variant import Variant, Weights
+from graphc.compiler.tune_budget import TuneBudget, searching, tier_for_tuning
 from graphc.ir.graph.graph import Graph
 from graphc.ops import dispatch
 from graphc.ops.dispatch import active
@@ -69,12 +70,6 @@ check_precision = deferred("graphc.passes.precision:check_precision")
 with_check = deferred("graphc.calls.first_nan.guarded_calls:with_check")
 
 
-def no_class(doing: str, value: Any) -> None:
-    """Raise ArgumentError for a class passed where an instance is expected."""
-    if isinstance(value, type):
-        raise ArgumentError(f"{doing}: {value.__name__} is a class", remedy=f"pass an instance: {value.__name__}(...)")
-
-
 _Match = tuple[Variant, Any, list[Tensor]]
 """A variant, its key in the table, and the dynamic numbers of the call as tensors."""
 
@@ -106,6 +101,7 @@ class Compiled:
         memory: int | str | None = None,
         first_nan: bool | str = False,
         tier: str = "full",
+        tune: float | None = None,
     ):
         if not callable(target):
             raise ArgumentError(f"a module or a function can be compiled, not {type(target).__name__}")
@@ -117,8 +113,8 @@ class Compiled:
         self._target, self.first_nan, self._has_root = target, first_nan, is_module(target)
         self._memory, self._tier = memory, "full" if first_nan else tier
         self._weights = Weights(precision, freeze, memory=None if memory is None else Budget.parse(memory))
-        self._passes = tuple(passes)
-        self._machine = machine
+        self._passes, self._machine = tuple(passes), machine
+        self._tune = None if tune is None else TuneBudget(tune)
         self._first, self._pipeline = arrange(self._passes) if passes else ((), STANDARD)
         self._variants: ProgramStore[Variant] = ProgramStore(self._forget)
         self._modules: Modules | None = None
@@ -348,7 +344,7 @@ class Compiled:
         """Return the programs of a trace that reads values of the call."""
         weights = self._weights
         options: dict[str, Any] = {"passes": self._passes, "machine": self._machine, "tier": self._tier}
-        options["first_nan"] = self.first_nan
+        options |= {"first_nan": self.first_nan, "tune": self._tune and self._tune.left}
 
         def make(graph: Graph, tensors: Mapping[str, Tensor]) -> Compiled:
             return Compiled(GraphModule(graph, tensors), weights.precision, weights.freeze, **options)
@@ -391,7 +387,8 @@ class Compiled:
             traced, guarded = with_check(self._name, traced, self.first_nan)
         live = self._weights.live or any(v.is_thrashing for v in self._variants.find(key))
         weights, where = self._weights._replace(live=live), (self._machine, outside, self._tier)
-        variant = Variant(self._name, traced, modules, leaves, weights, self._pipeline, *where)
+        with searching(self._tune):
+            variant = Variant(self._name, traced, modules, leaves, weights, self._pipeline, *where)
         if guarded is not None:
             variant.guarded = GuardedCalls(variant, guarded, self.first_nan, self._named_modules(), self._has_root)
         return variant
@@ -523,7 +520,7 @@ class Compiled:
             return name
         weights = self._weights.precision, self._weights.freeze
         more = self._passes, self._machine, self._dims, self._memory, self.first_nan, self._tier
-        return Compiled, (self._target, *weights, *more)
+        return Compiled, (self._target, *weights, *more, self._tune and self._tune.seconds)
 
     def __repr__(self) -> str:
         return f"compiled({self._target!r})"
@@ -543,6 +540,7 @@ def compile(
     strict_order: bool = False,
     first_nan: bool | str = False,
     tier: str | None = None,
+    tune: float | None = None,
     **torch: Any,
 ) -> Any:
     """Compile a module, function or graph to native code; the result is called like ``model``.
@@ -563,6 +561,7 @@ def compile(
         strict_order: add in the order of the source: the same bits on every CPU (docs/precision.md).
         first_nan: True raises at the op that makes the first NaN, before a call writes (docs/debugging.md).
         tier: ``"full"`` compiles first; ``"auto"`` runs first calls by NumPy meanwhile (docs/tiers.md).
+        tune: seconds to search for a faster schedule before the first compile of a program (docs/cache.md).
         torch: arguments of ``torch.compile`` by name, such as ``dynamic`` or ``disable``.
 
     Returns:
@@ -571,22 +570,20 @@ def compile(
     Raises:
         ArgumentError: an unknown precision or argument, or a param of a graph that has no tensor.
         CompileError, DeviceError: this machine lacks the instructions of ``target``, or the device.
-        ShapeError: in a call, sizes do not fit ``dims``.
-        TraceError: in a call, Python code asks for a value that is only known when the program runs.
+        ShapeError, TraceError: in a call, sizes do not fit ``dims``; Python code asks for a value of the run.
         PassError: in a call, a pass leaves a graph with other inputs, outputs or states.
         NonFiniteError: in a call, with ``first_nan``; the call writes nothing.
 
     Example:
         >>> import graphc as gc
-        >>> @gc.compile
-        ... def area(width, height):
-        ...     return (width * height).sum()
+        >>> area = gc.compile(lambda width, height: (width * height).sum())
         >>> area(gc.tensor([1.0, 2.0]), gc.tensor([3.0, 4.0]))
         tensor(11.)
     """
     freeze, dims, off = without_torch_arguments(freeze, dims, torch)
     options = {"precision": precision, "freeze": freeze, "passes": passes, "memory": memory, "first_nan": first_nan}
-    options |= {"machine": machine_named(target, device, strict_order), "tier": tier_named(tier)}
+    tier = tier_named(tier if tune is None else tier_for_tuning(tune, tier, passes, strict_order))
+    options |= {"machine": machine_named(target, device, strict_order), "tier": tier, "tune": tune}
     make = (lambda f: f) if off else lambda f: _compiled(f, tensors, dims, options)
     return make if model is None else make(model)
 

@@ -154,6 +154,14 @@ def tune(
     return tuning
 
 
+def built_with(
+    tuning: Tuning, stages: Stages, inputs: Sequence[np.ndarray], weights: Mapping[str, np.ndarray]
+) -> TimedProgram:
+    """Build the program with the choices of a search."""
+    choices = {key: label for key, label in tuning.choices().items() if label}
+    return TimedProgram(stages.again(stages.machine, choices), inputs, weights)
+
+
 def _check_timeable(stages: Stages) -> None:
     """Raise CompileError for a program whose calls do more than compute, or whose end depends on values."""
     reason = ""
@@ -162,7 +170,9 @@ def _check_timeable(stages: Stages) -> None:
     elif any(kernel.host >= 0 for kernel in stages.lowered.kernels):
         reason = "it calls Python functions"
     if reason:
-        raise CompileError(f"{stages.name} cannot be tuned with random arrays: {reason}", remedy="do not tune it")
+        raise CompileError(
+            f"{stages.name} cannot be tuned with random arrays: {reason}", remedy="compile it without tuning"
+        )
 
 
 def _has_while_loop(graph: Graph) -> bool:

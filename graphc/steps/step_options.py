@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from graphc.base.errors import ArgumentError
+from graphc.base.foreign import no_class
 from graphc.base.records import dataclass
 from graphc.calls.first_nan.level import check_level
-from graphc.calls.function import no_class
 from graphc.calls.machine import HOST
 from graphc.calls.memory import Budget
 from graphc.optim.loss_scale import DynamicScale

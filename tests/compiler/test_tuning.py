@@ -105,7 +105,7 @@ def tuned(
     monkeypatch.setattr(module, "_Bench", Fake)
     monkeypatch.setattr(module, "time_calls", time_calls)
     monkeypatch.setattr(module, "_code", lambda stages: stages.target.costs)
-    monkeypatch.setattr(TimedProgram, "time", lambda self: 1e-3 / speed_of(self.stages))
+    monkeypatch.setattr(TimedProgram, "time", lambda self, seconds=0.0: 1e-3 / speed_of(self.stages))
     return tune(stages, [X], {}, disk, candidates=4, seconds=seconds)
 
 
@@ -256,9 +256,10 @@ def test_an_interrupted_search_keeps_nothing(monkeypatch: pytest.MonkeyPatch, ne
         if message.startswith("timing all"):
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(
-        TimedProgram, "time", lambda self: 1e-3 / (1 + (self.stages.target.costs.lanes.long_copies == 1))
-    )
+    def seconds_of(program: TimedProgram, seconds: float = 0.0) -> float:
+        return 1.0 if program.stages.target.costs.lanes.long_copies == 1 else 2.0
+
+    monkeypatch.setattr(TimedProgram, "time", seconds_of)
     monkeypatch.setattr(module, "_code", lambda stages: stages.target.costs)
     with pytest.raises(KeyboardInterrupt):
         tune(stages_of(net), [X], {}, cache, candidates=1, tell=stop)

@@ -32,13 +32,13 @@ from graphc.compiler.graph_programs import program_key
 from graphc.compiler.ready import prepare_threads, running_target, spec_and_text
 from graphc.files.manifest import TargetSpec
 from graphc.ir.graph.graph import Graph
-from graphc.ir.graph.parse import parse_graph
 from graphc.ir.graph.text import collect_data, print_graph
 from graphc.runtime.code.host_facts import are_known, is_llvm_loaded
 
 _caller = deferred("graphc.compiler.native_call:caller")
 _compile_graph = deferred("graphc.compiler.compile:compile_graph")
 _make_folder = deferred("tempfile:mkdtemp")
+_parse_graph = deferred("graphc.ir.graph.parse:parse_graph")
 
 NICENESS = 10
 """Niceness that a child adds to its parent's, so that it takes time that nobody else wants."""
@@ -64,7 +64,7 @@ class Request(NamedTuple):
         """Return the graph."""
         assumed = dimensions(n for x in self.assumptions for n in (x.a, x.b))
         with holding(self.assumptions, {d: size_of(self.dims.get(name, d)) for name, d in assumed.items()}):
-            graph = parse_graph(self.text, self.data)
+            graph = _parse_graph(self.text, self.data)
         graph.assumptions = self.assumptions
         return graph
 

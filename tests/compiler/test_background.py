@@ -272,3 +272,18 @@ def test_a_program_in_a_cache_without_a_record_of_the_machine_is_found_by_the_ch
     while not any(tmp_path.glob("*.host")):
         time.sleep(0.05)
     assert {*tmp_path.glob(f"*{cache.SUFFIX}")} == programs
+
+
+STARTED = """
+import sys
+import graphc as gc
+from graphc.compiler.background import BackgroundBuild
+BackgroundBuild(gc.trace(lambda x: x * 2, gc.zeros(3)), "host").is_finished()
+print([name for name in ("subprocess", "tempfile", "fractions", "graphc.ir.graph.parse") if name in sys.modules])
+"""
+
+
+def test_a_process_imports_little_to_start_a_child(tmp_path: Path) -> None:
+    environment = {**os.environ, "GRAPHC_CACHE": "on", "GRAPHC_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", STARTED]
+    assert subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout == "[]\n"

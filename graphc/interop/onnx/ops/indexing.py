@@ -11,7 +11,7 @@ import numpy as np
 from graphc.base.dtypes import bool_, int64
 from graphc.base.errors import AttributeValueError
 from graphc.interop.onnx.registry import host, op
-from graphc.nn.functional import pad
+from graphc.nn import functional as F
 from graphc.tensors import indexing
 from graphc.tensors.compaction import distinct, positions
 from graphc.tensors.creation import arange, zeros
@@ -142,7 +142,7 @@ def compress(input: Tensor, condition: Tensor, *, axis: int | None = None) -> Te
     at = 0 if axis is None else axis % data.ndim
     mask = condition.to(bool_)
     if mask.shape[0] < data.shape[at]:
-        mask = pad(mask, (0, data.shape[at] - mask.shape[0]))
+        mask = F.pad(mask, (0, data.shape[at] - mask.shape[0]))
     return data.index_select(at, positions(mask[: data.shape[at]], "Compress")[:, 0])
 
 

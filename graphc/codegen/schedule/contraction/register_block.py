@@ -169,7 +169,7 @@ def _lane_tiles(
     near = {Store: (UNIT,), Load: (UNIFORM, UNIT)}
     scattered = [s for s in c.outer_accesses if access(s.index, axis) not in near[type(s)]]
     packing, page_misses, tiles = _packing_cycles(c, b, axis, free, k), _page_misses(c, a, target), []
-    far = k.far_segment * _far_accesses(c, a, axis, target)
+    segments = k.far_segment * _far_accesses(c, a, axis, target)
     in_place = access(b.index, axis) == UNIT
     for row in _row_axes(c, a, b, nearest_first=not broadcast):
         extent, number = (row.extent, sizes.get(row.name)) if row else (1, None)
@@ -190,21 +190,17 @@ def _lane_tiles(
                     continue
                 once = pack is not None and extent <= rows and panels > 0
                 read = k.l1_read if once else _panel_read(c, b, vectors, target, pack is not None)
-
                 each = wait if broadcast else wait + vectors * _window_read(c, a, row, rows * vectors, target)
-                apart = 0.0 if pack or close or extent * others <= rows else k.strided_wait * _lines(vectors, target)
+                far = 0.0 if pack or close or extent * others <= rows else k.strided_wait * _lines(vectors, target)
 
-                def step(
-                    size: int, read: float = read, vectors: int = vectors, each: float = each, apart: float = apart
-                ) -> float:
-                    reads = size if broadcast else size * vectors
-                    return _step_cycles(size * vectors, reads, vectors * read, k) + size * each + apart
+                def step(n: int, read: float = read, v: int = vectors, each: float = each, far: float = far) -> float:
+                    return _step_cycles(n * v, n if broadcast else n * v, v * read, k) + n * each + far
 
                 fractions = _row_fractions(row, rows, sizes)
                 cycles = sum(
                     c.work * fraction / (n * vectors * lanes * used) * step(n) * factor for fraction, n in fractions
                 )
-                cycles += memory + scatter + far * points / (vectors * lanes)
+                cycles += memory + scatter + segments * points / (vectors * lanes)
                 if pack is not None:
                     cycles += packing
                 elif row is not None and rows_exceed_l2(c, b, row, axis, target):

@@ -80,13 +80,13 @@ def test_one_program_and_one_file_take_a_cache_that_is_empty_at_first(tmp_path):
 
 def test_weights_of_a_file_are_packed_once_for_many_calls():
     rng = np.random.default_rng(0)
-    values = weight("w", rng.standard_normal((64, 64)).astype(np.float32))
-    module = gc.from_onnx(model(graph_of(node("MatMul", "x w", "y"), inputs=[port("x", 32, 64)], weights=[values])))
+    values = weight("w", rng.standard_normal((512, 512)).astype(np.float32))  # a panel exceeds L1 of all processors
+    module = gc.from_onnx(model(graph_of(node("MatMul", "x w", "y"), inputs=[port("x", 32, 512)], weights=[values])))
     fast = gc.compile(module)
-    x = gc.randn(32, 64)
+    x = gc.randn(32, 512)
     with gc.no_grad():
         before = fast(x)
-        assert fast.programs[-1].prepacked >= 64 * 64 * 4
+        assert fast.programs[-1].prepacked >= 512 * 512 * 4
         next(module.parameters()).mul_(2)
         assert gc.allclose(fast(x), 2 * before, rtol=1e-5)
 
@@ -109,7 +109,7 @@ def test_files_with_pooling_that_keeps_the_size_take_odd_and_even_pictures(tmp_p
         for n, h, w in ((1, 40, 41), (2, 33, 30)):
             x = gc.randn(n, 3, h, w)
             for result in (fast(x), gc.tensor(loaded(x.numpy()))):
-                assert gc.allclose(result, module(x), rtol=1e-4, atol=1e-4)
+                assert gc.allclose(result, module(x), rtol=1e-4, atol=2e-3)  # sums of numbers up to 1000
 
 
 def test_a_quantised_model_has_buffers_only_and_results_without_gradients():

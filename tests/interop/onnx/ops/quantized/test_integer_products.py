@@ -7,6 +7,7 @@ import pytest
 
 import graphc
 from graphc.interop.onnx.module import from_onnx
+from tests.interop.onnx.one_node import needs_exact_bytes
 from tests.interop.onnx.single import MICROSOFT, check, model
 
 pytest.importorskip("onnx")
@@ -71,6 +72,7 @@ def test_long_sums_of_convolutions_are_exact():
     assert result.numpy().tolist() == np.full((1, 2, 3, 3), 300 * 4 * 255 * 255).tolist()
 
 
+@needs_exact_bytes
 def test_convolutions_become_steps_again():
     x, w, zero = steps(1, 8, 6, 6), steps(4, 8, 3, 3, dtype="int8"), np.array(128, np.uint8)
     bias = RANDOM.integers(-1000, 1000, 4).astype(np.int32)
@@ -78,6 +80,7 @@ def test_convolutions_become_steps_again():
     check("QLinearConv", *operands, results=[np.uint8], runtime=True, known=(3, 4, 5), pads=[1, 1, 1, 1])
 
 
+@needs_exact_bytes
 @pytest.mark.parametrize("ends", ["steps", "numbers"])
 def test_gemm_of_steps(ends: str):
     a, b = steps(3, 8), steps(8, 5, dtype="int8")
@@ -95,6 +98,7 @@ def test_sums_of_steps_as_numbers():
     check("MatMulIntegerToFloat", *operands, bias, domain=MICROSOFT, runtime=True, rtol=1e-4, atol=1e-4)
 
 
+@needs_exact_bytes
 def test_rows_of_numbers_times_steps():
     a = RANDOM.standard_normal((3, 8)).astype(np.float32)
     operands = (a, steps(8, 5, dtype="int8"), scale(), np.zeros((), np.int8))

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("onnx")
 
-from tests.interop.onnx.one_node import MICROSOFT, check, floats, needs_runtime
+from tests.interop.onnx.one_node import MICROSOFT, check, floats, needs_exact_bytes, needs_runtime
 
 TIME, BATCH, INPUTS, HIDDEN = 5, 2, 6, 8
 X = floats(TIME, BATCH, INPUTS)
@@ -66,6 +66,7 @@ def test_inputs_and_states_are_rounded_to_256_levels(signed, channels):
     check("DynamicQuantizeLSTM", *arrays, expected=_lstm(arrays), tolerance=1e-4, open_sizes=sizes, **OPTIONS)
 
 
+@needs_exact_bytes
 @needs_runtime
 @pytest.mark.parametrize("signed", [True, False])
 @pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
@@ -79,6 +80,7 @@ def test_an_lstm_with_quantized_weights_computes_what_onnxruntime_does(signed, d
     check("DynamicQuantizeLSTM", *arrays, open_sizes={0: ("t", BATCH, INPUTS)}, **options)
 
 
+@needs_exact_bytes
 @needs_runtime
 def test_lengths_and_peepholes_are_those_of_an_lstm():
     arrays = _inputs(lens=np.array([5, 3], np.int32), p=floats(1, 3 * HIDDEN, seed=6) * 0.2)

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("onnx")
 
-from tests.interop.onnx.one_node import MICROSOFT, check, floats, needs_runtime
+from tests.interop.onnx.one_node import MICROSOFT, check, floats, needs_exact_bytes, needs_runtime
 
 BATCH, TIME, HEADS, SIZE = 2, 5, 2, 8
 WIDTH = HEADS * SIZE
@@ -40,6 +40,7 @@ def test_quantized_attention_is_that_of_real_numbers():
     check("QAttention", *arrays, expected=[expected], **options, **OPTIONS)
 
 
+@needs_exact_bytes
 @needs_runtime
 @pytest.mark.parametrize("causal", [0, 1])
 def test_quantized_attention_with_a_past_is_that_of_onnxruntime(causal):

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 import graphc as gc
-from graphc.base.installation import install_command
 from graphc.cli import console, exported
 from tests.cli.conftest import Graphc
 
@@ -129,7 +128,7 @@ def test_errors_have_the_codes_of_their_kinds(tmp_path: Path, scaled: Path, grap
     assert graphc("summary", scaled).code == console.USAGE
 
 
-def test_without_the_package_the_error_says_what_to_install(scaled: Path):
+def test_a_file_runs_without_the_package(scaled: Path):
     code = f"""
 import sys
 sys.modules["onnx"] = None
@@ -137,7 +136,7 @@ from graphc.cli.main import main
 sys.exit(main(["run", {str(scaled)!r}, "--input", "in.x=ones"]))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (done.returncode, install_command("onnx") in done.stderr) == (console.COMPILE, True)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_files_are_told_by_their_suffix():

@@ -27,7 +27,7 @@ JSON = (
     Field("settings[].setting", "string", "name of a setting", optional=True),
     Field("settings[].changes", "string", "the costs that it changes"),
     Field("settings[].outcome", "string", "kept, not faster, no change (the program is the same), or not tried"),
-    Field("settings[].gain", "number", "speedup of the whole program; null where it was not timed"),
+    Field("settings[].gain", "number or null", "speedup of the whole program; null where it was not timed"),
     Field("settings[].wins", "integer", "rounds in which the program was 3% faster"),
     Field("settings[].rounds", "integer", "rounds"),
     Field("kernels[].kernel", "string", "name of a kernel", optional=True),

@@ -126,8 +126,8 @@ class ContractionCosts:
     """Slowdown of a block whose rows all map to one set of the L1 cache and are more than ``l1_ways_kept``."""
     row_conflict_far: float = 4.0
     """The same for more than twice as many rows."""
-    window_ways: int = 0
-    """Lines of an L1 set that rows and their windows can count on together; 0 where windows are not counted."""
+    windows_conflict: bool = False
+    """Whether lines of windows count, together with those of rows, against ``l1_ways_kept``."""
     page_miss: float = 3.0
     """Slowdown of a block whose steps each read other pages of an operand larger than the L2 cache."""
     far_segment: float = 0.0

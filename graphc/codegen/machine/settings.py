@@ -38,7 +38,8 @@ SETTINGS = (
     Setting("Winograd without a gain by estimate", {"rewrites.winograd_advantage": 0.8}, lowers=True),
     Setting("no images innermost", {"fusion.batch_last": 1 << 30}, lowers=True),
 )
-"""Settings in the order of their trial. Not a search space: each was the faster one on some machine or model."""
+"""Settings in the order of their trial: each switches a transformation off, or moves one of its thresholds to either
+side of the value in use."""
 
 
 def with_changes(costs: Costs, changes: Change) -> Costs:

@@ -94,7 +94,7 @@ def test_weights_of_a_file_are_packed_once_for_many_calls():
 def test_files_with_pooling_that_keeps_the_size_take_odd_and_even_pictures(tmp_path: Path):
     rng = np.random.default_rng(0)
     shapes = {"w0": (10, 3, 3, 3), "w1": (16, 10, 3, 3), "w2": (32, 16, 3, 3)}
-    weights = [weight(name, rng.standard_normal(shape).astype(np.float32)) for name, shape in shapes.items()]
+    weights = [weight(name, 0.1 * rng.standard_normal(shape).astype(np.float32)) for name, shape in shapes.items()]
     nodes = [
         node("Conv", "x w0", "a", kernel_shape=[3, 3]),
         node("MaxPool", "a", "b", auto_pad="SAME_UPPER", kernel_shape=[2, 2], strides=[2, 2]),
@@ -109,7 +109,7 @@ def test_files_with_pooling_that_keeps_the_size_take_odd_and_even_pictures(tmp_p
         for n, h, w in ((1, 40, 41), (2, 33, 30)):
             x = gc.randn(n, 3, h, w)
             for result in (fast(x), gc.tensor(loaded(x.numpy()))):
-                assert gc.allclose(result, module(x), rtol=1e-4, atol=2e-3)  # sums of numbers up to 1000
+                assert gc.allclose(result, module(x), rtol=1e-4, atol=1e-4)
 
 
 def test_a_quantised_model_has_buffers_only_and_results_without_gradients():

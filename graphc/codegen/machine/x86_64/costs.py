@@ -7,7 +7,9 @@ from graphc.codegen.machine.costs import DEFAULT, ContractionCosts, Costs, Fusio
 SSE2 = DEFAULT
 """Not measured: as with AVX-512, on which the numbers were found."""
 AVX2 = Costs(
-    contraction=ContractionCosts(step_cycles=0.8, strided_wait=0.6, pack_element=0.86, window_ways=8, far_segment=6.0),
+    contraction=ContractionCosts(
+        step_cycles=0.8, strided_wait=0.6, pack_element=0.86, windows_conflict=True, far_segment=6.0
+    ),
     lanes=LaneCosts(column_vectors=8),
     fusion=FusionCosts(batch_last_gain=1.02),
 )

@@ -169,13 +169,12 @@ def _lane_tiles(
     near = {Store: (UNIT,), Load: (UNIFORM, UNIT)}
     scattered = [s for s in c.outer_accesses if access(s.index, axis) not in near[type(s)]]
     packing, page_misses, tiles = _packing_cycles(c, b, axis, free, k), _page_misses(c, a, target), []
-    segments = k.far_segment * _far_accesses(c, a, axis, target)
+    segments = k.far_segment and k.far_segment * _far_accesses(c, a, axis, target)
     in_place = access(b.index, axis) == UNIT
     for row in _row_axes(c, a, b, nearest_first=not broadcast):
         extent, number = (row.extent, sizes.get(row.name)) if row else (1, None)
         panels, wait = _memory_cycles(c, b, row, target), _row_read(c, a, row, axis, target)
         memory = panels + _memory_cycles(c, a, axis, target)
-        others = prod(x.extent for x in c.outer if x not in axes_of(b.index) and x is not row)
         scatter = _scatter_cycles(scattered, axis, row, points, target)
         for vectors, most in product(k.block_vectors, (target.streams, k.l1_ways_kept)):
             room = (target.registers - 2 - vectors) // vectors
@@ -191,7 +190,7 @@ def _lane_tiles(
                 once = pack is not None and extent <= rows and panels > 0
                 read = k.l1_read if once else _panel_read(c, b, vectors, target, pack is not None)
                 each = wait if broadcast else wait + vectors * _window_read(c, a, row, rows * vectors, target)
-                far = 0.0 if pack or close or extent * others <= rows else k.strided_wait * _lines(vectors, target)
+                far = 0.0 if pack or close else _strided_wait(c, b, row, rows, vectors, target)
 
                 def step(n: int, read: float = read, v: int = vectors, each: float = each, far: float = far) -> float:
                     return _step_cycles(n * v, n if broadcast else n * v, v * read, k) + n * each + far
@@ -374,6 +373,15 @@ def _scatter_cycles(
     return points * cycles
 
 
+def _strided_wait(c: Contraction, b: Load, row: Axis | None, rows: int, vectors: int, target: Target) -> float:
+    """Return the cycles for which a step waits for the lines of an unpacked panel beyond L1; 0 if it is read once."""
+    if not target.costs.contraction.strided_wait:
+        return 0.0
+    others = prod(x.extent for x in c.outer if x not in axes_of(b.index) and x is not row)
+    again = (row.extent if row else 1) * others > rows
+    return target.costs.contraction.strided_wait * _lines(vectors, target) if again else 0.0
+
+
 def _far_accesses(c: Contraction, a: Load, axis: Axis, target: Target) -> int:
     """Return the number of accesses to arrays beyond L2 of which each row has a segment: stores, and rows that vary
     along the lanes."""
@@ -414,7 +422,9 @@ def _panel_read(c: Contraction, b: Load, vectors: int, target: Target, packed: b
     """
     k, line = target.costs.contraction, target.line_bytes
     steps = [abs(access(b.index, x).stride) * b.dtype.itemsize for x in c.reduced]
-    lines = _lines(vectors, target) * prod(x.extent for x in c.reduced)
+    lines = _lines(vectors, target)
+    for x in c.reduced:
+        lines *= x.extent
     step = min((s for s in steps if s), default=0)
     apart = line if packed or step < line else step & -step
     caches = (
@@ -474,8 +484,8 @@ def _row_conflicts(c: Contraction, a: Load, row: Axis | None, rows: int, target:
     lines = 0
     if row is not None and (access(a.index, row).stride or 1) * a.dtype.itemsize % target.page_bytes == 0:
         lines = rows
-    if k.window_ways:
-        lines = max(lines, _window_lines(c, a, row, rows, target) * k.l1_ways_kept // k.window_ways)
+    if k.windows_conflict:
+        lines = max(lines, _window_lines(c, a, row, rows, target))
     if lines <= k.l1_ways_kept:
         return 1.0
     return k.row_conflict if lines <= 2 * k.l1_ways_kept else k.row_conflict_far

@@ -52,7 +52,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "codegen.cuda": ("base", "ir.kernel", "codegen.machine", "codegen.schedule.expansion"),
     "codegen.llvm": (
         *("base", "files", "ir.kernel", "codegen.machine", "codegen.schedule.expansion"),
-        *("codegen.schedule.contraction", "codegen.schedule.threads"),
+        *("codegen.schedule.lanes", "codegen.schedule.contraction", "codegen.schedule.threads"),
     ),
     # Properties proven of machine code, from its assembly and from the object code compared with it.
     "codegen.proof": ("base", "codegen.machine", "codegen.llvm"),

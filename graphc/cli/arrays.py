@@ -13,13 +13,15 @@ import numpy as np
 
 from graphc.base.dtypes import ALL, BY_NAME, DType, bfloat16, elements, numbers
 from graphc.base.errors import ArgumentError, DTypeError, ShapeError
+from graphc.base.lazy import deferred
 from graphc.base.sizes.named_dims import Dim, dimensions, parse_size
 from graphc.base.sizes.size import Dimension, at, bounds, hint, is_size
 from graphc.cli.console import UsageError
-from graphc.compiler.example_arrays import random_array
 from graphc.files.container import MAX_BYTES
 from graphc.files.manifest import MAX_RANK, TensorSpec
 from graphc.files.numpy_file import read_npy, read_npz
+
+random_array = deferred("graphc.compiler.example_arrays:random_array")
 
 _TYPE = re.compile(r"(?P<name>[^:=]+):(?P<dtype>\w+)(?:\[(?P<dims>[^\[\]]*)\])?")
 _NUMBER = re.compile(r"(?P<name>[^:=]+):int(?:=(?P<size>.+))?")

@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 import graphc as gc
+from graphc.base.installation import install_command
 from graphc.cli import console, exported
+from graphc.interop.onnx.messages import FORMAT
 from tests.cli.conftest import Graphc
 
 onnx = pytest.importorskip("onnx")
@@ -128,15 +130,27 @@ def test_errors_have_the_codes_of_their_kinds(tmp_path: Path, scaled: Path, grap
     assert graphc("summary", scaled).code == console.USAGE
 
 
-def test_a_file_runs_without_the_package(scaled: Path):
+def run_without_the_package(path: Path) -> subprocess.CompletedProcess[str]:
     code = f"""
 import sys
 sys.modules["onnx"] = None
 from graphc.cli.main import main
-sys.exit(main(["run", {str(scaled)!r}, "--input", "in.x=ones"]))
+sys.exit(main(["run", {str(path)!r}, "--input", "in.x=ones"]))
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+
+def test_a_file_runs_without_the_package(scaled: Path):
+    done = run_without_the_package(scaled)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_without_the_package_the_error_of_a_newer_file_says_what_to_install(scaled: Path):
+    model = onnx.load(scaled)
+    model.ir_version = FORMAT + 1
+    onnx.save(model, scaled)
+    done = run_without_the_package(scaled)
+    assert (done.returncode, install_command("onnx") in done.stderr) == (console.COMPILE, True), done.stderr
 
 
 def test_files_are_told_by_their_suffix():

@@ -22,6 +22,7 @@ from graphc.codegen.machine.instructions import (
     SCATTER,
 )
 from graphc.codegen.machine.target import Target
+from graphc.codegen.schedule.lanes.choose import tail
 from graphc.ir.kernel.access import GATHERED, UNIFORM, UNIT, access
 from graphc.ir.kernel.index import Axis, Index
 from graphc.ir.kernel.statements import Buffer, Const, Guard, Load, Store
@@ -261,7 +262,7 @@ class MemoryWriter(IndexWriter):
         lanes, f = self.vector.lanes, self.function
         kind = memory_type(info.dtype, lanes)
         if self.target.part_stores:
-            for start, width in parts_of(count):
+            for start, _, width in tail(0, count, lanes, masked=False):
                 picks = ", ".join(f"i32 {start + i}" for i in range(width))
                 part = f.line(f"shufflevector {kind} {register}, {kind} poison, <{width} x i32> <{picks}>")
                 at = f.line(f"getelementptr inbounds {memory_type(info.dtype)}, ptr {pointer}, i64 {start}")
@@ -434,9 +435,3 @@ class MemoryWriter(IndexWriter):
             self.function.statement(NON_TEMPORAL_STORE.text(self.function, (value, pointer), kind))
         else:
             self.function.statement(f"store {kind} {value}, ptr {pointer}, align {info.dtype.itemsize}")
-
-
-def parts_of(count: int) -> list[tuple[int, int]]:
-    """Return (start, length) of consecutive parts of ``count`` elements, whose lengths are falling powers of two."""
-    bits = [bit for bit in reversed(range(count.bit_length())) if count >> bit & 1]
-    return [(count >> (bit + 1) << (bit + 1), 1 << bit) for bit in bits]

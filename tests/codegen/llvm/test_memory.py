@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from graphc.codegen.llvm.emit import emit_kernel
-from graphc.codegen.llvm.memory import parts_of
 from graphc.codegen.machine.target import target_named
 from tests.codegen.kernel_native import check_native, copying, kernel_of
 from tests.native import TARGETS, target_or_skip
@@ -191,13 +190,3 @@ def test_known_numbers_of_elements_are_stored_as_powers_of_two_for_avx2(lanes: i
     check_native(kernel, machine)
     text = emit_kernel(kernel, target_named("avx2"), {}).text
     assert text.count("store ") == lanes.bit_count() and "masked.store" not in text
-
-
-def test_parts_of_a_vector_are_falling_powers_of_two():
-    assert [parts_of(n) for n in (0, 1, 6, 7, 8)] == [
-        [],
-        [(0, 1)],
-        [(0, 4), (4, 2)],
-        [(0, 4), (4, 2), (6, 1)],
-        [(0, 8)],
-    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 import pickle
 import subprocess
 import sys
@@ -13,7 +14,8 @@ from types import ModuleType
 import pytest
 
 import graphc
-from graphc.base.lazy import deferred, exports
+from graphc.base.lazy import MANY_OBJECTS, deferred, exports, imported
+from graphc.tracing.trace import no_collector
 
 
 def test_names_are_loaded_once():
@@ -242,3 +244,14 @@ visited = any(item is own for generation in range(3) for item in gc.get_objects(
 print(visited, gc.get_freeze_count() > 0.9 * count)
 """
     assert run(code).split() == ["False", "True"]
+
+
+def test_an_import_of_a_loaded_module_does_not_count_frozen_objects(monkeypatch):
+    """The count visits each of them, and a compile imports hundreds of times while the collector is off."""
+    counted = []
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: counted.append(1) or 1)
+    with no_collector():
+        kept = [[i] for i in range(2 * MANY_OBJECTS)]
+        imported("graphc.base.lazy")
+        assert gc.get_count()[0] > MANY_OBJECTS
+    assert kept and not counted

@@ -15,7 +15,7 @@ from graphc.ops.effects import check, host, random, state, tap
 from graphc.ops.factorization import eigen, factors, orthogonal
 from graphc.ops.flow import branch, checkpoint, control, loop, while_loop
 from graphc.ops.movement import parts, shape, size, slice_update, strided
-from graphc.ops.pointwise import bits, complex, elementary, elementwise, exact, gamma, math, special
+from graphc.ops.pointwise import bits, complex, elementary, elementwise, exact, gamma, math, quantization, special
 from graphc.ops.reduction import reduce, statistics, window
 from graphc.ops.selection import descent, index, order, sorting, suppression
 
@@ -27,6 +27,7 @@ FAMILIES = (
     complex,
     special,
     gamma,
+    quantization,
     reduce,
     order,
     shape,

@@ -46,7 +46,8 @@ _ROUNDS = re.compile("[Qq]uantize|Integer|^Q[A-Z]|MatMulNBits|MatMulBnb4")
 def asked_constants(graph: OnnxGraph) -> set[str]:
     """Return the names of initializers whose values rules read, directly or through sizes computed from them.
 
-    Includes all integer initializers of at most one dimension, which a graph may compute sizes with.
+    Includes all integer initializers of at most one dimension, which a graph may compute sizes with, and scales of one
+    number, with which quotients become products.
     """
     needed: set[str] = set()
     for node in reversed(graph.nodes):
@@ -58,7 +59,9 @@ def asked_constants(graph: OnnxGraph) -> set[str]:
         for inner in node.graphs():
             needed |= asked_constants(inner)
     small = {n for n, c in graph.constants.items() if not c.element.is_floating_point and c.array.ndim <= 1}
-    return needed | small
+    rounding = {name for node in graph.nodes if _ROUNDS.search(node.op) for name in node.inputs}
+    scales = {n for n in rounding & {*graph.constants} if graph.constants[n].array.size == 1}
+    return needed | small | scales
 
 
 def _asked_inputs(node: OnnxNode) -> set[int]:

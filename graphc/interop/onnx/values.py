@@ -28,7 +28,7 @@ class Value:
     demand, one in each trace and branch.
     """
 
-    __slots__ = ("_array", "_tensor", "_tensor_owner", "codes", "element")
+    __slots__ = ("_array", "_tensor", "_tensor_owner", "codes", "element", "steps")
 
     def __init__(self, element: Element, tensor: Tensor | None = None, array: np.ndarray | None = None):
         self.element = element
@@ -38,6 +38,8 @@ class Value:
         """Eager mode, or the trace, that built the tensor of a static value."""
         self.codes: Codes | None = None
         """Codes of which the tensor is the dequantized form."""
+        self.steps: Steps | None = None
+        """Numbers of which the tensor has the codes."""
 
     @staticmethod
     def of(result: Any, element: Element | None = None) -> Value:
@@ -124,6 +126,17 @@ class Codes:
     def is_along(self, axis: int | None) -> bool:
         """Check for one scale, or for a scale for each index of ``axis``."""
         return self.scale.shape.numel() == 1 or (self.scale.ndim == 1 and axis == self.axis)
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Real numbers that are quantized with a known scale: to integers between two, plus the zero point."""
+
+    source: Tensor
+    scale: float
+    low: int
+    high: int
+    zero: int
 
 
 def array_of_sizes(sizes: Iterable[Any]) -> np.ndarray:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.dtypes import bool_, int32, int64, limits, uint64
+from graphc.base.dtypes import bool_, float32, int32, int64, limits, uint64
 from graphc.interop.onnx_export.writer import GraphWriter, Rule, is_small
 from graphc.ir.graph.graph import Node
 
@@ -169,6 +169,18 @@ def _clamp(w: GraphWriter, node: Node, x: str, low: str, high: str) -> str:
     return w.add("Clip", x, *ends) if ends else x
 
 
+def _quantized(w: GraphWriter, node: Node, x: str) -> str:
+    """Write QuantizeLinear for all codes of a type; otherwise the quotient, rounded and limited."""
+    attrs = node.attrs
+    dtype, zero = attrs["dtype"], attrs["zero"]
+    scale = w.constant(attrs["scale"], float32)
+    if dtype is not float32 and (attrs["low"] + zero, attrs["high"] + zero) == limits(dtype):
+        return w.add("QuantizeLinear", x, scale, w.constant(int(zero), dtype))
+    rounded = w.add("Round", w.add("Div", x, scale))
+    inside = w.add("Clip", rounded, w.constant(attrs["low"], float32), w.constant(attrs["high"], float32))
+    return inside if dtype is float32 else w.cast(w.add("Add", inside, w.constant(zero, float32)), dtype)
+
+
 def _power(w: GraphWriter, node: Node, x: str, y: str) -> str:
     """Write Pow. Runtimes compute integer powers in floats, so small integer exponents become products."""
     exponent, is_whole = w.known(node.operands[1]), node.operands[0].dtype.kind != "f"
@@ -274,6 +286,7 @@ RULES: dict[str, Rule] = {
     "round": _rounded("Round"),
     "trunc": _truncated,
     "clamp": _clamp,
+    "quantize_linear": _quantized,
     "isnan": direct("IsNaN"),
     "isfinite": composed(lambda o, x: o("Not", o("Or", o("IsNaN", x), o("IsInf", x)))),
     "exp2": composed(lambda o, x: o("Pow", 2, x)),

@@ -21,7 +21,7 @@ from graphc.interop.onnx.ops.quantized.byte_weights import (
     takes_filters,
     takes_matrix,
 )
-from graphc.interop.onnx.ops.quantized.quantization import along, dynamic_steps, real, stepped
+from graphc.interop.onnx.ops.quantized.quantization import along, codes_of, dynamic_steps, real
 from graphc.interop.onnx.ops.windows import padded, window_of
 from graphc.interop.onnx.registry import MICROSOFT, op
 from graphc.interop.onnx.values import Value
@@ -101,7 +101,7 @@ def _row(x: Value, like: Value) -> Tensor:
 
 def requantized(total: Tensor, factor: Tensor, zero: Value | None, element: Element, at: Tensor | None) -> Value:
     """Quantize sums: multiply by the scales of both factors, divided by the scale of the result."""
-    return Value(element, stepped(total.to(float32) * factor, None if zero is None else at, element))
+    return codes_of(total.to(float32) * factor, 1.0, None, zero, None if zero is None else at, element)
 
 
 @op("QLinearMatMul", since=10, values=True)

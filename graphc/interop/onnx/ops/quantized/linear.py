@@ -7,7 +7,7 @@ from typing import Any
 
 from graphc.interop.onnx.elements import Element
 from graphc.interop.onnx.ops.pooling import average_pool
-from graphc.interop.onnx.ops.quantized.quantization import dequantized, quantized, real
+from graphc.interop.onnx.ops.quantized.quantization import codes_of, numbers_of, real
 from graphc.interop.onnx.registry import MICROSOFT, op
 from graphc.interop.onnx.values import Value
 from graphc.nn import functional as F
@@ -19,13 +19,13 @@ from graphc.tensors.tensor import Tensor
 
 def numbers(x: Value, scale: Value, zero: Value | None) -> Tensor:
     """Dequantize the codes of ``x``."""
-    return dequantized(x.tensor, real(scale).reshape(()), None if zero is None else zero.tensor.reshape(()))
+    return numbers_of(x, real(scale).reshape(()), zero, None if zero is None else zero.tensor.reshape(()))
 
 
 def steps(x: Tensor, scale: Value, zero: Value | None, element: Element) -> Value:
     """Quantize to codes of the element type."""
     at = None if zero is None else zero.tensor.reshape(())
-    return Value(element, quantized(x, real(scale).reshape(()), at, element))
+    return codes_of(x, scale, real(scale).reshape(()), zero, at, element)
 
 
 def _of_two(name: str, function: Callable[[Any, Any], Any]) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.base.dtypes import float32, int32
+from graphc.base.dtypes import DType, float32, int32
 from graphc.base.sizes.size import is_size
 from graphc.interop.onnx.elements import FLOAT, UINT8, Element, element_of_code
 from graphc.interop.onnx.registry import MICROSOFT, op
 from graphc.interop.onnx.rounding import rounded, rounds
-from graphc.interop.onnx.values import Codes, Value
+from graphc.interop.onnx.values import Codes, Steps, Value
 from graphc.ops.pointwise import elementwise as ew
+from graphc.ops.pointwise.quantization import quantize_linear as to_codes
 from graphc.tensors import functions
 from graphc.tensors.tensor import Tensor
 
@@ -56,6 +57,47 @@ def stepped(ratio: Tensor, zero: Tensor | None, element: Element, saturate: bool
     return functions.clamp(codes, low, high).to(element.carrier)
 
 
+def known_steps(x: Tensor, scale: Value | float, zero: Value | None, element: Element) -> Steps | None:
+    """Return the quantization of f32 numbers to bytes with a known scale and zero point; None for others."""
+    if element.name not in ("INT8", "UINT8") or x.dtype is not float32:
+        return None
+    step, point = _known_number(scale), 0 if zero is None else _known_number(zero)
+    if step is None or point is None or not 0 < step < float("inf"):
+        return None
+    low, high = RANGES[element.name]
+    return Steps(x, step, low - int(point), high - int(point), int(point))
+
+
+def _known_number(x: Value | float) -> float | None:
+    if not isinstance(x, Value):
+        return x
+    return float(x.number) if x.is_known and x.array.size == 1 else None
+
+
+def _rounded(steps: Steps, zero: int, dtype: DType) -> Tensor:
+    return to_codes(steps.source, scale=steps.scale, low=steps.low, high=steps.high, zero=zero, dtype=dtype)
+
+
+def codes_of(
+    x: Tensor, scale: Value | float, at: Tensor | None, zero: Value | None, spread: Tensor | None, element: Element
+) -> Value:
+    """Quantize numbers to codes. ``at`` (None for 1) and ``spread`` are scale and zero point as they broadcast to x."""
+    steps = known_steps(x, scale, zero, element)
+    if steps is None or element.carrier is None:
+        return Value(element, stepped(x if at is None else x / at, spread, element))
+    result = Value(element, _rounded(steps, steps.zero, element.carrier))
+    result.steps = steps
+    return result
+
+
+def numbers_of(x: Value, scale: Tensor, zero: Value | None, spread: Tensor | None) -> Tensor:
+    """Return ``(x - zero) * scale``; of codes that were just quantized from their integers, without a conversion."""
+    steps = x.steps
+    if steps is not None and steps.zero == (0 if zero is None else _known_number(zero)):
+        return _rounded(steps, 0, float32).to(scale.dtype) * scale
+    return dequantized(x.tensor, scale, spread)
+
+
 def dequantized(x: Tensor, scale: Tensor, zero: Tensor | None) -> Tensor:
     """Return ``(x - zero) * scale``."""
     if zero is not None and not x.dtype.is_floating_point:
@@ -83,7 +125,9 @@ def quantize_linear(
     data = real(x)
     scale = along(real(y_scale).to(data.dtype), data, axis, block_size)
     zero = None if y_zero_point is None else along(y_zero_point.tensor, data, axis, block_size)
-    return Value(element, quantized(data, scale, zero, element, bool(saturate)))
+    if not saturate:
+        return Value(element, quantized(data, scale, zero, element, False))
+    return codes_of(data, y_scale, scale, y_zero_point, zero, element)
 
 
 @op("DequantizeLinear", since=10, values=True)
@@ -99,7 +143,8 @@ def dequantize_linear(
     data = x.tensor
     scale = along(real(x_scale), data, axis, block_size)
     zero = None if x_zero_point is None else along(x_zero_point.tensor, data, axis, block_size)
-    result = Value(element_of_code(output_dtype) if output_dtype else x_scale.element, dequantized(data, scale, zero))
+    element = element_of_code(output_dtype) if output_dtype else x_scale.element
+    result = Value(element, numbers_of(x, scale, x_zero_point, zero))
     if result.element is FLOAT and not block_size:
         result.codes = Codes(x, x_scale.tensor, x_zero_point, axis % max(data.ndim, 1))
     return result

@@ -1,0 +1,150 @@
+"""Quantization with a scale that is known while a program is compiled: numbers to integer codes."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from graphc.base.dtypes import DType, float32, int8, int32, uint8
+from graphc.base.errors import ArgumentError, DTypeError
+from graphc.ir.kernel.index import Index
+from graphc.ir.kernel.lowering import LowerContext, OperandRef
+from graphc.ir.kernel.nest import Scalar
+from graphc.ir.op import Attr, ErrorSample, Sample
+from graphc.ir.types import TensorType
+from graphc.ops.define import define
+from graphc.ops.pointwise.elementwise import ELEMENTWISE
+from graphc.ops.samples import floats, plain
+
+MAGIC = 1.5 * 2.0**23
+"""f32 numbers around this one are the integers: a sum with it rounds to the nearest one, ties to even, and has the
+integer in its lowest bits."""
+MOST_CODES = 1 << 10
+"""Number of codes up to which the quotients are proven; more are divided."""
+_NORMAL = 2.0**-100, 2.0**100
+
+
+def _infer(x: TensorType, scale: float, low: float, high: float, zero: float, dtype: DType) -> TensorType:
+    if x.dtype is not float32:
+        raise DTypeError(f"quantize_linear: {x} is not f32", remedy="convert with x.to(float32)")
+    if dtype not in (float32, int8, uint8):
+        raise DTypeError(f"quantize_linear: {dtype.name} has no codes", remedy="pass i8, u8 or f32")
+    # NOTE: `not` refuses NaN, too.
+    if not 0 < scale < np.inf or low > high or np.float32(scale) != scale:
+        raise ArgumentError(
+            f"quantize_linear: scale {scale} with codes from {low} to {high}",
+            remedy="pass a positive f32 scale and low <= high",
+        )
+    return TensorType(dtype, x.shape)
+
+
+def _reference(x: np.ndarray, scale: float, low: float, high: float, zero: float, dtype: DType) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        steps = np.rint(x / np.float32(scale))
+    inside = np.where(steps > low, steps, np.float32(low))
+    inside = np.where(inside < high, inside, np.float32(high))
+    return inside if dtype is float32 else (inside.astype(np.int32) + int(zero)).astype(dtype.numpy)
+
+
+def reciprocal(scale: float, low: float, high: float) -> tuple[float, float] | None:
+    """Return two f32 numbers whose sum is nearly ``1 / scale``, such that ``fma(x, first, x * second)``, rounded to an
+    integer, is ``x / scale``, rounded to f32 and then to an integer, for all x between ``low * scale`` and
+    ``high * scale``. Return None where that cannot be proven.
+
+    Both grow with x, except by their rounding errors of less than one unit in the last place. So they can differ only
+    within three units of a number whose quotient ends in one half; each of these is computed both ways.
+
+    Source: N. Brisebarre, J.-M. Muller, S. K. Raina, "Accelerating correctly rounded floating-point division when the
+    divisor is known in advance", IEEE Transactions on Computers 53(8), 2004.
+    """
+    if not _NORMAL[0] < scale < _NORMAL[1] or high - low > MOST_CODES:
+        return None
+    return _proven(scale, low, high)
+
+
+@lru_cache(maxsize=4096)
+def _proven(scale: float, low: float, high: float) -> tuple[float, float] | None:
+    divisor = np.float32(scale)
+    first = np.float32(1.0 / np.float64(divisor))
+    second = np.float32(1.0 / np.float64(divisor) - np.float64(first))
+    near = np.concatenate([(np.arange(low, high) + 0.5) * scale, np.array([low, high]) * scale]).astype(np.float32)
+    bits = near.view(np.int32)[:, None] + np.arange(-3, 4, dtype=np.int32)
+    x = np.ascontiguousarray(bits).view(np.float32)
+    # Products of two f32 are exact in f64. The sum is rounded: both ends of its error are tried.
+    exact = x.astype(np.float64) * np.float64(first) + np.float64(1) * (x * second)
+    error = np.abs(exact) * 2.0**-51
+    wanted = np.rint(x / divisor)
+    ends = (np.rint((exact + e).astype(np.float32)) for e in (-error, error))
+    if not all(np.array_equal(end, wanted) for end in ends):
+        return None
+    return float(first), float(second)
+
+
+def _lower(
+    c: LowerContext,
+    index: tuple[Index, ...],
+    x: OperandRef,
+    scale: float,
+    low: float,
+    high: float,
+    zero: float,
+    dtype: DType,
+) -> Scalar:
+    nest, value = c.nest, c.broadcast(x, index)
+    least, most = (nest.const(float(np.float32(end) * np.float32(scale)), float32) for end in (low, high))
+    # Limits before the quotient keep infinities out of it. They round to their own codes.
+    value = nest.select(value > least, value, least)
+    value = nest.select(value < most, value, most)
+    if scale != 1.0:
+        parts = reciprocal(scale, low, high)
+        value = value / scale if parts is None else nest.fma(value, parts[0], value * parts[1])
+    if dtype is float32:
+        return nest.op("roundeven", value)
+    code = nest.op("bitcast", value + MAGIC, dtype=int32)
+    return (code + int(zero) if zero else code).cast(dtype)
+
+
+def _samples() -> list[Sample]:
+    halves = np.arange(-600, 600, dtype=np.float32) / 2
+    special = np.array([np.nan, np.inf, -np.inf, -0.0, 3e38, -3e38, 1e-40], np.float32)
+    cases = (
+        *((1.0, 0, 255, 0, uint8), (1.0, -128, 127, 0, int8), (0.5, -3, 252, 3, uint8), (1.0, -127, 127, 0, float32)),
+        *((float(np.float32(0.0231)), -100, 155, 100, uint8), (float(np.float32(1e-3)), -118, 137, -10, int8)),
+    )
+    return [
+        *(plain(np.concatenate([halves, special]) * np.float32(s), **_attrs(s, *rest)) for s, *rest in cases),
+        plain(floats((3, 5), "float32"), **_attrs(0.25, -8, 7, 0, float32)),
+    ]
+
+
+def _attrs(scale: float, low: float, high: float, zero: float, dtype: DType) -> dict[str, Any]:
+    return {"scale": scale, "low": low, "high": high, "zero": zero, "dtype": dtype}
+
+
+_WRONG = _attrs(1.0, 0, 255, 0, uint8)
+quantize_linear = define(
+    "quantize_linear",
+    "x / scale rounded to the nearest integer, ties to even, limited to low..high (NaN is low), plus zero. ``dtype`` "
+    "f32 keeps the integers as f32, without zero.",
+    "x",
+    _infer,
+    attrs=[
+        Attr("scale", "float", "difference of two codes, an f32 number"),
+        Attr("low", "float", "smallest integer before zero is added"),
+        Attr("high", "float", "largest integer before zero is added"),
+        Attr("zero", "float", "code of 0.0"),
+        Attr("dtype", "dtype", "element type of the codes: i8, u8 or f32"),
+    ],
+    reference=_reference,
+    lower=_lower,
+    vjp=(None,),
+    traits=ELEMENTWISE,
+    samples=_samples,
+    error_samples=(
+        ErrorSample((TensorType(int32, (2,)),), "is not f32", _WRONG, DTypeError),
+        ErrorSample((TensorType(float32, (2,)),), "i32 has no codes", _WRONG | {"dtype": int32}, DTypeError),
+        ErrorSample((TensorType(float32, (2,)),), "scale -1.0", _WRONG | {"scale": -1.0}, ArgumentError),
+    ),
+)

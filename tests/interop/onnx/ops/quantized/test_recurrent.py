@@ -75,8 +75,7 @@ def test_an_lstm_with_quantized_weights_computes_what_onnxruntime_does(signed, d
     bias = floats(directions, 8 * HIDDEN, seed=3) * 0.2
     states = [floats(directions, BATCH, HIDDEN, seed=seed) for seed in (4, 5)]
     arrays = _inputs(signed, directions, b=bias, h=states[0], c=states[1])
-    # One code of a state may differ where its ratio to the scale is close to a half.
-    options = {"direction": direction, "runtime": True, "tolerance": 6e-3, **OPTIONS}
+    options = {"direction": direction, "runtime": True, "tolerance": 1e-5, **OPTIONS}
     check("DynamicQuantizeLSTM", *arrays, open_sizes={0: ("t", BATCH, INPUTS)}, **options)
 
 
@@ -84,4 +83,4 @@ def test_an_lstm_with_quantized_weights_computes_what_onnxruntime_does(signed, d
 @needs_runtime
 def test_lengths_and_peepholes_are_those_of_an_lstm():
     arrays = _inputs(lens=np.array([5, 3], np.int32), p=floats(1, 3 * HIDDEN, seed=6) * 0.2)
-    check("DynamicQuantizeLSTM", *arrays, runtime=True, tolerance=6e-3, **OPTIONS)
+    check("DynamicQuantizeLSTM", *arrays, runtime=True, tolerance=1e-5, **OPTIONS)

@@ -19,6 +19,7 @@ from graphc import (
     monitor,
     nn,
     optim,
+    quantization,
     random,
     serialize,
     signal,
@@ -120,6 +121,8 @@ from graphc.nn.functional.reordered import grid_sampler as grid_sampler_2d
 from graphc.ops.define_op import define_op
 from graphc.optim.loss_scale import DynamicScale
 from graphc.pages.show import picture
+from graphc.quantization.quantize import quantize
+from graphc.quantization.report import quantization_report
 from graphc.runtime.threads import (
     get_num_interop_threads,
     get_num_threads,

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from graphc.base.errors import AttributeValueError, ShapeError
+from graphc.base.sizes.size import is_size
+from graphc.ops.movement import shape
 from graphc.tensors.tensor import Tensor
 
 Ints = tuple[int, ...]
@@ -41,6 +43,16 @@ single, pair, triple, quadruple = map(repeated, (1, 2, 3, 4))
 def symmetric(padding: Ints) -> Pairs:
     """Return the same padding before and after, per dimension."""
     return tuple((p, p) for p in padding)
+
+
+def padded(x: Tensor, padding: Pairs, value: Any = 0) -> Tensor:
+    """Pad the last dimensions. Negative numbers crop."""
+    if not any(is_size(side) or side for pair in padding for side in pair):
+        return x
+    lead = len(x.shape) - len(padding)
+    low, high = zip(*((0, 0),) * lead, *padding, strict=True)
+    filling = float(value) if x.dtype.is_floating_point else value
+    return shape.pad(x, low=low, high=high, interior=(0,) * len(low), value=filling)
 
 
 def batched(x: Tensor, rank: int, name: str) -> tuple[Tensor, bool]:

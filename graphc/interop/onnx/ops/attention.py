@@ -10,12 +10,12 @@ from graphc.base.errors import AttributeValueError
 from graphc.base.records import dataclass
 from graphc.base.sizes.size import always, root
 from graphc.interop.onnx.elements import element_of_code
-from graphc.interop.onnx.ops.windows import padded
 from graphc.interop.onnx.registry import op
 from graphc.interop.onnx.values import Value
 from graphc.nn import functional as F
 from graphc.nn.functional.attention import share_heads
 from graphc.nn.functional.recurrent import scan
+from graphc.nn.functional.spatial import padded
 from graphc.ops.contraction import convolution
 from graphc.ops.selection import index
 from graphc.tensors import composite

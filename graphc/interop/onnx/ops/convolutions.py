@@ -11,10 +11,11 @@ import numpy as np
 from graphc.base.errors import AttributeValueError
 from graphc.base.lazy import deferred
 from graphc.interop.onnx.ops.vision.places import linear_at
-from graphc.interop.onnx.ops.windows import Window, padded, pairs, split, window_of
+from graphc.interop.onnx.ops.windows import Window, pairs, split, window_of
 from graphc.interop.onnx.registry import op
 from graphc.interop.onnx.values import Value
 from graphc.nn.functional.convolution import add_bias
+from graphc.nn.functional.spatial import padded
 from graphc.ops.contraction import convolution
 from graphc.ops.selection import index
 from graphc.tensors.creation import from_numpy

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from graphc.interop.onnx.ops.windows import padded
 from graphc.interop.onnx.registry import op
 from graphc.nn import functional as F
+from graphc.nn.functional.spatial import padded
 from graphc.tensors.creation import ones_like, rand
 from graphc.tensors.tensor import Tensor
 

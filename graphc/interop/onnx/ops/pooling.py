@@ -9,9 +9,9 @@ from typing import Any
 
 from graphc.base.dtypes import float64, int64
 from graphc.base.sizes.size import is_size
-from graphc.interop.onnx.ops.windows import Window, padded, window_of
+from graphc.interop.onnx.ops.windows import Window, window_of
 from graphc.interop.onnx.registry import op
-from graphc.nn.functional.spatial import Pairs
+from graphc.nn.functional.spatial import Pairs, padded
 from graphc.ops.reduction import window
 from graphc.ops.selection import index
 from graphc.tensors.creation import ones

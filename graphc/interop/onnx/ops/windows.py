@@ -7,9 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from graphc.base.errors import AttributeValueError
 from graphc.base.records import dataclass
-from graphc.base.sizes.size import is_size
-from graphc.ops.movement import shape
-from graphc.tensors.tensor import Tensor
 
 if TYPE_CHECKING:
     from graphc.nn.functional.spatial import Ints, Pairs
@@ -91,16 +88,6 @@ def split(total: int, auto_pad: str) -> tuple[int, int]:
     """Divide padding between both sides. Of an odd number the larger half comes last for SAME_UPPER, else first."""
     small, large = total // 2, total - total // 2
     return (small, large) if auto_pad == "SAME_UPPER" else (large, small)
-
-
-def padded(x: Tensor, padding: Pairs, value: Any = 0) -> Tensor:
-    """Pad the last dimensions. Negative numbers crop."""
-    if not any(is_size(side) or side for pair in padding for side in pair):
-        return x
-    lead = len(x.shape) - len(padding)
-    low, high = zip(*((0, 0),) * lead, *padding, strict=True)
-    filling = float(value) if x.dtype.is_floating_point else value
-    return shape.pad(x, low=low, high=high, interior=(0,) * len(low), value=filling)
 
 
 def _least(total: Any) -> Any:

@@ -7,7 +7,8 @@ import pytest
 
 import graphc as gc
 from graphc.base.errors import AttributeValueError
-from graphc.interop.onnx.ops.windows import padded, pairs, split, window_of
+from graphc.interop.onnx.ops.windows import pairs, split, window_of
+from graphc.nn.functional.spatial import padded
 
 
 def test_padding_is_given_as_all_that_is_before_then_all_behind():

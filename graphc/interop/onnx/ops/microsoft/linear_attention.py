@@ -6,9 +6,9 @@ from typing import Any
 
 from graphc.base.errors import UnsupportedError
 from graphc.interop.onnx.ops import attention
-from graphc.interop.onnx.ops.windows import padded
 from graphc.interop.onnx.registry import MICROSOFT, op
 from graphc.nn import functional as F
+from graphc.nn.functional.spatial import padded
 from graphc.tensors.free_functions import cat
 from graphc.tensors.tensor import Tensor
 

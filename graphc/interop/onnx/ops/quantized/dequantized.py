@@ -5,16 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.base.dtypes import float32
-from graphc.interop.onnx.ops.quantized.byte_weights import (
-    ByteMatrix,
-    convolved,
-    point_of,
-    takes_filters,
-    takes_matrix,
-)
+from graphc.interop.onnx.ops.quantized.byte_weights import point_of, takes_filters, takes_matrix
 from graphc.interop.onnx.ops.quantized.quantization import along
 from graphc.interop.onnx.ops.windows import Window
 from graphc.interop.onnx.values import Codes, Value
+from graphc.nn.functional.byte_products import ByteMatrix, convolved
 from graphc.tensors.tensor import Tensor
 
 

@@ -6,41 +6,22 @@ as fast as i32, so all others are multiplied as f32, in sums short enough to be 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from math import prod
+from collections.abc import Sequence
 from typing import Any
 
-from graphc.base.dtypes import DType, float32, float64, int32
-from graphc.base.sizes.size import is_size
+from graphc.base.dtypes import float32, float64, int32
 from graphc.interop.onnx.elements import FLOAT, INT32, UINT8, UINT32, Element
 from graphc.interop.onnx.ops.pooling import max_pool
-from graphc.interop.onnx.ops.quantized.byte_weights import (
-    ByteMatrix,
-    convolved,
-    point_of,
-    takes_filters,
-    takes_matrix,
-)
+from graphc.interop.onnx.ops.quantized.byte_weights import point_of, takes_filters, takes_matrix
 from graphc.interop.onnx.ops.quantized.quantization import along, codes_of, dynamic_steps, real
-from graphc.interop.onnx.ops.windows import padded, window_of
+from graphc.interop.onnx.ops.windows import window_of
 from graphc.interop.onnx.registry import MICROSOFT, op
 from graphc.interop.onnx.values import Value
-from graphc.nn import functional as F
+from graphc.nn.functional.byte_products import ByteMatrix, centered, chunks_of, convolved, convolved_as_reals
 from graphc.tensors import free_functions as free
-from graphc.tensors import functions
 from graphc.tensors.tensor import Tensor
 
-_EXACT = 1 << 24
-"""Integers up to this one are exact in f32."""
-MOST_CHUNKS = 16
-"""Chunks of a sum in f32. Longer sums are computed in f64, which takes about as long as four chunks of f32."""
 _BYTES = frozenset({"INT8", "UINT8", "INT4", "UINT4", "INT2", "UINT2"})
-
-
-def centered(x: Value, zero: Tensor | None, dtype: DType) -> Tensor:
-    """Subtract the zero point from the codes."""
-    codes = x.tensor.to(dtype)
-    return codes if zero is None else codes - zero.to(dtype)
 
 
 def _largest(x: Value, zero: Any) -> int:
@@ -50,21 +31,13 @@ def _largest(x: Value, zero: Any) -> int:
     return 255 if x.element.name.startswith("U") or zero is not None else 128
 
 
-def _chunks(count: Any, largest: int) -> list[tuple[int, int]] | None:
-    """Return start and length of chunks of ``count`` products whose sums are exact in f32. None where f64 is faster."""
-    length = _EXACT // largest
-    if is_size(count) or length == 0 or count > length * MOST_CHUNKS:
-        return None
-    return [(start, min(length, count - start)) for start in range(0, count, length)] or [(0, 0)]
-
-
 def product(a: Value, a_zero: Tensor | None, b: Value, b_zero: Tensor | None) -> Tensor:
     """Return ``(a - a_zero) @ (b - b_zero)`` as i32. Zero points broadcast to their operands."""
     if takes_matrix(a, b):
         return ByteMatrix.of(b.tensor, b_zero).product(a.tensor, a_zero)
-    chunks = _chunks(a.shape[-1], _largest(a, a_zero) * _largest(b, b_zero))
+    chunks = chunks_of(a.shape[-1], _largest(a, a_zero) * _largest(b, b_zero))
     dtype = float64 if chunks is None else float32
-    left, right = centered(a, a_zero, dtype), centered(b, b_zero, dtype)
+    left, right = centered(a.tensor, a_zero, dtype), centered(b.tensor, b_zero, dtype)
     if chunks is None or len(chunks) == 1:
         return free.matmul(left, right).to(int32)
     rows = max(right.ndim - 2, 0)
@@ -115,8 +88,6 @@ def qlinear_matmul(
 
 # ---- convolutions
 
-_CONVOLUTIONS: dict[int, Callable[..., Tensor]] = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
-
 
 def convolution(
     x: Value,
@@ -133,25 +104,11 @@ def convolution(
 ) -> Tensor:
     """Convolve codes minus their zero points, as i32. The padding has the value of the zero point."""
     geometry = window_of(x.shape[2:], w.shape[2:], strides, pads, dilations, auto_pad)
+    spans = geometry.padding, geometry.stride, geometry.dilation
     if takes_filters(x, w, group):
-        spans = geometry.padding, geometry.stride, geometry.dilation
         return convolved(x.tensor, x_zero, w.tensor, w_zero, *spans)
-    rank, kernel, channels = len(geometry.kernel), geometry.kernel, w.shape[1]
-    chunks = _chunks(channels, _largest(x, x_zero) * _largest(w, w_zero) * prod(kernel))
-    transformed = rank == 2 and kernel == (3, 3) and set(geometry.stride) == {1} and group == 1
-    if transformed or (chunks is not None and len(chunks) > 1 and group > 1):
-        chunks = None  # NOTE: f32 is not exact where compiled code transforms a convolution (passes.winograd)
-    dtype = float64 if chunks is None else float32
-    image, weight = padded(centered(x, x_zero, dtype), geometry.padding), centered(w, w_zero, dtype)
-    convolve = _CONVOLUTIONS[rank]
-    if chunks is None or len(chunks) == 1:
-        result = convolve(image, weight, None, geometry.stride, 0, geometry.dilation, group)
-        return (functions.round(result) if chunks is None else result).to(int32)
-    sums = [
-        convolve(image.narrow(1, a, n), weight.narrow(1, a, n), None, geometry.stride, 0, geometry.dilation).to(int32)
-        for a, n in chunks
-    ]
-    return sum(sums[1:], sums[0])
+    largest = _largest(x, x_zero) * _largest(w, w_zero)
+    return convolved_as_reals(x.tensor, x_zero, w.tensor, w_zero, largest, *spans, group)
 
 
 def _of_filters(zero: Value | None, w: Value) -> Tensor | None:

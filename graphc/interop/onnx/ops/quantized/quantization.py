@@ -10,6 +10,7 @@ from graphc.interop.onnx.elements import FLOAT, UINT8, Element, element_of_code
 from graphc.interop.onnx.registry import MICROSOFT, op
 from graphc.interop.onnx.rounding import rounded, rounds
 from graphc.interop.onnx.values import Codes, Steps, Value
+from graphc.nn.functional.quantized import rounded_codes
 from graphc.ops.pointwise import elementwise as ew
 from graphc.ops.pointwise.quantization import quantize_linear as to_codes
 from graphc.tensors import functions
@@ -52,9 +53,7 @@ def stepped(ratio: Tensor, zero: Tensor | None, element: Element, saturate: bool
     if rounds(element):
         return rounded(ratio if zero is None else ratio + zero.to(ratio.dtype), element, saturate)
     low, high = RANGES[element.name]
-    codes = functions.round(ratio)
-    codes = codes if zero is None else codes + zero.to(ratio.dtype)
-    return functions.clamp(codes, low, high).to(element.carrier)
+    return rounded_codes(ratio, zero, low, high).to(element.carrier)
 
 
 def known_steps(x: Tensor, scale: Value | float, zero: Value | None, element: Element) -> Steps | None:

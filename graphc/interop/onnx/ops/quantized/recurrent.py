@@ -7,11 +7,12 @@ from typing import Any
 
 from graphc.base.dtypes import float32
 from graphc.base.records import dataclass
-from graphc.interop.onnx.ops.quantized.byte_weights import ByteMatrix, point_of
+from graphc.interop.onnx.ops.quantized.byte_weights import point_of
 from graphc.interop.onnx.ops.quantized.quantization import dynamic_steps
 from graphc.interop.onnx.ops.recurrent import LSTM, Options, run
 from graphc.interop.onnx.registry import MICROSOFT, op
 from graphc.interop.onnx.values import Value
+from graphc.nn.functional.byte_products import ByteMatrix
 from graphc.tensors.tensor import Tensor
 
 

@@ -1,0 +1,61 @@
+"""Batches of calibration data: the calls of a model that an iterable of inputs describes."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from graphc.base.errors import ArgumentError
+from graphc.nn.module import Module
+from graphc.tape.grad_mode import no_grad
+from graphc.tensors.creation import as_tensor
+from graphc.tensors.tensor import Tensor
+
+Batch = tuple[tuple[Any, ...], dict[str, Any]]
+"""Positional and keyword arguments of one call."""
+
+
+def _positional_limit(model: Module) -> int | None:
+    """Return the number of positional arguments that ``forward`` takes. None if there is no limit."""
+    parameters = inspect.signature(model.forward).parameters.values()
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        return None
+    return sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
+
+
+def batches_of(model: Module, data: Any) -> Iterator[Batch]:
+    """Iterate over the calls that the data describes.
+
+    Elements are a tensor or array (the only argument), a tuple or list (positional arguments; those that ``forward``
+    does not take, such as the labels of a data set, are left out), or a dictionary (keyword arguments).
+    """
+    if isinstance(data, (Tensor, np.ndarray)):
+        raise ArgumentError(
+            "quantize: the calibration data is one tensor, not an iterable of inputs", remedy="pass a list: [x]"
+        )
+    if not isinstance(data, Iterable):
+        raise ArgumentError(
+            f"quantize: {type(data).__name__} is no iterable of inputs", remedy="pass a list of inputs or a DataLoader"
+        )
+    limit = _positional_limit(model)
+    for item in data:
+        if isinstance(item, Mapping):
+            yield (), {str(name): _tensor(value) for name, value in item.items()}
+        elif isinstance(item, (tuple, list)):
+            yield tuple(_tensor(value) for value in item[:limit]), {}
+        else:
+            yield (_tensor(item),), {}
+
+
+def _tensor(value: Any) -> Any:
+    return as_tensor(value) if isinstance(value, np.ndarray) else value
+
+
+def run(model: Module, batch: Batch) -> Any:
+    """Call the model without gradients."""
+    arguments, named = batch
+    with no_grad():
+        return model(*arguments, **named)

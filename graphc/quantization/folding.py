@@ -1,0 +1,119 @@
+"""Batch normalization after a convolution or linear layer, moved into its weights before quantization."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from graphc.nn.module import Module
+from graphc.nn.modules.convolution import Conv1d, Conv2d
+from graphc.nn.modules.linear import Identity, Linear
+from graphc.nn.modules.normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d
+from graphc.nn.modules.volume import Conv3d
+from graphc.nn.utils.fusion import fuse_conv_bn_weights, fuse_linear_bn_weights
+from graphc.quantization.batches import Batch, run
+from graphc.tensors.structure import flatten
+from graphc.tensors.tensor import Tensor
+
+_LAYERS = (Linear, Conv1d, Conv2d, Conv3d)
+_NORMS = (BatchNorm1d, BatchNorm2d, BatchNorm3d)
+_TOLERANCE = 1e-3
+"""Largest change of a result, as a fraction of the largest element, by folds that leave the model's function alone."""
+
+
+class _Pair(NamedTuple):
+    layer: Any
+    norm: Any
+    parent: Module
+    name: str
+    """Name of the normalization in its parent."""
+
+
+def fold_batch_norms(model: Module, batch: Batch) -> list[Any]:
+    """Fold batch normalizations of a model in evaluation mode, in place; return the layers that took one up.
+
+    A normalization is folded if in a call with ``batch`` it is the one that gets a layer's result, each is called once,
+    and the results of the model stay the same. The last condition fails if the layer's result has other readers.
+    """
+    before = _results(model, batch)
+    pairs = _pairs(model, batch)
+    if _keeps_results(model, batch, pairs, before):
+        return [pair.layer for pair in pairs]
+    return [pair.layer for pair in pairs if _keeps_results(model, batch, [pair], before)]
+
+
+def _results(model: Module, batch: Batch) -> list[np.ndarray]:
+    return [np.array(t._values(force=True)) for t in flatten(run(model, batch))[0]]
+
+
+def _keeps_results(model: Module, batch: Batch, pairs: list[_Pair], before: list[np.ndarray]) -> bool:
+    """Fold the pairs, and undo it if the results of the model change."""
+    undo = [_fold(pair) for pair in pairs]
+    after = _results(model, batch)
+    if all(
+        a.shape == b.shape and (not a.size or np.abs(a - b).max() <= _TOLERANCE * np.abs(b).max())
+        for a, b in zip(after, before, strict=True)
+        if b.dtype.kind == "f"
+    ):
+        return True
+    for step in undo:
+        step()
+    return False
+
+
+def _fold(pair: _Pair) -> Callable[[], None]:
+    """Fold one normalization; return a function that undoes it."""
+    layer, norm, parent, name = pair
+    old = layer.weight, layer.bias
+    terms = (norm.running_mean, norm.running_var, norm.eps, norm.weight, norm.bias)
+    fuse = fuse_linear_bn_weights if type(layer) is Linear else fuse_conv_bn_weights
+    layer.weight, layer.bias = fuse(layer.weight, layer.bias, *terms)
+    setattr(parent, name, Identity().eval())
+
+    def undo() -> None:
+        layer.weight, layer.bias = old
+        setattr(parent, name, norm)
+
+    return undo
+
+
+def _pairs(model: Module, batch: Batch) -> list[_Pair]:
+    """Return layers and normalizations that are called once each, the second one with the result of the first."""
+    owners: dict[Any, list[tuple[Module, str]]] = {}
+    for parent in model.modules():
+        for name, child in parent._modules.items():
+            if child is not None:
+                owners.setdefault(child, []).append((parent, name))
+    results: dict[Any, list[Tensor]] = {}
+    inputs: dict[Any, list[Tensor]] = {}
+
+    def produced(module: Any, args: Any, result: Tensor) -> None:
+        results.setdefault(module, []).append(result)
+
+    def consumed(module: Any, args: Any) -> None:
+        inputs.setdefault(module, []).extend(args[:1])
+
+    handles = []
+    for module in model.modules():
+        if type(module) in _LAYERS:
+            handles.append(module.register_forward_hook(produced))
+        elif type(module) in _NORMS and module.running_mean is not None:
+            handles.append(module.register_forward_pre_hook(consumed))
+    try:
+        run(model, batch)
+    finally:
+        for handle in handles:
+            handle.remove()
+    layer_of = {id(r[0]): layer for layer, r in results.items() if len(r) == 1 and _takes_norm(layer, r[0])}
+    return [
+        _Pair(layer_of[id(x[0])], norm, *owners[norm][0])
+        for norm, x in inputs.items()
+        if len(x) == 1 and id(x[0]) in layer_of and len(owners.get(norm, ())) == 1
+    ]
+
+
+def _takes_norm(layer: Any, result: Tensor) -> bool:
+    """Check whether the channels of a result are the output channels of the layer."""
+    return len(result.shape) == (2 if type(layer) is Linear else layer.rank + 2)

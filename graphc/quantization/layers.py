@@ -1,0 +1,181 @@
+"""Quantized layers: linear layers and convolutions that compute with 8-bit inputs and weights."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from graphc.base.dtypes import float32, uint8
+from graphc.nn import functional as F
+from graphc.nn.functional.convolution import same_padding
+from graphc.nn.functional.quantized import (
+    INPUT_LIMIT,
+    fake_quantized,
+    fake_quantized_weight,
+    quantized_conv,
+    quantized_linear,
+    weight_codes,
+    weight_scale_of,
+)
+from graphc.nn.functional.spatial import Pairs, per_dimension, symmetric
+from graphc.nn.module import Module
+from graphc.nn.modules.convolution import Conv1d, Conv2d
+from graphc.nn.modules.linear import Linear
+from graphc.nn.modules.volume import Conv3d
+from graphc.nn.parameter import Parameter
+from graphc.tape.grad_mode import no_grad
+from graphc.tensors.creation import tensor
+from graphc.tensors.tensor import Tensor
+
+__all__ = ["QuantizedConv1d", "QuantizedConv2d", "QuantizedConv3d", "QuantizedLinear"]
+
+_BUFFERS = ("weight_codes", "weight_scale", "input_scale", "input_zero")
+
+
+class Quantized(Module):
+    """Base of quantized layers, which come from an f32 layer by ``convert``.
+
+    In evaluation mode a layer rounds its input to u8 codes, sums products of codes exactly in i32, and multiplies by
+    both scales. In training mode it computes with the f32 ``weight``, and rounds input and weight to the numbers that
+    codes represent; gradients pass the rounding unchanged, and are 0 for inputs outside of the range. ``eval()``
+    computes the codes from the weight again.
+    """
+
+    weight: Parameter
+    bias: Parameter | None
+    weight_codes: Tensor
+    weight_scale: Tensor
+    input_scale: Tensor
+    input_zero: Tensor
+    per_channel: bool
+
+    @classmethod
+    def convert(cls, layer: Any, low: float, high: float, *, per_channel: bool = True) -> Self:
+        """Turn an f32 layer, in place, into a quantized one for inputs from ``low`` to ``high``."""
+        scale, zero = input_grid(low, high)
+        layer.__class__ = cls
+        layer.per_channel = per_channel
+        weight_scale = weight_scale_of(layer.weight, per_channel)
+        layer.register_buffer("weight_codes", weight_codes(layer.weight.detach(), weight_scale))
+        layer.register_buffer("weight_scale", weight_scale)
+        layer.register_buffer("input_scale", tensor(scale, dtype=float32))
+        layer.register_buffer("input_zero", tensor(zero, dtype=uint8))
+        return layer
+
+    def revert(self) -> Module:
+        """Turn this layer, in place, into the f32 layer that it was, and return it."""
+        for name in _BUFFERS:
+            delattr(self, name)
+        del self.per_channel
+        self.__class__ = FLOAT_LAYERS[type(self)]  # type: ignore[assignment]
+        return self
+
+    @property
+    def input_range(self) -> tuple[float, float]:
+        """Return the smallest and the largest input that a code represents."""
+        scale, zero = float(self.input_scale), int(self.input_zero)
+        return -zero * scale, (INPUT_LIMIT - zero) * scale
+
+    def requantize(self) -> None:
+        """Compute scales and codes of the weight again, if the f32 weight has changed."""
+        with no_grad():
+            scale = weight_scale_of(self.weight, self.per_channel)
+            codes = weight_codes(self.weight.detach(), scale)
+            for buffer, value in ((self.weight_scale, scale), (self.weight_codes, codes)):
+                if not buffer.equal(value):
+                    buffer.copy_(value)
+
+    def train(self, mode: bool = True) -> Self:
+        super().train(mode)
+        if not mode:
+            self.requantize()
+        return self
+
+    def float_forward(self, input: Tensor) -> Tensor:
+        """Compute the f32 layer."""
+        return FLOAT_LAYERS[type(self)].forward(self, input)  # type: ignore[arg-type]
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Compute the layer from codes, or from rounded floats in training mode."""
+        return self._rounded(input) if self.training else self._from_codes(input)
+
+    def _from_codes(self, input: Tensor) -> Tensor:
+        raise NotImplementedError
+
+    def _rounded(self, input: Tensor) -> Tensor:
+        raise NotImplementedError
+
+    def _rounded_operands(self, input: Tensor) -> tuple[Tensor, Tensor]:
+        """Return input and weight, rounded to the numbers that codes represent."""
+        image = fake_quantized(input, self.input_scale, self.input_zero, 0, INPUT_LIMIT)
+        return image, fake_quantized_weight(self.weight, weight_scale_of(self.weight, self.per_channel))
+
+    def extra_repr(self) -> str:
+        low, high = self.input_range
+        return f"{super().extra_repr()}, int8, input from {low:.4g} to {high:.4g}"
+
+
+def input_grid(low: float, high: float) -> tuple[float, int]:
+    """Return scale and zero point of u8 codes for numbers from ``low`` to ``high``. 0 always has a code."""
+    low, high = min(low, 0.0), max(high, 0.0)
+    scale = (high - low) / INPUT_LIMIT or 1.0
+    return scale, round(-low / scale)
+
+
+class QuantizedLinear(Quantized, Linear):
+    """``nn.Linear`` with an int8 weight and 8-bit inputs."""
+
+    def _from_codes(self, input: Tensor) -> Tensor:
+        scales = self.weight_scale, self.input_scale, self.input_zero
+        return quantized_linear(input, self.weight_codes, *scales, self.bias)
+
+    def _rounded(self, input: Tensor) -> Tensor:
+        return F.linear(*self._rounded_operands(input), self.bias)
+
+
+class _QuantizedConv(Quantized):
+    """Base of quantized convolutions."""
+
+    rank: int
+
+    def _pairs(self, padding: Any) -> Pairs:
+        """Return padding as two numbers per dimension."""
+        layer: Any = self
+        if padding == "same":
+            return same_padding(layer.kernel_size, layer.dilation)
+        return ((0, 0),) * self.rank if padding == "valid" else symmetric(per_dimension(padding, self.rank, "padding"))
+
+    def _from_codes(self, input: Tensor) -> Tensor:
+        layer: Any = self
+        input, padding = layer._padded(input)
+        scales = self.weight_scale, self.input_scale, self.input_zero
+        geometry = layer.stride, self._pairs(padding), layer.dilation, layer.groups
+        return quantized_conv(input, self.weight_codes, *scales, self.bias, *geometry)
+
+    def _rounded(self, input: Tensor) -> Tensor:
+        layer: Any = self
+        image, weight = self._rounded_operands(input)
+        image, padding = layer._padded(image)
+        convolve = (F.conv1d, F.conv2d, F.conv3d)[self.rank - 1]
+        return convolve(image, weight, self.bias, layer.stride, padding, layer.dilation, layer.groups)
+
+
+class QuantizedConv1d(_QuantizedConv, Conv1d):
+    """``nn.Conv1d`` with int8 filters and 8-bit inputs."""
+
+
+class QuantizedConv2d(_QuantizedConv, Conv2d):
+    """``nn.Conv2d`` with int8 filters and 8-bit inputs."""
+
+
+class QuantizedConv3d(_QuantizedConv, Conv3d):
+    """``nn.Conv3d`` with int8 filters and 8-bit inputs."""
+
+
+QUANTIZED_LAYERS: dict[type[Module], type[Quantized]] = {
+    Linear: QuantizedLinear,
+    Conv1d: QuantizedConv1d,
+    Conv2d: QuantizedConv2d,
+    Conv3d: QuantizedConv3d,
+}
+"""Quantized layer for each f32 layer. Subclasses are not replaced, because they may compute something else."""
+FLOAT_LAYERS: dict[type[Module], type[Module]] = {new: old for old, new in QUANTIZED_LAYERS.items()}

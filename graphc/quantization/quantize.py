@@ -1,0 +1,232 @@
+"""``quantize``: replace linear layers and convolutions of a trained model by 8-bit ones, from calibration data."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from graphc.base.dtypes import float32
+from graphc.base.errors import ArgumentError, AttributeValueError
+from graphc.base.progress import TerminalLine
+from graphc.nn.module import Module, no_module
+from graphc.nn.parameter import is_uninitialized
+from graphc.quantization.batches import Batch, batches_of, run
+from graphc.quantization.folding import fold_batch_norms
+from graphc.quantization.layers import QUANTIZED_LAYERS, Quantized
+from graphc.quantization.observers import RangeObserver, observer_of
+from graphc.quantization.report import Sums, measured, report_of
+from graphc.tape.grad_mode import no_grad
+
+__all__ = ["quantize"]
+
+_MEASURED = 4
+"""Batches on which layers are compared with their f32 form."""
+_NAMES = ", ".join(f"nn.{kind.__name__}" for kind in QUANTIZED_LAYERS)
+
+
+def quantize(
+    model: Module,
+    calibration: Iterable[Any],
+    *,
+    precision: str = "int8",
+    per_channel: bool = True,
+    method: str = "minmax",
+    skip: Iterable[Any] | str | type | Callable[..., bool] = (),
+    accuracy: Callable[[Module], Any] | None = None,
+    drop: float = 0.01,
+) -> Module:
+    """Return a copy of a trained model whose linear layers and convolutions compute with 8-bit integers.
+
+    Weights become i8 codes, inputs of the layers u8 codes with a zero point; sums are exact. Batch normalization that
+    follows such a layer is folded into it. ``train()`` switches the copy to training with rounded floats, ``eval()``
+    back to codes. The copy's attribute ``quantization`` is a report for each layer.
+
+    Args:
+        model: a Module with f32 parameters. It is not changed.
+        calibration: an iterable of typical inputs: tensors, tuples of arguments (those that ``forward`` does not take,
+            such as labels, are left out), or dictionaries of named arguments.
+        precision: "int8".
+        per_channel: use a scale for each output channel of a weight, or one for all.
+        method: choice of the input ranges: "minmax" takes the extremes, "percentile" leaves 0.01% of the inputs out,
+            "entropy" minimizes the loss of information.
+        skip: names, module types, or functions of (name, module) that select layers and all layers inside of them to
+            stay f32.
+        accuracy: function of a model that returns a number, larger is better. While the copy is more than ``drop``
+            worse than the model, the layer with the lowest signal-to-noise ratio becomes f32 again.
+        drop: allowed loss of accuracy, in the units of ``accuracy``.
+
+    Returns:
+        The quantized copy, in evaluation mode.
+
+    Raises:
+        ArgumentError: no calibration data, or no layer to quantize.
+        AttributeValueError: an unknown precision, method, or name in ``skip``.
+        NonFiniteError: NaN or infinity in an input of a layer.
+
+    Example:
+        >>> import graphc as gc
+        >>> model = gc.nn.Sequential(gc.nn.Linear(4, 8), gc.nn.ReLU(), gc.nn.Linear(8, 2))
+        >>> small = gc.quantize(model, [gc.randn(16, 4) for _ in range(4)])
+        >>> small[0].weight_codes.dtype, small(gc.randn(3, 4)).shape
+        (graphc.int8, (3, 2))
+    """
+    _check(model, precision)
+    observer = observer_of(method)
+    result = copy.deepcopy(model).eval()
+    line = TerminalLine()
+    try:
+        sums, reasons, folded = _convert(result, calibration, skip, observer, per_channel, line)
+        if accuracy is not None:
+            ratios = {name: total.snr for name, total in sums.items()}
+            _restore_accuracy(model, result, accuracy, drop, ratios, reasons, line)
+    finally:
+        line.clear()
+    report: Any = report_of(result, sums, reasons, folded)
+    result.quantization = report
+    return result
+
+
+def _convert(
+    model: Module, data: Iterable[Any], skip: Any, kind: type[RangeObserver], per_channel: bool, line: TerminalLine
+) -> tuple[dict[str, Sums], dict[str, str], list[str]]:
+    """Quantize layers in place. Return what was measured, reasons why layers stay f32, and names of folded layers."""
+    layers, reasons = _chosen(model, skip)
+    observers, batches, folded = _calibrate(model, data, layers, kind, line)
+    for layer, name in layers.items():
+        if observers[layer].is_empty:
+            reasons[name] = "no call in the calibration data"
+        else:
+            QUANTIZED_LAYERS[type(layer)].convert(layer, *observers[layer].range(), per_channel=per_channel)
+    return measured(model, batches), reasons, [layers[layer] for layer in folded]
+
+
+def _check(model: Any, precision: Any) -> None:
+    if not isinstance(model, Module):
+        raise no_module("quantize", model)
+    if precision != "int8":
+        raise AttributeValueError(
+            f"quantize: precision {precision!r} is not known",
+            remedy='pass "int8"; precision= of gc.compile and gc.export has forms that narrow weights alone',
+        )
+
+
+def _chosen(model: Module, skip: Any) -> tuple[dict[Any, str], dict[str, str]]:
+    """Return the layers to quantize with their names, and the names of the others with the reason."""
+    reasons = _skipped(model, skip)
+    layers: dict[Any, str] = {}
+    for name, layer in model.named_modules():
+        if type(layer) in QUANTIZED_LAYERS and name not in reasons:
+            if reason := _unfit(layer):
+                reasons[name] = reason
+            else:
+                layers[layer] = name
+    if not layers:
+        raise ArgumentError(
+            f"quantize: {type(model).__name__} has no layer to quantize", remedy=f"pass a model with {_NAMES} in f32"
+        )
+    return layers, reasons
+
+
+def _unfit(layer: Any) -> str:
+    """Return the reason why a layer cannot be quantized, or an empty text."""
+    if is_uninitialized(layer.weight):
+        return "no weight before the first call"
+    return "" if layer.weight.dtype is float32 else f"weight of type {layer.weight.dtype!r}"
+
+
+def _skipped(model: Module, skip: Any) -> dict[str, str]:
+    """Return the names of layers that ``skip`` selects, with the reason for the report."""
+    selectors = [skip] if isinstance(skip, str) or callable(skip) else list(skip)
+    roots: set[str] = set()
+    for selector in selectors:
+        matches = [name for name, module in model.named_modules() if _selects(selector, name, module)]
+        if isinstance(selector, str) and not matches:
+            known = [name for name, module in model.named_modules() if type(module) in QUANTIZED_LAYERS]
+            raise AttributeValueError(
+                f"quantize: skip names {selector!r}, which the model does not have",
+                remedy=f"pass names of modules, such as {known[:5]}",
+            )
+        roots.update(matches)
+    return {
+        name: "skipped"
+        for name, module in model.named_modules()
+        if type(module) in QUANTIZED_LAYERS and any(name == r or not r or name.startswith(f"{r}.") for r in roots)
+    }
+
+
+def _selects(selector: Any, name: str, module: Module) -> bool:
+    if isinstance(selector, str):
+        return name == selector
+    if isinstance(selector, type):
+        return isinstance(module, selector)
+    if not callable(selector):
+        raise ArgumentError(
+            f"quantize: skip holds {type(selector).__name__}",
+            remedy="pass names, module types, or functions of (name, module)",
+        )
+    return bool(selector(name, module))
+
+
+def _calibrate(
+    model: Module, data: Iterable[Any], layers: dict[Any, str], kind: type[RangeObserver], line: TerminalLine
+) -> tuple[dict[Any, RangeObserver], list[Batch], list[Any]]:
+    """Run the model on the data. Return an observer for each layer, the first batches, and the folded layers.
+
+    The first batch folds batch normalizations before layers are observed.
+    """
+    observers: dict[Any, RangeObserver] = {layer: kind() for layer in layers}
+    first: list[Batch] = []
+    folded: list[Any] = []
+
+    def observe(module: Any, args: Any, kwargs: Any) -> None:
+        x = args[0] if args else kwargs["input"]
+        observers[module].observe(layers[module], x._values(force=True))
+
+    handles: list[Any] = []
+    count = 0
+    try:
+        for count, batch in enumerate(batches_of(model, data), 1):
+            if count == 1:
+                folded = [layer for layer in fold_batch_norms(model, batch) if layer in layers]
+                handles = [layer.register_forward_pre_hook(observe, with_kwargs=True) for layer in layers]
+            line.write(f"quantize: calibrating, batch {count}")
+            run(model, batch)
+            if count <= _MEASURED:
+                first.append(batch)
+    finally:
+        for handle in handles:
+            handle.remove()
+    if not count:
+        raise ArgumentError("quantize: the calibration data has no inputs", remedy="pass at least one typical input")
+    return observers, first, folded
+
+
+def _restore_accuracy(
+    model: Module,
+    quantized: Module,
+    accuracy: Callable[[Module], Any],
+    drop: float,
+    ratios: dict[str, float],
+    reasons: dict[str, str],
+    line: TerminalLine,
+) -> None:
+    """Turn layers back to f32, those of lowest signal-to-noise ratio first, until the accuracy suffices."""
+    was_training = model.training
+    model.eval()
+    try:
+        with no_grad():
+            target = float(accuracy(model)) - drop
+    finally:
+        if was_training:
+            model.train()
+    modules = dict(quantized.named_modules())
+    worst_first = sorted(ratios, key=lambda name: ratios[name], reverse=True)
+    with no_grad():
+        while worst_first and (reached := float(accuracy(quantized))) < target:
+            name = worst_first.pop()
+            layer = modules[name]
+            assert isinstance(layer, Quantized)
+            layer.revert()
+            reasons[name] = f"accuracy {reached:.6g} is below {target:.6g}, {ratios[name]:.1f} dB"
+            line.write(f"quantize: {name} stays f32")

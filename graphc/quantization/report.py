@@ -1,0 +1,170 @@
+"""Report of a quantized model: signal-to-noise ratio, input range and clipped inputs of each layer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf, log10, nan
+from typing import Any
+
+import numpy as np
+
+from graphc.base.errors import ArgumentError
+from graphc.base.records import dataclass
+from graphc.nn.module import Module
+from graphc.quantization.batches import Batch, batches_of, run
+from graphc.quantization.layers import Quantized
+from graphc.tape.grad_mode import no_grad
+
+__all__ = ["LayerReport", "QuantizationReport", "quantization_report"]
+
+
+@dataclass(frozen=True)
+class LayerReport:
+    """A linear layer or convolution of a quantized model."""
+
+    name: str
+    """Dotted path below the model."""
+    kind: str
+    """Name of its class."""
+    snr: float
+    """Signal-to-noise ratio in dB: squares of the f32 layer's results over squares of the differences from them, for
+    the same inputs. NaN for a layer that stays f32."""
+    low: float
+    """Smallest input that has a code."""
+    high: float
+    """Largest input that has a code."""
+    clipped: float
+    """Fraction of the inputs outside of this range."""
+    reason: str = ""
+    """Reason why the layer stays f32; empty for a quantized one."""
+
+    @property
+    def is_quantized(self) -> bool:
+        """Return whether the layer computes with codes."""
+        return not self.reason
+
+
+@dataclass(frozen=True)
+class QuantizationReport:
+    """Layers of a quantized model, in the order of registration. ``print`` shows a table."""
+
+    layers: tuple[LayerReport, ...]
+    folded: tuple[str, ...] = ()
+    """Names of layers into which a batch normalization was folded."""
+
+    def __getitem__(self, name: str) -> LayerReport:
+        return {layer.name: layer for layer in self.layers}[name]
+
+    @property
+    def float_layers(self) -> tuple[str, ...]:
+        """Names of the layers that stay f32."""
+        return tuple(layer.name for layer in self.layers if not layer.is_quantized)
+
+    def __str__(self) -> str:
+        width = max((len(layer.name) for layer in self.layers), default=0)
+        kinds = max((len(layer.kind) for layer in self.layers), default=0)
+        lines = []
+        for layer in self.layers:
+            numbers = (
+                f"{layer.snr:6.1f} dB  {layer.low:9.4g} .. {layer.high:<9.4g}  {layer.clipped:.2%} clipped"
+                if layer.is_quantized
+                else f"f32: {layer.reason}"
+            )
+            lines.append(f"{layer.name:{width}}  {layer.kind:{kinds}}  {numbers}")
+        return "\n".join(lines)
+
+
+@dataclass
+class Sums:
+    """Sums over the calls of a layer."""
+
+    signal: float = 0.0
+    noise: float = 0.0
+    outside: int = 0
+    count: int = 0
+
+    @property
+    def snr(self) -> float:
+        """Return the ratio in dB. Infinity for equal results, NaN without calls."""
+        if not self.count:
+            return nan
+        return inf if not self.noise else 10 * log10(max(self.signal, 1e-300) / self.noise)
+
+
+def measured(model: Module, batches: Sequence[Batch]) -> dict[str, Sums]:
+    """Run a quantized model, and compare each quantized layer with its f32 form on the inputs that it gets."""
+    sums = {name: Sums() for name, module in model.named_modules() if isinstance(module, Quantized)}
+    handles = []
+    for name, module in model.named_modules():
+        if isinstance(module, Quantized):
+            handles.append(module.register_forward_hook(_comparison(sums[name]), with_kwargs=True))
+    try:
+        for batch in batches:
+            run(model, batch)
+    finally:
+        for handle in handles:
+            handle.remove()
+    return sums
+
+
+def _comparison(sums: Sums) -> Any:
+    def compare(module: Quantized, args: Any, kwargs: Any, result: Any) -> None:
+        x = args[0] if args else kwargs["input"]
+        with no_grad():
+            exact = np.asarray(module.float_forward(x)._values(force=True), np.float64)
+        difference = np.asarray(result._values(force=True), np.float64) - exact
+        low, high = module.input_range
+        inputs, half = x._values(force=True), (high - low) / 510  # half a step beyond the last code rounds to it
+        sums.signal += float(np.square(exact).sum())
+        sums.noise += float(np.square(difference).sum())
+        sums.outside += int(((inputs < low - half) | (inputs > high + half)).sum())
+        sums.count += inputs.size
+
+    return compare
+
+
+def report_of(
+    model: Module, sums: dict[str, Sums], reasons: dict[str, str], folded: Sequence[str] = ()
+) -> QuantizationReport:
+    """Build the report from the sums of quantized layers, and the reasons why others stay f32."""
+    layers = []
+    for name, module in model.named_modules():
+        if name in sums and isinstance(module, Quantized):
+            total = sums[name]
+            clipped = total.outside / max(total.count, 1)
+            layers.append(LayerReport(name, type(module).__name__, total.snr, *module.input_range, clipped))
+        elif name in reasons:
+            layers.append(LayerReport(name, type(module).__name__, nan, nan, nan, 0.0, reasons[name]))
+    return QuantizationReport(tuple(layers), tuple(folded))
+
+
+def quantization_report(model: Module, data: Any) -> QuantizationReport:
+    """Measure each quantized layer of a model on data, beside its f32 form.
+
+    Args:
+        model: a model that ``gc.quantize`` returned, in evaluation mode.
+        data: an iterable of inputs, as for ``quantize``.
+
+    Returns:
+        A QuantizationReport; ``print`` shows a table.
+
+    Raises:
+        ArgumentError: a model without quantized layers, or no data.
+
+    Example:
+        >>> import graphc as gc
+        >>> x = gc.linspace(-1, 1, 12).reshape(3, 4)
+        >>> model = gc.quantize(gc.nn.Sequential(gc.nn.Linear(4, 2)), [x])
+        >>> gc.quantization_report(model, [10 * x])["0"].clipped > 0.5
+        True
+    """
+    if not any(isinstance(module, Quantized) for module in model.modules()):
+        raise ArgumentError(
+            "quantization_report: the model has no quantized layers", remedy="pass the result of gc.quantize"
+        )
+    batches = list(batches_of(model, data))
+    if not batches:
+        raise ArgumentError("quantization_report: the data has no inputs", remedy="pass at least one input")
+    former = getattr(model, "quantization", None)
+    reasons = {x.name: x.reason for x in former.layers if x.reason} if former is not None else {}
+    return report_of(model, measured(model, batches), reasons, former.folded if former is not None else ())

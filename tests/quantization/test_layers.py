@@ -15,6 +15,7 @@ from graphc import nn
 from graphc.nn import functional as F
 from graphc.quantization import QuantizedConv1d, QuantizedConv2d, QuantizedConv3d, QuantizedLinear
 from graphc.quantization.layers import QUANTIZED_LAYERS, input_grid
+from tests.c_library.conftest import call_alone
 from tests.native import target_or_skip
 from tests.quantization.nets import images, mlp, net
 
@@ -134,3 +135,12 @@ def test_a_model_file_holds_codes_and_gives_the_same_bits(tmp_path: Path):
     with gc.no_grad():
         assert gc.equal(gc.load(tmp_path / "net.gcm")(x), gc.compile(quantized)(x))
     assert (tmp_path / "net.gcm").stat().st_size < 0.4 * 4 * sum(p.numel() for p in model.parameters())
+
+
+def test_a_c_library_gives_the_same_bits(tmp_path: Path):
+    target_or_skip("host")
+    quantized, x = gc.quantize(net(), [images()]), images()
+    gc.export(quantized, x, path=tmp_path / "net.gcm")
+    library = gc.build_library(quantized, x, path=tmp_path / "net.so", emit=("so", "py"))
+    ((result,),) = call_alone(library, [[x.numpy()]], tmp_path)
+    assert np.array_equal(result, gc.load(tmp_path / "net.gcm")(x).detach().numpy())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from graphc.interop.onnx_export import control, elementwise, layers, products, sequences, shaping
+from graphc.interop.onnx_export import control, elementwise, layers, products, quantized, sequences, shaping
 from graphc.interop.onnx_export.layers import LayerRule
 from graphc.interop.onnx_export.writer import CallRule, Rule
 
@@ -16,7 +16,7 @@ RULES: dict[str, Rule] = {
     **control.RULES,
 }
 """Rules by op. Ops that decompose into ops of this table need no entry."""
-ENTRIES: tuple[LayerRule, ...] = (*layers.ENTRIES, *sequences.ENTRIES)
+ENTRIES: tuple[LayerRule, ...] = (*layers.ENTRIES, *sequences.ENTRIES, *quantized.ENTRIES)
 """Functions whose calls become one operator, where it fits."""
 
 

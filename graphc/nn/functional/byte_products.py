@@ -24,11 +24,11 @@ from graphc.tensors import functions
 from graphc.tensors.tensor import Tensor
 
 _HALF = 128
-_EXACT = 1 << 24
+EXACT = 1 << 24
 """Integers up to this one are exact in f32."""
 MOST_CHUNKS = 16
 """Chunks of a sum in f32. Longer sums are computed in f64, which takes about as long as four chunks of f32."""
-_CONVOLUTIONS: dict[int, Callable[..., Tensor]] = {1: conv1d, 2: conv2d, 3: conv3d}
+CONVOLUTIONS: dict[int, Callable[..., Tensor]] = {1: conv1d, 2: conv2d, 3: conv3d}
 
 
 def _flipped(codes: Tensor, zero: Tensor | None, kind: Any, half: int) -> tuple[Tensor, Any]:
@@ -118,7 +118,7 @@ def convolved(
 
 def chunks_of(count: Any, largest: int) -> list[tuple[int, int]] | None:
     """Return start and length of chunks of ``count`` products whose sums are exact in f32. None where f64 is faster."""
-    length = _EXACT // largest
+    length = EXACT // largest
     if is_size(count) or length == 0 or count > length * MOST_CHUNKS:
         return None
     return [(start, min(length, count - start)) for start in range(0, count, length)] or [(0, 0)]
@@ -153,7 +153,7 @@ def convolved_as_reals(
         chunks = None  # NOTE: f32 is not exact where compiled code transforms a convolution (passes.winograd)
     dtype = float64 if chunks is None else float32
     image, weight = padded(centered(x, x_zero, dtype), padding), centered(w, w_zero, dtype)
-    convolve = _CONVOLUTIONS[rank]
+    convolve = CONVOLUTIONS[rank]
     if chunks is None or len(chunks) == 1:
         result = convolve(image, weight, None, stride, 0, dilation, group)
         return (functions.round(result) if chunks is None else result).to(int32)

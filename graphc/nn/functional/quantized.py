@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from graphc.base.dtypes import float32, uint8
 from graphc.base.errors import ShapeError
-from graphc.nn.functional.byte_products import ByteMatrix, convolved, convolved_as_reals
+from graphc.nn.functional.byte_products import CONVOLUTIONS, EXACT, ByteMatrix, convolved, convolved_as_reals
 from graphc.nn.functional.spatial import Ints, Pairs, batched, padded, unbatched
 from graphc.tensors import functions
 from graphc.tensors.repeated import compiled_when_repeated
@@ -78,18 +80,27 @@ def quantized_conv(
         raise ShapeError(
             f"conv{rank}d: the input has {x.shape[1]} channels, the weight takes {codes.shape[1] * groups}"
         )
-    pixels = input_codes(padded(x, padding), scale, zero)
-    unpadded = ((0, 0),) * rank
-    if groups == 1 and rank <= _BYTE_RANK:
-        total = convolved(pixels, zero, codes, None, unpadded, stride, dilation)
-    else:
-        largest = INPUT_LIMIT * WEIGHT_LIMIT
-        total = convolved_as_reals(pixels, zero, codes, None, largest, unpadded, stride, dilation, groups)
+    total = _convolved(padded(x, padding), codes, scale, zero, stride, dilation, groups)
     wide = (-1, *(1,) * rank)
     factor = scale * weight_scale
     result = total.to(float32) * (factor.reshape(*wide) if factor.ndim else factor)
     result = result if bias is None else result + bias.reshape(*wide)
     return unbatched(result, added)
+
+
+def _convolved(
+    x: Tensor, codes: Tensor, scale: Tensor, zero: Tensor, stride: Ints, dilation: Ints, groups: int
+) -> Tensor:
+    """Return the exact sums of a convolution of codes, as i32, or as f32 where f32 has all sums."""
+    rank, unpadded, largest = len(stride), ((0, 0),) * len(stride), INPUT_LIMIT * WEIGHT_LIMIT
+    if groups == 1 and rank <= _BYTE_RANK:
+        return convolved(input_codes(x, scale, zero), zero, codes, None, unpadded, stride, dilation)
+    if groups > 1 and largest * prod(codes.shape[1:]) <= EXACT:
+        # Without codes in memory: a depthwise convolution takes as long as reading its input.
+        image = rounded_codes(x / scale, zero, 0, INPUT_LIMIT) - zero.to(float32)
+        return CONVOLUTIONS[rank](image, codes.to(float32), None, stride, 0, dilation, groups)
+    pixels = input_codes(x, scale, zero)
+    return convolved_as_reals(pixels, zero, codes, None, largest, unpadded, stride, dilation, groups)
 
 
 # ---- training

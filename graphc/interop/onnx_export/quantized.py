@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from graphc.base.dtypes import float32
@@ -64,7 +66,11 @@ def _convolution(w: GraphWriter, call: ExportedCall) -> CallResults:
         return None
     operands = [_numbers(w, call), _weight(w, call, w.value(call["codes"]), 0)]
     low, high = zip(*call["padding"], strict=True)
-    attrs = {"kernel_shape": list(call["codes"].shape[2:]), "strides": list(call["stride"]), "pads": [*low, *high]}
+    attrs: dict[str, Any] = {
+        "kernel_shape": list(call["codes"].shape[2:]),
+        "strides": list(call["stride"]),
+        "pads": [*low, *high],
+    }
     attrs |= {"dilations": list(call["dilation"]), "group": int(call["groups"])}
     return [w.add("Conv", *operands, *([] if call["bias"] is None else [_bias(w, call)]), **attrs)]
 

@@ -12,7 +12,7 @@ import pytest
 
 from graphc.nn import functional as F
 
-NOT_PUBLIC = ("names", "recurrent", "reordered", "resampling", "spatial")
+NOT_PUBLIC = ("byte_products", "names", "quantized", "recurrent", "reordered", "resampling", "spatial")
 """Modules whose functions have no name in the package."""
 MODULES = [p.stem for p in Path(F.__file__).parent.glob("[a-z]*.py") if p.stem not in NOT_PUBLIC]
 

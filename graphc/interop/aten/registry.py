@@ -19,20 +19,22 @@ TABLE: dict[str, Rule] = {}
 """Rules by name with overload, as in ``aten.add.Tensor``."""
 FAMILY: dict[str, str] = {}
 """Modules that register the operators, by the same names."""
+_OTHERS = ("prims.", "quantized_decomposed.")
+"""Namespaces beside ``aten``."""
 _SPACES = (functions, free_functions, creation, functional, Tensor)
 
 
 def rule(*targets: str) -> Callable[[Rule], Rule]:
     """Register the decorated function for operators of the namespace ``aten``.
 
-    Targets are names such as ``mean``, short for ``mean.default``, or ``mean.dim``. Operators of ``prims`` have their
-    full name.
+    Targets are names such as ``mean``, short for ``mean.default``, or ``mean.dim``. Operators of other namespaces have
+    their full name.
     """
 
     def enter(function: Rule) -> Rule:
         for target in targets:
             name = target if "." in target else f"{target}.default"
-            name = name if name.startswith("prims.") else f"aten.{name}"
+            name = name if name.startswith(_OTHERS) else f"aten.{name}"
             if name in TABLE:
                 raise KeyError(f"{name} is already in the table")
             TABLE[name] = function

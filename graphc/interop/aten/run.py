@@ -7,6 +7,7 @@ from typing import Any
 
 from graphc.base.errors import GraphcError, UnsupportedError
 from graphc.base.location import at
+from graphc.interop.aten.codes import STEPS_ON_CODES, with_products_of_codes
 from graphc.interop.aten.graph import AtenGraph, Step, refs, replaced
 from graphc.interop.aten.table import find
 
@@ -16,7 +17,7 @@ class Runner:
 
     def __init__(self, graph: AtenGraph):
         """Raise UnsupportedError for an operator without a rule, with the user's line."""
-        self.graph = graph
+        self.graph = graph = with_products_of_codes(graph)
         self._steps = [(s, _rule(s)) for s in graph.steps]
         self._constants = {n: Runner(c) if isinstance(c, AtenGraph) else c for n, c in graph.constants.items()}
         last: dict[str, int] = {}
@@ -77,7 +78,7 @@ def step_of(error: BaseException) -> Step | None:
 
 
 def _rule(step: Step) -> Any:
-    function = find(step.target)
+    function = STEPS_ON_CODES.get(step.target) or find(step.target)
     if function is None:
         error = UnsupportedError(
             f"{step.target} is not among the operators that graphc computes",

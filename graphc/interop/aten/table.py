@@ -17,6 +17,7 @@ from graphc.interop.aten import (
     pointwise,
     pooling,
     products,
+    quantized,
     recurrent,
     reductions,
     scalars,
@@ -28,6 +29,6 @@ __all__ = ["FAMILIES", "TABLE", "find"]
 
 FAMILIES = (
     *(complex_numbers, composites, control, convolutions, creation, derivatives, distances, indexing, losses),
-    *(matrices, normalization, pointwise, pooling, products, recurrent, reductions, scalars, shapes),
+    *(matrices, normalization, pointwise, pooling, products, quantized, recurrent, reductions, scalars, shapes),
 )
 """Modules that define the rules."""

@@ -17,6 +17,7 @@ MOST_NESTED = 16
 _OPERATORS = {
     "torch.ops.aten.": "aten.",
     "torch.ops.prims.": "prims.",
+    "torch.ops.quantized_decomposed.": "quantized_decomposed.",
     "torch.ops.higher_order.": "higher_order.",
     "_operator.": "operator.",
 }

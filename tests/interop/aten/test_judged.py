@@ -14,7 +14,10 @@ from graphc.interop.aten.table import TABLE
 
 torch = pytest.importorskip("torch")
 HERE = Path(__file__).parent
-LISTS = ("SAMPLES", "MORE", "EAGER", "FIRST", "KINDS", "RANDOM", "BY_GRADIENTS", "NUMBERS", "CONJUGATES")
+LISTS = (
+    *("SAMPLES", "MORE", "EAGER", "FIRST", "KINDS", "RANDOM", "BY_GRADIENTS", "NUMBERS", "CONJUGATES"),
+    "CODES_SAMPLES",
+)
 """What the tests of a family call their samples."""
 
 

@@ -44,7 +44,7 @@ def _classifier(nn: ModuleType, features: Sequence[Any], head: Sequence[Any]) ->
 
 
 def build_mobilenet_v3(nn: ModuleType) -> Any:
-    """Return MobileNetV3-Small (Howard et al. 2019, table 2): squeeze-and-excite, hard swish. Input [n, 3, 224, 224]."""
+    """Return MobileNetV3-Small (Howard et al. 2019, table 2): hard swish. Input [n, 3, 224, 224]."""
     relu, swish = nn.ReLU, nn.Hardswish
     rows = (
         *((3, 16, 16, True, relu, 2), (3, 72, 24, False, relu, 2), (3, 88, 24, False, relu, 1)),

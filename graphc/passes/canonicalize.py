@@ -24,6 +24,7 @@ from graphc.ops.movement import shape
 from graphc.ops.movement.size import size
 from graphc.ops.pointwise import elementwise as e
 from graphc.ops.pointwise import math as mathematics
+from graphc.ops.pointwise.quantization import quantize_linear
 from graphc.ops.reduction import reduce
 from graphc.passes.base import PassResult
 
@@ -294,6 +295,31 @@ def _cast(node: Node, x: Value, /) -> Value | None:
         if holds_all(x.dtype, source.dtype) and not _saturates(source.dtype, x.dtype, dtype):
             return e.cast(source, dtype=dtype) if source.dtype is not dtype else source
     return None
+
+
+@simplifies(quantize_linear)
+def _limited_codes(node: Node, x: Value) -> Value | None:
+    """Drop limits beyond which all numbers have the first or the last code."""
+    source, least, most = _limits_of(x)
+    if source is None:
+        return None
+    low, high, scale = node.attrs["low"], node.attrs["high"], np.float32(node.attrs["scale"])
+    with np.errstate(over="ignore"):
+        first, last = np.rint(np.array([least, most], np.float32) / scale)
+    return quantize_linear(source, **node.attrs) if first <= low and high <= last else None
+
+
+def _limits_of(x: Value) -> tuple[Value | None, float, float]:
+    """Return what ``x`` limits, and the limits; None for other values. NaN may pass."""
+    if is_result_of(x, e.where):
+        test, zero, value = x.node.operands
+        is_relu = is_result_of(test, e.le) and test.node.operands[0] is value and splat(test.node.operands[1]) == 0
+        return value if is_relu and splat(zero) == 0 else None, 0.0, math.inf
+    if is_result_of(x, mathematics.clamp):
+        least, most = map(splat, x.node.operands[1:])
+        if least is not None and most is not None and least <= most:
+            return x.node.operands[0], least, most
+    return None, 0.0, 0.0
 
 
 @simplifies(e.where)

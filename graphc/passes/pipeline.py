@@ -18,6 +18,7 @@ from graphc.ir.graph.verify import verify_graph
 from graphc.ir.op import Trait
 from graphc.passes.base import STANDARD, Pass, PassResult, with_costs
 from graphc.passes.batchnorm import BatchNormFolding
+from graphc.passes.byte_pairs import BytePairs
 from graphc.passes.canonicalize import Canonicalize
 from graphc.passes.checks import SettleChecks
 from graphc.passes.cse import CommonSubexpressionElimination
@@ -56,6 +57,7 @@ PASSES: tuple[Pass, ...] = (
     OptimizeSteps(_SIMPLIFY),
     PruneScans(),
     # From here on, no pass differentiates the graph.
+    BytePairs(),
     Decompose(),
     # Decompositions of products repack weights, which all steps share.
     HoistFromSteps(),

@@ -68,6 +68,18 @@ CASES = {
         "%a = pow(%x, f32(0.0)) : f32[2,3]",
         "%a = broadcast_to(f32(1.0)) {shape=[2,3]} : f32[2,3]\nreturn %a",
     ),
+    "codes of positive numbers": (
+        X,
+        "%t = le(%x, f32(0.0)) : bool[2,3]\n%r = where(%t, f32(0.0), %x) : f32[2,3]\n"
+        "%q = quantize_linear(%r) {scale=0.5, low=0.0, high=255.0, zero=0.0, dtype=u8} : u8[2,3]",
+        "%q = quantize_linear(%x) {scale=0.5, low=0.0, high=255.0, zero=0.0, dtype=u8} : u8[2,3]\nreturn %q",
+    ),
+    "codes of limited numbers": (
+        X,
+        "%c = clamp(%x, f32(-2.0), f32(6.0)) {strict=false} : f32[2,3]\n"
+        "%q = quantize_linear(%c) {scale=0.5, low=-4.0, high=12.0, zero=4.0, dtype=u8} : u8[2,3]",
+        "%q = quantize_linear(%x) {scale=0.5, low=-4.0, high=12.0, zero=4.0, dtype=u8} : u8[2,3]\nreturn %q",
+    ),
     "maximum of one": (X, "%a = maximum(%x, %x) : f32[2,3]", "return %x"),
     "constant last": (X, "%a = mul(f32(2.5), %x) : f32[2,3]", "%a = mul(%x, f32(2.5)) : f32[2,3]\nreturn %a"),
     "implicit broadcast": (

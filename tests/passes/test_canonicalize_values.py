@@ -25,6 +25,7 @@ from graphc.ops.movement import shape
 from graphc.ops.movement.size import size
 from graphc.ops.pointwise import elementwise as e
 from graphc.ops.pointwise import math as m
+from graphc.ops.pointwise.quantization import quantize_linear
 from graphc.ops.reduction import reduce
 from graphc.passes.canonicalize import RULES, RuleDispatcher
 
@@ -120,6 +121,13 @@ def all_with(traits: Trait) -> list[OpFunction]:
 
 COMPARISONS = [e.eq, e.ne, e.lt, e.le, e.gt, e.ge]
 FOLDS = [reduce.sum, reduce.prod, reduce.max, reduce.min]
+
+
+def codes(x: Value, low: float) -> Value:
+    """u8 codes with a scale of one half."""
+    return quantize_linear(x, scale=0.5, low=low, high=255.0 + low, zero=-low, dtype=uint8)
+
+
 TEMPLATES: dict[str, list[Build]] = {
     "implicit_broadcast": of_all(
         all_with(Trait.ELEMENTWISE),
@@ -133,6 +141,12 @@ TEMPLATES: dict[str, list[Build]] = {
         lambda x, y, c: e.add(x, e.neg(y)),
         lambda x, y, c: e.add(e.neg(x), y),
         lambda x, y, c: e.add(e.neg(x), e.neg(y)),
+    ],
+    "limited_codes": [
+        lambda x, y, c: codes(e.where(e.le(x, 0.0), 0.0, x), 0.0),
+        lambda x, y, c: codes(e.where(e.le(x, 0.0), 0.0, x), -100.0),
+        each_constant(lambda x, c: codes(m.clamp(x, c, 127.5, strict=False), -5.0)),
+        each_constant(lambda x, c: codes(m.clamp(x, -2.5, c, strict=False), -5.0)),
     ],
     "unseen_zero": [
         *(lambda x, y, c, f=f: f(e.add(x, 0.0)) for f in (m.exp, m.log, m.cos, e.abs)),

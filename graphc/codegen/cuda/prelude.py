@@ -117,6 +117,9 @@ GC_DEVICE int gc_dot4(int a, int b) {
     total += (int)((unsigned)a >> place & 255u) * (int)(signed char)((unsigned)b >> place & 255u);
   return total;
 }
+GC_DEVICE int gc_dot2i(int a, int b) {
+  return (int)(short)(a & 0xffff) * (int)(short)(b & 0xffff) + (a >> 16) * (b >> 16);
+}
 GC_DEVICE float gc_nibble(int a) { return (float)((int)((unsigned)a << 28) >> 28); }
 """
 """Written for compilers for GPUs and CPUs alike, without any header."""

@@ -119,6 +119,6 @@ def _own(name: str) -> Callable[[Sequence[str], Sequence[DType], DType], str]:
 _SPECIAL = {
     **{"max": _extreme("max"), "min": _extreme("min"), "select": _select, "cast": _cast, "bitcast": _bitcast},
     **{"ldexp": _ldexp, "mulhi_unsigned": _own("mulhi_unsigned"), "pair": _own("pair"), "dot2": _own("dot2")},
-    **{"dot4": _own("dot4"), "nibble": _own("nibble")},
+    **{"dot4": _own("dot4"), "dot2i": _own("dot2i"), "nibble": _own("nibble")},
     **{part: _own(part) for part in PARTS},
 }

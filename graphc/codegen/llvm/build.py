@@ -90,7 +90,10 @@ class _Switches:
 
     def _set(self, names: tuple[str, ...]) -> None:
         for name in {*self._on} ^ {*names}:
-            binding.set_option("", f"{name}={'true' if name in names else 'false'}")
+            # A switch that disables nothing enables a pass that LLVM runs by default.
+            skips = name in names
+            value = skips if name.startswith("-disable-") else not skips
+            binding.set_option("", f"{name}={str(value).lower()}")
         self._on = names
 
     def forget_other_threads(self) -> None:

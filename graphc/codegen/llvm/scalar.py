@@ -375,8 +375,23 @@ class ScalarEmitter:
         return self._add_dot4(args[0], args[1], self.constant(0, int32, lanes), lanes)
 
     def add_dot(self, op: str, a: str, b: str, total: str, lanes: int) -> str:
-        """Return ``total`` plus ``dot2`` or ``dot4`` of ``a`` and ``b``, by one instruction if the target has it."""
-        return (self._add_dot2 if op == "dot2" else self._add_dot4)(a, b, total, lanes)
+        """Return ``total`` plus a product of parts of ``a`` and ``b``, by one instruction if the target has it."""
+        add = {"dot2": self._add_dot2, "dot4": self._add_dot4, "dot2i": self._add_dot2i}[op]
+        return add(a, b, total, lanes)
+
+    def _dot2i(self, args: list[str], types: list[DType], result: DType, lanes: int) -> str:
+        return self._add_dot2i(args[0], args[1], self.constant(0, int32, lanes), lanes)
+
+    def _add_dot2i(self, a: str, b: str, total: str, lanes: int) -> str:
+        word = register_type(int32, lanes)
+        instruction = self.target.instruction("dot2i", word)
+        if instruction is not None:
+            return self.line(instruction.text(self, (a, b, total), word))
+        for place in ("low", "high"):
+            parts = [x if place == "high" else self.line(f"shl {word} {x}, {self._word(16, lanes)}") for x in (a, b)]
+            left, right = (self.line(f"ashr {word} {x}, {self._word(16, lanes)}") for x in parts)
+            total = self.line(f"add {word} {total}, {self.line(f'mul {word} {left}, {right}')}")
+        return total
 
     def _add_dot4(self, a: str, b: str, total: str, lanes: int) -> str:
         word = register_type(int32, lanes)
@@ -552,6 +567,7 @@ _SPECIAL: dict[str, Callable[..., str]] = {
     "pair": ScalarEmitter._pair,
     "dot2": ScalarEmitter._dot2,
     "dot4": ScalarEmitter._dot4,
+    "dot2i": ScalarEmitter._dot2i,
     "nibble": ScalarEmitter._nibble,
     "reduce_large": lambda self, args, types, result, lanes: self._reduced("reduce_large", args, lanes),
     "reduce_large_rest": lambda self, args, types, result, lanes: self._reduced("reduce_large_rest", args, lanes),

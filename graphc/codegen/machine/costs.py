@@ -430,6 +430,10 @@ class RewriteCosts:
     """Maximum bytes of a constant-folded result that is larger than its operands. A bound on the size of a program."""
     widened_elements: int = 64
     """Maximum elements of a narrow constant that is widened at compile time."""
+    byte_pairs: bool = False
+    """Whether products of bytes widen them to pairs of 16 bits, for want of an instruction that multiplies quads."""
+    paired_results: int = 4
+    """Minimum results of each weight from which that is done: pairs take twice the memory."""
     scaled_weights: int = 4
     """Minimum ratio of a result to weights that may change with every call from which the weights are scaled
     instead."""

@@ -8,7 +8,7 @@ from graphc.ir.kernel.statements import Acc, Kernel, Let, Store, Update, walk
 
 FACTORS = ("mul", "weigh")
 """Products of two numbers."""
-PRODUCTS = (*FACTORS, "dot2", "dot4")
+PRODUCTS = (*FACTORS, "dot2", "dot4", "dot2i")
 """Binary operations whose results a contraction sums."""
 
 

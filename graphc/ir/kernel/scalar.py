@@ -209,6 +209,12 @@ def _dot4(a: Any, b: Any) -> Any:
     return (bytes_of_a * np.asarray(b, np.int32)[..., None].view(np.int8)).sum(-1, dtype=np.int32)
 
 
+def _dot2i(a: Any, b: Any) -> Any:
+    """Return the sum of two products of 16 bits, signed."""
+    left, right = (np.asarray(x, np.int32)[..., None].view(np.int16).astype(np.int32) for x in (a, b))
+    return (left * right).sum(-1, dtype=np.int32)
+
+
 def _nibble(a: Any) -> Any:
     """Return the number from -8 to 7 in the lowest four bits, in f32."""
     return ((np.asarray(a, np.int32) << 28) >> 28).astype(np.float32)
@@ -255,6 +261,7 @@ _OPS = [
     ScalarOp("pair", 2, "fixed", "f", pair),
     ScalarOp("dot2", 2, "fixed", "p", _dot2),
     ScalarOp("dot4", 2, "same", "i", _dot4, bits=(32,)),
+    ScalarOp("dot2i", 2, "same", "i", _dot2i, bits=(32,)),
     ScalarOp("nibble", 1, "fixed", "i", _nibble),
     ScalarOp("exp", 1, "same", "f", np.exp, 12),
     ScalarOp("expm1", 1, "same", "f", np.expm1, 20),

@@ -31,16 +31,16 @@ MOST_CHUNKS = 16
 CONVOLUTIONS: dict[int, Callable[..., Tensor]] = {1: conv1d, 2: conv2d, 3: conv3d}
 
 
-def _flipped(codes: Tensor, zero: Tensor | None, kind: Any, half: int) -> tuple[Tensor, Any]:
+def _flipped(codes: Tensor, zero: Tensor | int | None, kind: Any, half: int) -> tuple[Tensor, Any]:
     """Return codes of a kind, and their zero point in i32, or a number, or None for 0."""
+    point = zero.to(int32) if isinstance(zero, Tensor) else zero or None
     if codes.dtype is kind:
-        return codes, None if zero is None else zero.to(int32)
-    return bits.bitcast(codes ^ -_HALF if kind is uint8 else codes ^ _HALF, dtype=kind), (
-        half if zero is None else zero.to(int32) + half
-    )
+        return codes, point
+    flipped = bits.bitcast(codes ^ -_HALF if kind is uint8 else codes ^ _HALF, dtype=kind)
+    return flipped, half if point is None else point + half
 
 
-def unsigned(codes: Tensor, zero: Tensor | None) -> tuple[Tensor, Any]:
+def unsigned(codes: Tensor, zero: Tensor | int | None) -> tuple[Tensor, Any]:
     """Return u8 codes and their zero point."""
     return _flipped(codes, zero, uint8, _HALF)
 
@@ -68,7 +68,7 @@ class ByteMatrix:
         sums = reduce.sum(codes, axes=(0,)).to(int32)
         return ByteMatrix(codes, point, sums if point is None else sums - point * codes.shape[0])
 
-    def product(self, a: Tensor, a_zero: Tensor | None) -> Tensor:
+    def product(self, a: Tensor, a_zero: Tensor | int | None) -> Tensor:
         """Return ``(a - a_zero) @ (codes - zero)`` in i32 of rows of codes u8 or i8 [..., inputs]."""
         rows, point = unsigned(a, a_zero)
         total = byte_matmul(rows, self.codes)
@@ -79,9 +79,18 @@ class ByteMatrix:
         return total - byte_matmul(rows, self.codes.new_ones((self.codes.shape[0], 1))) * self.zero
 
 
+def _padded_codes(pixels: Tensor, point: Any, padding: Pairs) -> Tensor:
+    """Pad with the code of 0: a number or a tensor, or None for 0."""
+    if not isinstance(point, Tensor):
+        return padded(pixels, padding, point or 0)
+    centered = pixels.to(int32) - point
+    edged = padded(centered, padding)
+    return pixels if edged is centered else (edged + point).to(uint8)
+
+
 def convolved(
     x: Tensor,
-    x_zero: Tensor | None,
+    x_zero: Tensor | int | None,
     w: Tensor,
     w_zero: Tensor | None,
     padding: Pairs,
@@ -93,12 +102,7 @@ def convolved(
     ``w_zero`` is one number, or has a number for each filter and the rank of ``w``.
     """
     pixels, point = unsigned(x, x_zero)
-    if point is None:
-        pixels = padded(pixels, padding)
-    else:
-        centered = pixels.to(int32) - point
-        edged = padded(centered, padding)
-        pixels = pixels if edged is centered else (edged + point).to(uint8)
+    pixels = _padded_codes(pixels, point, padding)
     filters, offset = signed(w, w_zero)
     geometry = {"stride": tuple(stride), "dilation": tuple(dilation)}
     total = byte_conv(pixels, filters, **geometry)
@@ -124,15 +128,15 @@ def chunks_of(count: Any, largest: int) -> list[tuple[int, int]] | None:
     return [(start, min(length, count - start)) for start in range(0, count, length)] or [(0, 0)]
 
 
-def centered(codes: Tensor, zero: Tensor | None, dtype: DType) -> Tensor:
+def centered(codes: Tensor, zero: Tensor | int | None, dtype: DType) -> Tensor:
     """Convert the codes and subtract their zero point."""
     codes = codes.to(dtype)
-    return codes if zero is None else codes - zero.to(dtype)
+    return codes if zero is None else codes - (zero.to(dtype) if isinstance(zero, Tensor) else zero)
 
 
 def convolved_as_reals(
     x: Tensor,
-    x_zero: Tensor | None,
+    x_zero: Tensor | int | None,
     w: Tensor,
     w_zero: Tensor | None,
     largest: int,

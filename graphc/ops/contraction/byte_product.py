@@ -1,8 +1,10 @@
-"""Products of bytes with sums in i32, and of quads: four neighbours in the bytes of an i32."""
+"""Products of bytes with sums in i32, and of words: four neighbours in the bytes of an i32 (quads), or two of 16 bits
+(pairs)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -25,8 +27,8 @@ from graphc.ops.rules import check_axis, check_one_dtype
 from graphc.ops.samples import floats, plain
 
 Ints = tuple[int, ...]
-QUAD = 4
-"""Bytes of a quad."""
+QUAD, PAIR = 4, 2
+"""Bytes of a quad, and of a pair."""
 _TRAITS = Trait.PURE | Trait.CONTRACTION
 
 # ---- quads of real numbers
@@ -47,11 +49,15 @@ def _quads_reference(x: np.ndarray, factor: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(codes).view(np.int32)
 
 
-def _joined(nest: NestBuilder, byte: Callable[[int], Scalar]) -> Scalar:
-    """Return four bytes, by number, as a quad."""
-    total = nest.const(0, int32)
-    for i in range(QUAD):
-        total = total | nest.op("shl", byte(i).cast(int32) & 0xFF, nest.const(8 * i, int32))
+def _joined(nest: NestBuilder, byte: Callable[[int], Scalar], count: int = QUAD) -> Scalar:
+    """Return bytes, by number, as the parts of a word."""
+    bits = 32 // count
+    total = byte(0).cast(int32) & ((1 << bits) - 1)
+    for i in range(1, count):
+        part = byte(i).cast(int32)
+        # The shift drops all higher bits of the last part.
+        part = part if i == count - 1 else part & ((1 << bits) - 1)
+        total = total | nest.op("shl", part, nest.const(bits * i, int32))
     return total
 
 
@@ -89,25 +95,26 @@ i8_quads = define(
 )
 
 
-# ---- quads of bytes
+# ---- words of bytes
 
 
-def _infer_byte_quads(x: TensorType, axis: int) -> TensorType:
-    check_axis("byte_quads", axis, x.rank)
-    if x.dtype not in (int8, uint8) or x.shape[axis] % QUAD:
+def _infer_words(name: str, count: int, x: TensorType, axis: int) -> TensorType:
+    check_axis(name, axis, x.rank)
+    if x.dtype not in (int8, uint8) or x.shape[axis] % count:
         raise ShapeError(
-            f"byte_quads: {x} has no quads of bytes along axis {axis}", remedy="pass i8 or u8, a multiple of 4"
+            f"{name}: {x} has no words of {count} bytes along axis {axis}",
+            remedy=f"pass i8 or u8, a multiple of {count}",
         )
-    return TensorType(int32, (*x.shape[:axis], x.shape[axis] // QUAD, *x.shape[axis + 1 :]))
+    return TensorType(int32, (*x.shape[:axis], x.shape[axis] // count, *x.shape[axis + 1 :]))
 
 
-def _byte_quads_reference(x: np.ndarray, axis: int) -> np.ndarray:
-    last = np.ascontiguousarray(np.moveaxis(x, axis, -1)).view(np.int32)
+def _words_reference(x: np.ndarray, axis: int, count: int) -> np.ndarray:
+    last = np.ascontiguousarray(np.moveaxis(x if count == QUAD else x.astype(np.int16), axis, -1)).view(np.int32)
     return np.moveaxis(last, -1, axis).copy()
 
 
-def _lower_byte_quads(c: LowerContext, index: tuple[Index, ...], x: OperandRef, axis: int) -> Scalar:
-    return _joined(c.nest, lambda i: c.load(x, (*index[:axis], index[axis] * QUAD + i, *index[axis + 1 :])))
+def _lower_words(c: LowerContext, index: tuple[Index, ...], x: OperandRef, axis: int, count: int) -> Scalar:
+    return _joined(c.nest, lambda i: c.load(x, (*index[:axis], index[axis] * count + i, *index[axis + 1 :])), count)
 
 
 def _bytes(dtype: str, *dims: int) -> np.ndarray:
@@ -115,34 +122,47 @@ def _bytes(dtype: str, *dims: int) -> np.ndarray:
     return np.random.default_rng(sum(dims)).integers(info.min, info.max + 1, dims).astype(dtype)
 
 
-byte_quads = define(
-    "byte_quads",
-    "Four neighbours along an axis in the bytes of an i32, the first one in the lowest.",
-    "x",
-    _infer_byte_quads,
-    attrs=[Attr("axis", "int", "the dimension whose neighbours are joined")],
-    reference=_byte_quads_reference,
-    lower=_lower_byte_quads,
-    samples=lambda: [
-        plain(_bytes("uint8", 3, 8), axis=1),
-        plain(_bytes("int8", 3, 72), axis=1),
-        plain(_bytes("int8", 2, 8, 5), axis=1),
-        plain(_bytes("uint8", 0, 4), axis=1),
-    ],
-    error_samples=(
-        ErrorSample((TensorType(uint8, (2, 6)),), "no quads of bytes along axis 1", {"axis": 1}, ShapeError),
-        ErrorSample((TensorType(int32, (2, 8)),), "no quads of bytes along axis 1", {"axis": 1}, ShapeError),
-    ),
+def _define_words(name: str, count: int, doc: str) -> Any:
+    return define(
+        name,
+        doc,
+        "x",
+        partial(_infer_words, name, count),
+        attrs=[Attr("axis", "int", "the dimension whose neighbours are joined")],
+        reference=partial(_words_reference, count=count),
+        lower=partial(_lower_words, count=count),
+        samples=lambda: [
+            plain(_bytes("uint8", 3, 8), axis=1),
+            plain(_bytes("int8", 3, 72), axis=1),
+            plain(_bytes("int8", 2, 8, 5), axis=1),
+            plain(_bytes("uint8", 0, 4), axis=1),
+        ],
+        error_samples=(
+            ErrorSample((TensorType(uint8, (2, 7)),), f"no words of {count} bytes", {"axis": 1}, ShapeError),
+            ErrorSample((TensorType(int32, (2, 8)),), f"no words of {count} bytes", {"axis": 1}, ShapeError),
+        ),
+    )
+
+
+byte_quads = _define_words(
+    "byte_quads", QUAD, "Four neighbours along an axis in the bytes of an i32, the first one in the lowest."
+)
+byte_pairs = _define_words(
+    "byte_pairs", PAIR, "Two neighbours along an axis, widened to 16 bits, in an i32; the first one in the lower half."
 )
 
 
 def quad_matmul_type(a: TensorType, b: TensorType, unsigned_rows: bool) -> TensorType:
     """Return the type of a product of rows of quads. Raises DTypeError, ShapeError."""
+    return _word_matmul_type("quad_matmul", a, b)
+
+
+def _word_matmul_type(name: str, a: TensorType, b: TensorType) -> TensorType:
     if a.dtype is not int32 or b.dtype is not int32 or b.rank != 2:
-        raise DTypeError(f"quad_matmul: {a} and {b} are not rows of quads in i32")
+        raise DTypeError(f"{name}: {a} and {b} are not rows of words in i32")
     if a.rank < 2 or a.shape[-1] != b.shape[-1]:
-        raise ShapeError(f"quad_matmul: inner dimensions differ in {a} and {b}")
-    return product_type("quad_matmul", a, b, False, True)
+        raise ShapeError(f"{name}: inner dimensions differ in {a} and {b}")
+    return product_type(name, a, b, False, True)
 
 
 def _quad_reference(a: np.ndarray, b: np.ndarray, unsigned_rows: bool) -> np.ndarray:
@@ -194,15 +214,51 @@ quad_matmul = define(
     multiply_adds=quad_multiply_adds,
     samples=_quad_samples,
     error_samples=(
-        ErrorSample((TensorType(int32, (2, 4)), TensorType(float32, (3, 4))), "not rows of quads", {}, DTypeError),
+        ErrorSample((TensorType(int32, (2, 4)), TensorType(float32, (3, 4))), "not rows of words", {}, DTypeError),
         ErrorSample((TensorType(int32, (2, 4)), TensorType(int32, (3, 5))), "inner dimensions differ", {}, ShapeError),
     ),
 )
 
 
-def _infer_quad_conv(x: TensorType, weight: TensorType, stride: Ints, dilation: Ints) -> TensorType:
+def _halves(x: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(x).view(np.int16)
+
+
+def _lower_pair_matmul(c: LowerContext, index: tuple[Index, ...], a: OperandRef, b: OperandRef) -> Scalar:
+    def product(k: Index) -> Scalar:
+        return c.nest.op("dot2i", c.load(a, (*index[:-1], k)), c.load(b, (index[-1], k)))
+
+    return c.nest.reduce("add", 0, int32, [a.shape[-1]], product)
+
+
+pair_matmul = define(
+    "pair_matmul",
+    "The sums of products of rows of a with rows of b; an i32 holds two numbers of 16 bits, widened bytes.",
+    "a b",
+    partial(_word_matmul_type, "pair_matmul"),
+    reference=lambda a, b: _exact_product(_halves(a), _halves(b).T),
+    lower=_lower_pair_matmul,
+    traits=_TRAITS,
+    multiply_adds=lambda types, results, attrs: PAIR * results[0].size * types[0].shape[-1],
+    samples=lambda: [
+        plain(_byte_pairs(*a), _byte_pairs(*b))
+        for a, b in [((3, 5), (7, 5)), ((2, 3, 9), (33, 9)), ((1, 40), (64, 40))]
+    ],
+    error_samples=(
+        ErrorSample((TensorType(int32, (2, 4)), TensorType(int32, (3, 5))), "inner dimensions differ", {}, ShapeError),
+    ),
+)
+
+
+def _byte_pairs(*dims: int) -> np.ndarray:
+    """Return pairs of numbers from -128 to 255."""
+    numbers = np.random.default_rng(sum(dims)).integers(-128, 256, (*dims[:-1], PAIR * dims[-1]))
+    return numbers.astype(np.int16).view(np.int32)
+
+
+def _infer_word_conv(name: str, x: TensorType, weight: TensorType, stride: Ints, dilation: Ints) -> TensorType:
     if x.dtype is not int32 or weight.dtype is not int32:
-        raise DTypeError(f"quad_conv: {x} and {weight} are no quads in i32")
+        raise DTypeError(f"{name}: {x} and {weight} are no words in i32")
     return _conv_type(x, weight, stride, dilation)
 
 
@@ -214,23 +270,25 @@ def _conv_attrs(rank: int, stride: Ints, dilation: Ints) -> Attrs:
     return {"stride": stride, "padding": ((0, 0),) * rank, "dilation": dilation, "groups": 1}
 
 
-def _quad_conv_reference(x: np.ndarray, weight: np.ndarray, stride: Ints, dilation: Ints) -> np.ndarray:
-    def channels(quads: np.ndarray, kind: type[np.generic]) -> np.ndarray:
-        last = np.ascontiguousarray(np.moveaxis(quads, 1, -1)).view(kind)
+def _word_conv_reference(
+    x: np.ndarray, weight: np.ndarray, stride: Ints, dilation: Ints, kinds: tuple[Any, Any]
+) -> np.ndarray:
+    def channels(words: np.ndarray, kind: type[np.generic]) -> np.ndarray:
+        last = np.ascontiguousarray(np.moveaxis(words, 1, -1)).view(kind)
         return np.moveaxis(last, -1, 1)
 
-    return _byte_conv_reference(channels(x, np.uint8), channels(weight, np.int8), stride, dilation)
+    return _byte_conv_reference(channels(x, kinds[0]), channels(weight, kinds[1]), stride, dilation)
 
 
-def _lower_quad_conv(
-    c: LowerContext, index: tuple[Index, ...], x: OperandRef, weight: OperandRef, stride: Ints, dilation: Ints
+def _lower_word_conv(
+    c: LowerContext, index: tuple[Index, ...], x: OperandRef, weight: OperandRef, stride: Ints, dilation: Ints, dot: str
 ) -> Scalar:
     slide = Sliding(weight.shape[2:], stride, ((0, 0),) * len(stride), dilation)
     n, out, *window = index
 
     def product(channel: Index, *at: Index) -> Scalar:
         value = c.load(x, (n, channel, *slide.position(window, at)))
-        return c.nest.op("dot4", value, c.load(weight, (out, channel, *at)))
+        return c.nest.op(dot, value, c.load(weight, (out, channel, *at)))
 
     return c.nest.reduce("add", 0, int32, [weight.shape[1], *slide.kernel], product)
 
@@ -249,27 +307,51 @@ _WINDOWS: list[tuple[Ints, Ints, Ints, Ints]] = [
 ]
 """Shapes of images and filters, stride and dilation of samples."""
 
-quad_conv = define(
+
+def _define_word_conv(
+    name: str, doc: str, count: int, dot: str, kinds: tuple[Any, Any], words: Callable[..., np.ndarray]
+) -> Any:
+    return define(
+        name,
+        doc,
+        "x weight",
+        partial(_infer_word_conv, name),
+        **_CONVOLUTION,
+        reference=partial(_word_conv_reference, kinds=kinds),
+        lower=partial(_lower_word_conv, dot=dot),
+        multiply_adds=lambda types, results, attrs: count * results[0].size * prod(types[1].shape[1:]),
+        samples=lambda: [
+            plain(
+                words(x[0], x[1] // count, *x[2:]), words(w[0], w[1] // count, *w[2:]), stride=stride, dilation=dilation
+            )
+            for x, w, stride, dilation in _WINDOWS
+        ],
+        error_samples=(
+            ErrorSample(
+                (TensorType(int32, (1, 2, 3)), TensorType(float32, (3, 2, 1))),
+                "are no words in i32",
+                {"stride": (1,), "dilation": (1,)},
+                DTypeError,
+            ),
+        ),
+    )
+
+
+quad_conv = _define_word_conv(
     "quad_conv",
     "Convolution of x [batch, quads, *size], of unsigned bytes, with weight [out, quads, *kernel], of signed ones.",
-    "x weight",
-    _infer_quad_conv,
-    **_CONVOLUTION,
-    reference=_quad_conv_reference,
-    lower=_lower_quad_conv,
-    multiply_adds=lambda types, results, attrs: QUAD * results[0].size * prod(types[1].shape[1:]),
-    samples=lambda: [
-        plain(_quads(x[0], x[1] // QUAD, *x[2:]), _quads(w[0], w[1] // QUAD, *w[2:]), stride=stride, dilation=dilation)
-        for x, w, stride, dilation in _WINDOWS
-    ],
-    error_samples=(
-        ErrorSample(
-            (TensorType(int32, (1, 2, 3)), TensorType(float32, (3, 2, 1))),
-            "are no quads in i32",
-            {"stride": (1,), "dilation": (1,)},
-            DTypeError,
-        ),
-    ),
+    QUAD,
+    "dot4",
+    (np.uint8, np.int8),
+    _quads,
+)
+pair_conv = _define_word_conv(
+    "pair_conv",
+    "Convolution of x [batch, pairs, *size] with weight [out, pairs, *kernel]; an i32 holds two bytes, widened.",
+    PAIR,
+    "dot2i",
+    (np.int16, np.int16),
+    _byte_pairs,
 )
 
 
@@ -288,18 +370,20 @@ def _infer_byte_matmul(a: TensorType, b: TensorType) -> TensorType:
     return TensorType(int32, product_type("byte_matmul", TensorType(int8, a.shape), b).shape)
 
 
-def _whole_quads(x: Any, axis: int) -> Any:
-    """Join neighbours along an axis to quads. Zeros complete the last one."""
-    missing = -x.shape[axis] % QUAD
+def _words(x: Any, axis: int, count: int) -> Any:
+    """Join neighbours along an axis to words. Zeros complete the last one."""
+    missing = -x.shape[axis] % count
     if missing:
         zeros = (0,) * len(x.shape)
         x = shape.pad(x, low=zeros, high=(*zeros[:axis], missing, *zeros[axis + 1 :]), interior=zeros, value=0)
-    return byte_quads(x, axis=axis)
+    return (byte_quads if count == QUAD else byte_pairs)(x, axis=axis)
 
 
-def _decompose_byte_matmul(a: Any, b: Any) -> Any:
-    columns = shape.transpose(_whole_quads(b, 0), permutation=(1, 0))
-    return quad_matmul(_whole_quads(a, len(a.shape) - 1), columns, unsigned_rows=True)
+def decompose_byte_matmul(a: Any, b: Any, count: int = QUAD) -> Any:
+    """Return the product of words of ``count`` bytes."""
+    columns = shape.transpose(_words(b, 0, count), permutation=(1, 0))
+    rows = _words(a, len(a.shape) - 1, count)
+    return quad_matmul(rows, columns, unsigned_rows=True) if count == QUAD else pair_matmul(rows, columns)
 
 
 byte_matmul = define(
@@ -308,7 +392,7 @@ byte_matmul = define(
     "a b",
     _infer_byte_matmul,
     reference=_exact_product,
-    decompose=_decompose_byte_matmul,
+    decompose=decompose_byte_matmul,
     traits=_TRAITS,
     multiply_adds=matmul_multiply_adds,
     samples=lambda: [
@@ -336,8 +420,10 @@ def _byte_conv_reference(x: np.ndarray, weight: np.ndarray, stride: Ints, dilati
     return total.astype(np.int64).astype(np.int32)
 
 
-def _decompose_byte_conv(x: Any, weight: Any, stride: Ints, dilation: Ints) -> Any:
-    return quad_conv(_whole_quads(x, 1), _whole_quads(weight, 1), stride=stride, dilation=dilation)
+def decompose_byte_conv(x: Any, weight: Any, stride: Ints, dilation: Ints, count: int = QUAD) -> Any:
+    """Return the convolution of words of ``count`` bytes."""
+    convolve = quad_conv if count == QUAD else pair_conv
+    return convolve(_words(x, 1, count), _words(weight, 1, count), stride=stride, dilation=dilation)
 
 
 byte_conv = define(
@@ -347,7 +433,7 @@ byte_conv = define(
     _infer_byte_conv,
     **_CONVOLUTION,
     reference=_byte_conv_reference,
-    decompose=_decompose_byte_conv,
+    decompose=decompose_byte_conv,
     multiply_adds=lambda types, results, attrs: results[0].size * prod(types[1].shape[1:]),
     samples=lambda: [
         *(plain(_bytes("uint8", *x), _bytes("int8", *w), stride=s, dilation=d) for x, w, s, d in _WINDOWS),

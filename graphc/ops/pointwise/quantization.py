@@ -69,15 +69,16 @@ def _proven(scale: float, low: float, high: float) -> tuple[float, float] | None
     divisor = np.float32(scale)
     first = np.float32(1.0 / np.float64(divisor))
     second = np.float32(1.0 / np.float64(divisor) - np.float64(first))
-    near = np.concatenate([(np.arange(low, high) + 0.5) * scale, np.array([low, high]) * scale]).astype(np.float32)
-    bits = near.view(np.int32)[:, None] + np.arange(-3, 4, dtype=np.int32)
+    ends = np.array([end for end in (low, high) if end])
+    near = np.concatenate([np.arange(low + 0.5, high), ends]) * scale
+    bits = near.astype(np.float32).view(np.int32)[:, None] + np.arange(-3, 4, dtype=np.int32)
     x = np.ascontiguousarray(bits).view(np.float32)
     # Products of two f32 are exact in f64. The sum is rounded: both ends of its error are tried.
-    exact = x.astype(np.float64) * np.float64(first) + np.float64(1) * (x * second)
+    exact = x.astype(np.float64) * np.float64(first) + (x * second).astype(np.float64)
     error = np.abs(exact) * 2.0**-51
     wanted = np.rint(x / divisor)
-    ends = (np.rint((exact + e).astype(np.float32)) for e in (-error, error))
-    if not all(np.array_equal(end, wanted) for end in ends):
+    sums = (np.rint((exact + e).astype(np.float32)) for e in (-error, error))
+    if not all(np.array_equal(total, wanted) for total in sums):
         return None
     return float(first), float(second)
 

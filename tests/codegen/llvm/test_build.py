@@ -43,13 +43,14 @@ NAMES = ["avx2", "neon", "sse2", "rv64gc"]
 
 @pytest.fixture
 def switches(monkeypatch: pytest.MonkeyPatch) -> set[str]:
-    """LLVM's switches that are on."""
+    """LLVM's switches that skip a pass now."""
     on: set[str] = set()
     set_option = build.binding.set_option
 
     def record(program: str, option: str) -> None:
         name, value = option.split("=")
-        (on.add if value == "true" else on.discard)(name)
+        skips = value == ("true" if name.startswith("-disable-") else "false")
+        (on.add if skips else on.discard)(name)
         set_option(program, option)
 
     monkeypatch.setattr(build.binding, "set_option", record)

@@ -49,7 +49,7 @@ NOT_IN_REFERENCE = {
 }
 NEEDLESS = {
     *("bf16_pairs", "i8_quads", "quad_matmul", "masked_matmul", "nibble_matmul", "nibble_quad_matmul"),
-    *("byte_quads", "quad_conv"),
+    *("byte_quads", "quad_conv", "byte_pairs", "pair_matmul", "pair_conv"),
     *("winograd_input", "winograd_weight", "winograd_output", "update_slice"),
 }
 """Ops that passes make, and no trace."""

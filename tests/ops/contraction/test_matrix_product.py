@@ -62,6 +62,8 @@ PRODUCTS = [op for op in REGISTRY.values() if op.has(Trait.CONTRACTION)]
 ONES = {
     "quad_matmul": (0x01010101, 0x01010101),
     "quad_conv": (0x01010101, 0x01010101),
+    "pair_matmul": (0x00010001, 0x00010001),
+    "pair_conv": (0x00010001, 0x00010001),
     "nibble_matmul": (1, 0x11111111, 1),
     "nibble_quad_matmul": (0x01010101, -8 * nibble_product.GROUP, 0x11111111, 1),
 }

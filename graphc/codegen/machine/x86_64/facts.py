@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from graphc.base.processor import LEVELS
+from graphc.codegen.machine.costs import Costs
 from graphc.codegen.machine.target import Family, Target, Waits
 from graphc.codegen.machine.tiles import SIDE
 from graphc.codegen.machine.x86_64.costs import AVX2, AVX512, SSE2
@@ -27,9 +29,12 @@ _LEVELS: tuple[tuple[frozenset[str], dict[str, Any]], ...] = (
     ),
     (
         frozenset({"+avx2", "+fma"}),
-        {"vector_bytes": 32, "masked": True, "part_stores": True, "fma": True, "costs": AVX2},
+        {
+            **{"vector_bytes": 32, "registers": 16, "streams": 16, "masked": True, "part_stores": True, "fma": True},
+            "costs": AVX2,
+        },
     ),
-    (frozenset(), {"vector_bytes": 16, "costs": SSE2}),
+    (frozenset(), {"vector_bytes": 16, "registers": 16, "streams": 16, "costs": SSE2}),
 )
 """Facts by required features, in addition to the common ones; the first match counts."""
 
@@ -39,14 +44,15 @@ def describe(triple: str, cpu: str, features: str) -> Target:
     on = set(features.split(","))
     level = next(facts for needed, facts in _LEVELS if needed <= on)
     common: dict[str, Any] = {
-        "registers": 16,
-        "streams": 16,
         "memory_operands": True,
         "waits": Waits(futex=202),
         "cycle_fence": "llvm.x86.sse2.lfence",
     }
+    costs: Costs = level["costs"]
+    if not on & {"+avx512vnni", "+avxvnni"}:
+        common["costs"] = replace(costs, rewrites=replace(costs.rewrites, byte_pairs=True))
     tiles = SIDE if on >= TILE_FEATURES and level is _LEVELS[0][1] else 0
-    return Target(triple=triple, cpu=cpu, features=features, tile_rows=tiles, **(common | level))
+    return Target(triple=triple, cpu=cpu, features=features, tile_rows=tiles, **(level | common))
 
 
 FAMILY = Family(
@@ -63,5 +69,11 @@ FAMILY = Family(
     detection=emit_detection,
     # A third of the code generator's time. Loops step through addresses in the form that loads take, and the processor
     # reorders instructions itself. AArch64 has none: without LSR, its register blocks of 4 x 6 vectors spill.
-    llvm_switches=("-disable-lsr", "-disable-cgp", "-disable-post-ra", "-disable-x86-domain-reassignment"),
+    llvm_switches=(
+        "-disable-lsr",
+        "-disable-cgp",
+        "-disable-post-ra",
+        "-disable-x86-domain-reassignment",
+        "-x86-machine-combiner",
+    ),
 )

@@ -65,6 +65,14 @@ def _pmaddwd(writer: InstructionWriter, operands: Sequence[str], kind: str) -> s
     return total
 
 
+def _pair_products(writer: InstructionWriter, operands: Sequence[str], kind: str) -> str:
+    """Return ``total`` plus the products of the halves of each element."""
+    lanes, total = lanes_of(kind), operands[2]
+    halves = f"<{2 * lanes} x i16>"
+    pairs = [(halves, writer.line(f"bitcast {kind} {x} to {halves}")) for x in operands[:2]]
+    return f"add {kind} {total}, {writer.line(call(writer, kind, _PMADDWD[lanes], pairs))}"
+
+
 def _vdpbf16ps(writer: InstructionWriter, operands: Sequence[str], kind: str) -> str:
     return _products(writer, operands, kind, "llvm.x86.avx512bf16.dpbf16ps", 2, "bfloat")
 
@@ -102,6 +110,13 @@ def _byte_product(shift: int) -> tuple[str, ...]:
         *(f"b{n}: i32 = shl(b, i32({24 - shift}))", f"s{n}: i32 = shr(b{n}, i32(24))"),
         *(f"p{n}: i32 = mul(u{n}, s{n})", f"t{n + 1}: i32 = add(t{n}, p{n})"),
     )
+
+
+def _half_product(half: str, shift: str) -> tuple[str, ...]:
+    """Return the meaning of the product of the upper halves, or after a shift of the lower halves."""
+    moved = [f"{half}_{x}0: i32 = shl({x}, i32(16))" for x in "ab"] if shift else []
+    parts = [f"{half}_{x}: i32 = shr({half + '_' + x + '0' if shift else x}, i32(16))" for x in "ab"]
+    return (*moved, *parts, f"{half}: i32 = mul({half}_a, {half}_b)")
 
 
 def _flushed(name: str, value: str) -> tuple[str, ...]:
@@ -152,6 +167,20 @@ PMADDWD = tuple(
     for features, kind in (((), "<4 x i32>"), (("avx2",), "<8 x i32>"), (("avx512bw",), "<16 x i32>"))
 )
 """The same in 16 bits, where pairs of products are exact sums in 32 bits."""
+PAIRS = tuple(
+    replace(
+        instruction,
+        name="dot2i",
+        text=_pair_products,
+        meaning=over_lanes(
+            _WHOLE.format("i32"),
+            *(*_READ, "t: i32 = load %t[l]", *_half_product("high", ""), *_half_product("low", "shl")),
+            *("p: i32 = add(high, low)", "s: i32 = add(t, p)", "store %r[l] = s"),
+        ),
+    )
+    for instruction in PMADDWD
+)
+"""A total plus two products of 16 bits, both signed; it wraps."""
 VDPBF16PS = Instruction(
     "dot2",
     _vdpbf16ps,
@@ -231,6 +260,7 @@ PAUSE = Instruction("pause", without_operands("llvm.x86.sse2.pause"), NOTHING, m
 
 INSTRUCTIONS = (
     *(VPDPBUSD, replace(VPDPBUSD, features=frozenset({"avxvnni"}), kinds=("<4 x i32>", "<8 x i32>")), *PMADDWD),
+    *PAIRS,
     *(VDPBF16PS, VPERMPS, VSCALEF, LDEXP, VCVTPH2PS, replace(VCVTPH2PS, features=frozenset({"avx512f"}))),
     *(VCVTPS2PH, replace(VCVTPS2PH, features=frozenset({"avx512f"}))),
     *(SFENCE, PAUSE),

@@ -23,7 +23,14 @@ def test_features_decide_which_vectors_there_are(features: str, same: str):
     found, named = describe(TRIPLE, "", features), FAMILY.named[same]
     for fact in ("vector_bytes", "registers", "streams", "masked", "fma", "l1_bytes", "l2_bytes"):
         assert getattr(found, fact) == getattr(named, fact), fact
-    assert found.costs is named.costs
+    assert found.costs == named.costs
+
+
+@pytest.mark.parametrize("feature", ["avx512vnni", "avxvnni"])
+def test_bytes_are_widened_where_no_instruction_multiplies_quads(feature: str):
+    plain = describe(TRIPLE, "", "+avx2,+fma")
+    assert plain.costs.rewrites.byte_pairs
+    assert not describe(TRIPLE, "", f"+avx2,+fma,+{feature}").costs.rewrites.byte_pairs
 
 
 def test_threads_wait_by_the_system_call_of_linux_and_cycles_are_counted():

@@ -19,6 +19,13 @@ def point_of(zero: Value | None) -> Tensor | None:
     return None if zero is None or (zero.is_known and not zero.array.any()) else zero.tensor
 
 
+def point_of_all(zero: Value | None) -> Tensor | int | None:
+    """Return the zero point of all codes: a number where it is known, otherwise a tensor; None for 0."""
+    if zero is None:
+        return None
+    return int(zero.number) or None if zero.is_known and zero.array.size == 1 else zero.tensor.reshape(())
+
+
 def takes_matrix(a: Value, b: Value) -> bool:
     """Check whether a product of rows with a matrix of codes can be computed from bytes."""
     return are_bytes(a, b) and len(b.shape) == 2 <= len(a.shape) and not is_size(b.shape[0])

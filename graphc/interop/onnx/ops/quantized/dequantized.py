@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.base.dtypes import float32
-from graphc.interop.onnx.ops.quantized.byte_weights import point_of, takes_filters, takes_matrix
+from graphc.interop.onnx.ops.quantized.byte_weights import point_of, point_of_all, takes_filters, takes_matrix
 from graphc.interop.onnx.ops.quantized.quantization import along
 from graphc.interop.onnx.ops.windows import Window
 from graphc.interop.onnx.values import Codes, Value
@@ -23,7 +23,7 @@ def product_of_codes(a: Codes | None, b: Codes | None, transposed: bool = False)
     matrix = Value(b.codes.element, b.codes.tensor.t()) if transposed else b.codes
     if not takes_matrix(a.codes, matrix) or not a.is_along(None) or not b.is_along(0 if transposed else 1):
         return None
-    total = ByteMatrix.of(matrix.tensor, _point(b)).product(a.codes.tensor, _point(a))
+    total = ByteMatrix.of(matrix.tensor, _point(b)).product(a.codes.tensor, point_of_all(a.zero))
     return total.to(float32) * (_scale(a) * _scale(b))
 
 
@@ -48,7 +48,7 @@ def convolution_of_codes(x: Codes | None, w: Codes | None, geometry: Window, gro
     filters, point = w.codes.tensor, _point(w)
     at = None if point is None else along(point, filters, 0, 0)
     spans = geometry.padding, geometry.stride, geometry.dilation
-    total = convolved(x.codes.tensor, _point(x), filters, at, *spans)
+    total = convolved(x.codes.tensor, point_of_all(x.zero), filters, at, *spans)
     return total.to(float32) * along(_scale(x) * _scale(w), total, 1, 0)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from graphc.base.dtypes import float32, float64, int32
 from graphc.interop.onnx.elements import FLOAT, INT32, UINT8, UINT32, Element
 from graphc.interop.onnx.ops.pooling import max_pool
-from graphc.interop.onnx.ops.quantized.byte_weights import point_of, takes_filters, takes_matrix
+from graphc.interop.onnx.ops.quantized.byte_weights import point_of, point_of_all, takes_filters, takes_matrix
 from graphc.interop.onnx.ops.quantized.quantization import along, codes_of, dynamic_steps, real
 from graphc.interop.onnx.ops.windows import window_of
 from graphc.interop.onnx.registry import MICROSOFT, op
@@ -91,7 +91,7 @@ def qlinear_matmul(
 
 def convolution(
     x: Value,
-    x_zero: Tensor | None,
+    x_zero: Tensor | int | None,
     w: Value,
     w_zero: Tensor | None,
     *,
@@ -121,8 +121,7 @@ def _of_filters(zero: Value | None, w: Value) -> Tensor | None:
 def conv_integer(
     x: Value, w: Value, x_zero: Value | None = None, w_zero: Value | None = None, **attributes: Any
 ) -> Value:
-    zero = None if x_zero is None else x_zero.tensor.reshape(())
-    return Value(INT32, convolution(x, zero, w, _of_filters(w_zero, w), **attributes))
+    return Value(INT32, convolution(x, point_of_all(x_zero), w, _of_filters(w_zero, w), **attributes))
 
 
 @op("QLinearConv", since=10, values=True)
@@ -139,7 +138,7 @@ def qlinear_conv(
     **attributes: Any,
 ) -> Value:
     """Convolve codes, and quantize the sums with a bias in units of both scales."""
-    total = convolution(x, x_zero.tensor.reshape(()), w, _of_filters(w_zero, w), **attributes)
+    total = convolution(x, point_of_all(x_zero), w, _of_filters(w_zero, w), **attributes)
     if bias is not None:
         total = total + along(bias.tensor, total, 1, 0)
     factor = along(real(x_scale).reshape(()) * real(w_scale) / real(y_scale).reshape(()), total, 1, 0)

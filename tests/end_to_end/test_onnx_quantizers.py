@@ -150,3 +150,16 @@ def test_dynamic_scales(model, tmp_path: Path, weights: str, per_channel: bool):
     options = {"weight_type": getattr(quantization.QuantType, weights), "per_channel": per_channel}
     quantization.quantize_dynamic(path, tmp_path / "quantized.onnx", **options)
     _check(tmp_path / "quantized.onnx", shape, {"DynamicQuantizeLinear", "DynamicQuantizeLSTM"})
+
+
+def test_models_that_onnxruntime_has_fused(model, tmp_path: Path):
+    path, name, shape = model
+    quantized, fused = tmp_path / "quantized.onnx", tmp_path / "fused.onnx"
+    form = quantization.QuantFormat.QOperator
+    quantization.quantize_static(path, quantized, _Calibration(name, shape), quant_format=form, per_channel=True)
+    onnxruntime = pytest.importorskip("onnxruntime")
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
+    options.optimized_model_filepath = str(fused)
+    onnxruntime.InferenceSession(str(quantized), options, providers=["CPUExecutionProvider"])
+    _check(fused, shape, {"QGemm"})

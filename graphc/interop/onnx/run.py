@@ -152,13 +152,24 @@ def _is_short(value: Any) -> bool:
     return static and (value.element.carrier is None or value.array.size <= MOST_KNOWN)
 
 
+_OTHERS = "see docs/onnx_ops.md for the operators that it has"
+_REMEDIES = {
+    "nchwc.": "let onnxruntime optimize the model up to ORT_ENABLE_EXTENDED only: this layout is for one processor",
+    "QOrdered": "quantize with onnxruntime.quantization.quantize_static: ordered layouts are for onnxruntime on CUDA",
+    "WithOrder": "quantize with onnxruntime.quantization.quantize_static: ordered layouts are for onnxruntime on CUDA",
+}
+"""Remedies by parts of names of operators."""
+
+
 def check_rules(graph: OnnxGraph) -> None:
     """Raise UnsupportedError that names all operators which are not in the table."""
     missing = dict.fromkeys(_missing(graph))
     if missing:
         raise UnsupportedError(
             f"graphc has no rule for these operators: {', '.join(missing)}"[:1000],
-            remedy="see docs/onnx_ops.md for the operators that it has",
+            remedy=next(
+                (remedy for part, remedy in _REMEDIES.items() if any(part in name for name in missing)), _OTHERS
+            ),
         )
 
 

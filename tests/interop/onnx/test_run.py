@@ -146,3 +146,21 @@ def test_a_trace_that_fails_for_the_expected_size_has_that_of_the_call() -> None
     program, x = gc.compile(module), np.arange(9, dtype=np.float32)
     for k in (3, 1, 9):
         np.testing.assert_allclose(program(x, np.array([k])).numpy(), np.exp(x[::-1][:k]), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("domain", "op", "remedy"),
+    [
+        ("com.microsoft.nchwc", "ReorderInput", "up to ORT_ENABLE_EXTENDED only"),
+        ("com.microsoft", "QOrderedMatMul", "quantize_static"),
+        ("com.microsoft", "QuantizeWithOrder", "quantize_static"),
+        ("com.microsoft", "NoSuchOperator", "docs/onnx_ops.md"),
+    ],
+)
+def test_operators_without_a_rule_have_a_remedy(domain: str, op: str, remedy: str):
+    ports = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [2, 2]) for name in ("x", "y")]
+    graph = onnx.helper.make_graph([onnx.helper.make_node(op, ["x"], ["y"], domain=domain)], "g", ports[:1], ports[1:])
+    imports = [onnx.helper.make_opsetid("", 21), onnx.helper.make_opsetid(domain, 1)]
+    with pytest.raises(gc.errors.UnsupportedError, match=f"no rule for these operators: {domain}.{op}") as raised:
+        gc.from_onnx(onnx.helper.make_model(graph, opset_imports=imports, ir_version=10))
+    assert remedy in str(raised.value)

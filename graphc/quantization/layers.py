@@ -28,6 +28,8 @@ from graphc.tensors.tensor import Tensor
 
 __all__ = ["QuantizedConv1d", "QuantizedConv2d", "QuantizedConv3d", "QuantizedLinear"]
 
+_SMALLEST = 2.0**-120
+"""Smallest scale, far from subnormal numbers."""
 _BUFFERS = ("weight_codes", "weight_scale", "input_scale", "input_zero")
 
 
@@ -47,11 +49,13 @@ class Quantized(Module):
     input_scale: Tensor
     input_zero: Tensor
     per_channel: bool
+    input_grid: tuple[float, int]
+    """Scale and zero point of the input, read from ``input_scale`` and ``input_zero``."""
 
     @classmethod
     def convert(cls, layer: Any, low: float, high: float, *, per_channel: bool = True) -> Self:
         """Turn an f32 layer, in place, into a quantized one for inputs from ``low`` to ``high``."""
-        scale, zero = input_grid(low, high)
+        scale, zero = grid_of(low, high)
         layer.__class__ = cls
         layer.per_channel = per_channel
         weight_scale = weight_scale_of(layer.weight, per_channel)
@@ -59,20 +63,30 @@ class Quantized(Module):
         layer.register_buffer("weight_scale", weight_scale)
         layer.register_buffer("input_scale", tensor(scale, dtype=float32))
         layer.register_buffer("input_zero", tensor(zero, dtype=uint8))
+        layer._read_grid()
         return layer
 
     def revert(self) -> Module:
         """Turn this layer, in place, into the f32 layer that it was, and return it."""
         for name in _BUFFERS:
             delattr(self, name)
-        del self.per_channel
+        del self.per_channel, self.input_grid
         self.__class__ = FLOAT_LAYERS[type(self)]  # type: ignore[assignment]
         return self
+
+    def _read_grid(self) -> None:
+        """Read scale and zero point of the input as numbers: programs with known ones need no division."""
+        self.input_grid = float(self.input_scale), int(self.input_zero)
+
+    def _load_entry(self, name: str, current: Tensor, value: Any, assign: bool) -> str:
+        problem = super()._load_entry(name, current, value, assign)
+        self._read_grid()
+        return problem
 
     @property
     def input_range(self) -> tuple[float, float]:
         """Return the smallest and the largest input that a code represents."""
-        scale, zero = float(self.input_scale), int(self.input_zero)
+        scale, zero = self.input_grid
         return -zero * scale, (INPUT_LIMIT - zero) * scale
 
     def requantize(self) -> None:
@@ -114,19 +128,18 @@ class Quantized(Module):
         return f"{super().extra_repr()}, int8, input from {low:.4g} to {high:.4g}"
 
 
-def input_grid(low: float, high: float) -> tuple[float, int]:
+def grid_of(low: float, high: float) -> tuple[float, int]:
     """Return scale and zero point of u8 codes for numbers from ``low`` to ``high``. 0 always has a code."""
     low, high = min(low, 0.0), max(high, 0.0)
-    scale = (high - low) / INPUT_LIMIT or 1.0
-    return scale, round(-low / scale)
+    scale = max((high - low) / INPUT_LIMIT, _SMALLEST) if high > low else 1.0
+    return scale, min(round(-low / scale), INPUT_LIMIT)
 
 
 class QuantizedLinear(Quantized, Linear):
     """``nn.Linear`` with an int8 weight and 8-bit inputs."""
 
     def _from_codes(self, input: Tensor) -> Tensor:
-        scales = self.weight_scale, self.input_scale, self.input_zero
-        return quantized_linear(input, self.weight_codes, *scales, self.bias)
+        return quantized_linear(input, self.weight_codes, self.weight_scale, *self.input_grid, self.bias)
 
     def _rounded(self, input: Tensor) -> Tensor:
         return F.linear(*self._rounded_operands(input), self.bias)
@@ -147,9 +160,8 @@ class _QuantizedConv(Quantized):
     def _from_codes(self, input: Tensor) -> Tensor:
         layer: Any = self
         input, padding = layer._padded(input)
-        scales = self.weight_scale, self.input_scale, self.input_zero
         geometry = layer.stride, self._pairs(padding), layer.dilation, layer.groups
-        return quantized_conv(input, self.weight_codes, *scales, self.bias, *geometry)
+        return quantized_conv(input, self.weight_codes, self.weight_scale, *self.input_grid, self.bias, *geometry)
 
     def _rounded(self, input: Tensor) -> Tensor:
         layer: Any = self

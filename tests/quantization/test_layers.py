@@ -14,7 +14,7 @@ import graphc as gc
 from graphc import nn
 from graphc.nn import functional as F
 from graphc.quantization import QuantizedConv1d, QuantizedConv2d, QuantizedConv3d, QuantizedLinear
-from graphc.quantization.layers import QUANTIZED_LAYERS, input_grid
+from graphc.quantization.layers import QUANTIZED_LAYERS, grid_of
 from tests.c_library.conftest import call_alone
 from tests.native import target_or_skip
 from tests.quantization.nets import images, mlp, net
@@ -36,9 +36,9 @@ def converted(layer: Any, low: float = -3.0, high: float = 3.0, **options: Any) 
 
 @pytest.mark.parametrize(("low", "high", "zero"), [(0.0, 5.1, 0), (1.0, 5.1, 0), (-1.0, 0.0, 255), (-1.0, 1.0, 128)])
 def test_zero_has_a_code_of_its_own(low: float, high: float, zero: int):
-    scale, point = input_grid(low, high)
+    scale, point = grid_of(low, high)
     assert point == zero and scale == pytest.approx((max(high, 0) - min(low, 0)) / 255)
-    assert input_grid(0.0, 0.0) == (1.0, 0)
+    assert grid_of(0.0, 0.0) == (1.0, 0)
 
 
 @pytest.mark.parametrize("per_channel", [True, False])

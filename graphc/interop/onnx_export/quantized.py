@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.dtypes import float32
+from graphc.base.dtypes import float32, uint8
 from graphc.base.sizes.size import is_size
 from graphc.interop.onnx_export.calls import ExportedCall
 from graphc.interop.onnx_export.layers import CallResults, LayerRule
@@ -18,7 +18,7 @@ _INT32 = np.iinfo(np.int32)
 
 def _numbers(w: GraphWriter, call: ExportedCall) -> str:
     """Write the input, rounded to the numbers that its codes represent."""
-    grid = w.value(call["scale"]), w.value(call["zero"])
+    grid = w.constant(call["scale"], float32), w.constant(call["zero"], uint8)
     return w.add("DequantizeLinear", w.add("QuantizeLinear", w.value(call["input"]), *grid), *grid)
 
 
@@ -32,10 +32,10 @@ def _weight(w: GraphWriter, call: ExportedCall, codes: str, axis: int) -> str:
 def _bias(w: GraphWriter, call: ExportedCall) -> str:
     """Write the bias: i32 codes in units of both scales, as runtimes add to integer sums, where they fit."""
     bias = call["bias"]
-    array, scale, weight_scale = (w.known(v) for v in (bias, call["scale"], call["weight_scale"]))
-    if array is None or scale is None or weight_scale is None:
+    array, weight_scale = w.known(bias), w.known(call["weight_scale"])
+    if array is None or weight_scale is None:
         return w.value(bias)
-    step = np.broadcast_to(scale * weight_scale, array.shape).astype(np.float32)
+    step = np.broadcast_to(weight_scale * np.float32(call["scale"]), array.shape).astype(np.float32)
     codes = np.rint(array.astype(np.float64) / step)
     if codes.size and (codes.min() < _INT32.min or codes.max() > _INT32.max):
         return w.value(bias)

@@ -8,6 +8,7 @@ from graphc.base.dtypes import float32, uint8
 from graphc.base.errors import ShapeError
 from graphc.nn.functional.byte_products import CONVOLUTIONS, EXACT, ByteMatrix, convolved, convolved_as_reals
 from graphc.nn.functional.spatial import Ints, Pairs, batched, padded, unbatched
+from graphc.ops.pointwise.quantization import quantize_linear
 from graphc.tensors import functions
 from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor
@@ -27,14 +28,14 @@ def rounded_codes(ratio: Tensor, zero: Tensor | None, low: float, high: float) -
     return functions.clamp(codes, low, high)
 
 
-def input_codes(x: Tensor, scale: Tensor, zero: Tensor) -> Tensor:
+def input_codes(x: Tensor, scale: float, zero: int) -> Tensor:
     """Return the u8 codes of f32 elements, as ONNX's QuantizeLinear does."""
-    return rounded_codes(x / scale, zero, 0, INPUT_LIMIT).to(uint8)
+    return quantize_linear(x, scale=scale, low=-zero, high=INPUT_LIMIT - zero, zero=zero, dtype=uint8)
 
 
 @compiled_when_repeated
 def quantized_linear(
-    input: Tensor, codes: Tensor, weight_scale: Tensor, scale: Tensor, zero: Tensor, bias: Tensor | None = None
+    input: Tensor, codes: Tensor, weight_scale: Tensor, scale: float, zero: int, bias: Tensor | None = None
 ) -> Tensor:
     """Compute ``input @ weight.T + bias`` for f32 input [..., in], from codes of both factors.
 
@@ -42,7 +43,7 @@ def quantized_linear(
         input: f32 [..., in]. It is rounded to u8 codes.
         codes: i8 codes [out, in] of the weight.
         weight_scale: f32 scale of the weight, [] or [out].
-        scale, zero: scale (f32 []) and zero point (u8 []) of the input.
+        scale, zero: scale (an f32 number) and zero point of the input's codes.
         bias: f32 [out], or None.
     """
     if not input.shape or input.shape[-1] != codes.shape[1]:
@@ -51,8 +52,8 @@ def quantized_linear(
             remedy=f"pass an input with {codes.shape[1]} features",
         )
     rows = input.reshape(1, -1) if len(input.shape) == 1 else input
-    total = ByteMatrix.of(codes.t(), None).product(input_codes(rows, scale, zero), zero)
-    result = total.to(float32) * (scale * weight_scale)
+    total = ByteMatrix.of(codes.t(), None).product(input_codes(rows, scale, zero), zero or None)
+    result = total.to(float32) * (weight_scale * scale)
     result = result if bias is None else result + bias
     return result.reshape(-1) if len(input.shape) == 1 else result
 
@@ -62,8 +63,8 @@ def quantized_conv(
     input: Tensor,
     codes: Tensor,
     weight_scale: Tensor,
-    scale: Tensor,
-    zero: Tensor,
+    scale: float,
+    zero: int,
     bias: Tensor | None,
     stride: Ints,
     padding: Pairs,
@@ -80,27 +81,30 @@ def quantized_conv(
         raise ShapeError(
             f"conv{rank}d: the input has {x.shape[1]} channels, the weight takes {codes.shape[1] * groups}"
         )
-    total = _convolved(padded(x, padding), codes, scale, zero, stride, dilation, groups)
+    total = _convolved(x, codes, scale, zero, stride, padding, dilation, groups)
     wide = (-1, *(1,) * rank)
-    factor = scale * weight_scale
+    factor = weight_scale * scale
     result = total.to(float32) * (factor.reshape(*wide) if factor.ndim else factor)
     result = result if bias is None else result + bias.reshape(*wide)
     return unbatched(result, added)
 
 
 def _convolved(
-    x: Tensor, codes: Tensor, scale: Tensor, zero: Tensor, stride: Ints, dilation: Ints, groups: int
+    x: Tensor, codes: Tensor, scale: float, zero: int, stride: Ints, padding: Pairs, dilation: Ints, groups: int
 ) -> Tensor:
     """Return the exact sums of a convolution of codes, as i32, or as f32 where f32 has all sums."""
-    rank, unpadded, largest = len(stride), ((0, 0),) * len(stride), INPUT_LIMIT * WEIGHT_LIMIT
+    rank, largest = len(stride), INPUT_LIMIT * WEIGHT_LIMIT
     if groups == 1 and rank <= _BYTE_RANK:
-        return convolved(input_codes(x, scale, zero), zero, codes, None, unpadded, stride, dilation)
+        return convolved(input_codes(x, scale, zero), zero or None, codes, None, padding, stride, dilation)
     if groups > 1 and largest * prod(codes.shape[1:]) <= EXACT:
         # Without codes in memory: a depthwise convolution takes as long as reading its input.
-        image = rounded_codes(x / scale, zero, 0, INPUT_LIMIT) - zero.to(float32)
-        return CONVOLUTIONS[rank](image, codes.to(float32), None, stride, 0, dilation, groups)
+        image = quantize_linear(x, scale=scale, low=-zero, high=INPUT_LIMIT - zero, zero=0, dtype=float32)
+        sides = tuple([low for low, high in padding if low == high])
+        if len(sides) < rank:
+            image, sides = padded(image, padding), 0
+        return CONVOLUTIONS[rank](image, codes.to(float32), None, stride, sides, dilation, groups)
     pixels = input_codes(x, scale, zero)
-    return convolved_as_reals(pixels, zero, codes, None, largest, unpadded, stride, dilation, groups)
+    return convolved_as_reals(pixels, zero or None, codes, None, largest, padding, stride, dilation, groups)
 
 
 # ---- training

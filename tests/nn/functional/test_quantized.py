@@ -18,6 +18,7 @@ from graphc.nn.functional.quantized import (
     weight_scale_of,
 )
 
+STEP = float(np.float32(0.02))
 RANDOM = np.random.default_rng(0)
 
 
@@ -25,12 +26,8 @@ def reals(*shape: int) -> np.ndarray:
     return RANDOM.standard_normal(shape).astype(np.float32)
 
 
-def tensors(*values: tuple[float, str]) -> list[gc.Tensor]:
-    return [gc.tensor(value, dtype=dtype) for value, dtype in values]
-
-
 def test_codes_of_inputs_round_half_to_even_and_saturate():
-    scale, zero = tensors((0.5, "f32"), (10, "u8"))
+    scale, zero = 0.5, 10
     x = gc.tensor([0.25, 0.75, -0.25, -5.0, -6.0, 122.5, 500.0])
     assert input_codes(x, scale, zero).tolist() == [10, 12, 10, 0, 0, 255, 255]
 
@@ -46,7 +43,7 @@ def test_weights_have_a_scale_per_channel_or_one():
 @pytest.mark.parametrize("bias", [False, True])
 def test_a_linear_layer_sums_products_of_codes(shape: tuple[int, ...], bias: bool):
     x, codes, scales = reals(*shape), RANDOM.integers(-127, 128, (4, 5)).astype(np.int8), np.abs(reals(4))
-    scale, zero = tensors((0.02, "f32"), (120, "u8"))
+    scale, zero = STEP, 120
     added = reals(4) if bias else None
     result = quantized_linear(
         gc.tensor(x), gc.tensor(codes), gc.tensor(scales), scale, zero, None if added is None else gc.tensor(added)
@@ -57,9 +54,9 @@ def test_a_linear_layer_sums_products_of_codes(shape: tuple[int, ...], bias: boo
 
 
 def test_a_linear_layer_names_the_features_that_it_takes():
-    scale, zero = tensors((1.0, "f32"), (0, "u8"))
+    scale = gc.tensor(1.0)
     with pytest.raises(ShapeError, match="pass an input with 5 features"):
-        quantized_linear(gc.ones(2, 4), gc.ones(3, 5, dtype="i8"), scale, scale, zero)
+        quantized_linear(gc.ones(2, 4), gc.ones(3, 5, dtype="i8"), scale, 1.0, 0)
 
 
 @pytest.mark.parametrize("rank", [1, 2, 3])
@@ -67,7 +64,7 @@ def test_a_linear_layer_names_the_features_that_it_takes():
 def test_a_convolution_is_the_one_of_the_numbers_that_codes_represent(rank: int, groups: int):
     x, codes = reals(2, 4, *(6, 5, 7)[:rank]), RANDOM.integers(-127, 128, (8, 4 // groups, *(3, 2, 3)[:rank]))
     scales, bias = np.abs(reals(8)), reals(8)
-    scale, zero = tensors((0.02, "f32"), (77, "u8"))
+    scale, zero = STEP, 77
     stride, padding, dilation = (2, 1, 1)[:rank], ((1, 1), (0, 2), (1, 0))[:rank], (1, 2, 1)[:rank]
     image = gc.tensor(x)
     geometry = stride, padding, dilation, groups
@@ -84,15 +81,13 @@ def test_a_convolution_is_the_one_of_the_numbers_that_codes_represent(rank: int,
 
 
 def test_a_convolution_names_the_channels_that_it_takes():
-    scale, zero = tensors((1.0, "f32"), (0, "u8"))
+    scale = gc.tensor(1.0)
     with pytest.raises(ShapeError, match="has 3 channels, the weight takes 2"):
-        quantized_conv(
-            gc.ones(1, 3, 4), gc.ones(2, 2, 1, dtype="i8"), scale, scale, zero, None, (1,), ((0, 0),), (1,), 1
-        )
+        quantized_conv(gc.ones(1, 3, 4), gc.ones(2, 2, 1, dtype="i8"), scale, 1.0, 0, None, (1,), ((0, 0),), (1,), 1)
 
 
 def test_rounded_inputs_pass_gradients_inside_of_the_range():
-    scale, zero = tensors((0.5, "f32"), (2, "u8"))
+    scale, zero = gc.tensor(0.5), gc.tensor(2, dtype="u8")
     x = gc.tensor([-3.0, -1.0, 0.3, 0.9, 200.0], requires_grad=True)
     y = fake_quantized(x, scale, zero, 0, 255)
     (y * gc.arange(1.0, 6.0)).sum().backward()
